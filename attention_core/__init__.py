@@ -1,0 +1,26 @@
+"""Attention mechanisms side by side: their matrices, their algorithms, their costs.
+
+Shape legend: ``B`` batch, ``H`` heads, ``n`` tokens, ``d`` head size, ``d_v`` value size, ``m`` landmarks, features or
+rank, ``C`` feature-map size. One layout: ``[..., n, d]``; in a matrix ``[..., n, n]`` rows are queries, columns keys.
+"""
+
+from attention_core import inputs, metrics
+from attention_core.errors import LabError
+from attention_core.registry import all_variants, families, get, variant
+from attention_core.variant import Attention, Cost, Paper, Params, Variant, param
+
+__all__ = [
+    "Attention",
+    "Cost",
+    "LabError",
+    "Paper",
+    "Params",
+    "Variant",
+    "all_variants",
+    "families",
+    "get",
+    "inputs",
+    "metrics",
+    "param",
+    "variant",
+]

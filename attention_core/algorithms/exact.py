@@ -1,0 +1,32 @@
+"""Exact softmax attention in linear memory, by torch's fused kernel."""
+
+import torch.nn.functional as F
+from torch import Tensor
+
+
+def exact_attention(
+    q: Tensor, k: Tensor, v: Tensor, *, mask: Tensor | None = None, causal: bool = False, scale: float | None = None
+) -> Tensor:
+    """``softmax(scale q kᵀ) v`` through ``scaled_dot_product_attention``, ``[..., n, d_v]``, never n x n.
+
+    Every row of the mask must allow at least one key.
+
+    Args:
+        q: ``[..., n, d]``.
+        k: ``[..., n', d]``.
+        v: ``[..., n', d_v]``.
+        mask: ``bool [..., n, n']``, true = may look.
+        causal: whether query i sees keys 0..i only; n must equal n'.
+        scale: logit scale, ``1/√d`` when None.
+    """
+    d, d_v = q.shape[-1], v.shape[-1]
+    scale = d**-0.5 if scale is None else scale
+    if d != d_v:
+        # The fused kernels want one head size, else torch falls back to the n x n form; zeros change nothing.
+        q, k, v = (F.pad(x, (0, max(d, d_v) - x.shape[-1])) for x in (q, k, v))
+    lead = q.shape[:-2]
+    q, k, v = (x.reshape(-1, 1, *x.shape[-2:]) for x in (q, k, v))
+    if mask is not None and mask.ndim > 2:
+        mask = mask.expand(*lead, *mask.shape[-2:]).reshape(-1, 1, *mask.shape[-2:])
+    out = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal, scale=scale)
+    return out.reshape(*lead, *out.shape[-2:])[..., :d_v]

@@ -1,0 +1,43 @@
+"""The errors a user can cause: each is one sentence with its remedy.
+
+Anything else that is raised is a bug and must reach the log. An error keeps its template apart from the values in it,
+so that a screen may translate the sentence before it fills the values in.
+"""
+
+
+class LabError(Exception):
+    """A sentence for the user, with what to do about it.
+
+    Args:
+        template: the sentence, with ``{name}`` where a value stands.
+        **fields: the values.
+    """
+
+    def __init__(self, template: str, **fields: object) -> None:
+        super().__init__(template.format(**fields))
+        self.template = template
+        self.fields = fields
+
+
+class UnknownVariantError(LabError):
+    """No attention variant has this key."""
+
+
+class SettingError(LabError):
+    """A setting does not exist, has the wrong type or lies out of bounds."""
+
+
+class NotCausalError(LabError):
+    """The variant mixes positions before it attends, so it cannot hide the future."""
+
+
+class ShapeError(LabError):
+    """Query, key and value do not fit together."""
+
+
+class InputError(LabError):
+    """Text, synthetic specification or upload cannot be turned into queries, keys and values."""
+
+
+class ModelError(LabError):
+    """A model cannot be had or is of a kind that cannot be read."""

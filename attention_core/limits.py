@@ -1,0 +1,61 @@
+"""Every bound of the project, named, with its unit and its reason, in two profiles.
+
+``own machine`` is the default; a server shared by a class sets ``ATTENTION_LAB_PROFILE=hosted``.
+"""
+
+import os
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """One profile of bounds."""
+
+    text_characters: int
+    """Characters of a text that are read: the tokenizer runs over all of them at each keystroke's end."""
+    matrix_tokens: int
+    """Tokens (rows and columns) of a drawn matrix: eight panels of float16 are 16 n² bytes on the wire."""
+    heads: int
+    """Heads of a synthetic input or an upload."""
+    head_size: int
+    """Head size d of a synthetic input or an upload; no published model exceeds it."""
+    upload_bytes: int
+    """Bytes of an upload once unpacked: checked before anything is unpacked, so a zip bomb stays shut."""
+    compared_variants: int
+    """Variants side by side on one page: more panels than these become too small to read."""
+    hub_models: bool
+    """Whether any hub model may be asked for by name (it is downloaded, up to gigabytes)."""
+    heavy_jobs: int
+    """Heavy computations that run at once in one process; others wait their turn."""
+    cached_results: int
+    """Results kept per cache; one comparison at the matrix limit holds about 30 MiB."""
+
+
+OWN_MACHINE = Limits(
+    text_characters=20_000,
+    matrix_tokens=1024,
+    heads=32,
+    head_size=256,
+    upload_bytes=64 * 2**20,
+    compared_variants=12,
+    hub_models=True,
+    heavy_jobs=2,
+    cached_results=32,
+)
+
+HOSTED = Limits(
+    text_characters=20_000,
+    matrix_tokens=512,
+    heads=16,
+    head_size=128,
+    upload_bytes=16 * 2**20,
+    compared_variants=8,
+    hub_models=False,
+    heavy_jobs=1,
+    cached_results=64,
+)
+
+
+def current() -> Limits:
+    """The profile in force, from the environment variable ``ATTENTION_LAB_PROFILE`` (``own`` or ``hosted``)."""
+    return HOSTED if os.environ.get("ATTENTION_LAB_PROFILE", "own").strip().lower() == "hosted" else OWN_MACHINE

@@ -1,0 +1,79 @@
+"""The registry: every file under ``variants/<family>/`` is a variant, found by walking the folder."""
+
+import importlib
+import pkgutil
+from functools import cache
+from typing import Any
+
+import attention_core.variants
+from attention_core.errors import UnknownVariantError
+from attention_core.suggest import nearest
+from attention_core.variant import Attention, Variant
+
+
+@cache
+def discover() -> dict[str, Variant]:
+    """Import every variant's file once and return them by key, softmax first, then by family and title.
+
+    Raises:
+        TypeError: if a file has no ``VARIANT``, or its key or family is not the file's or folder's name.
+    """
+    found: dict[str, Variant] = {}
+    package = attention_core.variants
+    for info in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+        if info.ispkg:
+            continue
+        module = importlib.import_module(info.name)
+        *_, family, key = info.name.split(".")
+        variant = getattr(module, "VARIANT", None)
+        if not isinstance(variant, Variant):
+            raise TypeError(f"{info.name} must define VARIANT, a Variant")
+        if (variant.key, variant.family) != (key, family):
+            raise TypeError(
+                f"{info.name} declares key {variant.key!r} in family {variant.family!r}: name it as its file"
+            )
+        if key in found:
+            raise TypeError(f"the key {key!r} stands in two families")
+        found[key] = variant
+    order = families()
+    return dict(
+        sorted(found.items(), key=lambda e: (e[0] != "softmax", order.index(e[1].family), e[1].title.casefold()))
+    )
+
+
+def families() -> tuple[str, ...]:
+    """The families, in the order pages show them."""
+    return ("dense", "sparse", "kernel", "low_rank", "mixed")
+
+
+def all_variants() -> tuple[Variant, ...]:
+    """Every variant, softmax first."""
+    return tuple(discover().values())
+
+
+def variant(key: str) -> Variant:
+    """The variant with this key.
+
+    Raises:
+        UnknownVariantError: naming the nearest key.
+    """
+    known = discover()
+    if key not in known:
+        raise UnknownVariantError(
+            "There is no attention variant {key!r}. {hint}", key=key[:40], hint=nearest(key, known)
+        )
+    return known[key]
+
+
+def get(key: str, **settings: Any) -> Attention:  # noqa: ANN401 - judged by the settings' own checks
+    """A variant with settings, ready to call.
+
+    Example:
+        >>> get("nystrom", landmarks=64).attend(q, k, v)  # doctest: +SKIP
+
+    Raises:
+        UnknownVariantError: for an unknown key, naming the nearest.
+        SettingError: for an unknown setting or a value out of bounds.
+    """
+    chosen = variant(key)
+    return Attention(chosen, chosen.params.build(**settings))

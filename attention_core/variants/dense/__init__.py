@@ -1,0 +1,1 @@
+"""Dense variants: every query looks at every key."""

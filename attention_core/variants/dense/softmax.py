@@ -1,0 +1,54 @@
+"""Full attention: each query weighs all keys by the softmax of their scaled inner products."""
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from attention_core.algorithms.exact import exact_attention
+from attention_core.algorithms.masked import causal_mask, masked_softmax, scores
+from attention_core.variant import Cost, Paper, Params, Variant, param
+
+
+@dataclass(frozen=True, kw_only=True)
+class SoftmaxParams(Params):
+    """Settings of full attention."""
+
+    temperature: float = param(
+        1.0,
+        low=0.05,
+        high=20.0,
+        step=0.05,
+        scale="log",
+        help="Divides the logits: below 1 sharpens the weights, above 1 flattens them.",
+    )
+
+
+def weights(q: Tensor, k: Tensor, p: SoftmaxParams, *, causal: bool) -> Tensor:
+    """``S(q kᵀ / (√d T))``, ``[..., n, n]``."""
+    mask = causal_mask(q.shape[-2], q.device) if causal else None
+    return masked_softmax(scores(q, k) / p.temperature, mask)
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, p: SoftmaxParams, *, causal: bool) -> Tensor:
+    """The same through the fused kernel: O(n² d) time, O(n d) memory."""
+    return exact_attention(q, k, v, causal=causal, scale=q.shape[-1] ** -0.5 / p.temperature)
+
+
+def cost(n: int, d: int, p: SoftmaxParams, *, causal: bool) -> Cost:
+    """Two n x n x d products; the counter does not halve them for a causal mask."""
+    return Cost(multiply_adds=2 * n * n * d, peak_elements=n * (d + 1))
+
+
+VARIANT = Variant(
+    key="softmax",
+    title="Softmax",
+    family="dense",
+    summary="Every token looks at every token, with weights from the softmax of the scaled inner products.",
+    formula=r"A = \operatorname{softmax}\left(\frac{Q K^\top}{T \sqrt{d}}\right)",
+    complexity="n² d",
+    params=SoftmaxParams,
+    weights=weights,
+    attend=attend,
+    cost=cost,
+    source=Paper("Attention Is All You Need", 2017, "https://arxiv.org/abs/1706.03762"),
+)

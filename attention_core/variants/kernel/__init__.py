@@ -1,0 +1,1 @@
+"""Kernel variants: a feature map takes the place of the exponential, and cost becomes linear in n."""

@@ -1,0 +1,1 @@
+"""Low-rank variants: landmarks, projections and pools stand for many tokens."""

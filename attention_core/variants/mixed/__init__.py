@@ -1,0 +1,1 @@
+"""Mixed variants: quadratic inside chunks, linear across them."""

@@ -1,0 +1,1 @@
+"""Sparse variants: each query looks at some keys, by a pattern fixed in advance or found from the data."""
