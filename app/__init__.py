@@ -1,0 +1,1 @@
+"""Streamlit: what all pages share. No tensor mathematics."""

@@ -1,0 +1,1 @@
+"""Pure figure builders: arrays and labels in, plotly figures out. No streamlit, no torch."""
