@@ -1,0 +1,31 @@
+"""A small matrix as a picture, for cards: no axes, no hover, one cell one block of pixels."""
+
+import numpy as np
+
+from app.figures.theme import DARK, LIGHT, Colour
+
+
+def picture(values: np.ndarray, *, dark: bool, side: int = 320) -> np.ndarray:
+    """Colour a matrix by the square root of each entry's share of the largest, negative entries on a ramp of their own.
+
+    Args:
+        values: ``[n, n]``; NaN where a pair may not look.
+        dark: whether it stands on a dark page.
+        side: pixels along an edge, at least.
+
+    Returns:
+        ``uint8 [s, s, 3]``.
+    """
+    ramps = DARK if dark else LIGHT
+    masked = np.isnan(values)
+    sizes = np.abs(np.where(masked, 0.0, values))
+    share = np.sqrt(sizes / (sizes.max() or 1.0))
+    colours = np.where((values < 0)[..., None], _mix(ramps.negative, share), _mix(ramps.positive, share))
+    colours[masked] = ramps.masked
+    block = np.ones((-(-side // len(values)),) * 2 + (1,), np.uint8)
+    return np.kron(np.rint(colours).astype(np.uint8), block)
+
+
+def _mix(ramp: tuple[Colour, ...], share: np.ndarray) -> np.ndarray:
+    stops = np.linspace(0.0, 1.0, len(ramp))
+    return np.stack([np.interp(share, stops, channel) for channel in np.array(ramp, float).T], -1)

@@ -1,0 +1,47 @@
+"""What all figures share: type sizes, margins, and colours that tell things apart in light and dark."""
+
+from dataclasses import dataclass
+
+import plotly.graph_objects as go
+
+SERIES = (
+    "#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377",
+    "#ee8866", "#77aadd", "#bbcc33", "#999933", "#cc6677", "#888888",
+)  # fmt: skip
+"""Paul Tol's bright and light schemes: told apart by colour-blind readers, on white and on black."""
+
+Colour = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class Ramps:
+    """The matrix board's colours in 8-bit sRGB: zero first, the largest magnitude last."""
+
+    positive: tuple[Colour, ...]
+    negative: tuple[Colour, ...]
+    masked: Colour
+
+
+LIGHT = Ramps(
+    positive=((250, 250, 250), (140, 196, 244), (56, 128, 202), (27, 39, 108)),
+    negative=((250, 250, 250), (241, 183, 126), (199, 105, 44), (100, 35, 13)),
+    masked=(222, 223, 228),
+)
+DARK = Ramps(
+    positive=((25, 27, 29), (42, 74, 136), (66, 153, 220), (187, 243, 255)),
+    negative=((29, 26, 25), (120, 56, 24), (212, 124, 46), (255, 234, 174)),
+    masked=(58, 61, 71),
+)
+
+
+def finish(figure: go.Figure, *, height: int) -> go.Figure:
+    """Give a figure the shared look."""
+    figure.update_layout(
+        height=height,
+        margin={"l": 8, "r": 8, "t": 8, "b": 8},
+        font={"size": 13},
+        hoverlabel={"font": {"size": 13}},
+        legend={"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0},
+        colorway=list(SERIES),
+    )
+    return figure

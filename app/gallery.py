@@ -1,0 +1,56 @@
+"""The gallery on the Home page: every variant that exists, as a card."""
+
+import streamlit as st
+
+import attention_core as ac
+from app import compute, share
+from app.compute import View
+from app.figures.picture import picture
+from app.text import _
+from app.variant_picker import family_title
+from attention_core.inputs.synthetic import SyntheticSpec
+
+SAMPLE = SyntheticSpec(n=32, heads=1)
+
+
+def show() -> None:
+    """Draw the family filter and one card per variant, each with its matrix on the same small input."""
+    names = {"all": _("All"), **{family: family_title(family) for family in ac.families()}}
+    present = {variant.family for variant in ac.all_variants()}
+    st.pills(
+        _("Family"),
+        [name for name in names if name == "all" or name in present],
+        key="family",
+        format_func=names.__getitem__,
+        required=True,
+    )
+    family = st.session_state["family"]
+    with st.grid("auto", min_column_width=260, row_height="content"):
+        for variant in ac.all_variants():
+            if family in ("all", variant.family):
+                with st.container(border=True, height="stretch"):
+                    _card(variant)
+
+
+def _card(variant: ac.Variant) -> None:
+    st.markdown(f"**{_(variant.title)}**  :gray-badge[{family_title(variant.family)}]")
+    view = View(source=SAMPLE, head=0, causal=False, special=True)
+    found = compute.matrix(view, variant.key)
+    st.image(picture(found.weights, dark=st.context.theme.type == "dark"), width="stretch")
+    st.markdown(_(variant.summary))
+    st.latex(variant.formula)
+    st.caption(
+        _(
+            "time {complexity} · causal: {causal}",
+            complexity=variant.complexity,
+            causal=_("no") if variant.causal_reason else _("yes"),
+        )
+    )
+    st.page_link(
+        "../pages/matrices.py",
+        label=_("Compare it with softmax"),
+        icon=":material/arrow_forward:",
+        query_params=share.link_of(
+            st.session_state, variants=share.read_variants(list(dict.fromkeys(("softmax", variant.key))))
+        ),
+    )

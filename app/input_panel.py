@@ -1,0 +1,176 @@
+"""The shared input in the sidebar: text, synthetic or upload, becoming one frozen spec that every page works on."""
+
+import hashlib
+from dataclasses import dataclass, replace
+
+import streamlit as st
+
+import attention_core as ac
+from app import compute, presets
+from app.compute import InputSpec, TextSpec, UploadSpec
+from app.matrix_board import thumbnail_board
+from app.text import _, literal, sentence
+from attention_core.inputs.synthetic import KINDS, SyntheticSpec
+from attention_core.limits import current
+
+UPLOAD = "upload.file"
+AVERAGE = -1
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What the visitor chose to look at, read and ready.
+
+    Attributes:
+        source: the frozen spec.
+        data: the bytes of an upload, else None.
+        qkv: the record.
+        head: the head, None for the average.
+    """
+
+    source: InputSpec
+    data: bytes | None
+    qkv: ac.inputs.QKV
+    head: int | None
+
+
+def show() -> None:
+    """Draw the panel."""
+    state = st.session_state
+    names = {"text": _("Text"), "synthetic": _("Synthetic"), "upload": _("Upload")}
+    st.segmented_control(
+        _("Input"), list(names), key="input", format_func=names.__getitem__, required=True, width="stretch"
+    )
+    {"text": _text, "synthetic": _synthetic, "upload": _upload}[state["input"]]()
+    try:
+        qkv = compute.record(*_source())
+    except ac.LabError:
+        return  # the page says it, where there is room for a sentence
+    _head(qkv)
+    st.caption(_("{n} tokens · {heads} heads of {d}", n=qkv.n, heads=qkv.heads, d=qkv.q.shape[-1]))
+    for notice in qkv.notices:
+        st.info(literal(sentence(notice)), icon=":material/info:")
+
+
+def chosen() -> Chosen:
+    """The chosen input, or one sentence on the page and nothing more."""
+    try:
+        source, data = _source()
+        with st.spinner(_("Reading the input …"), show_time=True):
+            qkv = compute.record(source, data)
+    except ac.LabError as error:
+        st.error(literal(sentence(error)), icon=":material/error:")
+        st.stop()
+    head = st.session_state["head"]
+    return Chosen(source, data, qkv, None if head == AVERAGE else min(head, qkv.heads - 1))
+
+
+def _source() -> tuple[InputSpec, bytes | None]:
+    state = st.session_state
+    if state["input"] == "text":
+        last = ac.inputs.models.layer_count(state["model"]) - 1
+        return TextSpec(state["text"], state["model"], min(state["layer"], last)), None
+    if state["input"] == "synthetic":
+        names = ("kind", "n", "d", "heads", "sharpness", "seed", "rope")
+        return SyntheticSpec(**{name: state[name] for name in names}), None
+    if UPLOAD not in state:
+        raise ac.errors.InputError("Upload an .npz file with the arrays q, k and v in the panel on the left.")
+    name, data = state[UPLOAD]
+    return UploadSpec(name, hashlib.sha256(data).hexdigest()), data
+
+
+def _text() -> None:
+    state = st.session_state
+    names = {"english": _("English"), "repeats": _("Repeats"), "chinese": _("Chinese"), "long": _("Long")}
+    state["preset"] = next((name for name, text in presets.texts().items() if text == state["text"]), None)
+    st.pills(_("Start from"), list(names), key="preset", format_func=names.__getitem__, on_change=_take_preset)
+    st.text_area(_("Your text"), key="text", height=150)
+    models = {info.key: info for info in ac.inputs.models.BUILT_IN}
+    options = list(models) + ([state["model"]] if state["model"] not in models else [])
+    st.selectbox(
+        _("Model"),
+        options,
+        key="model",
+        format_func=lambda key: models[key].title if key in models else key,
+        accept_new_options=current().hub_models,
+        on_change=_take_model,
+        help=_("Type owner/name for any other model from the hub; it is downloaded once.")
+        if current().hub_models
+        else None,
+    )
+    if state["model"] in models:
+        st.caption(_(models[state["model"]].note))
+
+
+def _take_preset() -> None:
+    state = st.session_state
+    if state["preset"]:
+        state["text"] = presets.texts()[state["preset"]]
+        state["row"] = None
+
+
+def _take_model() -> None:
+    # A model that writes from left to right hides the future; one that reads both ways does not.
+    known = {info.key: info for info in ac.inputs.models.BUILT_IN}
+    if st.session_state["model"] in known:
+        st.session_state["causal"] = known[st.session_state["model"]].causal
+
+
+def _synthetic() -> None:
+    limits = current()
+    kinds = {kind.key: kind for kind in KINDS}
+    st.selectbox(_("Kind"), list(kinds), key="kind", format_func=lambda key: _(kinds[key].title))
+    st.caption(_(kinds[st.session_state["kind"]].summary))
+    st.slider(_("Tokens n"), 1, limits.matrix_tokens, key="n")
+    left, right = st.columns(2)
+    left.number_input(_("Head size d"), 2, limits.head_size, key="d")
+    right.number_input(_("Heads"), 1, limits.heads, key="heads")
+    st.slider(
+        _("Sharpness"), 0.0, 16.0, step=0.25, key="sharpness", help=_("Multiplies the logits: higher is more decided.")
+    )
+    left, right = st.columns(2, vertical_alignment="bottom")
+    left.number_input(_("Seed"), 0, 2**31 - 1, key="seed")
+    right.toggle(
+        _("RoPE"), key="rope", help=_("Turns queries and keys by their position, as Llama does (arXiv 2104.09864).")
+    )
+
+
+def _upload() -> None:
+    file = st.file_uploader(_("An .npz file with the arrays q, k and v"), type="npz", key="upload.widget")
+    if file is not None:
+        st.session_state[UPLOAD] = (file.name, file.getvalue())
+    elif UPLOAD in st.session_state:
+        st.caption(_("Showing {name}", name=literal(st.session_state[UPLOAD][0])))
+    st.download_button(
+        _("An example file"), ac.inputs.example_npz(), "example.npz", icon=":material/download:", type="tertiary"
+    )
+
+
+def _head(qkv: ac.inputs.QKV) -> None:
+    """Pickers for layer and head, by list and by picture."""
+    state = st.session_state
+    source, data = _source()
+    layers = 1
+    if isinstance(source, TextSpec):
+        layers = ac.inputs.models.layer_count(source.model)
+        state["layer"] = source.layer
+        source = replace(source, layer=0)  # the pictures show every layer
+    state["head"] = min(state["head"], qkv.heads - 1)
+    left, right = st.columns(2)
+    if layers > 1:
+        left.selectbox(_("Layer"), range(layers), key="layer")
+    right.selectbox(
+        _("Head"),
+        range(AVERAGE, qkv.heads),
+        key="head",
+        format_func=lambda head: _("average") if head == AVERAGE else str(head),
+    )
+    here = (state["layer"] if layers > 1 else 0, state["head"])
+    pictures = compute.head_miniatures(source, state["causal"], data)
+    thumbnail_board(pictures, selected=here, key="heads.board", on_choose=_take_head)
+
+
+def _take_head(choice: tuple[int, int]) -> None:
+    layer, st.session_state["head"] = choice
+    if st.session_state["input"] == "text":  # elsewhere there is one layer, and the text's own layer stays
+        st.session_state["layer"] = layer

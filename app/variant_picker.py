@@ -1,0 +1,149 @@
+"""Registry and settings -> widgets -> the chosen variants. Every knob is made from its declaration."""
+
+from collections.abc import Iterable
+from functools import partial
+
+import streamlit as st
+
+import attention_core as ac
+from app.text import _
+from attention_core.limits import current
+from attention_core.variant import Setting, Value
+
+REFERENCE = "softmax"
+
+
+def show() -> None:
+    """Draw one chip per chosen variant, its knobs behind it, and the menu of the others.
+
+    The choice lives in ``st.session_state["variants"]``, in the order shown; softmax, the reference, always stays.
+    """
+    with st.container(horizontal=True, gap="xsmall", key="variants.chips"):
+        for attention in st.session_state["variants"]:
+            _chip(attention)
+        _menu()
+
+
+def _chip(attention: ac.Attention) -> None:
+    state, variant = st.session_state, attention.variant
+    refused = state["causal"] and variant.causal_reason is not None
+    with st.popover(
+        label(attention),
+        type="tertiary" if refused else "secondary",
+        icon=":material/block:" if refused else None,
+        key=f"variants.chip.{variant.key}",
+    ):
+        st.markdown(_(variant.summary))
+        if refused:
+            st.info(_("Left out while causal is on: {reason}", reason=_(variant.causal_reason or "")))
+        for setting in variant.params.settings():
+            _knob(attention, setting)
+        if variant.key != REFERENCE:
+            st.button(
+                _("Remove"),
+                icon=":material/close:",
+                key=f"variants.remove.{variant.key}",
+                on_click=partial(_remove, variant.key),
+                type="tertiary",
+            )
+
+
+def label(attention: ac.Attention) -> str:
+    """The variant's name with its budget, ``Nyström · landmarks 16``."""
+    budget = attention.variant.budget
+    name = _(attention.title)
+    return name if budget is None else f"{name} · {readable(budget.name)} {getattr(attention.params, budget.name)}"
+
+
+def readable(name: str) -> str:
+    """A setting's name as words."""
+    return _(name.replace("_", " "))
+
+
+def _knob(attention: ac.Attention, setting: Setting) -> None:
+    key = f"knob.{attention.key}.{setting.name}"
+    # The chosen variants are the truth: a link or a reset may have changed them since the widget was drawn.
+    st.session_state[key] = getattr(attention.params, setting.name)
+    title, help_ = readable(setting.name).capitalize(), _(setting.help)
+    change = partial(_turn, attention.key, setting.name)
+    if setting.kind == "choice":
+        st.segmented_control(title, setting.choices, key=key, help=help_, on_change=change, required=True)
+    elif setting.kind == "bool":
+        st.toggle(title, key=key, help=help_, on_change=change)
+    elif setting.scale == "log":
+        st.select_slider(title, _ladder(setting, st.session_state[key]), key=key, help=help_, on_change=change)
+    elif setting.name == "seed":
+        st.number_input(title, setting.low, setting.high, step=setting.step, key=key, help=help_, on_change=change)
+    else:
+        st.slider(title, setting.low, setting.high, step=setting.step, key=key, help=help_, on_change=change)
+
+
+def _ladder(setting: Setting, now: Value) -> list[Value]:
+    """The stops of a logarithmic knob, about four per doubling, none beyond what a drawn matrix can show."""
+    low, high = float(setting.low or 0), float(setting.high or 0)
+    whole = setting.kind == "int"
+    stops = {low, high, float(setting.default)}
+    power = 1.0
+    while power < high:
+        stops |= {power * part for part in (1, 1.25, 1.5, 1.75)} | {part / power for part in (1, 1.25, 1.5, 1.75)}
+        power *= 2
+    top = min(high, max(current().matrix_tokens, float(now))) if whole else high
+    kept = {s for s in stops if low <= s <= top and (not whole or s == int(s))} | {float(now)}
+    return sorted({int(s) if whole else float(f"{s:.3g}") for s in kept} | {now})
+
+
+def _turn(key: str, name: str) -> None:
+    state = st.session_state
+    value = state[f"knob.{key}.{name}"]
+    state["variants"] = tuple(
+        ac.get(key, **{s.name: getattr(a.params, s.name) for s in a.variant.params.settings()} | {name: value})
+        if a.key == key
+        else a
+        for a in state["variants"]
+    )
+
+
+def _remove(key: str) -> None:
+    state = st.session_state
+    state["variants"] = tuple(a for a in state["variants"] if a.key != key)
+
+
+def _menu() -> None:
+    chosen = [a.key for a in st.session_state["variants"]]
+    with st.popover(_("Add or remove"), icon=":material/add:", type="tertiary", key="variants.menu"):
+        if len(chosen) >= current().compared_variants:
+            st.caption(_("{count} variants at once are the most; remove one to add another.", count=len(chosen)))
+        for family in ac.families():
+            members = [v for v in ac.all_variants() if v.family == family and v.key != REFERENCE]
+            if not members:
+                continue
+            key = f"variants.menu.{family}"
+            st.session_state[key] = [v.key for v in members if v.key in chosen]
+            titles = {v.key: _(v.title) for v in members}
+            st.pills(
+                family_title(family),
+                list(titles),
+                key=key,
+                selection_mode="multi",
+                format_func=titles.__getitem__,
+                on_change=partial(_choose, family, tuple(titles)),
+            )
+
+
+def _choose(family: str, members: Iterable[str]) -> None:
+    state = st.session_state
+    wanted = set(state[f"variants.menu.{family}"])
+    kept = tuple(a for a in state["variants"] if a.key in wanted or a.key not in members)
+    new = tuple(ac.get(key) for key in members if key in wanted - {a.key for a in kept})
+    state["variants"] = (kept + new)[: current().compared_variants]
+
+
+def family_title(family: str) -> str:
+    """A family's name on screen."""
+    return {
+        "dense": _("Dense"),
+        "sparse": _("Sparse"),
+        "kernel": _("Linear (kernel)"),
+        "low_rank": _("Low rank and pooled"),
+        "mixed": _("Mixed"),
+    }[family]

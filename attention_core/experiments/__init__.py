@@ -1,0 +1,1 @@
+"""Experiments: one module per question, a record in, numbers out, usable without a browser."""

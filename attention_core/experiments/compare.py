@@ -1,0 +1,101 @@
+"""Where does each variant look? One variant's matrix on a record, beside softmax on the same record."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from attention_core import registry
+from attention_core.algorithms.masked import causal_mask
+from attention_core.inputs.record import QKV
+from attention_core.metrics.passport import Passport, passport
+from attention_core.variant import Attention
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Compared:
+    """One variant on one record.
+
+    Attributes:
+        weights: the matrix, ``[n, n]``; NaN where the pair may not look at each other.
+        difference: the matrix minus softmax's, ``[n, n]``; NaN where neither may look.
+        passport: the matrix in numbers, beside softmax.
+        output_error: ``‖A v − S v‖ / ‖S v‖`` against softmax's output, over the heads looked at.
+        uniform_error: the same for uniform attention, the plain mean of v: the zero of the scale.
+    """
+
+    weights: Tensor
+    difference: Tensor
+    passport: Passport
+    output_error: float
+    uniform_error: float
+
+
+def compare(qkv: QKV, attention: Attention, *, head: int | None, causal: bool, special: bool = True) -> Compared:
+    """Compute one variant's matrix and its numbers.
+
+    Args:
+        qkv: queries, keys and values, ``[H, n, d]``.
+        attention: the variant with its settings; it sees all heads, as in the model.
+        head: the head to look at; None for the average of the heads' matrices.
+        causal: whether the future is hidden.
+        special: whether tokens the tokenizer added are shown; without them rows keep their total mass.
+
+    Raises:
+        NotCausalError: if the variant cannot be causal and causal is asked.
+    """
+    softmax = registry.get("softmax")
+    kept = torch.tensor([special or not flag for flag in qkv.special])
+    if not kept.any():
+        kept[:] = True
+    every = slice(None) if head is None else slice(head, head + 1)
+    own = attention.weights(qkv.q, qkv.k, causal=causal)[every]
+    reference = softmax.weights(qkv.q, qkv.k, causal=causal)[every]
+    allowed = visible(qkv, attention, causal=causal)[every].any(0)
+    future_hidden = causal_mask(qkv.n) if causal else torch.ones_like(allowed)
+    v = qkv.v[every]
+    exact = reference @ v
+    uniform = future_hidden / future_hidden.sum(-1, keepdim=True)
+
+    shown, beside, may, could = (
+        keep_tokens(own.mean(0), kept),
+        keep_tokens(reference.mean(0), kept),
+        allowed[kept][:, kept],
+        future_hidden[kept][:, kept],
+    )
+    return Compared(
+        weights=shown.masked_fill(~may, torch.nan),
+        difference=(shown - beside).masked_fill(~could, torch.nan),
+        passport=passport(shown, beside, causal=causal),
+        output_error=_relative(own @ v, exact),
+        uniform_error=_relative(uniform @ v, exact),
+    )
+
+
+def visible(qkv: QKV, attention: Attention, *, causal: bool) -> Tensor:
+    """The pairs a variant may weigh on this record, ``bool [H, n, n]``, whether fixed in advance or found."""
+    variant, n = attention.variant, qkv.n
+    if variant.pattern is not None:
+        return variant.pattern(qkv.q, qkv.k, attention.params, causal=causal).expand(qkv.heads, n, n)
+    mask = attention.mask(n, causal=causal)
+    if mask is None:
+        mask = causal_mask(n) if causal else torch.ones(n, n, dtype=torch.bool)
+    return mask.expand(qkv.heads, n, n)
+
+
+def keep_tokens(weights: Tensor, kept: Tensor) -> Tensor:
+    """The matrix without some tokens' rows and columns, ``[n', n']``; each row keeps its total absolute mass.
+
+    Args:
+        weights: ``[n, n]``.
+        kept: ``bool [n]``.
+    """
+    rows = weights[kept]
+    left = rows[:, kept]
+    total, remaining = rows.abs().sum(-1, keepdim=True), left.abs().sum(-1, keepdim=True)
+    return left * torch.where(remaining > 0, total / remaining.clamp_min(torch.finfo(left.dtype).tiny), 1.0)
+
+
+def _relative(a: Tensor, b: Tensor) -> float:
+    size = float(b.norm())
+    return float((a - b).norm()) / size if size else 0.0

@@ -1,0 +1,19 @@
+"""Home: what this is, and what can be compared."""
+
+import streamlit as st
+
+from app import gallery
+from app.text import _
+
+st.title("Attention Lab")
+st.markdown(
+    _(
+        "See and measure attention mechanisms side by side: softmax, linear, sparse and low-rank variants on the very "
+        "same queries, keys and values, from your own text through a real trained model. Every number and every "
+        "picture on these pages is computed from the input you chose."
+    )
+)
+st.page_link("../pages/matrices.py", label=_("Open the matrices on a paragraph"), icon=":material/grid_view:")
+st.subheader(_("What can be compared"))
+st.caption(_("Each card shows the variant's matrix on the same 32 tokens: rows are queries, columns are keys."))
+gallery.show()

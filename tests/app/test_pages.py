@@ -1,0 +1,200 @@
+"""Every page runs without the browser, on every kind of input, and bad input gets a sentence instead of a traceback."""
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import attention_core as ac
+from app import share
+from app.navigation import entries
+
+ROOT = Path(__file__).parent.parent.parent
+DEFAULT = share.default_variants()
+
+
+def open_app(page="matrices", **state):
+    at = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=60)
+    for name, words in state.pop("query", {}).items():
+        at.query_params[name] = words
+    at.run()
+    for name, value in state.items():
+        at.session_state[name] = value
+    return at.switch_page(f"../pages/{page}.py").run()
+
+
+def board(at):
+    """The header and the panels' bytes of the board on the page."""
+    return next(c.proto for c in at.get("bidi_component") if "matrices.board" in str(c.proto.id))
+
+
+def titles(at):
+    return [w.value for w in at.title] + [w.value for w in at.markdown if w.value.startswith("#")]
+
+
+@pytest.mark.parametrize("entry", entries(), ids=lambda e: e.file)
+def test_every_page_opens_without_an_error(entry):
+    at = open_app(entry.file.removesuffix(".py"))
+    assert not at.exception
+    assert not at.error
+    assert titles(at)
+
+
+def test_the_gallery_has_a_card_for_every_variant():
+    at = open_app("home")
+    shown = " ".join(m.value for m in at.markdown)
+    for variant in ac.all_variants():
+        assert f"**{variant.title}**" in shown
+        assert variant.summary in shown
+
+
+def test_the_gallery_filters_by_family():
+    at = open_app("home", family="sparse")
+    shown = " ".join(m.value for m in at.markdown)
+    assert "**Local**" in shown
+    assert "**Softmax**" not in shown
+
+
+@pytest.mark.parametrize("source", ["text", "synthetic"])
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("view", ["weights", "difference"])
+def test_matrices_opens_on_every_source(source, causal, view):
+    at = open_app(input=source, causal=causal, view=view, n=40)
+    assert not at.exception
+    assert not at.error
+    assert len(board(at).bytes) > 0
+
+
+@pytest.mark.parametrize("variant", ac.all_variants(), ids=lambda v: v.key)
+@pytest.mark.parametrize("causal", [False, True])
+def test_every_variant_is_shown_or_says_why_not(variant, causal):
+    chosen = tuple(dict.fromkeys((ac.get("softmax"), ac.get(variant.key))))
+    at = open_app(input="synthetic", n=24, variants=chosen, causal=causal)
+    assert not at.exception
+    refused = [c.value for c in at.caption if "cannot be causal" in c.value]
+    assert bool(refused) == (causal and variant.causal_reason is not None)
+
+
+@pytest.mark.parametrize("more", ["numbers", "explain", "download"])
+def test_what_stands_below_the_board(more):
+    at = open_app(input="synthetic", n=24, more=more)
+    assert not at.exception
+    if more == "numbers":
+        assert len(at.dataframe[0].value) == len(DEFAULT)
+    if more == "explain":
+        assert at.latex
+    if more == "download":
+        assert "ac.inputs.from_upload" in " ".join(c.value for c in at.code)
+
+
+def test_a_pinned_row_shows_its_text_and_its_bars():
+    at = open_app(input="synthetic", n=24, row=5)
+    assert not at.exception
+    assert at.get("plotly_chart")
+
+
+def test_a_row_beyond_the_text_is_let_go():
+    at = open_app(input="synthetic", n=4, row=9)
+    assert not at.exception
+    assert at.session_state["row"] is None
+
+
+def test_numbers_on_screen_are_those_of_the_core():
+    at = open_app(input="synthetic", n=24, heads=2, head=1, more="numbers")
+    spec = ac.inputs.SyntheticSpec(n=24, heads=2)
+    qkv = ac.inputs.from_synthetic(spec)
+    table = at.dataframe[0].value.set_index("variant")
+    for attention in DEFAULT:
+        own, full = (a.weights(qkv.q, qkv.k)[1].double() for a in (attention, ac.get("softmax")))
+        row = table[table.index.str.startswith(attention.title)].iloc[0]
+        assert row["matrix error"] == pytest.approx(float((own - full).norm() / full.norm()), abs=1e-4)
+        v = qkv.v[1].double()
+        assert row["output error"] == pytest.approx(float(((own - full) @ v).norm() / (full @ v).norm()), abs=1e-4)
+
+
+@pytest.mark.parametrize("text", ["", "   \n ", "\u200b", "\x00\x01"])
+def test_text_without_words_gets_a_sentence_and_stays(text):
+    at = open_app(text=text)
+    assert not at.exception
+    assert at.session_state["text"] == text
+    if not text.strip():
+        assert "empty" in at.error[0].value
+
+
+@pytest.mark.parametrize(
+    "text", ["a", "🙂🙂 👩‍👩‍👧", "مرحبا بالعالم", "图书管理员", "x" * 100_000, "word " * 20_000, "<b>**[x](y)</b>"]
+)
+def test_odd_texts_are_read_or_cut_with_a_notice(text):
+    at = open_app(text=text, variants=(ac.get("softmax"), ac.get("local")))
+    assert not at.exception
+    assert not at.error
+    if len(text) > 20_000:
+        assert any("characters" in i.value for i in at.info)
+
+
+@pytest.mark.parametrize("model", ["nobody/nothing-at-all", "minilmm", "../../etc/passwd", "a/b/c", ""])
+def test_a_model_that_cannot_be_had_gets_a_sentence(model):
+    at = open_app(model=model)
+    assert not at.exception
+    assert len(at.error) == 1
+
+
+def test_a_layer_and_a_head_beyond_the_model_are_brought_back():
+    at = open_app(layer=99, head=99, variants=(ac.get("softmax"),))
+    assert not at.exception
+    assert not at.error
+    assert (at.session_state["layer"], at.session_state["head"]) == (5, 11)
+
+
+def npz(**arrays):
+    out = io.BytesIO()
+    np.savez(out, **arrays)
+    return out.getvalue()
+
+
+Q = np.ones((2, 5, 4), np.float32)
+
+
+@pytest.mark.parametrize(
+    ("data", "word"),
+    [
+        (npz(q=Q, k=Q, v=Q), None),
+        (npz(q=Q, k=Q), "v"),
+        (npz(q=Q, k=Q[:, :3], v=Q), "do not fit"),
+        (npz(q=Q * np.nan, k=Q, v=Q), "q"),
+        (npz(q=np.array([{}, {}], object), k=Q, v=Q), "q"),
+        (b"not a zip", "npz"),
+        (b"", "npz"),
+    ],
+)
+def test_an_upload_is_read_or_gets_a_sentence(data, word):
+    from app.input_panel import UPLOAD
+
+    at = open_app(input="upload", **{UPLOAD: ("mine.npz", data)})
+    assert not at.exception
+    assert bool(at.error) == (word is not None)
+    if word:
+        assert word in at.error[0].value
+
+
+def test_no_upload_yet_says_what_to_do():
+    assert "Upload an .npz" in open_app(input="upload").error[0].value
+
+
+def test_a_malformed_link_opens_on_the_defaults_and_names_what_was_wrong():
+    at = open_app(query={"layer": "many", "variants": "nystrm", "<script>": "1"})
+    assert not at.exception
+    assert at.session_state["variants"] == DEFAULT
+    shown = at.warning[0].value if at.warning else ""
+    assert "layer" in shown
+    assert "variants" in shown
+
+
+def test_a_knob_moves_only_its_own_variant():
+    at = open_app(input="synthetic", n=24)
+    at.select_slider(key="knob.local.window").set_value(4).run()
+    changed = {a.key: a.params.changed() for a in at.session_state["variants"]}
+    assert changed.pop("local") == {"window": "4"}
+    assert not any(changed.values())

@@ -1,0 +1,124 @@
+"""A link holds the whole state, and nothing in a link is trusted."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import attention_core as ac
+from app import presets, share
+from attention_core.limits import current
+
+KNOWN = share.fields()
+
+
+def defaults():
+    return {name: field.default for name, field in KNOWN.items()}
+
+
+def attentions():
+    """Any variant with any settings within their bounds."""
+
+    def value(setting):
+        if setting.kind == "choice":
+            return st.sampled_from(setting.choices)
+        if setting.kind == "bool":
+            return st.booleans()
+        if setting.kind == "int":
+            return st.integers(int(setting.low), int(setting.high))
+        return st.floats(setting.low, setting.high)
+
+    def build(variant):
+        knobs = {s.name: value(s) for s in variant.params.settings()}
+        return st.fixed_dictionaries(knobs).map(lambda given: ac.get(variant.key, **given))
+
+    return st.sampled_from(ac.all_variants()).flatmap(build)
+
+
+STATES = st.fixed_dictionaries(
+    {
+        "input": st.sampled_from(["text", "synthetic", "upload"]),
+        "text": st.text(st.characters(codec="utf-8"), max_size=300) | st.sampled_from(list(presets.texts().values())),
+        "layer": st.integers(0, 40),
+        "head": st.integers(-1, 40),
+        "n": st.integers(1, current().matrix_tokens),
+        "sharpness": st.floats(0, 16),
+        "rope": st.booleans(),
+        "causal": st.booleans(),
+        "row": st.none() | st.integers(0, current().matrix_tokens - 1),
+        "tone": st.sampled_from(["linear", "sqrt", "log"]),
+        "variants": st.lists(attentions(), min_size=1, max_size=6, unique_by=lambda a: a.key).map(tuple),
+    }
+)
+
+
+@given(STATES)
+@settings(deadline=None, max_examples=60)
+def test_a_link_brings_back_the_state_it_was_made_of(changed):
+    state = defaults() | changed
+    values, rejected = share.read_link(share.link_of(state), KNOWN)
+    assert values == state
+    assert rejected == ()
+
+
+def test_the_default_state_has_an_empty_link():
+    assert share.link_of(defaults()) == {}
+
+
+def test_a_preset_travels_by_name_and_not_by_its_text():
+    link = share.link_of(defaults() | {"text": presets.texts()["chinese"]})
+    assert link == {"text": ["@chinese"]}
+
+
+def test_a_text_too_long_for_an_address_stays_out_of_it():
+    import random
+
+    noise = "".join(random.Random(1).choices("abcdefghijklmnopqrstuvwxyz", k=30_000))
+    assert share.write_text(noise) == []
+    assert len(share.write_text("word " * 4000)[0]) < share.LINK_TEXT
+
+
+@pytest.mark.parametrize(
+    ("name", "word"),
+    [
+        ("input", "telepathy"),
+        ("text", "not base64!"),
+        ("text", "@nowhere"),
+        ("text", "\u00e9"),
+        ("layer", "-1"),
+        ("layer", "2.5"),
+        ("head", "many"),
+        ("n", "1000000000"),
+        ("sharpness", "nan"),
+        ("sharpness", "inf"),
+        ("causal", "perhaps"),
+        ("variants", "softmax~temperature"),
+        ("variants", "softmax~temperature~1e9"),
+        ("variants", "softmax~temperature~__import__"),
+        ("variants", "nystrm"),
+        ("row", "9" * 5000),
+    ],
+)
+def test_a_bad_value_falls_back_to_its_default_and_is_named(name, word):
+    values, rejected = share.read_link({name: [word]}, KNOWN)
+    assert values == defaults()
+    assert rejected == (name,)
+
+
+def test_a_name_no_page_knows_is_named():
+    assert share.read_link({"admin": ["1"]}, KNOWN) == (defaults(), ("admin",))
+
+
+def test_a_text_that_unpacks_beyond_the_bound_is_refused():
+    import base64
+    import zlib
+
+    bomb = base64.urlsafe_b64encode(zlib.compress(b"a" * 50_000_000, 9)).decode()
+    assert share.read_link({"text": [bomb]}, KNOWN)[1] == ("text",)
+
+
+@given(st.dictionaries(st.sampled_from(list(KNOWN)), st.lists(st.text(max_size=40), min_size=1, max_size=3)))
+@settings(deadline=None)
+def test_no_link_whatever_it_holds_raises(given_link):
+    values, rejected = share.read_link(given_link, KNOWN)
+    assert set(values) == set(KNOWN)
+    assert set(rejected) <= set(given_link)
