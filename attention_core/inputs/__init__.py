@@ -1,1 +1,22 @@
 """Inputs: text through a real model, synthetic sequences and uploads, all becoming one QKV record."""
+
+from attention_core.inputs import models
+from attention_core.inputs.record import QKV, Notice
+from attention_core.inputs.synthetic import KINDS, SyntheticKind, SyntheticSpec, from_synthetic
+from attention_core.inputs.text import from_text, record_layers
+from attention_core.inputs.upload import example_npz, from_upload, to_npz
+
+__all__ = [
+    "KINDS",
+    "QKV",
+    "Notice",
+    "SyntheticKind",
+    "SyntheticSpec",
+    "example_npz",
+    "from_synthetic",
+    "from_text",
+    "from_upload",
+    "models",
+    "record_layers",
+    "to_npz",
+]

@@ -1,0 +1,98 @@
+"""Pooling neighbouring tokens into segments whose sizes differ by at most one, and spreading the result back.
+
+Zeros up to the next multiple, as many papers pad, would bias the last mean; sizes that differ by one do not, and cost
+one more reshape instead of a scatter.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+
+class Run(NamedTuple):
+    """Neighbouring segments of one size."""
+
+    number: int
+    size: int
+
+
+Segments = tuple[Run, ...]
+"""Consecutive tokens cut into consecutive segments, in order."""
+
+
+def even_segments(n: int, m: int) -> Segments:
+    """Cut n tokens into ``min(m, n)`` segments whose sizes differ by at most one, the longer ones first."""
+    if n == 0:
+        return ()
+    m = min(m, n)
+    size, longer = divmod(n, m)
+    return tuple(run for run in (Run(longer, size + 1), Run(m - longer, size)) if run.number)
+
+
+def strided_segments(n: int, stride: int) -> Segments:
+    """Cut n tokens into the fewest even segments of at most ``stride`` tokens."""
+    return even_segments(n, -(-n // stride))
+
+
+def pool(x: Tensor, segments: Segments, how: str = "mean") -> Tensor:
+    """Make one row of each segment's rows, in O(n d), ``[..., m, d]``.
+
+    Args:
+        x: ``[..., n, d]``.
+        segments: of the n tokens.
+        how: ``"mean"``; ``"max"`` of each component apart; ``"conv"``: a mean in which a segment's middle counts most,
+            as a convolution as wide as its stride gives with one fixed triangular window.
+    """
+    if how == "max":
+        parts = [rows.amax(-2) for rows in _by_run(x, segments)]
+    elif how == "conv":
+        parts = [(rows * _triangle(rows.shape[-2], x)).sum(-2) for rows in _by_run(x, segments)]
+    else:
+        parts = [rows.mean(-2) for rows in _by_run(x, segments)]
+    return parts[0] if len(parts) == 1 else torch.cat(parts, -2)
+
+
+def spread(x: Tensor, segments: Segments) -> Tensor:
+    """Repeat each segment's row for all of its tokens, ``[..., m, d]`` to ``[..., n, d]``."""
+    n = sum(run.number * run.size for run in segments)
+    out = x.new_empty(*x.shape[:-2], n, x.shape[-1])
+    runs = x.split([run.number for run in segments], -2)
+    for rows, pooled in zip(_by_run(out, segments), runs, strict=True):
+        rows.copy_(pooled.unsqueeze(-2))
+    return out
+
+
+def pooling_matrix(segments: Segments, like: Tensor, how: str = "mean") -> Tensor:
+    """``P`` with ``P x = pool(x)``, ``[m, n]``: row by row, how much of each token a pooled one holds.
+
+    Args:
+        segments: of the n tokens.
+        like: the tensor whose device and dtype the matrix takes.
+        how: ``"mean"`` or ``"conv"``; a maximum is no matrix.
+    """
+    n = sum(run.number * run.size for run in segments)
+    return pool(torch.eye(n, device=like.device, dtype=like.dtype), segments, how)
+
+
+def spreading_matrix(segments: Segments, like: Tensor) -> Tensor:
+    """``R`` with ``R x = spread(x)``, ``[n, m]``, ones and zeros."""
+    m = sum(run.number for run in segments)
+    return spread(torch.eye(m, device=like.device, dtype=like.dtype), segments)
+
+
+def _by_run(x: Tensor, segments: Segments) -> Iterator[Tensor]:
+    """The tokens of each run as a view, ``[..., number, size, d]``."""
+    start = 0
+    for run in segments:
+        stop = start + run.number * run.size
+        yield x[..., start:stop, :].unflatten(-2, run)
+        start = stop
+
+
+def _triangle(size: int, like: Tensor) -> Tensor:
+    """Weights in proportion 1, 2, ..., 2, 1 that sum to one, ``[size, 1]``."""
+    place = torch.arange(size, dtype=torch.float64, device=like.device)[:, None]
+    window = torch.minimum(place + 1, size - place)
+    return (window / window.sum()).to(like.dtype)

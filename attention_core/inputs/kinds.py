@@ -1,0 +1,197 @@
+"""The kinds of synthetic sequences: how queries, keys and values with one known structure are drawn.
+
+Each kind is a pure function ``(shape, generator) -> Draw`` with ``shape = (H, n, d)``; scale plays no part, as
+``from_synthetic`` brings all kinds to one.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Generator, Tensor
+
+Shape = tuple[int, int, int]
+
+GROUPS = 8
+"""Clusters of a clustered sequence and topics of a topical one, at most; one letter names each."""
+PERIOD = 16
+"""Tokens after which a periodic sequence repeats."""
+SMOOTHING = 4.0
+"""Standard deviation, in tokens, of the bell that blends neighbours: tokens 8 apart still correlate by 1/e."""
+RANK = 4
+"""Dimensions that a low-rank input really uses."""
+TAIL = 3
+"""Degrees of freedom of the heavy tail (Student's t): variance exists, the fourth moment does not."""
+LIKENESS = 0.8
+"""Share of the variance that query and key of one token have in common; the rest is noise of their own."""
+
+
+class Draw(NamedTuple):
+    """One draw of a kind: q, k and v, each ``[H, n, d]``, in any scale, and the tokens' labels (None: positions)."""
+
+    q: Tensor
+    k: Tensor
+    v: Tensor
+    tokens: Sequence[str] | None = None
+
+
+@dataclass(frozen=True)
+class SyntheticKind:
+    """One kind of synthetic sequence: its key in links, its name, what it is for, and how it is drawn."""
+
+    key: str
+    title: str
+    summary: str
+    draw: Callable[[Shape, Generator], Draw]
+
+
+def _normal(generator: Generator, *shape: int) -> Tensor:
+    return torch.randn(*shape, generator=generator)
+
+
+def _mixed(x: Tensor, d: int, generator: Generator) -> Tensor:
+    """Values that follow ``x``: its image under one random linear map per head, ``[H, n, d]``."""
+    return x @ _normal(generator, x.shape[0], x.shape[-1], d)
+
+
+def _around(x: Tensor, generator: Generator, tokens: Sequence[str] | None = None) -> Draw:
+    """Queries and keys that are noisy copies of ``x``, ``[H, n, d]`` of unit variance, and values that follow it."""
+    signal, noise = math.sqrt(LIKENESS), math.sqrt(1 - LIKENESS)
+    q, k = (signal * x + noise * _normal(generator, *x.shape) for _ in "qk")
+    return Draw(q, k, _mixed(x, x.shape[-1], generator), tokens)
+
+
+def _counted(groups: Sequence[int]) -> list[str]:
+    """Labels ``A0 A1 B0 A2 ...``: the group's letter and the token's number within it."""
+    seen = [0] * GROUPS
+    labels = []
+    for group in groups:
+        labels.append(f"{chr(ord('A') + group)}{seen[group]}")
+        seen[group] += 1
+    return labels
+
+
+def _gaussian(shape: Shape, generator: Generator) -> Draw:
+    q, k, v = _normal(generator, 3, *shape)
+    return Draw(q, k, v)
+
+
+def _grouped(shape: Shape, generator: Generator, group: Tensor) -> Draw:
+    heads, _, d = shape
+    centres = _normal(generator, heads, GROUPS, d)
+    return _around(centres[:, group], generator, _counted(group.tolist()))
+
+
+def _clustered(shape: Shape, generator: Generator) -> Draw:
+    return _grouped(shape, generator, torch.randint(GROUPS, (shape[1],), generator=generator))
+
+
+def _block_topics(shape: Shape, generator: Generator) -> Draw:
+    n = shape[1]
+    return _grouped(shape, generator, torch.arange(n) * min(GROUPS, n) // n)
+
+
+def _locally_correlated(shape: Shape, generator: Generator) -> Draw:
+    heads, n, d = shape
+    reach = math.ceil(3 * SMOOTHING)
+    bell = torch.exp(-0.5 * (torch.arange(-reach, reach + 1) / SMOOTHING) ** 2)
+    white = _normal(generator, heads, n + 2 * reach, d)
+    # Shifted sums: 2 ms where torch's convolution, for few taps and many channels, takes 170.
+    smooth = torch.zeros(shape)
+    for shift, share in enumerate((bell / bell.norm()).tolist()):
+        smooth.add_(white[:, shift : shift + n], alpha=share)
+    return _around(smooth, generator)
+
+
+def _periodic(shape: Shape, generator: Generator) -> Draw:
+    heads, n, d = shape
+    phases = _normal(generator, heads, PERIOD, d)
+    return _around(phases[:, torch.arange(n) % PERIOD], generator)
+
+
+def _needle(shape: Shape, generator: Generator) -> Draw:
+    """Noise at right angles to one direction, which all queries share with one key, in the first half.
+
+    Its logit grows with log n, so that it holds most of the mass at every length.
+    """
+    heads, n, d = shape
+    where = int(torch.randint((n + 1) // 2, (), generator=generator))
+    sought = F.normalize(_normal(generator, heads, 1, d), dim=-1)
+    q, k, v = _normal(generator, 3, *shape)
+    q, k = (x - (x @ sought.mT) * sought for x in (q, k))
+    q = q + sought
+    k[:, where] = (math.log(n) + 3) * math.sqrt(d) * sought[:, 0]
+    tokens = [f"t{i}" for i in range(n)]
+    tokens[where] = "needle"
+    return Draw(q, k, v, tokens)
+
+
+def _low_rank(shape: Shape, generator: Generator) -> Draw:
+    heads, n, d = shape
+    rank = min(RANK, d)
+    basis = torch.linalg.qr(_normal(generator, heads, d, rank)).Q
+    q, k = _normal(generator, 2, heads, n, rank)
+    return Draw(q @ basis.mT, k @ basis.mT, _mixed(k, d, generator))
+
+
+def _heavy_tail(shape: Shape, generator: Generator) -> Draw:
+    heads, n, d = shape
+    q, k = _normal(generator, 2, *shape)
+    q_spread, k_spread = _normal(generator, 2, heads, n, TAIL).square().mean(-1, keepdim=True).rsqrt()
+    return Draw(q * q_spread, k * k_spread, _mixed(k, d, generator))
+
+
+KINDS = (
+    SyntheticKind(
+        "locally_correlated",
+        "Locally correlated",
+        "Neighbours resemble each other, as in text and images: how much does a window lose?",
+        _locally_correlated,
+    ),
+    SyntheticKind(
+        "clustered",
+        "Clustered",
+        "Eight groups of similar tokens, scattered over the sequence: do landmarks and hashes find them?",
+        _clustered,
+    ),
+    SyntheticKind(
+        "block_topics",
+        "Block topics",
+        "Eight stretches, each on a topic of its own that no other shares: who respects the borders?",
+        _block_topics,
+    ),
+    SyntheticKind(
+        "periodic",
+        "Periodic",
+        "Every 16th token is alike: a stride of 16 sees all that matters, a window little of it.",
+        _periodic,
+    ),
+    SyntheticKind(
+        "needle",
+        "Needle",
+        "One key matters to every query and the others are noise: who still finds it?",
+        _needle,
+    ),
+    SyntheticKind(
+        "low_rank",
+        "Low rank",
+        "Queries and keys use four dimensions only, whatever their size: what do few features suffice for?",
+        _low_rank,
+    ),
+    SyntheticKind(
+        "heavy_tail",
+        "Heavy tail",
+        "A few queries and keys are far larger than the others, as in trained models: who breaks on outliers?",
+        _heavy_tail,
+    ),
+    SyntheticKind(
+        "gaussian",
+        "Gaussian",
+        "Independent random numbers without any structure: the case in which almost nothing works.",
+        _gaussian,
+    ),
+)
+"""Every kind, the default first, the hardest last."""

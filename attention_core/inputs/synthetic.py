@@ -1,0 +1,140 @@
+"""Synthetic sequences: queries, keys and values with one known structure each, a pure function of a seed.
+
+At sharpness one the logits ``q·k / √d`` within a row have a standard deviation of one (root mean square over the rows
+of a head) whatever the kind, so that kinds compare; sharpness multiplies the logits.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from attention_core.errors import InputError
+from attention_core.inputs.kinds import KINDS, SyntheticKind
+from attention_core.inputs.record import QKV
+from attention_core.limits import current
+from attention_core.suggest import nearest
+
+__all__ = ["KINDS", "SHARPEST", "SyntheticKind", "SyntheticSpec", "from_synthetic", "rotary"]
+
+SHARPEST = 1e3
+"""Largest sharpness: logits stay far inside float32."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SyntheticSpec:
+    """What to make.
+
+    Attributes:
+        kind: key of one of ``KINDS``.
+        n: tokens.
+        d: size of queries, keys and values.
+        heads: heads; each draws its own numbers.
+        sharpness: factor on the logits; 0 makes attention uniform.
+        seed: same seed, same answer.
+        rope: whether queries and keys are turned by their position.
+        causal: whether the record says that the future is hidden.
+    """
+
+    kind: str = "locally_correlated"
+    n: int = 128
+    d: int = 32
+    heads: int = 4
+    sharpness: float = 1.0
+    seed: int = 0
+    rope: bool = False
+    causal: bool = False
+
+
+def from_synthetic(spec: SyntheticSpec) -> QKV:
+    """Make queries, keys and values, ``[H, n, d]``; values have mean square one.
+
+    Raises:
+        InputError: for an unknown kind or a number out of bounds.
+    """
+    kind = _checked(spec)
+    generator = torch.Generator().manual_seed(spec.seed)
+    q, k, v, tokens = kind.draw((spec.heads, spec.n, spec.d), generator)
+    if spec.rope:
+        q, k = rotary(q), rotary(k)
+    return QKV(
+        q=q * (spec.sharpness * _to_unit_logits(q, k)),
+        k=k,
+        v=v / v.square().mean((-2, -1), keepdim=True).sqrt(),
+        tokens=tuple(tokens or (f"t{i}" for i in range(spec.n))),
+        special=(False,) * spec.n,
+        groups=tuple(range(spec.n)),
+        causal=spec.causal,
+        scale=spec.d**-0.5,
+        origin=f"synthetic {kind.key}, seed {spec.seed}",
+        total_tokens=spec.n,
+    )
+
+
+def rotary(x: Tensor, base: float = 10_000.0) -> Tensor:
+    """Rotary position embedding: pair (2i, 2i+1) of token t is turned by the angle ``t base^(-2i/d)``.
+
+    The inner product of a turned query and a turned key then depends on their distance, not on where they stand.
+    Source: Su et al. 2021, arXiv 2104.09864. An odd last coordinate is left as it is.
+
+    Args:
+        x: ``[..., n, d]``.
+        base: how slowly the slowest pair turns.
+    """
+    pairs = x.shape[-1] // 2
+    # Angles reach n radians: float64 keeps them exact to far beyond what float32 coordinates can show.
+    speed = base ** (-torch.arange(pairs, dtype=torch.float64) / max(pairs, 1))
+    angle = torch.arange(x.shape[-2], dtype=torch.float64).outer(speed)
+    cos, sin = angle.cos().to(x.dtype), angle.sin().to(x.dtype)
+    even, odd = x[..., 0 : 2 * pairs : 2], x[..., 1 : 2 * pairs : 2]
+    turned = x.clone()
+    turned[..., 0 : 2 * pairs : 2] = even * cos - odd * sin
+    turned[..., 1 : 2 * pairs : 2] = even * sin + odd * cos
+    return turned
+
+
+def _checked(spec: SyntheticSpec) -> SyntheticKind:
+    limits = current()
+    known = {kind.key: kind for kind in KINDS}
+    if spec.kind not in known:
+        raise InputError("There is no synthetic kind {kind!r}. {hint}", kind=spec.kind, hint=nearest(spec.kind, known))
+    for name, value, low, high in (
+        ("n", spec.n, 1, limits.synthetic_tokens),
+        ("d", spec.d, 1, limits.head_size),
+        ("heads", spec.heads, 1, limits.heads),
+        ("seed", spec.seed, 0, 2**63 - 1),
+    ):
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            raise InputError(
+                "{name} is {value!r}; give a whole number from {low} to {high}.",
+                name=name,
+                value=value,
+                low=low,
+                high=high,
+            )
+    if not 0 <= spec.sharpness <= SHARPEST:
+        raise InputError(
+            "sharpness is {value!r}; give a number from 0 to {high}.", value=spec.sharpness, high=int(SHARPEST)
+        )
+    if spec.heads * spec.n * spec.d > limits.synthetic_numbers:
+        raise InputError(
+            "{heads} heads of {n} tokens and size {d} are {count} numbers; use fewer: at most {limit}.",
+            heads=spec.heads,
+            n=spec.n,
+            d=spec.d,
+            count=spec.heads * spec.n * spec.d,
+            limit=limits.synthetic_numbers,
+        )
+    return known[spec.kind]
+
+
+def _to_unit_logits(q: Tensor, k: Tensor) -> Tensor:
+    """The factor per head, ``[H, 1, 1]``, after which logits within a row have unit standard deviation.
+
+    From the d x d second moments, in O(n d²): the mean over queries of the variance over keys. A row's own mean plays
+    no part, as softmax does not see it.
+    """
+    n, d = q.shape[-2:]
+    k = k - k.mean(-2, keepdim=True)
+    variance = ((q.mT @ q) * (k.mT @ k)).sum((-2, -1), keepdim=True) / (n * n * d)
+    return torch.where(variance > 0, variance.rsqrt(), 1.0)  # a single key has no variance

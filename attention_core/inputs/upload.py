@@ -1,0 +1,195 @@
+"""Uploads: an ``.npz`` file with q, k and v becomes a record; all of it is checked before an array is unpacked."""
+
+import io
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from attention_core.errors import InputError
+from attention_core.inputs.npz import Member, Npz, listed, printable, written
+from attention_core.inputs.record import QKV, Notice
+from attention_core.inputs.synthetic import SyntheticSpec, from_synthetic
+from attention_core.limits import current
+
+
+def from_upload(data: bytes, name: str) -> QKV:
+    """Read an uploaded ``.npz``: arrays ``q``, ``k``, ``v``, each ``[n, d]``, ``[H, n, d]`` or ``[1, H, n, d]``.
+
+    float16, float32 and float64 become float32. An optional array ``tokens`` (str, ``[n]``) labels the positions and an
+    optional ``causal`` (one bool) says whether the future is hidden; other arrays stay shut and are named in a notice.
+
+    Args:
+        data: the file.
+        name: its name, for captions and sentences.
+
+    Raises:
+        InputError: for any file that does not hold this, with what is wrong and what to do.
+    """
+    file, limits = printable(name), current()
+    if len(data) > limits.upload_bytes:
+        raise InputError(
+            "{file} is {size:.0f} MiB; upload at most {most:.0f} MiB, e.g. with fewer tokens.",
+            file=file,
+            size=len(data) / 2**20,
+            most=limits.upload_bytes / 2**20,
+        )
+    npz = Npz(data, file, limits.upload_bytes)
+    members = npz.headers(_wanted(npz.names, file))
+    _check_types(members)
+    _check_shapes(members)
+    q, k, v = (_numbers(npz, members[array]) for array in "qkv")
+    n, extra = q.shape[-2], sorted(set(npz.names) - set(members))
+    return QKV(
+        q=q,
+        k=k,
+        v=v,
+        tokens=_labels(npz, members["tokens"]) if "tokens" in members else tuple(f"t{i}" for i in range(n)),
+        special=(False,) * n,
+        groups=tuple(range(n)),
+        causal="causal" in members and bool(npz.array(members["causal"])),
+        scale=q.shape[-1] ** -0.5,
+        origin=file,
+        total_tokens=n,
+        notices=(Notice("Not used from the file: {names}.", (("names", listed(extra)),)),) if extra else (),
+    )
+
+
+def to_npz(qkv: QKV) -> bytes:
+    """The record as an ``.npz`` file of q, k, v, tokens and causal, which ``from_upload`` reads back."""
+    file = io.BytesIO()
+    np.savez(
+        file,
+        q=qkv.q.numpy(),
+        k=qkv.k.numpy(),
+        v=qkv.v.numpy(),
+        tokens=np.array(qkv.tokens, dtype=np.str_),
+        causal=np.array(qkv.causal),
+    )
+    return file.getvalue()
+
+
+def example_npz() -> bytes:
+    """A small valid file, to look at and to imitate: 2 heads of 24 tokens and size 16."""
+    return to_npz(from_synthetic(SyntheticSpec(n=24, d=16, heads=2)))
+
+
+def _wanted(names: tuple[str, ...], file: str) -> list[str]:
+    for needed in "qkv":
+        if needed in names:
+            continue
+        near = next((name for name in names if name.lower().startswith(needed)), None)
+        if near is not None:
+            raise InputError(
+                "{file} holds no array {needed}, but {near}; rename that to {needed}.",
+                file=file,
+                needed=needed,
+                near=printable(near),
+            )
+        raise InputError(
+            "{file} holds no array {needed}, only: {found}; save with np.savez(file, q=q, k=k, v=v).",
+            file=file,
+            needed=needed,
+            found=listed(names) or "-",
+        )
+    return [name for name in ("q", "k", "v", "tokens", "causal") if name in names]
+
+
+def _check_types(members: dict[str, Member]) -> None:
+    longest = current().label_characters
+    for member in members.values():
+        kind, size, found = member.dtype.kind, member.dtype.itemsize, printable(str(member.dtype))
+        if member.name == "tokens":
+            if kind != "U" or not 0 < size <= 4 * longest:
+                raise InputError(
+                    "Array tokens is {found}; save labels of up to {longest} letters with np.array(labels, dtype=str).",
+                    found=found,
+                    longest=longest,
+                )
+        elif member.name == "causal":
+            if kind != "b" or member.shape:
+                raise InputError(
+                    "Array causal is {found} of shape {shape}; save a single True or False.",
+                    found=found,
+                    shape=written(member.shape),
+                )
+        elif kind != "f" or size not in (2, 4, 8):
+            raise InputError(
+                "Array {name} is {found}; convert it to real numbers with {name}.astype(np.float32).",
+                name=member.name,
+                found=found,
+            )
+
+
+def _check_shapes(members: dict[str, Member]) -> None:
+    limits = current()
+    most = {"heads": limits.heads, "tokens": limits.matrix_tokens, "head size": limits.head_size}
+    for name in "qkv":
+        shape = members[name].shape
+        if not 2 <= len(shape) <= 4 or (len(shape) == 4 and shape[0] != 1):
+            raise InputError(
+                "Array {name} has shape {shape}; give [n, d], [H, n, d] or [1, H, n, d].",
+                name=name,
+                shape=written(shape),
+            )
+        for what, length in zip(most, _heads_first(members[name]), strict=True):
+            if not 1 <= length <= most[what]:
+                raise InputError(
+                    "Array {name} of shape {shape} has {what} {length}; give from 1 to {most}.",
+                    name=name,
+                    shape=written(shape),
+                    what=what,
+                    length=length,
+                    most=most[what],
+                )
+    q, k, v = (_heads_first(members[name]) for name in "qkv")
+    if q != k or q[:2] != v[:2]:
+        raise InputError(
+            "Queries {q}, keys {k} and values {v} do not fit: give [H, n, d], [H, n, d] and [H, n, d_v] "
+            "(repeat grouped key-value heads).",
+            q=written(q),
+            k=written(k),
+            v=written(v),
+        )
+    if "tokens" in members and members["tokens"].shape != (q[1],):
+        raise InputError(
+            "Array tokens has shape {shape} for {n} positions; give one label each.",
+            shape=written(members["tokens"].shape),
+            n=q[1],
+        )
+
+
+def _heads_first(member: Member) -> tuple[int, int, int]:
+    return member.shape[-3] if len(member.shape) > 2 else 1, member.shape[-2], member.shape[-1]
+
+
+def _numbers(npz: Npz, member: Member) -> Tensor:
+    """One of q, k and v as ``[H, n, d]`` float32."""
+    array = npz.array(member).reshape(_heads_first(member))
+    bad = array.size - int(np.isfinite(array).sum())
+    if bad:
+        raise InputError(
+            "Array {name} holds {count} values that are NaN or infinite; replace them, e.g. with np.nan_to_num.",
+            name=member.name,
+            count=bad,
+        )
+    largest, most = float(np.abs(array).max()), current().upload_magnitude
+    if largest > most:
+        raise InputError(
+            "Array {name} reaches {largest:.1e}, where products of logits overflow; scale it to at most {most:.0e}.",
+            name=member.name,
+            largest=largest,
+            most=most,
+        )
+    return torch.from_numpy(array.astype(np.float32, order="C"))
+
+
+def _labels(npz: Npz, member: Member) -> tuple[str, ...]:
+    labels = npz.array(member)
+    # Judged as numbers first: numpy makes no clean error of a code point beyond Unicode, nor of half a surrogate pair.
+    points = labels.view(np.dtype(np.uint32).newbyteorder(labels.dtype.byteorder))
+    if (points > 0x10FFFF).any() or ((points >= 0xD800) & (points < 0xE000)).any():
+        raise InputError(
+            "Array tokens holds characters that are not Unicode; save labels with np.array(labels, dtype=str)."
+        )
+    return tuple(str(label) for label in labels)

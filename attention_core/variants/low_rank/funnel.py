@@ -1,0 +1,98 @@
+"""Funnel: neighbouring queries are averaged and look as one; each of them gets the common answer.
+
+As in Funnel-Transformer the first token, the one a classifier reads, keeps a query of its own. There the shorter result
+goes on to the next layer and is repeated to full length at the end; here it is repeated at once, so that there is a
+matrix to look at. It stands in for softmax, the stride being the budget: at stride 1 it is softmax.
+"""
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from attention_core.algorithms.exact import exact_attention
+from attention_core.algorithms.masked import scores
+from attention_core.algorithms.pooling import (
+    Run,
+    Segments,
+    pool,
+    pooling_matrix,
+    spread,
+    spreading_matrix,
+    strided_segments,
+)
+from attention_core.variant import Cost, Paper, Params, Variant, param
+
+
+@dataclass(frozen=True, kw_only=True)
+class FunnelParams(Params):
+    """Settings of funnel attention."""
+
+    stride: int = param(
+        4,
+        low=1,
+        high=256,
+        scale="log",
+        budget=True,
+        help="Neighbouring queries that look as one; larger is cheaper and coarser, 1 is softmax itself.",
+    )
+
+
+def _segments(n: int, p: FunnelParams) -> Segments:
+    """The first token apart, the others in even segments of at most ``stride``."""
+    return (Run(1, 1), *strided_segments(n - 1, p.stride))
+
+
+def weights(q: Tensor, k: Tensor, p: FunnelParams, *, causal: bool) -> Tensor:
+    """``R S((P q) kᵀ / √d)``, ``[..., n, n]``: row for row the same within a segment."""
+    parts = anatomy(q, k, k, p, causal=causal)
+    return parts["left"] @ parts["right"]
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, p: FunnelParams, *, causal: bool) -> Tensor:
+    """Full attention of about n/s queries, each answer repeated: O(n² d / s), never n x n."""
+    segments = _segments(q.shape[-2], p)
+    return spread(exact_attention(pool(q, segments), k, v), segments)
+
+
+def cost(n: int, d: int, p: FunnelParams, *, causal: bool) -> Cost:
+    """Two n/s x n x d products."""
+    m = 1 - (1 - n) // p.stride
+    return Cost(multiply_adds=2 * n * m * d, peak_elements=(n + m) * d + m)
+
+
+def anatomy(q: Tensor, k: Tensor, v: Tensor, p: FunnelParams, *, causal: bool) -> dict[str, Tensor]:
+    """Which tokens each query averages, ``provenance = P [m, n]``, and the factors ``left @ right = weights``.
+
+    ``left = R [n, m]`` gives each token its segment's row of ``right = S((P q) kᵀ / √d) [..., m, n]``.
+    """
+    segments = _segments(q.shape[-2], p)
+    means = pooling_matrix(segments, q)
+    return {
+        "provenance": means,
+        "left": spreading_matrix(segments, q),
+        "right": scores(means @ q, k).softmax(-1),
+    }
+
+
+VARIANT = Variant(
+    key="funnel",
+    title="Funnel",
+    family="low_rank",
+    summary="Neighbouring queries are averaged and look at all keys as one; each of them gets the same answer.",
+    formula=r"A = R\, \operatorname{softmax}\left(\frac{(P Q) K^\top}{\sqrt{d}}\right),"
+    r"\quad R \text{ repeats each row for the } s \text{ tokens averaged}",
+    complexity="n² d / s",
+    params=FunnelParams,
+    weights=weights,
+    attend=attend,
+    cost=cost,
+    source=Paper(
+        "Funnel-Transformer: Filtering out Sequential Redundancy for Efficient Language Processing",
+        2020,
+        "https://arxiv.org/abs/2006.03236",
+    ),
+    approximates="softmax",
+    causal_reason="neighbouring queries look as one, so the earlier of them sees what only the later ones may.",
+    anatomy=anatomy,
+    note="The first token keeps its own query; all others of a segment share one row.",
+)

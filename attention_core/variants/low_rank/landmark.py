@@ -1,0 +1,90 @@
+"""Double softmax over landmarks: queries look at m landmarks of the keys, whose landmarks of queries look at all keys.
+
+This is Nyström attention without its middle factor, the inverse of what landmarks think of each other. What goes with
+it is the way back to softmax: with every token its own landmark the matrix is softmax's times itself, two steps of the
+same walk. So it replaces softmax rather than approximates it; the number of landmarks buys rank, not that error.
+"""
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from attention_core.algorithms.exact import exact_attention
+from attention_core.algorithms.landmarks import METHODS, landmark_multiply_adds, landmarks
+from attention_core.algorithms.masked import scores
+from attention_core.algorithms.precision import widened
+from attention_core.variant import Cost, Paper, Params, Variant, param
+
+
+@dataclass(frozen=True, kw_only=True)
+class LandmarkParams(Params):
+    """Settings of the double softmax."""
+
+    landmarks: int = param(
+        16,
+        low=1,
+        high=1024,
+        scale="log",
+        budget=True,
+        help="Representatives of the queries and of the keys, m each; more see finer and cost more. Beyond n it counts "
+        "as n.",
+    )
+    method: str = param(
+        "segment_means",
+        choices=METHODS,
+        help="segment_means: each landmark is the mean of neighbours; kmeans: of tokens that are alike, wherever they "
+        "stand.",
+    )
+
+
+def _landmarks(x: Tensor, p: LandmarkParams) -> Tensor:
+    """The landmarks of queries or keys, ``[..., min(m, n), d]``."""
+    return landmarks(widened(x), p.landmarks, p.method).to(x.dtype)
+
+
+def weights(q: Tensor, k: Tensor, p: LandmarkParams, *, causal: bool) -> Tensor:
+    """``S(q k̃ᵀ / √d) S(q̃ kᵀ / √d)``, ``[..., n, n]``."""
+    maps = anatomy(q, k, k, p, causal=causal)
+    return maps["left"] @ maps["right"]
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, p: LandmarkParams, *, causal: bool) -> Tensor:
+    """Right to left, each through the fused kernel: O(n m d)."""
+    of_queries, of_keys = _landmarks(q, p), _landmarks(k, p)
+    return exact_attention(q, of_keys, exact_attention(of_queries, k, v))
+
+
+def cost(n: int, d: int, p: LandmarkParams, *, causal: bool) -> Cost:
+    """Four n x m x d products, beside those that find the landmarks."""
+    m = min(p.landmarks, n)
+    search = landmark_multiply_adds(n, m, d, p.method)
+    return Cost(
+        multiply_adds=4 * n * m * d + 2 * search,
+        peak_elements=3 * m * d + max(n * (d + 1), 5 * n * m if search else 0),
+    )
+
+
+def anatomy(q: Tensor, k: Tensor, v: Tensor, p: LandmarkParams, *, causal: bool) -> dict[str, Tensor]:
+    """The two maps: ``left [..., n, m]`` from tokens to landmarks, ``right [..., m, n]`` from landmarks to tokens."""
+    of_queries, of_keys = _landmarks(q, p), _landmarks(k, p)
+    return {"left": scores(q, of_keys).softmax(-1), "right": scores(of_queries, k).softmax(-1)}
+
+
+VARIANT = Variant(
+    key="landmark",
+    title="Landmarks",
+    family="low_rank",
+    summary="Every query looks at a few landmarks, and each landmark looks at all keys: a softmax of a softmax.",
+    formula=r"A = \operatorname{softmax}\left(\frac{Q \tilde{K}^\top}{\sqrt{d}}\right)"
+    r"\operatorname{softmax}\left(\frac{\tilde{Q} K^\top}{\sqrt{d}}\right),"
+    r"\quad \tilde{Q}, \tilde{K} \in \mathbb{R}^{m \times d}",
+    complexity="n m d",
+    params=LandmarkParams,
+    weights=weights,
+    attend=attend,
+    cost=cost,
+    source=Paper("Nyströmformer: linearised attention by matrix decomposition", 2021, "https://kexue.fm/archives/8180"),
+    causal_reason="each landmark is a mean of several tokens, so looking at it shows the later ones among them.",
+    anatomy=anatomy,
+    note="With m = n it is softmax's matrix times itself, not softmax.",
+)

@@ -1,0 +1,108 @@
+"""Linformer: the n keys and values are squeezed to m mixtures of tokens before any query looks.
+
+The paper trains the two projections E and F, `[m, n]`; nothing is trained here, so they are ones that need no training:
+segment means, segment means under a triangular window (the paper's convolution, as wide as its stride), or Gaussian
+numbers (its proof, by Johnson and Lindenstrauss).
+
+It stands in for softmax, its rank being the budget: with the two windows it is softmax once m reaches n. With the
+Gaussian projection it is not, at any m.
+"""
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from attention_core.algorithms.exact import exact_attention
+from attention_core.algorithms.masked import scores
+from attention_core.algorithms.pooling import even_segments, pool, pooling_matrix
+from attention_core.algorithms.random import normal
+from attention_core.variant import Cost, Paper, Params, Variant, param
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinformerParams(Params):
+    """Settings of Linformer."""
+
+    rank: int = param(
+        16,
+        low=1,
+        high=1024,
+        scale="log",
+        budget=True,
+        help="Keys and values that are left, m; more are closer to softmax and cost more. Beyond n it counts as n.",
+    )
+    projection: str = param(
+        "mean",
+        choices=("mean", "conv", "gaussian"),
+        help="mean: each key is the mean of neighbours; conv: the same with the middle counting most; gaussian: each "
+        "key is a random mixture of all tokens.",
+    )
+    share: bool = param(
+        True,
+        help="Mix keys and values with the same projection. Mean and conv have but one, so it changes gaussian only.",
+    )
+    seed: int = param(0, low=0, high=9999, help="Another number draws another gaussian projection.")
+
+
+def projections(n: int, p: LinformerParams, like: Tensor) -> tuple[Tensor, Tensor]:
+    """E for the keys and F for the values, ``[m, n]`` each, one for all batches and heads."""
+    if p.projection != "gaussian":
+        window = pooling_matrix(even_segments(n, p.rank), like, p.projection)
+        return window, window
+    m = min(p.rank, n)
+    for_keys = normal((m, n), p.seed, like, 0).mul_(m**-0.5)
+    return for_keys, for_keys if p.share else normal((m, n), p.seed, like, 1).mul_(m**-0.5)
+
+
+def weights(q: Tensor, k: Tensor, p: LinformerParams, *, causal: bool) -> Tensor:
+    """``S(q (E k)ᵀ / √d) F``, ``[..., n, n]``."""
+    for_keys, for_values = projections(q.shape[-2], p, q)
+    return scores(q, for_keys @ k).softmax(-1) @ for_values
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, p: LinformerParams, *, causal: bool) -> Tensor:
+    """Full attention to m projected keys and values: O(n m d)."""
+    if p.projection == "gaussian":
+        for_keys, for_values = projections(q.shape[-2], p, q)
+        return exact_attention(q, for_keys @ k, for_values @ v)
+    segments = even_segments(q.shape[-2], p.rank)
+    return exact_attention(q, pool(k, segments, p.projection), pool(v, segments, p.projection))
+
+
+def cost(n: int, d: int, p: LinformerParams, *, causal: bool) -> Cost:
+    """Two n x m x d products; the gaussian projections add two more and are themselves held."""
+    m = min(p.rank, n)
+    drawn = 0 if p.projection != "gaussian" else 1 if p.share else 2
+    return Cost(
+        multiply_adds=(4 if drawn else 2) * n * m * d,
+        peak_elements=n * (d + 1) + 2 * m * d + drawn * m * n,
+    )
+
+
+def anatomy(q: Tensor, k: Tensor, v: Tensor, p: LinformerParams, *, causal: bool) -> dict[str, Tensor]:
+    """What each of the m keys is made of, ``provenance = E``, and the factors ``left @ right = weights``."""
+    for_keys, for_values = projections(q.shape[-2], p, q)
+    return {"provenance": for_keys, "left": scores(q, for_keys @ k).softmax(-1), "right": for_values}
+
+
+VARIANT = Variant(
+    key="linformer",
+    title="Linformer",
+    family="low_rank",
+    summary="All keys and values are mixed down to m of each; every query looks at those.",
+    formula=r"A = \operatorname{softmax}\left(\frac{Q (E K)^\top}{\sqrt{d}}\right) F,"
+    r"\quad E, F \in \mathbb{R}^{m \times n}",
+    complexity="n m d",
+    params=LinformerParams,
+    weights=weights,
+    attend=attend,
+    cost=cost,
+    source=Paper("Linformer: Self-Attention with Linear Complexity", 2020, "https://arxiv.org/abs/2006.04768"),
+    approximates="softmax",
+    causal_reason="each of its keys mixes tokens from before and after a query, so looking at any shows the future.",
+    rows_sum_to_one=False,
+    signed=True,
+    random=True,
+    anatomy=anatomy,
+    note="Its projections are untrained; in the paper they are learned, so a trained Linformer may do far better.",
+)

@@ -1,0 +1,126 @@
+"""Nyström attention: a few landmarks stand between all queries and all keys.
+
+Starting value of the inverse: norms of each matrix by itself, so that no example changes another's output.
+"""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from attention_core.algorithms.exact import exact_attention
+from attention_core.algorithms.inverse import exact_inverse, iterative_inverse
+from attention_core.algorithms.landmarks import METHODS, landmark_multiply_adds, landmarks
+from attention_core.algorithms.masked import scores
+from attention_core.algorithms.precision import widened
+from attention_core.variant import Cost, Paper, Params, Variant, param
+
+
+@dataclass(frozen=True, kw_only=True)
+class NystromParams(Params):
+    """Settings of Nyström attention."""
+
+    landmarks: int = param(
+        32,
+        low=1,
+        high=1024,
+        scale="log",
+        help="Means of tokens that stand for all tokens; as many as tokens makes each its own landmark.",
+        budget=True,
+    )
+    method: str = param(
+        "segment_means",
+        choices=METHODS,
+        help="Landmarks are means of neighbouring tokens, or of tokens that resemble each other.",
+    )
+    inverse: str = param(
+        "iterative",
+        choices=("iterative", "exact"),
+        help="How the landmarks' own matrix is inverted: by a few products, or exactly from its singular values.",
+    )
+    iterations: int = param(
+        6,
+        low=1,
+        high=30,
+        help="Rounds of the iterative inverse; each roughly cubes the remaining error.",
+    )
+
+
+def precise(x: Tensor, p: NystromParams) -> Tensor:
+    """At least float32; float64 for the exact inverse, whose entries may be millions that cancel."""
+    return x.double() if p.inverse == "exact" else widened(x)
+
+
+def inverses(q_land: Tensor, k_land: Tensor, p: NystromParams) -> list[Tensor]:
+    """Pseudo-inverses of the landmarks' own attention, ``[..., m, m]`` each, ever better; the last one counts."""
+    middle = scores(q_land, k_land).softmax(-1)
+    return [exact_inverse(middle)] if p.inverse == "exact" else iterative_inverse(middle, p.iterations)
+
+
+def weights(q: Tensor, k: Tensor, p: NystromParams, *, causal: bool) -> Tensor:
+    """``S(q k̃ᵀ/√d) S(q̃ k̃ᵀ/√d)⁺ S(q̃ kᵀ/√d)``, ``[..., n, n]``."""
+    queries, keys = precise(q, p), precise(k, p)
+    q_land, k_land = (landmarks(x, p.landmarks, p.method) for x in (queries, keys))
+    left, right = scores(queries, k_land).softmax(-1), scores(q_land, keys).softmax(-1)
+    return (left @ (inverses(q_land, k_land, p)[-1] @ right)).to(q.dtype)
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, p: NystromParams, *, causal: bool) -> Tensor:
+    """Landmark queries attend to all tokens; all queries attend to the landmark keys: O(n m d + m³)."""
+    queries, keys, values = (precise(x, p) for x in (q, k, v))
+    q_land, k_land = (landmarks(x, p.landmarks, p.method) for x in (queries, keys))
+    summaries = inverses(q_land, k_land, p)[-1] @ exact_attention(q_land, keys, values)
+    return exact_attention(queries, k_land, summaries).to(v.dtype)
+
+
+def cost(n: int, d: int, p: NystromParams, *, causal: bool) -> Cost:
+    """Four products of n tokens with m landmarks, what finds these, and the inverse (the exact one is not counted)."""
+    m = min(p.landmarks, n)
+    products = 4 * n * m * d + 2 * m * m * d + 2 * landmark_multiply_adds(n, m, d, p.method)
+    inverse = 4 * p.iterations * m**3 if p.inverse == "iterative" else 0
+    return Cost(multiply_adds=products + inverse, peak_elements=n * (d + 1) + 4 * m * (m + d))
+
+
+def anatomy(q: Tensor, k: Tensor, v: Tensor, p: NystromParams, *, causal: bool) -> dict[str, Tensor]:
+    """The landmarks, the three factors, and how far from an inverse each iteration still is.
+
+    ``query_landmarks`` and ``key_landmarks``, ``[..., m, d]``; ``left [..., n, m]``, ``middle [..., m, m]``,
+    ``inverse [..., m, m]`` and ``right [..., m, n]``; ``residuals``, ``[..., T + 1]``: the Frobenius norm of
+    ``I - middle V`` over that of ``I``, from the starting value to the last iteration (one number if exact).
+    """
+    queries, keys = precise(q, p), precise(k, p)
+    q_land, k_land = (landmarks(x, p.landmarks, p.method) for x in (queries, keys))
+    middle = scores(q_land, k_land).softmax(-1)
+    steps = torch.stack(inverses(q_land, k_land, p), -3)
+    identity = torch.eye(middle.shape[-1], dtype=middle.dtype, device=middle.device)
+    return {
+        "query_landmarks": q_land,
+        "key_landmarks": k_land,
+        "left": scores(queries, k_land).softmax(-1),
+        "middle": middle,
+        "inverse": steps[..., -1, :, :],
+        "right": scores(q_land, keys).softmax(-1),
+        "residuals": (identity - middle.unsqueeze(-3) @ steps).norm(dim=(-2, -1)) / math.sqrt(len(identity)),
+    }
+
+
+VARIANT = Variant(
+    key="nystrom",
+    title="Nyström",
+    family="low_rank",
+    summary="A few landmark tokens stand in for all: every token looks at them, and they look at every token.",
+    formula=r"A = S\!\left(\tfrac{Q \tilde K^\top}{\sqrt d}\right)"
+    r"S\!\left(\tfrac{\tilde Q \tilde K^\top}{\sqrt d}\right)^{+} S\!\left(\tfrac{\tilde Q K^\top}{\sqrt d}\right),\quad S = \operatorname{softmax}",
+    complexity="n m d + m³",
+    params=NystromParams,
+    weights=weights,
+    attend=attend,
+    cost=cost,
+    approximates="softmax",
+    causal_reason="its landmarks are means over many tokens, later ones included, so a token would see its own future.",
+    rows_sum_to_one=False,
+    signed=True,
+    anatomy=anatomy,
+    source=Paper("Nyströmformer", 2021, "https://arxiv.org/abs/2102.03902"),
+)

@@ -1,0 +1,91 @@
+"""Pyramid pooling: every query looks at summaries of the whole, its parts and their parts, all at once.
+
+Asymmetric non-local networks pool the keys and values of an image to grids of 1, 3, 6 and 8 cells a side; a text has
+one side. It stands in for softmax, the level of detail being the budget: numbers of pools beyond n count as n and each
+is kept once, so that with ``levels >= n`` only the tokens themselves are left and it is softmax.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from attention_core.algorithms.exact import exact_attention
+from attention_core.algorithms.masked import scores
+from attention_core.algorithms.pooling import even_segments, pool, pooling_matrix
+from attention_core.variant import Cost, Paper, Params, Variant, param
+
+SIZES = (1, 3, 6, 8)
+"""Pools in each level of the paper's pyramid."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PyramidParams(Params):
+    """Settings of pyramid pooling."""
+
+    levels: int = param(
+        1,
+        low=1,
+        high=128,
+        scale="log",
+        budget=True,
+        help="Multiplies the numbers of pools 1, 3, 6 and 8; more show finer detail and cost more. Numbers beyond n "
+        "count as n, each once.",
+    )
+
+
+def _sizes(n: int, p: PyramidParams) -> list[int]:
+    """How many pools each level has."""
+    return list(dict.fromkeys(min(size * p.levels, n) for size in SIZES))
+
+
+def _pools(x: Tensor, p: PyramidParams) -> Tensor:
+    """The means of every level under each other, ``[..., S, d]``."""
+    n = x.shape[-2]
+    return torch.cat([pool(x, even_segments(n, m)) for m in _sizes(n, p)], -2)
+
+
+def weights(q: Tensor, k: Tensor, p: PyramidParams, *, causal: bool) -> Tensor:
+    """``S(q (P k)ᵀ / √d) P``, ``[..., n, n]``."""
+    parts = anatomy(q, k, k, p, causal=causal)
+    return parts["left"] @ parts["right"]
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, p: PyramidParams, *, causal: bool) -> Tensor:
+    """Full attention to the S pools of all levels: O(n S d)."""
+    return exact_attention(q, _pools(k, p), _pools(v, p))
+
+
+def cost(n: int, d: int, p: PyramidParams, *, causal: bool) -> Cost:
+    """Two n x S x d products."""
+    pools = sum(_sizes(n, p))
+    return Cost(multiply_adds=2 * n * pools * d, peak_elements=2 * pools * d + max(n * (d + 1), pools * d))
+
+
+def anatomy(q: Tensor, k: Tensor, v: Tensor, p: PyramidParams, *, causal: bool) -> dict[str, Tensor]:
+    """Which tokens each key covers, ``provenance = P [S, n]``, and the factors ``left @ right = weights``."""
+    n = q.shape[-2]
+    means = torch.cat([pooling_matrix(even_segments(n, m), q) for m in _sizes(n, p)])
+    return {"provenance": means, "left": scores(q, means @ k).softmax(-1), "right": means}
+
+
+VARIANT = Variant(
+    key="pyramid",
+    title="Pyramid pooling",
+    family="low_rank",
+    summary="Every query looks at means over the whole text, over thirds, sixths and eighths of it.",
+    formula=r"A = \operatorname{softmax}\left(\frac{Q (P K)^\top}{\sqrt{d}}\right) P,"
+    r"\quad P = \begin{bmatrix} P_{\ell} \\ P_{3\ell} \\ P_{6\ell} \\ P_{8\ell} \end{bmatrix}",
+    complexity="n S d",
+    params=PyramidParams,
+    weights=weights,
+    attend=attend,
+    cost=cost,
+    source=Paper(
+        "Asymmetric Non-local Neural Networks for Semantic Segmentation", 2019, "https://arxiv.org/abs/1908.07678"
+    ),
+    approximates="softmax",
+    causal_reason="its coarsest pool is the mean of the whole text, so whoever looks at it has looked at the future.",
+    anatomy=anatomy,
+    note="S, the number of pools, is 18 times the level of detail; the global mean among them flattens every row.",
+)

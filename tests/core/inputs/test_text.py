@@ -1,0 +1,237 @@
+"""Text: any text becomes a record or one sentence; labels read as a person writes; cuts are said."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from attention_core import limits
+from attention_core.errors import InputError
+from attention_core.inputs import from_text, models, record_layers
+from attention_core.inputs.labels import label_pieces, readable
+
+SENTENCE = "The unbelievable Café costs 42 dollars."
+LONG = "A garden is a slow conversation, and the moss wants only to be left alone. " * 80
+KEYS = [info.key for info in models.BUILT_IN]
+
+
+def sentences(qkv):
+    return [str(notice) for notice in qkv.notices]
+
+
+def test_a_sentence_through_minilm():
+    qkv = from_text(SENTENCE, layer=3)
+    assert qkv.tokens == ("[CLS]", "The", "unbelievable", "Café", "costs", "42", "dollars", ".", "[SEP]")
+    assert qkv.special == (True, *[False] * 7, True)
+    assert len(set(qkv.groups)) == qkv.n == qkv.total_tokens == 9
+    assert qkv.q.shape == qkv.k.shape == qkv.v.shape == (12, 9, 32)
+    assert qkv.q.dtype == torch.float32
+    assert (qkv.causal, qkv.scale, qkv.origin, qkv.notices) == (False, pytest.approx(32**-0.5), "minilm layer 3", ())
+
+
+def test_a_sentence_through_smollm2():
+    qkv = from_text(SENTENCE, model="smollm2", layer=29)
+    assert qkv.tokens == ("The", "unbelie", "vable", "Caf", "é", "costs", "␣", "4", "2", "dollars", ".")
+    assert not any(qkv.special)
+    assert qkv.q.shape == qkv.k.shape == qkv.v.shape == (9, 11, 64)
+    assert (qkv.causal, qkv.origin, qkv.notices) == (True, "smollm2 layer 29", ())
+    # Three query heads share one key head.
+    assert torch.equal(qkv.k[0], qkv.k[2])
+    assert not torch.equal(qkv.k[2], qkv.k[3])
+
+
+@pytest.mark.parametrize("model", KEYS)
+def test_one_layer_is_the_same_alone_and_among_all(model):
+    every = record_layers(SENTENCE, model=model)
+    assert len(every) == models.layer_count(model)
+    for layer in (0, len(every) - 1):
+        alone = from_text(SENTENCE, model=model, layer=layer)
+        assert alone.origin == every[layer].origin
+        for mine, theirs in ((alone.q, every[layer].q), (alone.k, every[layer].k), (alone.v, every[layer].v)):
+            assert torch.equal(mine, theirs)
+    backwards = record_layers(SENTENCE, model=model, layers=(2, 1))
+    assert [qkv.origin for qkv in backwards] == [every[2].origin, every[1].origin]
+    assert not torch.equal(every[1].q, every[2].q)
+
+
+def test_records_can_be_differentiated():
+    qkv = from_text("A word.")
+    q = qkv.q.clone().requires_grad_()
+    (q @ qkv.k.mT).softmax(-1).matmul(qkv.v).square().sum().backward()
+    assert q.grad.abs().sum() > 0
+
+
+@pytest.mark.parametrize("model", KEYS)
+def test_threads_with_different_texts_do_not_mix(model):
+    texts = [f"{word} walked home alone." for word in ("She", "The old clockmaker", "Nobody in the town ever")]
+    alone = [from_text(text, model=model, layer=1) for text in texts]
+    start = threading.Barrier(len(texts))
+
+    def work(text):
+        start.wait()
+        return [from_text(text, model=model, layer=1) for _ in range(8)]
+
+    with ThreadPoolExecutor(len(texts)) as pool:
+        for mine, runs in zip(alone, pool.map(work, texts), strict=True):
+            for run in runs:
+                assert run.tokens == mine.tokens
+                torch.testing.assert_close(run.q, mine.q)
+
+
+@pytest.mark.parametrize("model", KEYS)
+@pytest.mark.parametrize("text", ["", "   ", "\n\t \r\n", "\u3000\xa0", " " * 30_000 + "late"])
+def test_blank_text_is_refused(model, text):
+    with pytest.raises(InputError, match="empty"):
+        from_text(text, model=model)
+
+
+@pytest.mark.parametrize("text", ["\x00", "\u200d\u202e", "\ufe0f"])
+def test_text_without_anything_the_model_reads_is_refused(text):
+    with pytest.raises(InputError, match="nothing that MiniLM-L6 reads"):
+        from_text(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens", "groups"),
+    [
+        ("a", ("a",), (0,)),
+        ("你好", ("你", "·", "好", "·"), (0, 0, 2, 2)),
+        ("😀!", ("😀", "·", "·", "!"), (0, 0, 0, 3)),
+        ("ש", ("ש",), (0,)),
+        ("\x00\x07", ("␀", "␇"), (0, 1)),
+        ("a\nb\t\n\n", ("a", "↵", "b", "⇥", "↵↵"), (0, 1, 2, 3, 4)),
+        ("\ud800x", ("�", "x"), (0, 1)),
+        ("\ud83d\ude00", ("😀", "·", "·"), (0, 0, 0)),
+        ("x\u200d", ("x", "U+200D", "·"), (0, 1, 1)),
+        ("\u0301", ("◌́", "·"), (0, 0)),
+        ("\ufeffa", ("U+FEFF", "·", "·", "a"), (0, 0, 0, 3)),
+        ("<|im_end|>", ("<|im_end|>",), (0,)),
+    ],
+)
+def test_labels_of_bytes(text, tokens, groups):
+    qkv = from_text(text, model="smollm2")
+    assert qkv.tokens == tokens
+    assert qkv.groups == groups
+
+
+def test_pieces_of_a_word_and_of_a_character_in_minilm():
+    qkv = from_text("unbelievably 한")
+    assert qkv.tokens == ("[CLS]", "un", "bel", "ie", "va", "bly", "한", "·", "·", "[SEP]")
+    assert qkv.groups == (0, 1, 2, 3, 4, 5, 6, 6, 6, 9)
+
+
+def test_a_piece_across_two_characters_is_labelled_by_what_it_adds():
+    labels, groups = label_pieces("你好", [(0, 1), (0, 2), (1, 2)], ["", "", ""])
+    assert labels == ("你", "好", "·")
+    assert groups == (0, 0, 0)
+
+
+def test_a_piece_that_stands_for_no_text_keeps_the_tokenizers_name():
+    assert label_pieces("a", [(0, 0), (0, 1), (1, 1)], ["<s>", "", "</s>"]) == (("<s>", "a", "</s>"), (0, 1, 2))
+    assert readable(" the ") == "the"
+    assert readable("  ") == "␣␣"
+    assert readable(" New York\n") == "New York↵"
+
+
+def test_unknown_tokens_are_counted_in_a_notice():
+    qkv = from_text("The cat 钥匙 sat 🦆")
+    assert qkv.tokens == ("[CLS]", "The", "cat", "[UNK]", "[UNK]", "sat", "[UNK]", "[SEP]")
+    assert len(sentences(qkv)) == 1
+    assert "3 of the 8 tokens" in sentences(qkv)[0]
+    assert from_text("The cat 钥匙 sat 🦆", model="smollm2").notices == ()
+
+
+def test_half_characters_are_replaced_with_a_notice():
+    qkv = from_text("a \ud800 b", model="smollm2")
+    assert qkv.tokens == ("a", "␣", "�", "b")
+    assert "halves of characters" in sentences(qkv)[0]
+
+
+@pytest.mark.parametrize(("model", "kept"), [("minilm", 512), ("smollm2", 1024)])
+def test_a_long_text_is_cut_with_a_notice_that_says_where(model, kept):
+    qkv = from_text(LONG, model=model)
+    assert qkv.n == kept < qkv.total_tokens
+    (notice,) = sentences(qkv)
+    assert f"{qkv.total_tokens} tokens" in notice
+    assert f"first {kept} " in notice
+    last = [token for token, special in zip(qkv.tokens, qkv.special, strict=True) if not special][-1]
+    assert notice.endswith(f"{last}».")
+    words = notice.split("«… ")[1].split("»")[0]
+    assert len(words) > 20
+    assert words in LONG
+
+
+@pytest.mark.parametrize("room", [3, 4, 17])
+def test_a_cut_keeps_what_the_tokenizers_own_truncation_keeps(room):
+    loaded = models.load("minilm")
+    tokenizer = type(loaded.tokenizer).from_str(loaded.tokenizer.to_str())
+    tokenizer.enable_truncation(room)
+    qkv = from_text(LONG, max_tokens=room)
+    assert qkv.n == room
+    assert (qkv.tokens[0], qkv.tokens[-1]) == ("[CLS]", "[SEP]")
+    assert [label.lower() for label in qkv.tokens[1:-1]] == tokenizer.encode(LONG).tokens[1:-1]
+
+
+def test_a_causal_model_sees_the_same_beginning_whatever_follows():
+    short, long = (from_text(LONG, model="smollm2", layer=2, max_tokens=n) for n in (16, 24))
+    torch.testing.assert_close(short.q, long.q[:, :16], atol=1e-4, rtol=1e-4)
+    assert short.tokens == long.tokens[:16]
+
+
+def test_the_profiles_bound_holds(monkeypatch):
+    monkeypatch.setenv("ATTENTION_LAB_PROFILE", "hosted")
+    assert from_text(LONG, model="smollm2").n == limits.HOSTED.matrix_tokens
+    assert from_text(LONG, model="smollm2", max_tokens=10**9).n == limits.HOSTED.matrix_tokens
+
+
+@pytest.mark.parametrize("max_tokens", [2, 0, -5])
+def test_too_little_room_is_refused(max_tokens):
+    with pytest.raises(InputError, match="at least 3"):
+        from_text("A word.", max_tokens=max_tokens)
+
+
+@pytest.mark.parametrize("layer", [-1, 6, 10**9])
+def test_a_layer_out_of_bounds_is_refused(layer):
+    with pytest.raises(InputError, match="from 0 to 5"):
+        from_text("A word.", layer=layer)
+
+
+@pytest.mark.parametrize("model", KEYS)
+@pytest.mark.parametrize("character", ["a", "é ", "你", "🦆", "\n.", "\u202e!"])
+def test_a_hundred_thousand_characters(model, character):
+    text = (character * 100_000)[:100_000]
+    qkv = from_text(text, model=model, max_tokens=64)
+    assert 3 <= qkv.n <= 64
+    assert "100,000 characters; the first 20,000" in sentences(qkv)[0]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text(st.characters(codec=None), min_size=1, max_size=40))
+def test_any_text_becomes_a_record_or_one_sentence(text):
+    try:
+        qkv = from_text(text)
+    except InputError as error:
+        assert str(error).endswith(".")  # noqa: PT017 - both outcomes are right, each with its own shape
+        return
+    assert qkv.n == len(qkv.tokens) == len(qkv.groups)
+    assert all(qkv.tokens)
+    assert all(character.isprintable() for label in qkv.tokens for character in label)
+    assert list(qkv.groups) == sorted(qkv.groups)
+    assert torch.isfinite(qkv.q).all()
+    for notice in qkv.notices:
+        str(notice).encode()  # a screen can show it
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text(st.characters(codec=None), min_size=1, max_size=40))
+def test_any_characters_have_labels_in_bytes(text):
+    try:
+        qkv = from_text(text, model="smollm2")
+    except InputError:
+        assert not text.strip()
+        return
+    assert all(label and label.isprintable() for label in qkv.tokens)
+    assert torch.isfinite(qkv.q).all()
