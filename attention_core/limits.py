@@ -19,8 +19,16 @@ class Limits:
     """Heads of a synthetic input or an upload."""
     head_size: int
     """Head size d of a synthetic input or an upload; no published model exceeds it."""
+    synthetic_tokens: int
+    """Tokens of a synthetic input: sweeps over length go far beyond what is drawn."""
+    synthetic_numbers: int
+    """Numbers (heads x tokens x size) in each of q, k and v of a synthetic input, 4 bytes each."""
     upload_bytes: int
     """Bytes of an upload once unpacked: checked before anything is unpacked, so a zip bomb stays shut."""
+    upload_magnitude: float
+    """Largest absolute value in an upload: the squared logits of a second-order variant still fit float32."""
+    label_characters: int
+    """Characters of one token label in an upload: a label longer than a word is a mistake, and is drawn n times."""
     compared_variants: int
     """Variants side by side on one page: more panels than these become too small to read."""
     hub_models: bool
@@ -36,7 +44,11 @@ OWN_MACHINE = Limits(
     matrix_tokens=1024,
     heads=32,
     head_size=256,
+    synthetic_tokens=65_536,
+    synthetic_numbers=2**25,
     upload_bytes=64 * 2**20,
+    upload_magnitude=1e6,
+    label_characters=256,
     compared_variants=12,
     hub_models=True,
     heavy_jobs=2,
@@ -48,7 +60,11 @@ HOSTED = Limits(
     matrix_tokens=512,
     heads=16,
     head_size=128,
+    synthetic_tokens=16_384,
+    synthetic_numbers=2**22,
     upload_bytes=16 * 2**20,
+    upload_magnitude=1e6,
+    label_characters=256,
     compared_variants=8,
     hub_models=False,
     heavy_jobs=1,

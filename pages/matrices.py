@@ -7,7 +7,7 @@ from app.share import show_share
 from app.text import _
 
 title, controls = st.columns([9, 11], vertical_alignment="center")
-title.markdown("#### " + _("Where does each variant look?"))
+title.markdown("##### " + _("Where does each variant look?"))
 with controls, st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="right"):
     st.toggle(_("Causal"), key="causal", help=_("Hide the future: query i sees keys 0 to i."), width="content")
     comparison.show_view_options()

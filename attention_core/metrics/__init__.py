@@ -1,0 +1,43 @@
+"""Numbers about attention matrices and outputs, torch in, torch out.
+
+Shapes: matrices ``[..., n, n]``, outputs ``[..., n, d_v]``; a number per row is ``[..., n]``, one per matrix ``[...]``.
+Everything is computed and returned in float64, whatever comes in.
+"""
+
+from attention_core.metrics.entropy import distribution, entropy
+from attention_core.metrics.error import (
+    cosine,
+    kl_divergence,
+    oracle_top_k_error,
+    relative_error,
+    top_k_overlap,
+    total_variation,
+    uniform_error,
+    wrong_mass,
+)
+from attention_core.metrics.passport import Passport, passport
+from attention_core.metrics.pattern import density, mean_distance, negative_mass, row_sums
+from attention_core.metrics.spectrum import effective_rank, rank, singular_values, truncated_svd_error
+
+__all__ = [
+    "Passport",
+    "cosine",
+    "density",
+    "distribution",
+    "effective_rank",
+    "entropy",
+    "kl_divergence",
+    "mean_distance",
+    "negative_mass",
+    "oracle_top_k_error",
+    "passport",
+    "rank",
+    "relative_error",
+    "row_sums",
+    "singular_values",
+    "top_k_overlap",
+    "total_variation",
+    "truncated_svd_error",
+    "uniform_error",
+    "wrong_mass",
+]

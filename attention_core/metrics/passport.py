@@ -1,0 +1,77 @@
+"""A matrix in numbers: what stands beneath each picture."""
+
+import math
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from attention_core.metrics.entropy import entropy
+from attention_core.metrics.error import kl_divergence, relative_error, top_k_overlap, wrong_mass
+from attention_core.metrics.pattern import density, negative_mass, row_sums
+from attention_core.metrics.spectrum import effective_rank_of, rank_of, singular_values
+
+HEAVIEST = 10
+"""Keys per row compared by ``top_k_overlap`` in a passport."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Passport:
+    """The numbers of one matrix beside a reference, each the mean over rows and heads unless it says otherwise.
+
+    Attributes:
+        row_sum_min: smallest row sum of all rows and heads.
+        row_sum_max: largest row sum of all rows and heads.
+        negative_mass: share of the absolute mass on negative entries.
+        density: share of the allowed pairs whose weight is not zero.
+        rank: numerical rank, of n.
+        effective_rank: Roy and Vetterli's, from 1 to n.
+        entropy: in nats.
+        relative_error: ``‖A − R‖ / ‖R‖``, Frobenius.
+        total_variation: mass on other keys than the reference's.
+        kl: ``KL(A ‖ R)`` in nats; infinite where A weighs a key that R gives nothing.
+        top_k_overlap: share of the ``min(10, n)`` heaviest keys in common.
+    """
+
+    row_sum_min: float
+    row_sum_max: float
+    negative_mass: float
+    density: float
+    rank: float
+    effective_rank: float
+    entropy: float
+    relative_error: float
+    total_variation: float
+    kl: float
+    top_k_overlap: float
+
+    @property
+    def perplexity(self) -> float:
+        """How many equally weighted keys have this entropy: its exponential."""
+        return math.exp(self.entropy)
+
+
+def passport(weights: Tensor, reference: Tensor, *, causal: bool, mask: Tensor | None = None) -> Passport:
+    """Measure a matrix beside a reference.
+
+    Costs 8 ms per head at n = 256 and 50 ms at 512 on one core, more than half of it for the singular values.
+
+    Args:
+        weights: ``[..., n, n]``.
+        reference: ``[..., n, n]``, e.g. softmax's matrix on the same input.
+        causal: whether the future is hidden, for the density.
+        mask: the pairs the density counts, ``bool``, broadcastable; None for all.
+    """
+    sums, values = row_sums(weights), singular_values(weights)
+    return Passport(
+        row_sum_min=float(sums.min()),
+        row_sum_max=float(sums.max()),
+        negative_mass=float(negative_mass(weights).mean()),
+        density=float(density(weights, causal=causal, mask=mask).mean()),
+        rank=float(rank_of(values, weights.dtype).mean()),
+        effective_rank=float(effective_rank_of(values).mean()),
+        entropy=float(entropy(weights).mean()),
+        relative_error=float(relative_error(weights, reference).mean()),
+        total_variation=float(wrong_mass(weights, reference).mean()),
+        kl=float(kl_divergence(weights, reference).mean()),
+        top_k_overlap=float(top_k_overlap(weights, reference, HEAVIEST).mean()),
+    )

@@ -1,0 +1,375 @@
+import io
+import struct
+import zipfile
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from attention_core.errors import InputError
+from attention_core.inputs import SyntheticSpec, example_npz, from_synthetic, from_upload, to_npz
+from attention_core.inputs.npz import MEMBERS
+
+
+def save(compressed=False, **arrays):
+    file = io.BytesIO()
+    (np.savez_compressed if compressed else np.savez)(file, **arrays)
+    return file.getvalue()
+
+
+def triple(*shape, dtype=np.float32):
+    return dict(zip("qkv", np.random.default_rng(0).normal(size=(3, *shape)).astype(dtype), strict=True))
+
+
+def npy(descr="<f4", shape="(4, 3)", body=b"\0" * 48, header=None):
+    """One .npy member written by hand, with any header."""
+    words = (header or f"{{'descr': {descr!r}, 'fortran_order': False, 'shape': {shape}, }}").encode("latin1")
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(words)) + words + body
+
+
+def zipped(q=None, method=zipfile.ZIP_STORED, **members):
+    """A zip of raw members; k and v are whole, q is what the test gives."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", method) as archive:
+        for name, content in {"q": q or npy(), "k": npy(), "v": npy(), **members}.items():
+            archive.writestr(name + ".npy", content)
+    return file.getvalue()
+
+
+def refusal(data, name="mine.npz"):
+    """The sentence with which a file is refused."""
+    with pytest.raises(InputError) as error:
+        from_upload(data, name)
+    sentence = str(error.value)
+    assert "\n" not in sentence
+    assert sentence.endswith((".", ")"))
+    assert len(sentence) < 300
+    return sentence
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, ">f4", ">f8"])
+@pytest.mark.parametrize("compressed", [False, True])
+def test_numbers_arrive_as_they_were_saved(dtype, compressed):
+    given = triple(3, 5, 4, dtype=dtype)
+    qkv = from_upload(save(compressed, **given), "mine.npz")
+    for name in "qkv":
+        assert getattr(qkv, name).dtype == torch.float32
+        np.testing.assert_array_equal(getattr(qkv, name).numpy(), given[name].astype(np.float32))
+    assert qkv.tokens == ("t0", "t1", "t2", "t3", "t4")
+    assert (qkv.causal, qkv.origin, qkv.total_tokens, qkv.scale) == (False, "mine.npz", 5, 0.5)
+    assert qkv.notices == ()
+
+
+@pytest.mark.parametrize(("shape", "heads"), [((6, 4), 1), ((2, 6, 4), 2), ((1, 2, 6, 4), 2)])
+def test_three_layouts(shape, heads):
+    given = triple(*shape)
+    qkv = from_upload(save(**given), "x")
+    np.testing.assert_array_equal(qkv.k.numpy(), given["k"].reshape(heads, 6, 4))
+
+
+def test_column_major_arrays_keep_their_rows():
+    given = {name: np.asfortranarray(array) for name, array in triple(2, 5, 3).items()}
+    qkv = from_upload(save(**given), "x")
+    np.testing.assert_array_equal(qkv.q.numpy(), given["q"])
+
+
+def test_layouts_may_be_mixed_and_values_have_their_own_size():
+    given = triple(1, 1, 6, 4) | {"k": np.ones((6, 4), "f4"), "v": np.ones((1, 6, 9), "f8")}
+    qkv = from_upload(save(**given), "x")
+    assert (qkv.q.shape, qkv.k.shape, qkv.v.shape) == ((1, 6, 4), (1, 6, 4), (1, 6, 9))
+
+
+def test_labels_causal_and_extra_arrays():
+    extras = {"mask": np.ones(3), "layer": np.array([{"a": 1}], dtype=object)}
+    qkv = from_upload(save(**triple(3, 4), tokens=np.array(["the", "猫", "🐈"]), causal=np.array(True), **extras), "x")
+    assert qkv.tokens == ("the", "猫", "🐈")
+    assert qkv.causal is True
+    assert [str(notice) for notice in qkv.notices] == ["Not used from the file: layer, mask."]
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    n=st.integers(1, 20),
+    heads=st.integers(1, 3),
+    d=st.integers(1, 9),
+    causal=st.booleans(),
+    labels=st.lists(
+        st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=9), min_size=20
+    ),
+)
+def test_round_trip(n, heads, d, causal, labels):
+    spec = SyntheticSpec(kind="gaussian", n=n, heads=heads, d=d, causal=causal)
+    made = from_synthetic(spec)
+    object.__setattr__(made, "tokens", tuple(labels[:n]))
+    back = from_upload(to_npz(made), "x")
+    assert all(torch.equal(getattr(made, name), getattr(back, name)) for name in "qkv")
+    assert (back.tokens, back.causal, back.scale) == (made.tokens, made.causal, made.scale)
+
+
+def test_the_example_is_small_valid_and_plain():
+    data = example_npz()
+    qkv = from_upload(data, "example.npz")
+    assert (qkv.heads, qkv.n, qkv.notices) == (2, 24, ())
+    assert len(data) < 20_000
+    with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
+        assert sorted(arrays) == ["causal", "k", "q", "tokens", "v"]
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"", "is empty"),
+        (b"hello, world", "is not an .npz file"),
+        (npy(), "holds one array only"),
+        (b"PK\x03\x04" + b"\0" * 40, "damaged or cut short"),
+        (example_npz()[:-30], "damaged or cut short"),
+        (example_npz()[:2000], "damaged or cut short"),
+        (save(), "holds no array q, only: -"),
+    ],
+)
+def test_files_that_are_no_npz(data, words):
+    assert words in refusal(data)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "words"),
+    [
+        ({"arr_0": 0, "arr_1": 0}, "no array q, only: arr_0, arr_1; save with np.savez(file, q=q"),
+        ({"Q": 0, "k": 0, "v": 0}, "no array q, but Q; rename that to q"),
+        ({"q": 0, "keys": 0, "v": 0}, "no array k, but keys; rename that to k"),
+        ({"q": 0, "k": 0, "values": 0}, "no array v, but values"),
+        ({"x\n" * 50: 0}, "x?x?"),
+        ({f"a{i}": 0 for i in range(30)}, "a6, a7, …;"),
+    ],
+)
+def test_missing_arrays_are_named_beside_what_was_found(arrays, words):
+    assert words in refusal(save(**{name: np.zeros((4, 3), "f4") for name in arrays}))
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"q": np.ones((6, 4), int)}, "Array q is int64; convert it to real numbers with q.astype(np.float32)"),
+        ({"q": np.ones((6, 4), bool)}, "Array q is bool"),
+        ({"k": np.ones((6, 4), complex)}, "Array k is complex128"),
+        ({"v": np.full((6, 4), "x")}, "Array v is <U1"),
+        ({"v": np.full((6, 4), b"x")}, "Array v is |S1"),
+        ({"q": np.ones((6, 4), np.longdouble)}, "Array q is float128"),
+        ({"q": np.ones((6, 4), [("a", "f4"), ("b", "f4")])}, "Array q is [('a', '<f4')"),
+        ({"q": np.ones((6, 4), object)}, "pickled Python objects, which are never opened"),
+        ({"q": np.ones(6, "f4")}, "Array q has shape [6]; give [n, d], [H, n, d] or [1, H, n, d]"),
+        ({"q": np.array(1.0)}, "Array q has shape []"),
+        ({"q": np.ones((2, 1, 6, 4))}, "Array q has shape [2, 1, 6, 4]"),
+        ({"q": np.ones((1, 1, 1, 6, 4))}, "Array q has shape [1, 1, 1, 6, 4]"),
+        ({"q": np.ones((0, 4))}, "has tokens 0; give from 1 to 1024"),
+        ({"q": np.ones((6, 0))}, "has head size 0; give from 1 to 256"),
+        ({"q": np.ones((0, 6, 4))}, "has heads 0; give from 1 to 32"),
+        ({"q": np.ones((1025, 4))}, "has tokens 1025"),
+        ({"q": np.ones((6, 257))}, "has head size 257"),
+        ({"q": np.ones((33, 6, 4))}, "has heads 33"),
+        ({"k": np.ones((6, 5))}, "Queries [1, 6, 4], keys [1, 6, 5] and values [1, 6, 4] do not fit"),
+        ({"k": np.ones((7, 4))}, "do not fit"),
+        ({"v": np.ones((7, 4))}, "do not fit"),
+        ({"q": np.ones((4, 6, 4))}, "repeat grouped key-value heads"),
+        ({"q": np.full((6, 4), np.nan)}, "Array q holds 24 values that are NaN or infinite"),
+        ({"v": np.array([[1, np.inf, -np.inf, 0]] * 6)}, "Array v holds 12 values"),
+        ({"k": np.full((6, 4), 1e30)}, "Array k reaches 1.0e+30"),
+        ({"tokens": np.array(["a"] * 5)}, "Array tokens has shape [5] for 6 positions; give one label each"),
+        ({"tokens": np.array([["a"] * 6])}, "Array tokens has shape [1, 6]"),
+        ({"tokens": np.array([b"a"] * 6)}, "Array tokens is |S1; save labels"),
+        ({"tokens": np.arange(6)}, "Array tokens is int64; save labels"),
+        ({"tokens": np.array(["a"] * 6, object)}, "Array tokens holds pickled"),
+        ({"tokens": np.array(["a" * 300] * 6)}, "up to 256 letters"),
+        ({"tokens": np.array(["\ud800"] * 6)}, "not Unicode"),
+        ({"causal": np.array(1)}, "Array causal is int64 of shape []; save a single True or False"),
+        ({"causal": np.array([True, False])}, "Array causal is bool of shape [2]"),
+    ],
+)
+def test_arrays_that_do_not_fit(changed, words):
+    assert words in refusal(save(**triple(6, 4) | changed))
+
+
+@pytest.mark.parametrize("order", "<>")
+def test_labels_in_either_byte_order(order):
+    def tokens(point):
+        return zipped(tokens=npy(f"{order}U1", "(4,)", struct.pack(f"{order}4I", *[point] * 4)))
+
+    assert from_upload(tokens(0x732B), "x").tokens == ("猫",) * 4
+    for point in (0x110000, 0xD800, 2**32 - 1):
+        assert "not Unicode" in refusal(tokens(point))
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.binary(min_size=32, max_size=32))
+def test_random_labels_are_read_or_refused(body):
+    survives(zipped(tokens=npy("<U2", "(4,)", body)))
+
+
+@pytest.mark.parametrize(
+    ("q", "words"),
+    [
+        (npy(shape="(-4, -3)"), "says it has shape [-4, -3]"),
+        (npy(shape="(-12,)"), "says it has shape [-12]"),
+        (npy(shape="(16384, 16384)"), "says it has shape [16384, 16384], but holds 48 bytes"),
+        (npy(shape=f"({2**62}, {2**62})"), "but holds 48 bytes"),
+        (npy(shape="(4, 2)"), "but holds 48 bytes"),
+        (npy(shape="(4.0, 3)"), "not a readable numpy array"),
+        (npy(shape="12"), "not a readable numpy array"),
+        (npy(descr="banana"), "not a readable numpy array"),
+        (npy(descr="|O"), "pickled"),
+        (npy(header="{[]: 1}"), "not a readable numpy array"),
+        (npy(header="{'descr': '<f4'}"), "not a readable numpy array"),
+        (npy(header="(" * 900), "not a readable numpy array"),
+        (npy(header="{'x': '''"), "not a readable numpy array"),
+        (npy(header="__import__('os').system('false')"), "not a readable numpy array"),
+        (npy(header="{" + "-" * 900 + "1}"), "not a readable numpy array"),
+        (npy(header="1" * 60_000), "not a readable numpy array"),
+        (npy().replace(b"NUMPY\x01", b"NUMPY\x03"), "not a readable numpy array"),
+        (npy()[:9], "not a readable numpy array"),
+        (b"no array at all", "not a readable numpy array"),
+    ],
+)
+def test_hostile_headers(q, words):
+    assert words in refusal(zipped(q))
+
+
+def test_a_bomb_stays_shut(monkeypatch):
+    # 1 GiB of zeros that deflates to 1 MiB: honest in the zip's directory
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        with archive.open("q.npy", "w", force_zip64=True) as member:
+            member.write(npy(shape=f"({2**14}, {2**14})", body=b""))
+            for _ in range(256):
+                member.write(bytes(2**22))
+        for name in ("k.npy", "v.npy"):
+            archive.writestr(name, npy())
+    data = file.getvalue()
+    assert len(data) < 8 * 2**20
+    monkeypatch.setattr(zipfile.ZipFile, "open", lambda *_: pytest.fail("the bomb was opened"))
+    assert "unpacks to 1024 MiB; keep q, k, v together under 64 MiB" in refusal(data)
+
+
+def test_a_bomb_that_lies_about_its_size_stays_small():
+    # The directory says 300 bytes, the deflated stream holds 16 MiB.
+    q = npy(shape="(2, 16, 2)", body=bytes(2**24))
+    data = bytearray(zipped(q, zipfile.ZIP_DEFLATED))
+    size = struct.pack("<I", len(q))
+    assert data.count(size) == 2
+    honest = len(npy(shape="(2, 16, 2)", body=bytes(256)))
+    assert "damaged" in refusal(bytes(data).replace(size, struct.pack("<I", honest)))
+
+
+def test_a_stream_that_ends_early_is_damaged_even_where_its_checksum_fits():
+    short = npy(body=b"\0" * 40)
+    data = zipped(short, zipfile.ZIP_DEFLATED)
+    entry = data.index(b"PK\x01\x02")
+    size = slice(entry + 24, entry + 28)
+    assert data[size] == struct.pack("<I", len(short))
+    assert "damaged" in refusal(data[: size.start] + struct.pack("<I", len(short) + 8) + data[size.stop :])
+
+
+def test_a_member_that_lies_beyond_every_file_is_damaged():
+    data = bytearray(zipped())
+    entry, end = data.index(b"PK\x01\x02"), data.index(b"PK\x05\x06")
+    far = struct.pack("<HHQ", 1, 8, 2**64 - 1)  # the 64-bit field in which a directory may say where a member starts
+    data[entry + 42 : entry + 46] = b"\xff" * 4
+    data[entry + 30 : entry + 32] = struct.pack("<H", len(far))
+    (size,) = struct.unpack_from("<I", data, end + 12)
+    data[end + 12 : end + 16] = struct.pack("<I", size + len(far))
+    data[entry + 51 : entry + 51] = far
+    assert "damaged" in refusal(bytes(data))
+
+
+def test_a_directory_of_many_members_is_not_read(monkeypatch):
+    data = zipped(**{f"x{i}": b"" for i in range(MEMBERS)})
+    monkeypatch.setattr(zipfile, "ZipFile", lambda *_: pytest.fail("the zip was opened"))
+    assert f"more than {MEMBERS} arrays" in refusal(data)
+
+
+def test_a_file_over_the_limit_is_refused_by_its_length(monkeypatch):
+    assert "is 65 MiB; upload at most 64 MiB" in refusal(b"PK" + bytes(65 * 2**20))
+    monkeypatch.setenv("ATTENTION_LAB_PROFILE", "hosted")
+    assert "upload at most 16 MiB" in refusal(b"PK" + bytes(17 * 2**20))
+    assert "give from 1 to 512" in refusal(save(**triple(600, 2)))
+
+
+def test_encrypted_members_say_so():
+    data = bytearray(zipped())
+    entry = data.index(b"PK\x01\x02")
+    data[entry + 8] |= 1  # the flag that a password is needed, of q, in the directory
+    assert "Array q is encrypted; save the file without a password" in refusal(bytes(data))
+
+
+def test_packing_that_numpy_does_not_write_stays_shut():
+    assert "packed in a way" in refusal(zipped(method=zipfile.ZIP_LZMA))
+    assert "packed in a way" in refusal(zipped(method=zipfile.ZIP_BZIP2))
+
+
+def test_an_array_given_twice_is_refused():
+    file = io.BytesIO(zipped())
+    with zipfile.ZipFile(file, "a") as archive:
+        archive.writestr("q", npy())
+    assert "holds q twice" in refusal(file.getvalue())
+
+
+def test_changed_numbers_fail_the_checksum():
+    data = save(**triple(6, 4))
+    at = data.index(b"NUMPY") + 150
+    assert "damaged" in refusal(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
+
+
+def test_names_of_files_are_cut_and_cleaned():
+    assert refusal(b"", "a\x00\x1b[31m" + "b" * 200) == (
+        "a??[31m" + "b" * 33 + "… is empty; save it again with np.savez(file, q=q, k=k, v=v)."
+    )
+
+
+WHOLE = save(True, **triple(3, 2), tokens=np.array(["a", "b", "c"]), causal=np.array(True))
+
+
+def survives(data):
+    """Whether hostile bytes are read or refused; any other exception fails the test."""
+    try:
+        from_upload(data, "x.npz")
+    except InputError:
+        return False
+    return True
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.binary(max_size=400), st.sampled_from([b"", b"PK\x03\x04", b"PK\x05\x06"]))
+def test_random_bytes_are_refused(data, start):
+    assert not survives(start + data)
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(st.tuples(st.integers(0, len(WHOLE) - 1), st.integers(0, 255)), min_size=1, max_size=6))
+def test_changed_bytes_are_read_or_refused(changes):
+    data = bytearray(WHOLE)
+    for at, byte in changes:
+        data[at] = byte
+    survives(bytes(data))
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(0, len(WHOLE) - 1))
+def test_truncated_files_are_refused(length):
+    assert survives(WHOLE)
+    assert not survives(WHOLE[:length])
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.text(st.characters(max_codepoint=255), max_size=120)
+    | st.text("{}()[]'\":,<f4 descrshape\n\\L-#0b_", max_size=60)
+)
+def test_random_headers_are_refused(header):
+    assert not survives(zipped(npy(header=header or "?")))
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text("<>|=fiuUSVOM?,()48 [ns]:*", max_size=8), st.lists(st.integers(-3, 9), max_size=5))
+def test_random_types_and_shapes_are_read_or_refused(descr, shape):
+    survives(zipped(npy(descr, str(tuple(shape)))))

@@ -1,0 +1,87 @@
+import dataclasses
+import math
+
+import pytest
+import torch
+
+from attention_core.algorithms.masked import causal_mask, masked_softmax, scores
+from attention_core.metrics import Passport, passport
+
+
+def softmax(*shape, seed=0):
+    return (2 * torch.randn(*shape, generator=torch.Generator().manual_seed(seed))).softmax(-1)
+
+
+def test_a_matrix_beside_itself():
+    matrix = softmax(2, 12, 12)
+    found = passport(matrix, matrix, causal=False)
+    assert (found.row_sum_min, found.row_sum_max) == pytest.approx((1, 1), abs=1e-6)
+    assert (found.relative_error, found.total_variation, found.kl, found.negative_mass) == (0, 0, 0, 0)
+    assert (found.density, found.top_k_overlap, found.rank) == (1, 1, 12)
+
+
+def test_the_identity_beside_uniform_attention():
+    n = 20
+    found = passport(torch.eye(n), torch.full((n, n), 1 / n), causal=False)
+    expected = {
+        "row_sum_min": 1,
+        "row_sum_max": 1,
+        "negative_mass": 0,
+        "density": 1 / n,
+        "rank": n,
+        "effective_rank": n,
+        "entropy": 0,
+        "relative_error": math.sqrt(n - 1),
+        "total_variation": 1 - 1 / n,
+        "kl": math.log(n),
+        "top_k_overlap": 1 / n,
+    }
+    assert dataclasses.asdict(found) == pytest.approx(expected, rel=1e-6)
+    assert found.perplexity == 1
+    assert all(type(value) is float for value in dataclasses.astuple(found))
+
+
+def test_heads_are_averaged_and_row_sums_ranged():
+    pair = torch.stack([torch.eye(4), torch.full((4, 4), 0.5)])
+    found = passport(pair, pair, causal=False)
+    assert (found.row_sum_min, found.row_sum_max) == (1, 2)
+    assert found.rank == 2.5
+    assert found.effective_rank == pytest.approx(2.5)
+    assert found.density == 1 / 8 + 1 / 2
+    assert found.entropy == pytest.approx(math.log(4) / 2)
+    assert found.perplexity == pytest.approx(2)
+
+
+def test_rank_is_judged_at_the_matrix_own_precision():
+    left, right = torch.randn(2, 40, 5, generator=torch.Generator().manual_seed(0))
+    assert passport(left @ right.mT, softmax(40, 40), causal=False).rank == 5
+
+
+def test_causal_density_counts_the_past_only():
+    q, k = torch.randn(2, 3, 10, 4, generator=torch.Generator().manual_seed(1))
+    matrix = masked_softmax(scores(q, k), causal_mask(10))
+    assert passport(matrix, matrix, causal=True).density == 1
+    assert passport(matrix, matrix, causal=False).density == pytest.approx(0.55)
+    assert passport(matrix, matrix, causal=False, mask=torch.ones(10, 10).tril().bool()).density == 1
+
+
+@pytest.mark.parametrize("n", [1, 2, 9, 11])
+def test_overlap_looks_at_ten_keys_or_all(n):
+    found = passport(softmax(1, n, n), softmax(1, n, n, seed=1), causal=False)
+    assert (found.top_k_overlap == 1) == (n <= 10)
+
+
+def test_signed_and_zero_rows_have_numbers():
+    matrix = torch.tensor([[1.5, -0.5], [0.0, 0.0]])
+    found = passport(matrix, softmax(2, 2), causal=False)
+    assert (found.row_sum_min, found.row_sum_max, found.negative_mass) == (0, 1, 0.25)
+    assert found.kl == math.inf
+    assert math.isfinite(found.entropy)
+
+
+def test_a_broken_matrix_gives_nan_and_no_exception():
+    found = passport(torch.full((3, 3), math.nan), softmax(3, 3), causal=False)
+    for field in dataclasses.fields(Passport):
+        if field.name not in ("density", "top_k_overlap"):
+            assert math.isnan(getattr(found, field.name))
+    assert found.top_k_overlap == 0
