@@ -28,7 +28,7 @@ def entries() -> tuple[Entry, ...]:
     )
 
 
-def page_of(entry: Entry) -> st.Page:  # type: ignore[valid-type] # streamlit declares its pages as a function
+def page_of(entry: Entry) -> st.Page:
     """The entry as Streamlit's page."""
     return st.Page(
         f"../pages/{entry.file}", title=entry.title, icon=entry.icon, url_path=entry.path, default=entry.default

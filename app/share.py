@@ -183,7 +183,7 @@ def read_link(given: Mapping[str, list[str]], known: Mapping[str, Field]) -> tup
     return values, tuple(rejected)
 
 
-def link_of(state: Mapping[str, Any], **changes: Any) -> dict[str, list[str]]:  # noqa: ANN401 - any field's value
+def link_of(state: Mapping[Any, Any], **changes: Any) -> dict[str, list[str]]:  # noqa: ANN401 - any field's value
     """The query of the address that stands for a state, with some values changed."""
     now = {name: changes.get(name, state[name]) for name in fields()}
     return {name: field.write(now[name]) for name, field in fields().items() if now[name] != field.default}

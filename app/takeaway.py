@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import streamlit as st
@@ -35,7 +35,7 @@ def matrix_rows(matrices: Mapping[str, np.ndarray], tokens: Sequence[str]) -> li
     return rows
 
 
-def download(label: str, data: object, file_name: str, mime: str, key: str) -> None:
+def download(label: str, data: Callable[[], bytes], file_name: str, mime: str, key: str) -> None:
     """A button that makes the file when it is pressed, not before."""
     st.download_button(
         label, data, file_name, mime, key=key, icon=":material/download:", on_click="ignore", width="content"

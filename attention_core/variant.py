@@ -6,6 +6,7 @@ Shape legend, fixed for the whole project: ``B`` batch, ``H`` heads, ``n`` token
 
 import dataclasses
 import inspect
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, Literal, Self
@@ -62,7 +63,8 @@ class Setting:
                 raise SettingError("{name} is {value!r}; give True or False.", name=self.name, value=value)
             return value
         wanted = int if self.kind == "int" else float
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or value != wanted(value):
+        real = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+        if not real or value != wanted(value):
             raise SettingError(
                 "{name} is {value!r}; give {kind} from {low} to {high}.",
                 name=self.name,
@@ -71,7 +73,7 @@ class Setting:
                 low=self.low,
                 high=self.high,
             )
-        if not (self.low <= value <= self.high):  # type: ignore[operator] # param() demands both bounds of a number
+        if not (self.low <= value <= self.high):
             raise SettingError(
                 "{name} is {value}; it must lie between {low} and {high}.",
                 name=self.name,

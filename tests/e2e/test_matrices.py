@@ -166,7 +166,7 @@ def test_blank_text_gets_a_sentence(page, server, text):
     box.fill(text)
     box.press("Control+Enter")
     expect(page.get_by_test_id("stAlert").first).to_be_visible(timeout=10_000)
-    expect(box).to_have_value(text.replace("\u0000", ""))
+    assert box.input_value() == text
 
 
 def test_hostile_tokens_stay_text(page, server):
