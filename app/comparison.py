@@ -40,9 +40,15 @@ class Found:
         """What the numbers shown are."""
         return _("difference of weights") if self.difference else _("weight")
 
+    @property
     def shown(self) -> dict[str, np.ndarray]:
-        """The matrices on screen by name."""
-        return {label(a): self.values(a) for a in self.drawn}
+        """The matrices on screen by the variant's key."""
+        return {a.key: self.values(a) for a in self.drawn}
+
+    @property
+    def names(self) -> dict[str, str]:
+        """The variants' names on screen by key."""
+        return {a.key: label(a) for a in self.drawn}
 
     @property
     def drawn(self) -> list[ac.Attention]:
@@ -124,6 +130,7 @@ def show_board(found: Found) -> None:
         transform=state["tone"],
         pinned=state["row"],
         on_pin=_pin,
+        diverging=found.difference,
         unit=found.unit,
     )
 
@@ -232,7 +239,7 @@ def _explain(found: Found, chosen: Chosen) -> None:
 
 def _download(found: Found, chosen: Chosen) -> None:
     st.caption(_("The board's own buttons save it as a picture (PNG, SVG). Here are the numbers, in full precision."))
-    shown, qkv = found.shown(), chosen.qkv
+    shown, qkv = found.shown, chosen.qkv
     header = (_("variant"), _("query"), _("query token"), _("key"), _("key token"), found.unit)
     with st.container(horizontal=True):
         takeaway.download(

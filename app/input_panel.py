@@ -42,6 +42,8 @@ def show() -> None:
         _("Input"), list(names), key="input", format_func=names.__getitem__, required=True, width="stretch"
     )
     {"text": _text, "synthetic": _synthetic, "upload": _upload}[state["input"]]()
+    if state["input"] == "upload" and UPLOAD not in state:
+        return
     try:
         qkv = compute.record(*_source())
     except ac.LabError:
@@ -54,6 +56,9 @@ def show() -> None:
 
 def chosen() -> Chosen:
     """The chosen input, or one sentence on the page and nothing more."""
+    if st.session_state["input"] == "upload" and UPLOAD not in st.session_state:
+        st.info(_("Upload an .npz file with the arrays q, k and v in the panel on the left."), icon=":material/upload:")
+        st.stop()
     try:
         source, data = _source()
         with st.spinner(_("Reading the input …"), show_time=True):
@@ -73,8 +78,6 @@ def _source() -> tuple[InputSpec, bytes | None]:
     if state["input"] == "synthetic":
         names = ("kind", "n", "d", "heads", "sharpness", "seed", "rope")
         return SyntheticSpec(**{name: state[name] for name in names}), None
-    if UPLOAD not in state:
-        raise ac.errors.InputError("Upload an .npz file with the arrays q, k and v in the panel on the left.")
     name, data = state[UPLOAD]
     return UploadSpec(name, hashlib.sha256(data).hexdigest()), data
 
@@ -156,10 +159,10 @@ def _head(qkv: ac.inputs.QKV) -> None:
         state["layer"] = source.layer
         source = replace(source, layer=0)  # the pictures show every layer
     state["head"] = min(state["head"], qkv.heads - 1)
-    left, right = st.columns(2)
+    columns = iter(st.columns(2))
     if layers > 1:
-        left.selectbox(_("Layer"), range(layers), key="layer")
-    right.selectbox(
+        next(columns).selectbox(_("Layer"), range(layers), key="layer")
+    next(columns).selectbox(
         _("Head"),
         range(AVERAGE, qkv.heads),
         key="head",

@@ -10,11 +10,19 @@ from app.figures.bars import row_bars
 from app.text import _
 
 
-def show(matrices: Mapping[str, np.ndarray], words: tuple[str, ...], labels: tuple[str, ...], *, unit: str) -> None:
+def show(
+    matrices: Mapping[str, np.ndarray],
+    names: Mapping[str, str],
+    words: tuple[str, ...],
+    labels: tuple[str, ...],
+    *,
+    unit: str,
+) -> None:
     """Draw the row of the query in ``st.session_state["row"]``, with a picker for it.
 
     Args:
-        matrices: ``[n, n]`` by the variant's name on screen.
+        matrices: ``[n, n]`` by the variant's key.
+        names: the variants' names on screen.
         words: one token per position.
         labels: the same, repeats numbered.
         unit: what the numbers are, for the axis.
@@ -22,7 +30,7 @@ def show(matrices: Mapping[str, np.ndarray], words: tuple[str, ...], labels: tup
     state = st.session_state
     if state["row"] is not None and state["row"] >= len(words):
         state["row"] = None
-    left, right = st.columns([1, 2], vertical_alignment="bottom")
+    left, middle, right = st.columns([4, 4, 2], vertical_alignment="bottom")
     left.selectbox(
         _("Pinned query"),
         range(len(words)),
@@ -33,14 +41,19 @@ def show(matrices: Mapping[str, np.ndarray], words: tuple[str, ...], labels: tup
     )
     if state["row"] is None:
         return
-    rows = {name: values[state["row"]] for name, values in matrices.items()}
-    with right:
-        name = st.selectbox(_("Colour the text by"), list(rows), key="row.variant")
-    st.html(coloured_text(rows[name], words, pinned=state["row"]))
+    rows = {key: values[state["row"]] for key, values in matrices.items()}
+    key = middle.selectbox(_("Colour the text by"), list(rows), key="row.variant", format_func=names.__getitem__)
+    picture = right.segmented_control(_("Save as"), ["png", "svg"], key="row.picture", default="png", required=True)
+    st.html(coloured_text(rows[key], words, pinned=state["row"]))
     st.plotly_chart(
-        row_bars(rows, labels, key_title=_("key"), value_title=unit),
+        row_bars({names[key]: row for key, row in rows.items()}, labels, key_title=_("key"), value_title=unit),
         key="row.bars",
-        config={"displaylogo": False, "toImageButtonOptions": {"filename": "pinned-row", "format": "svg"}},
+        config={
+            "displaylogo": False,
+            "displayModeBar": True,
+            "modeBarButtons": [["toImage"]],
+            "toImageButtonOptions": {"filename": "pinned-row", "format": picture, "scale": 2},
+        },
         alt=_("Bars: the weight of query {row} on each key, for every variant", row=state["row"]),
     )
 

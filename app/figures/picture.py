@@ -20,7 +20,9 @@ def picture(values: np.ndarray, *, dark: bool, side: int = 320) -> np.ndarray:
     masked = np.isnan(values)
     sizes = np.abs(np.where(masked, 0.0, values))
     share = np.sqrt(sizes / (sizes.max() or 1.0))
-    colours = np.where((values < 0)[..., None], _mix(ramps.negative, share), _mix(ramps.positive, share))
+    negative = values < 0
+    upper = ramps.positive if negative.any() else ramps.sequential
+    colours = np.where(negative[..., None], _mix(ramps.negative, share), _mix(upper, share))
     colours[masked] = ramps.masked
     block = np.ones((-(-side // len(values)),) * 2 + (1,), np.uint8)
     return np.kron(np.rint(colours).astype(np.uint8), block)

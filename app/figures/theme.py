@@ -15,23 +15,33 @@ Colour = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Ramps:
-    """The matrix board's colours in 8-bit sRGB: zero first, the largest magnitude last."""
+    """The matrix board's colours as 8-bit sRGB stops, evenly spaced: zero first, the largest magnitude last.
 
+    A matrix without negative entries takes ``sequential``; the halves of a signed one take the other two.
+    """
+
+    sequential: tuple[Colour, ...]
     positive: tuple[Colour, ...]
     negative: tuple[Colour, ...]
     masked: Colour
 
 
 LIGHT = Ramps(
+    sequential=(
+        (251, 251, 242), (210, 231, 177), (119, 208, 162), (38, 167, 173), (25, 118, 170), (45, 67, 144), (36, 26, 84),
+    ),
     positive=((250, 250, 250), (140, 196, 244), (56, 128, 202), (27, 39, 108)),
     negative=((250, 250, 250), (241, 183, 126), (199, 105, 44), (100, 35, 13)),
     masked=(222, 223, 228),
-)
+)  # fmt: skip
 DARK = Ramps(
-    positive=((25, 27, 29), (42, 74, 136), (66, 153, 220), (187, 243, 255)),
-    negative=((29, 26, 25), (120, 56, 24), (212, 124, 46), (255, 234, 174)),
+    sequential=(
+        (21, 21, 31), (49, 50, 122), (36, 96, 168), (17, 149, 180), (66, 194, 173), (162, 230, 148), (252, 252, 181),
+    ),
+    positive=((22, 22, 22), (42, 74, 136), (66, 153, 220), (187, 243, 255)),
+    negative=((22, 22, 22), (120, 56, 24), (212, 124, 46), (255, 234, 174)),
     masked=(58, 61, 71),
-)
+)  # fmt: skip
 
 
 def finish(figure: go.Figure, *, height: int) -> go.Figure:

@@ -24,7 +24,7 @@ def from_text(text: str, *, model: str = "minilm", layer: int = 0, max_tokens: i
 
     Args:
         text: any text; what is too long is cut, and a notice says where.
-        model: key of a built-in model (``models.BUILT_IN``) or ``owner/name`` of one on huggingface.co.
+        model: key of a built-in model (``models.BUILT_IN``) or ``owner/name`` of one on the Hugging Face hub.
         layer: from 0.
         max_tokens: most tokens kept, special ones included; the model's positions and the profile's matrix bound
             (``limits.current().matrix_tokens``) hold besides.

@@ -180,7 +180,10 @@ def test_an_upload_is_read_or_gets_a_sentence(data, word):
 
 
 def test_no_upload_yet_says_what_to_do():
-    assert "Upload an .npz" in open_app(input="upload").error[0].value
+    at = open_app(input="upload")
+    assert not at.exception
+    assert not at.error
+    assert "Upload an .npz" in at.info[0].value
 
 
 def test_a_malformed_link_opens_on_the_defaults_and_names_what_was_wrong():

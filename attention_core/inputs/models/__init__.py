@@ -24,7 +24,7 @@ def load(model: str) -> Loaded:
     """Load a model, once per process however many threads ask for it.
 
     Args:
-        model: the key of a built-in model, or ``owner/name`` of one on huggingface.co.
+        model: the key of a built-in model, or ``owner/name`` of one on the Hugging Face hub.
 
     Raises:
         ModelError: if there is no such model or it cannot be had.
@@ -34,7 +34,7 @@ def load(model: str) -> Loaded:
             return _built_in(model)
     if "/" not in model:
         raise ModelError(
-            "There is no model {name!r} built in. {hint} A model of huggingface.co is written owner/name.",
+            "There is no model {name!r} built in. {hint} A model of the Hugging Face hub is written owner/name.",
             name=model[:80],
             hint=nearest(model, _READERS),
         )

@@ -1,4 +1,4 @@
-"""Any other model of huggingface.co by its name: safetensors only, never its own code.
+"""Any other model of the Hugging Face hub by its name: safetensors only, never its own code.
 
 The files are fetched first and then read from this machine alone. A folder of this machine is never taken, so a name
 cannot reach outside the hub's cache.
@@ -69,8 +69,8 @@ def read(name: str) -> Loaded:
         head_size=head_size,
         positions=min(longest, getattr(model.config.get_text_config(), "max_position_embeddings", longest)),
         causal=layers[0].causal,
-        note="From huggingface.co, as its author made it.",
-        credit=f"https://huggingface.co/{name}",
+        note="From the Hugging Face hub, as its author made it.",
+        credit=f"{name} on the Hugging Face hub",
     )
     return Loaded(info, model, words.backend_tokenizer, words.unk_token_id)
 
@@ -141,13 +141,13 @@ def _fetch(name: str, patterns: list[str]) -> Path:
         )
     except GatedRepoError as error:
         raise ModelError(
-            "{name} asks for a login; accept its terms on huggingface.co and run: hf auth login", name=name
+            "{name} asks for a login; accept its terms on the hub and run: hf auth login", name=name
         ) from error
     except RepositoryNotFoundError as error:
-        raise ModelError("There is no model {name} on huggingface.co; check its spelling.", name=name) from error
+        raise ModelError("There is no model {name} on the Hugging Face hub; check its spelling.", name=name) from error
     except Exception as error:  # a download can fail in any way, and every way means the same here
         raise ModelError(
-            "{name} is not on this machine and huggingface.co cannot be reached; check the network or choose a "
+            "{name} is not on this machine and the Hugging Face hub cannot be reached; check the network or choose a "
             "built-in model.",
             name=name,
         ) from error

@@ -2,7 +2,7 @@
 
 A model made with ``attn_implementation=RECORDER`` attends as torch's scaled dot product does; inside ``record`` each
 layer's q, k, v are kept on the way, after rotary positions. What is kept belongs to the calling thread alone.
-Source: https://huggingface.co/docs/transformers/attention_interface
+Source: the documentation of transformers, "Attention Interface".
 """
 
 import math

@@ -1,0 +1,227 @@
+"""All matrices of a comparison on one board: linked crosshair and zoom, true values on hover, a pinned query row.
+
+Values travel as 16-bit floats scaled by a power of two per panel so that the largest magnitude lies just below 2^15.
+That keeps 11 significant bits (a number shown with three digits is off by at most one in the third) over nine decades
+below the largest value, fewer below that, and powers of two, such as a weight of 1, exactly. Nothing above zero ever
+becomes zero; NaN means masked. Four panels of n = 256 are 0.5 MB, of n = 512 2.1 MB.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import streamlit as st
+
+from app.matrix_board.component import encode, mount
+from app.text import _
+
+_HEADROOM = 15  # scaled magnitudes reach 2^15, half of what a half float holds: sums of rounding never overflow
+_MASKED = np.uint16(0x7E00)  # one NaN of the many, so that the browser can compare codes
+_TINIEST = np.uint16(1)  # the smallest magnitude above zero
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """One matrix on the board.
+
+    Attributes:
+        key: names the panel in the page's markup.
+        title: the name shown over the matrix.
+        caption: a short line under the title.
+        values: ``[rows, cols]``, finite, or NaN where a row may not look at a column.
+        row_labels: one label per row where these are not the board's rows.
+        col_labels: one label per column where these are not the board's columns.
+    """
+
+    key: str
+    title: str
+    caption: str
+    values: np.ndarray
+    row_labels: Sequence[str] | None = None
+    col_labels: Sequence[str] | None = None
+
+
+@dataclass(frozen=True)
+class BoardEvent:
+    """What the visitor did on the board.
+
+    Attributes:
+        pinned: the row pinned now, None if the pin was taken away.
+    """
+
+    pinned: int | None
+
+
+def matrix_board(
+    panels: Sequence[Panel],
+    *,
+    row_labels: Sequence[str] | None,
+    col_labels: Sequence[str] | None,
+    key: str,
+    pinned: int | None = None,
+    on_pin: Callable[[BoardEvent], None] | None = None,
+    scale: Literal["shared", "panel"] = "shared",
+    transform: Literal["linear", "sqrt", "log"] = "linear",
+    diverging: bool = False,
+    unit: str | None = None,
+    row_title: str | None = None,
+    col_title: str | None = None,
+    row_name: str | None = None,
+    col_name: str | None = None,
+    panel_size: int = 520,
+    file_name: str = "attention-matrices",
+) -> BoardEvent | None:
+    """Show matrices side by side.
+
+    Panels of one shape share crosshair, zoom and pan. A click on a cell (a second tap, or Enter) pins its row in every
+    panel that has the board's rows; the pin lasts as long as the page passes it back.
+
+    Args:
+        panels: the matrices, at least one; shapes may differ.
+        row_labels: one label per row, for panels without their own; None: rows are numbered.
+        col_labels: the same for columns.
+        key: the element's key, unique in the app.
+        pinned: the pinned row; ignored where a panel has fewer rows.
+        on_pin: called before the next run of the script, as other widgets' callbacks are.
+        scale: one colour scale for all panels, or one each.
+        transform: how values become colours; the decades of "log" follow from the data, six at most.
+        diverging: use the two-sided colour scale even for panels without negative entries; those with some always do.
+        unit: what the numbers are, "weight" if not given.
+        row_title: the axis title of the rows, "queries" if not given.
+        col_title: the axis title of the columns, "keys" if not given.
+        row_name: one row in the readout, "query" if not given.
+        col_name: one column in the readout, "key" if not given.
+        panel_size: the largest side of a panel, in pixels.
+        file_name: name of the downloaded pictures, without its ending.
+
+    Returns:
+        What the visitor did since the last run, None if nothing.
+
+    Raises:
+        ValueError: if a panel is not a matrix, is empty or holds infinities, or if labels do not fit.
+    """
+    words = {
+        "unit": unit or _("weight"),
+        "rows": row_title or _("queries"),
+        "cols": col_title or _("keys"),
+        "row": row_name or _("query"),
+        "col": col_name or _("key"),
+        **_words(),
+    }
+
+    def settings(reported: object) -> Mapping[str, object]:
+        event = _event(reported)
+        return {
+            "pinned": event.pinned if event else pinned,
+            "scale": scale,
+            "transform": transform,
+            "panel_size": panel_size,
+            "file_name": file_name,
+            "words": words,
+        }
+
+    def report() -> None:
+        event = _event(st.session_state[key].get("pin"))
+        if on_pin and event:
+            on_pin(event)
+
+    message = pack(panels, row_labels, col_labels, key=key, diverging=diverging)
+    return _event(mount(message, key=key, event="pin", settings=settings, on_event=report))
+
+
+def _event(reported: object) -> BoardEvent | None:
+    return BoardEvent(reported["row"]) if isinstance(reported, dict) else None
+
+
+def pack(
+    panels: Sequence[Panel],
+    row_labels: Sequence[str] | None,
+    col_labels: Sequence[str] | None,
+    *,
+    key: str,
+    diverging: bool = False,
+) -> bytes:
+    """The board's message to the browser: arguments and errors as of `matrix_board`."""
+    if not panels:
+        raise ValueError("a board needs at least one panel")
+    described, payload = [], []
+    for panel in panels:
+        codes, facts = _half_floats(panel)
+        for labels, common, count in zip(
+            (panel.row_labels, panel.col_labels), (row_labels, col_labels), codes.shape, strict=True
+        ):
+            fitting = labels if labels is not None else common
+            if fitting is not None and len(fitting) != count:
+                raise ValueError(f"panel {panel.key!r} of shape {codes.shape} has {len(fitting)} labels for {count}")
+        described.append(
+            {
+                "key": panel.key,
+                "title": panel.title,
+                "caption": panel.caption,
+                "rows": codes.shape[0],
+                "cols": codes.shape[1],
+                "row_labels": _as_list(panel.row_labels),
+                "col_labels": _as_list(panel.col_labels),
+                **facts,
+                "signed": diverging or facts["signed"],
+            }
+        )
+        payload.append(codes.tobytes())
+    header = {
+        "kind": "board",
+        "key": key,
+        "panels": described,
+        "row_labels": _as_list(row_labels),
+        "col_labels": _as_list(col_labels),
+    }
+    return encode(header, b"".join(payload))
+
+
+def _as_list(labels: Sequence[str] | None) -> list[str] | None:
+    return None if labels is None else list(labels)
+
+
+def _half_floats(panel: Panel) -> tuple[np.ndarray, dict[str, object]]:
+    """A panel's codes, uint16 ``[rows, cols]``, and what the browser needs to know to read and colour them."""
+    values = np.asarray(panel.values, dtype=np.float32)
+    if values.ndim != 2 or 0 in values.shape:
+        raise ValueError(f"panel {panel.key!r} must be a matrix with at least one cell, not {values.shape}")
+    if np.isinf(values).any():
+        raise ValueError(f"panel {panel.key!r} holds infinities")
+    masked = np.isnan(values)
+    sizes = np.abs(np.where(masked, np.float32(0), values))
+    largest = float(sizes.max())
+    exponent = int(np.frexp(largest)[1]) - _HEADROOM if largest else 0
+    codes = np.ldexp(values, -exponent).astype("<f2").view("<u2")
+    lost = (sizes > 0) & (codes & 0x7FFF == 0)
+    codes[lost] |= _TINIEST
+    codes[masked] = _MASKED
+    facts: dict[str, object] = {
+        "exponent": exponent,
+        "largest": largest,
+        "least": float(np.min(sizes, where=sizes > 0, initial=largest)),
+        "signed": bool((values < 0).any()),
+        "masked": bool(masked.any()),
+    }
+    return codes, facts
+
+
+def _words() -> dict[str, object]:
+    """Everything the board says, in the visitor's language."""
+    return {
+        "transforms": {"linear": "", "sqrt": _("square-root scale"), "log": _("log scale")},
+        "own_scale": _("each panel on its own scale"),
+        "masked": _("masked"),
+        "zoom_in": _("Zoom in (+)"),
+        "zoom_out": _("Zoom out (−)"),
+        "reset": _("Whole matrix (0)"),
+        "download": _("Download as"),
+        "pooled": _("Each point shows the largest of up to {count} cells; zoom in for single cells."),
+        "hint": _("Click pins a query · Ctrl + wheel or double click zooms"),
+        "touch_hint": _("Tap reads a cell, a second tap pins its query · pinch zooms"),
+        "help": _(
+            "Attention matrices. Arrow keys move the cell, Page Up and Page Down by ten rows, Enter pins its query, "
+            "Escape unpins, plus and minus zoom, zero shows the whole matrix."
+        ),
+    }

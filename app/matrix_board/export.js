@@ -1,0 +1,156 @@
+// The board as a file: a PNG at twice the size, or an SVG with text as text and each matrix as a picture of its exact cells.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/** Draws into an SVG element, with the same calls as CanvasPen. */
+class SvgPen {
+  constructor(width, height, font) {
+    this.font = font;
+    this.ratio = Infinity; // scales without end: no cells are ever pooled
+    this.ruler = new CanvasPen(document.createElement("canvas").getContext("2d"), 1, font);
+    this.root = this.place = document.createElementNS(SVG, "svg");
+    this.set(this.root, { xmlns: SVG, width, height, viewBox: `0 0 ${width} ${height}`, "font-family": font });
+    this.count = 0;
+  }
+
+  set(element, attributes) {
+    for (const [name, value] of Object.entries(attributes)) {
+      element.setAttribute(name, typeof value === "number" ? Number(value.toFixed(3)) : value);
+    }
+    return element;
+  }
+
+  add(name, attributes, into = this.place) {
+    return into.appendChild(this.set(document.createElementNS(SVG, name), attributes));
+  }
+
+  within(element, draw) {
+    const outside = this.place;
+    this.place = element;
+    draw();
+    this.place = outside;
+  }
+
+  rect(x, y, width, height, fill) {
+    this.add("rect", { x, y, width, height, fill });
+  }
+
+  frame(x, y, width, height, stroke, thickness = 1) {
+    this.add("rect", { x, y, width, height, fill: "none", stroke, "stroke-width": thickness });
+  }
+
+  line(x1, y1, x2, y2, stroke, thickness = 1) {
+    this.add("line", { x1, y1, x2, y2, stroke, "stroke-width": thickness });
+  }
+
+  text(words, x, y, { size = 11, weight = 400, colour, align = "left", turn = 0 }) {
+    const element = this.add("text", {
+      transform: `translate(${x.toFixed(2)} ${y.toFixed(2)}) rotate(${turn})`,
+      y: size * 0.35,
+      "font-size": size,
+      "font-weight": weight,
+      fill: colour,
+      "text-anchor": { left: "start", center: "middle", right: "end" }[align],
+    });
+    element.textContent = words;
+  }
+
+  measure(words, size, weight) {
+    return this.ruler.measure(words, size, weight);
+  }
+
+  gradient(x, y, width, height, colours) {
+    const id = `scale-${this.count++}`;
+    const element = this.add("linearGradient", { id });
+    for (let i = 0; i <= 32; i++) {
+      this.add("stop", { offset: i / 32, "stop-color": css(colours[Math.round((i / 32) * (colours.length - 1))]) }, element);
+    }
+    this.rect(x, y, width, height, `url(#${id})`);
+  }
+
+  hatch(x, y, width, height, [ground, stripe]) {
+    const id = `hatch-${this.count++}`;
+    const tile = this.add("pattern", { id, width: 6, height: 6, patternUnits: "userSpaceOnUse" });
+    this.add("rect", { width: 6, height: 6, fill: ground }, tile);
+    this.add("path", { d: "M-1 1L1 -1M-1 7L7 -1M5 7L7 5", stroke: stripe, "stroke-width": 1.5 }, tile);
+    this.rect(x, y, width, height, `url(#${id})`);
+  }
+
+  matrix(panel, table, view, { x, y, width, height }) {
+    const { rows, cols } = panel;
+    const viewBox = [view.x * cols, view.y * rows, view.width * cols, view.height * rows].join(" ");
+    const window = this.add("svg", { x, y, width, height, viewBox, preserveAspectRatio: "none" });
+    const picture = onPage(strongest(panel, table, { x: 0, y: 0, width: 1, height: 1 }, cols, rows)).toDataURL();
+    const style = "image-rendering:pixelated";
+    this.add("image", { width: cols, height: rows, href: picture, style, preserveAspectRatio: "none" }, window);
+  }
+
+  at(x, y, draw) {
+    this.within(this.add("g", { transform: `translate(${x} ${y})` }), draw);
+  }
+
+  clip(x, y, width, height, draw) {
+    const id = `clip-${this.count++}`;
+    this.add("rect", { x, y, width, height }, this.add("clipPath", { id }));
+    this.within(this.add("g", { "clip-path": `url(#${id})` }), draw);
+  }
+}
+
+const MARGIN = 16;
+const HEAD = 46; // a panel's title and caption
+
+/** Size of the whole board as a picture, in CSS pixels. */
+function boardSize({ panels, columns, side, look }) {
+  const lines = Math.ceil(panels.length / columns);
+  return {
+    width: 2 * MARGIN + Math.max(360, columns * (side + MARGIN) - MARGIN),
+    height: 2 * MARGIN + LEGEND_HEIGHT + lines * (HEAD + panelHeight(side, look.ownScale) + MARGIN) + 8,
+  };
+}
+
+/** Everything the screen shows but the crosshair: legend, panels with their titles, the pinned row, the note. */
+function drawBoard(pen, board) {
+  const { panels, columns, side, look, pinned } = board;
+  const { theme, words } = look;
+  const { width, height } = boardSize(board);
+  pen.rect(0, 0, width, height, theme.background);
+  board.drawLegend(pen, MARGIN, MARGIN, width - 2 * MARGIN);
+  let pooled = 1;
+  panels.forEach((panel, i) => {
+    const left = MARGIN + (i % columns) * (side + MARGIN);
+    const top = MARGIN + LEGEND_HEIGHT + Math.floor(i / columns) * (HEAD + panelHeight(side, look.ownScale) + MARGIN);
+    pen.text(fitted(pen, panel.title, side, 15, 600), left, top + 14, { size: 15, weight: 600, colour: theme.text });
+    pen.text(fitted(pen, panel.caption, side, 12), left, top + 33, { size: 12, colour: theme.muted });
+    pen.at(left, top + HEAD, () => {
+      const view = board.views.of(panel);
+      const geometry = panelGeometry(pen, panel, side, view);
+      drawPanel(pen, panel, geometry, view, look);
+      drawMarks(pen, panel, geometry, view, { pinned: board.pins(panel) ? pinned : null, cell: null }, theme);
+      pooled = Math.max(pooled, geometry.pooled);
+    });
+  });
+  if (pooled > 1) pen.text(words.pooled.replace("{count}", pooled), MARGIN, height - MARGIN, { colour: theme.muted });
+}
+
+/** The board as a PNG, two pixels to the CSS pixel. */
+function boardPng(board) {
+  const { width, height } = boardSize(board);
+  const canvas = Object.assign(document.createElement("canvas"), { width: 2 * width, height: 2 * height });
+  drawBoard(new CanvasPen(canvas.getContext("2d"), 2, board.look.theme.font), board);
+  return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
+}
+
+/** The board as an SVG. */
+async function boardSvg(board) {
+  const { width, height } = boardSize(board);
+  const pen = new SvgPen(width, height, board.look.theme.font);
+  drawBoard(pen, board);
+  return new Blob([new XMLSerializer().serializeToString(pen.root)], { type: "image/svg+xml" });
+}
+
+/** Hand a file to the visitor. */
+function download(blob, name) {
+  const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(blob), download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}

@@ -1,0 +1,194 @@
+// What hand and keyboard do on a board: point, pin, drag, pinch, wheel, keys.
+
+const SAME_SPOT = 24; // pixels within which a second tap means the cell of the first: fingers are wider than cells
+const DOUBLE_CLICK = 250; // milliseconds a click waits before it is reported, as it may be half of a double click
+const LONG_PRESS = 500;
+
+class Hands {
+  constructor(board) {
+    this.board = board;
+    this.pointers = new Map(); // those that are down, by id
+    this.ears = new AbortController();
+    const { signal } = this.ears;
+    const on = (type, act, options) => board.grid.addEventListener(type, act, { signal, ...options });
+    on("pointerdown", (event) => this.pointerDown(event));
+    on("pointermove", (event) => this.pointerMove(event));
+    on("pointerup", (event) => this.pointerUp(event));
+    on("pointercancel", (event) => this.pointerGone(event));
+    on("pointerleave", (event) => {
+      if (event.pointerType === "mouse") board.aim(null);
+    });
+    on("mousedown", (event) => {
+      if (event.detail === 1) this.pinBefore = board.pinned; // a double click's clicks were not meant as pins
+    });
+    on("dblclick", (event) => this.doubleClick(event));
+    on("wheel", (event) => this.wheel(event), { passive: false });
+    on("keydown", (event) => this.key(event));
+    on("contextmenu", (event) => this.touched && event.preventDefault()); // a long press pins
+    board.buttons.addEventListener("click", (event) => this.press(event.target.dataset.act), { signal });
+  }
+
+  panelOf(event) {
+    const plot = event.target.closest?.(".plot");
+    return plot && this.board.panels?.find((panel) => panel.picture.parentElement === plot && panel.geometry);
+  }
+
+  pointerDown(event) {
+    const { board } = this;
+    const panel = this.panelOf(event);
+    if (!panel || event.button) return;
+    this.touched = event.pointerType !== "mouse";
+    this.pointers.set(event.pointerId, event);
+    clearTimeout(this.pressing);
+    if (this.pointers.size === 2) {
+      this.drag = { panel, moved: true };
+      return;
+    }
+    const { clientX: x, clientY: y } = event;
+    this.drag = { panel, x, y, view: board.views.of(panel), moved: false };
+    if (this.touched) {
+      this.pressing = setTimeout(() => {
+        const cell = board.views.cellAt(panel, x, y);
+        if (!cell) return;
+        this.drag.moved = true; // the lift that follows is not a tap
+        board.aim(cell);
+        board.pin(panel, cell.row);
+      }, LONG_PRESS);
+    }
+  }
+
+  pointerMove(event) {
+    if (!event.buttons) this.pointerGone(event); // let go outside the board
+    const { board, drag } = this;
+    if (!this.pointers.has(event.pointerId)) {
+      const panel = this.panelOf(event);
+      if (event.pointerType === "mouse") {
+        this.touched = false;
+        board.aim(panel ? board.views.cellAt(panel, event.clientX, event.clientY) : null);
+      }
+      return;
+    }
+    const before = [...this.pointers.values()];
+    this.pointers.set(event.pointerId, event);
+    if (this.pointers.size === 2) {
+      const [a, b] = this.pointers.values();
+      const apart = ([one, other]) => Math.hypot(one.clientX - other.clientX, one.clientY - other.clientY) || 1;
+      board.views.zoomAt(drag.panel, apart([a, b]) / apart(before), (a.clientX + b.clientX) / 2, (a.clientY + b.clientY) / 2);
+      return;
+    }
+    const [dx, dy] = [event.clientX - drag.x, event.clientY - drag.y];
+    if (!drag.moved && Math.hypot(dx, dy) > 5) {
+      drag.moved = true;
+      clearTimeout(this.pressing);
+      board.grid.setPointerCapture(event.pointerId);
+    }
+    if (drag.moved && drag.view && drag.view !== CLEAR) {
+      const { panel, view } = drag;
+      const { width, height } = panel.geometry.plot;
+      board.views.lookAt(panel, { ...view, x: view.x - (dx / width) * view.width, y: view.y - (dy / height) * view.height });
+    }
+  }
+
+  pointerUp(event) {
+    const { board, drag } = this;
+    const alone = this.pointers.size === 1;
+    this.pointerGone(event);
+    if (!alone || !drag || drag.moved) return;
+    const cell = board.views.cellAt(drag.panel, event.clientX, event.clientY);
+    if (!cell) return;
+    if (!this.touched) {
+      board.aim(cell);
+      board.pin(drag.panel, cell.row, DOUBLE_CLICK);
+      return;
+    }
+    const again = this.tapped && Math.hypot(event.clientX - this.tapped.clientX, event.clientY - this.tapped.clientY);
+    if (board.cell && board.cell.panel === cell.panel && again !== undefined && again < SAME_SPOT) {
+      board.pin(drag.panel, board.cell.row);
+    } else {
+      this.tapped = event;
+      board.aim(cell);
+    }
+  }
+
+  pointerGone(event) {
+    clearTimeout(this.pressing);
+    this.pointers.delete(event.pointerId);
+    if (!this.pointers.size) this.drag = undefined;
+  }
+
+  doubleClick(event) {
+    const { board } = this;
+    const panel = this.panelOf(event);
+    if (!panel || this.touched || !board.views.cellAt(panel, event.clientX, event.clientY)) return;
+    board.setPin(this.pinBefore, 0);
+    board.views.zoomAt(panel, 2, event.clientX, event.clientY);
+  }
+
+  wheel(event) {
+    const panel = this.panelOf(event);
+    if (!panel || !(event.ctrlKey || event.metaKey)) return; // a plain wheel scrolls the page
+    event.preventDefault();
+    const pixels = event.deltaY * [1, 16, 400][event.deltaMode];
+    this.board.views.zoomAt(panel, Math.exp(clamp(-pixels / 200, -0.7, 0.7)), event.clientX, event.clientY);
+  }
+
+  press(act) {
+    const { board } = this;
+    if (act === "in") board.views.zoomAll(2);
+    if (act === "out") board.views.zoomAll(0.5);
+    if (act === "reset") board.views.reset();
+    if (act === "png") boardPng(board).then((blob) => download(blob, `${board.settings.file_name}.png`));
+    if (act === "svg") boardSvg(board).then((blob) => download(blob, `${board.settings.file_name}.svg`));
+  }
+
+  key(event) {
+    const { board } = this;
+    if (event.ctrlKey || event.metaKey || event.altKey || !board.look) return;
+    const panel = board.panels[board.cell?.panel ?? 0];
+    const { row, col } = board.cell ?? { row: board.pins(panel) ? board.pinned : 0, col: 0 };
+    const go = (toRow, toCol) => this.step(panel, board.cell ? toRow : row, board.cell ? toCol : col);
+    const act = {
+      ArrowUp: () => go(row - 1, col),
+      ArrowDown: () => go(row + 1, col),
+      ArrowLeft: () => go(row, col - 1),
+      ArrowRight: () => go(row, col + 1),
+      PageUp: () => go(row - 10, col),
+      PageDown: () => go(row + 10, col),
+      Home: () => go(row, 0),
+      End: () => go(row, panel.cols - 1),
+      Enter: () => board.cell && board.pin(panel, row),
+      " ": () => board.cell && board.pin(panel, row),
+      Escape: () => (board.pinned === null ? board.aim(null) : board.setPin(null, 0)),
+      "+": () => board.views.zoomAll(2),
+      "=": () => board.views.zoomAll(2),
+      "-": () => board.views.zoomAll(0.5),
+      0: () => board.views.reset(),
+    }[event.key];
+    if (!act) return;
+    event.preventDefault();
+    event.stopPropagation(); // Streamlit has shortcuts of its own
+    this.touched = false;
+    act();
+  }
+
+  /** Move the cell, and the view with it. */
+  step(panel, toRow, toCol) {
+    const { board } = this;
+    const row = clamp(toRow, 0, panel.rows - 1);
+    const col = clamp(toCol, 0, panel.cols - 1);
+    board.views.follow(panel, row, col);
+    board.aim({ panel: board.panels.indexOf(panel), row, col });
+  }
+
+  /** Forget what is under way: the matrices under the hand are others now. */
+  letGo() {
+    clearTimeout(this.pressing);
+    this.pointers.clear();
+    this.drag = undefined;
+  }
+
+  destroy() {
+    this.letGo();
+    this.ears.abort();
+  }
+}

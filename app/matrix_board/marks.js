@@ -1,0 +1,83 @@
+// What moves over a panel: the pinned row and the crosshair.
+
+/** What moves: the pinned row and the crosshair, over the picture. */
+function drawMarks(pen, panel, geometry, view, { pinned, cell }, theme) {
+  const { plot } = geometry;
+  const within = (draw) => pen.clip(plot.x - 2, plot.y - 2, plot.width + 4, plot.height + 4, draw);
+  const haloed = (draw) => {
+    draw(theme.halo, 3);
+    draw(theme.muted, 1);
+  };
+  if (pinned !== null) {
+    const band = cellRect(geometry, panel, view, pinned, 0, 1, panel.cols);
+    const room = Math.max(0, (5 - band.height) / 2); // a thin row is outlined from outside, to stay visible itself
+    within(() => {
+      pen.frame(plot.x - 1, band.y - room - 1, plot.width + 2, band.height + 2 * room + 2, theme.halo, 4);
+      pen.frame(plot.x - 1, band.y - room - 1, plot.width + 2, band.height + 2 * room + 2, theme.mark, 2);
+    });
+    if (inside(band.y + band.height / 2, plot.y, plot.height)) {
+      rowChip(pen, geometry, panel, pinned, view, theme, theme.mark, theme.onMark);
+    }
+  }
+  if (cell) {
+    const spot = cellRect(geometry, panel, view, cell.row, cell.col);
+    const [midX, midY] = [spot.x + spot.width / 2, spot.y + spot.height / 2].map(
+      (v) => (Math.floor(v * pen.ratio) + 0.5) / pen.ratio, // on a pixel, or the line blurs
+    );
+    const gap = { x: Math.max(4, spot.width / 2 + 1), y: Math.max(4, spot.height / 2 + 1) };
+    within(() => {
+      haloed((colour, thickness) => {
+        pen.line(plot.x, midY, midX - gap.x, midY, colour, thickness);
+        pen.line(midX + gap.x, midY, plot.x + plot.width, midY, colour, thickness);
+        pen.line(midX, plot.y, midX, midY - gap.y, colour, thickness);
+        pen.line(midX, midY + gap.y, midX, plot.y + plot.height, colour, thickness);
+        pen.frame(midX - gap.x, midY - gap.y, 2 * gap.x, 2 * gap.y, colour, thickness);
+      });
+    });
+    if (cell.row !== pinned && inside(midY, plot.y, plot.height)) {
+      rowChip(pen, geometry, panel, cell.row, view, theme, theme.text, theme.background);
+    }
+    if (inside(midX, plot.x, plot.width)) colChip(pen, geometry, panel, cell.col, view, theme);
+  }
+}
+
+const inside = (spot, start, length) => spot > start && spot < start + length;
+
+/** The row's token or index on the axis, in place of what stands there. */
+function rowChip(pen, geometry, panel, row, view, theme, ground, ink) {
+  const { plot, rows } = geometry;
+  const y = midOf(plot.y, plot.height, row, panel.rows, view.y, view.height);
+  const label = rows.named ? fitted(pen, panel.rowLabels[row], rows.room, 11, 600) : String(row);
+  const wide = pen.measure(label, 11, 600) + 8;
+  const high = rows.named ? Math.min(16, Math.max(12, rows.cell)) : 16;
+  if (!rows.named) {
+    for (const i of ticks(rows, panel.rows, view.y, view.height)) {
+      const near = midOf(plot.y, plot.height, i, panel.rows, view.y, view.height);
+      if (Math.abs(near - y) < 15) pen.rect(plot.x - 5 - rows.room, near - 7, rows.room + 2, 14, theme.background);
+    }
+  }
+  pen.rect(plot.x - 3 - wide, y - high / 2, wide, high, ground);
+  pen.text(label, plot.x - 7, y, { colour: ink, align: "right", weight: 600 });
+}
+
+function colChip(pen, geometry, panel, col, view, theme) {
+  const { plot, cols } = geometry;
+  const x = midOf(plot.x, plot.width, col, panel.cols, view.x, view.width);
+  const turned = cols.named && !cols.flat;
+  const label = cols.named ? fitted(pen, panel.colLabels[col], turned ? cols.room : 96, 11, 600) : String(col);
+  const wide = pen.measure(label, 11, 600) + 8;
+  const style = { colour: theme.background, weight: 600 };
+  if (turned) {
+    const high = Math.min(16, Math.max(12, cols.cell));
+    pen.rect(x - high / 2, plot.y - 3 - wide, high, wide, theme.text);
+    pen.text(label, x, plot.y - 7, { ...style, turn: -90 });
+    return;
+  }
+  const left = Math.min(x - wide / 2, plot.x + plot.width + 1 - wide);
+  for (const j of cols.named ? [] : ticks(cols, panel.cols, view.x, view.width)) {
+    const near = midOf(plot.x, plot.width, j, panel.cols, view.x, view.width);
+    if (Math.abs(near - x) < wide / 2 + 16) pen.rect(near - 15, plot.y - 18, 30, 14, theme.background);
+  }
+  pen.rect(left, plot.y - 18, wide, 15, theme.text);
+  pen.text(label, left + 4, plot.y - 10, style);
+}

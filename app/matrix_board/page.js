@@ -1,0 +1,56 @@
+// Small things every part needs: elements, safe text, canvases, the page's theme. Text enters the page as text only.
+
+const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
+
+/** Make an element; children may be elements or plain text. */
+function make(name, attributes = {}, ...children) {
+  const element = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  element.append(...children);
+  return element;
+}
+
+/** Control characters and broken surrogates made visible: they would vanish on screen and break an SVG. */
+const printable = (label) =>
+  label
+    .toWellFormed()
+    .replace(/[\u0000-\u0020]/g, (c) => (c === " " ? c : String.fromCharCode(0x2400 + c.charCodeAt(0))))
+    .replace(/[\u007f-\u009f\ufffe\uffff]/g, "\ufffd");
+
+/** Colours and font of the page's theme, as the element inherits them. */
+function readTheme(element) {
+  const style = getComputedStyle(element);
+  const brush = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  const rgb = (name, fallback) => {
+    brush.fillStyle = fallback;
+    brush.fillStyle = style.getPropertyValue(name).trim() || fallback;
+    brush.clearRect(0, 0, 1, 1);
+    brush.fillRect(0, 0, 1, 1);
+    return [...brush.getImageData(0, 0, 1, 1).data.slice(0, 3)];
+  };
+  const [background, text] = [rgb("--st-background-color", "#ffffff"), rgb("--st-text-color", "#31333f")];
+  const mix = (share) => css(text.map((v, i) => Math.round(share * v + (1 - share) * background[i])));
+  const mode = background[0] + background[1] + background[2] < 384 ? "dark" : "light";
+  return {
+    mode,
+    mark: PALETTES[mode].mark,
+    onMark: PALETTES[mode].onMark,
+    background: css(background),
+    text: css(text),
+    muted: mix(0.72),
+    border: mix(0.34),
+    halo: `rgba(${background.join()},0.75)`,
+    font: style.getPropertyValue("--st-font").trim() || "system-ui, sans-serif",
+  };
+}
+
+/** Give a canvas its size in CSS pixels, cleared, and a pen. */
+function penFor(canvas, width, height, font) {
+  const ratio = devicePixelRatio;
+  const [wide, high] = [Math.round(width * ratio), Math.round(height * ratio)];
+  if (canvas.width !== wide || canvas.height !== high) Object.assign(canvas, { width: wide, height: high });
+  Object.assign(canvas.style, { width: `${width}px`, height: `${height}px` });
+  const pen = new CanvasPen(canvas.getContext("2d"), ratio, font);
+  pen.context.clearRect(0, 0, width, height);
+  return pen;
+}

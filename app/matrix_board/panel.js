@@ -1,0 +1,152 @@
+// One panel: where its parts lie, its axes, matrix and legend.
+
+const NARROW = { left: 46, top: 32 }; // room for index ticks and the axis title
+const TITLE_ROOM = 17; // of that, for the axis title
+const LABEL_CELL = 9; // a token needs this many pixels of cell
+const LEGEND_HEIGHT = 44;
+
+/** Height of a panel's drawing of a given width: the same for every data, so that nothing jumps. */
+const panelHeight = (width, withLegend) => width - NARROW.left + NARROW.top + 1 + (withLegend ? LEGEND_HEIGHT : 0);
+
+/** Where things lie in a panel: narrow margins for numbers, wide ones where tokens fit beside their rows and columns. */
+function panelGeometry(pen, panel, width, view) {
+  const { rows, cols, rowLabels, colLabels } = panel;
+  const side = width - NARROW.left - 1;
+  const height = panelHeight(width, false);
+  const fontOf = (cell) => Math.min(13, Math.max(9, cell * 0.8));
+  const most = Math.min(96, Math.max(40, 0.24 * width));
+  const roomFor = (labels, cell) => (labels ? Math.min(most, widestOf(pen, labels, fontOf(cell))) : 0);
+  const colRoom = roomFor(colLabels, side / cols / view.width);
+  const flat = view.width === 1 && colRoom + 8 < side / cols; // few columns: their labels need not be turned
+  const wide = {
+    left: Math.max(NARROW.left, TITLE_ROOM + 6 + roomFor(rowLabels, side / rows / view.height)),
+    top: flat ? NARROW.top : Math.max(NARROW.top, TITLE_ROOM + 6 + colRoom),
+  };
+  const fit = (left, top) => Math.floor(Math.min(width - left - 1, height - top - 1));
+  const named = (labels, cells) => Boolean(labels) && fit(wide.left, wide.top) / cells >= LABEL_CELL;
+  const rowsNamed = named(rowLabels, rows * view.height);
+  const colsNamed = named(colLabels, cols * view.width);
+  const size = fit((rowsNamed ? wide : NARROW).left, (colsNamed ? wide : NARROW).top);
+  const plot = { x: width - 1 - size, y: height - 1 - size, width: size, height: size };
+  const [rowCell, colCell] = [size / (rows * view.height), size / (cols * view.width)];
+  return {
+    plot,
+    rows: { cell: rowCell, room: plot.x - TITLE_ROOM - 5, named: rowsNamed, size: fontOf(rowCell) },
+    cols: { cell: colCell, room: plot.y - TITLE_ROOM - 5, named: colsNamed, size: fontOf(colCell), flat },
+    pooled: Math.ceil(1 / (colCell * pen.ratio) - 1e-6) * Math.ceil(1 / (rowCell * pen.ratio) - 1e-6),
+  };
+}
+
+/** The rectangle of a block of cells on the plot, before clipping. */
+function cellRect({ plot }, panel, view, row, col, rows = 1, cols = 1) {
+  return {
+    x: plot.x + ((col / panel.cols - view.x) / view.width) * plot.width,
+    y: plot.y + ((row / panel.rows - view.y) / view.height) * plot.height,
+    width: (cols / panel.cols / view.width) * plot.width,
+    height: (rows / panel.rows / view.height) * plot.height,
+  };
+}
+
+/** Where the middle of a row or column lies on its axis. */
+const midOf = (start, length, index, count, from, share) => start + (((index + 0.5) / count - from) / share) * length;
+
+/** The indices that get a label on an axis: all where tokens fit, else round numbers. */
+function ticks(axis, count, start, share) {
+  const first = Math.max(0, Math.ceil(start * count - 0.5));
+  const last = Math.min(count - 1, Math.floor((start + share) * count - 0.5));
+  const least = axis.named ? 1 : 34 / axis.cell;
+  let step = 1;
+  for (let k = 0; step < least; k++) step = [1, 2, 5][k % 3] * 10 ** Math.floor(k / 3);
+  const shown = [];
+  for (let i = Math.ceil(first / step) * step; i <= last; i += step) shown.push(i);
+  return shown;
+}
+
+/** A panel without its title: axes, hatch, matrix, frame and, on a scale of its own, its legend. */
+function drawPanel(pen, panel, geometry, view, look) {
+  const { plot, rows, cols } = geometry;
+  const { theme, palette, words } = look;
+  pen.hatch(plot.x, plot.y, plot.width, plot.height, palette.hatch);
+  pen.matrix(panel, look.table(panel), view, plot);
+  pen.frame(plot.x - 0.5, plot.y - 0.5, plot.width + 1, plot.height + 1, theme.border);
+  pen.text(`${words.cols} →`, plot.x, 7, { colour: theme.muted, weight: 600 });
+  pen.text(`${words.rows} →`, plot.x - geometry.rows.room - 15, plot.y, { colour: theme.muted, weight: 600, turn: 90 });
+  for (const i of ticks(rows, panel.rows, view.y, view.height)) {
+    const y = midOf(plot.y, plot.height, i, panel.rows, view.y, view.height);
+    const label = rows.named ? fitted(pen, panel.rowLabels[i], rows.room, rows.size) : String(i);
+    pen.line(plot.x - 4, y, plot.x - 1, y, theme.border);
+    pen.text(label, plot.x - 6, y, { colour: theme.muted, align: "right", size: rows.named ? rows.size : 11 });
+  }
+  for (const j of ticks(cols, panel.cols, view.x, view.width)) {
+    const x = midOf(plot.x, plot.width, j, panel.cols, view.x, view.width);
+    const turned = cols.named && !cols.flat;
+    const label = cols.named ? fitted(pen, panel.colLabels[j], turned ? cols.room : cols.cell, cols.size) : String(j);
+    const beyond = turned ? 0 : Math.max(0, x + pen.measure(label, cols.named ? cols.size : 11) / 2 - (plot.x + plot.width + 1));
+    pen.line(x, plot.y - 4, x, plot.y - 1, theme.border);
+    pen.text(label, x - beyond, plot.y - (turned ? 6 : 11), {
+      colour: theme.muted,
+      align: turned ? "left" : "center",
+      size: cols.named ? cols.size : 11,
+      turn: turned ? -90 : 0,
+    });
+  }
+  if (look.ownScale) {
+    const masked = panel.masked ? words.masked : null;
+    drawLegend(pen, plot.x, plot.y + plot.height + 6, plot.width, [look.scale(panel)], look, { masked, bare: true });
+  }
+}
+
+/** Bars with numbers: one per scale side by side, and what a masked cell looks like. `bare` leaves the names out. */
+function drawLegend(pen, x, y, width, scales, look, { masked, bare = false }) {
+  const { theme, palette, words } = look;
+  const swatch = masked ? pen.measure(masked) + 34 : 0;
+  const bar = Math.min(bare ? Infinity : 280, (width - swatch - 16 * (scales.length - 1)) / scales.length);
+  const top = bare ? y + 4 : y + 17;
+  scales.forEach((scale, i) => {
+    const left = x + i * (bar + 16);
+    if (!bare) pen.text(fitted(pen, legendName(scale, look), bar, 11, 600), left, y + 6, { colour: theme.muted, weight: 600 });
+    drawBar(pen, left, top, bar, scale, look);
+  });
+  if (masked) {
+    const left = x + scales.length * (bar + 16);
+    pen.hatch(left, top, 14, 10, palette.hatch);
+    pen.frame(left + 0.5, top + 0.5, 13, 9, theme.border);
+    pen.text(words.masked, left + 19, top + 5, { colour: theme.muted });
+  }
+}
+
+const legendName = (scale, { words }) =>
+  [scale.signed ? `${words.unit} ±` : words.unit, words.transforms[scale.transform]].filter(Boolean).join(" · ");
+
+function drawBar(pen, x, y, width, scale, { theme, palette }) {
+  const apart = scale.transform === "log" && !scale.signed; // zero lies off a logarithmic axis: a box of its own
+  const start = x + (apart ? 20 : 0);
+  const length = width - (apart ? 20 : 0);
+  const colours = rampColours(scale, palette);
+  pen.gradient(start, y, length, 10, apart ? colours.slice(Math.round(255 * LOG_START)) : colours);
+  pen.frame(start + 0.5, y + 0.5, length - 1, 9, theme.border);
+  if (apart) {
+    pen.rect(x, y, 14, 10, css(colours[0]));
+    pen.frame(x + 0.5, y + 0.5, 13, 9, theme.border);
+  }
+  const at = (place, sign) => {
+    if (scale.signed) return start + (length * (1 + sign * place)) / 2;
+    return start + (apart ? length * Math.max(0, (place - LOG_START) / (1 - LOG_START)) : length * place);
+  };
+  const marks = [{ spot: scale.signed ? at(0, 1) : apart ? x + 7 : start, label: "0" }];
+  for (const magnitude of tickMagnitudes(scale)) {
+    const under = apart && magnitude === scale.floor && scale.least < scale.floor ? "≤" : "";
+    const place = scale.place(magnitude);
+    marks.push({ spot: at(place, 1), label: under + tickNumeral(magnitude) });
+    if (scale.signed) marks.push({ spot: at(place, -1), label: tickNumeral(-magnitude) });
+  }
+  const taken = [];
+  for (const { spot, label } of marks) {
+    const wide = pen.measure(label);
+    const left = Math.min(x + width - wide, Math.max(label === "0" ? x : start, spot - wide / 2));
+    if (taken.some(([from, to]) => left < to + 7 && left + wide > from - 7)) continue;
+    taken.push([left, left + wide]);
+    pen.line(spot, y + 10, spot, y + 13, theme.border);
+    pen.text(label, left, y + 20, { colour: theme.text });
+  }
+}

@@ -1,0 +1,180 @@
+// Drawing on a canvas. The board is drawn once for three surfaces, screen, PNG and SVG: a pen is what they have in common.
+
+/** Draws on a canvas, in CSS pixels. */
+class CanvasPen {
+  constructor(context, ratio, font) {
+    Object.assign(this, { context, ratio, font });
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  }
+
+  rect(x, y, width, height, colour) {
+    this.context.fillStyle = colour;
+    this.context.fillRect(x, y, width, height);
+  }
+
+  frame(x, y, width, height, colour, thickness = 1) {
+    this.context.strokeStyle = colour;
+    this.context.lineWidth = thickness;
+    this.context.strokeRect(x, y, width, height);
+  }
+
+  line(x1, y1, x2, y2, colour, thickness = 1) {
+    this.context.strokeStyle = colour;
+    this.context.lineWidth = thickness;
+    this.context.beginPath();
+    this.context.moveTo(x1, y1);
+    this.context.lineTo(x2, y2);
+    this.context.stroke();
+  }
+
+  /** Text whose middle height is y; `turn` in degrees, clockwise. */
+  text(words, x, y, { size = 11, weight = 400, colour, align = "left", turn = 0 }) {
+    const { context } = this;
+    context.save();
+    context.translate(x, y);
+    context.rotate((turn * Math.PI) / 180);
+    context.font = `${weight} ${size}px ${this.font}`;
+    context.fillStyle = colour;
+    context.textAlign = align;
+    context.direction = "ltr";
+    context.fillText(words, 0, size * 0.35);
+    context.restore();
+  }
+
+  measure(words, size = 11, weight = 400) {
+    this.context.font = `${weight} ${size}px ${this.font}`;
+    return this.context.measureText(words).width;
+  }
+
+  gradient(x, y, width, height, colours) {
+    const fill = this.context.createLinearGradient(x, 0, x + width, 0);
+    for (let i = 0; i <= 32; i++) fill.addColorStop(i / 32, css(colours[Math.round((i / 32) * (colours.length - 1))]));
+    this.rect(x, y, width, height, fill);
+  }
+
+  hatch(x, y, width, height, [ground, stripe]) {
+    const tile = Object.assign(document.createElement("canvas"), { width: 6, height: 6 });
+    const brush = tile.getContext("2d");
+    brush.fillStyle = ground;
+    brush.fillRect(0, 0, 6, 6);
+    brush.fillStyle = stripe;
+    for (let i = 0; i < 6; i++) for (const k of [0, 1]) brush.fillRect(i, (11 - i + k) % 6, 1, 1);
+    const fill = this.context.createPattern(tile, "repeat");
+    const grain = Math.max(1, Math.round(this.ratio)) / this.ratio; // whole device pixels, or the stripes blur
+    fill.setTransform(new DOMMatrix([grain, 0, 0, grain, x, y]));
+    this.rect(x, y, width, height, fill);
+  }
+
+  /** The visible part of a matrix, one winner per device pixel. */
+  matrix(panel, table, view, plot) {
+    const { e, f } = this.context.getTransform();
+    const [left, top] = [Math.round(e + plot.x * this.ratio), Math.round(f + plot.y * this.ratio)];
+    const right = Math.round(e + (plot.x + plot.width) * this.ratio);
+    const bottom = Math.round(f + (plot.y + plot.height) * this.ratio);
+    const picture = strongest(panel, table, view, right - left, bottom - top);
+    this.context.save();
+    this.context.resetTransform();
+    this.context.drawImage(onPage(picture), left, top);
+    this.context.restore();
+  }
+
+  /** Draw with the origin moved. */
+  at(x, y, draw) {
+    this.context.save();
+    this.context.translate(x, y);
+    draw();
+    this.context.restore();
+  }
+
+  /** Draw inside a rectangle only. */
+  clip(x, y, width, height, draw) {
+    this.context.save();
+    this.context.beginPath();
+    this.context.rect(x, y, width, height);
+    this.context.clip();
+    draw();
+    this.context.restore();
+  }
+}
+
+const page = document.createElement("canvas");
+
+/** The picture on a hidden canvas, good until the next call: putImageData itself would overwrite what lies below. */
+function onPage(picture) {
+  Object.assign(page, { width: picture.width, height: picture.height });
+  page.getContext("2d").putImageData(picture, 0, 0);
+  return page;
+}
+
+/** First and one-past-last cell of each pixel; pixels share no cell, so no peak is drawn twice or lost. */
+function spans(cells, start, share, pixels) {
+  const step = (cells * share) / pixels;
+  const first = new Int32Array(pixels);
+  const end = new Int32Array(pixels);
+  for (let i = 0; i < pixels; i++) {
+    const from = step > 1 ? Math.floor(start * cells + i * step + 1e-6) : Math.floor(start * cells + (i + 0.5) * step);
+    first[i] = Math.min(cells - 1, from);
+    end[i] = step > 1 ? Math.max(first[i] + 1, Math.min(cells, Math.floor(start * cells + (i + 1) * step + 1e-6))) : first[i] + 1;
+  }
+  return [first, end];
+}
+
+/** The picture of a matrix; where several cells fall on one pixel the one of largest magnitude wins. */
+function strongest(panel, table, view, width, height) {
+  const { codes, rows, cols } = panel;
+  const [left, right] = spans(cols, view.x, view.width, width);
+  const [top, bottom] = spans(rows, view.y, view.height, height);
+  const picture = new ImageData(width, height);
+  const pixels = new Uint32Array(picture.data.buffer);
+  for (let y = 0; y < height; y++) {
+    const line = y * width;
+    if (y && top[y] === top[y - 1] && bottom[y] === bottom[y - 1]) {
+      pixels.copyWithin(line, line - width, line);
+      continue;
+    }
+    for (let x = 0; x < width; x++) {
+      pixels[line + x] = table[codes[strongestAt(codes, cols, top[y], bottom[y], left[x], right[x])]];
+    }
+  }
+  return picture;
+}
+
+/** Place of the cell of largest magnitude in a block of cells; a masked one only where all are. */
+function strongestAt(codes, cols, top, bottom, left, right) {
+  let winner = top * cols + left;
+  let most = -1;
+  for (let row = top; row < bottom; row++) {
+    for (let at = row * cols + left, end = row * cols + right; at < end; at++) {
+      const size = codes[at] & 0x7fff; // half floats without their sign sort as their numbers do
+      if (size > most && size !== MASKED) {
+        most = size;
+        winner = at;
+      }
+    }
+  }
+  return winner;
+}
+
+/** The words cut to a width, with an ellipsis. */
+function fitted(pen, words, width, size, weight) {
+  if (pen.measure(words, size, weight) <= width) return words;
+  const letters = [...words];
+  let low = 0;
+  let high = letters.length;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (pen.measure(letters.slice(0, middle).join("") + "…", size, weight) <= width) low = middle;
+    else high = middle - 1;
+  }
+  return letters.slice(0, low).join("") + "…";
+}
+
+const widths = new WeakMap(); // labels -> {font, width}: measuring hundreds of them costs more than drawing
+
+/** Width of the widest label at a size. */
+function widestOf(pen, labels, size) {
+  if (widths.get(labels)?.font !== pen.font) {
+    widths.set(labels, { font: pen.font, width: Math.max(...labels.map((label) => pen.measure(label, 100))) });
+  }
+  return 1 + (widths.get(labels).width * size) / 100;
+}

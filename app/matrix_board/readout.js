@@ -1,0 +1,50 @@
+// The cell in words: beside it, and for a screen reader once the pointer rests.
+
+class Readout {
+  constructor(board) {
+    this.board = board;
+    this.tip = make("div", { class: "tip", hidden: "", "aria-hidden": "true" });
+    this.live = make("div", { class: "live", role: "status", "aria-live": "polite" });
+  }
+
+  /** Tell the board's cell, or nothing if it has none. */
+  tell() {
+    const { cell, panels, settings } = this.board;
+    clearTimeout(this.telling);
+    this.tip.hidden = !cell;
+    if (!cell) return;
+    const { words } = settings;
+    const panel = panels[cell.panel];
+    const end = (name, index, label) => [`${name} ${index}`, ...(label === undefined ? [] : [" “", make("bdi", {}, label), "”"])];
+    const row = end(words.row, cell.row, panel.rowLabels?.[cell.row]);
+    const where = make("div", { class: "where" }, ...row, " → ", ...end(words.col, cell.col, panel.colLabels?.[cell.col]));
+    const text = cellText(panel, cell.row, cell.col, words.masked);
+    const what = make("div", { class: "what" }, text === words.masked ? text : `${words.unit} ${text}`);
+    this.tip.replaceChildren(where, what);
+    this.place(panel, cell);
+    this.telling = setTimeout(() => {
+      const linked = panels.filter((other) => other.shape === panel.shape);
+      const values = linked.map((other) => `${other.title} ${cellText(other, cell.row, cell.col, words.masked)}`);
+      this.live.textContent = `${where.textContent}: ${values.join(", ")}`;
+    }, 200);
+  }
+
+  place(panel, { row, col }) {
+    const { tip, board } = this;
+    const { root } = board;
+    const { plot } = panel.geometry;
+    const spot = cellRect(panel.geometry, panel, board.views.of(panel), row, col);
+    const [frame, picture] = [root.getBoundingClientRect(), panel.picture.getBoundingClientRect()];
+    const x = picture.x - frame.x + clamp(spot.x + spot.width / 2, plot.x, plot.x + plot.width);
+    const y = picture.y - frame.y + clamp(spot.y + spot.height / 2, plot.y, plot.y + plot.height);
+    const [wide, high] = [tip.offsetWidth, tip.offsetHeight];
+    const left = x + 16 + wide > root.clientWidth ? x - 16 - wide : x + 16;
+    const above = board.hands.touched || y + 16 + high > root.clientHeight; // a finger hides what lies below it
+    tip.style.left = `${clamp(left, 0, Math.max(0, root.clientWidth - wide))}px`;
+    tip.style.top = `${above ? y - 16 - high : y + 16}px`;
+  }
+
+  destroy() {
+    clearTimeout(this.telling);
+  }
+}

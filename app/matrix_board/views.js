@@ -1,0 +1,98 @@
+// Which part of the matrices is in view, in shares of their sides: linked among panels of one shape. And what lies there.
+
+const CLEAR = { x: 0, y: 0, width: 1, height: 1 }; // the whole matrix
+
+class Views {
+  constructor(board) {
+    this.board = board;
+    this.byShape = new Map();
+  }
+
+  of(panel) {
+    return this.byShape.get(panel.shape) ?? CLEAR;
+  }
+
+  get zoomed() {
+    return [...this.byShape.values()].some((view) => view !== CLEAR);
+  }
+
+  /** Forget the views of shapes that are gone. */
+  keep(panels) {
+    for (const shape of this.byShape.keys()) {
+      if (!panels.some((panel) => panel.shape === shape)) this.byShape.delete(shape);
+    }
+  }
+
+  lookAt(panel, { x, y, width, height }) {
+    const whole = width >= 0.999 && height >= 0.999;
+    const view = { x: clamp(x, 0, 1 - width), y: clamp(y, 0, 1 - height), width, height };
+    this.byShape.set(panel.shape, whole ? CLEAR : view);
+    this.board.schedule("paint");
+  }
+
+  reset() {
+    this.byShape.clear();
+    this.board.schedule("paint");
+  }
+
+  /** The view's size after a zoom: at least four cells stay visible. */
+  resized(panel, factor) {
+    const { width, height } = this.of(panel);
+    return {
+      width: clamp(width / factor, Math.min(1, 4 / panel.cols), 1),
+      height: clamp(height / factor, Math.min(1, 4 / panel.rows), 1),
+    };
+  }
+
+  /** Zoom so that what lies under a point of the screen stays there, though labels may move the plot. */
+  zoomAt(panel, factor, clientX, clientY) {
+    const view = this.of(panel);
+    const before = this.onPlot(panel, panel.geometry, clientX, clientY);
+    const [x, y] = [view.x + before.across * view.width, view.y + before.down * view.height];
+    const size = this.resized(panel, factor);
+    const { across, down } = this.onPlot(panel, this.board.geometryOf(panel, { x: 0, y: 0, ...size }), clientX, clientY);
+    this.lookAt(panel, { x: x - across * size.width, y: y - down * size.height, ...size });
+  }
+
+  /** Zoom without a pointer: about the cell in use, else about the middle; every shape on the board follows. */
+  zoomAll(factor) {
+    const { panels, cell, shape } = this.board;
+    for (const [, panel] of new Map(panels.map((one) => [one.shape, one]))) {
+      const view = this.of(panel);
+      const here = cell && shape === panel.shape;
+      const x = here ? (cell.col + 0.5) / panel.cols : view.x + view.width / 2;
+      const y = here ? (cell.row + 0.5) / panel.rows : view.y + view.height / 2;
+      const { width, height } = this.resized(panel, factor);
+      const [across, down] = [(x - view.x) / view.width, (y - view.y) / view.height];
+      this.lookAt(panel, { x: x - across * width, y: y - down * height, width, height });
+    }
+  }
+
+  /** Bring a cell into view. */
+  follow(panel, row, col) {
+    const view = this.of(panel);
+    const near = (start, share, index, count) => clamp(start, (index + 1) / count - share, index / count);
+    const x = near(view.x, view.width, col, panel.cols);
+    const y = near(view.y, view.height, row, panel.rows);
+    if (x !== view.x || y !== view.y) this.lookAt(panel, { ...view, x, y });
+  }
+
+  /** Where a point of the screen lies on a panel's plot, in shares of its sides. */
+  onPlot(panel, { plot }, clientX, clientY) {
+    const frame = panel.picture.getBoundingClientRect();
+    return { across: (clientX - frame.x - plot.x) / plot.width, down: (clientY - frame.y - plot.y) / plot.height };
+  }
+
+  /** The cell drawn at a point of the screen: where several share a pixel, the one that gave it its colour. */
+  cellAt(panel, clientX, clientY) {
+    const { across, down } = this.onPlot(panel, panel.geometry, clientX, clientY);
+    if (across < 0 || across >= 1 || down < 0 || down >= 1) return null;
+    const view = this.of(panel);
+    const pixels = Math.round(panel.geometry.plot.width * devicePixelRatio);
+    const [left, right] = spans(panel.cols, view.x, view.width, pixels);
+    const [top, bottom] = spans(panel.rows, view.y, view.height, pixels);
+    const [x, y] = [Math.floor(across * pixels), Math.floor(down * pixels)];
+    const at = strongestAt(panel.codes, panel.cols, top[y], bottom[y], left[x], right[x]);
+    return { panel: this.board.panels.indexOf(panel), row: Math.floor(at / panel.cols), col: at % panel.cols };
+  }
+}

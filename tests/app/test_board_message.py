@@ -1,0 +1,157 @@
+"""What the board sends to the browser: numbers that come back true, and refusals of what it cannot draw."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
+
+from app.matrix_board import Panel
+from app.matrix_board.board import pack
+from app.matrix_board.thumbnails import pack_thumbnails
+
+LABELS = ["a", "b"]
+
+
+def read(message: bytes) -> tuple[dict, bytes]:
+    length = int.from_bytes(message[:4], "little")
+    return json.loads(message[4 : 4 + length]), message[4 + length :]
+
+
+def decoded(panel: dict, payload: bytes, start: int = 0) -> np.ndarray:
+    cells = panel["rows"] * panel["cols"]
+    halves = np.frombuffer(payload, "<f2", count=cells, offset=start).astype(np.float64)
+    return (halves * 2.0 ** panel["exponent"]).reshape(panel["rows"], panel["cols"])
+
+
+def send(values, **kwargs) -> tuple[dict, np.ndarray]:
+    header, payload = read(pack([Panel("p", "P", "", np.asarray(values))], None, None, key="k", **kwargs))
+    return header["panels"][0], decoded(header["panels"][0], payload)
+
+
+@given(
+    arrays(
+        np.float32,
+        array_shapes(min_dims=2, max_dims=2, max_side=12),
+        elements=st.floats(-(2.0**100), 2.0**100, width=32, allow_subnormal=False),
+    )
+)
+def test_numbers_survive_to_three_digits_over_nine_decades(values):
+    panel, found = send(values)
+    largest = np.abs(values).max(initial=0)
+    visible = np.abs(values) >= largest * 2.0**-29
+    np.testing.assert_allclose(found[visible], values[visible], rtol=2.0**-11)
+    assert (np.sign(found) == np.sign(values)).all(), "what is above zero stays above zero, and zero stays zero"
+    assert np.isfinite(found).all()
+    assert panel["largest"] == pytest.approx(largest)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-9, 1e-30, 3e38])
+def test_any_magnitude_is_sent_alike(scale):
+    values = np.array([[1.0, 0.5], [0.25, 2.0**-20]]) * scale
+    _, found = send(values)
+    np.testing.assert_allclose(found, values, rtol=2.0**-11)
+
+
+def test_a_weight_of_one_is_exactly_one():
+    _, found = send([[1.0, 0.123], [0.5, 0.0]])
+    assert found[0, 0] == 1
+    assert found[1, 0] == 0.5
+    assert found[1, 1] == 0
+
+
+def test_masked_cells_have_one_code_and_stay_apart_from_zero():
+    nan = np.float32("nan")
+    header, payload = read(pack([Panel("p", "P", "", np.array([[0, -nan], [nan, 1]]))], None, None, key="k"))
+    assert np.frombuffer(payload, "<u2").tolist()[1:3] == [0x7E00, 0x7E00]
+    assert header["panels"][0]["masked"] is True
+    assert send([[0.0, 1.0]])[0]["masked"] is False
+
+
+def test_facts_the_colours_need():
+    panel, _ = send([[0.0, -0.5], [np.nan, 2e-6]])
+    assert panel["signed"] is True
+    assert panel["largest"] == 0.5
+    assert panel["least"] == pytest.approx(2e-6)
+    assert send([[0.5]])[0]["signed"] is False
+    assert send([[0.5]], diverging=True)[0]["signed"] is True
+
+
+@pytest.mark.parametrize("values", [[[0.0, 0.0]], [[np.nan, np.nan]]])
+def test_nothing_to_see_is_still_a_panel(values):
+    panel, found = send(values)
+    assert (panel["largest"], panel["least"], panel["exponent"]) == (0, 0, 0)
+    np.testing.assert_array_equal(found, values)
+
+
+@pytest.mark.parametrize(
+    ("values", "word"),
+    [
+        (np.array([[np.inf]]), "infinities"),
+        (np.array([[-np.inf, 1]]), "infinities"),
+        (np.zeros(3), "matrix"),
+        (np.zeros((2, 0)), "at least one cell"),
+        (np.zeros((1, 2, 2)), "matrix"),
+    ],
+)
+def test_what_is_no_matrix_of_numbers_is_refused(values, word):
+    with pytest.raises(ValueError, match=word):
+        pack([Panel("p", "P", "", values)], None, None, key="k")
+
+
+def test_labels_must_fit_unless_a_panel_brings_its_own():
+    square, wide = np.eye(2), np.ones((2, 3))
+    with pytest.raises(ValueError, match="2 labels for 3"):
+        pack([Panel("p", "P", "", wide)], LABELS, LABELS, key="k")
+    message = pack(
+        [Panel("p", "P", "", square), Panel("w", "W", "", wide, col_labels=["x", "y", "z"])], LABELS, LABELS, key="k"
+    )
+    header, payload = read(message)
+    assert header["panels"][1]["col_labels"] == ["x", "y", "z"]
+    np.testing.assert_array_equal(decoded(header["panels"][1], payload, start=2 * square.size), wide)
+    with pytest.raises(ValueError, match="at least one panel"):
+        pack([], LABELS, LABELS, key="k")
+
+
+def test_hostile_labels_travel_as_they_are():
+    labels = ['<img src=x onerror="alert(1)">', "\ud800\u202e\x00"]
+    header, _ = read(pack([Panel("p", "</script>", "", np.eye(2))], labels, labels, key="k"))
+    assert header["row_labels"] == labels
+    assert header["panels"][0]["title"] == "</script>"
+
+
+def test_the_payload_is_two_bytes_a_cell():
+    header, payload = read(pack([Panel("p", "P", "", np.eye(64))], None, None, key="board"))
+    assert len(payload) == 2 * 64 * 64
+    assert header["key"] == "board"
+
+
+def test_the_digest_tells_changes_from_repeats():
+    def digest(values, title="P"):
+        return read(pack([Panel("p", title, "", values)], None, None, key="k"))[0]["digest"]
+
+    assert digest(np.eye(3)) == digest(np.eye(3))
+    assert len({digest(np.eye(3)), digest(2 * np.eye(3)), digest(np.eye(3)[::-1]), digest(np.eye(3), "Q")}) == 4
+
+
+def test_miniatures_are_a_byte_a_cell_on_a_square_root_scale_of_their_own():
+    images = np.zeros((2, 3, 4, 4), dtype=np.float32)
+    images[1, 2] = 0.25
+    images[1, 2, 0, 0] = 1e-3
+    images[1, 2, 0, 1] = np.nan
+    images[0, 0, 3, 3] = 7
+    header, payload = read(pack_thumbnails(images, key="k"))
+    assert (header["layers"], header["heads"], header["size"]) == (2, 3, 4)
+    places = np.frombuffer(payload, np.uint8).reshape(images.shape)
+    assert places[1, 2, 1, 1] == places[0, 0, 3, 3] == 254
+    assert places[1, 2, 0, 0] == round(254 * (1e-3 / 0.25) ** 0.5)
+    assert places[1, 2, 0, 1] == 255
+    assert places[0, 1].max() == 0
+
+
+@pytest.mark.parametrize("images", [np.zeros((2, 2, 3, 4)), np.zeros((2, 3, 3)), np.full((1, 1, 2, 2), -1.0)])
+def test_what_are_no_miniatures_is_refused(images):
+    with pytest.raises(ValueError, match="miniatures"):
+        pack_thumbnails(images, key="k")

@@ -1,0 +1,81 @@
+"""Figures show the numbers they are given."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from app.figures import theme
+from app.figures.bars import row_bars
+from app.figures.picture import picture
+from app.row_view import coloured_text
+
+
+def test_bars_show_each_variants_own_weights_under_their_tokens():
+    rows = {"a": np.array([0.1, 0.7, np.nan, 0.2]), "b": np.array([0.25, 0.25, 0.25, 0.25])}
+    figure = row_bars(rows, ["w", "x", "y", "z"], key_title="key", value_title="weight")
+    assert [bar.name for bar in figure.data] == ["a", "b"]
+    assert figure.data[0].y.tolist() == [0.1, 0.7, 0.0, 0.2]
+    assert figure.layout.xaxis.ticktext == ("w", "x", "y", "z")
+
+
+def test_bars_keep_the_heaviest_keys_in_the_order_of_the_text():
+    row = np.zeros(100)
+    row[[70, 3, 41]] = [0.5, 0.3, 0.2]
+    figure = row_bars({"a": row}, [f"t{i}" for i in range(100)], key_title="", value_title="", most=2)
+    assert list(figure.data[0].x) == ["3", "70"]
+
+
+def test_a_token_is_never_read_as_markup():
+    figure = row_bars({"a": np.array([1.0])}, ["<b>x</b>"], key_title="", value_title="")
+    assert "<" not in figure.layout.xaxis.ticktext[0]
+    assert "<img" not in coloured_text(np.array([1.0]), ("<img src=x>",), pinned=0)
+
+
+def test_the_text_is_shaded_by_weight_and_masked_tokens_are_struck_out():
+    shown = coloured_text(np.array([0.5, 0.25, np.nan, -0.5]), ("a", "b", "c", "d"), pinned=1)
+    alpha = [float(a) for a in re.findall(r"rgba\(\d+, \d+, \d+,([\d.]+)\)", shown)]
+    assert alpha[0] == alpha[3] == 2 * alpha[1] > 0
+    assert alpha[2] == 0
+    assert shown.count("line-through") == 1
+    assert "214, 39, 40" in shown.split("<span")[4]
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_a_picture_tells_sign_size_and_mask_apart(dark):
+    values = np.array([[0.0, 1.0], [-1.0, np.nan]])
+    drawn = picture(values, dark=dark, side=2)
+    ramps = theme.DARK if dark else theme.LIGHT
+    expected = [[ramps.positive[0], ramps.positive[-1]], [ramps.negative[-1], ramps.masked]]
+    assert drawn.tolist() == np.array(expected).tolist()
+    assert picture(np.eye(3), dark=dark).shape[0] >= 320
+
+
+def test_cards_and_board_share_their_colours():
+    """The board computes its ramps from OKLCH anchors in the browser; the cards hold the same anchors as sRGB."""
+
+    def srgb(lightness, chroma, hue):
+        a, b = chroma * np.cos(np.radians(hue)), chroma * np.sin(np.radians(hue))
+        lms = np.array(
+            [[1, 0.3963377774, 0.2158037573], [1, -0.1055613458, -0.0638541728], [1, -0.0894841775, -1.291485548]]
+        )
+        rgb = (
+            np.array(
+                [
+                    [4.0767416621, -3.3077115913, 0.2309699292],
+                    [-1.2684380046, 2.6097574011, -0.3413193965],
+                    [-0.0041960863, -0.7034186147, 1.707614701],
+                ]
+            )
+            @ (lms @ [lightness, a, b]) ** 3
+        )
+        rgb = rgb.clip(0, 1)
+        return np.rint(255 * np.where(rgb <= 0.0031308, 12.92 * rgb, 1.055 * rgb ** (1 / 2.4) - 0.055))
+
+    script = (Path(theme.__file__).parent.parent / "matrix_board" / "color.js").read_text()
+    found = re.findall(r"(sequential|positive|negative): ramp\(\[(.*?)\]\)", script, re.S)
+    assert len(found) == 6
+    for (name, anchors), ramps in zip(found, [theme.LIGHT] * 3 + [theme.DARK] * 3, strict=True):
+        stops = [srgb(*map(float, stop.split(","))) for stop in re.findall(r"\[([\d., ]+)\]", anchors)]
+        assert np.abs(np.array(getattr(ramps, name)) - np.array(stops)).max() <= 1

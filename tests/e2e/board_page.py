@@ -1,0 +1,57 @@
+"""A page for the browser tests of the board; the address chooses what it shows."""
+
+import numpy as np
+import streamlit as st
+
+from app.matrix_board import Panel, matrix_board, thumbnail_board
+
+st.set_page_config(layout="wide")
+asked, state = st.query_params, st.session_state
+n, count, case = int(asked.get("n", 12)), int(asked.get("count", 2)), asked.get("case", "")
+state.setdefault("pin", None)
+state.setdefault("chosen", (1, 2))
+if st.button("other values"):
+    state.version = state.get("version", 0) + 1
+if st.button("pin 3"):
+    state.pin = 3
+rows, cols = np.mgrid[:n, :n]
+values = [((rows * 31 + cols * 17 + 7 * i + state.get("version", 0)) % 97 + 1) / 1000 for i in range(count)]
+if case == "peak":
+    values = [np.where((rows == 300) & (cols == 77) & (i == 1), 1.0, 1e-3) for i in range(count)]
+if case == "causal":
+    values = [np.where(cols > rows, np.nan, v * (-1) ** i) for i, v in enumerate(values)]
+tokens = [f"t{i}" for i in range(n)]
+title = "Panel {}"
+if case == "hostile":
+    tokens[:2] = ['<img src=x onerror="window.hit=1">', "a\u202eb\x01\n"]
+    title = "<script>window.hit=1</script> {}"
+panels = [Panel(f"p{i}", title.format(i), "a & b", v) for i, v in enumerate(values)]
+if case == "odd":
+    odd = [np.ones((1, 1)), np.zeros((3, 3)), np.full((2, 2), np.nan), np.full((2, 2), 1e-9)]
+    odd += [np.ones((3, 40)), -np.ones((40, 1))]
+    panels = [Panel(str(i), str(v.shape), "", v) for i, v in enumerate(odd)]
+if case == "narrow":
+    panels.append(Panel("wide", "Wide", "", np.ones((n, 5)), col_labels=list("abcde")))
+if st.checkbox("shown", value=True):
+    event = matrix_board(
+        panels,
+        row_labels=None if case == "odd" else tokens,
+        col_labels=None if case == "odd" else tokens,
+        key="board",
+        pinned=state.pin,
+        on_pin=lambda event: state.update(told=event.pinned),
+        scale=asked.get("scale", "shared"),
+        transform=asked.get("transform", "linear"),
+        file_name="two panels",
+    )
+    if event:
+        state.pin = event.pinned
+st.text(f"pinned {state.pin} told {state.get('told')}")
+if case == "heads":
+    picked = thumbnail_board(
+        np.random.default_rng(0).random((6, 12, 24, 24)),
+        selected=state.chosen,
+        key="heads",
+        on_choose=lambda choice: state.update(chosen=choice),
+    )
+    st.text(f"picked {picked} chosen {state.chosen}")
