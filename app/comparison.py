@@ -8,13 +8,13 @@ import numpy as np
 import streamlit as st
 
 import attention_core as ac
-from app import compute, explain, takeaway
+from app import compute, explain, share, takeaway
 from app.compute import Matrix, View
 from app.input_panel import Chosen
 from app.matrix_board import BoardEvent, Panel, matrix_board
-from app.share import write_variants
 from app.text import _, literal, sentence
 from app.variant_picker import label
+from attention_core.limits import current
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,15 +61,28 @@ class Found:
         return found.difference if self.difference else found.weights
 
 
+def use_link() -> None:
+    """What a link to this page carries beside the input and the variants."""
+    share.use(
+        {
+            "view": share.choice("weights", "difference"),
+            "scale": share.choice("shared", "panel"),
+            "tone": share.choice("sqrt", "linear", "log"),
+            "row": share.whole(None, 0, current().matrix_tokens - 1),
+            "more": share.choice("numbers", "explain", "download"),
+        }
+    )
+
+
 def of(chosen: Chosen) -> Found:
     """Compute every chosen variant; each is a result of its own, so a knob moves only its own."""
     state = st.session_state
     view = View(source=chosen.source, head=chosen.head, causal=state["causal"], special=state["special"])
     matrices, refused = {}, {}
-    for attention, word in zip(state["variants"], write_variants(state["variants"]), strict=True):
+    for attention in state["variants"]:
         try:
             with st.spinner(_("Computing {name} …", name=attention.title), show_time=True):
-                matrices[attention] = compute.matrix(view, word, chosen.data)
+                matrices[attention] = compute.matrix(view, attention.word)
         except ac.errors.NotCausalError as error:
             refused[attention] = sentence(error)
     qkv = chosen.qkv

@@ -4,41 +4,23 @@ A result is keyed on frozen specs and words, never on arrays. Cached matrices ar
 between visitors and never changed. Heavy work passes one bounded gate, so that light pages stay quick.
 """
 
+import importlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import streamlit as st
 
 import attention_core as ac
-from app.share import read_variants
 from attention_core.experiments.compare import compare
 from attention_core.experiments.miniatures import miniatures
-from attention_core.inputs.synthetic import SyntheticSpec
+from attention_core.experiments.task import Row, Task
+from attention_core.inputs.source import Source, TextSource, UploadSource
 from attention_core.limits import current
 from attention_core.metrics.passport import Passport
-
-
-@dataclass(frozen=True)
-class TextSpec:
-    """A text through one layer of a model."""
-
-    text: str
-    model: str
-    layer: int
-
-
-@dataclass(frozen=True)
-class UploadSpec:
-    """An uploaded file by the digest of its bytes."""
-
-    name: str
-    digest: str
-
-
-InputSpec = TextSpec | SyntheticSpec | UploadSpec
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +34,7 @@ class View:
         special: whether special tokens are shown.
     """
 
-    source: InputSpec
+    source: Source
     head: int | None
     causal: bool
     special: bool
@@ -69,52 +51,62 @@ class Matrix:
     uniform_error: float
 
 
+class Gate:
+    """Lets a bounded number of threads through at a time; a thread inside may enter again."""
+
+    def __init__(self, places: int) -> None:
+        self._places = threading.BoundedSemaphore(places)
+        self._inside = threading.local()
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Wait for a turn."""
+        if getattr(self._inside, "yes", False):
+            yield
+            return
+        with self._places:
+            self._inside.yes = True
+            try:
+                yield
+            finally:
+                self._inside.yes = False
+
+
 @st.cache_resource
-def _gate() -> threading.BoundedSemaphore:
-    return threading.BoundedSemaphore(current().heavy_jobs)
+def gate() -> Gate:
+    """The one queue of this process for heavy work."""
+    return Gate(current().heavy_jobs)
 
 
-@contextmanager
-def turn() -> Iterator[None]:
-    """Wait for a turn at heavy work."""
-    with _gate():
-        yield
+# An upload is known by its digest: its bytes are hashed once, when it arrives.
+_KEYS: dict[str | type[Any], Callable[[Any], Any]] = {UploadSource: lambda source: source.digest}
 
 
-@st.cache_resource(max_entries=current().cached_results, show_spinner=False)
-def record(source: InputSpec, _data: bytes | None = None) -> ac.inputs.QKV:
-    """The queries, keys and values a source stands for.
-
-    Args:
-        source: the spec, which alone decides the result.
-        _data: the bytes of an upload, of which the spec holds the digest.
+@st.cache_resource(max_entries=current().cached_results, show_spinner=False, hash_funcs=_KEYS)
+def record(source: Source, tokens: int | None = None) -> ac.inputs.QKV:
+    """The queries, keys and values a source stands for, at its own length or another.
 
     Raises:
         LabError: if the source cannot become a record.
     """
-    with turn():
-        if isinstance(source, TextSpec):
-            return ac.inputs.from_text(source.text, model=source.model, layer=source.layer)
-        if isinstance(source, UploadSpec):
-            return ac.inputs.from_upload(_data or b"", source.name)
-        return ac.inputs.from_synthetic(source)
+    with gate().turn():
+        return source.load(tokens)
 
 
-@st.cache_data(max_entries=8 * current().cached_results, show_spinner=False)
-def matrix(view: View, word: str, _data: bytes | None = None) -> Matrix:
+@st.cache_data(max_entries=8 * current().cached_results, show_spinner=False, hash_funcs=_KEYS)
+def matrix(view: View, word: str) -> Matrix:
     """One variant's matrix on a view.
 
     Args:
         view: what all panels share.
-        word: the variant and its settings as a link writes them.
-        _data: the bytes of an upload.
+        word: the variant and its settings, as ``Attention.word`` writes them.
 
     Raises:
         LabError: if the source cannot be read, or the variant cannot be causal and the view is.
     """
-    qkv = record(view.source, _data)
-    (attention,) = read_variants([word])
-    with turn():
+    qkv = record(view.source)
+    attention = ac.from_word(word)
+    with gate().turn():
         found = compare(qkv, attention, head=view.head, causal=view.causal, special=view.special)
     return Matrix(
         weights=found.weights.numpy(),
@@ -125,13 +117,29 @@ def matrix(view: View, word: str, _data: bytes | None = None) -> Matrix:
     )
 
 
-@st.cache_data(max_entries=current().cached_results, show_spinner=False)
-def head_miniatures(source: InputSpec, causal: bool, _data: bytes | None = None) -> np.ndarray:
+@st.cache_data(max_entries=current().cached_results, show_spinner=False, hash_funcs=_KEYS)
+def head_miniatures(source: Source, causal: bool) -> np.ndarray:
     """Softmax in every layer and head of a source, ``[L, H, s, s]``; one layer where there is no model."""
-    if isinstance(source, TextSpec):
-        with turn():
+    if isinstance(source, TextSource):
+        with gate().turn():
             layers = ac.inputs.record_layers(source.text, model=source.model)
     else:
-        layers = (record(source, _data),)
-    with turn():
+        layers = (record(source),)
+    with gate().turn():
         return miniatures(layers, causal=causal).numpy()
+
+
+@st.cache_data(max_entries=256 * current().cached_results, show_spinner=False, hash_funcs=_KEYS)
+def rows(experiment: str, task: Task) -> tuple[Row, ...]:
+    """What one task of an experiment finds.
+
+    Args:
+        experiment: the module's name in ``attention_core.experiments``.
+        task: one of the tasks that module's ``tasks`` made.
+
+    Raises:
+        LabError: if the task's source cannot be read at this length.
+    """
+    module = importlib.import_module(f"attention_core.experiments.{experiment}")
+    with gate().turn():
+        return tuple(module.run(task, load=record))

@@ -8,9 +8,15 @@ from app.compute import View
 from app.figures.picture import picture
 from app.text import _
 from app.variant_picker import family_title
+from attention_core.inputs.source import SyntheticSource
 from attention_core.inputs.synthetic import SyntheticSpec
 
-SAMPLE = SyntheticSpec(n=32, heads=1)
+SAMPLE = SyntheticSource(SyntheticSpec(n=32, heads=1))
+
+
+def use_link() -> None:
+    """What a link to the gallery carries."""
+    share.use({"family": share.choice("all", *ac.families())})
 
 
 def show() -> None:
@@ -46,11 +52,10 @@ def _card(variant: ac.Variant) -> None:
             causal=_("no") if variant.causal_reason else _("yes"),
         )
     )
+    pair = list(dict.fromkeys(("softmax", variant.key)))
     st.page_link(
         "../pages/matrices.py",
         label=_("Compare it with softmax"),
         icon=":material/arrow_forward:",
-        query_params=share.link_of(
-            st.session_state, variants=share.read_variants(list(dict.fromkeys(("softmax", variant.key))))
-        ),
+        query_params=share.link_of(st.session_state, share.shared(), variants=share.read_variants(pair)),
     )

@@ -1,15 +1,14 @@
 """The shared input in the sidebar: text, synthetic or upload, becoming one frozen spec that every page works on."""
 
-import hashlib
 from dataclasses import dataclass, replace
 
 import streamlit as st
 
 import attention_core as ac
 from app import compute, presets
-from app.compute import InputSpec, TextSpec, UploadSpec
 from app.matrix_board import thumbnail_board
 from app.text import _, literal, sentence
+from attention_core.inputs.source import Source, SyntheticSource, TextSource, UploadSource
 from attention_core.inputs.synthetic import KINDS, SyntheticSpec
 from attention_core.limits import current
 
@@ -22,14 +21,12 @@ class Chosen:
     """What the visitor chose to look at, read and ready.
 
     Attributes:
-        source: the frozen spec.
-        data: the bytes of an upload, else None.
+        source: where it comes from, frozen.
         qkv: the record.
         head: the head, None for the average.
     """
 
-    source: InputSpec
-    data: bytes | None
+    source: Source
     qkv: ac.inputs.QKV
     head: int | None
 
@@ -45,7 +42,7 @@ def show() -> None:
     if state["input"] == "upload" and UPLOAD not in state:
         return
     try:
-        qkv = compute.record(*_source())
+        qkv = compute.record(_source())
     except ac.LabError:
         return  # the page says it, where there is room for a sentence
     _head(qkv)
@@ -60,26 +57,26 @@ def chosen() -> Chosen:
         st.info(_("Upload an .npz file with the arrays q, k and v in the panel on the left."), icon=":material/upload:")
         st.stop()
     try:
-        source, data = _source()
+        source = _source()
         with st.spinner(_("Reading the input …"), show_time=True):
-            qkv = compute.record(source, data)
+            qkv = compute.record(source)
     except ac.LabError as error:
         st.error(literal(sentence(error)), icon=":material/error:")
         st.stop()
     head = st.session_state["head"]
-    return Chosen(source, data, qkv, None if head == AVERAGE else min(head, qkv.heads - 1))
+    return Chosen(source, qkv, None if head == AVERAGE else min(head, qkv.heads - 1))
 
 
-def _source() -> tuple[InputSpec, bytes | None]:
+def _source() -> Source:
     state = st.session_state
     if state["input"] == "text":
         last = ac.inputs.models.layer_count(state["model"]) - 1
-        return TextSpec(state["text"], state["model"], min(state["layer"], last)), None
+        return TextSource(state["text"], state["model"], min(state["layer"], last))
     if state["input"] == "synthetic":
         names = ("kind", "n", "d", "heads", "sharpness", "seed", "rope")
-        return SyntheticSpec(**{name: state[name] for name in names}), None
-    name, data = state[UPLOAD]
-    return UploadSpec(name, hashlib.sha256(data).hexdigest()), data
+        return SyntheticSource(SyntheticSpec(**{name: state[name] for name in names}))
+    upload: UploadSource = state[UPLOAD]
+    return upload
 
 
 def _text() -> None:
@@ -141,9 +138,9 @@ def _synthetic() -> None:
 def _upload() -> None:
     file = st.file_uploader(_("An .npz file with the arrays q, k and v"), type="npz", key="upload.widget")
     if file is not None:
-        st.session_state[UPLOAD] = (file.name, file.getvalue())
+        st.session_state[UPLOAD] = UploadSource.of(file.name, file.getvalue())
     elif UPLOAD in st.session_state:
-        st.caption(_("Showing {name}", name=literal(st.session_state[UPLOAD][0])))
+        st.caption(_("Showing {name}", name=literal(st.session_state[UPLOAD].name)))
     st.download_button(
         _("An example file"), ac.inputs.example_npz(), "example.npz", icon=":material/download:", type="tertiary"
     )
@@ -152,9 +149,9 @@ def _upload() -> None:
 def _head(qkv: ac.inputs.QKV) -> None:
     """Pickers for layer and head, by list and by picture."""
     state = st.session_state
-    source, data = _source()
+    source = _source()
     layers = 1
-    if isinstance(source, TextSpec):
+    if isinstance(source, TextSource):
         layers = ac.inputs.models.layer_count(source.model)
         state["layer"] = source.layer
         source = replace(source, layer=0)  # the pictures show every layer
@@ -169,7 +166,7 @@ def _head(qkv: ac.inputs.QKV) -> None:
         format_func=lambda head: _("average") if head == AVERAGE else str(head),
     )
     here = (state["layer"] if layers > 1 else 0, state["head"])
-    pictures = compute.head_miniatures(source, state["causal"], data)
+    pictures = compute.head_miniatures(source, state["causal"])
     thumbnail_board(pictures, selected=here, key="heads.board", on_choose=_take_head)
 
 

@@ -15,6 +15,7 @@ st.set_page_config(
 )
 st.html(HERE / "style.css")
 share.open_link()
+share.use(share.shared())
 
 pages = {page_of(entry): entry for entry in entries()}
 sections = {entry.section: [page for page, e in pages.items() if e.section == entry.section] for entry in entries()}
@@ -22,6 +23,8 @@ here = st.navigation(sections, position="top")
 if pages[here].uses_input:
     with st.sidebar:
         input_panel.show()
-share.write_link()
-share.show_rejected()
-here.run()
+notice = st.empty()
+try:
+    here.run()
+finally:
+    share.close_link(notice)  # also where a page stopped early

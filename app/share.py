@@ -9,11 +9,12 @@ import base64
 import binascii
 import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 import attention_core as ac
 from app import presets
@@ -24,9 +25,24 @@ from attention_core.limits import current
 LINK_TEXT = 12_000
 """Characters of compressed text that a link may carry: web servers refuse addresses longer than about 16,000."""
 
-LANDED = "link.landed"
-WRITTEN = "link.written"
-REJECTED = "link.rejected"
+LINK = "link"
+
+
+@dataclass
+class Link:
+    """The address during one run.
+
+    Attributes:
+        given: what a new link says, by name; None where the address is our own.
+        written: what the last run put into the address.
+        fields: what this run has asked for.
+        refused: names whose values did not fit.
+    """
+
+    given: dict[str, list[str]] | None
+    written: dict[str, list[str]]
+    fields: dict[str, "Field"] = field(default_factory=dict)
+    refused: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -101,18 +117,9 @@ def write_text(text: str) -> list[str]:
 
 
 def read_variants(given: list[str]) -> tuple[ac.Attention, ...]:
-    """Variants with their changed settings, ``nystrom~landmarks~16``, in the order they are shown."""
-    chosen: dict[str, ac.Attention] = {}
-    for word in given[: current().compared_variants]:
-        key, *pairs = word.split("~")
-        variant = ac.variant(key)
-        chosen[key] = ac.Attention(variant, variant.params.from_text(dict(zip(pairs[::2], pairs[1::2], strict=True))))
-    return tuple(chosen.values())
-
-
-def write_variants(chosen: tuple[ac.Attention, ...]) -> list[str]:
-    """The inverse of ``read_variants``."""
-    return ["~".join([a.key, *(word for pair in a.params.changed().items() for word in pair)]) for a in chosen]
+    """Variants with their changed settings, in the order they are shown; each once."""
+    chosen = [ac.from_word(word) for word in given[: current().compared_variants]]
+    return tuple({attention.key: attention for attention in chosen}.values())
 
 
 def default_variants() -> tuple[ac.Attention, ...]:
@@ -122,8 +129,8 @@ def default_variants() -> tuple[ac.Attention, ...]:
     )
 
 
-def fields() -> dict[str, Field]:
-    """Everything a link carries, by the name it has in the address and in the session."""
+def shared() -> dict[str, Field]:
+    """What every page has in common: the input, the variants, and whether the future is hidden."""
     limits, plain = current(), SyntheticSpec()
     return {
         "input": choice("text", "synthetic", "upload"),
@@ -138,73 +145,80 @@ def fields() -> dict[str, Field]:
         "sharpness": number(plain.sharpness, 0.0, 16.0),
         "seed": whole(plain.seed, 0, 2**31 - 1),
         "rope": switch(plain.rope),
-        "variants": Field(default_variants(), read_variants, write_variants),
+        "variants": Field(default_variants(), read_variants, lambda chosen: [attention.word for attention in chosen]),
         "causal": switch(False),
-        "view": choice("weights", "difference"),
-        "scale": choice("shared", "panel"),
-        "tone": choice("sqrt", "linear", "log"),
-        "row": whole(None, 0, limits.matrix_tokens - 1),
         "special": switch(True),
-        "family": choice("all", *ac.families()),
-        "more": choice("numbers", "explain", "download"),
     }
 
 
 def open_link() -> None:
-    """Take the state from the address, if the address is not the one written last; called once at the top of a run.
+    """Look at the address, called once at the top of a run: one that was not written by the last run is a new link.
 
-    A page change clears the address: the state then stays and is written again at the end of the run.
+    A page change clears the address; the state then stays, and is written again at the end of the run.
     """
     state, query = st.session_state, st.query_params
     given = {name: query.get_all(name) for name in query}
-    known = fields()
-    if LANDED not in state or (given and given != state.get(WRITTEN)):
-        values, rejected = read_link(given, known)
-        state.update(values)
-        state[REJECTED] = rejected
-        state[LANDED] = True
-    else:
-        for name in known:
+    fresh = LINK not in state or (bool(given) and given != state[LINK].written)
+    state[LINK] = Link(given if fresh else None, {} if fresh else state[LINK].written)
+
+
+def use(fields: Mapping[str, Field]) -> None:
+    """Put these values into the session: from a new link, else as they were, else their defaults.
+
+    A page calls this at its top for what is its own; the names are those of its widgets' keys.
+    """
+    state = st.session_state
+    link: Link = state[LINK]
+    link.fields.update(fields)
+    if link.given is None:
+        for name, kind in fields.items():
             # A widget that is not drawn in a run loses its state; writing a value to itself keeps it.
-            state[name] = state[name]
+            state[name] = state.get(name, kind.default)
+        return
+    values, refused = read_link(link.given, fields)
+    state.update(values)
+    link.refused += refused
+
+
+def close_link(notice: DeltaGenerator) -> None:
+    """Put the state into the address and name what a link carried in vain; called once at the end of a run.
+
+    Args:
+        notice: where on the page the sentence goes.
+    """
+    link: Link = st.session_state[LINK]
+    unknown = [name for name in link.given or () if name not in link.fields]
+    if refused := [*link.refused, *unknown]:
+        names = ", ".join(literal(name[:30]) for name in refused[:6])
+        notice.warning(
+            _("The link carried values that do not fit; their defaults are shown instead: {names}.", names=names)
+        )
+    link.written = {name: words for name, words in link_of(st.session_state, link.fields).items() if words}
+    if {name: st.query_params.get_all(name) for name in st.query_params} != link.written:
+        st.query_params.from_dict(link.written)
 
 
 def read_link(given: Mapping[str, list[str]], known: Mapping[str, Field]) -> tuple[dict[str, Any], tuple[str, ...]]:
     """The full state a link stands for, and the names of its values that were refused."""
-    values, rejected = {}, []
-    for name, field in known.items():
-        values[name] = field.default
+    values, refused = {}, []
+    for name, kind in known.items():
+        values[name] = kind.default
         if name in given:
             try:
-                values[name] = field.read(given[name])
+                values[name] = kind.read(given[name])
             except (ValueError, KeyError, ac.LabError, binascii.Error, zlib.error, OverflowError):
-                rejected.append(name)
-    rejected += [name for name in given if name not in known]
-    return values, tuple(rejected)
+                refused.append(name)
+    return values, tuple(refused)
 
 
-def link_of(state: Mapping[Any, Any], **changes: Any) -> dict[str, list[str]]:  # noqa: ANN401 - any field's value
+def link_of(
+    state: Mapping[Any, Any],
+    fields: Mapping[str, Field],
+    **changes: Any,  # noqa: ANN401 - any field's value
+) -> dict[str, list[str]]:
     """The query of the address that stands for a state, with some values changed."""
-    now = {name: changes.get(name, state[name]) for name in fields()}
-    return {name: field.write(now[name]) for name, field in fields().items() if now[name] != field.default}
-
-
-def write_link() -> None:
-    """Put the state into the address; called at the end of a run."""
-    link = {name: words for name, words in link_of(st.session_state).items() if words}
-    st.session_state[WRITTEN] = link
-    if {name: st.query_params.get_all(name) for name in st.query_params} != link:
-        st.query_params.from_dict(link)
-
-
-def show_rejected() -> None:
-    """Name what a malformed link carried, once, where the visitor sees it."""
-    rejected = st.session_state.get(REJECTED, ())
-    if rejected:
-        names = ", ".join(literal(name[:30]) for name in rejected[:6])
-        st.warning(
-            _("The link carried values that do not fit; their defaults are shown instead: {names}.", names=names)
-        )
+    now = {name: changes.get(name, state[name]) for name in fields}
+    return {name: kind.write(now[name]) for name, kind in fields.items() if now[name] != kind.default}
 
 
 def show_share() -> None:
@@ -217,7 +231,7 @@ def show_share() -> None:
         elif state["input"] == "text" and not write_text(state["text"]):
             st.info(_("This text is too long for a link: the link opens with the default text."))
         address = (st.context.url or "").split("?")[0]  # there is none outside a browser
-        st.code(address + query_string(link_of(state)), language=None, wrap_lines=True)
+        st.code(address + query_string(link_of(state, state[LINK].fields)), language=None, wrap_lines=True)
 
 
 def query_string(link: Mapping[str, list[str]]) -> str:

@@ -6,7 +6,7 @@ rank, ``C`` feature-map size. One layout: ``[..., n, d]``; in a matrix ``[..., n
 
 from attention_core import inputs, metrics
 from attention_core.errors import LabError
-from attention_core.registry import all_variants, families, get, variant
+from attention_core.registry import all_variants, families, from_word, get, variant
 from attention_core.variant import Attention, Cost, Paper, Params, Variant, param
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "Variant",
     "all_variants",
     "families",
+    "from_word",
     "get",
     "inputs",
     "metrics",

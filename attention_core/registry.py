@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 import attention_core.variants
-from attention_core.errors import UnknownVariantError
+from attention_core.errors import SettingError, UnknownVariantError
 from attention_core.suggest import nearest
 from attention_core.variant import Attention, Variant
 
@@ -77,3 +77,17 @@ def get(key: str, **settings: Any) -> Attention:  # noqa: ANN401 - judged by the
     """
     chosen = variant(key)
     return Attention(chosen, chosen.params.build(**settings))
+
+
+def from_word(word: str) -> Attention:
+    """The variant with settings that ``Attention.word`` wrote, as links and experiments carry it.
+
+    Raises:
+        UnknownVariantError: for an unknown key.
+        SettingError: for an unknown setting, a value out of bounds, or a setting without a value.
+    """
+    key, *parts = word.split("~")
+    chosen = variant(key)
+    if len(parts) % 2:
+        raise SettingError("{name} has no value; write setting and value in pairs.", name=parts[-1][:40])
+    return Attention(chosen, chosen.params.from_text(dict(zip(parts[::2], parts[1::2], strict=True))))

@@ -245,6 +245,7 @@ class Variant:
         decoder: the step interface, where it has one.
         anatomy: ``(q, k, v, p, *, causal) -> dict of named intermediates``, where it has an inside worth seeing.
         note: what a reader of its numbers must know, in one sentence.
+        couples_heads: heads (axis -3) decide together; every other leading axis is independent all the same.
     """
 
     key: str
@@ -268,6 +269,7 @@ class Variant:
     decoder: Decoder | None = None
     anatomy: Callable[..., dict[str, Tensor]] | None = None
     note: str = ""
+    couples_heads: bool = False
 
     @property
     def budget(self) -> Setting | None:
@@ -296,6 +298,11 @@ class Attention:
     def title(self) -> str:
         """The variant's name on screen."""
         return self.variant.title
+
+    @property
+    def word(self) -> str:
+        """The variant and its changed settings as one word, ``nystrom~landmarks~16``; ``registry.from_word`` reads it."""
+        return "~".join([self.key, *(part for pair in self.params.changed().items() for part in pair)])
 
     def weights(self, q: Tensor, k: Tensor, *, causal: bool = False) -> Tensor:
         """The explicit matrix ``A``, ``[..., n, n]``, rows queries, columns keys.

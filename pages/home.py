@@ -5,6 +5,7 @@ import streamlit as st
 from app import gallery
 from app.text import _
 
+gallery.use_link()
 st.title("Attention Lab")
 st.markdown(
     _(

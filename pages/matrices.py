@@ -6,6 +6,7 @@ from app import comparison, input_panel, row_view, variant_picker
 from app.share import show_share
 from app.text import _
 
+comparison.use_link()
 title, controls = st.columns([9, 11], vertical_alignment="center")
 title.markdown("##### " + _("Where does each variant look?"))
 with controls, st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="right"):

@@ -2,6 +2,7 @@
 
 from attention_core.inputs import models
 from attention_core.inputs.record import QKV, Notice
+from attention_core.inputs.source import Source, SyntheticSource, TextSource, UploadSource, first_tokens
 from attention_core.inputs.synthetic import KINDS, SyntheticKind, SyntheticSpec, from_synthetic
 from attention_core.inputs.text import from_text, record_layers
 from attention_core.inputs.upload import example_npz, from_upload, to_npz
@@ -10,9 +11,14 @@ __all__ = [
     "KINDS",
     "QKV",
     "Notice",
+    "Source",
     "SyntheticKind",
+    "SyntheticSource",
     "SyntheticSpec",
+    "TextSource",
+    "UploadSource",
     "example_npz",
+    "first_tokens",
     "from_synthetic",
     "from_text",
     "from_upload",

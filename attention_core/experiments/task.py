@@ -1,0 +1,20 @@
+"""What experiments have in common: tasks in, rows out."""
+
+from collections.abc import Callable, Hashable
+
+from attention_core.inputs.record import QKV
+from attention_core.inputs.source import Source
+
+Task = Hashable
+"""One independent piece of an experiment: a frozen dataclass of plain values, words of variants and a source."""
+
+Row = dict[str, str | int | float | bool | None]
+"""One observation: names to plain values, as in a table."""
+
+Load = Callable[[Source, int | None], QKV]
+"""Turns a source into a record at a number of tokens; an app passes its cached one."""
+
+
+def load(source: Source, tokens: int | None = None) -> QKV:
+    """The record of a source, computed anew."""
+    return source.load(tokens)

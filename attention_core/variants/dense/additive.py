@@ -1,0 +1,77 @@
+"""Additive attention: a small network, not an inner product, judges how well query and key fit."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from attention_core.algorithms.blockwise import Rows, all_rows, blockwise_attention, largest_block, pairs
+from attention_core.algorithms.random import normal
+from attention_core.variant import Cost, Paper, Params, Variant, param
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdditiveParams(Params):
+    """Settings of additive attention."""
+
+    seed: int = param(0, low=0, high=9999, help="Another number draws another judging vector w.")
+
+
+def _judge(q: Tensor, p: AdditiveParams) -> Tensor:
+    """w, ``[d, 1]``: one for all batches and heads, with variance 1/d."""
+    d = q.shape[-1]
+    return normal((d, 1), p.seed, q) * d**-0.5
+
+
+def _logits(q: Tensor, k: Tensor, w: Tensor) -> Tensor:
+    """``wᵀ tanh(q_i + k_j)`` up to a constant that softmax cancels, ``[..., size, keys]``."""
+    # tanh(x) = 2 sigmoid(2x) - 1, and torch's sigmoid takes a seventh of its tanh's time.
+    doubled = torch.add((2 * q).unsqueeze(-2), k.unsqueeze(-3), alpha=2)
+    return (doubled.sigmoid_() @ (2 * w)).squeeze(-1)
+
+
+def weights(q: Tensor, k: Tensor, p: AdditiveParams, *, causal: bool) -> Tensor:
+    """``S(wᵀ tanh(q_i + k_j))``, ``[..., n, n]``, row by row: n² d numbers at once would not fit."""
+    w = _judge(q, p)
+    logits = torch.cat([_logits(row, k, w) for row in q.split(1, -2)], -2)
+    return all_rows(q, causal=causal).softmax(logits)
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, p: AdditiveParams, *, causal: bool) -> Tensor:
+    """The same a few queries at a time: O(n² d) time, n² d of it sigmoids, and O(n d) memory."""
+    w = _judge(q, p)
+
+    def weigh(q: Tensor, k: Tensor, rows: Rows) -> Tensor:
+        return rows.softmax(_logits(q, k, w))
+
+    return blockwise_attention(weigh, q, k, v, causal=causal, width=q.shape[-1])
+
+
+def cost(n: int, d: int, p: AdditiveParams, *, causal: bool) -> Cost:
+    """The contraction with w and the product with v; n² d sigmoids, dearer than either, are not counted."""
+    return Cost(
+        multiply_adds=2 * d * pairs(n, causal=causal, width=d),
+        peak_elements=n * d + (d + 2) * largest_block(n, width=d),
+    )
+
+
+VARIANT = Variant(
+    key="additive",
+    title="Additive",
+    family="dense",
+    summary="A one-layer network scores each pair of query and key; softmax turns its scores into weights.",
+    formula=r"A_{ij} = \operatorname{softmax}_j\left(w^\top \tanh(q_i + k_j)\right),"
+    r"\quad w \sim \mathcal{N}\left(0, \tfrac{1}{d} I\right)",
+    complexity="n² d",
+    params=AdditiveParams,
+    weights=weights,
+    attend=attend,
+    cost=cost,
+    source=Paper(
+        "Neural Machine Translation by Jointly Learning to Align and Translate",
+        2014,
+        "https://arxiv.org/abs/1409.0473",
+    ),
+    random=True,
+    note="The judging vector w is drawn, not trained, and n² d values of tanh make it slower than its products tell.",
+)

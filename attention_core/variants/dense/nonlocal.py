@@ -1,0 +1,92 @@
+"""Non-local means for networks: attention without softmax's scale, or without softmax at all."""  # noqa: N999 - a keyword, but a module is named as its key
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from attention_core.algorithms.blockwise import Rows, all_rows, blockwise_attention, largest_block, pairs
+from attention_core.algorithms.causal_scan import CHUNK, causal_attention
+from attention_core.algorithms.exact import exact_attention
+from attention_core.algorithms.features import Features
+from attention_core.algorithms.precision import widened
+from attention_core.algorithms.random import normal
+from attention_core.variant import Cost, Paper, Params, Variant, param
+
+
+@dataclass(frozen=True, kw_only=True)
+class NonlocalParams(Params):
+    """Settings of the non-local block."""
+
+    similarity: str = param(
+        "gaussian",
+        choices=("gaussian", "dot", "concat"),
+        help="gaussian: softmax of unscaled inner products; dot: the products themselves; concat: a ReLU of two sums.",
+    )
+    seed: int = param(0, low=0, high=9999, help='Another number draws other vectors w; counts for "concat" only.')
+
+
+def _sums(q: Tensor, k: Tensor, p: NonlocalParams) -> tuple[Tensor, Tensor]:
+    """``w_qᵀ q_i`` and ``w_kᵀ k_j``, each ``[..., n, 1]``, with w of variance 1/d."""
+    d = q.shape[-1]
+    w_q, w_k = (normal((d, 1), p.seed, q, which) * d**-0.5 for which in (0, 1))
+    return q @ w_q, k @ w_k
+
+
+def _concat(a: Tensor, b: Tensor, rows: Rows) -> Tensor:
+    """``relu(a_i + b_j) / |C_i|``, ``[..., size, keys]``."""
+    return rows.hide(a + b.mT, 0.0).relu_() / rows.seen(a.device).to(a)
+
+
+def weights(q: Tensor, k: Tensor, p: NonlocalParams, *, causal: bool) -> Tensor:
+    """The similarity of every pair, normalised by softmax or by the number of keys seen, ``[..., n, n]``."""
+    rows = all_rows(q, causal=causal)
+    if p.similarity == "gaussian":
+        return rows.softmax(q @ k.mT)
+    if p.similarity == "concat":
+        return _concat(*_sums(q, k, p), rows)
+    return rows.hide(q @ k.mT, 0.0) / rows.seen(q.device).to(q)
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, p: NonlocalParams, *, causal: bool) -> Tensor:
+    """gaussian: the fused kernel; concat: blocks of queries; dot: ``q (kᵀ v)``, linear in n."""
+    if p.similarity == "gaussian":
+        return exact_attention(q, k, v, causal=causal, scale=1.0)
+    if p.similarity == "concat":
+        return blockwise_attention(_concat, *_sums(q, k, p), v, causal=causal)
+    q, k, wide = widened(q), widened(k), widened(v)
+    total = causal_attention(Features(q, k), wide, mode="chunked", normalise=False) if causal else q @ (k.mT @ wide)
+    return total.div_(all_rows(q, causal=causal).seen(q.device).to(q)).to(v)
+
+
+def cost(n: int, d: int, p: NonlocalParams, *, causal: bool) -> Cost:
+    """Quadratic for gaussian and concat; dot takes two products with a d x d state, and its chunks when causal."""
+    if p.similarity == "gaussian":
+        return Cost(multiply_adds=2 * n * n * d, peak_elements=n * (d + 1))
+    if p.similarity == "concat":
+        return Cost(
+            multiply_adds=2 * n * d + d * pairs(n, causal=causal), peak_elements=n * (d + 2) + 2 * largest_block(n)
+        )
+    whole, rest = divmod(n, CHUNK)
+    inside = 2 * d * (whole * CHUNK**2 + rest**2) if causal else 0
+    return Cost(multiply_adds=2 * n * d * d + inside, peak_elements=(2 if causal else 1) * n * d + d * d)
+
+
+VARIANT = Variant(
+    key="nonlocal",
+    title="Non-local",
+    family="dense",
+    summary="Any similarity may weigh the tokens, and even the plain inner product works, in linear time.",
+    formula=r"A_{ij} = \operatorname{softmax}_j(q_i \cdot k_j) \quad\text{or}\quad \frac{q_i \cdot k_j}{n_i}"
+    r"\quad\text{or}\quad \frac{\operatorname{relu}(w_q^\top q_i + w_k^\top k_j)}{n_i}",
+    complexity="n² d",
+    params=NonlocalParams,
+    weights=weights,
+    attend=attend,
+    cost=cost,
+    source=Paper("Non-local Neural Networks", 2018, "https://arxiv.org/abs/1711.07971"),
+    rows_sum_to_one=False,
+    signed=True,
+    random=True,
+    note='Only "gaussian" has rows that sum to one, only "dot" has negative entries and a cost of n d², only "concat" '
+    "draws its w.",
+)

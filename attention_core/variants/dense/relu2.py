@@ -1,0 +1,69 @@
+"""Squared ReLU in place of the exponential: negative logits weigh nothing at all."""
+
+from dataclasses import dataclass
+from functools import partial
+
+from torch import Tensor
+
+from attention_core.algorithms.blockwise import Rows, all_rows, block_size, blockwise_attention, pairs
+from attention_core.variant import Cost, Paper, Params, Variant, param
+
+
+@dataclass(frozen=True, kw_only=True)
+class Relu2Params(Params):
+    """Settings of squared ReLU."""
+
+    normalizer: str = param(
+        "length",
+        choices=("length", "fixed", "sum"),
+        help="What divides a row: how many tokens it sees, a fixed length, or its own sum (then rows sum to one).",
+    )
+    base_length: int = param(
+        512, low=1, high=65_536, scale="log", help='The fixed length; counts for the normalizer "fixed" only.'
+    )
+
+
+def _weigh(q: Tensor, k: Tensor, rows: Rows, p: Relu2Params) -> Tensor:
+    """These rows of A, ``[..., size, keys]``."""
+    # relu² is homogeneous of degree two: the divisor's root goes into the few queries, not the many scores.
+    q = q * (q.shape[-1] * (p.base_length if p.normalizer == "fixed" else 1)) ** -0.5
+    if p.normalizer == "length":
+        q = q * rows.seen(q.device).rsqrt().to(q)
+    squares = rows.hide(q @ k.mT, 0.0).relu_().square()
+    if p.normalizer != "sum":
+        return squares
+    total = squares.sum(-1, keepdim=True)
+    return squares / total.masked_fill(total == 0, 1.0)
+
+
+def weights(q: Tensor, k: Tensor, p: Relu2Params, *, causal: bool) -> Tensor:
+    """``relu²(q kᵀ / √d) / Z_i``, ``[..., n, n]``."""
+    return _weigh(q, k, all_rows(q, causal=causal), p)
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, p: Relu2Params, *, causal: bool) -> Tensor:
+    """The same in blocks of queries: O(n² d) time, O(n d) memory."""
+    return blockwise_attention(partial(_weigh, p=p), q, k, v, causal=causal)
+
+
+def cost(n: int, d: int, p: Relu2Params, *, causal: bool) -> Cost:
+    """Two products over the pairs in the blocks; two forms of one block live beside the output."""
+    return Cost(multiply_adds=2 * d * pairs(n, causal=causal), peak_elements=n * d + block_size(n) * (2 * n + d))
+
+
+VARIANT = Variant(
+    key="relu2",
+    title="Squared ReLU",
+    family="dense",
+    summary="Weights are the squares of the positive logits: what does not match is ignored entirely.",
+    formula=r"A_{ij} = \frac{1}{Z_i}\operatorname{relu}^2\left(\frac{q_i \cdot k_j}{\sqrt{d}}\right),"
+    r"\quad Z_i = n_i,\; n_0 \text{ or } \textstyle\sum_l \operatorname{relu}^2(\cdot)",
+    complexity="n² d",
+    params=Relu2Params,
+    weights=weights,
+    attend=attend,
+    cost=cost,
+    source=Paper("Transformer Quality in Linear Time", 2022, "https://arxiv.org/abs/2202.10447"),
+    rows_sum_to_one=False,
+    note='Rows sum to one only with the normalizer "sum", and a row without a positive logit is then zero.',
+)

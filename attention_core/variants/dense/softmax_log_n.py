@@ -1,0 +1,64 @@
+"""Softmax whose logits grow with log n, so that a longer text is not looked at more vaguely."""
+
+import math
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from attention_core.algorithms.blockwise import all_rows
+from attention_core.algorithms.exact import exact_attention
+from attention_core.algorithms.masked import causal_mask, masked_softmax, scores
+from attention_core.variant import Cost, Paper, Params, Variant, param
+
+
+@dataclass(frozen=True, kw_only=True)
+class SoftmaxLogNParams(Params):
+    """Settings of the log n scale."""
+
+    base_length: int = param(
+        512,
+        low=2,
+        high=65_536,
+        scale="log",
+        help="Length at which this equals plain softmax: shorter texts are flattened, longer ones sharpened.",
+    )
+
+
+def _factor(q: Tensor, p: SoftmaxLogNParams, *, causal: bool) -> Tensor:
+    """``log(max(n_i, 2)) / log(n₀)`` for each query i that sees n_i keys, ``[n, 1]``."""
+    seen = all_rows(q, causal=causal).seen(q.device)
+    return (seen.clamp_min(2.0).log() / math.log(p.base_length)).to(q)
+
+
+def weights(q: Tensor, k: Tensor, p: SoftmaxLogNParams, *, causal: bool) -> Tensor:
+    """``S(log(n_i) / log(n₀) · q kᵀ / √d)``, ``[..., n, n]``."""
+    mask = causal_mask(q.shape[-2], q.device) if causal else None
+    return masked_softmax(scores(q, k) * _factor(q, p, causal=causal), mask)
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, p: SoftmaxLogNParams, *, causal: bool) -> Tensor:
+    """The factor goes into the queries, the rest through the fused kernel: O(n² d) time, O(n d) memory."""
+    return exact_attention(q * _factor(q, p, causal=causal), k, v, causal=causal)
+
+
+def cost(n: int, d: int, p: SoftmaxLogNParams, *, causal: bool) -> Cost:
+    """Two n x n x d products, not halved for a causal mask; the scaled queries and the output live together."""
+    return Cost(multiply_adds=2 * n * n * d, peak_elements=n * (2 * d + 1))
+
+
+VARIANT = Variant(
+    key="softmax_log_n",
+    title="Softmax, log n scale",
+    family="dense",
+    summary="Softmax with logits multiplied by log n, so that attention stays as focused in a long text as in a short "
+    "one.",
+    formula=r"A = \operatorname{softmax}\left(\frac{\log n_i}{\log n_0}\,\frac{Q K^\top}{\sqrt{d}}\right),"
+    r"\quad n_i = \text{number of keys query } i \text{ sees}",
+    complexity="n² d",
+    params=SoftmaxLogNParams,
+    weights=weights,
+    attend=attend,
+    cost=cost,
+    source=Paper("Entropy invariance and the scale of attention", 2021, "https://kexue.fm/archives/8823"),
+    note="At base_length tokens it is softmax itself.",
+)

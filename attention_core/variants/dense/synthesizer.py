@@ -1,0 +1,79 @@
+"""Synthesizer: attention weights without comparing tokens, made from the query alone or from nothing."""
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from attention_core.algorithms.blockwise import Rows, Weigh, all_rows, blockwise_attention, largest_block, pairs
+from attention_core.algorithms.random import TILE, normal, normal_table
+from attention_core.variant import Cost, Paper, Params, Variant, param
+
+
+@dataclass(frozen=True, kw_only=True)
+class SynthesizerParams(Params):
+    """Settings of the synthesizer."""
+
+    kind: str = param(
+        "dense",
+        choices=("dense", "random"),
+        help="dense: a network turns each token into a weight for every position; random: one drawn matrix for all.",
+    )
+    seed: int = param(0, low=0, high=9999, help="Another number draws another network or another matrix.")
+
+
+def _rule(q: Tensor, p: SynthesizerParams) -> Weigh:
+    """What gives rows of A: from queries for dense, from their position alone for random."""
+    n, d = q.shape[-2:]
+    if p.kind == "random":
+
+        def logits(queries: Tensor, rows: Rows) -> Tensor:
+            return normal_table(range(rows.start, rows.stop), rows.keys, p.seed, q)
+    else:
+        inner = normal((d, d), p.seed, q, 1) * d**-0.5
+        positions = normal_table(range(n), d, p.seed, q, 2) * d**-0.5
+
+        def logits(queries: Tensor, rows: Rows) -> Tensor:
+            return (queries @ inner).relu() @ positions[: rows.keys].mT
+
+    return lambda queries, _, rows: rows.softmax(logits(queries, rows))
+
+
+def weights(q: Tensor, k: Tensor, p: SynthesizerParams, *, causal: bool) -> Tensor:
+    """``S(relu(q W₁) W₂ᵀ)``, or ``S(R)`` for every batch and head alike, ``[..., n, n]``."""
+    n = q.shape[-2]
+    return _rule(q, p)(q, k, all_rows(q, causal=causal)).expand(*q.shape[:-2], n, n)
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, p: SynthesizerParams, *, causal: bool) -> Tensor:
+    """The same in blocks of queries, those of R drawn as they are needed."""
+    if p.kind == "random":
+        q = k = q.new_empty(q.shape[-2], 0)
+    return blockwise_attention(_rule(q, p), q, k, v, causal=causal)
+
+
+def cost(n: int, d: int, p: SynthesizerParams, *, causal: bool) -> Cost:
+    """dense: the network and the product with v; random: the product alone, beside n² numbers drawn."""
+    over_pairs, block = d * pairs(n, causal=causal), largest_block(n)
+    if p.kind == "random":
+        return Cost(multiply_adds=over_pairs, peak_elements=n * d + block + max(block, 2 * TILE**2))
+    return Cost(multiply_adds=n * d * d + 2 * over_pairs, peak_elements=2 * n * d + d * d + 2 * block)
+
+
+VARIANT = Variant(
+    key="synthesizer",
+    title="Synthesizer",
+    family="dense",
+    summary="Each token decides where to look without seeing what is there, or all look at the same random places.",
+    formula=r"A = \operatorname{softmax}\left(\operatorname{relu}(Q W_1)\, W_2^\top\right)"
+    r"\quad\text{or}\quad \operatorname{softmax}(R)",
+    complexity="n² d",
+    params=SynthesizerParams,
+    weights=weights,
+    attend=attend,
+    cost=cost,
+    source=Paper(
+        "Synthesizer: Rethinking Self-Attention in Transformer Models", 2020, "https://arxiv.org/abs/2005.00743"
+    ),
+    random=True,
+    note="The networks are drawn, not trained: the pattern shows what is possible without comparing tokens, no more.",
+)
