@@ -31,7 +31,7 @@ def show() -> None:
         required=True,
     )
     family = st.session_state["family"]
-    with st.grid("auto", min_column_width=260, row_height="content"):
+    with st.grid("auto", min_column_width=260, row_height="content", key="gallery"):
         for variant in ac.all_variants():
             if family in ("all", variant.family):
                 with st.container(border=True, height="stretch"):

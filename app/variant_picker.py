@@ -26,7 +26,7 @@ def show() -> None:
 
 def _chip(attention: ac.Attention) -> None:
     state, variant = st.session_state, attention.variant
-    refused = state["causal"] and variant.causal_reason is not None
+    refused = variant.causal_reason if state["causal"] else None
     with st.popover(
         label(attention),
         type="tertiary" if refused else "secondary",
@@ -35,7 +35,7 @@ def _chip(attention: ac.Attention) -> None:
     ):
         st.markdown(_(variant.summary))
         if refused:
-            st.info(_("Left out while causal is on: {reason}", reason=_(variant.causal_reason or "")))
+            st.info(_("Left out while causal is on: {reason}", reason=_(refused)))
         for setting in variant.params.settings():
             _knob(attention, setting)
         if variant.key != REFERENCE:

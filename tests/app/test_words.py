@@ -1,0 +1,55 @@
+"""Every word on screen can be translated."""
+
+import gettext
+from pathlib import Path
+
+from babel.messages.extract import extract_from_dir
+from babel.messages.mofile import write_mo
+from babel.messages.pofile import read_po
+
+import attention_core as ac
+from app import extraction, text
+from attention_core.errors import InputError
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+def core_words():
+    return {
+        message
+        for path in (ROOT / "attention_core").rglob("*.py")
+        for _, _, message, _ in extraction.core(path.open("rb"), (), (), {})
+    }
+
+
+def test_translators_are_given_what_the_core_says():
+    words = core_words()
+    for variant in ac.all_variants():
+        assert {variant.title, variant.summary} <= words
+        assert variant.causal_reason is None or variant.causal_reason in words
+        assert {setting.help for setting in variant.params.settings()} <= words
+    assert any("The text is empty" in message for message in words)
+
+
+def test_translators_are_given_what_the_pages_say():
+    found = extract_from_dir(str(ROOT / "pages"), [("**.py", "python")])
+    assert "Where does each variant look?" in {message for _, _, message, _, _ in found}
+
+
+def test_a_catalogue_changes_the_words_and_not_the_values(tmp_path, monkeypatch):
+    folder = tmp_path / "xx" / "LC_MESSAGES"
+    folder.mkdir(parents=True)
+    po = 'msgid ""\nmsgstr "Content-Type: text/plain; charset=utf-8\\n"\n\nmsgid "{n} tokens"\nmsgstr "Zeichen: {n}"\n'
+    (folder / "messages.po").write_text(po)
+    with (folder / "messages.po").open("rb") as source, (folder / "messages.mo").open("wb") as target:
+        write_mo(target, read_po(source))
+    known = gettext.translation("messages", tmp_path, languages=["xx"])
+    monkeypatch.setattr(text, "_catalogue", lambda language: known)
+    assert text._("{n} tokens", n=7) == "Zeichen: 7"
+    assert text.sentence(InputError("{n} tokens", n=3)) == "Zeichen: 3"
+    assert text._("not in the catalogue") == "not in the catalogue"
+    assert text._("") == ""
+
+
+def test_words_somebody_typed_are_not_markup():
+    assert text.literal("**a** <b> :red[x] $y$ `c` [l](u)") == (r"\*\*a\*\* \<b\> \:red\[x\] \$y\$ \`c\` \[l\](u)")
