@@ -237,7 +237,12 @@ class Variant:
         source: paper or article.
         mask: ``(n, p, *, causal) -> bool [n, n]``, where the pattern is fixed in advance; true = may look.
         pattern: ``(q, k, p, *, causal) -> bool [..., n, n]``, where the pattern is found from the data.
+        primitives: ``(q, k, p, *, causal) -> {name: bool [n, n] or [..., n, n]}``, what the mask or pattern is made of;
+            its union is that mask or pattern, and the first that allows a pair gives it its colour.
+        pairs: how many pairs may look when not causal, to leading order, in plain symbols; empty where not simple.
         approximates: what it stands in for (``"softmax"``), or None where it replaces it.
+        reference: ``(q, k, p, *, causal) -> [..., n, n]``, the matrix its errors are taken against, where that is not
+            softmax of the scaled ``q kᵀ``.
         causal_reason: why it cannot be causal; None where it can.
         rows_sum_to_one: every row sums to one (a row that may look nowhere is zero).
         signed: entries may be negative.
@@ -261,7 +266,10 @@ class Variant:
     source: Paper
     mask: Callable[..., Tensor] | None = None
     pattern: Callable[..., Tensor] | None = None
+    primitives: Callable[..., dict[str, Tensor]] | None = None
+    pairs: str = ""
     approximates: Literal["softmax"] | None = None
+    reference: Callable[..., Tensor] | None = None
     causal_reason: str | None = None
     rows_sum_to_one: bool = True
     signed: bool = False

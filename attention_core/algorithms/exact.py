@@ -12,7 +12,7 @@ def exact_attention(
     Every row of the mask must allow at least one key.
 
     Args:
-        q: ``[..., n, d]``.
+        q: ``[..., n, d]``; with two leading axes q, k and v may be views whose rows overlap, and are not copied.
         k: ``[..., n', d]``.
         v: ``[..., n', d_v]``.
         mask: ``bool [..., n, n']``, true = may look.
@@ -21,12 +21,21 @@ def exact_attention(
     """
     d, d_v = q.shape[-1], v.shape[-1]
     scale = d**-0.5 if scale is None else scale
-    if d != d_v:
-        # The fused kernels want one head size, else torch falls back to the n x n form; zeros change nothing.
-        q, k, v = (F.pad(x, (0, max(d, d_v) - x.shape[-1])) for x in (q, k, v))
+    q, k, v = one_head_size(q, k, v)
     lead = q.shape[:-2]
-    q, k, v = (x.reshape(-1, 1, *x.shape[-2:]) for x in (q, k, v))
     if mask is not None and mask.ndim > 2:
-        mask = mask.expand(*lead, *mask.shape[-2:]).reshape(-1, 1, *mask.shape[-2:])
+        mask = mask.expand(*lead, *mask.shape[-2:])
+    if len(lead) != 2:  # the fused kernels want exactly [B, H, n, d]
+        q, k, v = (x.reshape(-1, 1, *x.shape[-2:]) for x in (q, k, v))
+        mask = mask if mask is None or mask.ndim == 2 else mask.reshape(-1, 1, *mask.shape[-2:])
     out = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal, scale=scale)
     return out.reshape(*lead, *out.shape[-2:])[..., :d_v]
+
+
+def one_head_size(*tensors: Tensor) -> tuple[Tensor, ...]:
+    """The tensors with zeros after their last axis up to the widest.
+
+    The fused kernels want one size, else torch falls back to the n x n form; zeros change nothing.
+    """
+    widest = max(x.shape[-1] for x in tensors)
+    return tuple(x if x.shape[-1] == widest else F.pad(x, (0, widest - x.shape[-1])) for x in tensors)

@@ -1,7 +1,6 @@
 """A few means of tokens that stand for all tokens."""
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from attention_core.algorithms.pooling import even_segments, pool
@@ -26,13 +25,19 @@ def landmarks(x: Tensor, m: int, method: str) -> Tensor:
     if method == "segment_means" or m >= x.shape[-2]:
         return centres
     for _ in range(LLOYD_ROUNDS):
-        with torch.no_grad():
-            # |x - c|² less the |x|² that all centres share.
-            distance = centres.square().sum(-1).unsqueeze(-2) - 2 * (x @ centres.mT)
-            member = F.one_hot(distance.argmin(-1), m).to(x.dtype).mT
-            size = member.sum(-1, keepdim=True)
-        centres = torch.where(size > 0, member @ x / size.clamp(min=1), centres)
+        centres = _moved(centres, x)
     return centres
+
+
+def _moved(centres: Tensor, x: Tensor) -> Tensor:
+    """One round of k-means: each centre goes to the mean of the tokens nearest to it."""
+    with torch.no_grad():
+        # |x - c|² less the |x|² that all centres share.
+        distance = (x @ centres.mT).mul_(-2).add_(centres.square().sum(-1).unsqueeze(-2))
+        nearest = distance.argmin(-1, keepdim=True)
+        member = distance.zero_().scatter_(-1, nearest, 1.0).mT
+        size = member.sum(-1, keepdim=True)
+    return torch.where(size > 0, member @ x / size.clamp(min=1), centres)
 
 
 def landmark_multiply_adds(n: int, m: int, d: int, method: str) -> int:

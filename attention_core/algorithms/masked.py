@@ -11,6 +11,12 @@ def scores(q: Tensor, k: Tensor) -> Tensor:
     return q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])
 
 
+def distances(n: int, device: torch.device | None = None) -> Tensor:
+    """``i - j`` for query i and key j, whole numbers ``[n, n]``."""
+    position = torch.arange(n, device=device)
+    return position[:, None] - position
+
+
 def causal_mask(n: int, device: torch.device | None = None) -> Tensor:
     """``bool [n, n]``, true where key j is not later than query i."""
     return torch.ones(n, n, dtype=torch.bool, device=device).tril()

@@ -1,0 +1,131 @@
+"""Kernel attention whose features are made for one block of tokens at a time, from logarithms of any size."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from attention_core.algorithms.causal_scan import CHUNK, State, divided, fold, with_ones
+from attention_core.algorithms.features import Features, exponential_features
+from attention_core.algorithms.streaming import by_chunks
+
+BLOCK = 2**16
+"""Numbers in the features that exist at once where nothing is causal: 256 KiB of float32."""
+
+
+class LogFeatures(NamedTuple):
+    """Features ``base · e^log``.
+
+    Attributes:
+        base: ``[..., n, C]``; None for ones.
+        log: ``[..., n, C]``, or ``[..., n, 1]`` for one per token.
+    """
+
+    base: Tensor | None
+    log: Tensor
+
+    def above(self, reference: Tensor) -> Tensor:
+        """``base · e^(log - reference)``, ``[..., n, C]``."""
+        exponential = (self.log - reference).exp_()
+        return exponential if self.base is None else exponential * self.base
+
+
+Map = Callable[[Tensor], LogFeatures]
+"""Makes features of queries or keys, ``[..., n, d]``."""
+
+
+def paired(phi: Map, q: Tensor, k: Tensor, *, causal: bool, start: Tensor | None = None) -> Features:
+    """``φ(q)`` and ``φ(k)``, each row up to a factor, kept in range by references that go on from ``start``."""
+    of_q, of_k = phi(q), phi(k)
+    f = exponential_features(of_q.log, of_k.log, causal=causal, start=start)
+    if of_q.base is None or of_k.base is None:
+        return f
+    return Features(f.q * of_q.base, f.k * of_k.base, f.reference)
+
+
+def empty(phi: Map, q: Tensor, v: Tensor) -> State:
+    """The state before any token, for queries ``[..., n, d]`` and values ``[..., n, d_v]`` such as these."""
+    f = phi(q[..., :0, :])
+    features = f.log if f.base is None else f.base
+    *lead, _, d_v = v.shape
+    # Lower than any reference, yet finite: differences of two of them must not be NaN.
+    reference = f.log.new_full((*lead, 1, f.log.shape[-1]), torch.finfo(f.log.dtype).min)
+    return State(features.new_zeros(*lead, features.shape[-1], d_v + 1), reference)
+
+
+def take(state: State, q: Tensor, k: Tensor, v: Tensor, phi: Map) -> tuple[Tensor, State]:
+    """The next tokens of the causal form, one or a chunk, to their outputs and the next state."""
+    f = paired(phi, q, k, causal=True, start=state.reference)
+    out, state = fold(state, f, with_ones(v.to(f.q.dtype)))
+    return divided(out), state
+
+
+def gather(state: State, k: Tensor, v: Tensor, phi: Map) -> tuple[None, State]:
+    """A block of keys and values into the state, whose reference is each feature's largest key so far."""
+    assert state.reference is not None
+    f = phi(k)
+    with torch.no_grad():
+        reference = torch.maximum(state.reference, f.log.amax(-2, keepdim=True))
+    fade = (state.reference - reference).exp().mT
+    return None, State(state.sums * fade + f.above(reference).mT @ with_ones(v.to(fade.dtype)), reference)
+
+
+def read(state: State, q: Tensor, phi: Map) -> tuple[Tensor, State]:
+    """A block of queries to their outputs, from a state that holds all keys."""
+    assert state.reference is not None
+    f = phi(q)
+    f = LogFeatures(f.base, f.log + state.reference)
+    return divided(f.above(f.log.detach().amax(-1, keepdim=True)) @ state.sums), state
+
+
+def streamed_attention(phi: Map, q: Tensor, k: Tensor, v: Tensor, *, causal: bool, size: int = CHUNK) -> Tensor:
+    """Each row of ``φ(q) φ(k)ᵀ`` divided by its sum, times ``v``, ``[..., n, d_v]``, in the type of the features.
+
+    Args:
+        phi: makes the features; what it closes over is constant.
+        q: ``[..., n, d]``.
+        k: ``[..., n, d]``.
+        v: ``[..., n, d_v]``.
+        causal: whether query i sees keys 0..i only.
+        size: tokens per chunk of the causal form.
+    """
+    state = empty(phi, q, v)
+    if causal:
+        outs, _ = by_chunks(partial(take, phi=phi), state, q, k, v, size=size)
+    else:
+        size = block_size(state.sums.shape[-2])
+        _, state = by_chunks(partial(gather, phi=phi), state, k, v, size=size)
+        outs, _ = by_chunks(partial(read, phi=phi), state, q, size=size)
+    return torch.cat(outs, -2)
+
+
+def block_size(features: int) -> int:
+    """Tokens whose features exist at once where nothing is causal."""
+    return max(16, min(256, BLOCK // features))
+
+
+def streamed_cost(
+    n: int, features: int, d_v: int, *, causal: bool, per_token: bool, size: int = CHUNK
+) -> tuple[int, int]:
+    """Multiply-adds (without those of ``phi``) and peak elements of ``streamed_attention`` for one head.
+
+    Args:
+        n: tokens.
+        features: C.
+        d_v: value size.
+        causal: whether query i sees keys 0..i only.
+        per_token: whether there is one logarithm per token, not one per feature.
+        size: tokens per chunk of the causal form.
+    """
+    C, state = features, features * (d_v + 1)
+    c = min(n, size if causal else block_size(C))
+    # The last block and its states, beside the outputs of the others.
+    if causal:
+        held = c * (4 * C + c + 2 * d_v) + 5 * state if per_token else c * (7 * C + 4 * d_v) + 4 * state
+        peak = (n - c) * d_v + held
+    else:
+        peak = max((n - c) * d_v + state, 4 * state) + c * (2 * C + d_v + 1)
+    inside = n // c * c**2 + (n % c) ** 2 if causal else 0
+    return 2 * n * state + inside * (C + d_v + 1), max(2 * n * d_v + state, peak)

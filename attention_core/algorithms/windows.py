@@ -1,0 +1,96 @@
+"""Sequences cut into blocks of queries with the keys around them, so that banded attention costs only its band."""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+BLOCK = 32
+"""Queries that share one window of a band: fewer waste less outside it, more fill the kernel better."""
+
+
+class Group(NamedTuple):
+    """Blocks of one shape, ready for a fused kernel: ``kernel(g.q, g.k, g.v, mask=g.mask)``.
+
+    Attributes:
+        q: ``[X, blocks, rows, d]``, a view.
+        k: ``[X, blocks, columns, d]``, a view; neighbouring blocks overlap.
+        v: ``[X, blocks, columns, d_v]``, likewise.
+        mask: ``bool [rows, columns]``, or None where every pair is allowed.
+    """
+
+    q: Tensor
+    k: Tensor
+    v: Tensor
+    mask: Tensor | None
+
+
+def windows(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    *,
+    block: int,
+    before: int = 0,
+    after: int = 0,
+    allowed: Callable[[Tensor], Tensor] | None = None,
+) -> Iterator[Group]:
+    """Cut the queries into blocks; each sees the keys from ``before`` ahead of it to ``after`` behind it.
+
+    All blocks whose keys lie inside the sequence form one group of overlapping views; the few at the edges come one by
+    one with their keys cut short, so nothing is padded and nothing is copied. Groups come in the order of their rows.
+
+    Args:
+        q: ``[..., n, d]``.
+        k: ``[..., n, d]``.
+        v: ``[..., n, d_v]``.
+        block: queries per block.
+        before: keys ahead of a block's first query.
+        after: keys behind a block's last query.
+        allowed: says of the distances ``i - j``, a tensor of whole numbers, which pairs may look; None means all.
+    """
+    n = q.shape[-2]
+    q, k, v = (x.reshape(-1, *x.shape[-2:]) for x in (q, k, v))
+    position = torch.arange(n, dtype=torch.int32, device=q.device)
+    for first, last in _runs(n, block, before, after):
+        rows, columns = _extent(first, n, block, before, after)
+        end = (last - first) * block  # how far the run's last block lies behind its first
+        i, j = position[rows.start : rows.stop, None], position[columns.start : columns.stop]
+        yield Group(
+            q[:, rows.start : rows.stop + end].unfold(-2, len(rows), block).mT,
+            k[:, columns.start : columns.stop + end].unfold(-2, len(columns), block).mT,
+            v[:, columns.start : columns.stop + end].unfold(-2, len(columns), block).mT,
+            None if allowed is None else allowed(i - j),
+        )
+
+
+def _extent(index: int, n: int, block: int, before: int, after: int) -> tuple[range, range]:
+    """Rows and columns of one block."""
+    start, stop = index * block, min((index + 1) * block, n)
+    return range(start, stop), range(max(start - before, 0), min(stop + after, n))
+
+
+def _runs(n: int, block: int, before: int, after: int) -> Iterator[tuple[int, int]]:
+    """First and last block of each run of equal blocks, in order."""
+    blocks = -(-n // block)
+    inner = -(-before // block)  # the first block whose keys do not begin before the sequence
+    edge = (n - after) // block  # the first block that is short or whose keys would end behind the sequence
+    if inner >= edge:
+        inner = edge = blocks
+    yield from ((b, b) for b in range(inner))
+    if inner < edge:
+        yield inner, edge - 1
+    yield from ((b, b) for b in range(edge, blocks))
+
+
+def window_pairs(n: int, *, block: int, before: int = 0, after: int = 0) -> int:
+    """Pairs of query and key that the groups hold, the forbidden ones included."""
+    extents = (_extent(b, n, block, before, after) for b in range(-(-n // block)))
+    return sum(len(rows) * len(columns) for rows, columns in extents)
+
+
+def gathered(outs: list[Tensor], like: Tensor) -> Tensor:
+    """The groups' outputs ``[X, blocks, rows, e]``, in order, as ``[..., n, e]`` with the leading axes of ``like``."""
+    rows = [out.reshape(out.shape[0], -1, out.shape[-1]) for out in outs]
+    return (rows[0] if len(rows) == 1 else torch.cat(rows, 1)).reshape(*like.shape[:-1], -1)

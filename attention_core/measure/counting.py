@@ -1,0 +1,119 @@
+"""Counts what a computation does: multiply-adds, most numbers alive at once, and the largest single tensor.
+
+Counts do not depend on the machine or on what else it does, so cost formulas are checked against them.
+"""
+
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+from torch.utils.flop_counter import flop_registry, sdpa_backward_flop_count, sdpa_flop_count
+
+Formula = Callable[..., int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counts:
+    """What a call did.
+
+    Attributes:
+        multiply_adds: multiply-adds in matrix products and attention kernels; elementwise work is not counted.
+        peak_elements: most numbers alive at once beyond those that existed before, results included; a number narrower
+            or wider than ``unit`` counts by its bytes.
+        largest_elements: numbers in the largest single tensor made, likewise.
+    """
+
+    multiply_adds: int
+    peak_elements: int
+    largest_elements: int
+
+
+def count(call: Callable[[], Any], *, unit: torch.dtype = torch.float32) -> Counts:
+    """Run ``call`` and count.
+
+    What a kernel holds inside itself is not seen: it hands out no tensor for it.
+
+    Args:
+        call: what to run; its result is dropped.
+        unit: the type whose size is one element.
+    """
+    with _Counter() as counter:
+        call()
+    return Counts(
+        multiply_adds=counter.flops // 2,
+        peak_elements=counter.peak // unit.itemsize,
+        largest_elements=counter.largest // unit.itemsize,
+    )
+
+
+def _cpu_attention_flops(query: Tensor, key: Tensor, value: Tensor, *_: object, **__: object) -> int:
+    return int(sdpa_flop_count(query.shape, key.shape, value.shape))
+
+
+def _cpu_attention_backward_flops(
+    grad: Tensor, query: Tensor, key: Tensor, value: Tensor, *_: object, **__: object
+) -> int:
+    return int(sdpa_backward_flop_count(grad.shape, query.shape, key.shape, value.shape))
+
+
+# torch's own counter knows every attention kernel but the CPU's.
+_ATEN = torch.ops.aten
+_CPU_ATTENTION: dict[Any, Formula] = {
+    _ATEN._scaled_dot_product_flash_attention_for_cpu: _cpu_attention_flops,
+    _ATEN._scaled_dot_product_flash_attention_for_cpu_backward: _cpu_attention_backward_flops,
+}
+
+
+class _Counter(TorchDispatchMode):
+    """Sees every operation below autograd, adds up its flops and follows the storages it makes until they are freed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.flops = 0
+        self.peak = 0
+        self.largest = 0
+        self._alive = 0
+        self._known: weakref.WeakSet[Any] = weakref.WeakSet()
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        # Guarding against torch.compile, which nobody uses here, would import the compiler: seconds.
+        return False
+
+    def __torch_dispatch__(
+        self,
+        func: Any,  # noqa: ANN401 - torch's own signature
+        types: Any,  # noqa: ANN401
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:  # noqa: ANN401
+        kwargs = kwargs or {}
+        given = {t.untyped_storage()._cdata for t in tree_leaves((args, kwargs)) if isinstance(t, Tensor)}
+        result = func(*args, **kwargs)
+        packet = func._overloadpacket
+        if packet in _CPU_ATTENTION:
+            self.flops += _CPU_ATTENTION[packet](*args, **kwargs)
+        elif packet in flop_registry:
+            self.flops += int(flop_registry[packet](*args, **kwargs, out_val=result))
+        for tensor in tree_leaves(result):
+            if isinstance(tensor, Tensor) and tensor.untyped_storage()._cdata not in given:
+                self._follow(tensor.untyped_storage())
+        return result
+
+    def _follow(self, storage: torch.UntypedStorage) -> None:
+        if storage in self._known:
+            return
+        size = storage.nbytes()
+        self._known.add(storage)
+        self._alive += size
+        self.peak = max(self.peak, self._alive)
+        self.largest = max(self.largest, size)
+        weakref.finalize(storage, self._free, size)
+
+    def _free(self, size: int) -> None:
+        self._alive -= size

@@ -1,0 +1,82 @@
+"""Cosine attention: ``1 + cos(q, k)``, the exponential's first-order Taylor terms, not negative for unit vectors.
+
+A vector of zeros has no direction: it is left as it is, so that its cosine with everything is 0 and its similarity 1.
+With weights between 0 and 2 before they are divided, no token can be singled out: it replaces softmax rather than
+approximating it.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+
+import torch.nn.functional as F
+from torch import Tensor
+
+from attention_core.algorithms.causal_scan import State, by_token, empty_state, nonzero
+from attention_core.algorithms.features import Features
+from attention_core.algorithms.kernel import kernel_attention, kernel_cost, kernel_step, kernel_weights
+from attention_core.algorithms.precision import widened
+from attention_core.variant import Cost, Decoder, Paper, Params, Variant, param
+
+
+@dataclass(frozen=True, kw_only=True)
+class CosineParams(Params):
+    """Settings of cosine attention."""
+
+    mode: str = param(
+        "chunked",
+        choices=("chunked", "recurrent", "cumsum"),
+        help="How the causal form is computed: by chunks, token by token, or all states at once. The answer is one.",
+    )
+
+
+def phi(x: Tensor) -> Tensor:
+    """``[1, x / ‖x‖]``, ``[..., n, d + 1]``."""
+    x = widened(x)
+    return F.pad(x / nonzero(x.norm(dim=-1, keepdim=True)), (1, 0), value=1.0)
+
+
+def weights(q: Tensor, k: Tensor, p: CosineParams, *, causal: bool) -> Tensor:
+    """``1 + cos(q_i, k_j)``, each row divided by its sum, ``[..., n, n]``."""
+    return kernel_weights(Features(phi(q), phi(k)), causal=causal).to(q.dtype)
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, p: CosineParams, *, causal: bool) -> Tensor:
+    """``φ(q) (φ(k)ᵀ v)``, divided by the same with ones for ``v``."""
+    if causal and p.mode == "recurrent":
+        state = init_state(q[..., 0, :], v[..., 0, :], p)
+        return by_token(partial(step, p=p), state, q, k, v)
+    return kernel_attention(Features(phi(q), phi(k)), v, causal=causal, mode=p.mode)
+
+
+def init_state(q: Tensor, v: Tensor, p: CosineParams) -> State:
+    """The state before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
+    return empty_state(q.shape[-1] + 1, widened(v), normalise=True, referenced=False)
+
+
+def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: CosineParams) -> tuple[Tensor, State]:
+    """One token, ``[..., d]`` and ``[..., d_v]``, to its output and the next state."""
+    return kernel_step(state, Features(phi(q.unsqueeze(-2)), phi(k.unsqueeze(-2))), v)
+
+
+def cost(n: int, d: int, p: CosineParams, *, causal: bool) -> Cost:
+    """Keys times values once, queries times that sum; causal forms add what happens inside a chunk."""
+    adds, elements = kernel_cost(n, d + 1, d, causal=causal, mode=p.mode, referenced=False)
+    return Cost(multiply_adds=adds, peak_elements=elements)
+
+
+VARIANT = Variant(
+    key="cosine",
+    title="Cosine",
+    family="kernel",
+    summary="One plus the cosine of the angle between query and key: never negative, and at most twice the average.",
+    formula=r"A_{ij} = \frac{1 + \cos(q_i, k_j)}{\sum_l 1 + \cos(q_i, k_l)},"
+    r"\quad \cos(q, k) = \frac{q \cdot k}{\|q\|\, \|k\|}",
+    complexity="n d²",
+    params=CosineParams,
+    weights=weights,
+    attend=attend,
+    cost=cost,
+    decoder=Decoder(init_state, step),
+    note="A row whose keys all point straight away from its query has nothing to divide by and is not to be trusted.",
+    source=Paper("Must attention have a softmax?", 2020, "https://kexue.fm/archives/7546"),
+)

@@ -1,0 +1,80 @@
+"""Efficient attention: a softmax over features for queries times a softmax over positions for keys.
+
+Every feature of the keys gathers one summary of the values over all positions, and every query mixes these summaries:
+the gather and distribute of A²-Nets (arXiv 1810.11579). Rows sum to one with no division. It replaces softmax rather
+than approximating it.
+
+The causal form divides each feature's weights by a running sum over the positions so far. Its rows still sum to one,
+but the keys' half is no longer one matrix that all queries share: the closed normalisation is lost.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from attention_core.algorithms.features import Features
+from attention_core.algorithms.kernel import kernel_attention, kernel_cost, kernel_weights
+from attention_core.algorithms.precision import widened
+from attention_core.algorithms.prefix import running_max, running_sum
+from attention_core.variant import Cost, Paper, Params, Variant
+
+
+@dataclass(frozen=True, kw_only=True)
+class EfficientParams(Params):
+    """Efficient attention has no settings."""
+
+
+def features(q: Tensor, k: Tensor, *, causal: bool) -> Features:
+    """The two softmaxes, ``[..., n, d]`` each, with the keys' running normaliser on the queries' side when causal."""
+    q, k = widened(q), widened(k)
+    if not causal:
+        return Features(q.softmax(-1), k.softmax(-2))
+    with torch.no_grad():  # the reference cancels between the keys and their running sum
+        reference = running_max(k)
+    keys = (k - reference).exp()
+    return Features(q.softmax(-1) / running_sum(keys, reference), keys, reference)
+
+
+def weights(q: Tensor, k: Tensor, p: EfficientParams, *, causal: bool) -> Tensor:
+    """``S_features(q) S_positions(k)ᵀ``, ``[..., n, n]``."""
+    return kernel_weights(features(q, k, causal=causal), causal=causal, normalise=False).to(q.dtype)
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, p: EfficientParams, *, causal: bool) -> Tensor:
+    """``S_features(q) (S_positions(k)ᵀ v)``."""
+    return kernel_attention(features(q, k, causal=causal), v, causal=causal, normalise=False)
+
+
+def cost(n: int, d: int, p: EfficientParams, *, causal: bool) -> Cost:
+    """Keys times values once, queries times that sum; the causal form adds what happens inside a chunk."""
+    adds, elements = kernel_cost(n, d, d, causal=causal, normalise=False, referenced=True)
+    # While the running sums are made, six and a half tensors of features are alive.
+    return Cost(multiply_adds=adds, peak_elements=max(elements, 13 * n * d // 2) if causal else elements)
+
+
+def anatomy(q: Tensor, k: Tensor, v: Tensor, p: EfficientParams, *, causal: bool) -> dict[str, Tensor]:
+    """The two maps: how each feature gathers over positions and how it is handed out to the queries.
+
+    ``gather``, ``[..., C, n]``: one attention map per feature, after the last token. ``summaries``, ``[..., C, d_v]``:
+    what each map gathers. ``distribute``, ``[..., n, C]``: the queries' mixture of the summaries.
+    """
+    gather = widened(k).softmax(-2).mT
+    return {"gather": gather, "summaries": gather @ v.to(gather.dtype), "distribute": widened(q).softmax(-1)}
+
+
+VARIANT = Variant(
+    key="efficient",
+    title="Efficient",
+    family="kernel",
+    summary="Each feature of the keys gathers one summary of all tokens, and each query mixes these summaries.",
+    formula=r"A = \operatorname{softmax}_{\text{features}}(Q)\, \operatorname{softmax}_{\text{positions}}(K)^\top",
+    complexity="n d²",
+    params=EfficientParams,
+    weights=weights,
+    attend=attend,
+    cost=cost,
+    anatomy=anatomy,
+    note="The causal form normalises each feature by a running sum, so its matrix is no longer a product of two maps.",
+    source=Paper("Efficient Attention: Attention with Linear Complexities", 2018, "https://arxiv.org/abs/1812.01243"),
+)

@@ -1,0 +1,99 @@
+"""Linear attention: a positive feature map takes the place of the exponential, and cost grows like n.
+
+It replaces softmax rather than approximating it: no setting brings the two together.
+"""
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from attention_core.algorithms.causal_scan import State, by_token, empty_state
+from attention_core.algorithms.features import MAPS, Features, exponential_features
+from attention_core.algorithms.kernel import kernel_attention, kernel_cost, kernel_step, kernel_weights
+from attention_core.algorithms.precision import widened
+from attention_core.algorithms.prefix import running_sum
+from attention_core.variant import Cost, Decoder, Paper, Params, Variant, param
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinearParams(Params):
+    """Settings of linear attention."""
+
+    feature_map: str = param(
+        "elu+1",
+        choices=("elu+1", "relu", "softmax", "exp"),
+        help="What makes the entries of queries and keys positive before they are multiplied.",
+    )
+    mode: str = param(
+        "chunked",
+        choices=("chunked", "recurrent", "cumsum"),
+        help="How the causal form is computed: by chunks, token by token, or all states at once. The answer is one.",
+    )
+
+
+def features(q: Tensor, k: Tensor, p: LinearParams, *, causal: bool, start: Tensor | None = None) -> Features:
+    """``φ(q)`` and ``φ(k)``, ``[..., n, d]``; ``exp`` kept in range by references, going on from ``start``."""
+    q, k = widened(q), widened(k)
+    if p.feature_map == "exp":
+        return exponential_features(q, k, causal=causal, start=start)
+    phi = MAPS[p.feature_map]
+    return Features(phi(q), phi(k))
+
+
+def weights(q: Tensor, k: Tensor, p: LinearParams, *, causal: bool) -> Tensor:
+    """``φ(q) φ(k)ᵀ``, each row divided by its sum, ``[..., n, n]``."""
+    return kernel_weights(features(q, k, p, causal=causal), causal=causal).to(q.dtype)
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, p: LinearParams, *, causal: bool) -> Tensor:
+    """``φ(q) (φ(k)ᵀ v)``, divided by the same with ones for ``v``."""
+    if causal and p.mode == "recurrent":
+        state = init_state(q[..., 0, :], v[..., 0, :], p)
+        return by_token(lambda state, q, k, v: step(state, q, k, v, p), state, q, k, v)
+    return kernel_attention(features(q, k, p, causal=causal), v, causal=causal, mode=p.mode)
+
+
+def init_state(q: Tensor, v: Tensor, p: LinearParams) -> State:
+    """The state before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
+    return empty_state(q.shape[-1], widened(v), normalise=True, referenced=p.feature_map == "exp")
+
+
+def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: LinearParams) -> tuple[Tensor, State]:
+    """One token, ``[..., d]`` and ``[..., d_v]``, to its output and the next state."""
+    f = features(q.unsqueeze(-2), k.unsqueeze(-2), p, causal=True, start=state.reference)
+    return kernel_step(state, f, v)
+
+
+def cost(n: int, d: int, p: LinearParams, *, causal: bool) -> Cost:
+    """Keys times values once, queries times that sum; causal forms add what happens inside a chunk."""
+    adds, elements = kernel_cost(n, d, d, causal=causal, mode=p.mode, referenced=p.feature_map == "exp")
+    return Cost(multiply_adds=adds, peak_elements=elements)
+
+
+def anatomy(q: Tensor, k: Tensor, v: Tensor, p: LinearParams, *, causal: bool) -> dict[str, Tensor]:
+    """The features and the state over time.
+
+    ``key_sums``, ``[..., n, C]``, is the state's normalising half after each token (not causal: after the last one in
+    every row); ``normaliser``, ``[..., n]``, is what each query divides by.
+    """
+    f = features(q, k, p, causal=causal)
+    sums = running_sum(f.k, f.reference) if causal else f.k.sum(-2, keepdim=True).expand_as(f.k)
+    return {"query_features": f.q, "key_features": f.k, "key_sums": sums, "normaliser": (f.q * sums).sum(-1)}
+
+
+VARIANT = Variant(
+    key="linear",
+    title="Linear",
+    family="kernel",
+    summary="Positive features replace the exponential, so keys and values are summed up once and serve every query.",
+    formula=r"A_{ij} = \frac{\varphi(q_i)^\top \varphi(k_j)}{\sum_l \varphi(q_i)^\top \varphi(k_l)}",
+    complexity="n d²",
+    params=LinearParams,
+    weights=weights,
+    attend=attend,
+    cost=cost,
+    decoder=Decoder(init_state, step),
+    anatomy=anatomy,
+    note="A row whose features all vanish, which only relu allows, is a zero row.",
+    source=Paper("Transformers are RNNs", 2020, "https://arxiv.org/abs/2006.16236"),
+)

@@ -1,0 +1,169 @@
+"""Performer: random features whose products estimate softmax's own exponentials (FAVOR+).
+
+With ``x = q / d^¼`` and ``y = k / d^¼`` the kernel is ``exp(x·y)``. For ``w ~ N(0, I)`` it is the mean of
+``exp(w·x - ‖x‖²/2) exp(w·y - ‖y‖²/2)`` (positive), of the same with w and -w (hyperbolic), and of
+``exp(‖x‖²/2) exp(‖y‖²/2) cos(w·(x - y))`` (trig). ``relu`` estimates another kernel, the arc-cosine one, and no
+softmax; as three kinds of four estimate softmax, the variant as a whole is held against it.
+
+Unbiased are the similarities, before they are divided by their row's sum, and with row norms as of N(0, I) only; rows
+of fixed length err less, at the price of a small bias. No floor is added to features or sums: what keeps exponentials
+in range cancels in each row. So two failures show that a floor would hide. With ``relu`` the features of a query may
+vanish wherever its keys have any: that row is zero. With ``trig`` estimates may be negative, so that a row's sum may
+come close to zero and its weights become huge; it is computed in float64, as its terms nearly cancel.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+from torch import Tensor
+
+from attention_core.algorithms.causal_scan import CHUNK, State
+from attention_core.algorithms.kernel import kernel_weights
+from attention_core.algorithms.log_features import LogFeatures, empty, paired, streamed_attention, streamed_cost, take
+from attention_core.algorithms.precision import widened
+from attention_core.algorithms.random_features import (
+    KINDS,
+    feature_count,
+    random_directions,
+    random_features,
+    random_kernel,
+)
+from attention_core.variant import Cost, Decoder, Paper, Params, Variant, param
+
+
+@dataclass(frozen=True, kw_only=True)
+class PerformerParams(Params):
+    """Settings of the random features."""
+
+    features: int = param(
+        64,
+        low=1,
+        high=2048,
+        scale="log",
+        budget=True,
+        help="Random directions each token is measured along; the estimate's error falls like one over their root.",
+    )
+    kind: str = param(
+        "positive",
+        choices=KINDS,
+        help="What is made of a measurement: an exponential, two opposite ones, cosine and sine (the estimate may be "
+        "negative), or its positive part (estimates another kernel than softmax's).",
+    )
+    orthogonal: bool = param(
+        True, help="Directions at right angles to each other, as many as fit, cover space more evenly than chance does."
+    )
+    row_norms: str = param(
+        "fixed",
+        choices=("fixed", "chi"),
+        help="Lengths of the directions: all √d (less error, small bias), or random as of normal vectors (unbiased).",
+    )
+    seed: int = param(0, low=0, high=2**31 - 1, help="Which random directions are drawn.")
+    mode: str = param(
+        "chunked",
+        choices=("chunked", "recurrent"),
+        help="How the causal form is computed: by chunks of tokens or token by token. The answer is one.",
+    )
+
+
+class Memory(NamedTuple):
+    """What the decoder remembers: the state, and the directions, so that they are drawn once."""
+
+    state: State
+    directions: Tensor
+
+
+def precise(x: Tensor, p: PerformerParams) -> Tensor:
+    """At least float32; float64 for ``trig``, whose signed terms may nearly cancel."""
+    return x.double() if p.kind == "trig" else widened(x)
+
+
+def directions(q: Tensor, p: PerformerParams) -> Tensor:
+    """The random directions, ``[m, d]``."""
+    like = precise(q.new_empty(0), p)
+    return random_directions(p.features, q.shape[-1], p.seed, like, orthogonal=p.orthogonal, row_norms=p.row_norms)
+
+
+def phi(x: Tensor, W: Tensor, p: PerformerParams) -> LogFeatures:
+    """The features of queries or keys."""
+    return random_features(precise(x, p), W, p.kind)
+
+
+def weights(q: Tensor, k: Tensor, p: PerformerParams, *, causal: bool) -> Tensor:
+    """``φ(q) φ(k)ᵀ``, each row divided by its sum, ``[..., n, n]``."""
+    features = paired(partial(phi, W=directions(q, p), p=p), q, k, causal=causal)
+    return kernel_weights(features, causal=causal).to(q.dtype)
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, p: PerformerParams, *, causal: bool) -> Tensor:
+    """``φ(q) (φ(k)ᵀ v)``, divided by the same with ones for ``v``; features exist for one block of tokens at a time."""
+    made = partial(phi, W=directions(q, p), p=p)
+    return streamed_attention(made, q, k, v, causal=causal, size=chunk_size(p)).to(v.dtype)
+
+
+def chunk_size(p: PerformerParams) -> int:
+    """Tokens per chunk of the causal form."""
+    return 1 if p.mode == "recurrent" else CHUNK
+
+
+def init_state(q: Tensor, v: Tensor, p: PerformerParams) -> Memory:
+    """The memory before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
+    W = directions(q, p)
+    return Memory(empty(partial(phi, W=W, p=p), q.unsqueeze(-2), v.unsqueeze(-2)), W)
+
+
+def step(memory: Memory, q: Tensor, k: Tensor, v: Tensor, p: PerformerParams) -> tuple[Tensor, Memory]:
+    """One token, ``[..., d]`` and ``[..., d_v]``, to its output and the next memory."""
+    q, k, v = (x.unsqueeze(-2) for x in (q, k, v))
+    out, state = take(memory.state, q, k, v, partial(phi, W=memory.directions, p=p))
+    return out.squeeze(-2).to(v.dtype), Memory(state, memory.directions)
+
+
+def cost(n: int, d: int, p: PerformerParams, *, causal: bool) -> Cost:
+    """Projections, keys times values and queries times that sum; the causal form adds what happens inside a chunk."""
+    C = feature_count(p.features, p.kind)
+    per_token = p.kind in ("trig", "relu")
+    adds, elements = streamed_cost(n, C, d, causal=causal, per_token=per_token, size=chunk_size(p))
+    return Cost(
+        multiply_adds=adds + 2 * n * p.features * d,
+        peak_elements=(elements + p.features * d) * (2 if p.kind == "trig" else 1),
+    )
+
+
+def anatomy(q: Tensor, k: Tensor, v: Tensor, p: PerformerParams, *, causal: bool) -> dict[str, Tensor]:
+    """The features, and the estimate beside what it estimates.
+
+    ``directions``, ``[m, d]``; ``query_features`` and ``key_features``, ``[..., n, C]``, as ``attend`` multiplies them,
+    each row up to a factor; ``estimate`` and ``kernel``, ``[..., n, n]`` float64: the similarities, estimated and true,
+    both divided by the row's largest true one (by nothing for ``relu``).
+    """
+    W = directions(q, p)
+    f = paired(partial(phi, W=W, p=p), q, k, causal=causal)
+    queries, keys = q.double(), k.double()
+    kernel, log = random_kernel(queries, keys, p.kind)
+    of_q, of_k = (random_features(x, W.double(), p.kind) for x in (queries, keys))
+    shift = of_k.log.amax(-2, keepdim=True)
+    estimate = of_q.above(log - shift) @ of_k.above(shift).mT
+    return {"directions": W, "query_features": f.q, "key_features": f.k, "estimate": estimate, "kernel": kernel}
+
+
+VARIANT = Variant(
+    key="performer",
+    title="Performer",
+    family="kernel",
+    summary="Random features of queries and keys multiply to an estimate of softmax's exponentials, at linear cost.",
+    formula=r"A_{ij} = \frac{\varphi(q_i)^\top \varphi(k_j)}{\sum_l \varphi(q_i)^\top \varphi(k_l)},\quad "
+    r"\varphi(q) = \tfrac{1}{\sqrt m} \exp\!\left(W x - \tfrac{\|x\|^2}{2}\right),\; x = q / d^{1/4}",
+    complexity="n m d",
+    params=PerformerParams,
+    weights=weights,
+    attend=attend,
+    cost=cost,
+    approximates="softmax",
+    signed=True,
+    random=True,
+    decoder=Decoder(init_state, step),
+    anatomy=anatomy,
+    note="With trig weights may be negative, and huge where a row's sum nearly cancels; relu estimates another kernel.",
+    source=Paper("Rethinking Attention with Performers", 2020, "https://arxiv.org/abs/2009.14794"),
+)

@@ -1,0 +1,177 @@
+"""Retention: linear attention that forgets, each similarity fading by γ with every token of distance.
+
+Plain linear attention adds up the past for ever; here the sums shrink by γ before a token is added, and γ = 1 is
+linear attention itself. RetNet divides a row by at least 1, so that little similarity stays little; here each row is
+divided by its sum, as in all kernel variants. Where nothing is causal, later tokens fade alike: one pass forth, one
+back over the chunks after each, so that no token is met twice.
+
+Fading is counted in logarithms and from chunk to chunk, never from the first token: γ^n may be far below the smallest
+number there is.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from attention_core.algorithms.causal_scan import CHUNK, State, divided, empty_state, fold, nonzero, with_ones
+from attention_core.algorithms.features import MAPS, Features
+from attention_core.algorithms.precision import widened
+from attention_core.algorithms.prefix import running_max
+from attention_core.algorithms.streaming import by_chunks
+from attention_core.algorithms.triangle import triangle
+from attention_core.variant import Cost, Decoder, Paper, Params, Variant, param
+
+
+@dataclass(frozen=True, kw_only=True)
+class RetentionParams(Params):
+    """Settings of retention."""
+
+    decay: float = param(
+        0.9,
+        low=0.1,
+        high=1.0,
+        step=0.005,
+        help="What is left of a token's weight at each step of distance; 1 forgets nothing.",
+    )
+    feature_map: str = param(
+        "elu+1",
+        choices=(*MAPS, "exp"),
+        help="What makes the entries of queries and keys positive before they are multiplied.",
+    )
+    mode: str = param(
+        "chunked",
+        choices=("chunked", "recurrent"),
+        help="How the causal form is computed: by chunks of tokens or token by token. The answer is one.",
+    )
+
+
+def faded(n: int, p: RetentionParams, like: Tensor) -> Tensor:
+    """``-log γ^i`` for ``i = 1..n``, ``[n, 1]``."""
+    return -math.log(p.decay) * torch.arange(1, n + 1, dtype=like.dtype, device=like.device).unsqueeze(-1)
+
+
+@torch.no_grad()
+def peaks(k: Tensor, p: RetentionParams, *, causal: bool, start: Tensor | None = None) -> Tensor:
+    """The largest faded key of each feature as every token sees it, a logarithm, ``[..., n, d]``; it cancels in a row.
+
+    Only ``exp`` needs it to stay in range: for the other maps it is 0, ``[n, 1]``.
+    """
+    if p.feature_map != "exp":
+        return widened(k).new_zeros(k.shape[-2], 1)
+    fade = faded(k.shape[-2], p, widened(k))
+    past = running_max(k + fade) - fade
+    if start is not None:
+        past = torch.maximum(past, start - fade)
+    return past if causal else torch.maximum(past, (running_max(k.flip(-2) + fade) - fade).flip(-2))
+
+
+def features(q: Tensor, k: Tensor, peak: Tensor, p: RetentionParams) -> Features:
+    """``φ(q)`` and ``φ(k)`` with a reference that rises by ``-log γ`` per token, from 0 before the first of these."""
+    q, k = widened(q), widened(k)
+    reference = peak + faded(q.shape[-2], p, q)
+    if p.feature_map == "exp":
+        row = (q.detach() + peak).amax(-1, keepdim=True)
+        return Features((q + peak - row).exp(), (k - peak).exp(), reference)
+    phi = MAPS[p.feature_map]
+    return Features(phi(q), phi(k), reference)
+
+
+def take(state: State, f: Features, v: Tensor, peak: Tensor) -> tuple[Tensor, State]:
+    """The next tokens, one or a chunk, to their weighted sums with the normaliser, and the next state."""
+    out, state = fold(state, f, with_ones(widened(v)))
+    # From the last token's point of view: there the next chunk's count begins.
+    return out, State(state.sums, peak[..., -1:, :])
+
+
+def past(state: State, q: Tensor, k: Tensor, v: Tensor, peak: Tensor, p: RetentionParams) -> tuple[Tensor, State]:
+    """The next tokens of the causal form to their outputs."""
+    sums, state = take(state, features(q, k, peak, p), v, peak)
+    return divided(sums), state
+
+
+def forth(state: State, q: Tensor, k: Tensor, v: Tensor, peak: Tensor, p: RetentionParams) -> tuple[Tensor, State]:
+    """A chunk to its sums over itself and the tokens before."""
+    return take(state, features(q, k, peak, p), v, peak)
+
+
+def back(
+    state: State, q: Tensor, k: Tensor, v: Tensor, peak: Tensor, before: Tensor, p: RetentionParams
+) -> tuple[Tensor, State]:
+    """A chunk, last token first, to its outputs: the sums of ``forth`` and those over the tokens after."""
+    f = features(q, k, peak, p)
+    sums, state = take(state, f, v, peak)
+    itself = (f.q * f.k).sum(-1, keepdim=True) * with_ones(widened(v))
+    return divided(before + (sums - itself)), state
+
+
+def weights(q: Tensor, k: Tensor, p: RetentionParams, *, causal: bool) -> Tensor:
+    """``γ^|i-j| φ(q_i)·φ(k_j)``, each row divided by its sum, ``[..., n, n]``."""
+    # In float64, where even the last token's distance from the first is a number of many digits.
+    queries, keys = q.double(), k.double()
+    peak = peaks(keys, p, causal=causal)
+    similarity, *_ = triangle(features(queries, keys, peak, p))
+    if not causal:
+        after, *_ = triangle(features(queries.flip(-2), keys.flip(-2), peak.flip(-2), p))
+        similarity = similarity + after.flip(-2, -1).triu(1)
+    return (similarity / nonzero(similarity.sum(-1, keepdim=True))).to(q.dtype)
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, p: RetentionParams, *, causal: bool) -> Tensor:
+    """The running sums, forth and, unless causal, back."""
+    state, peak = init_state(q[..., 0, :], v[..., 0, :], p), peaks(k, p, causal=causal)
+    walk = partial(by_chunks, size=chunk_size(p, causal=causal))
+    if causal:
+        outs, _ = walk(partial(past, p=p), state, q, k, v, peak)
+    else:
+        before = torch.cat(walk(partial(forth, p=p), state, q, k, v, peak)[0], -2)
+        outs, _ = walk(partial(back, p=p), state, q, k, v, peak, before, reverse=True)
+    return torch.cat(outs, -2).to(v.dtype)
+
+
+def chunk_size(p: RetentionParams, *, causal: bool) -> int:
+    """Tokens per chunk."""
+    return 1 if causal and p.mode == "recurrent" else CHUNK
+
+
+def init_state(q: Tensor, v: Tensor, p: RetentionParams) -> State:
+    """The state before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
+    return empty_state(q.shape[-1], widened(v), normalise=True, referenced=True)
+
+
+def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: RetentionParams) -> tuple[Tensor, State]:
+    """One token, ``[..., d]`` and ``[..., d_v]``, to its output and the next state."""
+    q, k, v = (x.unsqueeze(-2) for x in (q, k, v))
+    out, state = past(state, q, k, v, peaks(k, p, causal=True, start=state.reference), p)
+    return out.squeeze(-2).to(v.dtype), state
+
+
+def cost(n: int, d: int, p: RetentionParams, *, causal: bool) -> Cost:
+    """Into the state, out of it and what happens inside a chunk; twice unless causal."""
+    c, columns = min(n, chunk_size(p, causal=causal)), d + 1
+    adds = (n // c * c**2 + (n % c) ** 2) * (d + columns) + 2 * n * d * columns
+    elements = max(2 * n * d, (n - c) * d + c * (4 * d + 2 * c + columns) + 3 * d * columns) + d * columns
+    elements += n * d * (p.feature_map == "exp")
+    if causal:
+        return Cost(multiply_adds=adds, peak_elements=elements)
+    return Cost(multiply_adds=2 * adds, peak_elements=elements + n * columns + 5 * c * d)
+
+
+VARIANT = Variant(
+    key="retention",
+    title="Retention",
+    family="kernel",
+    summary="Linear attention with forgetting: a token's weight fades by the same share at every step of distance.",
+    formula=r"A_{ij} = \frac{\gamma^{|i-j|}\, \varphi(q_i)^\top \varphi(k_j)}"
+    r"{\sum_l \gamma^{|i-l|}\, \varphi(q_i)^\top \varphi(k_l)}",
+    complexity="n d²",
+    params=RetentionParams,
+    weights=weights,
+    attend=attend,
+    cost=cost,
+    decoder=Decoder(init_state, step),
+    note="A row whose features all vanish, which only relu allows, is a zero row.",
+    source=Paper("Retentive Network: A Successor to Transformer", 2023, "https://arxiv.org/abs/2307.08621"),
+)

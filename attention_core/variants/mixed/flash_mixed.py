@@ -1,0 +1,128 @@
+"""Mixed chunk attention: exact and sharp within a chunk, linear across chunks (FLASH).
+
+Within a chunk of c tokens weights are ``relu²(x) / c`` of the logits x; ``x / n`` is added for all chunks, the own one
+included, with its sign and without any normaliser. The causal form looks back: within the chunk up to the token itself,
+and by ``x / n`` at the chunks before; n stays the whole length, so that a longer text weighs its past less.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from attention_core.algorithms.blockwise import STEP, Rows, block_size, blockwise_attention, pairs
+from attention_core.algorithms.causal_scan import CHUNK
+from attention_core.algorithms.masked import scores
+from attention_core.algorithms.precision import widened
+from attention_core.algorithms.streaming import by_chunks
+from attention_core.variant import Cost, Paper, Params, Variant, param
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlashMixedParams(Params):
+    """Settings of mixed chunk attention."""
+
+    chunk: int = param(
+        32,
+        low=1,
+        high=1024,
+        scale="log",
+        budget=True,
+        help="Tokens per chunk: within it attention is exact, beyond it linear. Larger costs more.",
+    )
+
+
+def weights(q: Tensor, k: Tensor, p: FlashMixedParams, *, causal: bool) -> Tensor:
+    """``relu²(x) / c`` within a chunk and ``x / n`` to all chunks, or the chunks before, ``[..., n, n]``."""
+    n = q.shape[-2]
+    x = scores(widened(q), widened(k))
+    before = earlier_chunk(n, p, q.device)
+    own, linear = ~(before | before.mT) * x.relu().square() / p.chunk, x / n
+    if causal:
+        own, linear = own.tril(), linear * before
+    return (own + linear).to(q.dtype)
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, p: FlashMixedParams, *, causal: bool) -> Tensor:
+    """Chunk by chunk, and ``q (kᵀ v)`` for the linear term: O(n c d + n d²)."""
+    queries, keys, values = widened(q), widened(k), widened(v)
+    own = own_chunks(queries, keys, values, p, causal=causal)
+    factor = q.shape[-1] ** -0.5 / q.shape[-2]
+    if not causal:
+        return own.add_(queries @ (keys.mT @ values * factor)).to(v.dtype)
+    state = values.new_zeros(*v.shape[:-2], q.shape[-1], v.shape[-1])
+    step = partial(add_earlier, factor=factor, p=p)
+    outs, _ = by_chunks(step, state, queries, keys, values, own, size=walk_size(p))
+    return torch.cat(outs, -2).to(v.dtype)
+
+
+def own_chunks(q: Tensor, k: Tensor, v: Tensor, p: FlashMixedParams, *, causal: bool) -> Tensor:
+    """The squared ReLU within the chunks, ``[..., n, d_v]``."""
+    n, size = q.shape[-2], min(p.chunk, q.shape[-2])
+    if n % size:
+        # Zeros fill the last chunk: they weigh nothing, and their own rows are cut off.
+        q, k, v = (F.pad(x, (0, 0, 0, -n % size)) for x in (q, k, v))
+    chunks = (x.unflatten(-2, (-1, size)) for x in (q, k, v))
+    return blockwise_attention(partial(weigh, p=p), *chunks, causal=causal).flatten(-3, -2)[..., :n, :]
+
+
+def weigh(q: Tensor, k: Tensor, rows: Rows, p: FlashMixedParams) -> Tensor:
+    """Rows of ``relu²(x) / c``; the factors' root goes into the few queries, not the many logits."""
+    return rows.hide(q * (q.shape[-1] * p.chunk) ** -0.5 @ k.mT, 0.0).relu_().square()
+
+
+def add_earlier(
+    state: Tensor, q: Tensor, k: Tensor, v: Tensor, own: Tensor, factor: float, p: FlashMixedParams
+) -> tuple[Tensor, Tensor]:
+    """Whole chunks' linear term from the chunks before each, added to their own; the state is ``Σ kᵀ v`` so far."""
+    out = own + q @ (state * factor)
+    if p.chunk < q.shape[-2]:
+        out = out + earlier_chunk(q.shape[-2], p, q.device) * (q * factor @ k.mT) @ v
+    return out, state + k.mT @ v
+
+
+def earlier_chunk(n: int, p: FlashMixedParams, device: torch.device) -> Tensor:
+    """Whether a key's chunk lies before its query's, ``bool [n, n]``."""
+    chunk = torch.arange(n, device=device) // p.chunk
+    return chunk[:, None] > chunk
+
+
+def walk_size(p: FlashMixedParams) -> int:
+    """Tokens taken at once by the causal linear term: whole chunks, about as many as it takes to keep a core busy."""
+    return p.chunk * -(-CHUNK // p.chunk)
+
+
+def cost(n: int, d: int, p: FlashMixedParams, *, causal: bool) -> Cost:
+    """Two products over the pairs in the chunks, and the linear term's two."""
+    size, walked = min(p.chunk, n), min(walk_size(p), n)
+    chunks = -(-n // size)
+    inside = n // walked * walked**2 + (n % walked) ** 2 if causal and p.chunk < walked else 0
+    # A block of the squared ReLU: logits and squares of the rows that several chunks' blocks have together.
+    block = block_size(size) * size
+    held = 2 * block * min(chunks, max(1, STEP // block)) + (3 * chunks * size * d if n % size else 0)
+    linear = max(3 * n * d, 2 * n * d + (9 * walked**2 // 4 if inside else 0)) if causal else 2 * n * d
+    return Cost(
+        multiply_adds=2 * d * (chunks * pairs(size, causal=causal) + n * d + inside),
+        peak_elements=max(n * d + held, linear + 2 * d * d),
+    )
+
+
+VARIANT = Variant(
+    key="flash_mixed",
+    title="Mixed chunks",
+    family="mixed",
+    summary="Squared ReLU within a chunk of neighbours, and linear attention to all the chunks.",
+    formula=r"A_{ij} = \frac{x_{ij}}{n} + \frac{\operatorname{relu}^2(x_{ij})}{c}"
+    r"\left[\lfloor i/c \rfloor = \lfloor j/c \rfloor\right],\quad x_{ij} = \frac{q_i \cdot k_j}{\sqrt d}",
+    complexity="n c d + n d²",
+    params=FlashMixedParams,
+    weights=weights,
+    attend=attend,
+    cost=cost,
+    rows_sum_to_one=False,
+    signed=True,
+    note="Rows are not normalised; when causal, only the chunks before the token's own count linearly.",
+    source=Paper("Transformer Quality in Linear Time", 2022, "https://arxiv.org/abs/2202.10447"),
+)

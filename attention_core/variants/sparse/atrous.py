@@ -1,0 +1,76 @@
+"""Atrous attention: each token sees the tokens a multiple of r away, like a convolution with holes."""
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from attention_core.algorithms.exact import exact_attention
+from attention_core.algorithms.masked import distances, masked_softmax, scores
+from attention_core.algorithms.residues import residue_pairs, residues, restored, same_residue
+from attention_core.variant import Cost, Paper, Params, Variant, param
+
+
+@dataclass(frozen=True, kw_only=True)
+class AtrousParams(Params):
+    """Settings of atrous attention."""
+
+    stride: int = param(
+        8,
+        low=1,
+        high=4096,
+        scale="log",
+        help="Distance between visible tokens; 1 is full attention, larger is cheaper.",
+        budget=True,
+    )
+
+
+def allowed(distance: Tensor, p: AtrousParams, *, causal: bool) -> Tensor:
+    """Which distances ``i - j`` are visible."""
+    visible = same_residue(distance, p.stride)
+    return visible & (distance >= 0) if causal else visible
+
+
+def mask(n: int, p: AtrousParams, *, causal: bool) -> Tensor:
+    """The pairs with ``(i - j) mod r = 0``, ``bool [n, n]``."""
+    return allowed(distances(n), p, causal=causal)
+
+
+def primitives(q: Tensor, k: Tensor, p: AtrousParams, *, causal: bool) -> dict[str, Tensor]:
+    """The pattern is all stride."""
+    return {"stride": allowed(distances(q.shape[-2], q.device), p, causal=causal)}
+
+
+def weights(q: Tensor, k: Tensor, p: AtrousParams, *, causal: bool) -> Tensor:
+    """Softmax restricted to multiples of the stride, ``[..., n, n]``."""
+    return masked_softmax(scores(q, k), allowed(distances(q.shape[-2], q.device), p, causal=causal))
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, p: AtrousParams, *, causal: bool) -> Tensor:
+    """Full attention inside each class of positions modulo r: O(n² d / r) time, O(n d) memory, no mask."""
+    groups = zip(*(residues(x, p.stride) for x in (q, k, v)), strict=True)
+    return restored([exact_attention(*group, causal=causal) for group in groups], q, p.stride)
+
+
+def cost(n: int, d: int, p: AtrousParams, *, causal: bool) -> Cost:
+    """Two products for every visible pair; the output, once by class and once in order."""
+    return Cost(multiply_adds=2 * residue_pairs(n, p.stride) * d, peak_elements=2 * n * d)
+
+
+VARIANT = Variant(
+    key="atrous",
+    title="Atrous",
+    family="sparse",
+    summary="Each token looks only at tokens whose distance is a multiple of a stride.",
+    formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{l \equiv i \,(r)} e^{q_i^\top k_l / \sqrt d}}"
+    r"\quad\text{where } j \equiv i \pmod r",
+    complexity="n² d / r",
+    params=AtrousParams,
+    mask=mask,
+    primitives=primitives,
+    pairs="n² / r",
+    weights=weights,
+    attend=attend,
+    cost=cost,
+    approximates="softmax",
+    source=Paper("From standard to sparse attention", 2019, "https://kexue.fm/archives/6853"),
+)

@@ -1,0 +1,92 @@
+"""Local attention: each token sees the w tokens on either side of it."""
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from attention_core.algorithms.exact import exact_attention
+from attention_core.algorithms.masked import distances, masked_softmax, scores
+from attention_core.algorithms.windows import BLOCK, gathered, window_pairs, windows
+from attention_core.variant import Cost, Paper, Params, Variant, param
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalParams(Params):
+    """Settings of local attention."""
+
+    window: int = param(
+        16,
+        low=1,
+        high=4096,
+        scale="log",
+        help="Tokens visible on each side; a window as long as the text is full attention.",
+        budget=True,
+    )
+
+
+def allowed(distance: Tensor, p: LocalParams, *, causal: bool) -> Tensor:
+    """Which distances ``i - j`` are visible."""
+    return (distance <= p.window) & (distance >= (0 if causal else -p.window))
+
+
+def mask(n: int, p: LocalParams, *, causal: bool) -> Tensor:
+    """The band ``|i - j| <= w``, ``bool [n, n]``."""
+    return allowed(distances(n), p, causal=causal)
+
+
+def primitives(q: Tensor, k: Tensor, p: LocalParams, *, causal: bool) -> dict[str, Tensor]:
+    """The band is all window."""
+    return {"window": allowed(distances(q.shape[-2], q.device), p, causal=causal)}
+
+
+def weights(q: Tensor, k: Tensor, p: LocalParams, *, causal: bool) -> Tensor:
+    """Softmax restricted to the band, ``[..., n, n]``."""
+    return masked_softmax(scores(q, k), allowed(distances(q.shape[-2], q.device), p, causal=causal))
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, p: LocalParams, *, causal: bool) -> Tensor:
+    """Blocks of queries against the keys around them, by the fused kernel: O(n w d) time, O(n d) memory."""
+    if p.window >= q.shape[-2] - 1:
+        return exact_attention(q, k, v, causal=causal)
+    groups = windows(
+        q,
+        k,
+        v,
+        block=BLOCK,
+        before=p.window,
+        after=0 if causal else p.window,
+        allowed=lambda distance: allowed(distance, p, causal=causal),
+    )
+    return gathered([exact_attention(g.q, g.k, g.v, mask=g.mask) for g in groups], q)
+
+
+def cost(n: int, d: int, p: LocalParams, *, causal: bool) -> Cost:
+    """Two products for every pair that the blocks hold; the output in blocks and in order, or with one block's mask."""
+    if p.window >= n - 1:
+        return Cost(multiply_adds=2 * n * n * d, peak_elements=n * (d + 1))
+    after = 0 if causal else p.window
+    mask = BLOCK * (BLOCK + p.window + after)
+    return Cost(
+        multiply_adds=2 * d * window_pairs(n, block=BLOCK, before=p.window, after=after),
+        peak_elements=max(2 * n * d, n * (d + 1) + 3 * mask // 2),
+    )
+
+
+VARIANT = Variant(
+    key="local",
+    title="Local",
+    family="sparse",
+    summary="Each token looks only at its neighbours, up to a fixed distance.",
+    formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{|i-l| \le w} e^{q_i^\top k_l / \sqrt d}}"
+    r"\quad\text{where } |i-j| \le w",
+    complexity="n w d",
+    params=LocalParams,
+    mask=mask,
+    primitives=primitives,
+    pairs="n (2 w + 1)",
+    weights=weights,
+    attend=attend,
+    cost=cost,
+    approximates="softmax",
+    source=Paper("From standard to sparse attention", 2019, "https://kexue.fm/archives/6853"),
+)

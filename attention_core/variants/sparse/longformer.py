@@ -1,0 +1,121 @@
+"""Longformer attention: a window, possibly with gaps, and a few global tokens that see and are seen by all."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from attention_core.algorithms.anchors import BLOCK, anchor_pairs, anchored_attention, anchored_elements, band
+from attention_core.algorithms.exact import exact_attention
+from attention_core.algorithms.masked import distances, masked_softmax, scores
+from attention_core.algorithms.partial import Part, placed
+from attention_core.algorithms.primitives import hide_future, union
+from attention_core.algorithms.residues import residues, restored, same_residue
+from attention_core.algorithms.windows import window_pairs
+from attention_core.variant import Cost, Paper, Params, Variant, param
+
+
+@dataclass(frozen=True, kw_only=True)
+class LongformerParams(Params):
+    """Settings of Longformer attention."""
+
+    window: int = param(
+        8,
+        low=1,
+        high=4096,
+        scale="log",
+        help="Tokens visible on each side.",
+        budget=True,
+    )
+    dilation: int = param(
+        1,
+        low=1,
+        high=64,
+        scale="log",
+        help="Distance between visible tokens in the window: 2 skips every other one, so the window reaches twice "
+        "as far.",
+    )
+    global_tokens: int = param(
+        1,
+        low=0,
+        high=64,
+        help="How many tokens at the start see everything and are seen by all.",
+    )
+
+
+def parts(n: int, p: LongformerParams, device: torch.device | None, *, causal: bool) -> dict[str, Tensor]:
+    """The pairs by what allows them, ``bool [n, n]`` each."""
+    distance = distances(n, device)
+    near = (distance.abs() <= p.window * p.dilation) & same_residue(distance, p.dilation)
+    everywhere = torch.arange(n, device=device) < p.global_tokens
+    return hide_future({"window": near, "global": everywhere | everywhere[:, None]}, causal=causal)
+
+
+def primitives(q: Tensor, k: Tensor, p: LongformerParams, *, causal: bool) -> dict[str, Tensor]:
+    """The window and the global tokens, ``bool [n, n]`` each."""
+    return parts(q.shape[-2], p, q.device, causal=causal)
+
+
+def mask(n: int, p: LongformerParams, *, causal: bool) -> Tensor:
+    """The pairs that may look at each other, ``bool [n, n]``."""
+    return union(parts(n, p, None, causal=causal))
+
+
+def weights(q: Tensor, k: Tensor, p: LongformerParams, *, causal: bool) -> Tensor:
+    """Softmax restricted to the window and the global tokens, ``[..., n, n]``."""
+    return masked_softmax(scores(q, k), union(parts(q.shape[-2], p, q.device, causal=causal)))
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, p: LongformerParams, *, causal: bool) -> Tensor:
+    """Global rows, global columns and the window apart, merged: O(n (w + g) d) time, O(n d) memory."""
+    return anchored_attention(
+        q,
+        k,
+        v,
+        anchors=p.global_tokens,
+        causal=causal,
+        first=exact_attention,
+        rest=lambda q, k, v: [dilated_band(q, k, v, p, causal=causal)],
+    )
+
+
+def dilated_band(q: Tensor, k: Tensor, v: Tensor, p: LongformerParams, *, causal: bool) -> Part:
+    """The window: sorted by position modulo the dilation, it has no gaps."""
+    classes = zip(*(residues(x, p.dilation) for x in (q, k, v)), strict=True)
+    bands = (band(*group, before=p.window, after=0 if causal else p.window) for group in classes)
+    return placed(bands, lambda outs: restored(outs, q, p.dilation))
+
+
+def cost(n: int, d: int, p: LongformerParams, *, causal: bool) -> Cost:
+    """Two products for every pair that rows, columns and blocks hold; both outputs and their union.
+
+    A dilated window of several heads copies q, k and v besides.
+    """
+    anchors, after = min(p.global_tokens, n), 0 if causal else p.window
+    length, longer = divmod(n - anchors, p.dilation)
+    pairs = anchor_pairs(n, anchors, first_keys=n, causal=causal)
+    for classes, size in ((longer, length + 1), (p.dilation - longer, length)):
+        pairs += classes * window_pairs(size, block=BLOCK, before=p.window, after=after)
+    peak = anchored_elements(n, d, anchors, parts=1, reach=p.window + after)
+    return Cost(multiply_adds=2 * pairs * d, peak_elements=peak)
+
+
+VARIANT = Variant(
+    key="longformer",
+    title="Longformer",
+    family="sparse",
+    summary="Each token looks at its neighbours and at a few global tokens; those look at everything.",
+    formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{l \in S_i} e^{q_i^\top k_l / \sqrt d}},\quad "
+    r"j \in S_i \iff \left(|i-j| \le w\delta,\ j \equiv i \,(\delta)\right) \text{ or } i < g \text{ or } j < g",
+    complexity="n (w + g) d",
+    params=LongformerParams,
+    mask=mask,
+    primitives=primitives,
+    pairs="n (2 w + 1 + 2 g)",
+    weights=weights,
+    attend=attend,
+    cost=cost,
+    approximates="softmax",
+    note="The published model projects its global tokens by matrices of their own; here all tokens share q, k and v.",
+    source=Paper("Longformer: The Long-Document Transformer", 2020, "https://arxiv.org/abs/2004.05150"),
+)

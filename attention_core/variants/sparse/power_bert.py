@@ -1,0 +1,129 @@
+"""PoWER-BERT: tokens that receive little attention drop out after this layer, for all heads alike.
+
+As in the paper, the attention of the layer itself is still full: survivors look at every token, the eliminated ones
+too, and only what the eliminated would have become is not computed: their rows are zero. Later layers, which this
+project does not run, then see the survivors alone. A token's significance is the attention it receives from all tokens,
+summed over heads; the authors' code leaves out the part it pays itself and never drops the first token.
+"""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from attention_core.algorithms.blockwise import STEP, largest_block, row_blocks
+from attention_core.algorithms.exact import exact_attention
+from attention_core.algorithms.masked import masked_softmax, scores
+from attention_core.algorithms.precision import widened
+from attention_core.variant import Cost, Paper, Params, Variant, param
+
+
+@dataclass(frozen=True, kw_only=True)
+class PowerBertParams(Params):
+    """Settings of PoWER-BERT."""
+
+    keep: float = param(
+        0.5,
+        low=0.05,
+        high=1.0,
+        step=0.05,
+        help="Share of the tokens that survive: those that receive the most attention.",
+        budget=True,
+    )
+
+
+def kept_count(n: int, p: PowerBertParams) -> int:
+    """How many tokens survive: the share rounded, at least one."""
+    return max(1, math.floor(p.keep * n + 0.5))
+
+
+@torch.no_grad()
+def significance(q: Tensor, k: Tensor) -> Tensor:
+    """Attention each token receives, summed over queries and over heads (axis -3), ``[..., n]`` at least float32."""
+    lead, n = q.shape[:-2], q.shape[-2]
+    q, k = (widened(x).reshape(-1, *x.shape[-2:]) for x in (q, k))
+    received = q.new_zeros(q.shape[:-1])
+    together = max(1, STEP // largest_block(n))
+    for heads in (slice(at, at + together) for at in range(0, len(q), together)):
+        for rows in row_blocks(n, causal=False):
+            received[heads] += scores(q[heads, rows.start : rows.stop], k[heads]).softmax(-1).sum(-2)
+    return received.reshape(*lead[:-1], -1, n).sum(-2)
+
+
+def survivors(q: Tensor, k: Tensor, p: PowerBertParams) -> Tensor:
+    """Positions of the tokens that stay, ascending, ``int64 [..., m]``, for all heads; the earlier one wins a tie."""
+    ranked = significance(q, k).sort(dim=-1, descending=True, stable=True).indices
+    return ranked[..., : kept_count(q.shape[-2], p)].sort(-1).values
+
+
+def pattern(q: Tensor, k: Tensor, p: PowerBertParams, *, causal: bool) -> Tensor:
+    """The survivors' rows, ``bool [..., n, n]``."""
+    stay = survivors(q, k, p)
+    lives = torch.zeros(*stay.shape[:-1], q.shape[-2], dtype=torch.bool, device=q.device).scatter_(-1, stay, True)
+    return _for_heads(lives, q).unsqueeze(-1).expand(*q.shape[:-1], q.shape[-2])
+
+
+def primitives(q: Tensor, k: Tensor, p: PowerBertParams, *, causal: bool) -> dict[str, Tensor]:
+    """Every pair is there because its query survives."""
+    return {"survivor": pattern(q, k, p, causal=causal)}
+
+
+def _for_heads(x: Tensor, q: Tensor) -> Tensor:
+    """``[..., m]`` without the axis of heads as ``[..., H, m]``, a view."""
+    return x if q.ndim == 2 else x.unsqueeze(-2).expand(*q.shape[:-2], x.shape[-1])
+
+
+def weights(q: Tensor, k: Tensor, p: PowerBertParams, *, causal: bool) -> Tensor:
+    """``S(q kᵀ / √d)`` with the rows of eliminated tokens zero, ``[..., n, n]``."""
+    return masked_softmax(scores(q, k), pattern(q, k, p, causal=causal))
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, p: PowerBertParams, *, causal: bool) -> Tensor:
+    """Significance by blocks of queries, then the survivors' attention: O(n² d) time, O(n d) memory."""
+    rows = _for_heads(survivors(q, k, p), q).unsqueeze(-1)
+    out = exact_attention(q.gather(-2, rows.expand(*rows.shape[:-1], q.shape[-1])), k, v)
+    return torch.zeros_like(v).scatter_(-2, rows.expand_as(out), out)
+
+
+def cost(n: int, d: int, p: PowerBertParams, *, causal: bool) -> Cost:
+    """One product of all pairs for the significance, two of the survivors with all; a block of weights, the outputs."""
+    m = kept_count(n, p)
+    return Cost(
+        multiply_adds=n * n * d + 2 * m * n * d,
+        peak_elements=max(n + 2 * largest_block(n), n * d + m * (d + 3)),
+    )
+
+
+def anatomy(q: Tensor, k: Tensor, v: Tensor, p: PowerBertParams, *, causal: bool) -> dict[str, Tensor]:
+    """``significance``, ``[..., n]``, and ``survivors``, ``int64 [..., m]``, both without the axis of heads."""
+    return {"significance": significance(q, k), "survivors": survivors(q, k, p)}
+
+
+VARIANT = Variant(
+    key="power_bert",
+    title="PoWER-BERT",
+    family="sparse",
+    summary="Tokens that receive little attention are dropped after this layer, so that later layers have less to do.",
+    formula=r"A_{ij} = \begin{cases} P_{ij} & s_i \text{ among the } \lceil \kappa n \rfloor \text{ largest} \\ "
+    r"0 & \text{otherwise} \end{cases},\quad P = \operatorname{softmax}\left(\frac{Q K^\top}{\sqrt d}\right),\quad "
+    r"s_j = \sum_{\text{heads}} \sum_i P_{ij}",
+    complexity="n² d",
+    params=PowerBertParams,
+    weights=weights,
+    attend=attend,
+    cost=cost,
+    pattern=pattern,
+    primitives=primitives,
+    pairs="κ n²",
+    approximates="softmax",
+    causal_reason="how much attention a token receives, later ones included, decides whether it stays.",
+    anatomy=anatomy,
+    note="The rows of dropped tokens are zero; what it saves, it saves in the layers after this one.",
+    couples_heads=True,
+    source=Paper(
+        "PoWER-BERT: Accelerating BERT Inference via Progressive Word-vector Elimination",
+        2020,
+        "https://arxiv.org/abs/2001.08950",
+    ),
+)

@@ -1,0 +1,110 @@
+"""Sink attention: each token sees its neighbours and the first few tokens, on which models rest their idle weight."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from attention_core.algorithms.anchors import BLOCK, anchor_pairs, anchored_attention, anchored_elements, band
+from attention_core.algorithms.exact import exact_attention
+from attention_core.algorithms.masked import distances, masked_softmax, scores
+from attention_core.algorithms.primitives import hide_future, union
+from attention_core.algorithms.windows import window_pairs
+from attention_core.variant import Cost, Paper, Params, Variant, param
+
+
+@dataclass(frozen=True, kw_only=True)
+class SinkParams(Params):
+    """Settings of sink attention."""
+
+    window: int = param(
+        16,
+        low=1,
+        high=4096,
+        scale="log",
+        help="Tokens visible up to and with the token itself; as many the other way unless causal.",
+        budget=True,
+    )
+    sinks: int = param(
+        4,
+        low=0,
+        high=64,
+        help="How many tokens at the start every token keeps seeing.",
+    )
+
+
+def parts(n: int, p: SinkParams, device: torch.device | None, *, causal: bool) -> dict[str, Tensor]:
+    """The pairs by what allows them, ``bool [n, n]`` each."""
+    distance = distances(n, device)
+    sinks = (torch.arange(n, device=device) < p.sinks).expand_as(distance)
+    return hide_future({"window": distance.abs() < p.window, "sink": sinks}, causal=causal)
+
+
+def primitives(q: Tensor, k: Tensor, p: SinkParams, *, causal: bool) -> dict[str, Tensor]:
+    """The window and the sinks, ``bool [n, n]`` each."""
+    return parts(q.shape[-2], p, q.device, causal=causal)
+
+
+def mask(n: int, p: SinkParams, *, causal: bool) -> Tensor:
+    """The pairs that may look at each other, ``bool [n, n]``."""
+    return union(parts(n, p, None, causal=causal))
+
+
+def weights(q: Tensor, k: Tensor, p: SinkParams, *, causal: bool) -> Tensor:
+    """Softmax restricted to the window and the sinks, ``[..., n, n]``."""
+    return masked_softmax(scores(q, k), union(parts(q.shape[-2], p, q.device, causal=causal)))
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, p: SinkParams, *, causal: bool) -> Tensor:
+    """Sinks and window apart, merged: O(n (w + s) d) time, O(n d) memory."""
+    reach, keys = p.window - 1, sink_keys(q.shape[-2], p)
+
+    def first(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        i, j = torch.arange(q.shape[-2], device=q.device)[:, None], torch.arange(keys, device=q.device)
+        return exact_attention(q, k[..., :keys, :], v[..., :keys, :], mask=(j < p.sinks) | (j - i < p.window))
+
+    return anchored_attention(
+        q,
+        k,
+        v,
+        anchors=p.sinks,
+        causal=causal,
+        first=first,
+        rest=lambda q, k, v: [band(q, k, v, before=reach, after=0 if causal else reach)],
+    )
+
+
+def sink_keys(n: int, p: SinkParams) -> int:
+    """How many keys, from the first, any sink sees when not causal."""
+    return min(p.sinks + p.window - 1, n)
+
+
+def cost(n: int, d: int, p: SinkParams, *, causal: bool) -> Cost:
+    """Two products for every pair that sinks and blocks hold; both outputs and their union."""
+    sinks, before = min(p.sinks, n), p.window - 1
+    after = 0 if causal else before
+    pairs = anchor_pairs(n, sinks, first_keys=sink_keys(n, p), causal=causal)
+    pairs += window_pairs(n - sinks, block=BLOCK, before=before, after=after)
+    peak = anchored_elements(n, d, sinks, parts=1, reach=before + after)
+    return Cost(multiply_adds=2 * pairs * d, peak_elements=peak)
+
+
+VARIANT = Variant(
+    key="sink",
+    title="Attention sinks",
+    family="sparse",
+    summary="Each token looks at its neighbours and at the first few tokens of the text.",
+    formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{l \in S_i} e^{q_i^\top k_l / \sqrt d}},\quad "
+    r"S_i = \{l : |i-l| < w\} \cup \{l : l < s\}",
+    complexity="n (w + s) d",
+    params=SinkParams,
+    mask=mask,
+    primitives=primitives,
+    pairs="n (2 w - 1 + s)",
+    weights=weights,
+    attend=attend,
+    cost=cost,
+    approximates="softmax",
+    note="StreamingLLM also counts positions anew inside its cache; here q and k keep the positions they came with.",
+    source=Paper("Efficient Streaming Language Models with Attention Sinks", 2023, "https://arxiv.org/abs/2309.17453"),
+)

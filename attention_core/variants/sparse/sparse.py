@@ -1,0 +1,157 @@
+"""Sparse Transformer attention: near tokens and, further away, every r-th one.
+
+Two patterns of the paper. ``strided``: the window ``|i - j| <= w`` together with the distances divisible by r.
+``fixed``: the block of r tokens one stands in, together with the last few columns of every block, which sum it up.
+A pair in both halves counts once; the halves run apart and are merged exactly by their log-sum-exp.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from attention_core.algorithms.columns import ROWS, column_part
+from attention_core.algorithms.masked import distances, masked_softmax, scores
+from attention_core.algorithms.partial import Part, merged, partial_attention, placed
+from attention_core.algorithms.primitives import hide_future, union
+from attention_core.algorithms.residues import residue_pairs, residues, restored, same_residue
+from attention_core.algorithms.windows import BLOCK, gathered, window_pairs, windows
+from attention_core.variant import Cost, Paper, Params, Variant, param
+
+
+@dataclass(frozen=True, kw_only=True)
+class SparseParams(Params):
+    """Settings of sparse attention."""
+
+    window: int = param(
+        8,
+        low=1,
+        high=4096,
+        scale="log",
+        help="Tokens visible on each side (strided pattern).",
+        budget=True,
+    )
+    stride: int = param(
+        8,
+        low=1,
+        high=4096,
+        scale="log",
+        help="Beyond the window every stride-th token is visible; in the fixed pattern, the length of a block.",
+    )
+    pattern: str = param(
+        "strided",
+        choices=("strided", "fixed"),
+        help="Window and regular steps around each token, or fixed blocks with summary columns that all may see.",
+    )
+    summary: int = param(
+        1,
+        low=1,
+        high=64,
+        help="Columns at the end of each block that every token sees (fixed pattern).",
+    )
+
+
+def near(distance: Tensor, p: SparseParams, *, causal: bool) -> Tensor:
+    """Which distances ``i - j`` lie in the window and are left out by the stride."""
+    inside = (distance <= p.window) & (distance >= (0 if causal else -p.window))
+    return inside & ~same_residue(distance, p.stride)
+
+
+def summaries(n: int, p: SparseParams, device: torch.device) -> Tensor:
+    """Positions of the summary columns, ``[S]``."""
+    position = torch.arange(n, device=device)
+    return position[position % p.stride >= p.stride - p.summary]
+
+
+def halves(n: int, p: SparseParams, device: torch.device | None, *, causal: bool) -> dict[str, Tensor]:
+    """The pairs by what allows them, ``bool [n, n]`` each."""
+    distance = distances(n, device)
+    if p.pattern == "strided":
+        found = {"window": distance.abs() <= p.window, "stride": same_residue(distance, p.stride)}
+    else:
+        position = torch.arange(n, device=device)
+        block = position // p.stride
+        last = position % p.stride >= p.stride - p.summary
+        found = {"block": block[:, None] == block, "summary": last.expand(n, n)}
+    return hide_future(found, causal=causal)
+
+
+def primitives(q: Tensor, k: Tensor, p: SparseParams, *, causal: bool) -> dict[str, Tensor]:
+    """Window and stride, or block and summary columns, ``bool [n, n]`` each."""
+    return halves(q.shape[-2], p, q.device, causal=causal)
+
+
+def mask(n: int, p: SparseParams, *, causal: bool) -> Tensor:
+    """The pairs that may look at each other, ``bool [n, n]``."""
+    return union(halves(n, p, None, causal=causal))
+
+
+def weights(q: Tensor, k: Tensor, p: SparseParams, *, causal: bool) -> Tensor:
+    """Softmax restricted to the pattern, ``[..., n, n]``."""
+    return masked_softmax(scores(q, k), union(halves(q.shape[-2], p, q.device, causal=causal)))
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, p: SparseParams, *, causal: bool) -> Tensor:
+    """The two halves of the pattern, merged: O(n (w + n / r) d) time, O(n d) memory."""
+    parts = strided_parts if p.pattern == "strided" else fixed_parts
+    return merged(parts(q, k, v, p, causal=causal))
+
+
+def strided_parts(q: Tensor, k: Tensor, v: Tensor, p: SparseParams, *, causal: bool) -> list[Part]:
+    """Every distance divisible by the stride; the rest of the window."""
+    classes = zip(*(residues(x, p.stride) for x in (q, k, v)), strict=True)
+    after = 0 if causal else p.window
+    allowed = partial(near, p=p, causal=causal)
+    band = windows(q, k, v, block=BLOCK, before=p.window, after=after, allowed=allowed)
+    return [
+        placed((partial_attention(*group, causal=causal) for group in classes), lambda x: restored(x, q, p.stride)),
+        placed((partial_attention(g.q, g.k, g.v, mask=g.mask) for g in band), lambda x: gathered(x, q)),
+    ]
+
+
+def fixed_parts(q: Tensor, k: Tensor, v: Tensor, p: SparseParams, *, causal: bool) -> list[Part]:
+    """The token's own block; the summary columns of all others, earlier ones only when causal."""
+    blocks = windows(q, k, v, block=p.stride)
+    own = placed((partial_attention(g.q, g.k, g.v, causal=causal) for g in blocks), lambda x: gathered(x, q))
+    columns = summaries(q.shape[-2], p, q.device)
+    if len(columns) == 0:
+        return [own]
+
+    def elsewhere(i: Tensor, j: Tensor) -> Tensor:
+        return j // p.stride < i // p.stride if causal else j // p.stride != i // p.stride
+
+    return [own, column_part(q, k, v, columns, elsewhere)]
+
+
+def cost(n: int, d: int, p: SparseParams, *, causal: bool) -> Cost:
+    """Two products for every pair that the halves hold; both outputs and their union, or one output and the masks."""
+    if p.pattern == "strided":
+        after = 0 if causal else p.window
+        pairs = residue_pairs(n, p.stride) + window_pairs(n, block=BLOCK, before=p.window, after=after)
+        masks = n * d + 2 * BLOCK * (BLOCK + p.window + after)
+    else:
+        columns = len(summaries(n, p, torch.device("cpu")))
+        pairs = window_pairs(n, block=p.stride) + n * columns
+        masks = n * d + columns * (2 * d + 3 * min(n, ROWS) // 2)
+    return Cost(multiply_adds=2 * pairs * d, peak_elements=max(n * (3 * d + 5), n * (d + 2) + masks))
+
+
+VARIANT = Variant(
+    key="sparse",
+    title="Sparse",
+    family="sparse",
+    summary="Each token looks at its neighbours and, further away, at regularly spaced tokens only.",
+    formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{l \in S_i} e^{q_i^\top k_l / \sqrt d}},\quad "
+    r"S_i = \{l : |i-l| \le w\} \cup \{l : l \equiv i \pmod r\}",
+    complexity="n (w + n / r) d",
+    params=SparseParams,
+    mask=mask,
+    primitives=primitives,
+    pairs="n (2 w + 1 + n / r)",
+    weights=weights,
+    attend=attend,
+    cost=cost,
+    approximates="softmax",
+    source=Paper("Generating Long Sequences with Sparse Transformers", 2019, "https://arxiv.org/abs/1904.10509"),
+)

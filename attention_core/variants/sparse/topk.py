@@ -1,0 +1,95 @@
+"""Top-k attention: each token keeps only its k strongest connections."""
+
+import math
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from attention_core.algorithms.blockwise import Rows, all_rows, blockwise_attention, largest_block, pairs
+from attention_core.algorithms.exact import exact_attention
+from attention_core.algorithms.masked import scores
+from attention_core.algorithms.precision import widened
+from attention_core.variant import Cost, Paper, Params, Variant, param
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopKParams(Params):
+    """Settings of top-k attention."""
+
+    k: int = param(
+        8,
+        low=1,
+        high=4096,
+        scale="log",
+        help="Connections each token keeps: those with the largest scores.",
+        budget=True,
+    )
+
+
+def visible_scores(q: Tensor, k: Tensor, rows: Rows) -> Tensor:
+    """Logits of some queries, minus infinity where the key lies ahead, ``[..., rows, keys]``."""
+    # Rounded to half precision, many scores would tie with the k-th.
+    return rows.hide(scores(widened(q), widened(k)), -math.inf)
+
+
+def kept(logits: Tensor, p: TopKParams) -> Tensor:
+    """Which visible logits are no smaller than the k-th largest of their row; ties with it stay."""
+    # A row that sees fewer than k keys has minus infinity for its k-th and keeps them all.
+    kth = logits.topk(min(p.k, logits.shape[-1]), sorted=False).values.amin(-1, keepdim=True)
+    return (logits >= kth) & (logits > -math.inf)
+
+
+def pattern(q: Tensor, k: Tensor, p: TopKParams, *, causal: bool) -> Tensor:
+    """The pairs that are kept, ``bool [..., n, n]``."""
+    return kept(visible_scores(q, k, all_rows(q, causal=causal)), p)
+
+
+def primitives(q: Tensor, k: Tensor, p: TopKParams, *, causal: bool) -> dict[str, Tensor]:
+    """Every pair is there because its score is among the largest."""
+    return {"kept": pattern(q, k, p, causal=causal)}
+
+
+def weigh(q: Tensor, k: Tensor, rows: Rows, p: TopKParams) -> Tensor:
+    """Softmax restricted to the kept pairs of some queries, ``[..., rows, keys]``."""
+    logits = visible_scores(q, k, rows)
+    return logits.masked_fill(~kept(logits.detach(), p), -math.inf).softmax(-1).to(q.dtype)
+
+
+def weights(q: Tensor, k: Tensor, p: TopKParams, *, causal: bool) -> Tensor:
+    """Softmax restricted to the kept pairs, ``[..., n, n]``."""
+    return weigh(q, k, all_rows(q, causal=causal), p)
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, p: TopKParams, *, causal: bool) -> Tensor:
+    """The same for one block of queries after the other: O(n² d) time, O(n d) memory."""
+    if p.k >= q.shape[-2]:
+        return exact_attention(q, k, v, causal=causal)
+    return blockwise_attention(lambda q, k, rows: weigh(q, k, rows, p), q, k, v, causal=causal)
+
+
+def cost(n: int, d: int, p: TopKParams, *, causal: bool) -> Cost:
+    """Two products for every pair computed; the output and what one block of scores becomes on its way."""
+    if p.k >= n:
+        return Cost(multiply_adds=2 * n * n * d, peak_elements=n * (d + 1))
+    return Cost(multiply_adds=2 * d * pairs(n, causal=causal), peak_elements=n * d + 3 * largest_block(n))
+
+
+VARIANT = Variant(
+    key="topk",
+    title="Top-k",
+    family="sparse",
+    summary="Each token keeps only its strongest connections, however far away they are.",
+    formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{l \in T_i} e^{q_i^\top k_l / \sqrt d}},\quad "
+    r"T_i = \text{the } k \text{ largest of } q_i^\top k_1, \dots, q_i^\top k_n",
+    complexity="n² d",
+    params=TopKParams,
+    weights=weights,
+    attend=attend,
+    cost=cost,
+    pattern=pattern,
+    primitives=primitives,
+    pairs="n k",
+    approximates="softmax",
+    note="It saves no time: every score is computed before the strongest are kept.",
+    source=Paper("Explicit Sparse Transformer", 2019, "https://arxiv.org/abs/1912.11637"),
+)

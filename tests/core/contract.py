@@ -1,0 +1,360 @@
+"""The contract every variant keeps, as functions that raise AssertionError; tests run them over the whole registry.
+
+Each takes the variant with settings, as ``attention_core.get`` returns it, so that a wrong one can be tried as well.
+"""
+
+import ast
+import dataclasses
+import math
+import random
+import re
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from attention_core.errors import NotCausalError, SettingError
+from attention_core.measure.counting import Counts, count
+from attention_core.variant import Attention, Params, Variant
+
+LENGTHS = (1, 2, 7, 33, 128)
+HEAD, VALUE = 8, 5
+TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-10}
+HALF_TOLERANCE = 2e-2
+COUNTED = (509, 1024)
+COUNTED_HEAD = 16
+PEAK_TOLERANCE = 0.15
+"""How far the counted peak may lie from ``cost``'s, relatively; multiply-adds must agree exactly."""
+
+
+def settings_of(variant: Variant, *, numbers: bool = True) -> Iterator[Params]:
+    """The defaults, then every setting by itself at each of its words, switched, or at its bounds (at most 64)."""
+    yield variant.params()
+    for s in variant.params.settings():
+        if s.kind == "choice":
+            values: tuple[object, ...] = s.choices
+        elif s.kind == "bool":
+            values = (not s.default,)
+        else:
+            values = (s.low, min(s.high, 64)) if numbers else ()
+        for value in values:
+            if value != s.default:
+                yield variant.params.build(**{s.name: value})
+
+
+def causal_forms(a: Attention) -> tuple[bool, ...]:
+    return (False,) if a.variant.causal_reason else (False, True)
+
+
+def inputs(
+    n: int, dtype: torch.dtype = torch.float64, *, lead: tuple[int, ...] = (2, 3), d: int = HEAD
+) -> list[Tensor]:
+    """Seeded normal q, k, v, the same numbers in every precision."""
+    source = torch.Generator().manual_seed(n)
+    return [torch.randn(*lead, n, size, generator=source).to(dtype) for size in (d, d, VALUE)]
+
+
+def error(found: Tensor, wanted: Tensor) -> float:
+    """Relative error in the Frobenius norm; not a number where anything is not finite."""
+    found, wanted = found.double(), wanted.double()
+    return ((found - wanted).norm() / wanted.norm().clamp(min=1e-30)).item()
+
+
+def check_faces_agree(a: Attention) -> None:
+    """``weights @ v`` equals ``attend``, at every length, in every precision, with ``d_v != d``."""
+    for dtype, tolerance in TOLERANCE.items():
+        for n in LENGTHS:
+            for causal in causal_forms(a):
+                q, k, v = inputs(n, dtype)
+                matrix, out = a.weights(q, k, causal=causal), a.attend(q, k, v, causal=causal)
+                case = f"n={n} causal={causal} {dtype}"
+                assert matrix.shape == (2, 3, n, n), case
+                assert out.shape == v.shape, case
+                assert matrix.dtype == out.dtype == dtype, case
+                assert error(out, matrix.double() @ v.double()) <= tolerance, case
+
+
+def check_half_precision(variant: Variant) -> None:
+    """bfloat16 inputs give what the same numbers give in float64, to bfloat16's own precision, at ordinary settings."""
+    for a in (Attention(variant, p) for p in settings_of(variant, numbers=False)):
+        for n in LENGTHS:
+            for causal in causal_forms(a):
+                q, k, v = inputs(n, torch.bfloat16)
+                exact = [x.double() for x in (q, k, v)]
+                out, matrix = a.attend(q, k, v, causal=causal), a.weights(q, k, causal=causal)
+                case = f"n={n} causal={causal}"
+                assert out.dtype == matrix.dtype == torch.bfloat16, case
+                assert error(out, a.attend(*exact, causal=causal)) <= HALF_TOLERANCE, case
+                assert error(matrix, a.weights(*exact[:2], causal=causal)) <= HALF_TOLERANCE, case
+
+
+def check_future_hidden(a: Attention) -> None:
+    """No output before t moves when everything from t on changes by a lot; or causal is refused with its reason."""
+    if a.variant.causal_reason is not None:
+        q, k, v = inputs(4)
+        with pytest.raises(NotCausalError, match=re.escape(a.variant.causal_reason)):
+            a.attend(q, k, v, causal=True)
+        with pytest.raises(NotCausalError):
+            a.weights(q, k, causal=True)
+        return
+    for n in (2, 7, 33, 128):
+        q, k, v = inputs(n)
+        for t in {1, n // 2, n - 1}:
+            changed = [x.clone() for x in (q, k, v)]
+            for sign, x in zip((-30.0, 100.0, 1000.0), changed, strict=True):
+                x[..., t:, :] *= sign
+            for before, after in (
+                (a.attend(q, k, v, causal=True), a.attend(*changed, causal=True)),
+                (a.weights(q, k, causal=True), a.weights(*changed[:2], causal=True)),
+            ):
+                moved = (after - before)[..., :t, :].abs().max()
+                assert moved <= 1e-12, f"n={n}: changing token {t} moves an earlier row by {moved:.1e}"
+        assert torch.equal(a.weights(q, k, causal=True).triu(1), torch.zeros(2, 3, n, n, dtype=q.dtype))
+
+
+def check_flags(a: Attention) -> None:
+    """``rows_sum_to_one`` and ``signed`` say the truth, both ways round."""
+    sums, lowest = [], []
+    for n in LENGTHS:
+        for causal in causal_forms(a):
+            matrix = a.weights(*inputs(n)[:2], causal=causal)
+            total = matrix.sum(-1)
+            sums.append(torch.where((matrix == 0).all(-1), 1.0, total).sub(1).abs().max().item())
+            lowest.append(matrix.min().item())
+    if a.variant.rows_sum_to_one:
+        assert max(sums) <= 1e-9, f"a row sums to one but for {max(sums):.1e}"
+    if not a.variant.signed:
+        assert min(lowest) >= 0, f"a weight is {min(lowest):.1e}"
+
+
+def check_flags_needed(variant: Variant) -> None:
+    """A flag that warns (negative weights, rows that do not sum to one) is true of some settings at least."""
+    matrices = [Attention(variant, p).weights(*inputs(n)[:2]) for p in settings_of(variant) for n in LENGTHS if n > 1]
+    if variant.signed:
+        assert any((m < 0).any() for m in matrices), "no weight is ever negative"
+    if not variant.rows_sum_to_one:
+        assert any(((m.sum(-1) - 1).abs() > 1e-6).any() for m in matrices), "every row sums to one"
+
+
+def check_random(variant: Variant) -> None:
+    """What draws random numbers does so from its ``seed`` alone, and says so."""
+    q, k, v = inputs(33)
+    seeded = any(s.name == "seed" for s in variant.params.settings())
+    assert variant.random == seeded, f"random={variant.random}, but seed is {'a' if seeded else 'no'} setting"
+    if seeded:
+        moved = False
+        for p in settings_of(variant):
+            other = dataclasses.replace(p, seed=p.seed + 1)
+            same, different = Attention(variant, p).attend(q, k, v), Attention(variant, other).attend(q, k, v)
+            moved |= not torch.equal(same, different)
+        assert moved, "another seed changes nothing"
+
+
+def check_pure(a: Attention) -> None:
+    """Same answer on every call, no global random state touched, inputs left as they were."""
+    for causal in causal_forms(a):
+        q, k, v = inputs(33)
+        kept = [x.clone() for x in (q, k, v)]
+        states = torch.get_rng_state(), random.getstate(), np.random.get_state()[1].tobytes()
+        first = a.attend(q, k, v, causal=causal), a.weights(q, k, causal=causal)
+        torch.rand(1, generator=torch.Generator().manual_seed(1))
+        second = a.attend(q, k, v, causal=causal), a.weights(q, k, causal=causal)
+        assert torch.equal(states[0], torch.get_rng_state()), "torch's random state moved"
+        assert states[1] == random.getstate(), "Python's random state moved"
+        assert states[2] == np.random.get_state()[1].tobytes(), "numpy's random state moved"
+        assert all(map(torch.equal, first, second)), "a second call gives another answer"
+        assert all(map(torch.equal, kept, (q, k, v))), "an input was overwritten"
+
+
+def check_axes(a: Attention) -> None:
+    """Each example, and each head unless they decide together, gives alone what it gives among others; any strides."""
+    for causal in causal_forms(a):
+        q, k, v = inputs(33)
+        out, matrix = a.attend(q, k, v, causal=causal), a.weights(q, k, causal=causal)
+        alone = [(1,)] if a.variant.couples_heads else [(1,), (0, 0), (1, 2)]
+        for at in alone:
+            assert error(a.attend(q[at], k[at], v[at], causal=causal), out[at]) <= 1e-10, f"causal={causal}: at {at}"
+            assert error(a.weights(q[at], k[at], causal=causal), matrix[at]) <= 1e-10, f"causal={causal}: at {at}"
+        by_token = [x.transpose(1, 2).contiguous().transpose(1, 2) for x in (q, k, v)]
+        assert error(a.attend(*by_token, causal=causal), out) <= 1e-10, f"causal={causal}: heads after tokens in memory"
+
+
+def check_heads_coupled(variant: Variant) -> None:
+    """``couples_heads`` is said only where a head alone gives something else."""
+    if variant.couples_heads:
+        q, k, v = inputs(33)
+        assert any(
+            error(a.attend(q[0, 0], k[0, 0], v[0, 0]), a.attend(q, k, v)[0, 0]) > 1e-6
+            for a in (Attention(variant, p) for p in settings_of(variant))
+        ), "every head stands alone"
+
+
+def check_gradients(a: Attention) -> None:
+    """Both faces have the same gradients, and these are the slopes of the output."""
+    for n in (1, 7, 33):
+        for causal in causal_forms(a):
+            q, k, v = (x.requires_grad_() for x in inputs(n, lead=(2,)))
+            weight = inputs(n, lead=(2,))[2].cos()
+            by_attend = torch.autograd.grad((a.attend(q, k, v, causal=causal) * weight).sum(), (q, k, v), **_LOOSE)
+            by_matrix = torch.autograd.grad((a.weights(q, k, causal=causal) @ v * weight).sum(), (q, k, v), **_LOOSE)
+            scale = weight.norm()
+            for name, one, other in zip("qkv", by_attend, by_matrix, strict=True):
+                assert one.isfinite().all(), f"n={n} causal={causal}: the gradient of {name} is not finite"
+                assert (one - other).norm() <= 1e-7 * scale, f"n={n} causal={causal}: the gradients of {name} differ"
+            with torch.no_grad():
+                step = 1e-6
+                aside = [x.sin() for x in (q, k, v)]
+                ahead, behind = (
+                    (
+                        a.attend(*(x + s * step * y for x, y in zip((q, k, v), aside, strict=True)), causal=causal)
+                        * weight
+                    )
+                    for s in (1, -1)
+                )
+                slope = (ahead - behind).sum() / (2 * step)
+                predicted = sum((g * y).sum() for g, y in zip(by_attend, aside, strict=True))
+            assert abs(slope - predicted) <= 1e-5 * scale, f"n={n} causal={causal}: gradient {predicted}, slope {slope}"
+
+
+_LOOSE = {"allow_unused": True, "materialize_grads": True}
+
+
+def check_patterns(a: Attention) -> None:
+    """Nothing outside ``mask`` or ``pattern``, each the union of ``primitives``; a causal one never looks ahead."""
+    for n in LENGTHS:
+        for causal in causal_forms(a):
+            q, k, _ = inputs(n)
+            matrix = a.weights(q, k, causal=causal)
+            case = f"n={n} causal={causal}: "
+            found = [a.mask(n, causal=causal)]
+            if a.variant.pattern is not None:
+                found.append(a.variant.pattern(q, k, a.params, causal=causal))
+            for allowed in (x for x in found if x is not None):
+                assert allowed.dtype == torch.bool, case
+                assert allowed.shape in ((n, n), matrix.shape), case
+                assert not matrix.masked_fill(allowed, 0).any(), case + "a weight outside the pattern"
+                assert not (causal and allowed.triu(1).any()), case + "the pattern looks ahead"
+                if a.variant.primitives is not None:
+                    parts = a.variant.primitives(q, k, a.params, causal=causal)
+                    union = torch.stack([part.expand(allowed.shape) for part in parts.values()]).any(0)
+                    assert torch.equal(union, allowed), case + "the primitives are not the pattern"
+
+
+def check_large_logits(a: Attention) -> None:
+    """Nothing overflows where logits reach the thousands."""
+    for causal in causal_forms(a):
+        q, k, v = inputs(64, torch.float32)
+        for x in (a.attend(100 * q, 100 * k, v, causal=causal), a.weights(100 * q, 100 * k, causal=causal)):
+            assert x.isfinite().all(), f"causal={causal}"
+
+
+def counted(a: Attention, q: Tensor, k: Tensor, v: Tensor, *, causal: bool) -> Counts:
+    with torch.no_grad():
+        return count(lambda: a.attend(q, k, v, causal=causal))
+
+
+def check_cost(a: Attention) -> None:
+    """Counted operations equal ``cost``, and counted peaks come close to it."""
+    for n in COUNTED:
+        for causal in causal_forms(a):
+            q, k, _ = inputs(n, torch.float32, lead=(1,), d=COUNTED_HEAD)
+            found, said = counted(a, q, k, k, causal=causal), a.cost(n, COUNTED_HEAD, causal=causal)
+            case = f"n={n} causal={causal}: counted {found}, but {said}"
+            assert found.multiply_adds == said.multiply_adds, case
+            assert math.isclose(found.peak_elements, said.peak_elements, rel_tol=PEAK_TOLERANCE), case
+
+
+def check_memory(a: Attention) -> None:
+    """``attend`` makes no tensor of n² elements, nor holds as many in all; nor where ``d_v`` is not ``d``."""
+    n = 1024
+    for causal in causal_forms(a):
+        found = counted(a, *inputs(n, torch.float32, lead=(1,), d=4), causal=causal)
+        assert found.largest_elements < n * n // 2, f"causal={causal}: a tensor of {found.largest_elements} elements"
+        assert found.peak_elements < n * n, f"causal={causal}: {found.peak_elements} elements held"
+
+
+def check_growth(a: Attention) -> None:
+    """Cost grows with the power of n that ``complexity`` promises, memory with the first."""
+    for causal in causal_forms(a):
+        near, far = (a.cost(n, COUNTED_HEAD, causal=causal) for n in (2**20, 2**22))
+        promised = power_of_n(a.variant.complexity)
+        assert abs(math.log(far.multiply_adds / near.multiply_adds, 4) - promised) < 0.1, a.variant.complexity
+        assert math.log(far.peak_elements / near.peak_elements, 4) < 1.1, "memory grows faster than n"
+
+
+def power_of_n(complexity: str) -> float:
+    """The power of n in a formula such as ``n (w + n / r) d`` or ``n √n d``, the other symbols fixed."""
+    text = complexity.replace("²", "**2").replace("³", "**3").replace("√n", "n**0.5").replace("log n", "1")
+    text = re.sub(r"(?<=[\w)])\s+(?=[\w(])", "*", text)
+    try:
+        return _degree(ast.parse(text, mode="eval").body)
+    except SyntaxError:
+        raise AssertionError(f"complexity {complexity!r} is no formula in n") from None
+
+
+def _degree(node: ast.expr) -> float:
+    if isinstance(node, ast.BinOp):
+        left, right = _degree(node.left), _degree(node.right)
+        if isinstance(node.op, ast.Add):
+            return max(left, right)
+        if isinstance(node.op, ast.Pow) and isinstance(node.right, ast.Constant):
+            return left * float(node.right.value)
+        return left - right if isinstance(node.op, ast.Div) else left + right
+    return float(isinstance(node, ast.Name) and node.id == "n")
+
+
+def check_settings(variant: Variant) -> None:
+    """Every setting has one line of help and bounds that hold; settings survive a link."""
+    for s in variant.params.settings():
+        assert s.help.endswith("."), f"{s.name}: {s.help!r} is no sentence"
+        assert "\n" not in s.help
+        if s.kind in ("int", "float"):
+            assert s.low < s.high
+            assert s.scale == "linear" or s.low > 0
+            for beyond in (s.low - 1, s.high + 1):
+                with pytest.raises(SettingError, match=s.name):
+                    variant.params.build(**{s.name: beyond})
+        if s.kind == "choice":
+            assert len(set(s.choices)) > 1
+            with pytest.raises(SettingError, match=s.name):
+                variant.params.build(**{s.name: "no such word"})
+    assert sum(s.budget for s in variant.params.settings()) <= 1
+    for p in settings_of(variant):
+        assert variant.params.from_text(p.changed()) == p
+
+
+def check_documented(variant: Variant) -> None:
+    """Everything a reader is shown is there: sentences, a formula that closes its braces, a link."""
+    for text in (variant.summary, variant.causal_reason or ".", variant.note or "."):
+        assert text.endswith("."), text
+    assert variant.title
+    assert variant.title == variant.title.strip()
+    assert variant.formula.count("{") == variant.formula.count("}") > 0 or "{" not in variant.formula
+    assert variant.formula.count(r"\left") - variant.formula.count(r"\leftarrow") == variant.formula.count(r"\right")
+    assert variant.source.url.startswith("https://")
+    assert 1960 < variant.source.year < 2100
+    assert variant.source_code().startswith('"""')
+
+
+PER_SETTING: tuple[Callable[[Attention], None], ...] = (
+    check_faces_agree,
+    check_future_hidden,
+    check_flags,
+    check_pure,
+    check_axes,
+    check_gradients,
+    check_patterns,
+    check_large_logits,
+    check_cost,
+    check_memory,
+)
+PER_VARIANT: tuple[Callable[[Variant], None], ...] = (
+    check_flags_needed,
+    check_half_precision,
+    check_heads_coupled,
+    check_random,
+    check_settings,
+    check_documented,
+)

@@ -1,0 +1,208 @@
+"""The contract suite bites: each of these wrong variants fails the check that should find it."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import contract
+import pytest
+import torch
+from contract import PER_SETTING, PER_VARIANT, check_growth, power_of_n
+from torch import Tensor
+
+import attention_core as ac
+from attention_core.algorithms.exact import exact_attention
+from attention_core.variant import Attention, Cost, Params, Variant, param
+
+SOFTMAX, LOCAL, TOPK, NYSTROM = (ac.variant(key) for key in ("softmax", "local", "topk", "nystrom"))
+
+
+def wrong(base: Variant = SOFTMAX, /, **changes: Any) -> Variant:
+    return dataclasses.replace(base, **changes)
+
+
+def explicit(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tensor:
+    return SOFTMAX.weights(q, k, p, causal=causal) @ v
+
+
+def full(q: Tensor, k: Tensor, p: Params, *, causal: bool) -> Tensor:
+    return SOFTMAX.weights(q, k, SOFTMAX.params(), causal=causal)
+
+
+def unsafe(q: Tensor, k: Tensor, p: Params, *, causal: bool) -> Tensor:
+    e = (q @ k.mT).exp()
+    return e / e.sum(-1, keepdim=True)
+
+
+def answering(change: Callable[[Tensor], Tensor | float]) -> Variant:
+    """Softmax whose output alone is changed."""
+
+    def attend(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Any:
+        return change(explicit(q, k, v, p, causal=causal))
+
+    return wrong(attend=attend)
+
+
+def weighing(change: Callable[[Tensor, bool], Tensor]) -> Variant:
+    """Softmax whose matrix is changed in both faces."""
+
+    def weights(q: Tensor, k: Tensor, p: Params, *, causal: bool) -> Tensor:
+        return change(SOFTMAX.weights(q, k, p, causal=causal), causal)
+
+    def attend(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tensor:
+        return weights(q, k, p, causal=causal) @ v
+
+    return wrong(weights=weights, attend=attend)
+
+
+def asking(change: Callable[[Tensor], Tensor], **changes: Any) -> Variant:
+    """Softmax whose queries are changed in both faces."""
+
+    def weights(q: Tensor, k: Tensor, p: Params, *, causal: bool) -> Tensor:
+        return full(change(q), k, p, causal=causal)
+
+    def attend(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tensor:
+        return exact_attention(change(q), k, v, causal=causal)
+
+    return wrong(weights=weights, attend=attend, **changes)
+
+
+def overwritten(q: Tensor) -> Tensor:
+    with torch.no_grad():
+        return q.mul_(1.5)
+
+
+def costing(**factors: int) -> Variant:
+    def cost(n: int, d: int, p: Params, *, causal: bool) -> Cost:
+        said = SOFTMAX.cost(n, d, p, causal=causal)
+        return dataclasses.replace(said, **{name: getattr(said, name) * factor for name, factor in factors.items()})
+
+    return wrong(cost=cost)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Seeded(Params):
+    """A seed that nothing uses."""
+
+    seed: int = param(0, low=0, high=2**31 - 1, help="Changes the random numbers.")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Unexplained(Params):
+    """A setting without a sentence."""
+
+    window: int = param(8, low=1, high=64, help="window")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Rounded(Params):
+    """A setting that loses digits in a link."""
+
+    rate: float = param(0.5, low=0.26, high=1.0, help="A rate.")
+
+    def changed(self) -> dict[str, str]:
+        return {name: f"{float(value):.1f}" for name, value in super().changed().items()}
+
+
+WRONG: dict[Callable[[Any], None], dict[str, Variant]] = {
+    contract.check_faces_agree: {
+        "halves the output": answering(lambda out: out / 2),
+        "returns float64": answering(lambda out: out.double()),
+        "returns no number": answering(lambda out: out / 0),
+        "attends to the future": wrong(attend=lambda q, k, v, p, causal: exact_attention(q, k, v)),
+    },
+    contract.check_half_precision: {
+        "is wrong in bfloat16 alone": answering(lambda out: out + 0.1 * (out.dtype == torch.bfloat16)),
+    },
+    contract.check_future_hidden: {
+        "leaks in both faces": weighing(lambda m, causal: m.flip(-1) if causal else m),
+        "leaks through the normaliser": weighing(lambda m, causal: m * (1 + 1e-6 * m[..., -1:, -1:]) if causal else m),
+        "ignores causal": wrong(NYSTROM, causal_reason=None),
+    },
+    contract.check_flags: {
+        "rows sum to 0.9": weighing(lambda m, causal: 0.9 * m),
+        "hides negative weights": weighing(lambda m, causal: 2 * m - m.flip(-2)),
+    },
+    contract.check_flags_needed: {
+        "claims negative weights": wrong(signed=True),
+        "claims odd row sums": wrong(rows_sum_to_one=False),
+    },
+    contract.check_random: {
+        "claims to be random": wrong(random=True),
+        "has a seed without effect": asking(lambda q: q, params=Seeded, random=True),
+        "does not say it is random": asking(lambda q: q, params=Seeded),
+    },
+    contract.check_pure: {
+        "draws from the global generator": asking(lambda q: q + torch.randn_like(q)),
+        "reseeds the global generator": asking(lambda q: q + torch.randn(q.shape, generator=torch.manual_seed(0))),
+        "overwrites its input": asking(overwritten),
+    },
+    contract.check_axes: {
+        "mixes heads": asking(lambda q: q - q.mean(-3, keepdim=True) if q.ndim > 2 else q),
+    },
+    contract.check_heads_coupled: {"claims that heads decide together": wrong(couples_heads=True)},
+    contract.check_gradients: {
+        "stops the gradient in attend": wrong(
+            attend=lambda q, k, v, p, causal: exact_attention(q.detach(), k, v, causal=causal)
+        ),
+        "stops the gradient in both faces": asking(lambda q: q.detach()),
+    },
+    contract.check_patterns: {
+        "weighs outside its mask": wrong(LOCAL, weights=full),
+        "weighs more than its pattern": wrong(TOPK, weights=full),
+        "colours less than its pattern": wrong(
+            LOCAL, primitives=lambda q, k, p, causal: {"self": torch.eye(len(q[0, 0])) > 0}
+        ),
+    },
+    contract.check_large_logits: {"overflows": wrong(weights=unsafe)},
+    contract.check_cost: {
+        "states twice its operations": costing(multiply_adds=2),
+        "states twice its memory": costing(peak_elements=2),
+    },
+    contract.check_memory: {"holds the n x n matrix": wrong(attend=explicit)},
+    contract.check_growth: {
+        "promises linear time": wrong(complexity="n d"),
+        "promises no formula": wrong(complexity="n d (mostly) much"),
+        "states quadratic memory": wrong(
+            cost=lambda n, d, p, causal: Cost(multiply_adds=2 * n * n * d, peak_elements=n * n)
+        ),
+    },
+    contract.check_settings: {
+        "does not explain its setting": wrong(params=Unexplained),
+        "loses digits in links": wrong(params=Rounded),
+    },
+    contract.check_documented: {
+        "does not end its summary": wrong(summary="Every token looks at every token"),
+        "does not close a brace": wrong(formula=r"A = \operatorname{softmax"),
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("variant", "check"),
+    [pytest.param(v, check, id=name) for check, variants in WRONG.items() for name, v in variants.items()],
+)
+def test_bites(variant: Variant, check: Callable[[Any], None]):
+    subject = variant if check in PER_VARIANT else Attention(variant, variant.params())
+    with pytest.raises((AssertionError, pytest.fail.Exception)):
+        check(subject)
+
+
+def test_every_check_has_a_wrong_variant():
+    assert set(WRONG) == {*PER_SETTING, *PER_VARIANT, check_growth}
+
+
+@pytest.mark.parametrize(
+    ("complexity", "power"),
+    [
+        ("n² d", 2),
+        ("n d²", 1),
+        ("n (w + n / r) d", 2),
+        ("n² d / r", 2),
+        ("n m d + m³", 1),
+        ("n √n d", 1.5),
+        ("n c d + n log n", 1),
+    ],
+)
+def test_power_of_n(complexity: str, power: float):
+    assert power_of_n(complexity) == power

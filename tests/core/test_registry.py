@@ -1,0 +1,150 @@
+"""Files become variants by being there, and a file that is wrong stops the program instead of vanishing."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+import attention_core as ac
+import attention_core.variants
+from attention_core import registry
+from attention_core.errors import NotCausalError, SettingError, ShapeError, UnknownVariantError
+from attention_core.variant import Attention, Variant
+
+GOOD = (Path(attention_core.variants.__path__[0]) / "dense" / "softmax.py").read_text()
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty place for variants, in which the registry looks instead of its own."""
+    package = attention_core.variants
+    before = {name: module for name, module in sys.modules.items() if name.startswith(package.__name__ + ".")}
+    for name in before:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(package, "__path__", [str(tmp_path)])
+    kept = dict(vars(package))
+    yield tmp_path
+    for name in [name for name in sys.modules if name.startswith(package.__name__ + ".")]:
+        del sys.modules[name]
+    sys.modules.update(before)
+    vars(package).clear()
+    vars(package).update(kept)
+
+
+def put(folder: Path, family: str, name: str, text: str) -> None:
+    (folder / family).mkdir(exist_ok=True)
+    (folder / family / "__init__.py").touch()
+    (folder / family / f"{name}.py").write_text(text)
+
+
+def discover() -> dict[str, Variant]:
+    return registry.discover.__wrapped__()
+
+
+def test_finds_every_file(folder: Path):
+    put(folder, "dense", "softmax", GOOD)
+    put(folder, "kernel", "alpha", GOOD.replace('"softmax"', '"alpha"').replace('"dense"', '"kernel"'))
+    put(folder, "dense", "zeta", GOOD.replace('"softmax"', '"zeta"').replace('title="Softmax"', 'title="beta"'))
+    assert list(discover()) == ["softmax", "zeta", "alpha"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "alpha must define VARIANT"),
+        ("VARIANT = 'softmax'", "alpha must define VARIANT"),
+        (GOOD, "alpha declares key 'softmax' in family 'dense'"),
+        (GOOD.replace('"softmax"', '"alpha"').replace('"dense"', '"kernel"'), "in family 'kernel'"),
+    ],
+)
+def test_wrong_file_fails(folder: Path, text: str, message: str):
+    put(folder, "dense", "alpha", text)
+    with pytest.raises(TypeError, match=message):
+        discover()
+
+
+def test_broken_file_fails_with_its_own_error(folder: Path):
+    put(folder, "dense", "alpha", "import no_such_module")
+    with pytest.raises(ModuleNotFoundError, match="no_such_module"):
+        discover()
+
+
+def test_same_key_in_two_families_fails(folder: Path):
+    put(folder, "dense", "softmax", GOOD)
+    put(folder, "kernel", "softmax", GOOD.replace('"dense"', '"kernel"'))
+    with pytest.raises(TypeError, match="'softmax' stands in two families"):
+        discover()
+
+
+def test_all_variants_in_order():
+    variants = ac.all_variants()
+    assert variants[0].key == "softmax"
+    families = [v.family for v in variants[1:]]
+    assert families == sorted(families, key=ac.families().index)
+    assert {"linear", "efficient", "local", "atrous", "sparse", "topk", "nystrom"} <= {v.key for v in variants}
+    for v in variants:
+        assert ac.variant(v.key) is v
+
+
+def test_get_makes_an_attention_with_its_settings():
+    assert ac.get("local", window=5) == Attention(ac.variant("local"), ac.variant("local").params(window=5))
+    assert ac.get("local", window=5.0).params.window == 5
+
+
+def test_unknown_key_names_the_nearest():
+    with pytest.raises(UnknownVariantError, match=r"'nystrm'\. Did you mean 'nystrom'\?"):
+        ac.get("nystrm")
+
+
+def test_unknown_key_far_from_all_lists_them():
+    with pytest.raises(UnknownVariantError, match=r"There are: .*atrous.*softmax"):
+        ac.get("%%%")
+
+
+def test_unknown_setting_names_the_nearest():
+    with pytest.raises(SettingError, match=r"no setting 'windw' here\. Did you mean 'window'\?"):
+        ac.get("local", windw=3)
+
+
+def test_setting_where_there_are_none():
+    with pytest.raises(SettingError, match="It takes none"):
+        ac.get("efficient", window=3)
+
+
+@pytest.mark.parametrize("value", [0, -1, 10**6, 2.5, "4", True, None, float("nan"), float("inf")])
+def test_wrong_values_are_refused_with_the_bounds(value: object):
+    with pytest.raises(SettingError, match=r"window is .*1\D+4096"):
+        ac.get("local", window=value)
+
+
+def test_links_with_unknown_or_odd_words_are_refused():
+    params = ac.variant("local").params
+    with pytest.raises(SettingError, match="Did you mean 'window'"):
+        params.from_text({"widnow": "3"})
+    with pytest.raises(SettingError, match="window"):
+        params.from_text({"window": "__import__('os')"})
+
+
+def test_shapes_are_checked_before_anything_runs():
+    import torch
+
+    attention = ac.get("linear")
+    q, v = torch.zeros(3, 4), torch.zeros(3, 2)
+    assert attention.attend(q, q, v).shape == (3, 2)
+    for wrong in ((q, q[:2], v), (q, q, v[:2]), (q[0], q[0], q[0]), (q[:0], q[:0], v[:0]), (q, q, v.double())):
+        with pytest.raises(ShapeError):
+            attention.attend(*wrong)
+    with pytest.raises(ShapeError):
+        attention.weights(q.long(), q.long())
+
+
+def test_cost_and_mask_refuse_causal_too():
+    with pytest.raises(NotCausalError, match="landmarks"):
+        ac.get("nystrom").cost(8, 4, causal=True)
+
+
+def test_snippet_runs():
+    space: dict[str, object] = {}
+    for v in ac.all_variants():
+        exec(ac.get(v.key).snippet(), space)
+        assert space["attention"] == ac.get(v.key)

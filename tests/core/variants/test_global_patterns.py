@@ -1,0 +1,223 @@
+"""What is special about Longformer, BigBird and attention sinks; the contract suite holds what all variants share."""
+
+from itertools import pairwise
+
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from transformers import LongformerConfig
+from transformers.models.longformer.modeling_longformer import LongformerSelfAttention
+
+import attention_core as ac
+from attention_core.measure.counting import count
+
+CASES = [
+    ("longformer", {"window": 3, "dilation": 1, "global_tokens": 2}),
+    ("longformer", {"window": 2, "dilation": 3, "global_tokens": 1}),
+    ("longformer", {"window": 4, "dilation": 5, "global_tokens": 0}),
+    ("bigbird", {"window": 3, "global_tokens": 2, "random_keys": 4, "seed": 5}),
+    ("bigbird", {"window": 1, "global_tokens": 0, "random_keys": 1, "seed": 6}),
+    ("sink", {"window": 3, "sinks": 2}),
+    ("sink", {"window": 1, "sinks": 5}),
+    ("sink", {"window": 4, "sinks": 0}),
+]
+FORMS = [False, True]
+
+
+def numbers(*shape, seed=0, dtype=torch.float64):
+    return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed)).to(dtype)
+
+
+def by_definition(key, s, i, j):
+    """Whether query i may look at key j, random keys and causality aside."""
+    if key == "longformer":
+        near = abs(i - j) <= s["window"] * s["dilation"] and (i - j) % s["dilation"] == 0
+        return near or i < s["global_tokens"] or j < s["global_tokens"]
+    if key == "bigbird":
+        return abs(i - j) <= s["window"] or i < s["global_tokens"] or j < s["global_tokens"]
+    return abs(i - j) < s["window"] or j < s["sinks"]
+
+
+@pytest.mark.parametrize("causal", FORMS)
+@pytest.mark.parametrize(("key", "settings"), CASES)
+def test_its_mask_is_its_definition(key, settings, causal):
+    for n in (1, 2, 5, 24):
+        wanted = torch.tensor(
+            [[by_definition(key, settings, i, j) and not (causal and j > i) for j in range(n)] for i in range(n)]
+        )
+        mask = ac.get(key, **settings).mask(n, causal=causal)
+        if key == "bigbird":
+            assert mask[wanted].all()
+            assert ((mask & ~wanted).sum(-1) <= settings["random_keys"]).all()
+            assert not (causal and mask.triu(1).any())
+        else:
+            assert torch.equal(mask, wanted)
+
+
+@pytest.mark.parametrize("causal", FORMS)
+@pytest.mark.parametrize(("key", "settings"), CASES)
+def test_it_is_full_attention_under_its_mask(key, settings, causal):
+    attention = ac.get(key, **settings)
+    for n in (1, 2, 6, 31, 32, 33, 200):
+        q, k, v = (x.requires_grad_() for x in numbers(3, 2, 3, n, 8).unbind())
+        out = attention.attend(q, k, v, causal=causal)
+        wanted = F.scaled_dot_product_attention(q, k, v, attn_mask=attention.mask(n, causal=causal))
+        torch.testing.assert_close(out, wanted, atol=1e-12, rtol=1e-10)
+        pull = numbers(2, 3, n, 8, seed=1)
+        for found, expected in zip(*(torch.autograd.grad(x, (q, k, v), pull) for x in (out, wanted)), strict=True):
+            torch.testing.assert_close(found, expected, atol=1e-11, rtol=1e-9)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_any_settings_at_any_length(data):
+    key = data.draw(st.sampled_from(["longformer", "bigbird", "sink"]))
+    bounds = {s.name: s for s in ac.registry.variant(key).params.settings()}
+    chosen = {
+        name: data.draw(st.one_of(st.integers(int(s.low), min(int(s.high), 12)), st.just(int(s.high))), label=name)
+        for name, s in bounds.items()
+    }
+    n, causal = data.draw(st.integers(1, 150), label="n"), data.draw(st.booleans(), label="causal")
+    attention = ac.get(key, **chosen)
+    q, k, v = numbers(3, n, 4, seed=n)
+    wanted = F.scaled_dot_product_attention(q, k, v, attn_mask=attention.mask(n, causal=causal))
+    torch.testing.assert_close(attention.attend(q, k, v, causal=causal), wanted, atol=1e-12, rtol=1e-10)
+
+
+@pytest.mark.parametrize("causal", FORMS)
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (("bigbird", {"window": 5, "global_tokens": 0, "random_keys": 0}), ("local", {"window": 5})),
+        (("longformer", {"window": 5, "global_tokens": 0}), ("local", {"window": 5})),
+        (("sink", {"window": 6, "sinks": 0}), ("local", {"window": 5})),
+        (("longformer", {"window": 40, "dilation": 7, "global_tokens": 0}), ("atrous", {"stride": 7})),
+        (
+            ("bigbird", {"window": 4, "global_tokens": 3, "random_keys": 0}),
+            ("longformer", {"window": 4, "global_tokens": 3}),
+        ),
+        (("longformer", {"window": 1, "global_tokens": 40}), ("softmax", {})),
+        (("sink", {"window": 40, "sinks": 3}), ("softmax", {})),
+        (("sink", {"window": 1, "sinks": 64}), ("softmax", {})),
+    ],
+)
+def test_patterns_meet_where_they_should(one, other, causal):
+    q, k, v = numbers(3, 2, 40, 6)
+    (a, b) = (ac.get(key, **chosen) for key, chosen in (one, other))
+    torch.testing.assert_close(a.attend(q, k, v, causal=causal), b.attend(q, k, v, causal=causal))
+    torch.testing.assert_close(a.weights(q, k, causal=causal), b.weights(q, k, causal=causal))
+
+
+def test_sinks_and_global_tokens_differ_in_who_looks_back():
+    sink, longformer = ac.get("sink", window=4, sinks=2), ac.get("longformer", window=3, global_tokens=2)
+    assert torch.equal(sink.mask(30, causal=True), longformer.mask(30, causal=True))
+    differing = sink.mask(30) != longformer.mask(30)
+    assert differing[:2].any(-1).all()
+    assert not differing[2:].any()
+
+
+def longformer_of_transformers(hidden, heads, window, global_tokens):
+    """The published module with global projections equal to the others, and the q, k, v it attends with."""
+    n, size = hidden.shape[1:]
+    config = LongformerConfig(hidden_size=size, num_attention_heads=heads, attention_window=[2 * window])
+    module = LongformerSelfAttention(config, 0).double().eval()
+    source = torch.Generator().manual_seed(2)
+    for name in ("query", "key", "value"):
+        layer = getattr(module, name)
+        torch.nn.init.normal_(layer.weight, std=size**-0.5, generator=source)
+        torch.nn.init.normal_(layer.bias, generator=source)
+        getattr(module, name + "_global").load_state_dict(layer.state_dict())
+    everywhere = (torch.arange(n) < global_tokens).expand(len(hidden), n)
+    with torch.no_grad():
+        out = module(
+            hidden,
+            attention_mask=everywhere * 10000.0,
+            is_index_masked=torch.zeros_like(everywhere),
+            is_index_global_attn=everywhere,
+            is_global_attn=global_tokens > 0,
+        )[0]
+        q, k, v = (getattr(module, name)(hidden) for name in ("query", "key", "value"))
+    return tuple(x.unflatten(-1, (heads, -1)).transpose(1, 2) for x in (out, q, k, v))
+
+
+@pytest.mark.parametrize("global_tokens", [0, 1, 3])
+@pytest.mark.parametrize("window", [2, 8])
+def test_longformer_is_the_one_of_transformers(window, global_tokens):
+    out, q, k, v = longformer_of_transformers(numbers(2, 64, 24), 3, window, global_tokens)
+    found = ac.get("longformer", window=window, global_tokens=global_tokens).attend(q, k, v)
+    torch.testing.assert_close(found, out, atol=2e-6, rtol=1e-5)  # its softmax is float32
+
+
+def random_pairs(n, *, causal=False, **chosen):
+    """What the draws add to the diagonal and its neighbours."""
+    near = ac.get("bigbird", window=1, global_tokens=0, random_keys=0).mask(n, causal=causal)
+    return ac.get("bigbird", window=1, global_tokens=0, **chosen).mask(n, causal=causal) & ~near
+
+
+@pytest.mark.parametrize("causal", FORMS)
+def test_more_random_keys_keep_the_earlier_ones(causal):
+    masks = [random_pairs(60, causal=causal, random_keys=count) for count in (1, 2, 5, 20)]
+    for fewer, more in pairwise(masks):
+        assert more[fewer].all()
+        assert more.sum() > fewer.sum()
+
+
+def test_causal_draws_do_not_know_the_length():
+    long = random_pairs(90, causal=True, random_keys=4)
+    for n in (2, 17, 89):
+        assert torch.equal(random_pairs(n, causal=True, random_keys=4), long[:n, :n])
+
+
+def test_a_link_made_long_ago_shows_the_same_draws():
+    found = random_pairs(50, random_keys=2, seed=1)
+    assert found[:4].nonzero().tolist() == [[0, 6], [0, 26], [1, 14], [1, 19], [2, 38], [2, 39], [3, 7], [3, 31]]
+    assert not torch.equal(found, random_pairs(50, random_keys=2, seed=2))
+
+
+@pytest.mark.parametrize("causal", FORMS)
+def test_draws_are_uniform_over_what_a_query_sees(causal):
+    n, draws = 200, 60
+    rows, keys = random_pairs(n, causal=causal, random_keys=draws).nonzero().T
+    far = rows >= 100  # 60 draws of over 100 keys: few fall on one another, none of it depends on where
+    place = keys[far] / (rows[far] if causal else torch.tensor(n - 1))
+    quarters = torch.histc(place.float(), bins=4, min=0, max=1) / len(place)
+    assert (quarters - 0.25).abs().max() < 0.02
+    # One draw for each of n tokens leaves a key undrawn with probability 1/e: not all tokens draw the same.
+    assert 0.5 * n < random_pairs(n, random_keys=1).any(0).sum() < 0.75 * n
+
+
+def test_a_key_drawn_twice_counts_once():
+    q, k, v = numbers(3, 5, 4)
+    many = ac.get("bigbird", window=1, global_tokens=0, random_keys=64)
+    assert many.mask(5).all()
+    torch.testing.assert_close(many.attend(q, k, v), ac.get("softmax").attend(q, k, v))
+
+
+@pytest.mark.parametrize("key", ["longformer", "bigbird"])
+def test_one_global_token_joins_all_pairs_in_two_layers(key):
+    mask = ac.get(key, window=1, global_tokens=1).mask(40)
+    assert not mask.all()
+    assert (mask.int() @ mask.int()).all()
+    sink = ac.get("sink", window=2, sinks=1).mask(40)
+    assert not (sink.int() @ sink.int()).all()
+
+
+@pytest.mark.parametrize("causal", FORMS)
+@pytest.mark.parametrize(
+    ("key", "settings"),
+    [
+        ("longformer", {"window": 4096, "global_tokens": 64}),
+        ("longformer", {"window": 4096, "dilation": 64}),
+        ("bigbird", {"window": 4096, "global_tokens": 64, "random_keys": 64}),
+        ("sink", {"window": 4096, "sinks": 64}),
+    ],
+)
+def test_a_window_beyond_the_text_makes_no_square(key, settings, causal):
+    n = 1024
+    q, k, v = numbers(3, n, 4, dtype=torch.float32)
+    with torch.no_grad():
+        found = count(lambda: ac.get(key, **settings).attend(q, k, v, causal=causal))
+    assert found.largest_elements < n * n // 4
+    assert found.peak_elements < n * n // 2

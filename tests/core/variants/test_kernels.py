@@ -1,0 +1,258 @@
+"""What is special about cosine attention, retention and expectation maximisation; the contract holds what all share."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from transformers import MiniMaxConfig
+from transformers.models.minimax.modeling_minimax import MiniMaxLightningAttention
+
+import attention_core as ac
+from attention_core.algorithms.random import normal
+from attention_core.metrics import relative_error
+
+MAPS = {
+    "elu+1": lambda x: nn.functional.elu(x) + 1,
+    "relu": torch.relu,
+    "softmax": lambda x: x.softmax(-1),
+    "exp": torch.exp,
+}
+cosine = ac.get("cosine")
+
+
+def numbers(*shape, seed=0, scale=1.0):
+    return scale * torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+
+
+def inside(attention, q, k):
+    return attention.variant.anatomy(q, k, k, attention.params, causal=False)
+
+
+def decoded(attention, q, k, v):
+    """The causal form, one step per token."""
+    decoder, p = attention.variant.decoder, attention.params
+    state, rows = decoder.init_state(q[..., 0, :], v[..., 0, :], p), []
+    for token in zip(q.unbind(-2), k.unbind(-2), v.unbind(-2), strict=True):
+        row, state = decoder.step(state, *token, p)
+        rows.append(row)
+    return torch.stack(rows, -2)
+
+
+# Cosine
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("n", [1, 70])
+def test_cosine_by_hand(n, causal):
+    q, k, v = numbers(3, 2, n, 4)
+    similarity = 1 + torch.cosine_similarity(q.unsqueeze(-2), k.unsqueeze(-3), dim=-1)
+    similarity = similarity.tril() if causal else similarity
+    A = similarity / similarity.sum(-1, keepdim=True)
+    torch.testing.assert_close(cosine.weights(q, k, causal=causal), A)
+    torch.testing.assert_close(cosine.attend(q, k, v, causal=causal), A @ v)
+
+
+def test_cosine_knows_directions_only():
+    q, k = numbers(2, 3, 40, 6)
+    sizes = numbers(3, 40, 1, seed=1).exp() * 1e6
+    torch.testing.assert_close(cosine.weights(sizes * q, k / sizes), cosine.weights(q, k))
+
+
+def test_cosine_weighs_no_key_above_twice_the_average_of_an_even_set():
+    half = numbers(20, 6)
+    around = torch.cat([half, -half])  # each row sums to n: no key is above 2 / n
+    A = cosine.weights(around, around)
+    torch.testing.assert_close(A.diagonal(), torch.full((40,), 2 / 40, dtype=torch.float64))
+    assert A.max() <= 2 / 40 + 1e-12
+
+
+def test_cosine_gives_a_vector_of_zeros_no_direction():
+    q, k, v = (x.requires_grad_() for x in numbers(3, 9, 4))
+    with torch.no_grad():
+        q[3], k[5] = 0, 0
+    A = cosine.weights(q, k)
+    torch.testing.assert_close(A[3], torch.full((9,), 1 / 9, dtype=torch.float64))
+    other = torch.cat([A[:3], A[4:]])
+    # Its similarity with everything is 1, half of the largest there is.
+    expected = 1 / (1 + torch.cosine_similarity(q.unsqueeze(-2), k.unsqueeze(-3), dim=-1)).sum(-1)
+    torch.testing.assert_close(other[:, 5], torch.cat([expected[:3], expected[4:]]))
+    for gradient in torch.autograd.grad(cosine.attend(q, k, v).sum() + A.square().sum(), (q, k, v)):
+        assert gradient.isfinite().all()
+
+
+@pytest.mark.parametrize("n", [1, 64, 130])
+def test_cosine_by_chunks_tokens_states_and_decoder(n):
+    q, k, v = numbers(3, 2, n, 4)
+    out = cosine.attend(q, k, v, causal=True)
+    for mode in ("recurrent", "cumsum"):
+        torch.testing.assert_close(ac.get("cosine", mode=mode).attend(q, k, v, causal=True), out)
+    torch.testing.assert_close(decoded(cosine, q, k, v), out)
+
+
+# Retention
+
+
+def retained(q, k, decay, feature_map, *, causal):
+    """The matrix by its definition, similarities as sums of exponentials where they are exponentials."""
+    distance = torch.arange(q.shape[-2])[:, None] - torch.arange(q.shape[-2])
+    if feature_map == "exp":
+        log = torch.logsumexp(q.unsqueeze(-2) + k.unsqueeze(-3), -1)
+    else:
+        log = (MAPS[feature_map](q) @ MAPS[feature_map](k).mT).log()
+    log = log + distance.abs() * math.log(decay)
+    return (log.masked_fill(distance < 0, -torch.inf) if causal else log).softmax(-1)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("decay", [0.1, 0.6, 0.97, 1.0])
+@pytest.mark.parametrize("feature_map", ["elu+1", "softmax", "exp"])
+@pytest.mark.parametrize("n", [1, 64, 150])
+def test_retention_by_its_definition(n, feature_map, decay, causal):
+    q, k, v = numbers(3, 2, n, 5)
+    A = retained(q, k, decay, feature_map, causal=causal)
+    attention = ac.get("retention", decay=decay, feature_map=feature_map)
+    torch.testing.assert_close(attention.weights(q, k, causal=causal), A)
+    torch.testing.assert_close(attention.attend(q, k, v, causal=causal), A @ v)
+    if causal:
+        recurrent = ac.get("retention", decay=decay, feature_map=feature_map, mode="recurrent")
+        torch.testing.assert_close(recurrent.attend(q, k, v, causal=True), A @ v)
+        torch.testing.assert_close(decoded(attention, q, k, v), A @ v)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("feature_map", MAPS)
+def test_retention_that_forgets_nothing_is_linear(feature_map, causal):
+    q, k, v = numbers(3, 2, 140, 5)
+    retention, linear = (
+        ac.get("retention", feature_map=feature_map, decay=1.0),
+        ac.get("linear", feature_map=feature_map),
+    )
+    torch.testing.assert_close(retention.weights(q, k, causal=causal), linear.weights(q, k, causal=causal))
+    torch.testing.assert_close(retention.attend(q, k, v, causal=causal), linear.attend(q, k, v, causal=causal))
+
+
+@pytest.mark.parametrize("n", [5, 32, 77])
+def test_retention_is_minimax_attention_over_its_normaliser(n):
+    heads, d, decay = 2, 4, 0.8
+    config = MiniMaxConfig(hidden_size=heads * d, num_attention_heads=heads, head_dim=d, block_size=32)
+    theirs = MiniMaxLightningAttention(config, config.layer_types.index("linear_attention"))
+    # What surrounds the attention itself is taken out: projections, activation, norm and gate.
+    theirs.qkv_proj = theirs.norm = theirs.out_proj = nn.Identity()
+    theirs.act_fn = nn.Identity()
+    theirs.output_gate = lambda x: torch.zeros(())
+    theirs.slope_rate = torch.full((heads, 1, 1), -math.log(decay), dtype=torch.float64)
+    theirs.query_decay, theirs.key_decay, theirs.diagonal_decay = theirs.decay_factors(theirs.slope_rate)
+    q, k, v = numbers(3, heads, n, d)
+
+    def run(values):
+        features = torch.cat([MAPS["elu+1"](q), MAPS["elu+1"](k), values], -1)
+        out, _ = theirs(features.transpose(0, 1).flatten(1).unsqueeze(0), None, None)
+        return out.view(n, heads, d).transpose(0, 1)
+
+    out = ac.get("retention", decay=decay).attend(q, k, v, causal=True)
+    torch.testing.assert_close(out, run(v) / run(torch.ones_like(v)), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("feature_map", ["elu+1", "exp"])
+def test_retention_fades_evenly_over_any_length(feature_map):
+    """Rounding of ``n log γ`` would show at the end of a long text, and ``γ^n`` is far below the smallest number."""
+    q, k, v = numbers(3, 20_000, 3)
+    for decay in (0.1, 0.7, 0.99):
+        attention = ac.get("retention", decay=decay, feature_map=feature_map)
+        tail = [x[-4000:] for x in (q, k, v)]
+        expected = attention.attend(*tail, causal=True)[-100:]
+        out = attention.attend(q.float(), k.float(), v.float(), causal=True)[-100:].double()
+        assert relative_error(out, expected) < 2e-6
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("decay", [0.2, 0.95])
+def test_retention_with_exponentials_of_any_size(decay, causal):
+    q, k, v = numbers(3, 200, 4)
+    k[50:60] += 2000
+    k[120:] -= 3000
+    q[10:20] *= 500
+    A = retained(q, k, decay, "exp", causal=causal)
+    attention = ac.get("retention", decay=decay, feature_map="exp")
+    torch.testing.assert_close(attention.weights(q, k, causal=causal), A, rtol=1e-6, atol=1e-12)
+    torch.testing.assert_close(attention.attend(q, k, v, causal=causal), A @ v, rtol=1e-6, atol=1e-9)
+
+
+def test_retention_looks_back_as_it_looks_ahead():
+    q, k, v = numbers(3, 2, 100, 4)
+    attention = ac.get("retention", decay=0.8)
+    turned = attention.attend(*(x.flip(-2) for x in (q, k, v)))
+    torch.testing.assert_close(turned.flip(-2), attention.attend(q, k, v))
+    constant = torch.ones(1, 9, 4, dtype=torch.float64)
+    A = attention.weights(constant, constant)[0]
+    torch.testing.assert_close(A[4] / A[4, 4], 0.8 ** torch.tensor([4.0, 3, 2, 1, 0, 1, 2, 3, 4], dtype=torch.float64))
+
+
+# Expectation maximisation
+
+
+def unit(x):
+    return x / np.linalg.norm(x, axis=-1, keepdims=True)
+
+
+def emanet_by_hand(q, k, start, rounds, sharpness):
+    """The EM rounds of the paper in plain numpy: responsibilities and bases of each round, and the matrix."""
+    bases, seen, led = start, [], []
+    for _ in range(rounds):
+        z = np.exp(sharpness * k @ bases.T)
+        z /= z.sum(1, keepdims=True)
+        seen.append(z)
+        bases = unit((z / z.sum(0)).T @ k)
+        led.append(bases)
+    given = np.exp(sharpness * q @ bases.T)
+    return seen, led, given / given.sum(1, keepdims=True) @ (z / z.sum(0)).T
+
+
+@pytest.mark.parametrize("rounds", [1, 3, 8])
+def test_emanet_by_hand(rounds):
+    q, k, v = numbers(3, 30, 5)
+    attention = ac.get("emanet", bases=6, iterations=rounds, sharpness=1.7, seed=4)
+    found = inside(attention, q, k)
+    seen, bases, A = emanet_by_hand(q.numpy(), k.numpy(), unit(normal((6, 5), 4, q).numpy()), rounds, 1.7)
+    np.testing.assert_allclose(found["responsibilities"], seen)
+    np.testing.assert_allclose(found["bases"], bases)
+    np.testing.assert_allclose(attention.weights(q, k), A)
+    np.testing.assert_allclose(attention.attend(q, k, v), A @ v.numpy())
+    np.testing.assert_allclose(found["given"].sum(-1), 1)
+
+
+def test_emanet_finds_the_clusters_of_its_keys():
+    centres = 8 * torch.eye(4, 6, dtype=torch.float64)
+    k = centres.repeat(10, 1) + numbers(40, 6, scale=0.1)
+    attention = ac.get("emanet", bases=24, iterations=10, sharpness=3.0)
+    A = attention.weights(k, k)
+    same = torch.eye(4, dtype=torch.float64).repeat(10, 10)
+    assert (A * same).sum(-1).min() > 0.99
+    assert relative_error(A, same / 10) < 0.05
+
+
+def test_emanet_settles():
+    k = numbers(200, 8, scale=2.0)
+    bases = inside(ac.get("emanet", iterations=20), k, k)["bases"]
+    moves = (bases[1:] - bases[:-1]).norm(dim=(-2, -1))
+    assert moves[-1] < 0.1 * moves[0]
+    torch.testing.assert_close(inside(ac.get("emanet", iterations=3), k, k)["bases"], bases[:3])
+
+
+def test_emanet_with_one_basis_is_the_mean():
+    q, k = numbers(2, 7, 4)
+    A = ac.get("emanet", bases=1).weights(q, k)
+    torch.testing.assert_close(A, torch.full((7, 7), 1 / 7, dtype=torch.float64))
+
+
+def test_emanet_with_bases_that_no_token_chooses():
+    """Their responsibilities are zero in any precision; shares of zero still sum to one, and gradients are finite."""
+    q, k, v = (x.float().requires_grad_() for x in numbers(3, 20, 4, scale=40.0))
+    attention = ac.get("emanet", bases=64, sharpness=20.0)
+    assert (inside(attention, q, k)["responsibilities"].sum(-2) == 0).any()
+    torch.testing.assert_close(attention.weights(q, k).sum(-1), torch.ones(20))
+    assert all(x.isfinite().all() for x in torch.autograd.grad(attention.attend(q, k, v).sum(), (q, k, v)))
+    silent = torch.zeros(20, 4)
+    torch.testing.assert_close(attention.weights(silent, silent), torch.full((20, 20), 1 / 20))

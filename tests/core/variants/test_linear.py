@@ -1,0 +1,116 @@
+import pytest
+import torch
+from torch import Tensor
+
+import attention_core as ac
+
+MAPS = {
+    "elu+1": lambda x: torch.nn.functional.elu(x) + 1,
+    "relu": torch.relu,
+    "softmax": lambda x: x.softmax(-1),
+    "exp": torch.exp,
+}
+
+
+def inputs(n: int, size: float = 1.0, dtype: torch.dtype = torch.float64) -> list[Tensor]:
+    source = torch.Generator().manual_seed(n)
+    q, k, v = (torch.randn(2, n, d, generator=source, dtype=torch.float64) for d in (4, 4, 3))
+    return [(size * q).to(dtype).requires_grad_(), (size * k).to(dtype).requires_grad_(), v.to(dtype).requires_grad_()]
+
+
+def by_definition(q: Tensor, k: Tensor, feature_map: str, causal: bool) -> Tensor:
+    phi = MAPS[feature_map]
+    similarity = phi(q) @ phi(k).mT
+    similarity = similarity.tril() if causal else similarity
+    total = similarity.sum(-1, keepdim=True)
+    return similarity / torch.where(total == 0, 1, total)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("feature_map", MAPS)
+def test_matrix(feature_map: str, causal: bool):
+    q, k, _ = inputs(70)
+    found = ac.get("linear", feature_map=feature_map).weights(q, k, causal=causal)
+    torch.testing.assert_close(found, by_definition(q, k, feature_map, causal))
+
+
+@pytest.mark.parametrize("n", [1, 5, 64, 130])
+@pytest.mark.parametrize("feature_map", MAPS)
+def test_three_algorithms_one_answer_one_gradient(feature_map: str, n: int):
+    q, k, v = inputs(n)
+    wanted = by_definition(q, k, feature_map, True) @ v
+    slope = wanted.detach().sin()
+    gradients = torch.autograd.grad(wanted, (q, k, v), slope)
+    for mode in ("chunked", "recurrent", "cumsum"):
+        out = ac.get("linear", feature_map=feature_map, mode=mode).attend(q, k, v, causal=True)
+        torch.testing.assert_close(out, wanted)
+        for one, other in zip(torch.autograd.grad(out, (q, k, v), slope), gradients, strict=True):
+            torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("mode", ["chunked", "recurrent", "cumsum"])
+def test_exp_survives_jumps_of_hundreds(mode: str):
+    """In float32, against logarithms in float64; every row still sums to one and every gradient is a number."""
+    q, k, v = inputs(130, 200.0, torch.float32)
+    attention = ac.get("linear", feature_map="exp", mode=mode)
+    logits = (q.double()[:, :, None] + k.double()[:, None]).logsumexp(-1)
+    for causal in (False, True):
+        seen = logits.masked_fill(torch.ones(130, 130, dtype=torch.bool).triu(1), -torch.inf) if causal else logits
+        wanted = seen.softmax(-1)
+        torch.testing.assert_close(attention.weights(q, k, causal=causal).double(), wanted, rtol=0, atol=1e-4)
+        out = attention.attend(q, k, v, causal=causal)
+        torch.testing.assert_close(out.double(), wanted @ v.double(), rtol=0, atol=3e-4)
+        assert all(g.isfinite().all() for g in torch.autograd.grad(out.sum(), (q, k, v)))
+
+
+def test_relu_rows_without_features_are_zero_in_both_faces():
+    q, k, v = inputs(6)
+    with torch.no_grad():
+        q[0, 2] = -1
+    attention = ac.get("linear", feature_map="relu")
+    for causal in (False, True):
+        matrix, out = attention.weights(q, k, causal=causal), attention.attend(q, k, v, causal=causal)
+        assert not matrix[0, 2].any()
+        assert not out[0, 2].any()
+        torch.testing.assert_close(out, matrix @ v)
+
+
+def test_elu_plus_one_keeps_its_digits_far_below_zero():
+    q = torch.full((1, 2, 1), -20.0)
+    k = torch.tensor([[[-20.0], [-21.0]]])
+    found = ac.get("linear").weights(q, k)[0, 0]
+    torch.testing.assert_close(found, torch.tensor([0.0, -1.0]).softmax(0), rtol=1e-6, atol=0)
+
+
+@pytest.mark.parametrize("feature_map", MAPS)
+def test_decoder_gives_each_token_in_turn_from_a_state_that_does_not_grow(feature_map: str):
+    q, k, v = inputs(40, 30.0)
+    attention = ac.get("linear", feature_map=feature_map)
+    wanted = attention.attend(q, k, v, causal=True)
+    decoder = attention.variant.decoder
+    assert decoder is not None
+    state = decoder.init_state(q[:, 0], v[:, 0], attention.params)
+    sizes = set()
+    for i in range(40):
+        out, state = decoder.step(state, q[:, i], k[:, i], v[:, i], attention.params)
+        sizes.add(tuple(None if x is None else x.shape for x in state))
+        torch.testing.assert_close(out, wanted[:, i], rtol=1e-7, atol=1e-9)
+    assert len(sizes) == 1
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("feature_map", MAPS)
+def test_anatomy_is_the_inside_of_the_matrix(feature_map: str, causal: bool):
+    q, k, v = inputs(9)
+    attention = ac.get("linear", feature_map=feature_map)
+    parts = attention.variant.anatomy(q, k, v, attention.params, causal=causal)
+    # The last query sees the same keys in both forms.
+    similarity = parts["query_features"][:, -1:] @ parts["key_features"].mT
+    if feature_map != "exp":
+        torch.testing.assert_close(parts["key_sums"][:, -1], parts["key_features"].sum(-2))
+        torch.testing.assert_close(parts["normaliser"][:, -1], similarity.sum((-2, -1)))
+    torch.testing.assert_close(parts["normaliser"], (parts["query_features"] * parts["key_sums"]).sum(-1))
+    if not causal:
+        torch.testing.assert_close(
+            (similarity / parts["normaliser"][:, -1:, None])[:, 0], attention.weights(q, k)[:, -1]
+        )

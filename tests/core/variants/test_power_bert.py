@@ -1,0 +1,147 @@
+"""What is special about PoWER-BERT; the contract suite holds what all variants share."""
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import attention_core as ac
+
+softmax = ac.get("softmax")
+
+
+def numbers(*shape, seed=0):
+    return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+
+
+def full_softmax(q, k):
+    """``S(q kᵀ / √d)`` by its formula, numpy."""
+    logits = np.einsum("...id,...jd->...ij", q.numpy(), k.numpy()) / np.sqrt(q.shape[-1])
+    e = np.exp(logits - logits.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+def survivors(q, k, **changed):
+    attention = ac.get("power_bert", **changed)
+    return attention.variant.anatomy(q, k, k, attention.params, causal=False)["survivors"]
+
+
+@settings(max_examples=30, deadline=None)
+@given(n=st.integers(1, 90), heads=st.integers(1, 3), percent=st.integers(1, 20), seed=st.integers(0, 99))
+def test_it_is_what_the_definition_says(n, heads, percent, seed):
+    q, k = numbers(2, 2, heads, n, 4, seed=seed)
+    v = numbers(2, heads, n, 3, seed=seed + 1)
+    keep = percent / 20
+    matrix = full_softmax(q, k)
+    for b in range(2):
+        received = matrix[b].sum((0, 1))
+        ranked = sorted(range(n), key=lambda j: (-received[j], j))
+        for i in ranked[max(1, int(keep * n + 0.5)) :]:
+            matrix[b, :, i] = 0
+    attention = ac.get("power_bert", keep=keep)
+    wanted = torch.from_numpy(matrix)
+    torch.testing.assert_close(attention.weights(q, k), wanted)
+    torch.testing.assert_close(attention.attend(q, k, v), wanted @ v)
+
+
+@pytest.mark.parametrize(
+    ("n", "keep", "count"), [(1, 0.05, 1), (9, 0.05, 1), (7, 0.5, 4), (33, 0.5, 17), (100, 0.3, 30), (10, 1.0, 10)]
+)
+def test_a_share_of_the_tokens_survives_and_one_at_least(n, keep, count):
+    q, k = numbers(2, 3, n, 4)
+    assert survivors(q, k, keep=keep).shape == (count,)
+    rows = ac.get("power_bert", keep=keep).weights(q, k).sum(-1)
+    assert ((rows - 1).abs() < 1e-9).sum(-1).tolist() == [count] * 3
+    assert (rows == 0).sum(-1).tolist() == [n - count] * 3
+
+
+def test_survivors_look_at_every_token_the_dropped_ones_too():
+    q, k, v = numbers(3, 2, 40, 6)
+    attention = ac.get("power_bert", keep=0.25)
+    stay = survivors(q, k, keep=0.25)
+    out, wanted = attention.attend(q, k, v), F.scaled_dot_product_attention(q, k, v)
+    torch.testing.assert_close(out[:, stay], wanted[:, stay])
+    gone = torch.ones(40, dtype=torch.bool).index_fill(0, stay, False)
+    assert gone.sum() == 30
+    assert not out[:, gone].any()
+    assert (attention.weights(q, k)[:, stay][..., gone] > 0).all()
+
+
+def test_keeping_all_is_softmax():
+    q, k, v = numbers(3, 2, 3, 50, 6)
+    attention = ac.get("power_bert", keep=1.0)
+    torch.testing.assert_close(attention.weights(q, k), softmax.weights(q, k))
+    torch.testing.assert_close(attention.attend(q, k, v), softmax.attend(q, k, v))
+
+
+def test_more_is_nearer_to_softmax():
+    q, k, v = numbers(3, 2, 60, 6)
+    exact = softmax.attend(q, k, v)
+    errors = [(ac.get("power_bert", keep=s).attend(q, k, v) - exact).norm().item() for s in (0.1, 0.4, 0.7, 1.0)]
+    assert errors == sorted(errors, reverse=True)
+    assert errors[0] > 0.5 * exact.norm()
+    assert errors[-1] < 1e-9
+
+
+def test_of_tokens_alike_the_earlier_survive():
+    q = torch.zeros(2, 20, 4, dtype=torch.float64)
+    assert survivors(q, q, keep=0.35).tolist() == list(range(7))
+    assert survivors(q[0], q[0], keep=0.35).tolist() == list(range(7))
+
+
+def test_a_token_that_all_attend_to_survives_and_one_that_none_does_is_dropped():
+    q, k = numbers(2, 1, 30, 4)
+    q[..., 0], k[..., 0] = 3.0, 0.0
+    k[:, 17, 0], k[:, 4, 0] = 50.0, -50.0
+    assert 17 in survivors(q, k, keep=0.05)
+    assert 4 not in survivors(q, k, keep=0.95)
+
+
+def test_heads_choose_together_and_examples_apart():
+    q, k = numbers(2, 2, 3, 40, 6)
+    attention = ac.get("power_bert")
+    assert attention.variant.couples_heads
+    chosen = survivors(q, k)
+    assert chosen.shape == (2, 20)
+    # Each head alone would choose otherwise.
+    alone = torch.stack([survivors(q[0, h], k[0, h]) for h in range(3)])
+    assert not any(torch.equal(alone[h], chosen[0]) for h in range(3))
+    # A head that changes its mind changes the choice of its example, no other's.
+    other = q.clone()
+    other[0, 2] *= 8
+    moved = survivors(other, k)
+    assert not torch.equal(moved[0], chosen[0])
+    assert torch.equal(moved[1], chosen[1])
+    for b in range(2):
+        assert torch.equal(survivors(q[b], k[b]), chosen[b])
+        torch.testing.assert_close(attention.weights(q, k)[b], attention.weights(q[b], k[b]))
+
+
+def test_without_an_axis_of_heads_there_is_one_head():
+    q, k, v = numbers(3, 30, 6)
+    attention = ac.get("power_bert")
+    torch.testing.assert_close(attention.attend(q, k, v), attention.attend(q[None], k[None], v[None])[0])
+    torch.testing.assert_close(attention.weights(q, k), attention.weights(q[None], k[None])[0])
+    assert torch.equal(survivors(q, k), survivors(q[None], k[None]))
+
+
+@pytest.mark.parametrize("n", [5, 300, 1100])
+def test_significance_by_blocks_is_that_of_the_whole_matrix(n):
+    q, k, v = numbers(3, 2, 2, n, 4)
+    attention = ac.get("power_bert")
+    found = attention.variant.anatomy(q, k, v, attention.params, causal=False)["significance"]
+    torch.testing.assert_close(found, torch.from_numpy(full_softmax(q, k).sum((1, 2))))
+    torch.testing.assert_close(found.sum(-1), torch.full((2,), 2.0 * n, dtype=torch.float64))
+
+
+def test_dropped_queries_get_no_gradient_and_dropped_keys_and_values_do():
+    q, k, v = (x.requires_grad_() for x in numbers(3, 2, 30, 6))
+    stay = survivors(q.detach(), k.detach())
+    gone = torch.ones(30, dtype=torch.bool).index_fill(0, stay, False)
+    of_q, of_k, of_v = torch.autograd.grad(ac.get("power_bert").attend(q, k, v).square().sum(), (q, k, v))
+    assert not of_q[:, gone].any()
+    assert (of_q[:, stay].norm(dim=-1) > 0).all()
+    assert (of_k[:, gone].norm(dim=-1) > 0).all()
+    assert (of_v[:, gone].norm(dim=-1) > 0).all()

@@ -1,0 +1,99 @@
+"""What second-order Taylor attention promises: the parabola exactly, softmax near zero, features never all at once."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import attention_core as ac
+from attention_core.measure.counting import count
+from attention_core.metrics import relative_error
+from attention_core.variants.kernel.taylor2 import BLOCK, factors, monomials, width
+
+taylor2, softmax = ac.get("taylor2"), ac.get("softmax")
+
+
+def numbers(*shape, seed=0, scale=1.0):
+    return scale * torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+
+
+def by_hand(q, k, *, causal=False):
+    x = q.numpy() @ np.swapaxes(k.numpy(), -1, -2) / q.shape[-1] ** 0.5
+    parabola = 1 + x + x**2 / 2
+    parabola = np.tril(parabola) if causal else parabola
+    return torch.from_numpy(parabola / parabola.sum(-1, keepdims=True))
+
+
+@settings(max_examples=30, deadline=None)
+@given(n=st.integers(1, 2 * BLOCK + 9), d=st.integers(1, 9), d_v=st.integers(1, 4), causal=st.booleans())
+def test_attention_by_the_parabola(n, d, d_v, causal):
+    q, k, v = numbers(2, n, d, seed=n), numbers(2, n, d, seed=n + 1), numbers(2, n, d_v, seed=d)
+    A = by_hand(q, k, causal=causal)
+    torch.testing.assert_close(taylor2.weights(q, k, causal=causal), A)
+    torch.testing.assert_close(taylor2.attend(q, k, v, causal=causal), A @ v)
+
+
+@pytest.mark.parametrize("d", [1, 2, 5, 64])
+def test_each_pair_is_one_feature(d):
+    q, k = numbers(2, 7, d)
+    of_q, of_k = monomials(q), monomials(k)
+    assert of_q.shape == (width(d), 7) == (1 + d + d * (d + 1) // 2, 7)
+    x = q @ k.T / d**0.5
+    torch.testing.assert_close((of_q * factors(d, q)).T @ of_k, 1 + x + x**2 / 2)
+    # No two features are the same, so that none could be left out.
+    assert torch.linalg.matrix_rank(monomials(numbers(3 * width(5), 5))) == width(5)
+
+
+def test_it_leaves_softmax_with_the_third_power_of_the_logits():
+    q, k = numbers(2, 4, 30, 8)
+    errors = [float(relative_error(taylor2.weights(s * q, k), softmax.weights(s * q, k)).mean()) for s in (0.1, 0.05)]
+    assert errors[0] / errors[1] == pytest.approx(8, rel=0.1)
+
+
+def test_weights_are_positive_whatever_the_logits():
+    q, k = numbers(2, 4, 60, 8, scale=30.0)
+    A = taylor2.weights(q, k)
+    assert (A > 0).all()
+    # Far from zero the square decides: against it looks like towards it.
+    assert relative_error(A, taylor2.weights(-q, k)).max() < 0.05
+    flat = taylor2.weights(numbers(1, 9, 8), torch.zeros(1, 9, 8, dtype=torch.float64))
+    torch.testing.assert_close(flat, torch.full_like(flat, 1 / 9))
+
+
+@pytest.mark.parametrize("n", [1, BLOCK - 1, BLOCK, BLOCK + 1])
+def test_blocks_tokens_and_decoder_agree(n):
+    q, k, v = numbers(3, 2, n, 5)
+    out = taylor2.attend(q, k, v, causal=True)
+    torch.testing.assert_close(ac.get("taylor2", mode="recurrent").attend(q, k, v, causal=True), out)
+    decoder, p = taylor2.variant.decoder, taylor2.params
+    state = decoder.init_state(q[:, 0], v[:, 0], p)
+    for i in range(n):
+        row, state = decoder.step(state, q[:, i], k[:, i], v[:, i], p)
+        torch.testing.assert_close(row, out[:, i])
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_features_never_exist_for_all_tokens(causal):
+    def peak(n, *, training):
+        q, k, v = (x.float().requires_grad_(training) for x in numbers(3, n, 16))
+
+        def call():
+            out = taylor2.attend(q, k, v, causal=causal)
+            if training:
+                torch.autograd.grad(out.sum(), (q, k, v))
+
+        return count(call).peak_elements
+
+    # All that grows is the outputs, once in blocks and once together; all features would be 153 numbers per token.
+    assert peak(2048, training=False) - peak(1024, training=False) <= 2 * 16 * 1024
+    # Training keeps one state per block as well, and gradients.
+    growth = (peak(2048, training=True) - peak(1024, training=True)) / 1024
+    assert growth <= 153 * 17 / BLOCK * 1.1 + 10 * 16
+
+
+def test_float32_keeps_its_digits_over_long_sums():
+    q, k, v = numbers(3, 4096, 16, scale=2.0)
+    for causal in (False, True):
+        exact = taylor2.attend(q, k, v, causal=causal)
+        assert relative_error(taylor2.attend(q.float(), k.float(), v.float(), causal=causal).double(), exact) < 1e-5

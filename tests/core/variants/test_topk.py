@@ -1,0 +1,50 @@
+import pytest
+import torch
+from torch import Tensor
+
+import attention_core as ac
+
+
+def inputs(n: int) -> list[Tensor]:
+    source = torch.Generator().manual_seed(n)
+    return [torch.randn(2, n, 4, generator=source, dtype=torch.float64) for _ in range(3)]
+
+
+@pytest.mark.parametrize("n", [1, 8, 33])
+def test_with_k_as_large_as_the_text_it_is_full_attention(n: int):
+    q, k, v = inputs(n)
+    for causal in (False, True):
+        wanted = ac.get("softmax").attend(q, k, v, causal=causal)
+        for size in (n, n + 5):
+            torch.testing.assert_close(ac.get("topk", k=size).attend(q, k, v, causal=causal), wanted)
+
+
+@pytest.mark.parametrize("size", [1, 3, 8])
+def test_each_row_keeps_the_k_largest_of_softmax_and_rescales_them(size: int):
+    q, k, _ = inputs(40)
+    for causal in (False, True):
+        full = ac.get("softmax").weights(q, k, causal=causal)
+        best = full.topk(size)
+        kept = torch.zeros_like(full).scatter_(-1, best.indices, best.values)
+        found = ac.get("topk", k=size).weights(q, k, causal=causal)
+        torch.testing.assert_close(found, kept / kept.sum(-1, keepdim=True))
+        pattern = ac.variant("topk").pattern(q, k, ac.get("topk", k=size).params, causal=causal)
+        visible = torch.arange(1, 41).clamp(max=size) if causal else torch.full((40,), size)
+        assert torch.equal(pattern.sum(-1), visible.expand(2, 40))
+
+
+def test_ties_with_the_kth_stay():
+    q = torch.ones(1, 5, 1, dtype=torch.float64)
+    k = torch.tensor([3.0, 1.0, 2.0, 2.0, 2.0], dtype=torch.float64)[None, :, None]
+    attention = ac.get("topk", k=2)
+    matrix = attention.weights(q, k)
+    assert (matrix > 0).tolist() == [[[True, False, True, True, True]] * 5]
+    v = torch.randn(1, 5, 3, dtype=torch.float64)
+    torch.testing.assert_close(attention.attend(q, k, v), matrix @ v)
+
+
+def test_equal_keys_are_all_kept():
+    q, _, v = inputs(6)
+    torch.testing.assert_close(
+        ac.get("topk", k=1).attend(q, torch.zeros_like(q), v), v.mean(-2, keepdim=True).expand_as(v)
+    )
