@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from app import comparison, input_panel, row_view, variant_picker
+from app import comparison, comparison_more, input_panel, row_view, variant_picker
 from app.share import show_share
 from app.text import _
 
@@ -19,4 +19,4 @@ chosen = input_panel.chosen()
 found = comparison.of(chosen)
 comparison.show_board(found)
 row_view.show(found.shown, found.names, found.words, found.labels, unit=found.unit)
-comparison.show_more(found, chosen)
+comparison_more.show(found, chosen)

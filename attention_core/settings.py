@@ -1,0 +1,176 @@
+"""A variant's settings: each knob with its default, bounds and help, checked wherever a value comes from."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from typing import Any, Literal, Self
+
+from attention_core.errors import SettingError
+from attention_core.suggest import nearest
+
+Value = bool | int | float | str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """One knob of a variant, as menus, forms, links and documents show it."""
+
+    name: str
+    default: Value
+    low: float | None
+    high: float | None
+    step: float | None
+    scale: Literal["linear", "log"]
+    choices: tuple[str, ...]
+    help: str
+    budget: bool
+
+    @property
+    def kind(self) -> Literal["bool", "int", "float", "choice"]:
+        """What sort of value the setting takes."""
+        if self.choices:
+            return "choice"
+        if isinstance(self.default, bool):
+            return "bool"
+        return "int" if isinstance(self.default, int) else "float"
+
+    def check(self, value: Any) -> Value:  # noqa: ANN401 - it is what a caller gave, to be judged here
+        """Return the value in the setting's own type.
+
+        Raises:
+            SettingError: if the type is wrong or the value lies out of bounds.
+        """
+        if self.kind == "choice":
+            if value not in self.choices:
+                raise SettingError(
+                    "{name} is {value!r}; choose one of {choices}.",
+                    name=self.name,
+                    value=value,
+                    choices=", ".join(self.choices),
+                )
+            return str(value)
+        if self.kind == "bool":
+            if not isinstance(value, bool):
+                raise SettingError("{name} is {value!r}; give True or False.", name=self.name, value=value)
+            return value
+        wanted = int if self.kind == "int" else float
+        real = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+        if not real or value != wanted(value):
+            raise SettingError(
+                "{name} is {value!r}; give {kind} from {low} to {high}.",
+                name=self.name,
+                value=value,
+                kind="a whole number" if wanted is int else "a number",
+                low=self.low,
+                high=self.high,
+            )
+        if not (self.low <= value <= self.high):
+            raise SettingError(
+                "{name} is {value}; it must lie between {low} and {high}.",
+                name=self.name,
+                value=value,
+                low=self.low,
+                high=self.high,
+            )
+        return wanted(value)
+
+    def parse(self, text: str) -> Value:
+        """Read a value from a link, the inverse of ``str``.
+
+        Raises:
+            SettingError: if the text is no value of this setting.
+        """
+        if self.kind == "bool":
+            return self.check({"True": True, "False": False}.get(text, text))
+        try:
+            return self.check(text if self.kind == "choice" else int(text) if self.kind == "int" else float(text))
+        except (ValueError, OverflowError):
+            raise SettingError(
+                "{name} is {value!r}; give a number from {low} to {high}.",
+                name=self.name,
+                value=text[:40],
+                low=self.low,
+                high=self.high,
+            ) from None
+
+
+def param(
+    default: Value,
+    *,
+    help: str,
+    low: float | None = None,
+    high: float | None = None,
+    step: float | None = None,
+    scale: Literal["linear", "log"] = "linear",
+    choices: tuple[str, ...] = (),
+    budget: bool = False,
+) -> Any:  # noqa: ANN401 - a dataclass field stands where its value's type is declared
+    """Declare one setting of a variant.
+
+    Args:
+        default: its default; its type is the setting's type.
+        help: one line in plain language.
+        low: smallest value; numbers need both bounds.
+        high: largest value.
+        step: distance between neighbouring values on a slider; 1 for whole numbers.
+        scale: ``"log"`` where doubling matters more than adding.
+        choices: the allowed words, for a setting that is one of a few.
+        budget: whether this setting buys fidelity with cost.
+    """
+    number = not isinstance(default, (bool, str))
+    if number and (low is None or high is None):
+        raise TypeError("a number needs low and high")
+    if isinstance(default, str) and default not in choices:
+        raise TypeError("a word needs choices that contain its default")
+    meta = {
+        "low": low,
+        "high": high,
+        "step": 1 if step is None and isinstance(default, int) else step,
+        "scale": scale,
+        "choices": choices,
+        "help": help,
+        "budget": budget,
+    }
+    return field(default=default, metadata={"setting": meta})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Params:
+    """Base of every variant's settings: a frozen dataclass whose fields are made by ``param``."""
+
+    def __post_init__(self) -> None:
+        for setting in self.settings():
+            # A frozen dataclass is written once, here: 4.0 for a whole number becomes 4.
+            object.__setattr__(self, setting.name, setting.check(getattr(self, setting.name)))
+
+    @classmethod
+    def settings(cls) -> tuple[Setting, ...]:
+        """The settings in the order they were declared."""
+        return tuple(
+            Setting(name=f.name, default=f.default, **f.metadata["setting"])
+            for f in fields(cls)
+            if f.default is not MISSING
+        )
+
+    @classmethod
+    def build(cls, **values: Any) -> Self:  # noqa: ANN401 - judged by Setting.check
+        """Make the settings from names and values.
+
+        Raises:
+            SettingError: for an unknown name (naming the nearest) or a value out of bounds.
+        """
+        known = {setting.name for setting in cls.settings()}
+        for name in values:
+            if name not in known:
+                raise SettingError("There is no setting {name!r} here. {hint}", name=name, hint=nearest(name, known))
+        return cls(**values)
+
+    @classmethod
+    def from_text(cls, values: Mapping[str, str]) -> Self:
+        """Make the settings from a link's words, the inverse of ``changed``."""
+        by_name = {setting.name: setting for setting in cls.settings()}
+        return cls.build(**{name: by_name[name].parse(t) if name in by_name else t for name, t in values.items()})
+
+    def changed(self) -> dict[str, str]:
+        """The settings that differ from their defaults, as words for a link."""
+        return {s.name: str(getattr(self, s.name)) for s in self.settings() if getattr(self, s.name) != s.default}
