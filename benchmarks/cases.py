@@ -1,0 +1,112 @@
+"""What is measured: every registered variant at the settings of its peers, and a few more forms of some."""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import attention_core as ac
+from attention_core.registry import variant
+from attention_core.variant import Attention
+
+HEADS = 8
+HEAD_SIZE = 64
+SIZES = (256, 512, 1024, 2048, 4096, 8192, 16384)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One form of one variant.
+
+    Attributes:
+        label: its name in reports, unique.
+        key: the variant's key.
+        settings: settings that differ from the defaults.
+        root: settings that are the root of n.
+        causal: whether it is causal; full attention beside it then is, too.
+        peers: names of the peers measured beside it, with equal settings.
+    """
+
+    label: str
+    key: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    root: tuple[str, ...] = ()
+    causal: bool = False
+    peers: tuple[str, ...] = ()
+
+    def settings_at(self, n: int) -> dict[str, Any]:
+        """The settings at n tokens."""
+        return {**self.settings, **dict.fromkeys(self.root, math.isqrt(n))}
+
+    def attention(self, settings: Mapping[str, Any]) -> Attention:
+        """The variant with these settings."""
+        return ac.get(self.key, **settings)
+
+
+WINDOWED = ("local-attention", "transformers Longformer", "flex_attention")
+
+MAIN = (
+    Case("local ±64", "local", {"window": 64}, peers=WINDOWED),
+    Case("atrous 64", "atrous", {"stride": 64}),
+    Case("sparse 64/64", "sparse", {"window": 64, "stride": 64}, peers=("flex_attention",)),
+    Case(
+        "longformer ±64, 1 global", "longformer", {"window": 64, "global_tokens": 1}, peers=("transformers Longformer",)
+    ),
+    Case("bigbird ±64, 1 global, 3 random", "bigbird", {"window": 64, "global_tokens": 1, "random_keys": 3}),
+    Case("sink 64, 4 sinks", "sink", {"window": 64, "sinks": 4}, peers=("flex_attention",)),
+    Case("topk 32", "topk", {"k": 32}, peers=("x-transformers",)),
+    Case(
+        "reformer 64, 4 rounds",
+        "reformer",
+        {"bucket_size": 64, "rounds": 4},
+        peers=("reformer-pytorch", "transformers Reformer"),
+    ),
+    Case("linear elu+1", "linear", peers=("performer-pytorch linear",)),
+    Case("taylor2", "taylor2", peers=("taylor-series-linear-attention", "taylor-series-linear-attention, symmetric")),
+    Case("efficient", "efficient", peers=("linear-attention-transformer", "performer-pytorch efficient")),
+    Case("performer 256", "performer", {"features": 256}, peers=("performer-pytorch", "xformers favor")),
+    Case("emanet 64", "emanet", {"bases": 64}),
+    Case("linformer 256", "linformer", {"rank": 256}, peers=("linformer", "xformers linformer")),
+    Case("landmark 64", "landmark", {"landmarks": 64}, peers=("xformers orthoformer",)),
+    Case(
+        "nystrom 64",
+        "nystrom",
+        {"landmarks": 64},
+        peers=("nystrom-attention", "transformers Nystromformer", "xformers nystrom"),
+    ),
+    Case("relu2", "relu2", peers=("FLASH-pytorch GAU",)),
+    Case("flash_mixed 256", "flash_mixed", {"chunk": 256}, peers=("FLASH-pytorch",)),
+)
+"""The form of a variant that stands for it; a variant without a line here is measured at its defaults."""
+
+MORE = (
+    Case("local ±128", "local", {"window": 128}, peers=WINDOWED),
+    Case("sparse √n/√n", "sparse", root=("window", "stride")),
+    Case("sparse fixed 64, 1 summary", "sparse", {"pattern": "fixed", "stride": 64, "summary": 1}),
+    Case(
+        "bigbird ±48, 64 global, 64 random",
+        "bigbird",
+        {"window": 48, "global_tokens": 64, "random_keys": 64},
+        peers=("transformers BigBird",),
+    ),
+    Case(
+        "linear elu+1 causal",
+        "linear",
+        causal=True,
+        peers=("fla chunked linear", "performer-pytorch causal linear"),
+    ),
+    Case("retention causal", "retention", causal=True, peers=("fla chunked retention",)),
+    Case("performer 256 causal", "performer", {"features": 256}, causal=True, peers=("performer-pytorch causal",)),
+    Case("linformer 256 gaussian", "linformer", {"rank": 256, "projection": "gaussian"}, peers=("linformer",)),
+)
+
+
+def cases(only: Iterable[str] = ()) -> list[Case]:
+    """All cases of the registered variants, by family, or those of some keys only."""
+    wanted = list(only) or [v.key for v in ac.all_variants()]
+    found = []
+    for key in wanted:
+        variant(key)  # refuses an unknown key with the nearest one
+        main = [case for case in MAIN if case.key == key] or [Case(key, key)]
+        found += main + [case for case in MORE if case.key == key]
+    return found

@@ -1,0 +1,172 @@
+"""The measurement: every subject between two runs of full attention, one thread by CPU time and all cores by the clock.
+
+A round runs full attention, then subjects until they have taken as long as it did, then full attention again, and so on
+through all of them. A subject's ratio is its time over the mean of the two full attentions around it, so a machine that
+slows down for everybody changes no ratio; the spread over rounds tells what that did not cancel.
+"""
+
+import math
+import os
+import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from attention_core.measure.counting import count
+from benchmarks.cases import HEAD_SIZE, HEADS
+from benchmarks.peers.adaptor import quietly
+from benchmarks.rows import Mode, Row
+from benchmarks.subjects import Subject, full
+
+Clock = Callable[[], float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """How much is measured.
+
+    Attributes:
+        sizes: tokens, rising.
+        rounds: most rounds; long calls get fewer.
+        shortest: seconds one sample takes at least; shorter calls are repeated within it.
+        longest: seconds of CPU time; what is expected to take longer in one call is left out and said so.
+        memory: bytes; what is expected to need more is left out and said so.
+        minutes: after these no further round is begun, so that every size still gets one.
+    """
+
+    sizes: Sequence[int]
+    rounds: int = 9
+    shortest: float = 5e-3
+    longest: float = 12.0
+    memory: int = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+    minutes: float = 22.0
+
+
+@dataclass
+class Ready:
+    """A subject built for one size; ``seconds`` is what a call took last."""
+
+    subject: Subject
+    call: Callable[[], Any]
+    seconds: float = 0.0
+    samples: list[float] = field(default_factory=list)
+    base: list[float] = field(default_factory=list)
+
+    def sample(self, clock: Clock, shortest: float) -> tuple[float, float]:
+        """Seconds of one call and of the whole sample, which repeats short calls."""
+        repeats = max(1, math.ceil(shortest / max(self.seconds, 1e-5)))
+        start = clock()
+        for _ in range(repeats):
+            self.call()
+        whole = clock() - start
+        self.seconds = whole / repeats
+        return self.seconds, whole
+
+
+def measure(subjects: Sequence[Subject], plan: Plan, say: Callable[[str], None]) -> Iterator[Row]:
+    """Time and count all subjects at all sizes, rising: a row for each subject, size and mode.
+
+    Args:
+        subjects: what to measure, without full attention.
+        plan: how much.
+        say: told what is being done.
+    """
+    modes: tuple[tuple[Mode, int, Clock], ...] = (
+        ("one thread", 1, time.process_time),
+        ("all cores", os.cpu_count() or 1, time.perf_counter),
+    )
+    everything = [*(full(causal) for causal in sorted({s.causal for s in subjects})), *subjects]
+    end = time.monotonic() + 60 * plan.minutes
+    with torch.no_grad(), quietly():
+        for n in plan.sizes:
+            torch.set_num_threads(1)
+            ready, skipped = _prepare(everything, n, plan, say)
+            yield from (s.row(n, mode, skipped=why) for s, why in skipped for mode, *_ in modes)
+            for mode, threads, clock in modes:
+                # The explicit matrix is only a landmark: one mode says enough.
+                timed = [r for r in ready if r.subject.role != "explicit" or threads == 1]
+                say(f"n = {n}: timing {len(timed)} subjects, {mode}")
+                torch.set_num_threads(threads)
+                _time(timed, clock, plan, end)
+                for r in timed:
+                    yield r.subject.row(n, mode, seconds=r.samples, base=r.base)
+                    r.subject.seconds.setdefault(n, statistics.median(r.samples))
+                    r.samples, r.base = [], []
+
+
+def _prepare(
+    subjects: Sequence[Subject], n: int, plan: Plan, say: Callable[[str], None]
+) -> tuple[list[Ready], list[tuple[Subject, str]]]:
+    """Build the subjects for n tokens and count what each holds; those left out with the reason."""
+    q, k, v = torch.randn(3, 1, HEADS, n, HEAD_SIZE, generator=torch.Generator().manual_seed(n))
+    ready: list[Ready] = []
+    skipped: list[tuple[Subject, str]] = []
+    for subject in subjects:
+        reason = subject.reason_to_skip(n, longest=plan.longest, memory=plan.memory)
+        if reason:
+            skipped.append((subject, reason))
+            continue
+        say(f"n = {n}: preparing {subject.label}, {subject.name}")
+        try:
+            built = Ready(subject, subject.build(q, k, v, n))
+            start = time.perf_counter()
+            if subject.counted:
+                subject.peaks[n] = 4 * count(built.call).peak_elements
+            else:
+                built.call()
+        except Exception as error:
+            # Other people's code may refuse a length; ours may not.
+            if subject.role != "peer":
+                raise
+            skipped.append((subject, f"fails: {type(error).__name__}"))
+            continue
+        built.seconds = time.perf_counter() - start
+        ready.append(built)
+    return ready, skipped
+
+
+def _time(ready: Sequence[Ready], clock: Clock, plan: Plan, end: float) -> None:
+    """Fill in the samples, round by round."""
+    for r in ready:
+        if not r.subject.counted:  # compiled for the number of threads
+            r.call()
+    for index in range(plan.rounds):
+        if index and time.monotonic() > end:
+            return
+        for base in (r for r in ready if r.subject.role == "full"):
+            group = [r for r in ready if r.subject.causal == base.subject.causal and r is not base]
+            _round(base, [r for r in group if index < _rounds(r, plan)], clock, plan)
+
+
+def _rounds(r: Ready, plan: Plan) -> int:
+    """How many rounds a subject takes part in."""
+    explicit = r.subject.role == "explicit"
+    for seconds, rounds in ((0.1, 9), (0.5, 5), (2.0, 3), (8.0, 2)):
+        if r.seconds < seconds:
+            return min(plan.rounds, 2 if explicit else rounds)
+    return 1
+
+
+def _round(base: Ready, group: Sequence[Ready], clock: Clock, plan: Plan) -> None:
+    """One sample of each subject, with full attention in between as often as it costs no more than they do."""
+    if not group:
+        return
+    before, limit = base.sample(clock, plan.shortest)
+    waiting: list[Ready] = []
+    spent = 0.0
+    for r in group:
+        seconds, whole = r.sample(clock, plan.shortest)
+        r.samples.append(seconds)
+        waiting.append(r)
+        spent += whole
+        if spent >= limit or r is group[-1]:
+            after, limit = base.sample(clock, plan.shortest)
+            around = (before + after) / 2
+            for w in waiting:
+                w.base.append(around)
+            base.samples.append(around)
+            base.base.append(around)
+            before, waiting, spent = after, [], 0.0

@@ -1,0 +1,40 @@
+"""All peers by name."""
+
+from benchmarks.peers import compiled, hugging_face, libraries, xformers_parts
+from benchmarks.peers.adaptor import Peer
+
+ALL_SEEN = {"bucket_size": 256, "rounds": 1}
+"""A Reformer whose two chunks are the whole check: every token sees all others."""
+
+PEERS: dict[str, Peer] = {
+    peer.name: peer
+    for peer in (
+        Peer("performer-pytorch linear", "performer_pytorch", libraries.performer_linear),
+        Peer("performer-pytorch causal linear", "performer_pytorch", libraries.performer_linear_causal),
+        Peer("performer-pytorch", "performer_pytorch", libraries.performer),
+        Peer("performer-pytorch causal", "performer_pytorch", libraries.performer_causal),
+        Peer("performer-pytorch efficient", "performer_pytorch", libraries.performer_efficient),
+        Peer("linear-attention-transformer", "linear_attention_transformer", libraries.linear_attention_transformer),
+        Peer("nystrom-attention", "nystrom_attention", libraries.nystrom, check_heads=1),
+        Peer("linformer", "linformer", libraries.linformer),
+        Peer("reformer-pytorch", "reformer_pytorch", libraries.reformer, check_settings=ALL_SEEN),
+        Peer("local-attention", "local_attention", libraries.local),
+        Peer("taylor-series-linear-attention", "taylor_series_linear_attention", libraries.taylor),
+        Peer("taylor-series-linear-attention, symmetric", "taylor_series_linear_attention", libraries.taylor_symmetric),
+        Peer("x-transformers", "x_transformers", libraries.top_k),
+        Peer("FLASH-pytorch GAU", "flash_pytorch", libraries.gau),
+        Peer("FLASH-pytorch", "flash_pytorch", libraries.flash),
+        Peer("fla chunked linear", "fla", libraries.fla_linear),
+        Peer("fla chunked retention", "fla", libraries.fla_retention),
+        Peer("xformers favor", "xformers", xformers_parts.favor),
+        Peer("xformers nystrom", "xformers", xformers_parts.nystrom),
+        Peer("xformers orthoformer", "xformers", xformers_parts.orthoformer),
+        Peer("xformers linformer", "xformers", xformers_parts.linformer),
+        Peer("transformers Nystromformer", "transformers", hugging_face.nystromformer, check_heads=1),
+        Peer("transformers Longformer", "transformers", hugging_face.longformer),
+        Peer("transformers BigBird", "transformers", hugging_face.bigbird),
+        Peer("transformers Reformer", "transformers", hugging_face.reformer, check_settings=ALL_SEEN),
+        # The search for empty blocks holds n x n numbers, and counting would switch compilation off.
+        Peer("flex_attention", "torch", compiled.flex, counted=False, longest=8192, compiles=True),
+    )
+}

@@ -1,0 +1,148 @@
+"""What a peer is: somebody else's attention, its projections taken out, fed the very q, k and v that ours gets."""
+
+import contextlib
+import importlib.util
+import io
+import logging
+import shutil
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from benchmarks.cases import Case
+
+Settings = Mapping[str, Any]
+
+
+class Built(NamedTuple):
+    """A peer ready to be timed.
+
+    Attributes:
+        call: the peer's own forward; everything that can be prepared has been.
+        expected: what it should return, ``[B, H, n, d]``, where that is not what our variant returns.
+    """
+
+    call: Callable[[], Any]
+    expected: Callable[[], Tensor] | None = None
+
+
+@dataclass(frozen=True)
+class Peer:
+    """One peer.
+
+    Attributes:
+        name: how reports call it.
+        needs: top-level module that must be installed.
+        build: ``(q, k, v, settings) -> Built`` for q, k, v ``[B, H, n, d]`` and the case's settings.
+        counted: whether tensors it makes can be counted; compiled code makes them out of sight.
+        longest: largest n it is prepared for.
+        compiles: whether it needs a C++ compiler.
+        check_heads: heads of its check.
+        check_tokens: tokens of its check.
+        check_settings: settings of its check beside the case's own.
+    """
+
+    name: str
+    needs: str
+    build: Callable[[Tensor, Tensor, Tensor, Settings], Built]
+    counted: bool = True
+    longest: int = 1 << 30
+    compiles: bool = False
+    check_heads: int = 2
+    check_tokens: int = 512
+    check_settings: Settings = field(default_factory=dict)
+
+    @property
+    def missing(self) -> str:
+        """Why it cannot run here, empty if it can."""
+        if importlib.util.find_spec(self.needs) is None:
+            return f"{self.needs} is not installed"
+        return "there is no C++ compiler" if self.compiles and shutil.which("g++") is None else ""
+
+    def error(self, case: Case) -> float:
+        """Relative distance between what the peer returns on a small input and what we think it computes."""
+        shape = (3, 1, self.check_heads, self.check_tokens, 16)
+        q, k, v = torch.randn(shape, generator=torch.Generator().manual_seed(1))
+        settings = {**case.settings_at(self.check_tokens), **self.check_settings}
+        call, expected = self.build(q, k, v, settings)
+        found = by_head(call(), like=v)
+        wanted = case.attention(settings).attend(q, k, v, causal=case.causal) if expected is None else expected()
+        return ((found - wanted).norm() / wanted.norm()).item()
+
+
+class Given(nn.Module):
+    """Stands where a peer has a projection: whatever goes in, these tensors come out."""
+
+    def __init__(self, *tensors: Tensor) -> None:
+        super().__init__()
+        self.tensors = tensors
+
+    def forward(self, *_: object) -> Tensor | tuple[Tensor, ...]:
+        """The tensors, without a copy."""
+        return self.tensors[0] if len(self.tensors) == 1 else self.tensors
+
+
+class Copied(Given):
+    """The same for a peer that writes into what its projection returns: a copy each time, in its time and memory."""
+
+    def forward(self, *_: object) -> Tensor:
+        """A copy of the tensor."""
+        return self.tensors[0].clone()
+
+
+def packed(x: Tensor) -> Tensor:
+    """``[B, H, n, d]`` as ``[B, n, H d]``, what a projection of tokens returns: heads are then strided views."""
+    return x.transpose(1, 2).flatten(2).contiguous()
+
+
+def folded(x: Tensor) -> Tensor:
+    """``[B, H, n, d]`` as ``[B H, n, d]``, a view, for a peer that knows no heads."""
+    return x.flatten(0, 1)
+
+
+def by_head(out: Any, like: Tensor) -> Tensor:  # noqa: ANN401 - whatever a peer returns
+    """A peer's output, in whichever of these layouts, as ``[B, H, n, d]``."""
+    out = out[0] if isinstance(out, tuple) else out
+    batch, heads, n, d = like.shape
+    if out.ndim == 4:
+        return out if out.shape == like.shape else out.reshape(batch, n, heads, d).transpose(1, 2)
+    if out.shape == (batch * heads, n, d):
+        return out.unflatten(0, (batch, heads))
+    return out.reshape(batch, n, heads, d).transpose(1, 2)
+
+
+def explicit(logits: Tensor, v: Tensor, allowed: Tensor | None = None) -> Tensor:
+    """``softmax(logits) v`` over the allowed pairs."""
+    return (logits if allowed is None else logits.masked_fill(~allowed, -torch.inf)).softmax(-1) @ v
+
+
+def file_module(package: str, path: str) -> ModuleType:
+    """One file of an installed package, without the package's own start, which asks for what is not here."""
+    root = importlib.util.find_spec(package)
+    assert root is not None
+    assert root.origin is not None
+    spec = importlib.util.spec_from_file_location(Path(path).stem, Path(root.origin).parent / path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@contextlib.contextmanager
+def quietly() -> Iterator[None]:
+    """Peers greet, warn of old names and advise; none of that belongs in a table's progress."""
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(before)

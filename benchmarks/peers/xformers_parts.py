@@ -1,0 +1,56 @@
+"""Peers from the components that xformers shipped until 2024; they know no heads, so heads go with the batch."""
+
+import torch
+from torch import Tensor
+
+from benchmarks.peers.adaptor import Built, Settings, explicit, folded
+
+
+def favor(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
+    """FAVOR+ with its own drawn features, so it cannot equal ours: held to its formula with these."""
+    from xformers.components.attention.favor import FavorAttention
+
+    module = FavorAttention(dim_features=p["features"]).eval()
+
+    def expected() -> Tensor:
+        similarity = module.feature_map(q).double() @ module.feature_map(k).double().mT
+        return (similarity / similarity.sum(-1, keepdim=True)).to(v.dtype) @ v
+
+    return Built(lambda: module(folded(q), folded(k), folded(v)), expected)
+
+
+def nystrom(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
+    """Six iterations from norms per matrix, as ours."""
+    from xformers.components.attention.nystrom import NystromAttention
+
+    module = NystromAttention(0.0, q.shape[1], num_landmarks=p["landmarks"]).eval()
+    return Built(lambda: module(folded(q), folded(k), folded(v)))
+
+
+def orthoformer(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
+    """Its landmarks replaced by segment means, which are cheaper than any of its own; it takes them from q alone."""
+    from xformers.components.attention.ortho import LandmarkSelection, OrthoFormerAttention
+
+    m, d = p["landmarks"], q.shape[-1]
+    module = OrthoFormerAttention(0.0, num_landmarks=m, landmark_selection=LandmarkSelection.KMeans).eval()
+    module._cluster_landmarks = lambda x: x.unflatten(-2, (m, -1)).mean(-2)
+
+    def expected() -> Tensor:
+        landmarks = q.unflatten(-2, (m, -1)).mean(-2)
+        return explicit(q @ landmarks.mT * d**-0.5, explicit(landmarks @ k.mT * d**-0.5, v))
+
+    return Built(lambda: module(folded(q), folded(k), folded(v)), expected)
+
+
+def linformer(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
+    """Dense projections, which it learns: drawn here, so held to its formula with these."""
+    from xformers.components.attention.linformer import LinformerAttention
+
+    n, d = q.shape[-2:]
+    module = LinformerAttention(0.0, n, k=p["rank"]).eval()
+
+    def expected() -> Tensor:
+        with torch.no_grad():
+            return explicit(q @ (module.E.weight @ k).mT * d**-0.5, module.F.weight @ v)
+
+    return Built(lambda: module(folded(q), folded(k), folded(v)), expected)

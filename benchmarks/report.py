@@ -1,0 +1,172 @@
+"""The written result: RESULTS.md with its tables, results.json with every sample, results.svg with the curves."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from benchmarks.plot import plot
+from benchmarks.rows import MODES, Mode, Record, Row, Spread
+from benchmarks.targets import COMPARED, Table, Verdict, exponent, verdicts
+
+COLUMNS = (512, 1024, 2048, 8192, 16384)
+LISTED = 8
+"""Misses of a target that are named, the worst first."""
+MEASURED = {"all cores": "all cores, by the clock", "one thread": "one thread, by CPU time"}
+
+INTRODUCTION = """# Results
+
+Written by `python -m benchmarks`; every sample is in [results.json](results.json). q, k and v are (1, 8, n, 64)
+float32, standard normal, forward only.
+
+**Time is divided by that of full attention** (`scaled_dot_product_attention`, causal where the variant is) run just
+before and after in the same round: below 1 is faster. A cell is the median over rounds with the quartiles in brackets,
+or the extremes where there were fewer than three rounds. Memory is the most bytes of tensors alive at once beyond q, k
+and v, the output included; what a kernel holds inside itself is not seen, for anybody.
+
+![Time and memory over n](results.svg)
+"""
+
+NOTES = """
+## How peers are run
+
+They get the same q, k and v, their projections taken out; masks, compilation and a layout of their own are prepared
+outside the time. What their code does beside attention (a packed copy of the output, a gate of ones) stays in it. Each
+is first compared, on a small input, with what it should compute: our variant with equal settings, or a formula where
+it differs by design or by chance, which its adaptor in `benchmarks/peers/` says. flex_attention is compiled and makes
+its tensors out of the counter's sight, so it has no memory figure.
+"""
+
+
+def write(record: Record, folder: Path) -> None:
+    """Write the three files of a record into a folder."""
+    record.save(folder / "results.json")
+    (folder / "results.svg").write_text(plot(Table(record)), encoding="utf-8")
+    (folder / "RESULTS.md").write_text(text(record), encoding="utf-8")
+
+
+def text(record: Record) -> str:
+    """RESULTS.md."""
+    t = Table(record)
+    parts = [INTRODUCTION, _pairs("Machine", record.stamp), *_targets(record)]
+    for mode in MODES:
+        parts += [f"\n## Time over full attention, {MEASURED[mode]}\n", _times(t, mode)]
+    parts += ["\n## Memory over full attention\n", _memory(t)]
+    for mode in MODES:
+        parts += [f"\n## Ours over each peer, {MEASURED[mode]}\n", _duels(t, mode)]
+    parts += [f"\n## Time of the explicit matrix over full attention, {MEASURED['one thread']}\n", _explicit(t)]
+    parts += [NOTES, _pairs("Not run", {**record.missing, **_skipped(record.rows)}), _checks(record)]
+    return "\n".join(part for part in parts if part)
+
+
+def _table(head: Sequence[str], lines: Iterable[Sequence[str]], *, align: str = "---:") -> str:
+    rows = [head, ["---", *[align] * (len(head) - 1)], *lines]
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+
+
+def _pairs(title: str, pairs: dict[str, str]) -> str:
+    lines = ([name, value] for name, value in pairs.items())
+    return f"\n## {title}\n\n" + _table(("", ""), lines, align="---") if pairs else ""
+
+
+def _targets(record: Record) -> Iterator[str]:
+    yield "\n## Targets\n"
+    both = {mode: verdicts(record, mode) for mode in MODES}
+    lines = [[a.text, _verdict(a), _verdict(b)] for a, b in zip(*(both[mode] for mode in MODES), strict=True)]
+    yield _table(("target", *(MEASURED[mode] for mode in MODES)), lines, align="---")
+
+
+def _verdict(verdict: Verdict) -> str:
+    if not verdict.figures:
+        return "not measured"
+    figures = sorted(verdict.figures, key=lambda f: f.value, reverse=True)
+    missed, worst = [f for f in figures if not f.met], figures[0]
+    if not missed:
+        return f"**met** in all {len(figures)}; closest {worst.label}: {worst.value:.2f} of {worst.bound:g}"
+    listed = "; ".join(f"{f.label}: {f.value:.2f}" for f in missed[:LISTED])
+    rest = f"; and {len(missed) - LISTED} more" if len(missed) > LISTED else ""
+    return f"**missed** in {len(missed)} of {len(figures)} (bound {worst.bound:g}): {listed}{rest}"
+
+
+def _times(t: Table, mode: Mode) -> str:
+    lines = []
+    for label, _ in t.variants:
+        slope = exponent(t, label, mode)
+        names = [label, *t.named(label)]
+        for name in names:
+            cells = [_ratio(t.rows.get((label, name, n, mode))) for n in COLUMNS]
+            own = name == label
+            lines.append([f"**{label}**" if own else f"· {name}", *cells, f"{slope:.2f}" if own and slope else ""])
+    return _table(("", *(f"n = {n}" for n in COLUMNS), "exponent"), lines)
+
+
+def _ratio(row: Row | None) -> str:
+    if row is None or not row.seconds:
+        return row.skipped if row is not None else ""
+    return _cell(row.ratio, len(row.seconds))
+
+
+def _cell(ratio: Spread, samples: int) -> str:
+    around = f" ({_short(ratio.low)}–{_short(ratio.high)})" if samples > 1 else ""
+    return _short(ratio.median) + around
+
+
+def _memory(t: Table) -> str:
+    lines = []
+    for label, _ in t.variants:
+        for name in (label, *t.named(label)):
+            cells = []
+            for n in COLUMNS:
+                row, full = t.get(label, name, n, "one thread"), t.full(label, n, "one thread")
+                ratio = None if row is None or full is None else row.held_over(full)
+                held = row.peak / 2**20 if row is not None and row.peak is not None else 0.0
+                cells.append("" if ratio is None else f"{ratio:.3g} ({held:.3g} MiB)")
+            lines.append([f"**{label}**" if name == label else f"· {name}", *cells])
+    return _table(("", *(f"n = {n}" for n in COLUMNS)), lines)
+
+
+def _duels(t: Table, mode: Mode) -> str:
+    lines = []
+    for label, _ in t.variants:
+        for name in t.named(label):
+            cells = []
+            for n in COMPARED:
+                own, peer = t.own(label, n, mode), t.get(label, name, n, mode)
+                if own is None or peer is None:
+                    cells += ["", ""]
+                    continue
+                ratio = own.held_over(peer)
+                memory = "" if ratio is None else f"{ratio:.3g}"
+                cells += [_cell(own.over(peer), min(len(own.seconds), len(peer.seconds))), memory]
+            lines.append([label, name, *cells])
+    heads = [word for n in COMPARED for word in (f"time, n = {n}", f"memory, n = {n}")]
+    return _table(("ours", "peer", *heads), lines)
+
+
+def _explicit(t: Table) -> str:
+    sizes = (512, 1024, 2048, 4096)
+    lines = [
+        [label, *(_ratio(t.rows.get((label, "explicit", n, "one thread"))) for n in sizes)] for label, _ in t.variants
+    ]
+    return _table(("", *(f"n = {n}" for n in sizes)), lines)
+
+
+def _skipped(rows: Iterable[Row]) -> dict[str, str]:
+    found: dict[str, dict[str, int]] = {}
+    for row in rows:
+        if row.skipped and row.role != "explicit":
+            name = row.name if row.role == "variant" else f"{row.name} ({row.label})"
+            first = found.setdefault(name, {})
+            first[row.skipped] = min(row.n, first.get(row.skipped, row.n))
+    return {
+        name: "; ".join(f"from n = {n}: {reason}" for reason, n in reasons.items()) for name, reasons in found.items()
+    }
+
+
+def _checks(record: Record) -> str:
+    lines = [[*name.split(": ", 1), f"{error:.0e}"] for name, error in record.checks.items()]
+    return "\n## Peers checked: relative distance from what they should compute\n\n" + _table(
+        ("case", "peer", "distance"), lines
+    )
+
+
+def _short(value: float) -> str:
+    return f"{value:.2g}" if value < 1 else f"{value:.3g}"

@@ -1,0 +1,138 @@
+"""What a measurement leaves behind: one row per subject, size and mode, and the run's stamp, as one JSON file."""
+
+import datetime
+import importlib.metadata
+import json
+import os
+import platform
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import torch
+
+Mode = Literal["one thread", "all cores"]
+Role = Literal["full", "variant", "peer", "explicit"]
+MODES: tuple[Mode, ...] = ("all cores", "one thread")
+
+
+class Spread(NamedTuple):
+    """The quartiles of a ratio."""
+
+    median: float
+    low: float
+    high: float
+
+
+def spread(values: Sequence[float]) -> Spread:
+    """Median, first and third quartile; of one or two values, the smallest and largest."""
+    if len(values) < 3:
+        return Spread(statistics.median(values), min(values), max(values))
+    low, median, high = statistics.quantiles(values, n=4, method="inclusive")
+    return Spread(median, low, high)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One subject at one size in one mode.
+
+    Attributes:
+        label: the case it belongs to; its own name for full attention.
+        key: the variant's key, empty for full attention.
+        name: the subject: the case's label, a peer's name, ``explicit`` or ``full``.
+        role: what it is.
+        n: tokens.
+        mode: one thread by CPU time, or all cores by the clock.
+        seconds: time of one call, one sample per round.
+        base: time of full attention around each sample.
+        peak: most bytes of tensors alive at once beyond the inputs, or None where they cannot be counted.
+        skipped: why there is no sample; empty if there is.
+    """
+
+    label: str
+    key: str
+    name: str
+    role: Role
+    n: int
+    mode: Mode
+    seconds: list[float] = field(default_factory=list)
+    base: list[float] = field(default_factory=list)
+    peak: int | None = None
+    skipped: str = ""
+
+    @property
+    def ratio(self) -> Spread:
+        """Time over full attention's."""
+        return spread([s / b for s, b in zip(self.seconds, self.base, strict=True)])
+
+    def over(self, other: "Row") -> Spread:
+        """Time over another subject's in the same rounds, each first divided by the full attention beside it."""
+        pairs = zip(self.seconds, self.base, other.seconds, other.base, strict=False)
+        return spread([(s / b) / (t / c) for s, b, t, c in pairs])
+
+    def held_over(self, other: "Row") -> float | None:
+        """Memory over another subject's, or None where either cannot be counted."""
+        return self.peak / other.peak if self.peak and other.peak else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """A whole run.
+
+    Attributes:
+        stamp: machine and versions.
+        checks: relative distance of each peer from what we think it computes, by case and peer.
+        missing: peers that could not run, with the reason.
+        rows: everything measured.
+    """
+
+    stamp: dict[str, str]
+    checks: dict[str, float]
+    missing: dict[str, str]
+    rows: list[Row]
+
+    def save(self, path: Path) -> None:
+        """Write it as JSON, a line per row, times to four digits."""
+        rows = [{k: _rounded(v) for k, v in asdict(row).items() if v not in ([], "", None)} for row in self.rows]
+        checks = {name: _rounded(error) for name, error in self.checks.items()}
+        head = {"stamp": self.stamp, "checks": checks, "missing": self.missing}
+        lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+        text = json.dumps(head, ensure_ascii=False, indent=1).removesuffix("\n}") + f',\n "rows": [\n{lines}\n]}}\n'
+        path.write_text(text, encoding="utf-8")
+
+    @staticmethod
+    def load(path: Path) -> "Record":
+        """Read what ``save`` wrote."""
+        found = json.loads(path.read_text(encoding="utf-8"))
+        blank = {"key": ""}
+        return Record(**{**found, "rows": [Row(**{**blank, **row}) for row in found["rows"]]})
+
+
+def stamp(packages: Iterable[str]) -> dict[str, str]:
+    """Machine and versions, those of the given top-level modules included where installed."""
+    of_module = importlib.metadata.packages_distributions()
+    found = sorted({of_module[p][0] for p in packages if p in of_module})
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
+    return {
+        "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "CPU": f"{_cpu_model()}, {os.cpu_count()} cores, {torch.backends.cpu.get_cpu_capability()}",
+        "memory": f"{memory:.0f} GiB",
+        "system": f"{platform.system()} {platform.release()}, Python {platform.python_version()}",
+        "torch": torch.__version__,
+        "load at start": f"{os.getloadavg()[0]:.1f}",
+        **{name: importlib.metadata.version(name) for name in found},
+    }
+
+
+def _cpu_model() -> str:
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.processor())
+
+
+def _rounded(value: Any) -> Any:  # noqa: ANN401 - whatever a row holds
+    if isinstance(value, list):
+        return [_rounded(x) for x in value]
+    return float(f"{value:.4g}") if isinstance(value, float) else value

@@ -1,0 +1,132 @@
+"""What is timed: full attention, each variant, its peers, and its explicit matrix times v."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch.nn.functional as F
+from torch import Tensor
+
+from benchmarks.cases import Case
+from benchmarks.peers import PEERS
+from benchmarks.rows import Mode, Role, Row
+
+EXPLICIT_TOKENS = 4096
+"""Longest explicit matrix: 8 heads of 4096 x 4096 numbers are half a gigabyte, and more than one is alive."""
+
+Call = Callable[[], Any]
+
+
+@dataclass
+class Subject:
+    """Something that is timed at every size; it remembers what each took.
+
+    Attributes:
+        label: the case it belongs to.
+        key: the variant's key.
+        name: its own name.
+        role: what it is.
+        causal: whether it is causal.
+        build: ``(q, k, v, n) -> call``.
+        counted: whether its tensors can be counted.
+        most: largest n it is made for.
+        seconds: CPU time of one call at each n.
+        peaks: bytes at each n.
+    """
+
+    label: str
+    key: str
+    name: str
+    role: Role
+    causal: bool
+    build: Callable[[Tensor, Tensor, Tensor, int], Call]
+    counted: bool = True
+    most: int = 1 << 30
+    seconds: dict[int, float] = field(default_factory=dict)
+    peaks: dict[int, int] = field(default_factory=dict)
+
+    def reason_to_skip(self, n: int, *, longest: float, memory: int) -> str:
+        """Why it is not run at n tokens, judged by smaller n; empty if it is."""
+        if self.role == "full":
+            return ""
+        if n > self.most:
+            return f"made for n ≤ {self.most}"
+        if _expected(self.seconds, n, steepest=4.5) > longest:
+            return f"over {longest:g} s"
+        if _expected(self.peaks, n, steepest=4.0) > memory:
+            return f"over {memory / 2**30:.0f} GiB"
+        return ""
+
+    def row(
+        self, n: int, mode: Mode, *, seconds: Sequence[float] = (), base: Sequence[float] = (), skipped: str = ""
+    ) -> Row:
+        """Its row at one size in one mode."""
+        return Row(
+            label=self.label,
+            key=self.key,
+            name=self.name,
+            role=self.role,
+            n=n,
+            mode=mode,
+            seconds=list(seconds),
+            base=list(base),
+            peak=self.peaks.get(n),
+            skipped=skipped,
+        )
+
+
+def full(causal: bool) -> Subject:
+    """Full attention by torch's own kernel."""
+    label = "full attention, causal" if causal else "full attention"
+
+    def build(q: Tensor, k: Tensor, v: Tensor, n: int) -> Call:
+        return lambda: F.scaled_dot_product_attention(q, k, v, is_causal=causal)
+
+    return Subject(label, "", label, "full", causal, build)
+
+
+def subjects(cases: Sequence[Case], absent: Mapping[str, str]) -> list[Subject]:
+    """The variants, each followed by its peers, the absent ones left out, and by its explicit matrix."""
+    found = []
+    for case in cases:
+        names = [name for name in case.peers if name not in absent]
+        found += [_variant(case), *(_peer(case, name) for name in names), _explicit(case)]
+    return found
+
+
+def _variant(case: Case) -> Subject:
+    def build(q: Tensor, k: Tensor, v: Tensor, n: int) -> Call:
+        attention = case.attention(case.settings_at(n))
+        return lambda: attention.attend(q, k, v, causal=case.causal)
+
+    return Subject(case.label, case.key, case.label, "variant", case.causal, build)
+
+
+def _peer(case: Case, name: str) -> Subject:
+    peer = PEERS[name]
+
+    def build(q: Tensor, k: Tensor, v: Tensor, n: int) -> Call:
+        return peer.build(q, k, v, case.settings_at(n)).call
+
+    return Subject(case.label, case.key, name, "peer", case.causal, build, peer.counted, peer.longest)
+
+
+def _explicit(case: Case) -> Subject:
+    def build(q: Tensor, k: Tensor, v: Tensor, n: int) -> Call:
+        attention = case.attention(case.settings_at(n))
+        return lambda: attention.weights(q, k, causal=case.causal) @ v
+
+    return Subject(case.label, case.key, "explicit", "explicit", case.causal, build, most=EXPLICIT_TOKENS)
+
+
+def _expected(found: Mapping[int, float], n: int, *, steepest: float) -> float:
+    """What to expect at n, going on as between the last two sizes, by a factor of 2 to ``steepest`` per doubling."""
+    if not found:
+        return 0.0
+    sizes = sorted(found)
+    last, growth = sizes[-1], steepest
+    if len(sizes) > 1:
+        before = sizes[-2]
+        growth = min(max((found[last] / found[before]) ** (1 / math.log2(last / before)), 2.0), steepest)
+    return found[last] * growth ** math.log2(n / last)

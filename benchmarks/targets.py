@@ -1,0 +1,148 @@
+"""The targets for speed and memory, judged from a record's rows: each met or missed, by how much."""
+
+import math
+import statistics
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from attention_core.registry import variant
+from attention_core.variant import Variant
+from benchmarks.cases import MAIN, MORE
+from benchmarks.rows import Mode, Record, Row
+
+COMPARED = (2048, 8192)
+"""Sizes at which variants and peers are compared."""
+FITTED = (2048, 4096, 8192, 16384)
+"""Sizes through which exponents are fitted."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """What one target asks of one case: the value found, which must not exceed the bound."""
+
+    label: str
+    value: float
+    bound: float
+
+    @property
+    def met(self) -> bool:
+        """Whether the target holds."""
+        return self.value <= self.bound
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A target with all its figures."""
+
+    text: str
+    figures: tuple[Figure, ...]
+
+
+class Table:
+    """A record's rows, found by what they are."""
+
+    def __init__(self, record: Record) -> None:
+        self.rows = {(r.label, r.name, r.n, r.mode): r for r in record.rows}
+        self.variants = list(dict.fromkeys((r.label, r.key) for r in record.rows if r.role == "variant"))
+        self.sizes = sorted({r.n for r in record.rows})
+        self.causal = {case.label for case in (*MAIN, *MORE) if case.causal}
+        self.others = {case.label for case in MORE}
+
+    def get(self, label: str, name: str, n: int, mode: Mode) -> Row | None:
+        """A row with samples, or None."""
+        row = self.rows.get((label, name, n, mode))
+        return row if row is not None and row.seconds else None
+
+    def own(self, label: str, n: int, mode: Mode) -> Row | None:
+        """The row of the variant itself."""
+        return self.get(label, label, n, mode)
+
+    def named(self, label: str) -> list[str]:
+        """Names of a case's peers, in order."""
+        return list(dict.fromkeys(r.name for r in self.rows.values() if r.label == label and r.role == "peer"))
+
+    def full(self, label: str, n: int, mode: Mode) -> Row | None:
+        """Full attention as it stands beside a case."""
+        name = "full attention, causal" if label in self.causal else "full attention"
+        return self.get(name, name, n, mode)
+
+    def main(self, wanted: Callable[[Variant], bool]) -> list[str]:
+        """Labels of the main forms of the variants that are wanted."""
+        return [label for label, key in self.variants if label not in self.others and wanted(variant(key))]
+
+
+def verdicts(record: Record, mode: Mode) -> list[Verdict]:
+    """All targets in one mode; those of memory do not depend on it."""
+    t = Table(record)
+    pattern = t.main(lambda v: v.mask is not None)
+    cheap = t.main(lambda v: v.family in ("kernel", "low_rank"))
+    quadratic = t.main(lambda v: v.key != "softmax" and v.complexity.startswith("n²") and "/" not in v.complexity)
+    linear = t.main(lambda v: not any(word in v.complexity for word in ("n²", "n / r", "log")))
+    everything = [label for label, _ in t.variants]
+    from_512 = [n for n in t.sizes if n >= 512]
+    found = {
+        "Fixed patterns: faster than full attention at n = 1024": _time(t, pattern, mode, [1024], 1.0),
+        "Fixed patterns: at most half its time at n = 2048": _time(t, pattern, mode, [2048], 0.5),
+        "Fixed patterns: at most a fifth of its time at n = 8192": _time(t, pattern, mode, [8192], 0.2),
+        "Fixed patterns: less memory than the explicit matrix from n = 512": _held(t, pattern, True, 1.0),
+        "Fixed patterns: no more memory than the fused kernel from n = 512": _held(t, pattern, False, 1.0),
+        "Kernel and low-rank: faster than full attention from n = 512": _time(t, cheap, mode, from_512, 1.0),
+        "Each: as fast as every peer at n = 2048 and 8192": _against(t, everything, mode, _faster),
+        "Each: no more memory than every peer at n = 2048 and 8192": _against(t, everything, mode, Row.held_over),
+        "taylor2: at most half its peers' time": _against(t, ["taylor2"], mode, _faster, 0.5),
+        "taylor2: at most a tenth of its peers' memory": _against(t, ["taylor2"], mode, Row.held_over, 0.1),
+        "Quadratic variants: at most twice the fused kernel's memory": _held(t, quadratic, False, 2.0),
+        "Linear variants: time exponent from n = 2048 to 16384": _exponents(t, linear, mode, 1.15),
+        "sparse at r = √n: time exponent from n = 2048 to 16384": _exponents(t, ["sparse √n/√n"], mode, 1.6),
+    }
+    return [Verdict(text, tuple(figures)) for text, figures in found.items()]
+
+
+def exponent(t: Table, label: str, mode: Mode) -> float | None:
+    """The slope of log time over log n, or None where a size is missing."""
+    rows = [t.own(label, n, mode) for n in FITTED]
+    if any(row is None for row in rows):
+        return None
+    times = [math.log(statistics.median(row.seconds)) for row in rows if row is not None]
+    return statistics.linear_regression([math.log(n) for n in FITTED], times).slope
+
+
+def _time(t: Table, labels: Iterable[str], mode: Mode, sizes: Iterable[int], bound: float) -> Iterator[Figure]:
+    for n in sizes:
+        for label in labels:
+            row = t.own(label, n, mode)
+            if row is not None:
+                yield Figure(f"{label} at {n}", row.ratio.median, bound)
+
+
+def _held(t: Table, labels: Iterable[str], explicit: bool, bound: float) -> Iterator[Figure]:
+    for n in (n for n in t.sizes if n >= 512):
+        for label in labels:
+            own = t.own(label, n, "one thread")
+            other = t.get(label, "explicit", n, "one thread") if explicit else t.full(label, n, "one thread")
+            value = None if own is None or other is None else own.held_over(other)
+            if value is not None:
+                yield Figure(f"{label} at {n}", value, bound)
+
+
+def _faster(own: Row, peer: Row) -> float:
+    return own.over(peer).median
+
+
+def _against(
+    t: Table, labels: Iterable[str], mode: Mode, compare: Callable[[Row, Row], float | None], bound: float = 1.0
+) -> Iterator[Figure]:
+    for label in labels:
+        for name in t.named(label):
+            for n in COMPARED:
+                own, peer = t.own(label, n, mode), t.get(label, name, n, mode)
+                value = None if own is None or peer is None else compare(own, peer)
+                if value is not None:
+                    yield Figure(f"{label} over {name} at {n}", value, bound)
+
+
+def _exponents(t: Table, labels: Iterable[str], mode: Mode, bound: float) -> Iterator[Figure]:
+    for label in labels:
+        value = exponent(t, label, mode)
+        if value is not None:
+            yield Figure(label, value, bound)

@@ -1,0 +1,167 @@
+"""The benchmark command measures what it is asked to, in full, and judges the targets by what it found."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+SIZES = (64, 128)
+CASES = ("linear elu+1", "linear elu+1 causal", "nystrom 64")
+FULL = ("full attention", "full attention, causal")
+MODES = ("one thread", "all cores")
+
+
+def run(*arguments):
+    return subprocess.run(
+        [sys.executable, "-m", "benchmarks", *map(str, arguments)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """What a quick run of two variants leaves behind."""
+    out = tmp_path_factory.mktemp("out")
+    done = run("--quick", "--sizes", *SIZES, "--only", "linear", "--only", "nystrom", "--out", out)
+    assert done.returncode == 0, done.stderr
+    return out
+
+
+@pytest.fixture(scope="module")
+def record(folder):
+    return json.loads((folder / "results.json").read_text(encoding="utf-8"))
+
+
+def rows(record, name, n, mode):
+    return [r for r in record["rows"] if (r["name"], r["n"], r["mode"]) == (name, n, mode)]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("name", CASES + FULL)
+def test_every_subject_has_its_row_at_every_size_in_both_modes(record, name, n, mode):
+    (row,) = rows(record, name, n, mode)
+    assert row["seconds"]
+    assert len(row["seconds"]) == len(row["base"])
+    assert all(value > 0 for value in row["seconds"] + row["base"])
+    assert row["peak"] > 0
+    assert "skipped" not in row
+
+
+def test_every_peer_is_measured_or_named_with_the_reason(record):
+    for label, peer in (("linear elu+1", "performer-pytorch linear"), ("nystrom 64", "transformers Nystromformer")):
+        found = [r for r in record["rows"] if (r["label"], r["name"]) == (label, peer)]
+        assert record["missing"].get(peer) or {(r["n"], r["mode"]) for r in found} == {
+            (n, mode) for n in SIZES for mode in MODES
+        }
+    # transformers is always here, and its module computes what ours does.
+    assert record["checks"]["nystrom 64: transformers Nystromformer"] < 1e-5
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_memory_is_the_output_and_a_normaliser_per_row_for_full_attention(record, n):
+    (row,) = rows(record, "full attention", n, "one thread")
+    assert row["peak"] == 8 * n * (64 + 1) * 4
+
+
+def test_memory_of_an_explicit_matrix_holds_the_matrix(record):
+    found = [rows(record, "explicit", n, "one thread") for n in SIZES]
+    assert all(len(at) == len(CASES) for at in found)
+    assert all(row["peak"] >= 8 * row["n"] ** 2 * 4 for at in found for row in at)
+
+
+def test_the_report_names_all_and_the_plot_is_a_picture(folder):
+    text = (folder / "RESULTS.md").read_text(encoding="utf-8")
+    assert all(f"**{case}**" in text for case in CASES)
+    picture = ElementTree.parse(folder / "results.svg").getroot()
+    words = {element.text for element in picture.iter() if element.tag.endswith("text")}
+    assert {"linear elu+1", "nystrom 64"} <= words
+
+
+def test_an_unknown_variant_is_refused_with_the_nearest_one():
+    done = run("--quick", "--only", "nystrm")
+    assert done.returncode == 2
+    assert "nystrom" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def row(label, n, seconds, base, *, role="variant", key="local", name=None, peak=100):
+    return [
+        {"label": label, "key": key, "name": name or label, "role": role, "n": n, "mode": mode}
+        | {"seconds": seconds, "base": base, "peak": peak}
+        for mode in MODES
+    ]
+
+
+@pytest.fixture
+def judged(tmp_path):
+    """Writes the report of a record made up by hand and returns the lines of its tables by their first cell."""
+
+    def write(made):
+        record = {"stamp": {}, "checks": {}, "missing": {}, "rows": [r for part in made for r in part]}
+        (tmp_path / "results.json").write_text(json.dumps(record), encoding="utf-8")
+        done = run("--report", "--out", tmp_path)
+        assert done.returncode == 0, done.stderr
+        lines = (tmp_path / "RESULTS.md").read_text(encoding="utf-8").splitlines()
+        # The first line of a name: that of the time on all cores, where it stands in several tables.
+        return {line.split("|")[1].strip(): line for line in reversed(lines) if line.startswith("| ")}
+
+    return write
+
+
+def test_targets_are_met_or_missed_by_the_ratio_to_the_full_attention_beside(judged):
+    # The machine slows down by four within each run: no ratio may see it.
+    found = judged(
+        [
+            row("local ±64", 1024, [0.4, 1.0, 1.6], [1.0, 2.0, 4.0]),
+            row("local ±64", 2048, [0.6, 1.2, 2.4], [1.0, 2.0, 4.0]),
+            row("local ±64", 8192, [0.3], [2.0]),
+        ]
+    )
+    assert found["Fixed patterns: faster than full attention at n = 1024"].count("**met** in all 1") == 2
+    assert found["Fixed patterns: at most half its time at n = 2048"].count("local ±64 at 2048: 0.60") == 2
+    assert found["Fixed patterns: at most a fifth of its time at n = 8192"].count("**met**") == 2
+    assert "0.4 (0.4–0.45)" in found["**local ±64**"]
+    assert "not measured" in found["Linear variants: time exponent from n = 2048 to 16384"]
+
+
+def test_a_peer_is_compared_round_by_round_and_in_memory(judged):
+    beside = {"role": "peer", "name": "local-attention"}
+    found = judged(
+        [
+            row("local ±64", 2048, [1.0, 2.0, 4.0], [1.0, 2.0, 4.0], peak=300),
+            row("local ±64", 2048, [2.0, 4.0, 8.0], [1.0, 2.0, 4.0], peak=200, **beside),
+            row("local ±64", 8192, [1.2], [1.0], peak=100),
+            row("local ±64", 8192, [2.0], [2.0], peak=200, **beside),
+        ]
+    )
+    time, memory = (
+        found[f"Each: {what} every peer at n = 2048 and 8192"] for what in ("as fast as", "no more memory than")
+    )
+    assert time.count("**missed** in 1 of 2 (bound 1): local ±64 over local-attention at 8192: 1.20") == 2
+    assert memory.count("**missed** in 1 of 2 (bound 1): local ±64 over local-attention at 2048: 1.50") == 2
+
+
+@pytest.mark.parametrize(("power", "verdict"), [(1.0, "met"), (1.5, "missed")])
+def test_the_exponent_is_the_slope_of_time_over_length(judged, power, verdict):
+    sizes = (2048, 4096, 8192, 16384)
+    found = judged([row("local ±64", n, [1e-6 * n**power] * 3, [1.0] * 3) for n in sizes])
+    line = found["Linear variants: time exponent from n = 2048 to 16384"]
+    assert line.count(f"**{verdict}**") == 2
+    assert f"local ±64: {power:.2f}" in line
+
+
+def test_a_run_that_is_not_quick_takes_several_rounds_and_tells_their_spread(tmp_path):
+    done = run("--sizes", 64, "--only", "pyramid", "--out", tmp_path)
+    assert done.returncode == 0, done.stderr
+    record = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
+    (found,) = rows(record, "pyramid", 64, "one thread")
+    assert len(found["seconds"]) >= 5
+    assert len(set(found["base"])) > 1
