@@ -148,7 +148,8 @@ class Board {
   paint() {
     const started = performance.now();
     const { settings, theme, panels } = this;
-    const ownScale = settings.scale === "panel";
+    const { categories } = settings;
+    const ownScale = settings.scale === "panel" && !categories;
     const extremes = (some) => ({
       largest: Math.max(...some.map((panel) => panel.largest)),
       least: Math.min(...some.map((panel) => panel.least || Infinity)),
@@ -164,12 +165,16 @@ class Board {
       theme,
       palette: PALETTES[theme.mode],
       words: settings.words,
+      categories,
       ownScale,
       scale: (panel) => scales.get(panel),
       table: (panel) => {
-        const name = [scales.get(panel).name, panel.unit, theme.mode].join();
-        const table =
-          this.tables.get(name) ?? kept.get(name) ?? colourTable(scales.get(panel), panel.unit, this.look.palette);
+        const name = [categories ? JSON.stringify(categories) : scales.get(panel).name, panel.unit, theme.mode].join();
+        const fresh = () =>
+          categories
+            ? categoryTable(categories, panel.unit, theme.mode)
+            : colourTable(scales.get(panel), panel.unit, this.look.palette);
+        const table = this.tables.get(name) ?? kept.get(name) ?? fresh();
         this.tables.set(name, table);
         return table;
       },
@@ -198,16 +203,34 @@ class Board {
   paintLegend() {
     const room = this.root.clientWidth;
     const width = room > 560 ? room - 250 : room; // beside the buttons, or above them
-    this.drawLegend(penFor(this.legend, width, LEGEND_HEIGHT, this.theme.font), 1, 0, width - 2);
+    const ruler = new CanvasPen(this.legend.getContext("2d"), devicePixelRatio, this.theme.font);
+    const high = this.legendHeight(ruler, width - 2);
+    this.drawLegend(penFor(this.legend, width, high, this.theme.font), 1, 0, width - 2);
     const name = (scale) =>
       `${legendName(scale, this.look)}: ${scale.signed ? tickNumeral(-scale.top) : 0} … ${tickNumeral(scale.top)}`;
-    this.legend.setAttribute("aria-label", this.topScales.map(name).join("; ") || this.look.words.own_scale);
+    const names = this.look.categories
+      ? [`${this.look.words.unit}: ${legendNames(this.look, this.maskedWord).join(", ")}`]
+      : this.topScales.map(name);
+    this.legend.setAttribute("aria-label", names.join("; ") || this.look.words.own_scale);
+  }
+
+  /** The word for masked cells where the common legend needs it. */
+  get maskedWord() {
+    return !this.look.ownScale && this.panels.some((panel) => panel.masked) ? this.look.words.masked : null;
+  }
+
+  legendHeight(pen, width) {
+    return this.look.categories ? legendPlaces(pen, width, legendNames(this.look, this.maskedWord)).height : LEGEND_HEIGHT;
   }
 
   /** The legend of the shared scales, one bar per kind; panels on scales of their own carry theirs. */
   drawLegend(pen, x, y, width) {
     const { look } = this;
-    const masked = !look.ownScale && this.panels.some((panel) => panel.masked) ? look.words.masked : null;
+    const masked = this.maskedWord;
+    if (look.categories) {
+      drawCategories(pen, x, y, width, look, masked);
+      return;
+    }
     drawLegend(pen, x, y, width, this.topScales, look, { masked });
     if (look.ownScale) {
       const name = [look.words.unit, look.words.transforms[this.settings.transform], look.words.own_scale];
@@ -224,7 +247,7 @@ class Board {
       const linked = active && panel.shape === active.shape;
       const marks = { pinned: this.pins(panel) ? this.pinned : null, cell: linked ? cell : null };
       drawMarks(pen, panel, panel.geometry, this.views.of(panel), marks, theme);
-      panel.value.textContent = linked ? cellText(panel, cell.row, cell.col, settings.words.masked) : "";
+      panel.value.textContent = linked ? cellText(panel, cell.row, cell.col, settings) : "";
     }
     this.root.dataset.pinned = this.pinned ?? "";
     this.root.dataset.cell = cell ? `${cell.row},${cell.col}` : "";

@@ -7,39 +7,19 @@ becomes zero; NaN means masked. Four panels of n = 256 are 0.5 MB, of n = 512 2.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Literal
 
 import numpy as np
 import streamlit as st
 
 from app.matrix_board.component import encode, mount
+from app.matrix_board.panel import Category, Panel
 from app.text import _
 
 _HEADROOM = 15  # scaled magnitudes reach 2^15, half of what a half float holds: sums of rounding never overflow
 _MASKED = np.uint16(0x7E00)  # one NaN of the many, so that the browser can compare codes
 _TINIEST = np.uint16(1)  # the smallest magnitude above zero
-
-
-@dataclass(frozen=True, eq=False)
-class Panel:
-    """One matrix on the board.
-
-    Attributes:
-        key: names the panel in the page's markup.
-        title: the name shown over the matrix.
-        caption: a short line under the title.
-        values: ``[rows, cols]``, finite, or NaN where a row may not look at a column.
-        row_labels: one label per row where these are not the board's rows.
-        col_labels: one label per column where these are not the board's columns.
-    """
-
-    key: str
-    title: str
-    caption: str
-    values: np.ndarray
-    row_labels: Sequence[str] | None = None
-    col_labels: Sequence[str] | None = None
 
 
 @dataclass(frozen=True)
@@ -64,6 +44,8 @@ def matrix_board(
     scale: Literal["shared", "panel"] = "shared",
     transform: Literal["linear", "sqrt", "log"] = "linear",
     diverging: bool = False,
+    categories: Sequence[Category] | None = None,
+    none: str | None = None,
     unit: str | None = None,
     row_title: str | None = None,
     col_title: str | None = None,
@@ -87,6 +69,9 @@ def matrix_board(
         scale: one colour scale for all panels, or one each.
         transform: how values become colours; the decades of "log" follow from the data, six at most.
         diverging: use the two-sided colour scale even for panels without negative entries; those with some always do.
+        categories: what the numbers 1, 2, ... stand for, at most 2047, where they are kinds and not sizes; scale and
+            transform then say nothing.
+        none: what 0 stands for on a board of categories.
         unit: what the numbers are, "weight" if not given.
         row_title: the axis title of the rows, "queries" if not given.
         col_title: the axis title of the columns, "keys" if not given.
@@ -101,14 +86,17 @@ def matrix_board(
     Raises:
         ValueError: if a panel is not a matrix, is empty or holds infinities, or if labels do not fit.
     """
-    words = {
+    words: dict[str, object] = {
         "unit": unit or _("weight"),
         "rows": row_title or _("queries"),
         "cols": col_title or _("keys"),
         "row": row_name or _("query"),
         "col": col_name or _("key"),
+        "none": none or "",
         **_words(),
     }
+    if categories is not None:
+        words["pooled"] = _("Each point shows one of up to {count} cells; zoom in for single cells.")
 
     def settings(reported: object) -> Mapping[str, object]:
         event = _event(reported)
@@ -116,6 +104,7 @@ def matrix_board(
             "pinned": event.pinned if event else pinned,
             "scale": scale,
             "transform": transform,
+            "categories": None if categories is None else [asdict(category) for category in categories],
             "panel_size": panel_size,
             "file_name": file_name,
             "words": words,
@@ -163,6 +152,7 @@ def pack(
                 "cols": codes.shape[1],
                 "row_labels": _as_list(panel.row_labels),
                 "col_labels": _as_list(panel.col_labels),
+                "borders": list(panel.borders),
                 **facts,
                 "signed": diverging or facts["signed"],
             }

@@ -29,10 +29,11 @@ function tickNumeral(value) {
   return text.includes(".") ? text.replace(/\.?0+(?=e|$)/, "") : text;
 }
 
-/** The weight of one cell as text; `masked` is the word for a cell that may not be looked at. */
-function cellText(panel, row, col, masked) {
+/** One cell as text: its weight, or the name of its kind. */
+function cellText(panel, row, col, { words, categories }) {
   const code = panel.codes[row * panel.cols + col];
-  if (code === MASKED) return masked;
+  if (code === MASKED) return words.masked;
+  if (categories) return categories[kindOf(code, panel.unit)]?.name ?? words.none;
   const size = code & 0x7fff; // below 1024 lie the subnormals, which carry fewer digits
   return numeral(HALF[code] * panel.unit, size >= 1000 ? 3 : size >= 100 ? 2 : 1);
 }
@@ -76,6 +77,7 @@ const PALETTES = {
     ]),
     positive: ramp([[0.985, 0, 245], [0.8, 0.09, 245], [0.59, 0.135, 252], [0.31, 0.12, 270]]),
     negative: ramp([[0.985, 0, 65], [0.82, 0.1, 65], [0.62, 0.14, 50], [0.35, 0.1, 38]]),
+    none: "#f4f4f1",
     hatch: ["#e6e7ea", "#d3d5db"],
     mark: "#c2186b", // of what is chosen: magenta, as no ramp here passes through it
     onMark: "#ffffff",
@@ -92,6 +94,7 @@ const PALETTES = {
     ]),
     positive: ramp([[0.2, 0, 262], [0.42, 0.11, 262], [0.66, 0.13, 245], [0.93, 0.06, 215]]),
     negative: ramp([[0.2, 0, 45], [0.42, 0.1, 45], [0.67, 0.14, 58], [0.94, 0.08, 90]]),
+    none: "#1d1f27",
     hatch: ["#33363f", "#454954"],
     mark: "#ff74b4",
     onMark: "#000000",

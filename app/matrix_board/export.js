@@ -99,26 +99,27 @@ class SvgPen {
 const MARGIN = 16;
 const HEAD = 46; // a panel's title and caption
 
-/** Size of the whole board as a picture, in CSS pixels. */
-function boardSize({ panels, columns, side, look }) {
+/** Size of the whole board as a picture, in CSS pixels; its legend's too. */
+function boardSize(board) {
+  const { panels, columns, side, look } = board;
   const lines = Math.ceil(panels.length / columns);
-  return {
-    width: 2 * MARGIN + Math.max(360, columns * (side + MARGIN) - MARGIN),
-    height: 2 * MARGIN + LEGEND_HEIGHT + lines * (HEAD + panelHeight(side, look.ownScale) + MARGIN) + 8,
-  };
+  const width = 2 * MARGIN + Math.max(360, columns * (side + MARGIN) - MARGIN);
+  const ruler = new CanvasPen(document.createElement("canvas").getContext("2d"), 1, look.theme.font);
+  const legend = board.legendHeight(ruler, width - 2 * MARGIN);
+  return { width, legend, height: 2 * MARGIN + legend + lines * (HEAD + panelHeight(side, look.ownScale) + MARGIN) + 8 };
 }
 
 /** Everything the screen shows but the crosshair: legend, panels with their titles, the pinned row, the note. */
 function drawBoard(pen, board) {
   const { panels, columns, side, look, pinned } = board;
   const { theme, words } = look;
-  const { width, height } = boardSize(board);
+  const { width, height, legend } = boardSize(board);
   pen.rect(0, 0, width, height, theme.background);
   board.drawLegend(pen, MARGIN, MARGIN, width - 2 * MARGIN);
   let pooled = 1;
   panels.forEach((panel, i) => {
     const left = MARGIN + (i % columns) * (side + MARGIN);
-    const top = MARGIN + LEGEND_HEIGHT + Math.floor(i / columns) * (HEAD + panelHeight(side, look.ownScale) + MARGIN);
+    const top = MARGIN + legend + Math.floor(i / columns) * (HEAD + panelHeight(side, look.ownScale) + MARGIN);
     pen.text(fitted(pen, panel.title, side, 15, 600), left, top + 14, { size: 15, weight: 600, colour: theme.text });
     pen.text(fitted(pen, panel.caption, side, 12), left, top + 33, { size: 12, colour: theme.muted });
     pen.at(left, top + HEAD, () => {

@@ -68,6 +68,7 @@ function drawPanel(pen, panel, geometry, view, look) {
   const { theme, palette, words } = look;
   pen.hatch(plot.x, plot.y, plot.width, plot.height, palette.hatch);
   pen.matrix(panel, look.table(panel), view, plot);
+  drawBorders(pen, panel, geometry, view, theme.muted);
   pen.frame(plot.x - 0.5, plot.y - 0.5, plot.width + 1, plot.height + 1, theme.border);
   pen.text(`${words.cols} →`, plot.x, 7, { colour: theme.muted, weight: 600 });
   pen.text(`${words.rows} →`, plot.x - geometry.rows.room - 15, plot.y, { colour: theme.muted, weight: 600, turn: 90 });
@@ -94,6 +95,19 @@ function drawPanel(pen, panel, geometry, view, look) {
     const masked = panel.masked ? words.masked : null;
     drawLegend(pen, plot.x, plot.y + plot.height + 6, plot.width, [look.scale(panel)], look, { masked, bare: true });
   }
+}
+
+/** Lines between rows and columns that belong together. */
+function drawBorders(pen, panel, geometry, view, colour) {
+  if (!panel.borders.length) return;
+  const { x, y, width, height } = geometry.plot;
+  pen.clip(x, y, width, height, () => {
+    for (const i of panel.borders) {
+      const corner = cellRect(geometry, panel, view, i, i);
+      pen.line(x, corner.y, x + width, corner.y, colour, 0.5);
+      pen.line(corner.x, y, corner.x, y + height, colour, 0.5);
+    }
+  });
 }
 
 /** Bars with numbers: one per scale side by side, and what a masked cell looks like. `bare` leaves the names out. */

@@ -18,13 +18,14 @@ class Readout {
     const end = (name, index, label) => [`${name} ${index}`, ...(label === undefined ? [] : [" “", make("bdi", {}, label), "”"])];
     const row = end(words.row, cell.row, panel.rowLabels?.[cell.row]);
     const where = make("div", { class: "where" }, ...row, " → ", ...end(words.col, cell.col, panel.colLabels?.[cell.col]));
-    const text = cellText(panel, cell.row, cell.col, words.masked);
-    const what = make("div", { class: "what" }, text === words.masked ? text : `${words.unit} ${text}`);
+    const text = cellText(panel, cell.row, cell.col, settings);
+    const plain = settings.categories || text === words.masked;
+    const what = make("div", { class: "what" }, plain ? text : `${words.unit} ${text}`);
     this.tip.replaceChildren(where, what);
     this.place(panel, cell);
     this.telling = setTimeout(() => {
       const linked = panels.filter((other) => other.shape === panel.shape);
-      const values = linked.map((other) => `${other.title} ${cellText(other, cell.row, cell.col, words.masked)}`);
+      const values = linked.map((other) => `${other.title} ${cellText(other, cell.row, cell.col, settings)}`);
       this.live.textContent = `${where.textContent}: ${values.join(", ")}`;
     }, 200);
   }

@@ -6,10 +6,11 @@ With ``x = q / d^¼`` and ``y = k / d^¼`` the kernel is ``exp(x·y)``. For ``w 
 softmax; as three kinds of four estimate softmax, the variant as a whole is held against it.
 
 Unbiased are the similarities, before they are divided by their row's sum, and with row norms as of N(0, I) only; rows
-of fixed length err less, at the price of a small bias. No floor is added to features or sums: what keeps exponentials
-in range cancels in each row. So two failures show that a floor would hide. With ``relu`` the features of a query may
-vanish wherever its keys have any: that row is zero. With ``trig`` estimates may be negative, so that a row's sum may
-come close to zero and its weights become huge; it is computed in float64, as its terms nearly cancel.
+of fixed length err less, at the price of a bias that fades as d grows. No floor is added to features or sums: what
+keeps exponentials in range cancels in each row. So two failures show that a floor would hide. With ``relu`` the
+features of a query may vanish wherever its keys have any: that row is zero. With ``trig`` estimates may be negative, so
+that a row's sum may come close to zero and its weights become huge; it is computed in float64, as its terms nearly
+cancel. There is no mode that holds all states at once, as ``linear`` has: C times the values do not pay.
 """
 
 from dataclasses import dataclass
@@ -56,7 +57,7 @@ class PerformerParams(Params):
     row_norms: str = param(
         "fixed",
         choices=("fixed", "chi"),
-        help="Lengths of the directions: all √d (less error, small bias), or random as of normal vectors (unbiased).",
+        help="Lengths of the directions: all √d (less error, some bias), or random as of normal vectors (unbiased).",
     )
     seed: int = param(0, low=0, high=2**31 - 1, help="Which random directions are drawn.")
     mode: str = param(

@@ -3,7 +3,7 @@
 Plain linear attention adds up the past for ever; here the sums shrink by γ before a token is added, and γ = 1 is
 linear attention itself. RetNet divides a row by at least 1, so that little similarity stays little; here each row is
 divided by its sum, as in all kernel variants. Where nothing is causal, later tokens fade alike: one pass forth, one
-back over the chunks after each, so that no token is met twice.
+back, and the token itself, met by both, counts once.
 
 Fading is counted in logarithms and from chunk to chunk, never from the first token: γ^n may be far below the smallest
 number there is.

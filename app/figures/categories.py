@@ -1,0 +1,38 @@
+"""Colours of kinds: what allows a pair to look, and the layers of a stack."""
+
+import numpy as np
+
+from app.figures.theme import DARK, LIGHT, Ramps
+
+PRIMITIVES = {
+    "window": ("#4477aa", "#5b9bd8"),
+    "stride": ("#ee8866", "#f0906c"),
+    "global": ("#aa3377", "#d05fa2"),
+    "random": ("#ccaa22", "#e0c64a"),
+    "sink": ("#8a5a1e", "#d8a05c"),
+    "block": ("#66bbdd", "#7fd0ee"),
+    "summary": ("#cc3355", "#f0708a"),
+    "kept": ("#228833", "#4fb863"),
+    "bucket": ("#5533aa", "#9c84ee"),
+    "chunk": ("#99bb44", "#b4d65c"),
+    "itself": ("#777777", "#a6a6a6"),
+    "survivor": ("#338899", "#55b3c6"),
+    "round": ("#c8c3dd", "#4d4868"),
+    "missed": ("#dd2200", "#ff5533"),
+}
+"""Colour of each primitive on light and on dark pages; those that meet in one variant differ in lightness too."""
+
+OTHER = ("#888888", "#999999")
+"""Of what has no colour of its own."""
+
+
+def steps(count: int) -> tuple[tuple[str, str], ...]:
+    """A colour for each layer, light and dark: the nearest stands out most, later ones fade."""
+    places = np.linspace(0.95, 0.95 if count == 1 else 0.2, count)
+    return tuple((_hex(LIGHT, place), _hex(DARK, place)) for place in places)
+
+
+def _hex(ramps: Ramps, place: float) -> str:
+    stops = np.array(ramps.sequential, float).T
+    rgb = [round(float(np.interp(place * (stops.shape[1] - 1), range(stops.shape[1]), channel))) for channel in stops]
+    return "#{:02x}{:02x}{:02x}".format(*rgb)

@@ -1,0 +1,96 @@
+"""How what one token holds spreads layer by layer, as a picture that plays."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+
+from app.figures.theme import finish
+
+
+def front(
+    first: np.ndarray,
+    labels: Sequence[str],
+    colours: Sequence[str],
+    *,
+    x_title: str,
+    y_title: str,
+    play: str,
+    pause: str,
+    after: str,
+) -> go.Figure:
+    """One row per layer, one column per token; a token is coloured from the layer on that connects it.
+
+    Args:
+        first: the layer that connects each token, ``[n]``; 0 for the token itself, negative where none does.
+        labels: one label per token.
+        colours: of layers 0, 1, ..., CSS.
+        x_title: the horizontal axis.
+        y_title: the vertical axis.
+        play: the button's word.
+        pause: the button's word.
+        after: the slider's word before the layer.
+    """
+    count = len(colours)
+    names = [_plain(label) for label in labels]
+    figure = go.Figure(
+        go.Heatmap(
+            z=_upto(first, count - 1, count),
+            zmin=-0.5,
+            zmax=count - 0.5,
+            colorscale=_stairs(colours),
+            showscale=False,
+            ygap=2,
+            xgap=1 if len(names) <= 200 else 0,
+            text=[names] * count,
+            hovertemplate=y_title + " %{y}<br>%{x} “%{text}”: %{z}<extra></extra>",
+            hoverongaps=False,
+        )
+    )
+    figure.frames = [
+        go.Frame(name=str(layer), data=[{"type": "heatmap", "z": _upto(first, layer, count)}]) for layer in range(count)
+    ]
+    still = {"mode": "immediate", "transition": {"duration": 0}, "frame": {"duration": 0, "redraw": True}}
+    playing = {"fromcurrent": False, "transition": {"duration": 0}, "frame": {"duration": 700, "redraw": True}}
+    figure.update_xaxes(title=x_title, range=[-0.5, len(first) - 0.5])
+    figure.update_yaxes(title=y_title, range=[-0.5, count - 0.5], dtick=1)
+    finish(figure, height=270 + 24 * count)
+    return figure.update_layout(
+        margin={"l": 8, "r": 8, "t": 8, "b": 160},
+        updatemenus=[
+            {
+                "type": "buttons", "direction": "left", "x": 0, "y": 0, "xanchor": "left", "yanchor": "top",
+                "pad": {"t": 132}, "showactive": False,
+                "buttons": [
+                    {"label": f"▶ {play}", "method": "animate", "args": [None, playing]},
+                    {"label": f"❚❚ {pause}", "method": "animate", "args": [[None], still]},
+                ],
+            }
+        ],
+        sliders=[
+            {
+                "active": count - 1, "x": 0, "len": 1, "y": 0, "pad": {"t": 50}, "ticklen": 4,
+                "currentvalue": {"prefix": f"{after} ", "font": {"size": 13}},
+                "steps": [
+                    {"label": str(layer), "method": "animate", "args": [[str(layer)], still]} for layer in range(count)
+                ],
+            }
+        ],
+    )  # fmt: skip
+
+
+def _upto(first: np.ndarray, layer: int, count: int) -> np.ndarray:
+    """The picture's numbers ``[count, n]`` with the rows after a layer still empty."""
+    rows = np.arange(count)[:, None]
+    return np.where((first >= 0) & (first <= rows) & (rows <= layer), first, np.nan).astype(np.float32)
+
+
+def _stairs(colours: Sequence[str]) -> list[list[object]]:
+    """A scale without blends: each whole number its own colour."""
+    count = len(colours)
+    return [[edge / count, colour] for i, colour in enumerate(colours) for edge in (i, i + 1)]
+
+
+def _plain(label: str) -> str:
+    # Plotly reads tags in hovers; a token is never a tag.
+    return label.replace("&", "&amp;").replace("<", "&lt;")

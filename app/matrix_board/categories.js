@@ -1,0 +1,50 @@
+// A board whose numbers are kinds, not sizes: 1 is the first category, 0 none of them.
+
+/** Place of a code's category in their list, -1 for none of them. */
+const kindOf = (code, unit) => Math.round(HALF[code] * unit) - 1;
+
+/** "#rrggbb" as 8-bit sRGB. */
+const fromHex = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
+
+/** The colour of each code of a panel whose numbers are kinds. */
+function categoryTable(categories, unit, mode) {
+  const table = new Uint32Array(65536);
+  const colours = categories.map((category) => packed(fromHex(category[mode])));
+  const none = packed(fromHex(PALETTES[mode].none));
+  for (let code = 0; code <= LARGEST; code++) table[code] = colours[kindOf(code, unit)] ?? none;
+  return table;
+}
+
+/** Where each name of a legend of categories stands, and how many lines they take. */
+function legendPlaces(pen, width, names) {
+  const gap = 16;
+  let [x, line] = [0, 0];
+  const places = names.map((name) => {
+    const long = 19 + pen.measure(name);
+    if (x && x + long > width) [x, line] = [0, line + 1];
+    const place = { x, y: line * 18 };
+    x += long + gap;
+    return place;
+  });
+  return { places, height: Math.max(LEGEND_HEIGHT, 16 + 18 * (line + 1)) };
+}
+
+/** The names a legend of categories shows. */
+const legendNames = (look, masked) =>
+  [...look.categories.filter(({ listed }) => listed).map(({ name }) => name), look.words.none, masked].filter(Boolean);
+
+/** Swatches with names: the categories listed, what is none of them, and what is masked. */
+function drawCategories(pen, x, y, width, look, masked) {
+  const { theme, palette, words, categories } = look;
+  pen.text(words.unit, x, y + 6, { colour: theme.muted, weight: 600 });
+  const listed = categories.filter((category) => category.listed);
+  const names = legendNames(look, masked);
+  legendPlaces(pen, width, names).places.forEach((place, i) => {
+    const [left, top] = [x + place.x, y + 16 + place.y];
+    if (i < listed.length) pen.rect(left, top, 14, 12, listed[i][theme.mode]);
+    else if (names[i] === words.none) pen.rect(left, top, 14, 12, palette.none);
+    else pen.hatch(left, top, 14, 12, palette.hatch);
+    pen.frame(left + 0.5, top + 0.5, 13, 11, theme.border);
+    pen.text(names[i], left + 19, top + 6, { colour: theme.text });
+  });
+}

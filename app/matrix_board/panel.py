@@ -1,0 +1,46 @@
+"""What a board shows: its matrices, and the kinds their numbers may stand for."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Category:
+    """What a whole number on a board of categories stands for.
+
+    Attributes:
+        name: in words, on hover and in the legend.
+        light: its colour on a light page, ``#rrggbb``.
+        dark: its colour on a dark page.
+        listed: whether the legend shows it; one that mixes others need not be.
+    """
+
+    name: str
+    light: str
+    dark: str
+    listed: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """One matrix on the board.
+
+    Attributes:
+        key: names the panel in the page's markup.
+        title: the name shown over the matrix.
+        caption: a short line under the title.
+        values: ``[rows, cols]``, finite, or NaN where a row may not look at a column.
+        row_labels: one label per row where these are not the board's rows.
+        col_labels: one label per column where these are not the board's columns.
+        borders: indices before which a line crosses the matrix, over rows and columns alike.
+    """
+
+    key: str
+    title: str
+    caption: str
+    values: np.ndarray
+    row_labels: Sequence[str] | None = None
+    col_labels: Sequence[str] | None = None
+    borders: Sequence[int] = ()

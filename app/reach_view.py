@@ -1,0 +1,165 @@
+"""How far a stack of patterns reaches: the layer that connects each pair, and one token's front."""
+
+import numpy as np
+import streamlit as st
+
+import attention_core as ac
+from app import chart, compute, share, stack_picker
+from app.compute import View
+from app.figures.categories import steps
+from app.figures.curves import Curve, curves
+from app.figures.front import front
+from app.masks import Found, hide_future, take_token
+from app.matrix_board import Category, Panel, matrix_board
+from app.text import _, literal
+from app.variant_picker import label
+from attention_core.experiments.reach import Reach
+from attention_core.limits import current
+
+
+def use_link() -> None:
+    """What a link carries of the stack."""
+    stack_picker.use_link()
+    share.use({"front_way": share.choice("heard", "hears")})
+
+
+def show(found: Found) -> None:
+    """Draw the composer, the matrix of first layers beside the curve, and the front."""
+    stack, depth = stack_picker.show()
+    refused = [a.title for a in stack if found.view.causal and a.variant.causal_reason is not None]
+    stack = [a for a in stack if a.title not in refused]
+    if refused:
+        st.caption(":material/block: " + _("{names} cannot be causal and is left out.", names=", ".join(refused)))
+    if not stack:
+        st.info(_("The stack is empty. Add a layer, or take one of the presets."), icon=":material/layers:")
+        return
+    with st.spinner(_("Following the stack …"), show_time=True):
+        whole = _follow(found.view, stack)
+    first = np.where(whole.first > depth, -1, whole.first)
+    st.markdown(_told(stack, whole, depth))
+    left, right = st.columns(2)
+    with left:
+        _board(found, first, depth, whole.shares[depth])
+    with right:
+        _curves(found, stack)
+    _front(found, first, depth)
+    with st.expander(_("How reach is computed")):
+        st.markdown(
+            _(
+                "Layer by layer, query i holds what it held before (the residual connection) and what every token it "
+                "looks at held. A pair (i, j) is connected once i holds something of token j:"
+            )
+        )
+        st.latex(r"R_0 = I, \qquad R_l = (M_l \lor I)\, R_{l-1}")
+        st.markdown(
+            _(
+                "The products are boolean and M is the pattern found on this input, with any head in it when the "
+                "average is chosen. The stack repeats. Its smallest depth is found by doubling whole rounds of it. "
+                "Being connected says that information can flow, not that the weights let much of it through."
+            )
+        )
+
+
+def _follow(view: View, stack: list[ac.Attention]) -> Reach:
+    """Followed as deep as ever: the slider then only says how much of it is shown."""
+    return compute.reach(view, tuple(a.word for a in stack), current().stack_layers)
+
+
+def _told(stack: list[ac.Attention], reached: Reach, depth: int) -> str:
+    words = _(
+        "After {depth} layers of **{stack}** {share:.1%} of the pairs are connected.",
+        depth=depth,
+        stack=" → ".join(label(a) for a in stack),
+        share=reached.shares[depth],
+    )
+    if reached.complete is None:
+        return words + " " + _("It never connects all, however deep.")
+    return words + " " + _("It takes {depth} to connect all.", depth=reached.complete)
+
+
+def _board(found: Found, first: np.ndarray, depth: int, connected: float) -> None:
+    colours = steps(depth)
+    categories = [Category(_("layer {number}", number=number), *colour) for number, colour in enumerate(colours, 1)] + [
+        Category(_("itself"), "#888888", "#999999")
+    ]
+    codes = np.where(first == 0, depth + 1, np.maximum(first, 0)).astype(np.float32)
+    matrix_board(
+        [
+            Panel(
+                key="reach",
+                title=_("What connects each pair first"),
+                caption=_("{share:.1%} connected within {depth} layers", share=connected, depth=depth),
+                values=hide_future(codes, causal=found.view.causal),
+            )
+        ],
+        row_labels=found.labels,
+        col_labels=found.labels,
+        key="reach.board",
+        categories=categories,
+        none=_("not yet"),
+        unit=_("First connected by"),
+        pinned=st.session_state["front"],
+        on_pin=take_token,
+        file_name="reach",
+    )
+
+
+def _curves(found: Found, stack: list[ac.Attention]) -> None:
+    layers = list(range(current().stack_layers + 1))
+    place = {a.key: i for i, a in enumerate(st.session_state["variants"])}
+    lines = [
+        Curve(name=label(a), x=layers, y=[100 * s for s in _follow(found.view, [a]).shares], colour=place[a.key])
+        for a in found.drawn
+    ]
+    lines.append(
+        Curve(
+            name=_("the stack"),
+            x=layers,
+            y=[100 * s for s in _follow(found.view, stack).shares],
+            colour=11,
+            dash="dash",
+        )
+    )
+    chart.show(
+        curves(lines, x_title=_("layers"), y_title=_("pairs connected, %"), number=".1f", height=520),
+        key="reach.curves",
+        name="reach",
+        alt=_("Curves: the share of pairs connected against the number of layers"),
+    )
+
+
+def _front(found: Found, all_first: np.ndarray, depth: int) -> None:
+    state, n = st.session_state, len(found.labels)
+    if state["front"] is not None and state["front"] >= n:
+        state["front"] = None
+    left, right, save = st.columns([4, 4, 2], vertical_alignment="bottom")
+    left.selectbox(
+        _("Front of token"), range(n), index=None, key="front", format_func=lambda i: f"{i}  {found.labels[i]}",
+        placeholder=_("{place}  {token} (the middle)", place=n // 2, token=found.labels[n // 2]),
+        help=_("Click a row of a board, or pick a token here."),
+    )  # fmt: skip
+    ways = {"heard": _("who has heard of it"), "hears": _("what it has heard of")}
+    right.segmented_control(_("Show"), list(ways), key="front_way", format_func=ways.__getitem__, required=True)
+    with save:
+        chart.choose_format()
+    token = n // 2 if state["front"] is None else state["front"]
+    heard = state["front_way"] == "heard"
+    first = all_first[:, token] if heard else all_first[token]
+    dark = st.context.theme.type == "dark"
+    colours = ["#c2186b" if not dark else "#ff74b4", *(pair[dark] for pair in steps(depth))]
+    known = ", ".join(f"{int(((first >= 0) & (first <= number)).sum())}" for number in range(depth + 1))
+    template = (
+        _("Tokens that hold something of “{token}” after 0, 1, … layers: {counts} of {n}.")
+        if heard
+        else _("Tokens of which “{token}” holds something after 0, 1, … layers: {counts} of {n}.")
+    )
+    st.markdown(template.format(token=literal(found.labels[token]), counts=known, n=n))
+    chart.show(
+        front(
+            first, found.labels, colours, x_title=_("token"), y_title=_("after layer"), play=_("Play"),
+            pause=_("Pause"), after=_("after layer"),
+        ),
+        key="reach.front",
+        name="front",
+        alt=_("One row per layer, one column per token: which tokens token {token} is connected with", token=token),
+    )  # fmt: skip

@@ -1,0 +1,93 @@
+"""A board of categories: whole numbers that arrive exactly, kinds with their names and colours."""
+
+import json
+
+import numpy as np
+import pytest
+
+from app.figures.categories import PRIMITIVES, steps
+from app.masks import Kinds
+from app.matrix_board import Panel
+from app.matrix_board.board import pack
+
+
+def read(panel: Panel) -> tuple[dict, np.ndarray]:
+    message = pack([panel], None, None, key="k")
+    length = int.from_bytes(message[:4], "little")
+    header = json.loads(message[4 : 4 + length])["panels"][0]
+    return header, np.frombuffer(message[4 + length :], "<f2").astype(float) * 2.0 ** header["exponent"]
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 15, 16, 1000, 2047])
+def test_every_code_arrives_exactly(most):
+    codes = np.arange(most + 1, dtype=np.float32)[None]
+    _, found = read(Panel("p", "P", "", codes))
+    assert found.tolist() == codes[0].tolist()
+
+
+def test_borders_travel_with_their_panel():
+    assert read(Panel("p", "P", "", np.eye(4), borders=(1, 3)))[0]["borders"] == [1, 3]
+    assert read(Panel("p", "P", "", np.eye(4)))[0]["borders"] == []
+
+
+def test_a_pair_of_two_primitives_has_the_colour_of_the_first_and_names_both():
+    band, column = np.tri(3, dtype=bool), np.zeros((3, 3), bool)
+    column[:, 0] = column[0, 2] = True
+    parts = {"window": band, "sink": column, "global": np.zeros((3, 3), bool)}
+    kinds = Kinds([parts])
+    codes = kinds.codes(parts)
+    named = kinds.categories
+    shown = [[named[int(code) - 1].name if code else "" for code in row] for row in codes]
+    assert shown == [
+        ["window + sink", "", "sink"],
+        ["window + sink", "window", ""],
+        ["window + sink", "window", "window"],
+    ]
+    both = next(c for c in named if "+" in c.name)
+    assert (both.light, both.dark) == PRIMITIVES["window"]
+    assert [c.name for c in named if c.listed] == ["window", "sink"], "what allows nothing is not in the legend"
+
+
+def linear(colour: str) -> np.ndarray:
+    rgb = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+    return np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+
+
+DEFICIENT = {
+    "protan": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+    "deutan": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
+    "tritan": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
+}
+"""Machado, Oliveira and Fernandes (2009): what each kind of colour blindness makes of linear sRGB."""
+
+
+def lab(rgb: np.ndarray) -> np.ndarray:
+    xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]) @ rgb.clip(0, 1)
+    f = np.cbrt(xyz / [0.9505, 1.0, 1.089])
+    return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
+
+
+TOGETHER = [
+    ("window", "stride"), ("block", "summary"), ("window", "global", "random"), ("window", "sink"),
+    ("bucket", "chunk", "itself", "round", "missed"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("mode", [0, 1], ids=["light", "dark"])
+@pytest.mark.parametrize("names", TOGETHER, ids="-".join)
+def test_kinds_that_meet_in_one_variant_are_told_apart_by_the_colour_blind(names, mode):
+    ground = ("#f4f4f1", "#1d1f27")[mode]
+    colours = {name: PRIMITIVES[name][mode] for name in names} | {"nothing": ground}
+    for matrix in (np.eye(3), *map(np.array, DEFICIENT.values())):
+        seen = {name: lab(matrix @ linear(colour)) for name, colour in colours.items()}
+        for a in seen:
+            for b in seen:
+                assert a >= b or np.linalg.norm(seen[a] - seen[b]) > 14, (a, b)
+
+
+@pytest.mark.parametrize("count", range(1, 9))
+def test_each_layer_has_a_colour_of_its_own_from_near_to_far(count):
+    for mode in (0, 1):
+        lightness = [lab(linear(pair[mode]))[0] for pair in steps(count)]
+        assert lightness == sorted(lightness, reverse=bool(mode))
+        assert len(set(lightness)) == count

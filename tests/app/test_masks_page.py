@@ -1,0 +1,197 @@
+"""The Masks page without a browser: every variant, every part, and what links and odd inputs do."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import attention_core as ac
+from app.figures.front import front
+from attention_core.experiments.reach import has_pattern
+
+ROOT = Path(__file__).parent.parent.parent
+PATTERNED = [v for v in ac.all_variants() if has_pattern(v)]
+
+
+def open_masks(query=(), **state):
+    at = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=60)
+    for name, words in dict(query).items():
+        at.query_params[name] = words
+    at.run()
+    for name, value in {"input": "synthetic", "n": 24, **state}.items():
+        if name not in query:
+            at.session_state[name] = value
+    return at.switch_page("../pages/masks.py").run()
+
+
+def board(at, key="masks.board"):
+    """The panels on a board: their headers and numbers."""
+    found = next(
+        c.proto for c in at.get("bidi_component") if f"-{key}" in str(c.proto.id) + "-" and "settings" not in c.proto.id
+    )
+    message = found.bytes
+    length = int.from_bytes(message[:4], "little")
+    header, start, panels = json.loads(message[4 : 4 + length]), 4 + length, {}
+    for panel in header["panels"]:
+        count = panel["rows"] * panel["cols"]
+        codes = np.frombuffer(message, "<f2", count=count, offset=start).astype(float) * 2.0 ** panel["exponent"]
+        panels[panel["key"]] = codes.reshape(panel["rows"], panel["cols"])
+        start += 2 * count
+    return header, panels
+
+
+def said(at):
+    return " ".join(m.value for m in at.markdown)
+
+
+@pytest.mark.parametrize("variant", ac.all_variants(), ids=lambda v: v.key)
+@pytest.mark.parametrize("causal", [False, True])
+def test_every_variant_is_drawn_or_says_why_not(variant, causal):
+    chosen = tuple(dict.fromkeys((ac.get("softmax"), ac.get(variant.key))))
+    at = open_masks(variants=chosen, causal=causal)
+    assert not at.exception
+    captions = " ".join(c.value for c in at.caption)
+    if causal and variant.causal_reason:
+        assert "cannot be causal" in captions
+    elif has_pattern(variant):
+        _, panels = board(at)
+        assert list(panels) == [variant.key]
+    else:
+        assert variant.title in captions or any("keeps any pair" in i.value for i in at.info)
+
+
+def test_what_is_drawn_is_the_mask():
+    at = open_masks(variants=tuple(ac.get(key) for key in ("softmax", "local", "bigbird")), causal=True)
+    _, panels = board(at)
+    for key in ("local", "bigbird"):
+        hidden = np.triu(np.ones((24, 24), bool), 1)
+        assert np.array_equal(np.isnan(panels[key]), hidden)
+        assert np.array_equal(panels[key] > 0, ac.get(key).mask(24, causal=True).numpy())
+
+
+def test_the_numbers_are_those_of_the_core():
+    at = open_masks(variants=tuple(ac.get(key) for key in ("softmax", "local", "atrous")), masks_part="numbers")
+    table = at.dataframe[0].value.set_index("variant")
+    assert table.loc["Softmax", "pairs per head"] == 24 * 24
+    assert table["pairs per head"].iloc[2] == ac.get("atrous").mask(24).sum()
+    assert list(table["layers to connect all"]) == ["1", "2", "never"]
+    assert table["of n²"].iloc[0] == 1
+
+
+@pytest.mark.parametrize("part", ["reach", "numbers", "order", "download"])
+@pytest.mark.parametrize("causal", [False, True])
+def test_every_part_opens_with_every_pattern(part, causal):
+    chosen = (ac.get("softmax"), *(ac.get(v.key) for v in PATTERNED))
+    at = open_masks(variants=chosen, masks_part=part, causal=causal, head=-1)
+    assert not at.exception
+    assert not at.error
+
+
+def test_a_preset_and_the_layers_make_the_stack():
+    at = open_masks(n=60, variants=(ac.get("softmax"), ac.get("local", window=7), ac.get("atrous", stride=8)))
+    assert "It takes 2 to connect all" in said(at)
+    at.button_group(key="reach.preset").set_value("local").run()
+    assert at.session_state["stack"] == ("local",)
+    assert "It takes 9 to connect all" in said(at)
+    at.button(key="reach.add.atrous").click().run()
+    at.button(key="reach.layer.0").click().run()
+    assert at.session_state["stack"] == ("atrous",)
+    assert "never connects all" in said(at)
+    at.button(key="reach.layer.0").click().run()
+    assert not at.exception
+    assert any("stack is empty" in i.value for i in at.info)
+
+
+def test_the_front_counts_what_the_stack_reaches():
+    at = open_masks(
+        n=30, variants=(ac.get("softmax"), ac.get("local", window=2)), stack=("local",), stack_depth=4, front=10,
+        causal=True,
+    )  # fmt: skip
+    assert "layers: 1, 3, 5, 7, 9 of 30" in said(at)
+    at.selectbox(key="front").set_value(28).run()
+    assert "layers: 1, 2, 2, 2, 2 of 30" in said(at)
+    at.selectbox(key="front").set_value(10).run()
+    at.button_group(key="front_way").set_value("hears").run()
+    assert "layers: 1, 3, 5, 7, 9 of 30" in said(at)
+    at.selectbox(key="front").set_value(1).run()
+    assert "layers: 1, 2, 2, 2, 2 of 30" in said(at)
+
+
+def test_a_stack_that_cannot_be_causal_says_so():
+    at = open_masks(stack=("power_bert", "local"), causal=True)
+    assert not at.exception
+    assert any("PoWER-BERT" in c.value and "left out" in c.value for c in at.caption)
+    assert not open_masks(stack=("power_bert",), causal=True).exception
+
+
+def test_the_hashed_order_is_that_of_the_round():
+    qkv = ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=24))
+    reformer = ac.get("reformer")
+    inside = reformer.variant.anatomy(qkv.q, qkv.k, qkv.v, reformer.params, causal=False)
+    chosen = (ac.get("softmax"), reformer)
+    at = open_masks(variants=chosen, masks_part="order", head=1, hash_round=1)
+    header, by_hash = board(at, "masks.order")
+    assert header["row_labels"] == [qkv.tokens[i] for i in inside["order"][1, 1]]
+    assert header["panels"][0]["borders"]
+    at.button_group(key="hash_order").set_value("original").run()
+    header, as_read = board(at, "masks.order")
+    assert header["row_labels"] == list(qkv.tokens)
+    order = inside["order"][1, 1].numpy()
+    assert np.array_equal(by_hash["order"], as_read["order"][np.ix_(order, order)])
+    assert not np.array_equal(by_hash["order"], as_read["order"])
+    assert not header["panels"][0]["borders"]
+    assert any("Add Reformer" in i.value for i in open_masks(masks_part="order").info)
+
+
+def test_all_patterns_are_one_button_away():
+    at = open_masks(variants=(ac.get("softmax"), ac.get("local", window=3)))
+    next(b for b in at.button if b.label == "All patterns").click().run()
+    assert {a.key for a in at.session_state["variants"]} == {"softmax", *(v.key for v in PATTERNED)}
+    assert ac.get("local", window=3) in at.session_state["variants"]
+
+
+def test_no_pattern_at_all_says_what_to_do():
+    at = open_masks(variants=(ac.get("softmax"), ac.get("linear")))
+    assert not at.exception
+    assert any("All patterns" in i.value for i in at.info)
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_one_and_two_tokens(n):
+    for part in ("reach", "numbers", "order"):
+        at = open_masks(n=n, masks_part=part, variants=tuple(ac.get(k) for k in ("softmax", "local", "reformer")))
+        assert not at.exception
+
+
+def test_a_link_carries_the_stack_and_a_bad_one_is_named():
+    link = {"stack": ["sparse", "local"], "stack_depth": "5", "front": "3", "front_way": "hears", "masks_part": "reach"}
+    at = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=60)
+    at.switch_page("../pages/masks.py")
+    for name, words in link.items():
+        at.query_params[name] = words
+    at.run()
+    assert at.session_state["stack"] == ("sparse", "local")
+    assert (at.session_state["stack_depth"], at.session_state["front"]) == (5, 3)
+    bad = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=60)
+    bad.switch_page("../pages/masks.py")
+    for name, words in {"stack": ["softmax"], "stack_depth": "99", "front": "-1"}.items():
+        bad.query_params[name] = words
+    bad.run()
+    assert not bad.exception
+    assert bad.session_state["stack"] == ("local", "atrous")
+    told = bad.warning[0].value.replace("\\", "")
+    assert all(name in told for name in ("stack", "stack_depth", "front"))
+
+
+def test_the_front_figure_holds_the_layers_row_by_row():
+    first = np.array([2, 1, 0, 1, -1])
+    words = {"x_title": "x", "y_title": "y", "play": "Play", "pause": "Pause", "after": "after"}
+    figure = front(first, ["a", "<b>", "c", "d", "e"], ["#000000", "#111111", "#222222"], **words)
+    nan = np.nan
+    rows = np.array([[nan, nan, 0, nan, nan], [nan, 1, 0, 1, nan], [2, 1, 0, 1, nan]])
+    np.testing.assert_array_equal(figure.data[0].z, rows)
+    assert len(figure.frames) == 3
+    np.testing.assert_array_equal(figure.frames[1].data[0].z, np.where(np.arange(3)[:, None] <= 1, rows, nan))
+    assert figure.data[0].text[0][1] == "&lt;b>"

@@ -1,0 +1,110 @@
+"""Reach against breadth-first search, and against what the articles promise of windows and strides."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+import attention_core as ac
+from attention_core.metrics.reach import first_layers, reached_share, smallest_depth
+
+
+def searched(layers: list[Tensor]) -> list[list[int]]:
+    """After which layer query i first holds something of token j, by sets of tokens; -1 where none does."""
+    n = len(layers[0])
+    held = [{i} for i in range(n)]
+    first = [[0 if i == j else -1 for j in range(n)] for i in range(n)]
+    for depth, layer in enumerate(layers, 1):
+        held = [held[i].union(*(held[m] for m in range(n) if layer[i, m])) for i in range(n)]
+        for i in range(n):
+            for j in held[i]:
+                if first[i][j] < 0:
+                    first[i][j] = depth
+    return first
+
+
+@st.composite
+def stacks(draw):
+    n, count = draw(st.integers(1, 9)), draw(st.integers(1, 3))
+    bits = st.lists(st.booleans(), min_size=n * n, max_size=n * n)
+    return [torch.tensor(draw(bits)).reshape(n, n) for _ in range(count)]
+
+
+@given(stacks())
+@settings(max_examples=60, deadline=None)
+def test_first_layers_are_those_a_search_finds(layers):
+    depth = 2 * len(layers) + 1
+    repeated = [layers[i % len(layers)] for i in range(depth)]
+    assert first_layers(layers, depth).tolist() == searched(repeated)
+
+
+@given(stacks(), st.booleans())
+@settings(max_examples=80, deadline=None)
+def test_the_smallest_depth_is_the_first_that_connects_all(layers, causal):
+    if causal:
+        layers = [layer.tril() for layer in layers]
+    n = len(layers[0])
+    # A stack that adds nothing during one whole round never will.
+    many = [layers[i % len(layers)] for i in range(len(layers) * (n * n + 1))]
+    first = torch.tensor(searched(many))
+    wanted = torch.ones(n, n, dtype=torch.bool).tril() if causal else torch.ones(n, n, dtype=torch.bool)
+    found = smallest_depth(layers, causal=causal)
+    if (first[wanted] < 0).any():
+        assert found is None
+    else:
+        assert found == max(1, int(first[wanted].max()))
+
+
+@pytest.mark.parametrize("n", [2, 17, 64, 129])
+@pytest.mark.parametrize("w", [1, 3, 16, 200])
+@pytest.mark.parametrize("causal", [False, True])
+def test_locals_diameter_is_the_length_over_the_window(n, w, causal):
+    layer = ac.get("local", window=w).mask(n, causal=causal)
+    assert smallest_depth([layer], causal=causal) == math.ceil((n - 1) / w)
+
+
+@pytest.mark.parametrize("n", [2, 33, 100])
+@pytest.mark.parametrize("w", [1, 4, 16])
+def test_local_then_atrous_connects_every_pair_in_two_layers(n, w):
+    for r in range(1, w + 2):
+        stack = [ac.get("local", window=w).mask(n), ac.get("atrous", stride=r).mask(n)]
+        assert smallest_depth(stack, causal=False) <= 2, r
+    if n > 2 * (w + 2):
+        wider = [ac.get("local", window=w).mask(n), ac.get("atrous", stride=2 * w + 2).mask(n)]
+        assert smallest_depth(wider, causal=False) > 2, "a stride beyond both windows leaves holes"
+
+
+@pytest.mark.parametrize("n", [1, 30, 65])
+@pytest.mark.parametrize("w", [1, 5, 8])
+@pytest.mark.parametrize("causal", [False, True])
+def test_sparse_with_equal_window_and_stride_is_local_and_atrous_together(n, w, causal):
+    local, atrous = ac.get("local", window=w), ac.get("atrous", stride=w)
+    union = local.mask(n, causal=causal) | atrous.mask(n, causal=causal)
+    assert torch.equal(ac.get("sparse", window=w, stride=w).mask(n, causal=causal), union)
+
+
+def test_atrous_alone_never_connects_its_classes():
+    layer = ac.get("atrous", stride=4).mask(40)
+    assert smallest_depth([layer], causal=False) is None
+    assert reached_share(first_layers([layer], 8), 8, causal=False) == pytest.approx(1 / 4)
+
+
+@pytest.mark.parametrize("key", [v.key for v in ac.all_variants() if v.mask is not None])
+def test_causal_reach_never_goes_to_the_future(key):
+    layer = ac.get(key).mask(50, causal=True)
+    first = first_layers([layer], 6)
+    assert (first.triu(1) == torch.full((50, 50), -1).triu(1)).all()
+    shares = [reached_share(first, depth, causal=True) for depth in range(7)]
+    assert shares == sorted(shares)
+    assert shares[0] == pytest.approx(50 / (50 * 51 / 2))
+    assert shares[-1] <= 1
+
+
+def test_the_order_of_layers_counts():
+    one, two = torch.zeros(2, 3, 3, dtype=torch.bool)
+    one[1, 0] = two[2, 1] = True
+    assert first_layers([one, two], 2)[2, 0] == 2
+    assert first_layers([two, one], 2)[2, 0] == -1

@@ -1,0 +1,131 @@
+"""What a pattern is made of: for every variant that names its primitives their union is the pattern, and it bites."""
+
+import ast
+import dataclasses
+import re
+from operator import add, mul, sub, truediv
+
+import pytest
+import torch
+from contract import LENGTHS, causal_forms, inputs, settings_of
+from torch import Tensor
+
+import attention_core as ac
+from attention_core.variant import Attention, Variant
+
+NAMED = [v for v in ac.all_variants() if v.primitives is not None]
+
+
+def check_primitives(a: Attention) -> None:
+    """The union of the primitives is the mask or pattern, pair by pair, for every head and length."""
+    for n in LENGTHS:
+        for causal in causal_forms(a):
+            q, k, _ = inputs(n)
+            whole = a.mask(n, causal=causal)
+            if whole is None:
+                whole = a.variant.pattern(q, k, a.params, causal=causal)
+            parts = a.variant.primitives(q, k, a.params, causal=causal)
+            assert parts
+            union = torch.zeros(2, 3, n, n, dtype=torch.bool)
+            for part in parts.values():
+                assert part.dtype == torch.bool
+                assert part.shape in ((n, n), union.shape)
+                assert not (causal and part.triu(1).any())
+                union |= part
+            assert torch.equal(union, whole.expand_as(union)), f"n={n} causal={causal}"
+
+
+@pytest.mark.parametrize("variant", NAMED, ids=lambda v: v.key)
+def test_the_union_is_the_pattern(variant: Variant):
+    for p in settings_of(variant):
+        check_primitives(Attention(variant, p))
+
+
+def test_every_pattern_names_its_primitives():
+    assert {v.key for v in NAMED} == {v.key for v in ac.all_variants() if v.mask or v.pattern}
+
+
+def without(name: str):
+    def wrong(parts: dict[str, Tensor]) -> dict[str, Tensor]:
+        return {key: part for key, part in parts.items() if key != name}
+
+    return wrong
+
+
+@pytest.mark.parametrize(
+    ("key", "change"),
+    [
+        ("bigbird", without("random")),
+        ("longformer", without("global")),
+        ("sparse", without("stride")),
+        ("sink", without("sink")),
+        ("reformer", without("chunk")),
+        ("local", lambda parts: {"window": torch.ones_like(parts["window"])}),
+        ("topk", lambda parts: {"kept": parts["kept"].roll(1, -1)}),
+        ("power_bert", lambda parts: {"survivor": parts["survivor"].float()}),
+    ],
+)
+def test_it_bites(key: str, change):
+    right = ac.variant(key)
+    wrong = dataclasses.replace(right, primitives=lambda *args, causal: change(right.primitives(*args, causal=causal)))
+    with pytest.raises(AssertionError):
+        check_primitives(Attention(wrong, wrong.params()))
+
+
+def test_what_each_primitive_allows():
+    q, k, _ = inputs(40)
+    i, j = torch.meshgrid(torch.arange(40), torch.arange(40), indexing="ij")
+
+    def parts(key: str, **settings: object) -> dict[str, Tensor]:
+        a = ac.get(key, **settings)
+        return a.variant.primitives(q, k, a.params, causal=False)
+
+    near = (i - j).abs()
+    strided = parts("sparse", window=3, stride=5)
+    assert torch.equal(strided["window"], near <= 3)
+    assert torch.equal(strided["stride"], near % 5 == 0)
+    fixed = parts("sparse", pattern="fixed", stride=5, summary=2)
+    assert torch.equal(fixed["block"], i // 5 == j // 5)
+    assert torch.equal(fixed["summary"], j % 5 >= 3)
+    assert torch.equal(parts("longformer", global_tokens=2)["global"], (i < 2) | (j < 2))
+    assert torch.equal(parts("sink", sinks=3)["sink"], j < 3)
+    assert parts("bigbird", random_keys=2, window=1)["random"].sum(-1).max() == 2
+
+
+def test_reformers_buckets_are_those_of_its_anatomy():
+    q, k, v = inputs(128)
+    a = ac.get("reformer", rounds=3)
+    inside = a.variant.anatomy(q, k, v, a.params, causal=False)
+    buckets = inside["buckets"]
+    shared = (buckets[..., :, None] == buckets[..., None, :]).any(-3) & ~torch.eye(128, dtype=torch.bool)
+    parts = a.variant.primitives(q, k, a.params, causal=False)
+    assert not (parts["bucket"] & ~shared).any()
+    assert not (parts["chunk"] & shared).any()
+    assert torch.equal(inside["missed"] | parts["bucket"], shared)
+
+
+SYMBOLS = {
+    "w": "window", "r": "stride", "g": "global_tokens", "ρ": "random_keys", "s": "sinks", "k": "k", "κ": "keep",
+}  # fmt: skip
+
+
+def value(formula: str, known: dict[str, float]) -> float:
+    """The value of a formula such as ``n (2 w + 1)``."""
+    text = re.sub(r"(?<=[\w)])\s+(?=[\w(])", " * ", formula.replace("²", " ** 2"))
+
+    def of(node: ast.expr) -> float:
+        if isinstance(node, ast.BinOp):
+            act = {ast.Add: add, ast.Sub: sub, ast.Mult: mul, ast.Div: truediv, ast.Pow: pow}[type(node.op)]
+            return act(of(node.left), of(node.right))
+        return node.value if isinstance(node, ast.Constant) else known[node.id]
+
+    return of(ast.parse(text, mode="eval").body)
+
+
+@pytest.mark.parametrize("variant", [v for v in NAMED if v.pairs], ids=lambda v: v.key)
+def test_the_pair_count_on_screen_is_about_the_count(variant: Variant):
+    n, a = 1024, Attention(variant, variant.params())
+    q, k, _ = inputs(n, lead=(1,))
+    seen = a.mask(n) if variant.mask else variant.pattern(q, k, a.params, causal=False)
+    known = {sign: getattr(a.params, name) for sign, name in SYMBOLS.items() if hasattr(a.params, name)}
+    assert value(variant.pairs, {"n": n, **known}) == pytest.approx(int(seen.sum()), rel=0.08)

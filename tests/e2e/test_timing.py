@@ -1,0 +1,56 @@
+"""The Timing page in the browser: a recorded answer, a live run with its stop, a file saved and loaded, a link."""
+
+import json
+
+from conftest import query, settle, visit
+from playwright.sync_api import expect
+
+TINY = "variants=softmax&variants=local&variants=linear&t_heads=2&t_d=8"
+
+
+def test_recorded_first_then_run_stop_save_and_load(page, server, tmp_path):
+    visit(page, f"{server}/timing?{TINY}&t_from=16&t_to=1024&t_rounds=25")
+    expect(page.get_by_text("On ").first).to_be_visible()
+    expect(page.locator(".js-plotly-plot")).to_have_count(2)
+
+    page.get_by_role("button", name="Run on this machine").click()
+    expect(page.get_by_text("samples · about").first).to_be_visible()
+    expect(page.get_by_text("On this machine,").first).to_be_visible()
+    page.get_by_test_id("stMain").get_by_role("button", name="Stop").click()
+    expect(page.get_by_role("button", name="Run on this machine")).to_be_visible()
+    settle(page)
+    expect(page.get_by_text("On this machine,").first).to_be_visible()
+
+    page.get_by_role("button", name="Save and load").click()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save the live run (JSON)").click()
+    saved = tmp_path / "mine.json"
+    download.value.save_as(saved)
+    run = json.loads(saved.read_text())
+    samples = sum(len(point["ms"]) for point in run["points"])
+    assert 0 < samples < 25 * 7 * 3
+
+    page.locator('input[type="file"]').set_input_files(saved)
+    settle(page)
+    assert "t_beside=loaded" in query(page)
+    broken = tmp_path / "broken.json"
+    broken.write_text('{"format": "something else"}')
+    page.locator('input[type="file"]').set_input_files(broken)
+    expect(page.get_by_text("The file is no timing run")).to_be_visible()
+
+
+def test_a_tiny_run_ends_by_itself_and_its_question_travels_in_the_link(page, server):
+    visit(page, f"{server}/timing?{TINY}&t_from=16&t_to=32&t_rounds=2&t_mode=backward&t_side=memory")
+    page.get_by_role("button", name="Run on this machine").click()
+    expect(page.get_by_text("On this machine,").first).to_be_visible()
+    settle(page)
+    expect(page.get_by_role("button", name="Run on this machine")).to_be_visible()
+    assert {"t_from=16", "t_to=32", "t_rounds=2", "t_mode=backward", "t_side=memory"} <= set(query(page).split("&"))
+
+
+def test_a_malformed_link_opens_on_the_defaults_and_names_what_was_wrong(page, server):
+    visit(page, f"{server}/timing?t_from=65&t_to=many&t_mode=sideways&t_beside=nothing&t_rounds=0")
+    notice = page.get_by_text("The link carried values that do not fit")
+    for name in ("t_from", "t_to", "t_mode", "t_rounds"):
+        expect(notice).to_contain_text(name)
+    expect(page.locator(".js-plotly-plot")).to_have_count(2)
