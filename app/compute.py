@@ -6,8 +6,9 @@ between visitors and never changed. Heavy work passes one bounded gate, so that 
 
 import importlib
 import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,8 +16,10 @@ import numpy as np
 import streamlit as st
 
 import attention_core as ac
+import attention_core.experiments.reach as _reach
 from attention_core.experiments.compare import compare
 from attention_core.experiments.miniatures import miniatures
+from attention_core.experiments.reach import Hashed, Pattern, Reach
 from attention_core.experiments.task import Row, Task
 from attention_core.inputs.source import Source, TextSource, UploadSource
 from attention_core.limits import current
@@ -55,8 +58,10 @@ class Gate:
     """Lets a bounded number of threads through at a time; a thread inside may enter again."""
 
     def __init__(self, places: int) -> None:
+        self._count = places
         self._places = threading.BoundedSemaphore(places)
         self._inside = threading.local()
+        self._sole = threading.Lock()
 
     @contextmanager
     def turn(self) -> Iterator[None]:
@@ -70,6 +75,28 @@ class Gate:
                 yield
             finally:
                 self._inside.yes = False
+
+    @contextmanager
+    def away(self) -> Iterator[None]:
+        """Give one's place back for a while, to wait for what a thread at the gate may be holding."""
+        if not getattr(self._inside, "yes", False):
+            yield
+            return
+        self._places.release()
+        self._inside.yes = False
+        try:
+            yield
+        finally:
+            self._places.acquire()
+            self._inside.yes = True
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Wait until no other thread is inside, and keep them out: for what is timed. No thread inside may ask."""
+        with self._sole, ExitStack() as taken:  # one at a time, as two that took places in turn would wait for ever
+            for _ in range(self._count):
+                taken.enter_context(self._places)
+            yield
 
 
 @st.cache_resource
@@ -117,6 +144,30 @@ def matrix(view: View, word: str) -> Matrix:
     )
 
 
+@st.cache_data(max_entries=8 * current().cached_results, show_spinner=False, hash_funcs=_KEYS)
+def pattern(view: View, word: str) -> Pattern:
+    """Who may look at whom in one variant; arguments and errors as of ``matrix``."""
+    qkv = record(view.source)
+    with gate().turn():
+        return _reach.pattern(qkv, ac.from_word(word), head=view.head, causal=view.causal)
+
+
+@st.cache_data(max_entries=8 * current().cached_results, show_spinner=False, hash_funcs=_KEYS)
+def reach(view: View, words: tuple[str, ...], depth: int) -> Reach:
+    """How far a stack of variants reaches, repeated until it is so deep; errors as of ``matrix``."""
+    stack = [pattern(view, word).allowed for word in words]
+    with gate().turn():
+        return _reach.reach(stack, depth, causal=view.causal)
+
+
+@st.cache_data(max_entries=current().cached_results, show_spinner=False, hash_funcs=_KEYS)
+def hashed(view: View, word: str, number: int) -> Hashed | None:
+    """How a round sorts the tokens of the view's head (the first, for an average); None where nothing is sorted."""
+    qkv = record(view.source)
+    with gate().turn():
+        return _reach.hashed(qkv, ac.from_word(word), number, head=view.head or 0, causal=view.causal)
+
+
 @st.cache_data(max_entries=current().cached_results, show_spinner=False, hash_funcs=_KEYS)
 def head_miniatures(source: Source, causal: bool) -> np.ndarray:
     """Softmax in every layer and head of a source, ``[L, H, s, s]``; one layer where there is no model."""
@@ -142,4 +193,28 @@ def rows(experiment: str, task: Task) -> tuple[Row, ...]:
     """
     module = importlib.import_module(f"attention_core.experiments.{experiment}")
     with gate().turn():
-        return tuple(module.run(task, load=record))
+        return tuple(module.run(task, load=_load))
+
+
+def _load(source: Source, tokens: int | None) -> ac.inputs.QKV:
+    # Whoever fills the cache of records holds its lock while waiting at the gate: waiting for that lock inside would
+    # let both wait for ever.
+    with gate().away():
+        return record(source, tokens)
+
+
+def timed(samples: Iterator[Row]) -> Iterator[Row]:
+    """Take timings one by one, never cached: each has the machine to itself as far as this process goes.
+
+    Heavy work that waits passes between two of them.
+
+    Args:
+        samples: a run of an experiment that measures time; it may be taken up again where it was left.
+    """
+    while True:
+        with gate().alone():
+            sample = next(samples, None)
+        if sample is None:
+            return
+        yield sample
+        time.sleep(0.002)  # else this thread is back at the gate before those that wait there have woken up

@@ -25,6 +25,10 @@ def entries() -> tuple[Entry, ...]:
     return (
         Entry("home.py", _("Home"), ":material/home:", "home", "", default=True, uses_input=False),
         Entry("matrices.py", _("Matrices"), ":material/grid_view:", "matrices", _("Explore")),
+        Entry("masks.py", _("Masks"), ":material/grid_on:", "masks", _("Explore")),
+        Entry("entropy.py", _("Entropy"), ":material/trending_up:", "entropy", _("Measure")),
+        Entry("error.py", _("Error"), ":material/trending_down:", "error", _("Measure")),
+        Entry("timing.py", _("Timing"), ":material/timer:", "timing", _("Measure"), uses_input=False),
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 import streamlit as st
 
+from app import chart
 from app.figures.bars import row_bars
 from app.text import _
 
@@ -43,17 +44,13 @@ def show(
         return
     rows = {key: values[state["row"]] for key, values in matrices.items()}
     key = middle.selectbox(_("Colour the text by"), list(rows), key="row.variant", format_func=names.__getitem__)
-    picture = right.segmented_control(_("Save as"), ["png", "svg"], key="row.picture", default="png", required=True)
+    with right:
+        chart.choose_format()
     st.html(coloured_text(rows[key], words, pinned=state["row"]))
-    st.plotly_chart(
+    chart.show(
         row_bars({names[key]: row for key, row in rows.items()}, labels, key_title=_("key"), value_title=unit),
         key="row.bars",
-        config={
-            "displaylogo": False,
-            "displayModeBar": True,
-            "modeBarButtons": [["toImage"]],
-            "toImageButtonOptions": {"filename": "pinned-row", "format": picture, "scale": 2},
-        },
+        name="pinned-row",
         alt=_("Bars: the weight of query {row} on each key, for every variant", row=state["row"]),
     )
 

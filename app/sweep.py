@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import streamlit as st
 
@@ -14,7 +15,14 @@ REDRAW = 0.7
 """Seconds between two drawings of a chart that grows: a redraw costs the browser up to half of that."""
 
 
-def show(experiment: str, tasks: Sequence[Task], draw: Callable[[list[Row], str], None], *, key: str) -> list[Row]:
+def show(
+    experiment: str,
+    tasks: Sequence[Task],
+    draw: Callable[[list[Row], str], None],
+    *,
+    key: str,
+    effort: Callable[[Any], float] = lambda task: 1.0,
+) -> list[Row]:
     """Run an experiment's tasks in order and draw what is found.
 
     Results are cached task by task: a sweep that was stopped goes on where it was, and a knob that changes some tasks
@@ -25,6 +33,7 @@ def show(experiment: str, tasks: Sequence[Task], draw: Callable[[list[Row], str]
         tasks: its tasks.
         draw: draws the rows found so far; it is given a key for its elements that differs from drawing to drawing.
         key: the sweep's key, ``"<page>.<name>"``.
+        effort: how much work a task is beside the others, for the time left.
 
     Returns:
         All rows found.
@@ -43,12 +52,14 @@ def show(experiment: str, tasks: Sequence[Task], draw: Callable[[list[Row], str]
         button.button(_("Stop"), icon=":material/stop:", key=f"{key}.stop", on_click=_let, args=(key, True))
 
     found: list[Row] = []
+    efforts = [effort(task) for task in tasks]
     begun = drawn = time.monotonic()
     for i, task in enumerate(tasks):
         if state[f"{key}.stopped"] and i >= state[f"{key}.done"]:
             break
         # Touching the page is what ends a run that a newer one has replaced.
-        left = (time.monotonic() - begun) / i * (len(tasks) - i) if i else 0.0
+        spent = sum(efforts[:i])
+        left = (time.monotonic() - begun) / spent * (sum(efforts) - spent) if i else 0.0
         bar.progress(i / len(tasks), _("{i} of {all} · about {left:.0f} s left", i=i, all=len(tasks), left=left))
         try:
             found += compute.rows(experiment, task)

@@ -15,6 +15,9 @@ class Limits:
     """Characters of a text that are read: the tokenizer runs over all of them at each keystroke's end."""
     matrix_tokens: int
     """Tokens (rows and columns) of a drawn matrix: eight panels of float16 are 16 n² bytes on the wire."""
+    sweep_tokens: int
+    """Tokens of a matrix that is measured but not drawn: one head's n² float32 numbers, held a few times over, are 64
+    MiB at 4096."""
     heads: int
     """Heads of a synthetic input or an upload."""
     head_size: int
@@ -31,6 +34,18 @@ class Limits:
     """Characters of one token label in an upload: a label longer than a word is a mistake, and is drawn n times."""
     compared_variants: int
     """Variants side by side on one page: more panels than these become too small to read."""
+    stack_layers: int
+    """Layers of a stack whose reach is followed: each is a product of n x n matrices and a colour of its own."""
+    timed_tokens: int
+    """Tokens of the longest input that is timed: q, k and v are 3 H n d numbers, 384 MiB at 65,536 with 8 heads of 64."""
+    timed_seconds: float
+    """Seconds one timed call may take, as it cannot be stopped and everybody's heavy work waits for it."""
+    timed_bytes: int
+    """Bytes one timed call may hold on the CPU beyond its inputs: the process shares the machine."""
+    run_bytes: int
+    """Bytes of a saved timing run that is read: about 100 per sample."""
+    run_points: int
+    """Variants times lengths in a saved timing run: every variant at sixty lengths."""
     hub_models: bool
     """Whether any hub model may be asked for by name (it is downloaded, up to gigabytes)."""
     heavy_jobs: int
@@ -42,6 +57,7 @@ class Limits:
 OWN_MACHINE = Limits(
     text_characters=20_000,
     matrix_tokens=1024,
+    sweep_tokens=8192,
     heads=32,
     head_size=256,
     synthetic_tokens=65_536,
@@ -50,6 +66,12 @@ OWN_MACHINE = Limits(
     upload_magnitude=1e6,
     label_characters=256,
     compared_variants=12,
+    stack_layers=8,
+    timed_tokens=65_536,
+    timed_seconds=5.0,
+    timed_bytes=2**32,
+    run_bytes=2 * 2**20,
+    run_points=2048,
     hub_models=True,
     heavy_jobs=2,
     cached_results=32,
@@ -58,6 +80,7 @@ OWN_MACHINE = Limits(
 HOSTED = Limits(
     text_characters=20_000,
     matrix_tokens=512,
+    sweep_tokens=4096,
     heads=16,
     head_size=128,
     synthetic_tokens=16_384,
@@ -66,6 +89,12 @@ HOSTED = Limits(
     upload_magnitude=1e6,
     label_characters=256,
     compared_variants=8,
+    stack_layers=8,
+    timed_tokens=4096,
+    timed_seconds=2.0,
+    timed_bytes=2**29,
+    run_bytes=2 * 2**20,
+    run_points=2048,
     hub_models=False,
     heavy_jobs=1,
     cached_results=64,

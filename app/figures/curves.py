@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from app.figures.theme import SERIES, finish
+from app.figures.theme import GREY, SERIES, finish
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,6 +21,11 @@ class Curve:
         colour: place in the shared series of colours; the same variant keeps its place on every page.
         dash: plotly's name of the stroke: ``"dash"`` for floors and references, ``"dot"`` for the zero.
         marks: whether points are marked.
+        hollow: whether the marks are open circles.
+        group: lines of one group come and go together with one click on the legend; the name itself if empty.
+        listed: whether it stands in the legend.
+        halo: drawn wide, pale and in steps, with rings around its points: what stands out among the others.
+        notes: what is told of each point on hover, in place of its numbers.
     """
 
     name: str
@@ -31,6 +36,11 @@ class Curve:
     colour: int = 0
     dash: str = "solid"
     marks: bool = True
+    hollow: bool = False
+    group: str = ""
+    listed: bool = True
+    halo: bool = False
+    notes: Sequence[str] = ()
 
 
 def curves(
@@ -42,6 +52,9 @@ def curves(
     log_y: bool = False,
     number: str = ".3g",
     height: int = 460,
+    top: float | None = None,
+    mark: float | None = None,
+    x_ticks: Sequence[float] = (),
 ) -> go.Figure:
     """Draw lines on common axes.
 
@@ -53,20 +66,40 @@ def curves(
         log_y: the same, vertically.
         number: format of the values on hover.
         height: in pixels.
+        mark: position of a thin upright line: what the page speaks of.
+        top: where a linear vertical axis ends, None for where the values do; a double click shows what lies above.
+        x_ticks: where the horizontal axis is labelled; empty leaves it to plotly.
     """
     figure = go.Figure()
     for line in lines:
         colour = SERIES[line.colour % len(SERIES)]
+        group = line.group or line.name
         if line.low is not None and line.high is not None:
             figure.add_scatter(
-                x=[*line.x, *reversed(line.x)], y=[*line.high, *reversed(line.low)], fill="toself", opacity=0.18,
-                fillcolor=colour, line={"width": 0}, hoverinfo="skip", showlegend=False, legendgroup=line.name,
+                x=[*line.x, *reversed(line.x)], y=[*line.high, *reversed(line.low)], mode="lines", fill="toself",
+                opacity=0.18, fillcolor=colour, line={"width": 0}, hoverinfo="skip", showlegend=False,
+                legendgroup=group,
             )  # fmt: skip
         figure.add_scatter(
-            x=list(line.x), y=list(line.y), name=line.name, legendgroup=line.name,
-            mode="lines+markers" if line.marks else "lines", line={"color": colour, "dash": line.dash, "width": 2},
-            marker={"size": 6}, hovertemplate=f"%{{x}}: %{{y:{number}}}<extra>{line.name}</extra>",
+            x=list(line.x), y=list(line.y), name=line.name, legendgroup=group, showlegend=line.listed,
+            mode="lines+markers" if line.marks else "lines", opacity=0.45 if line.halo else 1.0,
+            line={"color": colour, "dash": line.dash, "width": 5 if line.halo else 2,
+                  "shape": "hv" if line.halo else "linear"},
+            marker={"size": 15 if line.halo else 6, "symbol": "circle-open" if line.hollow or line.halo else "circle",
+                    "line": {"width": 2 if line.hollow or line.halo else 0}},
+            customdata=list(line.notes) or None, hoverinfo="skip" if line.halo else None,
+            hovertemplate=None if line.halo else f"{_told(line, number)}<extra>{line.name}</extra>",
         )  # fmt: skip
     figure.update_xaxes(title=x_title, type="log" if log_x else "linear")
     figure.update_yaxes(title=y_title, type="log" if log_y else "linear")
+    if mark is not None:
+        figure.add_vline(mark, line={"color": SERIES[GREY], "width": 1, "dash": "dot"})
+    if x_ticks:
+        figure.update_xaxes(tickvals=list(x_ticks), ticktext=[f"{x:g}" for x in x_ticks])
+    if top is not None and not log_y:
+        figure.update_yaxes(range=[-0.03 * top, top])  # a line at zero keeps its full width
     return finish(figure, height=height)
+
+
+def _told(line: Curve, number: str) -> str:
+    return "%{customdata}" if line.notes else f"%{{x}}: %{{y:{number}}}"

@@ -9,6 +9,8 @@ SERIES = (
     "#ee8866", "#77aadd", "#bbcc33", "#999933", "#cc6677", "#888888",
 )  # fmt: skip
 """Paul Tol's bright and light schemes: told apart by colour-blind readers, on white and on black."""
+GREY = len(SERIES) - 1
+"""Place of the grey: references that are no variant, such as uniform attention."""
 
 Colour = tuple[int, int, int]
 

@@ -26,8 +26,9 @@ def from_text(text: str, *, model: str = "minilm", layer: int = 0, max_tokens: i
         text: any text; what is too long is cut, and a notice says where.
         model: key of a built-in model (``models.BUILT_IN``) or ``owner/name`` of one on the Hugging Face hub.
         layer: from 0.
-        max_tokens: most tokens kept, special ones included; the model's positions and the profile's matrix bound
-            (``limits.current().matrix_tokens``) hold besides.
+        max_tokens: most tokens kept, special ones included; None for as many as a drawn matrix may have
+            (``limits.current().matrix_tokens``). The model's positions and the profile's bound on what is measured
+            (``sweep_tokens``) hold besides.
 
     Raises:
         InputError: if the text holds nothing the model reads, or the layer or the number of tokens is out of bounds.
@@ -142,7 +143,7 @@ def _readable_text(text: str) -> tuple[str, list[Notice]]:
 
 def _kept(special: Sequence[int], max_tokens: int | None, positions: int) -> list[int]:
     """Which tokens are kept: all that fit, and the special ones at the end, as the tokenizer's own truncation does."""
-    ours = limits.current().matrix_tokens
+    bounds = limits.current()
     if max_tokens is not None and max_tokens <= sum(special):
         raise InputError(
             "At most {max_tokens} tokens are too few; allow at least {least}, for the model adds {added} of its own.",
@@ -151,7 +152,8 @@ def _kept(special: Sequence[int], max_tokens: int | None, positions: int) -> lis
             added=sum(special),
         )
     n = len(special)
-    room = min(n, positions, ours, n if max_tokens is None else max_tokens)
+    ours = bounds.matrix_tokens if max_tokens is None else min(max_tokens, bounds.sweep_tokens)
+    room = min(n, positions, ours)
     ending = next(i for i in range(n) if not special[n - 1 - i])
     return [*range(room - ending), *range(n - ending, n)]
 

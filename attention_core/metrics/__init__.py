@@ -8,7 +8,9 @@ from attention_core.metrics.entropy import distribution, entropy
 from attention_core.metrics.error import (
     cosine,
     kl_divergence,
+    oracle_keys_error,
     oracle_top_k_error,
+    oracle_top_k_errors,
     relative_error,
     top_k_overlap,
     total_variation,
@@ -17,7 +19,13 @@ from attention_core.metrics.error import (
 )
 from attention_core.metrics.passport import Passport, passport
 from attention_core.metrics.pattern import density, mean_distance, negative_mass, row_sums
-from attention_core.metrics.spectrum import effective_rank, rank, singular_values, truncated_svd_error
+from attention_core.metrics.spectrum import (
+    effective_rank,
+    rank,
+    singular_values,
+    truncated_svd_error,
+    truncated_svd_errors,
+)
 
 __all__ = [
     "Passport",
@@ -29,7 +37,9 @@ __all__ = [
     "kl_divergence",
     "mean_distance",
     "negative_mass",
+    "oracle_keys_error",
     "oracle_top_k_error",
+    "oracle_top_k_errors",
     "passport",
     "rank",
     "relative_error",
@@ -38,6 +48,7 @@ __all__ = [
     "top_k_overlap",
     "total_variation",
     "truncated_svd_error",
+    "truncated_svd_errors",
     "uniform_error",
     "wrong_mass",
 ]

@@ -1,6 +1,7 @@
 """How far one matrix or output is from another, and the floors and the zero that such errors stand between."""
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from attention_core.metrics.entropy import distribution
@@ -69,15 +70,31 @@ def top_k_overlap(a: Tensor, b: Tensor, k: int) -> Tensor:
     return torch.where(size > 0, (heavy_a & heavy_b).sum(-1).double() / size, 1.0)
 
 
-def oracle_top_k_error(reference: Tensor, k: int) -> Tensor:
-    """The relative error that no matrix with k non-zeros per row can beat, ``[...]`` float64.
+def oracle_top_k_errors(reference: Tensor) -> Tensor:
+    """The relative error no matrix with k non-zeros per row can beat, for every k = 0 .. n, ``[..., n + 1]`` float64.
 
-    It keeps each row's k largest entries by absolute value, at their own values.
+    From one sort of ``reference``, ``[..., n, n]``: the best such matrix keeps each row's k largest entries by absolute
+    value, at their own values.
     """
-    squares = reference.double().square().sort(-1).values
-    kept = min(k, squares.shape[-1])
-    dropped = squares[..., : squares.shape[-1] - kept].sum((-2, -1))
-    return ratio(dropped.sqrt(), squares.sum((-2, -1)).sqrt())
+    squares = _dropped_squares(reference).sum(-2)
+    return ratio(squares.sqrt(), squares[..., :1].sqrt())
+
+
+def oracle_top_k_error(reference: Tensor, k: int) -> Tensor:
+    """The relative error that no matrix with k non-zeros per row can beat, ``[...]`` float64; n or more leaves none."""
+    return oracle_top_k_errors(reference)[..., min(k, reference.shape[-1])]
+
+
+def oracle_keys_error(reference: Tensor, keys: Tensor) -> Tensor:
+    """The relative error that no matrix with ``keys[..., i]`` non-zeros in row i can beat, ``[...]`` float64.
+
+    Args:
+        reference: ``[..., n, n]``.
+        keys: ``int64 [..., n]``, from 0 to n.
+    """
+    squares = _dropped_squares(reference)
+    dropped = squares.gather(-1, keys[..., None])[..., 0].sum(-1)
+    return ratio(dropped.sqrt(), squares[..., 0].sum(-1).sqrt())
 
 
 def uniform_error(reference: Tensor, *, causal: bool = False) -> Tensor:
@@ -100,3 +117,8 @@ def ratio(part: Tensor, whole: Tensor) -> Tensor:
 def _heaviest(weights: Tensor, k: int) -> Tensor:
     least = weights.topk(min(k, weights.shape[-1]), dim=-1).values[..., -1:]
     return (weights >= least) & (weights > 0)
+
+
+def _dropped_squares(reference: Tensor) -> Tensor:
+    """What each row loses, squared, when only its k largest entries stay, for every k = 0 .. n: ``[..., n, n + 1]``."""
+    return F.pad(reference.double().square().sort(-1).values.cumsum(-1), (1, 0)).flip(-1)

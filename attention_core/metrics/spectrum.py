@@ -1,6 +1,7 @@
 """The singular values of a matrix, its ranks, and the floor they put under every low-rank approximation."""
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from attention_core.metrics.error import ratio
@@ -47,13 +48,21 @@ def effective_rank_of(values: Tensor) -> Tensor:
     return torch.special.entr(shares).sum(-1).exp().masked_fill(total == 0, 0.0)
 
 
-def truncated_svd_error(reference: Tensor, m: int) -> Tensor:
-    """The relative error that no matrix of rank m can beat, ``[...]`` float64 (Eckart and Young).
+def truncated_svd_errors(reference: Tensor) -> Tensor:
+    """The relative error that no matrix of rank m can beat, for every m = 0 .. n, ``[..., n + 1]`` float64.
 
-    Args:
-        reference: ``[..., n, n]``.
-        m: rank kept, at least 0; n or more leaves no error.
+    From one singular value decomposition of ``reference``, ``[..., n, n]`` (Eckart and Young).
     """
-    squares = singular_values(reference).square()
+    tails = tails_of(singular_values(reference))
+    return ratio(tails, tails[..., :1])
+
+
+def truncated_svd_error(reference: Tensor, m: int) -> Tensor:
+    """The relative error that no matrix of rank m can beat, ``[...]`` float64; n or more leaves no error."""
+    return truncated_svd_errors(reference)[..., min(m, reference.shape[-1])]
+
+
+def tails_of(values: Tensor) -> Tensor:
+    """Norm of all singular values ``[..., n]`` but the m largest, for every m = 0 .. n, ``[..., n + 1]``."""
     # Smallest first, so that a small tail is not lost beside the large ones.
-    return ratio(squares[..., m:].flip(-1).sum(-1).sqrt(), squares.sum(-1).sqrt())
+    return F.pad(values.square().flip(-1).cumsum(-1), (1, 0)).flip(-1).sqrt()

@@ -184,7 +184,7 @@ def test_a_causal_model_sees_the_same_beginning_whatever_follows():
 def test_the_profiles_bound_holds(monkeypatch):
     monkeypatch.setenv("ATTENTION_LAB_PROFILE", "hosted")
     assert from_text(LONG, model="smollm2").n == limits.HOSTED.matrix_tokens
-    assert from_text(LONG, model="smollm2", max_tokens=10**9).n == limits.HOSTED.matrix_tokens
+    assert from_text(4 * LONG, model="smollm2", max_tokens=10**9).n == limits.HOSTED.sweep_tokens
 
 
 @pytest.mark.parametrize("max_tokens", [2, 0, -5])

@@ -1,0 +1,37 @@
+"""A figure on the page, with the button that saves it as a picture."""
+
+import plotly.graph_objects as go
+import streamlit as st
+
+from app.text import _
+
+FORMAT = "picture"
+
+
+def choose_format() -> None:
+    """How figures are saved, on every page; a page shows it once, beside its figures."""
+    st.session_state[FORMAT] = st.session_state.get(FORMAT, "png")  # a widget that was not drawn has lost its state
+    st.segmented_control(_("Save as"), ["png", "svg"], key=FORMAT, format_func=str.upper, required=True)
+
+
+def show(figure: go.Figure, *, key: str, name: str, alt: str) -> None:
+    """Draw a figure.
+
+    Args:
+        figure: what to draw.
+        key: the element's key, another one for each drawing of a figure that grows.
+        name: of the saved file, without its ending.
+        alt: the figure in one sentence, for those who cannot see it.
+    """
+    button = {"filename": name, "format": st.session_state.get(FORMAT, "png"), "scale": 2}
+    st.plotly_chart(
+        figure,
+        key=key,
+        config={
+            "displaylogo": False,
+            "displayModeBar": True,
+            "modeBarButtons": [["toImage"]],
+            "toImageButtonOptions": button,
+        },
+        alt=alt,
+    )

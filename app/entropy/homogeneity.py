@@ -1,0 +1,100 @@
+"""All logits multiplied by one factor: softmax's entropy moves, squared ReLU's does not."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from app import chart, sweep
+from app.entropy import notes, options
+from app.entropy.options import Asked
+from app.figures.curves import curves
+from app.figures.spread import spread
+from app.text import _
+from attention_core.experiments import homogeneity
+from attention_core.experiments.homogeneity import FACTORS, VARIANTS
+from attention_core.experiments.task import Row
+
+MOST = 256
+"""Tokens at most: the effect needs no more, and every factor is computed for every head."""
+
+
+def show(question: Asked) -> None:
+    """Draw the factor, the sweep over factors and what the chosen one does."""
+    st.select_slider(
+        _("λ: every logit is multiplied by"), FACTORS, key="h_factor", format_func="{:g}".format,
+        help=_("λ is the inverse of a temperature: above 1 sharpens, below 1 flattens."),
+    )  # fmt: skip
+
+    def draw(rows: list[Row], key: str) -> None:
+        kept = question.of_heads(rows)
+        st.markdown(_sentence(kept, question))
+        _chart(kept, question, key)
+
+    n = min(question.record.n, MOST)
+    tasks = homogeneity.tasks(question.source, n=n, causal=question.causal)
+    rows = sweep.show("homogeneity", tasks, draw, key="entropy.factor")
+    if rows:
+        _table(question.of_heads(rows), question)
+        notes.homogeneity(n)
+        notes.take_away(rows, question, "homogeneity", n=n)
+
+
+def names() -> dict[str, str]:
+    """The variants' names on screen."""
+    return dict(zip(VARIANTS, (_("Softmax"), _("Squared ReLU / row sum"), _("Squared ReLU / length")), strict=True))
+
+
+def _entropy(rows: Sequence[Row], word: str, factor: float, question: Asked) -> float | None:
+    found = [h for x, h in options.points(rows, "entropy", x="factor", variant=word) if x == factor]
+    return question.per_nat * spread(((factor, h) for h in found), mean=question.mean).middle[0] if found else None
+
+
+def _change(rows: Sequence[Row], word: str, factor: float) -> float:
+    return max((y for x, y in options.points(rows, "change", x="factor", variant=word) if x == factor), default=0.0)
+
+
+def _chart(rows: Sequence[Row], question: Asked, key: str) -> None:
+    softmax, relu2 = options.colours("softmax", "relu2")
+    drawn = []
+    for word, colour, dash in zip(VARIANTS, (softmax, relu2, relu2), ("solid", "solid", "dash"), strict=True):
+        values = options.points(rows, "entropy", x="factor", variant=word)
+        found = spread(((x, question.per_nat * y) for x, y in values), mean=question.mean)
+        drawn.append(found.curve(names()[word], colour, dash=dash, band=question.band and dash == "solid"))
+    figure = curves(
+        drawn, x_title=_("factor λ on every logit"), y_title=_("entropy H ({unit})", unit=_(question.unit)), log_x=True,
+        mark=st.session_state["h_factor"], height=380, x_ticks=FACTORS,
+    )  # fmt: skip
+    chart.show(
+        figure, key=key, name="factor", alt=_("Curves: the entropy of softmax and squared ReLU against the factor")
+    )
+
+
+def _sentence(rows: Sequence[Row], question: Asked) -> str:
+    factor = st.session_state["h_factor"]
+    softmax, relu2 = VARIANTS[:2]
+    plain, steered = (_entropy(rows, softmax, x, question) for x in (1.0, factor))
+    still = _entropy(rows, relu2, factor, question)
+    if plain is None or steered is None or still is None:
+        return _("Measuring λ = {factor:g} …", factor=factor)
+    return _(
+        "At λ = {factor:g} **softmax**'s entropy goes from {plain:.2f} to {steered:.2f} {unit}. **Squared ReLU** "
+        "divided by its row sum stays at {still:.2f}: the largest change of any weight is {change:.1g}.",
+        factor=factor, plain=plain, steered=steered, unit=_(question.unit), still=still,
+        change=_change(rows, relu2, factor),
+    )  # fmt: skip
+
+
+def _table(rows: Sequence[Row], question: Asked) -> None:
+    factor, unit = st.session_state["h_factor"], _(question.unit)
+    change = f"max |A(λ={factor:g}) − A(1)|"
+    shown = [
+        {
+            _("variant"): title,
+            f"H, λ = 1 ({unit})": _entropy(rows, word, 1.0, question),
+            f"H, λ = {factor:g} ({unit}) ": _entropy(rows, word, factor, question),
+            change: f"{_change(rows, word, factor):.2g}",
+        }
+        for word, title in names().items()
+    ]
+    two = st.column_config.NumberColumn(format="%.3f")
+    st.dataframe(shown, hide_index=True, column_config=dict.fromkeys(list(shown[0])[1:3], two))

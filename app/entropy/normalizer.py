@@ -1,0 +1,137 @@
+"""What a row would have to be divided by, against length: softmax's and squared ReLU's totals and their exponents."""
+
+import math
+from collections.abc import Sequence
+
+import streamlit as st
+
+from app import chart, sweep
+from app.entropy import notes, options
+from app.entropy.options import Asked
+from app.figures.curves import Curve, curves
+from app.figures.spread import Spread, spread
+from app.figures.theme import GREY
+from app.text import _
+from attention_core.experiments import normalizer_length
+from attention_core.experiments.task import Row
+from attention_core.metrics.fit import PowerFit, fit_power
+
+LARGEST = 700.0
+"""Logarithm up to which a number is drawn: beyond it there is no such float64."""
+DECADES = 1e4
+"""Growth up to which the axis is labelled at 2 and 5 too."""
+
+
+def show(question: Asked) -> None:
+    """Draw the controls, the sweep and what it found."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        options.show_extent(question)
+    options.show_hint(question)
+
+    def draw(rows: list[Row], key: str) -> None:
+        found = {name: growth(question.of_heads(rows), name, mean=question.mean) for name in normalizer_length.TOTALS}
+        st.markdown(_sentence(found))
+        _chart(found, question, key)
+
+    tasks = normalizer_length.tasks(
+        question.source, longest=question.longest, causal=question.causal, seeds=question.seeds
+    )
+    rows = sweep.show("normalizer_length", tasks, draw, key="entropy.normalizer", effort=options.effort)
+    if rows:
+        _table(question.of_heads(rows), question)
+        notes.normalizer(question)
+        notes.take_away(rows, question, "normalizer_length")
+
+
+def names() -> dict[str, str]:
+    """The totals' names on screen."""
+    return {"softmax": _("softmax: Σ exp(x)"), "relu2": _("squared ReLU: Σ relu(x)²")}
+
+
+def growth(rows: Sequence[Row], name: str, *, mean: bool) -> Spread:
+    """Each head's total over its total at the shortest length where it has one."""
+    grown = []
+    for head in options.by_head(rows, normalizer=name):
+        logs = options.points(head, "log_z")
+        grown += [(n, math.exp(z - logs[0][1])) for n, z in logs if z - logs[0][1] < LARGEST]
+    return spread(grown, mean=mean)
+
+
+def fit(found: Spread) -> PowerFit | None:
+    """The power law through the middle of a total's growth; None from fewer than two lengths."""
+    return fit_power(found.x, found.middle) if len(found.x) > 1 else None
+
+
+def _chart(found: dict[str, Spread], question: Asked, key: str) -> None:
+    colours = options.colours("softmax", "relu2")
+    drawn: list[Curve] = []
+    for name, colour in zip(found, colours, strict=True):
+        each = found[name]
+        drawn.append(each.curve(names()[name], colour, band=question.band))
+        if law := fit(each):
+            title = _("fit n<sup>{a:.2f}</sup>, R² {r2:.2f}", a=law.exponent, r2=law.r2)
+            y = [law.at(x) for x in each.x]
+            drawn.append(Curve(name=title, x=each.x, y=y, colour=colour, dash="dash", marks=False))
+    lengths = max((each.x for each in found.values()), key=len)
+    if lengths:
+        y = [n / lengths[0] for n in lengths]
+        drawn.append(Curve(name=_("n itself"), x=lengths, y=y, colour=GREY, dash="dot", marks=False))
+    first = f"{lengths[0]:g}" if lengths else "n₀"
+    figure = curves(drawn, x_title=_("tokens n"), y_title=f"Z(n) / Z({first})", log_x=True, log_y=True, x_ticks=lengths)
+    figure.update_yaxes(exponentformat="power")
+    if max((y for each in found.values() for y in each.high), default=1.0) < DECADES:
+        figure.update_yaxes(dtick="D2")
+    chart.show(
+        figure,
+        key=key,
+        name="normalizer",
+        alt=_("Curves: how a row's total grows with the number of tokens, with fitted power laws"),
+    )
+
+
+def _sentence(found: dict[str, Spread]) -> str:
+    softmax, relu2 = found["softmax"], found["relu2"]
+    law, other = fit(softmax), fit(relu2)
+    if law is None:
+        return _("One length says nothing of growth: give a longer input.")
+    told = _(
+        "While n grows {n:.3g}-fold, from {a} to {b}, **softmax**'s normaliser Z grows {z:.3g}-fold: about as n to the "
+        "power {exponent:.2f}.", n=softmax.x[-1] / softmax.x[0], a=int(softmax.x[0]), b=int(softmax.x[-1]),
+        z=softmax.middle[-1], exponent=law.exponent,
+    )  # fmt: skip
+    if other is None:
+        return told
+    told += " " + _("**Squared ReLU**'s grows as n to the power {exponent:.2f}", exponent=other.exponent)
+    if other.exponent < 0.95:
+        return told + _(": dividing by n makes its rows fade in long texts.")
+    if other.exponent > 1.05:
+        return told + _(": dividing by n lets its rows swell in long texts.")
+    return told + _(": dividing by n suits it.")
+
+
+def _table(rows: Sequence[Row], question: Asked) -> None:
+    """The totals themselves at both ends, and how heads differ in their growth."""
+    shown = []
+    for name, title in names().items():
+        found, own = growth(rows, name, mean=question.mean), [r for r in rows if r["normalizer"] == name]
+        law, logs = fit(found), spread(options.points(own, "log_z"), mean=question.mean)
+        laws = [fit(growth(head, name, mean=False)) for head in options.by_head(own)]
+        empty = [float(row["empty"]) for row in own if isinstance(row["empty"], float)]
+        shown.append(
+            {
+                _("total of a row"): title,
+                **{f"Z({logs.x[i]:g})": _readable(logs.middle[i]) for i in (0, -1) if logs.x},
+                _("exponent"): law and law.exponent,
+                "R²": law and law.r2,
+                _("quartiles over heads"): options.quartiles([each.exponent for each in laws if each]),
+                _("rows without any"): sum(empty) / len(empty),
+            }
+        )
+    two = st.column_config.NumberColumn(format="%.2f")
+    percent = st.column_config.NumberColumn(format="percent")
+    st.dataframe(shown, hide_index=True, column_config={_("exponent"): two, "R²": two, _("rows without any"): percent})
+
+
+def _readable(log: float) -> str:
+    """A number given by its logarithm."""
+    return f"{math.exp(log):.3g}" if log < LARGEST else f"e^{log:.0f}"

@@ -1,0 +1,112 @@
+"""Does attention dilute as text grows? The entropy of every variant's rows against the number of tokens."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from attention_core import registry
+from attention_core.errors import InputError
+from attention_core.experiments.lengths import at_length, ladder, reseeded
+from attention_core.experiments.task import Load, Row, load
+from attention_core.inputs.record import QKV
+from attention_core.inputs.source import Source
+from attention_core.limits import current
+from attention_core.metrics.entropy import entropy
+from attention_core.variant import Attention
+
+BLOCK = 64
+"""Rows measured at once: their float64 copies stay in the processor's cache."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EntropyTask:
+    """One variant on one source at one length.
+
+    Attributes:
+        source: what the queries and keys come from; a synthetic one carries its seed.
+        variant: the variant and its settings, as ``Attention.word`` writes them.
+        n: tokens.
+        longest: the most tokens this source is measured at.
+        causal: whether the future is hidden.
+        seed: the synthetic source's seed, for the rows.
+    """
+
+    source: Source
+    variant: str
+    n: int
+    longest: int
+    causal: bool
+    seed: int | None
+
+
+def tasks(
+    source: Source, variants: Sequence[str], *, longest: int, causal: bool = False, seeds: int = 1
+) -> tuple[EntropyTask, ...]:
+    """Every variant at every length, short lengths first.
+
+    Args:
+        source: what the queries and keys come from.
+        variants: words of variants that can be causal, where causal is asked.
+        longest: tokens of the longest length.
+        causal: whether the future is hidden.
+        seeds: seeds of a synthetic source, from its own onwards; others have none.
+    """
+    return tuple(
+        EntropyTask(source=seeded, variant=word, n=n, longest=longest, causal=causal, seed=seed)
+        for n in ladder(longest)
+        for seed, seeded in reseeded(source, seeds)
+        for word in variants
+    )
+
+
+def run(task: EntropyTask, *, load: Load = load) -> tuple[Row, ...]:
+    """Measure one variant at one length.
+
+    Returns:
+        One row per head: ``variant``, ``n``, ``head``, ``seed``, ``entropy`` (nats, mean over queries) and
+        ``normalised`` (mean over queries of the entropy divided by the logarithm of the keys the query may see, over
+        those that may see at least two; None where there is none), after ``metrics.entropy``'s definition for signed
+        rows and rows that do not sum to one.
+
+    Raises:
+        LabError: if the source cannot be read at this length or the variant cannot be causal and causal is asked.
+    """
+    qkv = at_length(task.source, task.n, task.longest, load)
+    first = 1 if task.causal else qkv.n
+    seen = torch.arange(first, first + qkv.n) if task.causal else torch.full((qkv.n,), qkv.n)
+    several = seen > 1
+    rows: list[Row] = []
+    for head, weights in enumerate(_by_head(registry.from_word(task.variant), qkv, causal=task.causal)):
+        nats = torch.cat([entropy(block) for block in weights.split(BLOCK)])
+        shares = nats[several] / seen[several].log()
+        rows.append(
+            {
+                "variant": task.variant,
+                "n": qkv.n,
+                "head": head,
+                "seed": task.seed,
+                "entropy": float(nats.mean()),
+                "normalised": float(shares.mean()) if len(shares) else None,
+            }
+        )
+    return tuple(rows)
+
+
+def _by_head(attention: Attention, qkv: QKV, *, causal: bool) -> Iterator[Tensor]:
+    """Each head's matrix ``[n, n]`` in turn; only where heads decide together do all exist at once."""
+    if not attention.variant.couples_heads:
+        for q, k in zip(qkv.q, qkv.k, strict=True):
+            yield attention.weights(q[None], k[None], causal=causal)[0]
+        return
+    most = int(current().sweep_tokens / qkv.heads**0.5)
+    if qkv.n > most:
+        raise InputError(
+            "{title} decides over all {heads} heads at once; their matrices fit up to {most} tokens, not {n}.",
+            title=attention.title,
+            heads=qkv.heads,
+            most=most,
+            n=qkv.n,
+        )
+    yield from attention.weights(qkv.q, qkv.k, causal=causal)

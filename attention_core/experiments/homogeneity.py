@@ -1,0 +1,87 @@
+"""What does a temperature do? All logits multiplied by one factor: who gets more decided, and who does not notice?"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from attention_core import registry
+from attention_core.experiments.lengths import at_length
+from attention_core.experiments.task import Load, Row, load
+from attention_core.inputs.source import Source
+from attention_core.metrics.entropy import entropy
+
+FACTORS = (0.25, 0.35, 0.5, 0.71, 1.0, 1.41, 2.0, 2.83, 4.0, 5.66, 8.0)
+"""From a quarter to eight, two per doubling."""
+VARIANTS = ("softmax", "relu2~normalizer~sum", "relu2")
+"""Softmax, squared ReLU divided by its row sums, and divided by the length."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HomogeneityTask:
+    """All variants under one factor.
+
+    Attributes:
+        source: what the queries and keys come from.
+        n: tokens.
+        variants: words of variants.
+        factor: what every logit is multiplied by.
+        causal: whether the future is hidden.
+    """
+
+    source: Source
+    n: int
+    variants: tuple[str, ...]
+    factor: float
+    causal: bool
+
+
+def tasks(
+    source: Source,
+    *,
+    n: int,
+    causal: bool = False,
+    variants: Sequence[str] = VARIANTS,
+    factors: Sequence[float] = FACTORS,
+) -> tuple[HomogeneityTask, ...]:
+    """Every factor in turn, ascending.
+
+    Args:
+        source: what the queries and keys come from.
+        n: tokens.
+        causal: whether the future is hidden.
+        variants: words of variants whose logits are linear in q.
+        factors: what logits are multiplied by, positive.
+    """
+    return tuple(
+        HomogeneityTask(source=source, n=n, variants=tuple(variants), factor=factor, causal=causal)
+        for factor in sorted(factors)
+    )
+
+
+def run(task: HomogeneityTask, *, load: Load = load) -> tuple[Row, ...]:
+    """Measure the matrices before and after.
+
+    Returns:
+        One row per variant and head: ``variant``, ``factor``, ``head``, ``entropy`` (nats, mean over queries) and
+        ``change``, the largest difference of an entry from the matrix at factor one.
+
+    Raises:
+        LabError: if the source cannot be read at this length or a variant cannot be causal and causal is asked.
+    """
+    qkv = at_length(task.source, task.n, task.n, load)
+    rows: list[Row] = []
+    for word in task.variants:
+        attention = registry.from_word(word)
+        plain = attention.weights(qkv.q, qkv.k, causal=task.causal)
+        steered = attention.weights(task.factor * qkv.q, qkv.k, causal=task.causal)
+        change = (steered - plain).abs().amax((-2, -1))
+        for head, (nats, changed) in enumerate(zip(entropy(steered).mean(-1), change, strict=True)):
+            rows.append(
+                {
+                    "variant": word,
+                    "factor": task.factor,
+                    "head": head,
+                    "entropy": float(nats),
+                    "change": float(changed),
+                }
+            )
+    return tuple(rows)

@@ -1,0 +1,99 @@
+"""By what would a row have to be divided? Softmax's and squared ReLU's row totals against the number of tokens."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from attention_core.algorithms.blockwise import Rows, row_blocks
+from attention_core.experiments.lengths import at_length, ladder, reseeded
+from attention_core.experiments.task import Load, Row, load
+from attention_core.inputs.source import Source
+
+
+@dataclass(frozen=True, kw_only=True)
+class NormalizerTask:
+    """Both totals on one source at one length.
+
+    Attributes:
+        source: what the queries and keys come from; a synthetic one carries its seed.
+        n: tokens.
+        longest: the most tokens this source is measured at.
+        causal: whether the future is hidden.
+        seed: the synthetic source's seed, for the rows.
+    """
+
+    source: Source
+    n: int
+    longest: int
+    causal: bool
+    seed: int | None
+
+
+def tasks(source: Source, *, longest: int, causal: bool = False, seeds: int = 1) -> tuple[NormalizerTask, ...]:
+    """Every length, short ones first; the arguments are those of ``entropy_length.tasks``."""
+    return tuple(
+        NormalizerTask(source=seeded, n=n, longest=longest, causal=causal, seed=seed)
+        for n in ladder(longest)
+        for seed, seeded in reseeded(source, seeds)
+    )
+
+
+def run(task: NormalizerTask, *, load: Load = load) -> tuple[Row, ...]:
+    """Measure both totals at one length.
+
+    Returns:
+        One row per total and head: ``normalizer`` (``"softmax"`` or ``"relu2"``), ``n``, ``head``, ``seed``, ``log_z``
+        (mean over queries of ``log Z_i``, so the logarithm of Z's geometric mean; queries with ``Z_i = 0`` are left
+        out, None where all are) and ``empty`` (share of queries with ``Z_i = 0``).
+
+    Raises:
+        LabError: if the source cannot be read at this length.
+    """
+    qkv = at_length(task.source, task.n, task.longest, load)
+    rows: list[Row] = []
+    for head, (q, k) in enumerate(zip(qkv.q, qkv.k, strict=True)):
+        for name in TOTALS:
+            log_z = log_normalizer(q, k, name, causal=task.causal)
+            full = log_z[log_z.isfinite()]
+            rows.append(
+                {
+                    "normalizer": name,
+                    "n": qkv.n,
+                    "head": head,
+                    "seed": task.seed,
+                    "log_z": float(full.mean()) if len(full) else None,
+                    "empty": 1 - len(full) / qkv.n,
+                }
+            )
+    return tuple(rows)
+
+
+def log_normalizer(q: Tensor, k: Tensor, name: str, *, causal: bool) -> Tensor:
+    """``log Z_i`` of each query, ``[n]`` float64; minus infinity where ``Z_i = 0``.
+
+    With the logits ``x_ij = q_i · k_j / √d`` as they stand, no maximum subtracted, ``Z_i`` is ``Σ_j exp(x_ij)`` for
+    ``"softmax"``, which is the number of keys where all logits are zero, and ``Σ_j relu(x_ij)²`` for ``"relu2"``.
+
+    Args:
+        q: ``[n, d]``.
+        k: ``[n, d]``.
+        name: one of ``TOTALS``.
+        causal: whether query i sees keys 0..i only.
+    """
+    n, d = q.shape
+    q = q * d**-0.5
+    return torch.cat([TOTALS[name](q[r.start : r.stop] @ k[: r.keys].mT, r) for r in row_blocks(n, causal=causal)])
+
+
+def _softmax(logits: Tensor, rows: Rows) -> Tensor:
+    return rows.hide(logits, -torch.inf).double().logsumexp(-1)
+
+
+def _relu2(logits: Tensor, rows: Rows) -> Tensor:
+    return rows.hide(logits, 0.0).relu_().double().square().sum(-1).log()
+
+
+TOTALS: dict[str, Callable[[Tensor, Rows], Tensor]] = {"softmax": _softmax, "relu2": _relu2}
+"""Total of a block of rows by name: ``(logits [size, keys], rows) -> log Z [size]``."""

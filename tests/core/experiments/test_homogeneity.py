@@ -1,0 +1,45 @@
+import pytest
+
+from attention_core.experiments import homogeneity
+from attention_core.experiments.homogeneity import FACTORS, VARIANTS
+from attention_core.inputs import SyntheticSource, SyntheticSpec
+
+SOFTMAX, BY_SUM, BY_LENGTH = VARIANTS
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["both ways", "causal"])
+def rows(request):
+    source = SyntheticSource(SyntheticSpec(n=48, heads=2))
+    return [r for t in homogeneity.tasks(source, n=48, causal=request.param) for r in homogeneity.run(t)]
+
+
+def of(rows, variant, measure, head=0):
+    return {row["factor"]: row[measure] for row in rows if (row["variant"], row["head"]) == (variant, head)}
+
+
+def test_relu2_by_its_sum_does_not_notice_the_factor(rows):
+    entropy, change = of(rows, BY_SUM, "entropy"), of(rows, BY_SUM, "change")
+    assert set(entropy) == set(FACTORS)
+    assert max(entropy.values()) - min(entropy.values()) < 1e-6
+    assert max(change.values()) < 1e-6
+    assert {change[factor] for factor in (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)} == {0.0}
+
+
+def test_softmaxs_entropy_falls_with_every_step(rows):
+    entropy = of(rows, SOFTMAX, "entropy")
+    values = [entropy[factor] for factor in FACTORS]
+    assert values == sorted(values, reverse=True)
+    assert values[0] - values[-1] > 1
+    assert of(rows, SOFTMAX, "change")[4.0] > 0.1
+
+
+def test_relu2_by_length_only_grows(rows):
+    entropy, change = of(rows, BY_LENGTH, "entropy"), of(rows, BY_LENGTH, "change")
+    assert max(entropy.values()) - min(entropy.values()) < 1e-6
+    # Its entries grow with λ²: the largest change is (λ² - 1) times the largest entry.
+    assert change[4.0] / change[2.0] == pytest.approx(15 / 3, rel=1e-4)
+    assert change[1.0] == 0
+
+
+def test_without_a_factor_nothing_changes(rows):
+    assert {row["change"] for row in rows if row["factor"] == 1.0} == {0.0}

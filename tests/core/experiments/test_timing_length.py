@@ -1,0 +1,124 @@
+import itertools
+
+import pytest
+import torch
+
+from attention_core.errors import LabError
+from attention_core.experiments import timing_length
+from attention_core.experiments.timing_length import ENOUGH, FEWEST, SHORTEST, run, total
+from attention_core.measure.counting import Counts
+from attention_core.measure.timing import TimingSpec
+
+WORDS = ("softmax", "linear", "local~window~4")
+
+
+class FakeClock:
+    """Every call takes the same time, or fails; the calls are run, so that their order is that of the machine."""
+
+    def __init__(self, seconds=1e-3, bytes_=100, broken_after=None):
+        self.each, self.bytes, self.broken_after = seconds, bytes_, broken_after
+        self.repeats, self.counted = [], 0
+
+    def seconds(self, call, repeats):
+        self.repeats.append(repeats)
+        return self.each
+
+    def costs(self, call):
+        self.counted += 1
+        if self.broken_after is not None and self.counted > self.broken_after:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return Counts(multiply_adds=5, peak_elements=self.bytes, largest_elements=1), self.bytes
+
+
+def spec(**more):
+    return TimingSpec(**({"variants": WORDS, "sizes": (8, 16), "rounds": 3, "heads": 2, "head_size": 4} | more))
+
+
+def test_every_round_visits_all_lengths_and_turns_the_order_round():
+    rows = list(run(spec(), clock=FakeClock()))
+    there, back = list(WORDS), list(reversed(WORDS))
+    seen = [(row["round"], row["n"], row["variant"]) for row in rows]
+    assert seen == [
+        (index, n, word) for index, order in enumerate((there, back, there)) for n in (8, 16) for word in order
+    ]
+    assert len(rows) == total(spec())
+
+
+def test_a_short_call_is_repeated_until_it_lasts_and_counted_once():
+    clock = FakeClock(seconds=SHORTEST / 8)
+    rows = list(run(spec(variants=("softmax",), sizes=(8,)), clock=clock))
+    assert clock.repeats == [1, 8, 8, 8]
+    assert clock.counted == 1
+    assert [row["ms"] for row in rows] == [SHORTEST / 8 * 1e3] * 3
+
+
+def test_a_long_calls_first_look_is_its_first_sample_and_enough_is_enough():
+    clock = FakeClock(seconds=ENOUGH)
+    rows = list(run(spec(variants=("softmax",), sizes=(8,), rounds=9), clock=clock, longest=100))
+    assert clock.repeats == [1] * FEWEST
+    assert len(rows) == FEWEST
+
+
+def test_what_is_left_out_is_said_once_and_stays_out():
+    words = ("softmax", "linear")
+    # Softmax takes four times as long at twice the length, 16 times at four times it; linear twice and four times.
+    rows = list(run(spec(variants=words, sizes=(8, 16, 32)), clock=FakeClock(seconds=1.0), longest=5.0))
+    assert not [row for row in rows if row["ms"] is None]
+    rows = list(run(spec(variants=words, sizes=(8, 32, 64)), clock=FakeClock(seconds=1.0), longest=5.0))
+    assert [(row["variant"], row["n"]) for row in rows if row["ms"] is None] == [("softmax", 32)]
+    assert {row["n"] for row in rows if row["variant"] == "softmax" and row["ms"]} == {8}
+    assert {row["n"] for row in rows if row["variant"] == "linear"} == {8, 32, 64}
+
+
+def test_one_length_at_which_the_machine_was_held_up_leaves_nobody_out():
+    clock = FakeClock(seconds=0.1)
+    steady = clock.seconds
+    clock.seconds = lambda call, repeats: 4.0 if len(clock.repeats) == 1 else steady(call, repeats)
+    clock.repeats.append(0)
+    rows = list(run(spec(variants=("softmax",), sizes=(8, 16, 32), rounds=1), clock=clock, longest=20.0))
+    assert [row["n"] for row in rows if row["ms"]] == [8, 16, 32]
+
+
+def test_memory_that_would_not_do_and_memory_that_gave_out_are_reasons():
+    rows = list(run(spec(variants=("softmax",)), clock=FakeClock(bytes_=1000), most_bytes=1500))
+    assert [row["n"] for row in rows if row["reason"]] == [16]
+    assert "MiB" in next(row["reason"] for row in rows if row["reason"])
+    rows = list(run(spec(variants=("softmax",), sizes=(8, 16, 32)), clock=FakeClock(broken_after=1)))
+    assert [(row["n"], row["reason"]) for row in rows if row["reason"]] == [(16, "The device's memory gave out.")]
+    assert {row["n"] for row in rows if row["ms"]} == {8}
+
+
+@pytest.mark.parametrize(("mode", "causal", "left"), [("forward", True, "pooled"), ("decode", False, "pooled")])
+def test_a_variant_that_cannot_is_left_out_with_its_reason(mode, causal, left):
+    rows = list(run(spec(variants=("softmax", left), mode=mode, causal=causal), clock=FakeClock()))
+    assert rows[0]["variant"] == left
+    assert rows[0]["reason"]
+    assert {row["variant"] for row in rows[1:]} == {"softmax"}
+
+
+def test_real_times_and_counts_on_this_machine():
+    rows = list(run(spec(rounds=2)))
+    assert all(row["ms"] > 0 for row in rows)
+    softmax = next(row for row in rows if row["variant"] == "softmax" and row["n"] == 16)
+    assert softmax["multiply_adds"] == softmax["promised"] == 2 * 2 * 16 * 16 * 4
+    assert softmax["peak_bytes"] >= 4 * 2 * 16 * 4  # the output at least
+    backward = next(run(spec(mode="backward", variants=("softmax",))))
+    assert backward["promised"] is None
+    assert backward["multiply_adds"] > 2 * 2 * 8 * 8 * 4
+
+
+def test_a_run_stops_where_nobody_asks_any_more():
+    clock = FakeClock()
+    assert len(list(itertools.islice(run(spec(), clock=clock), 2))) == 2
+    assert clock.counted == 2
+
+
+def test_a_device_that_is_not_there_is_refused(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(LabError, match="cuda"):
+        next(run(spec(device="cuda")))
+
+
+def test_a_step_of_decoding_is_never_predicted_to_be_too_long():
+    rows = list(run(spec(mode="decode", variants=("softmax",), sizes=(8, 64)), clock=FakeClock(1.0), longest=2.0))
+    assert timing_length.total(spec(mode="decode", variants=("softmax",), sizes=(8, 64))) == len(rows)

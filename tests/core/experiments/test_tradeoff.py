@@ -1,0 +1,71 @@
+"""Points and offers: quantiles over heads and seeds, the Pareto front against brute force, the best within a budget."""
+
+import math
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attention_core.experiments.tradeoff import best_within, pareto_front, points
+
+OFFERS = st.lists(
+    st.tuples(st.integers(0, 6).map(float), st.sampled_from([0.0, 0.25, 0.5, 1.0, 2.0, math.inf, math.nan])),
+    max_size=12,
+)
+
+
+def row(error, *, word="local", head=0, n=8, cost=10, **more):
+    return {
+        "variant": word.split("~")[0], "setting": "window", "value": 4, "word": word, "reference": "softmax",
+        "head": head, "seed": None, "n": n, "multiply_adds": cost, "matrix": error, **more,
+    }  # fmt: skip
+
+
+def beaten(offer, offers):
+    return any(o[0] <= offer[0] and o[1] <= offer[1] and (o[0] < offer[0] or o[1] < offer[1]) for o in offers)
+
+
+@given(OFFERS)
+def test_the_front_is_what_brute_force_finds(offers):
+    finite = [o for o in offers if all(map(math.isfinite, o))]
+    expected = [i for i, o in enumerate(offers) if o in finite and not beaten(o, finite)]
+    front = pareto_front(offers)
+    assert sorted(front) == expected
+    assert [offers[i][0] for i in front] == sorted(offers[i][0] for i in front)
+
+
+def test_heads_and_seeds_become_a_median_and_a_band():
+    [point] = points([row(e / 10, head=e) for e in (3, 1, 9, 5, 7, 2, 8, 4, 10, 6)], "matrix")
+    assert (point.low, point.middle, point.high) == (0.3, 0.5, 0.8)
+    assert (point.word, point.value, point.multiply_adds) == ("local", 4, 10)
+
+
+def test_one_infinite_head_leaves_the_others_their_median():
+    [point] = points([row(e) for e in (0.2, math.inf, 0.4)], "matrix")
+    assert (point.middle, point.high) == (0.4, math.inf)
+
+
+def test_lengths_words_and_references_stay_apart():
+    found = points([row(1), row(2, n=16), row(3, word="local~window~2"), row(4, word="uniform")], "matrix")
+    assert [p.middle for p in found] == [1, 2, 3, 4]
+
+
+def test_a_floor_is_the_median_of_the_floors_and_missing_where_it_was_not_found():
+    floors = [row(1, floor=f, floor_kind=k) for f, k in ((0.3, "keys"), (0.1, "rank"), (0.2, "keys"))]
+    [point] = points(floors, "matrix")
+    assert (point.floor, point.floor_kind) == (0.2, "keys")
+    assert points([row(1)], "matrix")[0].floor is None
+
+
+def test_the_best_within_a_budget():
+    found = points(
+        [
+            row(0.1, word="a", cost=9),
+            row(0.5, word="b", cost=5),
+            row(0.5, word="c", cost=4),
+            row(math.nan, word="d", cost=1),
+        ],
+        "matrix",
+    )
+    assert best_within(found, 9).word == "a"
+    assert best_within(found, 8).word == "c"
+    assert best_within(found, 3) is None

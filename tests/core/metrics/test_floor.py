@@ -1,0 +1,96 @@
+"""The floor beneath a matrix: judged from its rank and its zeros, and never above what it reaches."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from attention_core import metrics
+from attention_core.metrics.floor import floor_beneath
+
+
+def drawn(seed, *shape):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def attention(seed, n, sharpness=2.0):
+    return (sharpness * drawn(seed, n, n)).softmax(-1)
+
+
+def test_the_svd_curve_is_what_numpy_leaves_over():
+    reference = attention(0, 12).expand(2, 12, 12)
+    own = reference[0].numpy()
+    u, s, vh = np.linalg.svd(own)
+    left = [np.linalg.norm(own - (u[:, :m] * s[:m]) @ vh[:m]) / np.linalg.norm(own) for m in range(13)]
+    found = metrics.truncated_svd_errors(reference)
+    assert found.shape == (2, 13)
+    np.testing.assert_allclose(found[1], left, atol=1e-12)
+
+
+def test_the_top_k_curve_is_what_a_sort_of_each_row_leaves_over():
+    reference = attention(1, 9)
+    found = metrics.oracle_top_k_errors(reference)
+    for k in range(10):
+        kept = np.zeros((9, 9))
+        for i, row in enumerate(reference.numpy()):
+            best = sorted(range(9), key=lambda j: -row[j])[:k]
+            kept[i, best] = row[best]
+        assert float(found[k]) == pytest.approx(np.linalg.norm(kept - reference.numpy()) / float(reference.norm()))
+
+
+def test_rows_may_keep_different_numbers_of_keys():
+    reference = torch.tensor([[3.0, 4.0], [6.0, 8.0]])
+    assert float(metrics.oracle_keys_error(reference, torch.tensor([2, 1]))) == pytest.approx(6 / math.sqrt(125))
+    assert float(metrics.oracle_keys_error(reference, torch.tensor([0, 2]))) == pytest.approx(5 / math.sqrt(125))
+    assert float(metrics.oracle_keys_error(reference, torch.tensor([2, 2]))) == 0
+
+
+@settings(max_examples=60, deadline=None)
+@given(n=st.integers(1, 14), seed=st.integers(0, 999), share=st.floats(0.05, 1.0), single=st.booleans())
+def test_no_matrix_lies_below_its_floor(n, seed, share, single):
+    reference = attention(seed, n)
+    # As near as matrices of their kinds come: the reference itself, with places emptied or directions taken away.
+    sparse = reference * (torch.rand(n, n, generator=torch.Generator().manual_seed(seed)) < share)
+    u, s, vh = torch.linalg.svd(reference)
+    m = max(1, round(share * n))
+    low = (u[:, :m] * s[:m]) @ vh[:m]
+    for own in (sparse, low, low.float() if single else low, reference):
+        floor = floor_beneath(own, reference)
+        assert floor.error <= float(metrics.relative_error(own, reference)) + 1e-9
+
+
+def test_low_rank_is_judged_by_rank_and_reaches_its_floor():
+    reference = attention(3, 16)
+    u, s, vh = torch.linalg.svd(reference)
+    best = (u[:, :5] * s[:5]) @ vh[:5]
+    floor = floor_beneath(best, reference)
+    assert (floor.kind, floor.rank, floor.keys) == ("rank", 5, 16)
+    assert floor.error == pytest.approx(float(metrics.relative_error(best, reference)), abs=1e-9)
+
+
+def test_few_keys_are_judged_by_keys_and_reach_their_floor():
+    reference = attention(4, 16)
+    kept = torch.where(reference >= reference.topk(3).values[:, -1:], reference, 0)
+    floor = floor_beneath(kept, reference)
+    assert (floor.kind, floor.keys) == ("keys", 3)
+    assert floor.rank is None
+    assert floor.error == pytest.approx(float(metrics.relative_error(kept, reference)), abs=1e-12)
+
+
+def test_a_matrix_with_all_its_keys_and_its_rank_has_no_floor():
+    floor = floor_beneath(attention(5, 10), attention(6, 10))
+    assert (floor.kind, floor.error, floor.rank) == ("", 0, 10)
+
+
+def test_the_higher_floor_counts_where_both_hold():
+    reference = attention(7, 12)
+    # Equal rows, of which one in four is empty: of rank one, and of no key in every fourth row.
+    own = reference[0].expand(12, 12) * (torch.arange(12) % 4 > 0)[:, None]
+    keys = torch.where(torch.arange(12) % 4 > 0, 12, 0)
+    both = float(metrics.truncated_svd_error(reference, 1)), float(metrics.oracle_keys_error(reference, keys))
+    floor = floor_beneath(own, reference)
+    assert floor.error == pytest.approx(max(both))
+    assert floor.kind == ("rank" if both[0] > both[1] else "keys")
