@@ -96,7 +96,8 @@ def test_cosine_by_chunks_tokens_states_and_decoder(n):
 
 def retained(q, k, decay, feature_map, *, causal):
     """The matrix by its definition, similarities as sums of exponentials where they are exponentials."""
-    distance = torch.arange(q.shape[-2])[:, None] - torch.arange(q.shape[-2])
+    position = torch.arange(q.shape[-2], dtype=q.dtype)
+    distance = position[:, None] - position
     if feature_map == "exp":
         log = torch.logsumexp(q.unsqueeze(-2) + k.unsqueeze(-3), -1)
     else:
@@ -141,7 +142,8 @@ def test_retention_is_minimax_attention_over_its_normaliser(n):
     # What surrounds the attention itself is taken out: projections, activation, norm and gate.
     theirs.qkv_proj = theirs.norm = theirs.out_proj = nn.Identity()
     theirs.act_fn = nn.Identity()
-    theirs.output_gate = lambda x: torch.zeros(())
+    theirs.output_gate = nn.Linear(3 * heads * d, heads * d, bias=False, dtype=torch.float64)
+    nn.init.zeros_(theirs.output_gate.weight)
     theirs.slope_rate = torch.full((heads, 1, 1), -math.log(decay), dtype=torch.float64)
     theirs.query_decay, theirs.key_decay, theirs.diagonal_decay = theirs.decay_factors(theirs.slope_rate)
     q, k, v = numbers(3, heads, n, d)
@@ -152,7 +154,7 @@ def test_retention_is_minimax_attention_over_its_normaliser(n):
         return out.view(n, heads, d).transpose(0, 1)
 
     out = ac.get("retention", decay=decay).attend(q, k, v, causal=True)
-    torch.testing.assert_close(out, run(v) / run(torch.ones_like(v)), rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(out, run(v) / run(torch.ones_like(v)))
 
 
 @pytest.mark.parametrize("feature_map", ["elu+1", "exp"])
@@ -168,16 +170,18 @@ def test_retention_fades_evenly_over_any_length(feature_map):
 
 
 @pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("decay", [0.2, 0.95])
+@pytest.mark.parametrize("decay", [0.1, 0.95])
 def test_retention_with_exponentials_of_any_size(decay, causal):
-    q, k, v = numbers(3, 200, 4)
-    k[50:60] += 2000
-    k[120:] -= 3000
+    q, k, v = numbers(3, 400, 4)
+    k[5:10] += 760  # towards the end the smaller decay has let even these fade away
+    k[200:205] -= 3000
     q[10:20] *= 500
     A = retained(q, k, decay, "exp", causal=causal)
     attention = ac.get("retention", decay=decay, feature_map="exp")
-    torch.testing.assert_close(attention.weights(q, k, causal=causal), A, rtol=1e-6, atol=1e-12)
-    torch.testing.assert_close(attention.attend(q, k, v, causal=causal), A @ v, rtol=1e-6, atol=1e-9)
+    torch.testing.assert_close(attention.weights(q, k, causal=causal), A, rtol=1e-9, atol=1e-12)
+    torch.testing.assert_close(attention.attend(q, k, v, causal=causal), A @ v)
+    if causal:
+        torch.testing.assert_close(decoded(attention, q, k, v), A @ v)
 
 
 def test_retention_looks_back_as_it_looks_ahead():
@@ -237,7 +241,7 @@ def test_emanet_settles():
     k = numbers(200, 8, scale=2.0)
     bases = inside(ac.get("emanet", iterations=20), k, k)["bases"]
     moves = (bases[1:] - bases[:-1]).norm(dim=(-2, -1))
-    assert moves[-1] < 0.1 * moves[0]
+    assert moves[-1] < 0.2 * moves[0]
     torch.testing.assert_close(inside(ac.get("emanet", iterations=3), k, k)["bases"], bases[:3])
 
 

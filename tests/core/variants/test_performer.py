@@ -200,6 +200,9 @@ def test_no_floor_at_any_magnitude(causal, scale):
     expected = log.softmax(-1)
     torch.testing.assert_close(attention.weights(q, k, causal=causal), expected, rtol=1e-6, atol=1e-9)
     torch.testing.assert_close(attention.attend(q, k, v, causal=causal), expected @ v, rtol=1e-6, atol=1e-6 * scale)
+    if not causal:  # the largest keys may come first as well as last
+        turned = attention.attend(q, k.flip(0), v.flip(0))
+        torch.testing.assert_close(turned, expected @ v, rtol=1e-6, atol=1e-6 * scale)
 
 
 def test_relu_leaves_a_row_without_features_zero():

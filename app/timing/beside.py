@@ -1,0 +1,88 @@
+"""The run beside the live one: one that ships with the project, one from a file, or none."""
+
+import streamlit as st
+
+import attention_core as ac
+from app import takeaway
+from app.text import _, literal, sentence
+from app.timing.live import LIVE
+from attention_core.limits import current
+from attention_core.measure.records import Run
+from attention_core.measure.run_file import from_json, recorded, to_json
+from attention_core.measure.timing import TimingSpec
+
+LOADED = "timing.loaded"
+NONE = "none"
+
+
+def show(spec: TimingSpec) -> Run | None:
+    """Draw the picker of runs that measured the same thing, and the file box; the run picked."""
+    state = st.session_state
+    known: dict[str, Run] = {**recorded(), **({"loaded": state[LOADED]} if LOADED in state else {})}
+    fitting = {name: run for name, run in known.items() if (run.spec.mode, run.spec.causal) == (spec.mode, spec.causal)}
+    options = [*sorted(fitting, key=lambda name: name != "loaded"), NONE]
+    state["timing.beside"] = state["t_beside"] if state["t_beside"] in options else options[0]
+    st.selectbox(
+        _("Recorded run (dashed)"),
+        options,
+        key="timing.beside",
+        format_func=lambda name: title(fitting[name]) if name in fitting else _("none"),
+        on_change=_choose,
+        width=400,
+        help=None if fitting else _("No recorded run measured this; run it here, or load one."),
+    )
+    with st.popover(_("Save and load"), icon=":material/folder_open:", type="tertiary"):
+        _files()
+    return fitting.get(state["timing.beside"])
+
+
+def title(run: Run) -> str:
+    """A run in a line of the picker."""
+    return _(
+        "{device} · {dtype} · H {heads}, d {d} · {date}",
+        device=run.stamp.device,
+        dtype=run.spec.dtype,
+        heads=run.spec.heads,
+        d=run.spec.head_size,
+        date=run.stamp.date[:10],
+    )
+
+
+def _choose() -> None:
+    st.session_state["t_beside"] = st.session_state["timing.beside"]
+
+
+def _files() -> None:
+    state = st.session_state
+    live: Run | None = state.get(LIVE)
+    if live is None:
+        st.caption(_("A run on this machine can be saved here once it has been made."))
+    else:
+        takeaway.download(
+            _("Save the live run (JSON)"), lambda: to_json(live), "timing.json", "application/json", "timing.save"
+        )
+    st.file_uploader(
+        _("Load a run (JSON)"),
+        type="json",
+        key="timing.file",
+        max_upload_size=max(1, current().run_bytes // 2**20),
+        on_change=_load,
+    )
+    if "timing.refused" in state:
+        st.error(literal(state["timing.refused"]), icon=":material/error:")
+    st.caption(_("A run from another machine, a GPU among them:"))
+    st.code("python -m attention_core bench --device cuda --out timing.json", language="bash", wrap_lines=True)
+
+
+def _load() -> None:
+    state = st.session_state
+    state.pop("timing.refused", None)
+    if state["timing.file"] is None:
+        return
+    try:
+        run = from_json(state["timing.file"].getvalue())
+    except ac.LabError as error:
+        state["timing.refused"] = sentence(error)
+        return
+    # What was loaded is what one wants to see.
+    state[LOADED], state["t_beside"], state["t_mode"], state["causal"] = run, "loaded", run.spec.mode, run.spec.causal

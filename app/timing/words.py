@@ -1,0 +1,90 @@
+"""What is said of timing runs: one sentence, the stamps, and how it is measured."""
+
+import math
+from collections.abc import Sequence
+
+import streamlit as st
+
+from app.text import _, literal
+from app.timing.series import Series
+from attention_core.measure.records import Run
+from attention_core.measure.summary import TAIL, Crossing, crossing
+
+
+def in_one_sentence(found: Sequence[Series]) -> str:
+    """Who overtakes softmax where, of one run."""
+    where: dict[str, list[tuple[float, str]]] = {}
+    for line in found:
+        at = None if line.is_reference else crossing(line.ratios)
+        if at is not None:
+            where.setdefault(at.where, []).append((at.tokens, f"**{literal(line.name)}**"))
+    machine = _("On this machine") if found[0].live else _("On {device}", device=literal(found[0].run.stamp.device))
+    told = []
+    if below := where.get("below"):
+        told.append(_("faster than softmax from {n:,} tokens on: {names}", names=_names(below), n=round(below[0][0])))
+    if crossed := sorted(where.get("at", [])):
+        names = ", ".join(_("{name} at {n} tokens", name=name, n=_tokens(n)) for n, name in crossed)
+        told.append(_("overtaking softmax: {names}", names=names))
+    if even := where.get("even"):
+        told.append(_("no clear difference at the longest length: {names}", names=_names(even)))
+    if beyond := where.get("beyond"):
+        told.append(_("slower at the longest length measured: {names}", names=_names(beyond)))
+    if not told:
+        return _("Add a variant to see from which length on it is faster than softmax.")
+    return f"{machine}, " + "; ".join(told) + "."
+
+
+def _names(items: Sequence[tuple[float, str]]) -> str:
+    return ", ".join(name for _n, name in items)
+
+
+def _tokens(n: float) -> str:
+    """A length read off a line between two measured ones: two digits are all it has."""
+    return f"{round(n, 1 - math.floor(math.log10(n))):,.0f}"
+
+
+def told(at: Crossing | None) -> str:
+    """A crossing in the table's words."""
+    if at is None:
+        return ""
+    return {
+        "at": _("{n} tokens", n=_tokens(at.tokens)),
+        "below": _("below {n:,}", n=round(at.tokens)),
+        "beyond": _("not within the measured lengths"),
+        "even": _("no clear difference"),
+    }[at.where]
+
+
+def stamp_lines(run: Run, *, live: bool) -> list[str]:
+    """Where, how and when a run was measured, in lines that fit a narrow figure."""
+    at, spec = run.stamp, run.spec
+    mode = {"forward": _("forward"), "backward": _("forward + backward"), "decode": _("decode step")}[spec.mode]
+    return [
+        f"{_('solid, live') if live else _('dashed, recorded')}: {at.device}",
+        *([] if at.device == at.cpu else [_("host: {cpu}", cpu=at.cpu)]),
+        _("{threads} of {cores} cores · torch {torch}", threads=at.threads, cores=at.cores, torch=at.torch),
+        f"{mode}{_(', causal') if spec.causal else ''} · {spec.dtype} · B 1, H {spec.heads}, d {spec.head_size}",
+        at.date.replace("T", " ").replace("Z", " UTC"),
+    ]
+
+
+def show_method() -> None:
+    """How it is measured."""
+    with st.popover(_("How it is measured"), icon=":material/menu_book:", type="tertiary"):
+        st.markdown(
+            _(
+                "**Order.** Every round visits all lengths and, at each, all variants, forwards and backwards in turn: "
+                "whatever slows the machine down slows all of them down alike. Each is called once untimed before its "
+                "first sample, short calls before every one; a sample of a short call is the mean of several.\n\n"
+                "**Time.** Lines are medians over the rounds, bands the quartiles. Ratios to softmax are taken within "
+                "each round. On CUDA, events on the device are read after synchronising.\n\n"
+                "**Softmax** is torch's fused kernel, the one to beat; a decode step of it is one query against a "
+                "cache of n keys and values.\n\n"
+                "**Growth.** The exponent is the slope through the {tail} longest lengths on two logarithmic axes; R² "
+                "says how straight they lie. *Faster from*: from there on every measured ratio is below one, read off "
+                "the line between two lengths; *no clear difference* where the quartiles lie on both sides of one.\n\n"
+                "**Memory.** Most bytes alive at once beyond the inputs: on the CPU counted tensor by tensor, where "
+                "what a kernel holds inside itself is not seen; on CUDA the allocator's own peak.",
+                tail=TAIL,
+            )
+        )

@@ -1,0 +1,1 @@
+"""What a computation costs: operations and numbers held, time, memory."""

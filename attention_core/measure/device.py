@@ -1,0 +1,75 @@
+"""The machine a measurement was made on, as a stamp that stays with its figures."""
+
+import os
+import platform
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import torch
+
+from attention_core.errors import InputError
+
+DEVICES = ("cpu", "cuda")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stamp:
+    """Where and when.
+
+    Attributes:
+        device: name of what computed: the processor's or the accelerator's.
+        cpu: the processor's model.
+        cores: logical cores torch could use.
+        threads: threads torch did use.
+        torch: torch's version.
+        date: UTC, ``2026-01-31T12:00:00Z``.
+    """
+
+    device: str
+    cpu: str
+    cores: int
+    threads: int
+    torch: str
+    date: str
+
+
+def devices() -> tuple[str, ...]:
+    """The devices torch sees here, the CPU first."""
+    return DEVICES if torch.cuda.is_available() else DEVICES[:1]
+
+
+def check_device(device: str) -> str:
+    """The device, if torch sees it here.
+
+    Raises:
+        InputError: if it does not.
+    """
+    if device not in devices():
+        raise InputError("Torch sees no device {device!r} here; choose {known}.", device=device, known=devices()[0])
+    return device
+
+
+def stamp(device: str) -> Stamp:
+    """Describe this machine, now.
+
+    Args:
+        device: one of ``devices()``.
+    """
+    cpu = cpu_model()
+    return Stamp(
+        device=torch.cuda.get_device_name() if device == "cuda" else cpu,
+        cpu=cpu,
+        cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+        threads=torch.get_num_threads(),
+        torch=torch.__version__,
+        date=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+    )
+
+
+def cpu_model() -> str:
+    """The processor's name as the system tells it."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text(errors="replace").splitlines() if info.exists() else []
+    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(named, "") or platform.processor() or platform.machine() or "unknown"

@@ -1,0 +1,77 @@
+"""Timing runs as records: samples gathered by variant and length, with what was asked, where and when."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from attention_core.measure.device import Stamp
+from attention_core.measure.timing import TimingSpec
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """One variant at one length.
+
+    Attributes:
+        variant: the variant and its settings, as ``Attention.word`` writes them.
+        n: tokens.
+        ms: milliseconds of one call, a sample per round, in the order of the rounds.
+        multiply_adds: counted, over all heads.
+        promised: those the variant's cost formula says; None where it says nothing of this mode.
+        peak_bytes: most bytes alive at once beyond the inputs.
+    """
+
+    variant: str
+    n: int
+    ms: tuple[float, ...]
+    multiply_adds: int
+    promised: int | None
+    peak_bytes: int
+
+    @property
+    def quartiles(self) -> tuple[float, float, float]:
+        """Lower quartile, median and upper quartile of the milliseconds."""
+        low, middle, high = np.quantile(self.ms, (0.25, 0.5, 0.75)).tolist()
+        return low, middle, high
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeftOut:
+    """A variant that was not measured from a length on, with the reason."""
+
+    variant: str
+    n: int
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """One measurement: what was asked, where and when, and what was found."""
+
+    spec: TimingSpec
+    stamp: Stamp
+    points: tuple[Point, ...]
+    left_out: tuple[LeftOut, ...]
+
+
+def gather(spec: TimingSpec, stamp: Stamp, rows: Iterable[Mapping[str, Any]]) -> Run:
+    """Put the samples of ``experiments.timing_length.run`` together by variant and length."""
+    samples: dict[tuple[str, int], list[Mapping[str, Any]]] = {}
+    left_out = []
+    for row in rows:
+        if row["ms"] is None:
+            left_out.append(LeftOut(variant=row["variant"], n=row["n"], reason=row["reason"]))
+        else:
+            samples.setdefault((row["variant"], row["n"]), []).append(row)
+    points = tuple(
+        Point(
+            variant=variant,
+            n=n,
+            ms=tuple(row["ms"] for row in group),
+            **{name: group[0][name] for name in ("multiply_adds", "promised", "peak_bytes")},
+        )
+        for (variant, n), group in sorted(samples.items(), key=lambda e: (spec.variants.index(e[0][0]), e[0][1]))
+    )
+    return Run(spec=spec, stamp=stamp, points=points, left_out=tuple(left_out))

@@ -1,0 +1,92 @@
+"""What a timing run says: how fast each variant grows, how it compares with softmax, and from which length it pays."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from attention_core.measure.records import Point, Run
+from attention_core.metrics.fit import PowerFit, fit_power
+
+REFERENCE = "softmax"
+TAIL = 4
+"""Lengths that an exponent is fitted through, the longest ones: below them a call's fixed costs hide its growth."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ratio:
+    """A variant's time over softmax's at one length: quartiles over the rounds, each round within itself."""
+
+    n: int
+    low: float
+    middle: float
+    high: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Crossing:
+    """From which length on a variant is faster than softmax.
+
+    Attributes:
+        where: ``"at"`` a length; ``"below"`` the shortest measured one: faster at all; ``"beyond"`` the longest: slower
+            there; ``"even"``: at the longest the quartiles of the ratio lie on both sides of one.
+        tokens: that length; the shortest or the longest measured one where it is not crossed.
+    """
+
+    where: Literal["at", "below", "beyond", "even"]
+    tokens: float
+
+
+def of_variant(run: Run, word: str) -> list[Point]:
+    """A variant's points, lengths rising."""
+    return sorted((point for point in run.points if point.variant == word), key=lambda point: point.n)
+
+
+def reference(run: Run) -> str | None:
+    """The word of softmax in this run, whatever its settings; None where it was not measured."""
+    return next((point.variant for point in run.points if point.variant.partition("~")[0] == REFERENCE), None)
+
+
+def ratios(run: Run, word: str) -> list[Ratio]:
+    """A variant's time over softmax's at every length where both were measured; empty where softmax was not."""
+    base = {point.n: point for point in run.points if point.variant == reference(run)}
+    found = []
+    for point in of_variant(run, word):
+        if point.n in base:
+            # Samples of one round lie close in time, so a machine that slows down for both changes no ratio.
+            pairs = [own / full for own, full in zip(point.ms, base[point.n].ms, strict=False)]
+            low, middle, high = np.quantile(pairs, (0.25, 0.5, 0.75)).tolist()
+            found.append(Ratio(n=point.n, low=low, middle=middle, high=high))
+    return found
+
+
+def crossing(ratios: Sequence[Ratio]) -> Crossing | None:
+    """The length from which on every measured ratio is below one, on a straight line between logarithms.
+
+    Args:
+        ratios: of one variant, lengths rising.
+
+    Returns:
+        None where there are none.
+    """
+    if not ratios:
+        return None
+    last = ratios[-1]
+    if last.low <= 1 <= last.high:
+        return Crossing(where="even", tokens=last.n)
+    if last.middle >= 1:
+        return Crossing(where="beyond", tokens=last.n)
+    above = [i for i, ratio in enumerate(ratios) if ratio.middle >= 1]
+    if not above:
+        return Crossing(where="below", tokens=ratios[0].n)
+    a, b = ratios[above[-1]], ratios[above[-1] + 1]
+    share = math.log(a.middle) / (math.log(a.middle) - math.log(b.middle))
+    return Crossing(where="at", tokens=math.exp(math.log(a.n) + share * (math.log(b.n) - math.log(a.n))))
+
+
+def growth(sizes: Sequence[int], values: Sequence[float]) -> PowerFit | None:
+    """The power law through the longest ``TAIL`` lengths; None where there are not two, or a value is zero."""
+    x, y = sizes[-TAIL:], values[-TAIL:]
+    return fit_power(x, y) if len(x) > 1 and min(y) > 0 else None

@@ -1,0 +1,197 @@
+"""The Error page without the browser: every view, every variant, its charts' data, its sentence and its numbers."""
+
+import base64
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import attention_core as ac
+from app import share
+from app.fidelity.words import measures
+from attention_core.experiments.error import MEASURES
+
+ROOT = Path(__file__).parents[2]
+SMALL = {"input": "synthetic", "n": 24, "heads": 2}
+
+
+def open_page(**state):
+    at = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=60).run()
+    for name, value in (SMALL | state).items():
+        at.session_state[name] = value
+    return at.switch_page("../pages/error.py").run()
+
+
+def traces(at):
+    """The chart's lines by name, in the legend's order, bands left out."""
+    figure = json.loads(at.get("plotly_chart")[0].proto.spec)
+    return {t["name"]: t for t in figure["data"] if "name" in t}
+
+
+def numbers(values):
+    if isinstance(values, dict):
+        return np.frombuffer(base64.b64decode(values["bdata"]), values["dtype"]).tolist()
+    return values
+
+
+def spoken(at):
+    return " ".join(m.value for m in at.markdown)
+
+
+def chosen(*keys):
+    return tuple(ac.get(key) for key in keys)
+
+
+def test_it_opens_on_the_default_text_with_a_line_per_variant():
+    at = open_page(input="text")
+    assert not at.exception
+    drawn = traces(at)
+    assert {"Mean of v", "Linear", "Local · window", "Atrous · stride ↓", "Nyström · landmarks"} <= set(drawn)
+    assert "Softmax" not in drawn
+    assert "multiply-adds" in spoken(at)
+
+
+@pytest.mark.parametrize("variant", ac.all_variants(), ids=lambda v: v.key)
+@pytest.mark.parametrize("against", ["budget", "length", "cost"])
+def test_every_variant_is_drawn_in_every_view(variant, against):
+    at = open_page(variants=tuple(dict.fromkeys(chosen("softmax", variant.key))), against=against, n=12)
+    assert not at.exception
+    assert not at.error
+    if variant.key != "softmax":
+        assert any(name.startswith(variant.title) for name in traces(at))
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+@pytest.mark.parametrize("log", [False, True])
+def test_every_measure_has_its_axis(measure, log):
+    at = open_page(fidelity=measure, log_error=log)
+    assert not at.exception
+    axis = json.loads(at.get("plotly_chart")[0].proto.spec)["layout"]["yaxis"]
+    assert axis["title"]["text"] == measures()[measure][1]
+    assert axis["type"] == ("log" if log else "linear")
+
+
+def test_the_line_is_the_error_of_the_core():
+    at = open_page(variants=chosen("softmax", "local"), head=1)
+    line = traces(at)["Local · window"]
+    qkv = ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=24, heads=2))
+    exact = ac.get("softmax").weights(qkv.q, qkv.k)[1].double()
+    assert numbers(line["x"]) == [1, 2, 4, 8, 16, 24]
+    for window, shown in zip(numbers(line["x"]), numbers(line["y"]), strict=True):
+        own = ac.get("local", window=int(window)).weights(qkv.q, qkv.k)[1].double()
+        assert shown == pytest.approx(float((own - exact).norm() / exact.norm()), abs=1e-6)
+
+
+def test_floors_are_dashed_beneath_the_matrix_error_alone():
+    at = open_page(variants=chosen("softmax", "local", "nystrom"))
+    drawn = traces(at)
+    for name in ("Local · window", "Nyström · landmarks"):
+        floor = drawn[f"{name}: floor"]
+        assert floor["line"]["dash"] == "dash"
+        assert all(f <= e + 1e-6 for f, e in zip(numbers(floor["y"]), numbers(drawn[name]["y"]), strict=True))
+    assert not any(
+        "floor" in name for name in traces(open_page(variants=chosen("softmax", "local"), fidelity="output"))
+    )
+
+
+def test_a_logarithmic_axis_has_gaps_where_nothing_is_lost():
+    y = numbers(traces(open_page(variants=chosen("softmax", "local"), log_error=True))["Local · window"]["y"])
+    assert y[-1] is None or math.isnan(y[-1])
+    assert min(y[:-1]) > 0
+
+
+def test_the_average_of_heads_has_a_band():
+    at = open_page(variants=chosen("softmax", "local"), head=-1)
+    figure = json.loads(at.get("plotly_chart")[0].proto.spec)
+    assert any(t.get("fill") == "toself" for t in figure["data"])
+    assert any("middle half of 2 heads" in c.value for c in at.caption)
+
+
+def test_cost_marks_the_front_from_the_mean_of_v_to_softmax():
+    at = open_page(against="cost", variants=chosen("softmax", "local", "nystrom"))
+    drawn = traces(at)
+    front = list(zip(numbers(drawn["Pareto front"]["x"]), numbers(drawn["Pareto front"]["y"]), strict=True))
+    assert front == sorted(front)
+    assert [y for _x, y in front] == sorted((y for _x, y in front), reverse=True)
+    assert front[0][0] == numbers(drawn["Mean of v"]["x"])[0]
+    assert front[-1][1] == pytest.approx(0, abs=1e-6)
+    assert numbers(drawn["Softmax"]["x"]) == [2 * 24 * 24 * 32]
+
+
+def test_times_are_measured_on_a_button_and_forgotten_with_the_input():
+    at = open_page(against="cost", variants=chosen("softmax", "local"), **{"error.price": "ms"})
+    assert not at.get("plotly_chart")
+    assert any("Measure times" in i.value for i in at.info)
+    at.button(key="error.measure").click().run()
+    assert not at.exception
+    assert min(numbers(traces(at)["Local"]["x"])) > 0
+    at.session_state["n"] = 12
+    at.run()
+    assert not at.get("plotly_chart")
+
+
+def test_what_replaces_softmax_and_what_has_its_own_reference_is_said():
+    at = open_page(variants=chosen("softmax", "linear", "reformer", "local"))
+    captions = " ".join(c.value for c in at.caption)
+    assert "replace softmax rather than approximate it (Linear)" in captions
+    assert ac.get("reformer").variant.note in captions
+    drawn = traces(at)
+    assert drawn["Linear"]["line"]["dash"] == "dashdot"
+    assert drawn["Reformer · rounds"]["line"]["dash"] == "solid"
+    assert "Mean of v, for Reformer" in drawn
+
+
+def test_what_cannot_be_causal_says_why_and_the_rest_is_drawn():
+    at = open_page(variants=chosen("softmax", "nystrom", "local"), causal=True)
+    assert any("Nyström cannot be causal" in c.value for c in at.caption)
+    assert not any("Nyström" in name for name in traces(at))
+    assert "Local · window" in traces(at)
+
+
+@pytest.mark.parametrize("against", ["budget", "length", "cost"])
+@pytest.mark.parametrize("n", [1, 2])
+def test_one_token_is_enough(against, n):
+    at = open_page(n=n, against=against, variants=(*share.default_variants()[:7], ac.get("reformer")))
+    assert not at.exception
+    assert not at.error
+
+
+def test_softmax_alone_asks_for_another():
+    at = open_page(variants=chosen("softmax"))
+    assert not at.exception
+    assert "Add a variant" in spoken(at)
+
+
+def test_the_sentence_names_the_winner_at_half_of_softmax_s_price():
+    at = open_page(n=96, heads=1, head=0, variants=chosen("softmax", "local", "pooled"))
+    qkv = ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=96, heads=1))
+    exact, half = ac.get("softmax").weights(qkv.q, qkv.k).double(), 96 * 96 * 32
+    errors = {}
+    for key, knob, values in (
+        ("local", "window", (1, 2, 4, 8, 16, 32, 64, 96)),
+        ("pooled", "stride", (1, 2, 4, 8, 16)),
+    ):
+        for value in values:
+            one = ac.get(key, **{knob: value})
+            if one.cost(96, 32).multiply_adds <= half:
+                error = float((one.weights(qkv.q, qkv.k).double() - exact).norm() / exact.norm())
+                errors[f"{one.title} · {knob} {value}"] = error
+    winner = min(errors, key=errors.get)
+    assert f"**{winner}** comes closest at n = 96" in spoken(at)
+    assert f"of {errors[winner]:.2g}" in spoken(at)
+
+
+def test_the_sentence_says_that_none_is_worth_it():
+    flat = open_page(n=96, sharpness=0.0, variants=chosen("softmax", "local", "topk"))
+    assert "none of these beats the plain mean" in spoken(flat)
+    assert "the cheap version is not cheap" in spoken(open_page(variants=chosen("softmax", "topk")))
+
+
+def test_the_front_holds_only_what_is_held_against_softmax():
+    drawn = traces(open_page(against="cost", variants=chosen("softmax", "reformer")))
+    ends = [numbers(drawn[name]["x"])[0] for name in ("Mean of v", "Softmax")]
+    assert numbers(drawn["Pareto front"]["x"]) == ends
+    assert any(ends[0] < x < ends[1] for x in numbers(drawn["Reformer"]["x"]))

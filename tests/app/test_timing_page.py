@@ -1,0 +1,284 @@
+"""The Timing page: recorded at first sight, measured on a button, stopped with what is there, saved and loaded."""
+
+import base64
+import json
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import attention_core as ac
+from app import compute
+from attention_core.experiments import timing_length
+from attention_core.measure.device import Stamp, stamp
+from attention_core.measure.records import gather
+from attention_core.measure.run_file import recorded
+from attention_core.measure.summary import of_variant, ratios
+from attention_core.measure.timing import MODES, TimingSpec
+
+ROOT = Path(__file__).parent.parent.parent
+TINY = {"t_from": 16, "t_to": 32, "t_heads": 1, "t_d": 4, "t_rounds": 2}
+PAIR = (ac.get("softmax"), ac.get("local"))
+
+
+def open_timing(**state):
+    at = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=60).run()
+    for name, value in state.items():
+        at.session_state[name] = value
+    return at.switch_page("../pages/timing.py").run()
+
+
+def charts(at):
+    return [json.loads(chart.proto.spec) for chart in at.get("plotly_chart")]
+
+
+def numbers(values):
+    """A trace's numbers, which travel as base64 where they are many."""
+    return np.frombuffer(base64.b64decode(values["bdata"]), values["dtype"]) if isinstance(values, dict) else values
+
+
+def lines(chart, dash=None):
+    named = [trace for trace in chart["data"] if trace.get("name")]
+    return {t["name"]: t for t in named if dash is None or t["line"]["dash"] == dash}
+
+
+def sentence(at):
+    return next(m.value for m in at.markdown if m.value.startswith("On "))
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("side", ["ratio", "memory", "work"])
+def test_the_recorded_run_answers_at_first_sight(mode, side):
+    at = open_timing(t_mode=mode, t_side=side)
+    assert not at.exception
+    assert not at.error
+    time_chart, beside = charts(at)
+    run = next(run for run in recorded().values() if run.spec.mode == mode and not run.spec.causal)
+    drawn = lines(time_chart, "dash")["Softmax"]
+    assert list(numbers(drawn["y"])) == pytest.approx([p.quartiles[1] for p in of_variant(run, "softmax")])
+    assert ("Softmax" in lines(beside)) == (side != "ratio")
+    told = time_chart["layout"]["annotations"][0]["text"]
+    assert run.stamp.device in told
+    assert run.stamp.date[:10] in told
+    assert "float32" in told
+    assert run.stamp.device in sentence(at)
+
+
+def test_a_press_measures_here_beside_the_recorded_run():
+    at = open_timing(variants=PAIR, **TINY)
+    at.button(key="timing.button").click().run()
+    assert not at.exception
+    live = at.session_state["timing.live"]
+    assert {(p.variant, p.n): len(p.ms) for p in live.points} == {
+        (w, n): 2 for w in ("softmax", "local") for n in (16, 32)
+    }
+    solid, dashed = (lines(charts(at)[0], dash) for dash in ("solid", "dash"))
+    assert list(solid) == ["Softmax", "Local · window 16"] == list(dashed)
+    assert [trace["showlegend"] for trace in dashed.values()] == [False, False]
+    assert list(numbers(solid["Softmax"]["y"])) == pytest.approx([p.quartiles[1] for p in of_variant(live, "softmax")])
+    ratio = lines(charts(at)[1], "solid")["Local · window 16"]
+    assert list(numbers(ratio["y"])) == pytest.approx([r.middle for r in ratios(live, "local")])
+    assert sentence(at).startswith("On this machine")
+    table = at.dataframe[0].value
+    assert list(table["run"]) == ["live", "live", "recorded", "recorded"]
+    assert at.button(key="timing.button").label == "Run on this machine"
+    assert at.session_state["timing.job"] is None
+
+
+def test_what_was_measured_stays_when_the_page_is_drawn_again_and_leaves_for_another_question():
+    at = open_timing(variants=PAIR, **TINY)
+    at.button(key="timing.button").click().run()
+    at.session_state["t_side"] = "memory"
+    assert lines(charts(at.run())[0], "solid")
+    at.session_state["t_mode"] = "backward"
+    at.run()
+    assert not at.exception
+    assert not lines(charts(at)[0], "solid")
+
+
+def test_another_question_ends_a_run_and_keeps_what_it_has():
+    from app.timing.live import JOB, Job
+
+    spec = TimingSpec(variants=("softmax", "local"), sizes=(16, 32), heads=1, head_size=4, rounds=2)
+    job = Job(spec, stamp("cpu"), timing_length.run(spec), time.monotonic())
+    job.rows += [next(job.samples), next(job.samples)]
+    at = open_timing(variants=PAIR, **TINY | {"t_rounds": 3}, **{JOB: job})
+    assert not at.exception
+    assert at.session_state[JOB] is None
+    assert sum(len(p.ms) for p in at.session_state["timing.live"].points) == 2
+
+
+def test_a_script_that_takes_over_goes_on_with_the_run():
+    from app.timing.live import JOB, Job
+
+    spec = TimingSpec(variants=("softmax", "local"), sizes=(16, 32), heads=1, head_size=4, rounds=2)
+    job = Job(spec, stamp("cpu"), timing_length.run(spec), time.monotonic())
+    first = next(job.samples)
+    job.rows.append(first)
+    at = open_timing(variants=PAIR, **TINY, **{JOB: job})
+    live = at.session_state["timing.live"]
+    assert [len(p.ms) for p in live.points] == [2] * 4
+    assert live.points[0].ms[0] == first["ms"]
+
+
+def test_a_variant_without_a_step_is_left_out_with_its_reason():
+    at = open_timing(variants=(ac.get("softmax"), ac.get("linear"), ac.get("nystrom")), t_mode="decode", **TINY)
+    at.button(key="timing.button").click().run()
+    assert not at.exception
+    assert list(lines(charts(at)[0], "solid")) == ["Softmax", "Linear"]
+    assert any("Nyström" in c.value and "no step" in c.value for c in at.caption)
+
+
+def test_a_run_from_a_file_is_drawn_in_place_of_the_recorded_one():
+    spec = TimingSpec(variants=("softmax", "local"), sizes=(8,), mode="backward", dtype="bfloat16")
+    rows = [
+        {"variant": word, "n": 8, "round": 0, "ms": ms, "multiply_adds": 1, "promised": None, "peak_bytes": 1,
+         "reason": None}
+        for word, ms in (("softmax", 2.5), ("local", 1.25))
+    ]  # fmt: skip
+    hostile = Stamp(device="<b>*[x](http://y)*", cpu="c", cores=1, threads=1, torch="2", date="2026")
+    run = gather(spec, hostile, rows)
+    at = open_timing(t_mode="backward", t_beside="loaded", **{"timing.loaded": run})
+    assert not at.exception
+    time_chart = charts(at)[0]
+    assert list(numbers(lines(time_chart)["Local · window 16"]["y"])) == [1.25]
+    assert "&lt;b&gt;" in time_chart["layout"]["annotations"][0]["text"]
+    assert "\\<b\\>\\*\\[x\\]" in sentence(at)
+
+
+def test_no_run_at_all_says_what_to_do():
+    at = open_timing(t_beside="none")
+    assert not at.exception
+    assert any("Run on this machine" in i.value for i in at.info)
+
+
+def test_a_device_that_is_not_there_is_replaced_with_a_notice(monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    at = open_timing(t_device="cuda")
+    assert not at.exception
+    assert at.session_state["t_device"] == "cpu"
+    assert any("CUDA" in i.value for i in at.info)
+
+
+def test_a_sample_waits_until_heavy_work_has_ended_and_heavy_work_waits_for_the_sample():
+    gate, log = compute.Gate(2), []
+    inside, go = threading.Event(), threading.Event()
+
+    def heavy():
+        with gate.turn():
+            inside.set()
+            go.wait(5)
+            log.append("heavy ends")
+
+    def timed():
+        with gate.alone():
+            log.append("sample")
+            late.start()
+            time.sleep(0.2)
+            log.append("sample ends")
+
+    def after():
+        with gate.turn():
+            log.append("late")
+
+    late = threading.Thread(target=after)
+    first, second = threading.Thread(target=heavy), threading.Thread(target=timed)
+    first.start()
+    inside.wait(5)
+    second.start()
+    time.sleep(0.1)
+    assert log == []
+    go.set()
+    for thread in (first, second, late):
+        thread.join(5)
+    assert log == ["heavy ends", "sample", "sample ends", "late"]
+
+
+class SlowPlaces:
+    """A gate's places, each of which takes a while to take: what may happen between two of them does happen."""
+
+    def __init__(self, count):
+        self.places = threading.BoundedSemaphore(count)
+
+    def __enter__(self):
+        self.places.acquire()
+        time.sleep(0.02)
+
+    def __exit__(self, *_):
+        self.places.release()
+
+
+def test_two_timings_at_once_do_not_wait_for_ever():
+    gate, done = compute.Gate(2), []
+    gate._places = SlowPlaces(2)
+
+    def timed():
+        with gate.alone():
+            done.append(1)
+
+    threads = [threading.Thread(target=timed, daemon=True) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(3)
+    assert len(done) == 3
+
+
+def test_heavy_work_passes_between_two_samples():
+    waits = []
+
+    def work():
+        begun = time.monotonic()
+        with compute.gate().turn():
+            waits.append(time.monotonic() - begun)
+
+    other = threading.Thread(target=work)
+
+    def samples():
+        for i in range(30):
+            if i == 1:
+                other.start()
+            time.sleep(0.02)
+            yield {}
+
+    assert len(list(compute.timed(samples()))) == 30
+    other.join(5)
+    assert waits[0] < 0.3  # all of them take twice as long
+
+
+def test_who_waits_for_a_record_inside_the_gate_lets_its_reader_in():
+    # One thread holds a place and wants a record, another fills the cache with that record and wants a place.
+    source = ac.inputs.source.SyntheticSource(ac.inputs.SyntheticSpec(n=8, seed=20_260_131))
+    places, away, filled, loaded = compute.gate()._count, threading.Event(), threading.Event(), threading.Event()
+
+    def occupy():
+        with compute.gate().turn():
+            away.wait(10)
+
+    def fill():
+        compute.record(source, None)
+        filled.set()
+
+    others = [threading.Thread(target=occupy) for _ in range(places - 1)]
+    filler = threading.Thread(target=fill)
+
+    def work():
+        with compute.gate().turn():
+            filler.start()
+            time.sleep(0.2)
+            compute._load(source, None)
+            loaded.set()
+
+    worker = threading.Thread(target=work)
+    for thread in (*others, worker):
+        thread.start()
+    try:
+        assert loaded.wait(5)
+        assert filled.wait(5)
+    finally:
+        away.set()
+        for thread in (*others, worker, filler):
+            thread.join(5)

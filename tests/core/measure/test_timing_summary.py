@@ -1,0 +1,88 @@
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attention_core.measure.device import Stamp
+from attention_core.measure.records import gather
+from attention_core.measure.summary import crossing, growth, of_variant, ratios, reference
+from attention_core.measure.timing import TimingSpec
+
+SIZES = (64, 128, 256, 512, 1024, 2048, 4096)
+STAMP = Stamp(device="A", cpu="A", cores=1, threads=1, torch="2", date="2026-01-31T12:00:00Z")
+
+
+def run(times, drift=(1.0,)):
+    """A run whose times are known: per variant a function of n, in ms, times a drift per round."""
+    rows = [
+        {"variant": word, "n": n, "round": i, "ms": time(n) * slow, "multiply_adds": n, "promised": n, "peak_bytes": n,
+         "reason": None}
+        for i, slow in enumerate(drift)
+        for n in SIZES
+        for word, time in times.items()
+    ]  # fmt: skip
+    return gather(TimingSpec(variants=tuple(times), sizes=SIZES, rounds=len(drift)), STAMP, rows)
+
+
+@given(at=st.floats(70, 4000))
+def test_power_laws_cross_where_they_are_equal(at):
+    # n² = c n at n = c: on two logarithmic axes both are straight, so interpolation is exact.
+    found = crossing(ratios(run({"softmax": lambda n: n**2, "linear": lambda n: at * n}), "linear"))
+    assert found.where == "at"
+    assert found.tokens == pytest.approx(at, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("time", "where", "tokens"),
+    [
+        (lambda n: 10.0 * n, "below", 64),
+        (lambda n: 9000.0 * n, "beyond", 4096),
+        (lambda n: float(n * n), "even", 4096),
+        # Faster, slower, then faster for good: only what lasts counts.
+        (lambda n: n * n * (0.5 if n == 64 or n > 512 else 2.0), "at", 512 * math.sqrt(2)),
+    ],
+)
+def test_what_is_said_where_there_is_no_single_crossing(time, where, tokens):
+    found = crossing(ratios(run({"softmax": lambda n: n**2, "linear": time}), "linear"))
+    assert found.where == where
+    assert found.tokens == pytest.approx(tokens)
+
+
+def test_without_softmax_there_is_nothing_to_cross():
+    alone = run({"linear": lambda n: n})
+    assert reference(alone) is None
+    assert crossing(ratios(alone, "linear")) is None
+
+
+def test_a_softmax_with_another_temperature_is_still_the_reference():
+    found = run({"softmax~temperature~2.0": lambda n: n**2, "linear": lambda n: n})
+    assert [r.middle for r in ratios(found, "linear")] == pytest.approx([1 / n for n in SIZES])
+
+
+def test_a_machine_that_slows_down_changes_no_ratio():
+    steady = ratios(run({"softmax": lambda n: n**2, "linear": lambda n: 300 * n}), "linear")
+    drifting = ratios(run({"softmax": lambda n: n**2, "linear": lambda n: 300 * n}, (1.0, 7.0, 2.0)), "linear")
+    for a, b in zip(steady, drifting, strict=True):
+        assert (b.low, b.middle, b.high) == pytest.approx((a.middle,) * 3)
+
+
+def test_a_ratio_whose_quartiles_lie_on_both_sides_of_one_is_no_difference():
+    rows = run({"softmax": lambda n: 1.0, "linear": lambda n: 1.0}, (1.0,) * 5)
+    assert crossing(ratios(rows, "linear")).where == "even"
+
+
+@given(exponent=st.floats(0.1, 3), factor=st.floats(1e-3, 1e3))
+def test_growth_is_the_exponent_of_the_longest_lengths(exponent, factor):
+    def time(n):
+        return factor * 512.0**exponent if n < 512 else factor * float(n) ** exponent  # fixed costs below
+
+    points = of_variant(run({"softmax": time}), "softmax")
+    found = growth([p.n for p in points], [p.quartiles[1] for p in points])
+    assert found.exponent == pytest.approx(exponent, abs=1e-6)
+    assert found.r2 == pytest.approx(1)
+
+
+def test_growth_needs_two_lengths_and_something_to_grow():
+    assert growth([64], [1.0]) is None
+    assert growth([64, 128], [0.0, 1.0]) is None
