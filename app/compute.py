@@ -21,7 +21,7 @@ from attention_core.experiments.compare import compare
 from attention_core.experiments.miniatures import miniatures
 from attention_core.experiments.reach import Hashed, Pattern, Reach
 from attention_core.experiments.task import Row, Task
-from attention_core.inputs.source import Source, TextSource, UploadSource
+from attention_core.inputs.source import Source, SyntheticSource, TextSource, UploadSource
 from attention_core.limits import current
 from attention_core.metrics.passport import Passport
 
@@ -105,17 +105,23 @@ def gate() -> Gate:
     return Gate(current().heavy_jobs)
 
 
-# An upload is known by its digest: its bytes are hashed once, when it arrives.
-_KEYS: dict[str | type[Any], Callable[[Any], Any]] = {UploadSource: lambda source: source.digest}
+# Everything a frozen spec says stands in its repr, but not an upload's bytes: those are hashed once, when they arrive.
+_KEYS: dict[str | type[Any], Callable[[Any], Any]] = dict.fromkeys(
+    (TextSource, SyntheticSource, UploadSource, View), repr
+)
 
 
-@st.cache_resource(max_entries=current().cached_results, show_spinner=False, hash_funcs=_KEYS)
 def record(source: Source, tokens: int | None = None) -> ac.inputs.QKV:
     """The queries, keys and values a source stands for, at its own length or another.
 
     Raises:
         LabError: if the source cannot become a record.
     """
+    return _record(source, tokens)  # a default left out and one given would be two entries of the cache
+
+
+@st.cache_resource(max_entries=current().cached_results, show_spinner=False, hash_funcs=_KEYS)
+def _record(source: Source, tokens: int | None) -> ac.inputs.QKV:
     with gate().turn():
         return source.load(tokens)
 
@@ -180,7 +186,6 @@ def head_miniatures(source: Source, causal: bool) -> np.ndarray:
         return miniatures(layers, causal=causal).numpy()
 
 
-@st.cache_data(max_entries=256 * current().cached_results, show_spinner=False, hash_funcs=_KEYS)
 def rows(experiment: str, task: Task) -> tuple[Row, ...]:
     """What one task of an experiment finds.
 
@@ -191,9 +196,14 @@ def rows(experiment: str, task: Task) -> tuple[Row, ...]:
     Raises:
         LabError: if the task's source cannot be read at this length.
     """
+    return _rows(experiment, repr(task), task)
+
+
+@st.cache_data(max_entries=256 * current().cached_results, show_spinner=False)
+def _rows(experiment: str, key: str, _task: Task) -> tuple[Row, ...]:
     module = importlib.import_module(f"attention_core.experiments.{experiment}")
     with gate().turn():
-        return tuple(module.run(task, load=_load))
+        return tuple(module.run(_task, load=_load))
 
 
 def _load(source: Source, tokens: int | None) -> ac.inputs.QKV:

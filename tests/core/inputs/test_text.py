@@ -231,7 +231,8 @@ def test_any_characters_have_labels_in_bytes(text):
     try:
         qkv = from_text(text, model="smollm2")
     except InputError:
-        assert not text.strip()
+        # Some control characters have no token at all.
+        assert not text.strip() or not models.load("smollm2").tokenizer.encode(text).ids
         return
     assert all(label and label.isprintable() for label in qkv.tokens)
     assert torch.isfinite(qkv.q).all()

@@ -1,0 +1,1 @@
+"""The Error page: what the cheap version costs in fidelity."""
