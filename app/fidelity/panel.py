@@ -73,7 +73,13 @@ def show(chosen: Chosen) -> None:
         heads=chosen.qkv.heads if chosen.head is None else 1,
         times=_times(chosen, tasks) if state["against"] == "cost" else None,
     )
-    rows = sweep.show("error", tasks, lambda found, key: _draw(asked, found, key), key=f"error.{asked.against}")
+    rows = sweep.show(
+        "error",
+        tasks,
+        lambda found, key: _draw(asked, found, key),
+        key=f"error.{asked.against}",
+        effort=lambda task: (task.tokens or 1) ** 2,
+    )
     with st.container(horizontal=True, vertical_alignment="center"):
         if rows:
             takeaway.download(_("Numbers (CSV)"), lambda: _csv(rows, asked.times), "error.csv", "text/csv", "error.csv")

@@ -76,8 +76,9 @@ def read(state: State, q: Tensor, phi: Map) -> tuple[Tensor, State]:
     """A block of queries to their outputs, from a state that holds all keys."""
     assert state.reference is not None
     f = phi(q)
-    f = LogFeatures(f.base, f.log + state.reference)
-    return divided(f.above(f.log.detach().amax(-1, keepdim=True)) @ state.sums), state
+    log = f.log + state.reference
+    queries = log.sub_(log.detach().amax(-1, keepdim=True)).exp_()
+    return divided((queries if f.base is None else queries * f.base) @ state.sums), state
 
 
 def streamed_attention(phi: Map, q: Tensor, k: Tensor, v: Tensor, *, causal: bool, size: int = CHUNK) -> Tensor:

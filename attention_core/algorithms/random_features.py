@@ -61,7 +61,7 @@ def random_features(x: Tensor, W: Tensor, kind: str) -> LogFeatures:
         return LogFeatures(along.cos(), half - root)
     if kind == "hyperbolic":
         along, root = torch.cat([along, -along], -1), root + math.log(2) / 2
-    return LogFeatures(None, along - (half + root))
+    return LogFeatures(None, along.sub_(half + root))
 
 
 def random_kernel(q: Tensor, k: Tensor, kind: str) -> tuple[Tensor, Tensor]:
@@ -79,3 +79,12 @@ def random_kernel(q: Tensor, k: Tensor, kind: str) -> tuple[Tensor, Tensor]:
     angle = cosine.acos()
     value = sizes * (angle.sin() + (math.pi - angle) * cosine) / (2 * math.pi)
     return value, torch.zeros_like(value[..., :1])
+
+
+def estimate_and_kernel(q: Tensor, k: Tensor, W: Tensor, kind: str) -> tuple[Tensor, Tensor]:
+    """The features' products and what they estimate, ``[..., n, n]`` float64, over ``random_kernel``'s ``e^log``."""
+    q, k, W = q.double(), k.double(), W.double()
+    kernel, log = random_kernel(q, k, kind)
+    of_q, of_k = random_features(q, W, kind), random_features(k, W, kind)
+    shift = of_k.log.amax(-2, keepdim=True)
+    return of_q.above(log - shift) @ of_k.above(shift).mT, kernel

@@ -191,7 +191,16 @@ def test_the_sentence_says_that_none_is_worth_it():
 
 
 def test_the_front_holds_only_what_is_held_against_softmax():
-    drawn = traces(open_page(against="cost", variants=chosen("softmax", "reformer")))
-    ends = [numbers(drawn[name]["x"])[0] for name in ("Mean of v", "Softmax")]
-    assert numbers(drawn["Pareto front"]["x"]) == ends
-    assert any(ends[0] < x < ends[1] for x in numbers(drawn["Reformer"]["x"]))
+    drawn = traces(open_page(n=96, heads=1, against="cost", variants=chosen("softmax", "reformer")))
+    front, own = (
+        [*zip(numbers(drawn[name]["x"]), numbers(drawn[name]["y"]), strict=True)]
+        for name in ("Pareto front", "Reformer")
+    )
+    assert [x for x, _y in front] == [numbers(drawn[name]["x"])[0] for name in ("Mean of v", "Softmax")]
+    assert any(x < front[1][0] and y < front[0][1] for x, y in own)
+
+
+def test_a_share_is_drawn_as_so_many_tokens():
+    line = traces(open_page(variants=chosen("softmax", "power_bert")))["PoWER-BERT · keep × n"]
+    assert max(numbers(line["x"])) == 24
+    assert 12 in numbers(line["x"])

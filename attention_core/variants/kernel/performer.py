@@ -7,10 +7,8 @@ softmax; as three kinds of four estimate softmax, the variant as a whole is held
 
 Unbiased are the similarities, before they are divided by their row's sum, and with row norms as of N(0, I) only; rows
 of fixed length err less, at the price of a bias that fades as d grows. No floor is added to features or sums: what
-keeps exponentials in range cancels in each row. So two failures show that a floor would hide. With ``relu`` the
-features of a query may vanish wherever its keys have any: that row is zero. With ``trig`` estimates may be negative, so
-that a row's sum may come close to zero and its weights become huge; it is computed in float64, as its terms nearly
-cancel. There is no mode that holds all states at once, as ``linear`` has: C times the values do not pay.
+keeps exponentials in range cancels in each row. So two failures show that a floor would hide: a row of ``relu`` whose
+features meet none of its keys' is zero, and weights of ``trig``, whose estimates have signs, grow as a sum cancels.
 """
 
 from dataclasses import dataclass
@@ -25,10 +23,10 @@ from attention_core.algorithms.log_features import LogFeatures, empty, paired, s
 from attention_core.algorithms.precision import widened
 from attention_core.algorithms.random_features import (
     KINDS,
+    estimate_and_kernel,
     feature_count,
     random_directions,
     random_features,
-    random_kernel,
 )
 from attention_core.variant import Cost, Decoder, Paper, Params, Variant, param
 
@@ -98,19 +96,14 @@ def weights(q: Tensor, k: Tensor, p: PerformerParams, *, causal: bool) -> Tensor
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: PerformerParams, *, causal: bool) -> Tensor:
     """``φ(q) (φ(k)ᵀ v)``, divided by the same with ones for ``v``; features exist for one block of tokens at a time."""
-    made = partial(phi, W=directions(q, p), p=p)
-    return streamed_attention(made, q, k, v, causal=causal, size=chunk_size(p)).to(v.dtype)
-
-
-def chunk_size(p: PerformerParams) -> int:
-    """Tokens per chunk of the causal form."""
-    return 1 if p.mode == "recurrent" else CHUNK
+    made, size = partial(phi, W=directions(q, p), p=p), 1 if p.mode == "recurrent" else CHUNK
+    return streamed_attention(made, q, k, v, causal=causal, size=size).to(v.dtype)
 
 
 def init_state(q: Tensor, v: Tensor, p: PerformerParams) -> Memory:
     """The memory before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
     W = directions(q, p)
-    return Memory(empty(partial(phi, W=W, p=p), q.unsqueeze(-2), v.unsqueeze(-2)), W)
+    return Memory(empty(partial(phi, W=W, p=p), q[..., None, :], v[..., None, :]), W)
 
 
 def step(memory: Memory, q: Tensor, k: Tensor, v: Tensor, p: PerformerParams) -> tuple[Tensor, Memory]:
@@ -122,9 +115,9 @@ def step(memory: Memory, q: Tensor, k: Tensor, v: Tensor, p: PerformerParams) ->
 
 def cost(n: int, d: int, p: PerformerParams, *, causal: bool) -> Cost:
     """Projections, keys times values and queries times that sum; the causal form adds what happens inside a chunk."""
-    C = feature_count(p.features, p.kind)
+    C, size = feature_count(p.features, p.kind), 1 if p.mode == "recurrent" else CHUNK
     per_token = p.kind in ("trig", "relu")
-    adds, elements = streamed_cost(n, C, d, causal=causal, per_token=per_token, size=chunk_size(p))
+    adds, elements = streamed_cost(n, C, d, causal=causal, per_token=per_token, size=size)
     return Cost(
         multiply_adds=adds + 2 * n * p.features * d,
         peak_elements=(elements + p.features * d) * (2 if p.kind == "trig" else 1),
@@ -134,17 +127,13 @@ def cost(n: int, d: int, p: PerformerParams, *, causal: bool) -> Cost:
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: PerformerParams, *, causal: bool) -> dict[str, Tensor]:
     """The features, and the estimate beside what it estimates.
 
-    ``directions``, ``[m, d]``; ``query_features`` and ``key_features``, ``[..., n, C]``, as ``attend`` multiplies them,
-    each row up to a factor; ``estimate`` and ``kernel``, ``[..., n, n]`` float64: the similarities, estimated and true,
-    both divided by the row's largest true one (by nothing for ``relu``).
+    ``directions``, ``[m, d]``; ``query_features`` and ``key_features``, ``[..., n, C]``, rows up to a factor;
+    ``estimate`` and ``kernel``, ``[..., n, n]`` float64: the similarities, estimated and true, both over the row's
+    largest true one (over 1 for ``relu``).
     """
     W = directions(q, p)
     f = paired(partial(phi, W=W, p=p), q, k, causal=causal)
-    queries, keys = q.double(), k.double()
-    kernel, log = random_kernel(queries, keys, p.kind)
-    of_q, of_k = (random_features(x, W.double(), p.kind) for x in (queries, keys))
-    shift = of_k.log.amax(-2, keepdim=True)
-    estimate = of_q.above(log - shift) @ of_k.above(shift).mT
+    estimate, kernel = estimate_and_kernel(q, k, W, p.kind)
     return {"directions": W, "query_features": f.q, "key_features": f.k, "estimate": estimate, "kernel": kernel}
 
 

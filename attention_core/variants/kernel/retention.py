@@ -4,9 +4,6 @@ Plain linear attention adds up the past for ever; here the sums shrink by γ bef
 linear attention itself. RetNet divides a row by at least 1, so that little similarity stays little; here each row is
 divided by its sum, as in all kernel variants. Where nothing is causal, later tokens fade alike: one pass forth, one
 back, and the token itself, met by both, counts once.
-
-Fading is counted in logarithms and from chunk to chunk, never from the first token: γ^n may be far below the smallest
-number there is.
 """
 
 import math
@@ -16,10 +13,10 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from attention_core.algorithms.causal_scan import CHUNK, State, divided, empty_state, fold, nonzero, with_ones
+from attention_core.algorithms.causal_scan import CHUNK, State, divided, empty_state, nonzero, with_ones
+from attention_core.algorithms.fading import fading_features, fold_fading, peaks
 from attention_core.algorithms.features import MAPS, Features
 from attention_core.algorithms.precision import widened
-from attention_core.algorithms.prefix import running_max
 from attention_core.algorithms.streaming import by_chunks
 from attention_core.algorithms.triangle import triangle
 from attention_core.variant import Cost, Decoder, Paper, Params, Variant, param
@@ -48,53 +45,25 @@ class RetentionParams(Params):
     )
 
 
-def faded(n: int, p: RetentionParams, like: Tensor) -> Tensor:
-    """``-log γ^i`` for ``i = 1..n``, ``[n, 1]``."""
-    return -math.log(p.decay) * torch.arange(1, n + 1, dtype=like.dtype, device=like.device).unsqueeze(-1)
-
-
-@torch.no_grad()
-def peaks(k: Tensor, p: RetentionParams, *, causal: bool, start: Tensor | None = None) -> Tensor:
-    """The largest faded key of each feature as every token sees it, a logarithm, ``[..., n, d]``; it cancels in a row.
-
-    Only ``exp`` needs it to stay in range: for the other maps it is 0, ``[n, 1]``.
-    """
-    if p.feature_map != "exp":
-        return widened(k).new_zeros(k.shape[-2], 1)
-    fade = faded(k.shape[-2], p, widened(k))
-    past = running_max(k + fade) - fade
-    if start is not None:
-        past = torch.maximum(past, start - fade)
-    return past if causal else torch.maximum(past, (running_max(k.flip(-2) + fade) - fade).flip(-2))
+def rate(p: RetentionParams) -> float:
+    """``-log γ``, what a similarity's logarithm loses per token."""
+    return -math.log(p.decay)
 
 
 def features(q: Tensor, k: Tensor, peak: Tensor, p: RetentionParams) -> Features:
-    """``φ(q)`` and ``φ(k)`` with a reference that rises by ``-log γ`` per token, from 0 before the first of these."""
-    q, k = widened(q), widened(k)
-    reference = peak + faded(q.shape[-2], p, q)
-    if p.feature_map == "exp":
-        row = (q.detach() + peak).amax(-1, keepdim=True)
-        return Features((q + peak - row).exp(), (k - peak).exp(), reference)
-    phi = MAPS[p.feature_map]
-    return Features(phi(q), phi(k), reference)
-
-
-def take(state: State, f: Features, v: Tensor, peak: Tensor) -> tuple[Tensor, State]:
-    """The next tokens, one or a chunk, to their weighted sums with the normaliser, and the next state."""
-    out, state = fold(state, f, with_ones(widened(v)))
-    # From the last token's point of view: there the next chunk's count begins.
-    return out, State(state.sums, peak[..., -1:, :])
-
-
-def past(state: State, q: Tensor, k: Tensor, v: Tensor, peak: Tensor, p: RetentionParams) -> tuple[Tensor, State]:
-    """The next tokens of the causal form to their outputs."""
-    sums, state = take(state, features(q, k, peak, p), v, peak)
-    return divided(sums), state
+    """``φ(q)`` and ``φ(k)``, fading."""
+    return fading_features(q, k, peak, rate(p), p.feature_map)
 
 
 def forth(state: State, q: Tensor, k: Tensor, v: Tensor, peak: Tensor, p: RetentionParams) -> tuple[Tensor, State]:
     """A chunk to its sums over itself and the tokens before."""
-    return take(state, features(q, k, peak, p), v, peak)
+    return fold_fading(state, features(q, k, peak, p), v, peak)
+
+
+def past(state: State, q: Tensor, k: Tensor, v: Tensor, peak: Tensor, p: RetentionParams) -> tuple[Tensor, State]:
+    """A chunk of the causal form to its outputs."""
+    sums, state = forth(state, q, k, v, peak, p)
+    return divided(sums), state
 
 
 def back(
@@ -102,7 +71,7 @@ def back(
 ) -> tuple[Tensor, State]:
     """A chunk, last token first, to its outputs: the sums of ``forth`` and those over the tokens after."""
     f = features(q, k, peak, p)
-    sums, state = take(state, f, v, peak)
+    sums, state = fold_fading(state, f, v, peak)
     itself = (f.q * f.k).sum(-1, keepdim=True) * with_ones(widened(v))
     return divided(before + (sums - itself)), state
 
@@ -111,7 +80,7 @@ def weights(q: Tensor, k: Tensor, p: RetentionParams, *, causal: bool) -> Tensor
     """``γ^|i-j| φ(q_i)·φ(k_j)``, each row divided by its sum, ``[..., n, n]``."""
     # In float64, where even the last token's distance from the first is a number of many digits.
     queries, keys = q.double(), k.double()
-    peak = peaks(keys, p, causal=causal)
+    peak = peaks(keys, rate(p), p.feature_map, causal=causal)
     similarity, *_ = triangle(features(queries, keys, peak, p))
     if not causal:
         after, *_ = triangle(features(queries.flip(-2), keys.flip(-2), peak.flip(-2), p))
@@ -121,7 +90,7 @@ def weights(q: Tensor, k: Tensor, p: RetentionParams, *, causal: bool) -> Tensor
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: RetentionParams, *, causal: bool) -> Tensor:
     """The running sums, forth and, unless causal, back."""
-    state, peak = init_state(q[..., 0, :], v[..., 0, :], p), peaks(k, p, causal=causal)
+    state, peak = init_state(q[..., 0, :], v[..., 0, :], p), peaks(k, rate(p), p.feature_map, causal=causal)
     walk = partial(by_chunks, size=chunk_size(p, causal=causal))
     if causal:
         outs, _ = walk(partial(past, p=p), state, q, k, v, peak)
@@ -144,7 +113,8 @@ def init_state(q: Tensor, v: Tensor, p: RetentionParams) -> State:
 def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: RetentionParams) -> tuple[Tensor, State]:
     """One token, ``[..., d]`` and ``[..., d_v]``, to its output and the next state."""
     q, k, v = (x.unsqueeze(-2) for x in (q, k, v))
-    out, state = past(state, q, k, v, peaks(k, p, causal=True, start=state.reference), p)
+    peak = peaks(k, rate(p), p.feature_map, causal=True, start=state.reference)
+    out, state = past(state, q, k, v, peak, p)
     return out.squeeze(-2).to(v.dtype), state
 
 

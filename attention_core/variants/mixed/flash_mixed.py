@@ -97,8 +97,9 @@ def walk_size(p: FlashMixedParams) -> int:
 def cost(n: int, d: int, p: FlashMixedParams, *, causal: bool) -> Cost:
     """Two products over the pairs in the chunks, and the linear term's two."""
     size, walked = min(p.chunk, n), min(walk_size(p), n)
-    chunks = -(-n // size)
-    inside = n // walked * walked**2 + (n % walked) ** 2 if causal and p.chunk < walked else 0
+    chunks, rest = -(-n // size), n % walked
+    # Only what is longer than a chunk has earlier chunks in itself.
+    inside = n // walked * walked**2 * (walked > p.chunk) + rest**2 * (rest > p.chunk) if causal else 0
     # A block of the squared ReLU: logits and squares of the rows that several chunks' blocks have together.
     block = block_size(size) * size
     held = 2 * block * min(chunks, max(1, STEP // block)) + (3 * chunks * size * d if n % size else 0)
