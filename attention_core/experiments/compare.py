@@ -1,12 +1,12 @@
-"""Where does each variant look? One variant's matrix on a record, beside softmax on the same record."""
+"""Where does each variant look? One variant's matrix on a record, beside the matrix its errors are taken against."""
 
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from attention_core import registry
 from attention_core.algorithms.masked import causal_mask
+from attention_core.experiments.error import reference_of
 from attention_core.inputs.record import QKV
 from attention_core.metrics.passport import Passport, passport
 from attention_core.variant import Attention
@@ -18,9 +18,9 @@ class Compared:
 
     Attributes:
         weights: the matrix, ``[n, n]``; NaN where the pair may not look at each other.
-        difference: the matrix minus softmax's, ``[n, n]``; NaN where neither may look.
-        passport: the matrix in numbers, beside softmax.
-        output_error: ``‖A v − S v‖ / ‖S v‖`` against softmax's output, over the heads looked at.
+        difference: the matrix minus its reference, softmax for nearly all, ``[n, n]``; NaN where neither may look.
+        passport: the matrix in numbers, beside the reference.
+        output_error: ``‖A v − S v‖ / ‖S v‖`` against the reference's output, over the heads looked at.
         uniform_error: the same for uniform attention, the plain mean of v: the zero of the scale.
     """
 
@@ -44,13 +44,12 @@ def compare(qkv: QKV, attention: Attention, *, head: int | None, causal: bool, s
     Raises:
         NotCausalError: if the variant cannot be causal and causal is asked.
     """
-    softmax = registry.get("softmax")
     kept = torch.tensor([special or not flag for flag in qkv.special])
     if not kept.any():
         kept[:] = True
     every = slice(None) if head is None else slice(head, head + 1)
     own = attention.weights(qkv.q, qkv.k, causal=causal)[every]
-    reference = softmax.weights(qkv.q, qkv.k, causal=causal)[every]
+    reference = reference_of(attention, qkv.q, qkv.k, causal=causal)[every]
     allowed = visible(qkv, attention, causal=causal)[every].any(0)
     future_hidden = causal_mask(qkv.n) if causal else torch.ones_like(allowed)
     v = qkv.v[every]
