@@ -37,7 +37,7 @@ class Limits:
     stack_layers: int
     """Layers of a stack whose reach is followed: each is a product of n x n matrices and a colour of its own."""
     timed_tokens: int
-    """Tokens of the longest input that is timed: q, k and v are 3 H n d numbers, 384 MiB at 65,536 with 8 heads of 64."""
+    """Tokens of the longest input that is timed: q, k and v take 384 MiB at 65,536 with 8 heads of 64."""
     timed_seconds: float
     """Seconds one timed call may take, as it cannot be stopped and everybody's heavy work waits for it."""
     timed_bytes: int
