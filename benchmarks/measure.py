@@ -42,7 +42,7 @@ class Plan:
     shortest: float = 5e-3
     longest: float = 12.0
     memory: int = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
-    minutes: float = 22.0
+    minutes: float = 13.0
 
 
 @dataclass
