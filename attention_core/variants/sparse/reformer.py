@@ -19,7 +19,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attention_core.algorithms import lsh
+from attention_core.algorithms import lsh, lsh_rounds
 from attention_core.algorithms.masked import masked_softmax
 from attention_core.algorithms.precision import widened
 from attention_core.variant import Cost, Paper, Params, Variant, param
@@ -46,51 +46,14 @@ class ReformerParams(Params):
     seed: int = param(0, low=0, high=9999, help="Another number draws other directions to hash by.")
 
 
-def spans(n: int, p: ReformerParams, *, causal: bool) -> list[tuple[int, int, tuple[int, ...]]]:
-    """Stretches of queries ``start <= i < stop`` and how they and all tokens before ``stop`` are hashed for them."""
-    c = p.bucket_size
-    if not causal:
-        return [(0, n, lsh.hash_sizes(max(2, n / c), max(4, c)))]
-    found, start, stop = [], 0, 2 * c
-    while start < n:
-        found.append((start, min(stop, n), lsh.hash_sizes(stop / (2 * c), max(4, c))))
-        start, stop = stop, 4 * stop
-    return found
-
-
-def hashed(q: Tensor, stop: int, sizes: tuple[int, ...], p: ReformerParams) -> list[Tensor]:
-    """Each round's bucket of the tokens before ``stop``, ``int64 [..., stop]``."""
-    return [lsh.hash_buckets(q[..., :stop, :], sizes, p.seed, number) for number in range(p.rounds)]
-
-
-def chunked(buckets: list[Tensor], sizes: tuple[int, ...], p: ReformerParams, *, causal: bool) -> list[lsh.Chunks]:
-    """Each round's chunks."""
-    if causal:
-        return [lsh.bucket_chunks(bucket, math.prod(sizes), p.bucket_size) for bucket in buckets]
-    return [lsh.sorted_chunks(bucket, p.bucket_size) for bucket in buckets]
-
-
 def pattern(q: Tensor, k: Tensor, p: ReformerParams, *, causal: bool) -> Tensor:
     """The pairs that some round finds, ``bool [..., n, n]``."""
-    return near_and_alike(q, p, causal=causal)[0]
-
-
-def near_and_alike(q: Tensor, p: ReformerParams, *, causal: bool) -> tuple[Tensor, Tensor]:
-    """The pairs that some round finds, and the pairs of two tokens with a bucket in common, ``bool [..., n, n]``."""
-    q, n = widened(q), q.shape[-2]
-    near, same = torch.zeros(2, *q.shape[:-1], n, dtype=torch.bool, device=q.device)
-    for start, stop, sizes in spans(n, p, causal=causal):
-        rounds = hashed(q, stop, sizes, p)
-        found = lsh.near_pairs(chunked(rounds, sizes, p, causal=causal), causal=causal)
-        near[..., start:stop, :stop] = found[..., start:, :]
-        for bucket in rounds:
-            same[..., start:stop, :stop] |= bucket[..., start:, None] == bucket[..., None, :]
-    return near, same.tril(-1) if causal else same & ~torch.eye(n, dtype=torch.bool, device=q.device)
+    return lsh_rounds.near_and_alike(q, p, causal=causal)[0]
 
 
 def primitives(q: Tensor, k: Tensor, p: ReformerParams, *, causal: bool) -> dict[str, Tensor]:
     """Pairs that share a bucket, others of neighbouring places in the order, and lonely tokens with themselves."""
-    near, same = near_and_alike(q, p, causal=causal)
+    near, same = lsh_rounds.near_and_alike(q, p, causal=causal)
     itself = torch.eye(q.shape[-2], dtype=torch.bool, device=q.device)
     return {"bucket": near & same, "chunk": near & ~same & ~itself, "itself": near & itself}
 
@@ -117,8 +80,8 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: ReformerParams, *, causal: bool) 
     shared, values = widened(q), widened(v)
     keys = F.normalize(shared, dim=-1)
     outs = []
-    for start, stop, sizes in spans(q.shape[-2], p, causal=causal):
-        rounds = chunked(hashed(shared, stop, sizes, p), sizes, p, causal=causal)
+    for start, stop, sizes in lsh_rounds.spans(q.shape[-2], p, causal=causal):
+        rounds = lsh_rounds.chunked(lsh_rounds.hashed(shared, stop, sizes, p), sizes, p, causal=causal)
         seen = (x[..., :stop, :] for x in (shared, keys, values))
         outs.append(lsh.lsh_attention(*seen, rounds=rounds, causal=causal)[..., start:, :])
     return torch.cat(outs, -2).to(v.dtype)
@@ -127,7 +90,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: ReformerParams, *, causal: bool) 
 def cost(n: int, d: int, p: ReformerParams, *, causal: bool) -> Cost:
     """The hash, and two products for every pair in a chunk and the one before; keys, outputs and sorted copies."""
     work = peak = 0
-    for _, stop, sizes in spans(n, p, causal=causal):
+    for _, stop, sizes in lsh_rounds.spans(n, p, causal=causal):
         size, runs = min(p.bucket_size, stop), math.prod(sizes) if causal else 1
         places, block = size * lsh.chunk_rows(stop, runs, size), lsh.largest_block(stop, runs, size)
         work += p.rounds * (stop * d * (sum(sizes) // 2) + 4 * places * size * d)
@@ -143,10 +106,10 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: ReformerParams, *, causal: bool)
     share a bucket in some round and yet do not look; ``all_pairs``, ``[..., n, n]``, the same softmax over every pair.
     """
     q = widened(q)
-    near, same = near_and_alike(q, p, causal=causal)
-    _, stop, sizes = spans(q.shape[-2], p, causal=causal)[-1]
-    each = hashed(q, stop, sizes, p)
-    chunks, buckets = chunked(each, sizes, p, causal=causal), torch.stack(each, -2)
+    near, same = lsh_rounds.near_and_alike(q, p, causal=causal)
+    _, stop, sizes = lsh_rounds.spans(q.shape[-2], p, causal=causal)[-1]
+    each = lsh_rounds.hashed(q, stop, sizes, p)
+    chunks, buckets = lsh_rounds.chunked(each, sizes, p, causal=causal), torch.stack(each, -2)
     return {
         "buckets": buckets,
         "order": lsh.order(buckets),
