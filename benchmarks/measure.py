@@ -38,11 +38,11 @@ class Plan:
     """
 
     sizes: Sequence[int]
-    rounds: int = 9
+    rounds: int = 5
     shortest: float = 5e-3
-    longest: float = 12.0
+    longest: float = 4.0
     memory: int = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
-    minutes: float = 13.0
+    minutes: float = 6.0
 
 
 @dataclass

@@ -33,7 +33,9 @@ def _logits(q: Tensor, k: Tensor, w: Tensor) -> Tensor:
 def weights(q: Tensor, k: Tensor, p: AdditiveParams, *, causal: bool) -> Tensor:
     """``S(wᵀ tanh(q_i + k_j))``, ``[..., n, n]``, row by row: n² d numbers at once would not fit."""
     w = _judge(q, p)
-    logits = torch.cat([_logits(row, k, w) for row in q.split(1, -2)], -2)
+    logits = w.new_empty(*q.shape[:-1], k.shape[-2])
+    for i, row in enumerate(q.split(1, -2)):
+        logits[..., i : i + 1, :] = _logits(row, k, w)  # pieces kept for a cat would scatter the heap
     return all_rows(q, causal=causal).softmax(logits)
 
 
