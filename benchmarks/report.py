@@ -142,7 +142,7 @@ def _duels(t: Table, mode: Mode) -> str:
 
 
 def _explicit(t: Table) -> str:
-    sizes = (512, 1024, 2048, 4096)
+    sizes = (512, 1024, 2048)
     lines = [
         [label, *(_ratio(t.rows.get((label, "explicit", n, "one thread"))) for n in sizes)] for label, _ in t.variants
     ]
