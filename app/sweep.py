@@ -13,8 +13,6 @@ from attention_core.experiments.task import Row, Task
 
 REDRAW = 0.7
 """Seconds between two drawings of a chart that grows: a redraw costs the browser up to half of that."""
-FIRST = 0.2
-"""Seconds before the first drawing: what is cached is there sooner and is drawn once, what is computed shows early."""
 
 
 def show(
@@ -55,8 +53,7 @@ def show(
 
     found: list[Row] = []
     efforts = [effort(task) for task in tasks]
-    begun = time.monotonic()
-    drawn = begun - REDRAW + FIRST
+    begun = drawn = time.monotonic()
     for i, task in enumerate(tasks):
         if state[f"{key}.stopped"] and i >= state[f"{key}.done"]:
             break
