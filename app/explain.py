@@ -38,6 +38,8 @@ def overall(matrices: Mapping[Attention, Matrix]) -> str:
         return _("Add a variant to compare it with softmax on the same queries, keys and values.")
     zero = next(iter(matrices.values())).uniform_error
     closest, farthest = min(others, key=others.__getitem__), max(others, key=others.__getitem__)
+    if len(others) > 1 and f"{others[closest]:.0%}" == f"{others[farthest]:.0%}":
+        return _("On this input all of them are equally far from softmax: off by {error:.0%}.", error=others[closest])
     words = _(
         "On this input **{name}** comes closest to softmax: its output is off by {error:.0%}.",
         name=label(closest),

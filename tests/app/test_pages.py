@@ -200,3 +200,10 @@ def test_a_knob_moves_only_its_own_variant():
     changed = {a.key: a.params.changed() for a in at.session_state["variants"]}
     assert changed.pop("local") == {"window": "4"}
     assert not any(changed.values())
+
+
+def test_where_all_variants_agree_none_is_called_the_closest():
+    at = open_app(input="synthetic", n=1)
+    shown = " ".join(m.value for m in at.markdown)
+    assert "equally far from softmax: off by 0%" in shown
+    assert "closest" not in shown
