@@ -29,6 +29,9 @@ def entries() -> tuple[Entry, ...]:
         Entry("entropy.py", _("Entropy"), ":material/trending_up:", "entropy", _("Measure")),
         Entry("error.py", _("Error"), ":material/trending_down:", "error", _("Measure")),
         Entry("timing.py", _("Timing"), ":material/timer:", "timing", _("Measure"), uses_input=False),
+        Entry("causal.py", _("Causal"), ":material/timeline:", "causal", _("Understand")),
+        Entry("inside.py", _("Inside"), ":material/biotech:", "inside", _("Understand")),
+        Entry("claims.py", _("Claims"), ":material/fact_check:", "claims", _("Understand")),
     )
 
 

@@ -1,0 +1,1 @@
+"""The Causal page: can it generate, and at what cost?"""

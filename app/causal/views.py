@@ -1,0 +1,44 @@
+"""The page's views, of which one is drawn."""
+
+import streamlit as st
+
+from app import share
+from app.causal import algorithms, fading, generation, gradient, leak, state
+from app.input_panel import Chosen
+from app.text import _
+
+VIEWS = {
+    "leak": leak,
+    "algorithms": algorithms,
+    "state": state,
+    "fading": fading,
+    "generation": generation,
+    "gradient": gradient,
+}
+
+
+def use_link() -> None:
+    """What a link to this page carries beside the input and the variants."""
+    fields = {name: field for view in VIEWS.values() for name, field in view.fields().items()}
+    share.use({"c_view": share.choice(*VIEWS)} | fields)
+
+
+def pick() -> None:
+    """Draw which of the questions is asked."""
+    names = {
+        "leak": _("Leaks"),
+        "algorithms": _("Three algorithms"),
+        "state": _("State"),
+        "fading": _("Fading"),
+        "generation": _("Generation"),
+        "gradient": _("Gradient"),
+    }
+    st.segmented_control(
+        _("View"), list(VIEWS), key="c_view", format_func=names.__getitem__, required=True,
+        label_visibility="collapsed",
+    )  # fmt: skip
+
+
+def show(chosen: Chosen) -> None:
+    """Draw the view that was picked."""
+    VIEWS[st.session_state["c_view"]].show(chosen)

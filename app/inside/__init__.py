@@ -1,0 +1,1 @@
+"""The Inside page: one variant taken apart, step by step, with its real intermediates."""

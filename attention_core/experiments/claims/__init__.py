@@ -1,0 +1,106 @@
+"""Is what the articles say true here? Every file of this folder but ``claim`` is one claim, found by walking it."""
+
+import importlib
+import pkgutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from attention_core.errors import InputError
+from attention_core.experiments.claims.claim import Ask, Claim, Figure, Quantity, Verdict
+from attention_core.experiments.lengths import reach
+from attention_core.experiments.task import Load, Row, load
+from attention_core.inputs.source import Source
+from attention_core.suggest import nearest
+
+__all__ = ["Ask", "Claim", "ClaimTask", "Figure", "Quantity", "Verdict", "all_claims", "claim", "run", "tasks"]
+
+LONGEST = 512
+"""Tokens of the longest input a claim is checked on: all of them together then take about a minute on one core."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClaimTask:
+    """One claim on one input.
+
+    Attributes:
+        key: the claim's key.
+        source: the input.
+        head: the one head looked at, None for all of them.
+        longest: the most tokens the source is measured at.
+        timed: whether time is measured.
+    """
+
+    key: str
+    source: Source
+    head: int | None
+    longest: int
+    timed: bool
+
+
+@cache
+def discover() -> dict[str, Claim]:
+    """Import every claim's file once and return them by key, in the order of their numbers.
+
+    Raises:
+        TypeError: if a file has no ``CLAIM`` or its key is not the file's name.
+    """
+    found = {}
+    for info in pkgutil.iter_modules(__path__):
+        if info.name == "claim":
+            continue
+        claim = getattr(importlib.import_module(f"{__name__}.{info.name}"), "CLAIM", None)
+        if not isinstance(claim, Claim) or claim.key != info.name:
+            raise TypeError(f"{info.name} must define CLAIM, a Claim whose key is the file's name")
+        found[claim.key] = claim
+    return dict(sorted(found.items(), key=lambda entry: entry[1].number))
+
+
+def all_claims() -> tuple[Claim, ...]:
+    """Every claim, by number."""
+    return tuple(discover().values())
+
+
+def claim(key: str) -> Claim:
+    """The claim with this key.
+
+    Raises:
+        InputError: naming the nearest key.
+    """
+    known = discover()
+    if key not in known:
+        raise InputError("There is no claim {key!r}. {hint}", key=key[:40], hint=nearest(key[:40], known))
+    return known[key]
+
+
+def tasks(
+    source: Source, *, head: int | None = None, load: Load = load, keys: Sequence[str] | None = None
+) -> tuple[ClaimTask, ...]:
+    """One task per claim that this input is long enough for, in the order of their numbers.
+
+    Args:
+        source: the input.
+        head: the one head looked at, None for all of them.
+        load: turns a source into a record.
+        keys: the claims; all when None.
+
+    Raises:
+        LabError: if the source cannot be read, or a key is unknown.
+    """
+    room = min(reach(source, load(source, None)), LONGEST)
+    chosen = all_claims() if keys is None else tuple(claim(key) for key in keys)
+    return tuple(
+        ClaimTask(key=c.key, source=source, head=head, longest=room, timed=c.timed)
+        for c in chosen
+        if c.needs <= room
+    )
+
+
+def run(task: ClaimTask, *, load: Load = load) -> tuple[Row, ...]:
+    """The rows of one claim's experiment; each says its ``claim``. ``Claim.judge`` turns them into a verdict.
+
+    Raises:
+        LabError: if the source cannot be read at a length the experiment asks for.
+    """
+    ask = Ask(source=task.source, head=task.head, longest=task.longest, load=load)
+    return tuple({"claim": task.key, **row} for row in claim(task.key).measure(ask))

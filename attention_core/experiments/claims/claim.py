@@ -1,0 +1,139 @@
+"""What a claim is: a statement from an article, an experiment on the visitor's input, and the rule that judges it.
+
+A claim's verdict is a function of its numbers, its numbers a function of the rows its experiment found: nothing about
+the outcome is written down beforehand.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Literal
+
+from attention_core.experiments.lengths import at_length
+from attention_core.experiments.task import Load, Row
+from attention_core.inputs.record import QKV
+from attention_core.inputs.source import Source
+from attention_core.variant import Paper
+
+
+class Verdict(StrEnum):
+    """What the numbers say of a claim, on this input."""
+
+    HOLDS = "holds"
+    PARTLY = "holds partly"
+    FAILS = "does not hold here"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quantity:
+    """A number a claim is judged by.
+
+    Attributes:
+        name: as ``Claim.numbers`` names it.
+        label: what it is, in a few words.
+        unit: ``"ms"``, ``"nats"``, ``"tokens"``; empty for a ratio or a count.
+        digits: significant digits shown.
+    """
+
+    name: str
+    label: str
+    unit: str = ""
+    digits: int = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """How a claim's rows become a picture: which columns stand on which axis. Rows at one place show their spread.
+
+    Attributes:
+        x: column of the horizontal axis; words make bars, numbers make lines.
+        y: column of the vertical axis.
+        by: column that tells the lines (or the bars at one place) apart; its words name them.
+        x_title: of the horizontal axis, with its unit.
+        y_title: of the vertical axis, with its unit.
+        kind: lines or bars.
+        log_x: whether equal ratios are equal distances, horizontally.
+        log_y: the same, vertically.
+    """
+
+    x: str
+    y: str
+    by: str
+    x_title: str
+    y_title: str
+    kind: Literal["lines", "bars"] = "lines"
+    log_x: bool = False
+    log_y: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ask:
+    """What an experiment is run on.
+
+    Attributes:
+        source: the visitor's input.
+        head: the one head looked at, None for all of them.
+        longest: the most tokens the source may be measured at.
+        load: turns a source into a record.
+    """
+
+    source: Source
+    head: int | None
+    longest: int
+    load: Load
+
+    def record(self, tokens: int | None = None) -> QKV:
+        """The heads looked at, ``[H, n, d]``, at the source's own length (at most ``longest``) or another.
+
+        Raises:
+            LabError: if the source cannot be read at this length.
+        """
+        qkv = at_length(self.source, tokens or min(self.load(self.source, None).n, self.longest), self.longest, self.load)
+        if self.head is None:
+            return qkv
+        one = slice(self.head, self.head + 1)
+        return replace(qkv, q=qkv.q[one], k=qkv.k[one], v=qkv.v[one])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """A claim and how it is checked.
+
+    Attributes:
+        key: its name in links and on the command line; the module's name.
+        number: its place in the list.
+        statement: what is claimed, in plain words.
+        source: where it is claimed.
+        experiment: what is done to the input, in one sentence.
+        rule: when it holds, holds partly, or does not, in one sentence with the ``bounds`` as placeholders.
+        bounds: the rule's thresholds by name.
+        finding: what was found, in one sentence with the quantities as placeholders.
+        quantities: the numbers it is judged by, the most telling first.
+        figure: the picture of its rows.
+        measure: runs the experiment: ``ask -> rows``; seeded by what is asked and by nothing else.
+        numbers: condenses rows: ``rows -> {quantity's name: value}``.
+        verdict: applies the rule: ``(numbers, bounds) -> verdict``.
+        needs: tokens without which it cannot be judged.
+        timed: whether it measures time, so that its numbers differ from run to run.
+    """
+
+    key: str
+    number: int
+    statement: str
+    source: Paper
+    experiment: str
+    rule: str
+    finding: str
+    quantities: tuple[Quantity, ...]
+    figure: Figure
+    measure: Callable[[Ask], list[Row]]
+    numbers: Callable[[Sequence[Row]], dict[str, float]]
+    verdict: Callable[[Mapping[str, float], Mapping[str, float]], Verdict]
+    bounds: Mapping[str, float] = field(default_factory=dict)
+    needs: int = 2
+    timed: bool = False
+
+    def judge(self, rows: Sequence[Row]) -> tuple[dict[str, float], Verdict]:
+        """The numbers that the rows of its experiment come to, and the verdict its rule passes on them."""
+        numbers = self.numbers(rows)
+        return numbers, self.verdict(numbers, self.bounds)

@@ -1,0 +1,5 @@
+"""claims."""
+
+from app.header import header
+
+header("claims")

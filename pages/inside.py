@@ -1,0 +1,5 @@
+"""inside."""
+
+from app.header import header
+
+header("inside")
