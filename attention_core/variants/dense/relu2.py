@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from functools import partial
 
+import torch
 from torch import Tensor
 
 from attention_core.algorithms.blockwise import Rows, all_rows, block_size, blockwise_attention, pairs
@@ -51,6 +52,21 @@ def cost(n: int, d: int, p: Relu2Params, *, causal: bool) -> Cost:
     return Cost(multiply_adds=2 * d * pairs(n, causal=causal), peak_elements=n * d + block_size(n) * (2 * n + d))
 
 
+def anatomy(q: Tensor, k: Tensor, v: Tensor, p: Relu2Params, *, causal: bool) -> dict[str, Tensor]:
+    """The matrix before it is divided, and all that may divide it: ``weights = squares / Z``.
+
+    ``logits`` and ``squares``, ``[..., n, n]``, zero for keys ahead of their query; ``length``, ``fixed`` and ``sum``,
+    ``[..., n]``: what each normalizer, by its name, divides a row by (a row whose sum is 0 is left as it is).
+    """
+    rows = all_rows(q, causal=causal)
+    logits = rows.hide(q @ k.mT * q.shape[-1] ** -0.5, 0.0)
+    squares = logits.relu().square()
+    total = squares.sum(-1)
+    seen = rows.seen(q.device)[:, 0].to(total)
+    fixed = torch.full_like(total, p.base_length)
+    return {"logits": logits, "squares": squares, "length": seen.expand_as(total), "fixed": fixed, "sum": total}
+
+
 VARIANT = Variant(
     key="relu2",
     title="Squared ReLU",
@@ -63,6 +79,7 @@ VARIANT = Variant(
     weights=weights,
     attend=attend,
     cost=cost,
+    anatomy=anatomy,
     source=Paper("Transformer Quality in Linear Time", 2022, "https://arxiv.org/abs/2202.10447"),
     rows_sum_to_one=False,
     note='Rows sum to one only with the normalizer "sum", and a row without a positive logit is then zero.',

@@ -1,0 +1,90 @@
+"""What does Nyström attention gain from a better inverse? Its error after each iteration, beside the exact inverse."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from attention_core import registry
+from attention_core.experiments.error import reference_of
+from attention_core.experiments.task import Load, Row, load
+from attention_core.inputs.source import Source
+from attention_core.variant import Attention
+
+
+@dataclass(frozen=True, kw_only=True)
+class InverseTask:
+    """One variant on one head.
+
+    Attributes:
+        source: where the queries and keys come from.
+        head: the head.
+        word: Nyström attention with its settings, of which landmarks and method count.
+    """
+
+    source: Source
+    head: int
+    word: str
+
+
+def tasks(source: Source, *, head: int, word: str) -> tuple[InverseTask, ...]:
+    """The one task there is: all iterations together cost little more than the last."""
+    return (InverseTask(source=source, head=head, word=word),)
+
+
+def run(task: InverseTask, *, load: Load = load) -> Sequence[Row]:
+    """Measure every number of iterations the setting allows, and last the exact inverse.
+
+    Returns:
+        Rows with ``iterations`` (None for the exact inverse); ``error``, the relative Frobenius error of the matrix
+        against softmax; ``residual``, the Frobenius norm of ``I - middle V`` over that of ``I``; ``largest``, the
+        largest magnitude in the inverse; ``negative``, the share of negative mass.
+    """
+    qkv = load(task.source, None)
+    attention = registry.from_word(task.word)
+    q, k = qkv.q[task.head], qkv.k[task.head]
+    exact = reference_of(attention, q, k, causal=False).double()
+    longest = next(s for s in attention.variant.params.settings() if s.name == "iterations")
+    forms: list[tuple[int | None, Attention]] = [
+        (i, _with(attention, inverse="iterative", iterations=i)) for i in range(1, int(longest.high or 1) + 1)
+    ]
+    rows: list[Row] = []
+    for iterations, form in [*forms, (None, _with(attention, inverse="exact"))]:
+        assert form.variant.anatomy is not None
+        parts = form.variant.anatomy(q, k, k, form.params, causal=False)
+        found = (parts["left"] @ (parts["inverse"] @ parts["right"])).double()
+        rows.append(
+            {
+                "iterations": iterations,
+                "error": float((found - exact).norm() / exact.norm()),
+                "residual": float(parts["residuals"][-1]),
+                "largest": float(parts["inverse"].abs().max()),
+                "negative": float(found.clamp(max=0).abs().sum() / found.abs().sum()),
+            }
+        )
+    return rows
+
+
+def _with(attention: Attention, **settings: str | int) -> Attention:
+    return Attention(attention.variant, replace(attention.params, **settings))
+
+
+def inverted(middle: np.ndarray, iterations: int) -> tuple[np.ndarray, np.ndarray]:
+    """Which directions of a matrix a number of iterations has inverted.
+
+    The iteration starts from a multiple of the transpose, so it never turns a singular vector: along the i-th, the
+    product of matrix and inverse is a number of its own, from near 0 (not yet seen) to 1 (inverted).
+
+    Args:
+        middle: ``[m, m]``, not zero.
+        iterations: how many rounds.
+
+    Returns:
+        The singular values, descending, and the share of each that is inverted, ``[m]`` each.
+    """
+    a = middle.astype(float)
+    values = np.linalg.svd(a, compute_uv=False)
+    share = values**2 / (np.abs(a).sum(-2).max() * np.abs(a).sum(-1).max())
+    for _ in range(iterations):
+        share = 0.25 * share * (13 - share * (15 - share * (7 - share)))
+    return values, share

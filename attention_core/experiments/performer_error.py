@@ -1,0 +1,114 @@
+"""How many random features does Performer need? Its error against their number, for each way to draw them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from attention_core import registry
+from attention_core.algorithms.causal_scan import nonzero
+from attention_core.algorithms.masked import causal_mask
+from attention_core.algorithms.random_features import estimate_and_kernel, random_directions
+from attention_core.experiments.task import Load, Row, load
+from attention_core.inputs.source import Source
+from attention_core.metrics import relative_error
+
+LADDER = (8, 16, 32, 64, 128, 256, 512, 1024)
+"""Numbers of features, doubling."""
+WAYS = tuple((kind, orthogonal) for kind in ("positive", "hyperbolic", "trig") for orthogonal in (True, False))
+"""Kinds of features that estimate softmax, each on orthogonal directions and on independent ones."""
+SEEDS = 12
+"""Draws of the directions: enough for steady quartiles."""
+TOKENS = 256
+"""First tokens that are measured: every draw makes n times m features and an n x n matrix."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PerformerErrorTask:
+    """One way to draw one number of features, with every seed.
+
+    Attributes:
+        source: what the queries and keys come from.
+        head: the head looked at.
+        causal: whether the future is hidden.
+        kind: what is made of a direction.
+        orthogonal: whether directions are at right angles, as many as fit.
+        row_norms: lengths of the directions.
+        features: how many directions.
+        seed: the first seed; the others follow it.
+        factor: what every logit is multiplied by first.
+    """
+
+    source: Source
+    head: int
+    causal: bool
+    kind: str
+    orthogonal: bool
+    row_norms: str
+    features: int
+    seed: int
+    factor: float
+
+
+def tasks(
+    source: Source,
+    *,
+    head: int,
+    causal: bool = False,
+    row_norms: str = "fixed",
+    seed: int = 0,
+    factor: float = 1.0,
+    ways: Sequence[tuple[str, bool]] = WAYS,
+) -> tuple[PerformerErrorTask, ...]:
+    """Every way at few features, then at more.
+
+    Args:
+        source: what the queries and keys come from.
+        head: the head looked at.
+        causal: whether the future is hidden.
+        row_norms: lengths of the directions, ``"fixed"`` or ``"chi"``.
+        seed: the first of the seeds.
+        factor: what every logit is multiplied by first, positive: the softmax estimated is that of these logits.
+        ways: kinds of features, and whether their directions are orthogonal.
+    """
+    return tuple(
+        PerformerErrorTask(
+            source=source, head=head, causal=causal, kind=kind, orthogonal=orthogonal, row_norms=row_norms,
+            features=features, seed=seed, factor=factor,
+        )
+        for features in LADDER
+        for kind, orthogonal in ways
+    )  # fmt: skip
+
+
+def run(task: PerformerErrorTask, *, load: Load = load) -> tuple[Row, ...]:
+    """Measure every seed.
+
+    Returns:
+        One row per seed: ``kind``, ``orthogonal``, ``features``, ``seed``, ``kernel``, the relative Frobenius error of
+        the estimated similarities beside those they estimate (each row over its largest true one), and ``matrix``,
+        that of the rows divided by their sums beside softmax.
+
+    Raises:
+        LabError: if the source cannot be read.
+    """
+    qkv = load(task.source, None)
+    q, k = (task.factor**0.5 * x[task.head, :TOKENS].double() for x in (qkv.q, qkv.k))
+    visible = causal_mask(len(q)) if task.causal else 1.0
+    softmax = registry.get("softmax").weights(q, k, causal=task.causal)
+    rows: list[Row] = []
+    for seed in range(task.seed, task.seed + SEEDS):
+        W = random_directions(
+            task.features, q.shape[-1], seed % 2**31, q, orthogonal=task.orthogonal, row_norms=task.row_norms
+        )
+        estimate, kernel = (x * visible for x in estimate_and_kernel(q, k, W, task.kind))
+        largest = nonzero(kernel.amax(-1, keepdim=True))
+        rows.append(
+            {
+                "kind": task.kind,
+                "orthogonal": task.orthogonal,
+                "features": task.features,
+                "seed": seed % 2**31,
+                "kernel": float(relative_error(estimate / largest, kernel / largest)),
+                "matrix": float(relative_error(estimate / nonzero(estimate.sum(-1, keepdim=True)), softmax)),
+            }
+        )
+    return tuple(rows)

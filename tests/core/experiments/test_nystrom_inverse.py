@@ -1,0 +1,81 @@
+"""Nyström's inverse: measured as the variant itself computes it, and worse when exact on a real head."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+
+import attention_core as ac
+from attention_core.algorithms.inverse import exact_inverse, inverse_steps
+from attention_core.experiments.nystrom_inverse import inverted, run, tasks
+from attention_core.inputs.source import SyntheticSource, TextSource
+from attention_core.inputs.synthetic import SyntheticSpec
+
+TEXT = (
+    "The librarian who had lost her keys asked the boy beside the window whether he had seen them. He had not, but he "
+    "remembered that the keys were lying on the old piano when the library opened."
+)
+SOURCE = SyntheticSource(SyntheticSpec(n=24, d=8, heads=2, sharpness=2.0))
+
+
+def measured(source=SOURCE, *, head=1, word="nystrom~landmarks~6"):
+    (task,) = tasks(source, head=head, word=word)
+    return run(task)
+
+
+def test_each_row_is_the_error_of_the_variant_so_set():
+    rows, qkv = measured(), SOURCE.load()
+    softmax = ac.get("softmax").weights(qkv.q[1], qkv.k[1]).double()
+    assert [row["iterations"] for row in rows] == [*range(1, 13), None]
+    for row in rows:
+        count = row["iterations"]
+        how = {"inverse": "exact"} if count is None else {"iterations": count}
+        own = ac.get("nystrom", landmarks=6, **how).weights(qkv.q[1], qkv.k[1]).double()
+        assert row["error"] == pytest.approx(float((own - softmax).norm() / softmax.norm()), rel=1e-4)
+        assert row["negative"] == pytest.approx(float(own.clamp(max=0).abs().sum() / own.abs().sum()), rel=1e-3)
+
+
+def test_iterations_make_the_inverse_better_and_the_exact_one_is_best():
+    residuals = [row["residual"] for row in measured()]
+    assert all(later <= earlier + 1e-6 for earlier, later in pairwise(residuals[:-1]))
+    assert residuals[-1] < 1e-6
+
+
+def test_the_setting_of_the_inverse_changes_nothing():
+    assert measured(word="nystrom~landmarks~6~inverse~exact~iterations~3") == measured()
+
+
+def test_with_every_token_its_own_landmark_the_exact_inverse_is_softmax():
+    rows = measured(word="nystrom~landmarks~24")
+    assert rows[-1]["error"] < 1e-4
+    assert rows[-1]["error"] < rows[0]["error"]
+
+
+def test_on_a_real_head_the_exact_inverse_is_worse_than_stopping_early():
+    source = TextSource(TEXT, "minilm", 2)
+    *iterated, exact = measured(source, head=3, word="nystrom~landmarks~20")
+    assert exact["error"] > 2 * min(row["error"] for row in iterated)
+    assert exact["largest"] > iterated[5]["largest"]
+
+
+@pytest.mark.parametrize("iterations", [0, 1, 4, 9])
+def test_each_direction_is_inverted_as_far_as_the_matrices_say(iterations):
+    a = torch.randn(9, 9, generator=torch.Generator().manual_seed(4)).softmax(-1).double()
+    *_, v = inverse_steps(a, iterations)
+    u, sizes, _ = torch.linalg.svd(a)
+    values, share = inverted(a.numpy(), iterations)
+    np.testing.assert_allclose(values, sizes, rtol=1e-10)
+    np.testing.assert_allclose(share, torch.diagonal(u.T @ a @ v @ u), rtol=1e-6, atol=1e-12)
+
+
+def test_an_exact_inverse_is_what_many_iterations_come_to():
+    a = torch.eye(5).double() + 0.1 * torch.rand(5, 5, generator=torch.Generator().manual_seed(1)).double()
+    *_, v = inverse_steps(a, 12)
+    torch.testing.assert_close(v, exact_inverse(a))
+    np.testing.assert_allclose(inverted(a.numpy(), 12)[1], 1)
+
+
+def test_one_landmark_has_nothing_to_invert():
+    rows = measured(SyntheticSource(SyntheticSpec(n=1, d=8, heads=1)), head=0)
+    assert all(row["error"] < 1e-6 for row in rows)

@@ -1,0 +1,108 @@
+import math
+import statistics
+
+import numpy as np
+import pytest
+
+import attention_core as ac
+from attention_core.experiments import performer_error
+from attention_core.experiments.performer_error import LADDER, SEEDS, TOKENS, WAYS
+from attention_core.inputs import SyntheticSource, SyntheticSpec
+
+SOURCE = SyntheticSource(SyntheticSpec(n=40, heads=2, d=8))
+
+
+def middles(measure, ways, *, factor, causal=False):
+    """Median over the seeds at each number of features."""
+    found = {}
+    for task in performer_error.tasks(SOURCE, head=1, factor=factor, ways=ways, row_norms="chi", causal=causal):
+        found[task.features] = statistics.median(row[measure] for row in performer_error.run(task))
+    return found
+
+
+def test_few_features_come_first_and_every_way_is_tried_at_each():
+    tasks = performer_error.tasks(SOURCE, head=0)
+    assert [t.features for t in tasks] == sorted(t.features for t in tasks)
+    assert {(t.features, t.kind, t.orthogonal) for t in tasks} == {(m, *way) for m in LADDER for way in WAYS}
+
+
+@pytest.mark.parametrize("way", [("positive", False), ("trig", True), ("hyperbolic", True)])
+@pytest.mark.parametrize("measure", ["kernel", "matrix"])
+def test_where_logits_are_small_the_error_falls_like_one_over_the_root(way, measure):
+    found = middles(measure, [way], factor=0.05)
+    slope = np.polyfit(np.log(list(found)), np.log(list(found.values())), 1)[0]
+    assert -0.62 < slope < -0.4
+
+
+def test_large_logits_drown_the_estimate():
+    small, large = (middles("kernel", [("positive", True)], factor=factor) for factor in (0.05, 4.0))
+    assert large[1024] > 0.5 > 0.1 > small[1024]
+    assert large[1024] / large[8] > 3 * small[1024] / small[8]
+
+
+def test_orthogonal_directions_err_less():
+    for kind in ("hyperbolic", "trig"):
+        free, orthogonal = (middles("kernel", [(kind, way)], factor=0.05) for way in (False, True))
+        assert all(orthogonal[m] < 0.7 * free[m] for m in LADDER)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("kind", ["positive", "trig", "relu"])
+def test_rows_hold_the_errors_of_the_variant_itself(kind, causal):
+    [task] = [
+        t for t in performer_error.tasks(SOURCE, head=1, causal=causal, ways=[(kind, True)], seed=3)
+        if t.features == 64
+    ]  # fmt: skip
+    rows = performer_error.run(task)
+    assert [row["seed"] for row in rows] == list(range(3, 3 + SEEDS))
+    qkv = SOURCE.load()
+    q, k = qkv.q[1].double(), qkv.k[1].double()
+    own = ac.get("performer", kind=kind, seed=5).weights(q, k, causal=causal)
+    full = ac.get("softmax").weights(q, k, causal=causal)
+    assert rows[2]["matrix"] == pytest.approx(float((own - full).norm() / full.norm()), rel=1e-6)
+
+
+def test_the_factor_multiplies_every_logit():
+    [task] = [t for t in performer_error.tasks(SOURCE, head=1, factor=0.25, ways=[WAYS[0]]) if t.features == 64]
+    qkv = SOURCE.load()
+    q, k = qkv.q[1].double() / 2, qkv.k[1].double() / 2
+    own, full = (ac.get(key).weights(q, k) for key in ("performer", "softmax"))
+    assert performer_error.run(task)[0]["matrix"] == pytest.approx(float((own - full).norm() / full.norm()))
+
+
+def test_the_kernel_error_weighs_every_row_alike():
+    [task] = [t for t in performer_error.tasks(SOURCE, head=0, causal=True, ways=[WAYS[0]]) if t.features == 32]
+    qkv = SOURCE.load()
+    q, k = qkv.q[0].double(), qkv.k[0].double()
+    attention = ac.get("performer", features=32)
+    W = attention.variant.anatomy(q, k, k, attention.params, causal=False)["directions"]
+    x, y = q / 8**0.25, k / 8**0.25
+    a = (x @ W.mT - x.square().sum(-1, keepdim=True) / 2).exp()
+    b = (y @ W.mT - y.square().sum(-1, keepdim=True) / 2).exp()
+    true = (x @ y.mT).exp().tril()
+    largest = true.amax(-1, keepdim=True)
+    wanted = ((a @ b.mT).tril() / 32 - true) / largest
+    assert performer_error.run(task)[0]["kernel"] == pytest.approx(float(wanted.norm() / (true / largest).norm()))
+
+
+def test_a_long_input_is_measured_at_its_beginning_and_a_seed_near_the_end_goes_on_from_zero():
+    source = SyntheticSource(SyntheticSpec(n=TOKENS + 20, heads=1, d=4))
+    whole = source.load()
+    short = ac.inputs.QKV(
+        q=whole.q[:, :TOKENS], k=whole.k[:, :TOKENS], v=whole.v[:, :TOKENS], tokens=whole.tokens[:TOKENS],
+        special=whole.special[:TOKENS], groups=whole.groups[:TOKENS], causal=False, scale=whole.scale, origin="",
+        total_tokens=TOKENS,
+    )  # fmt: skip
+    task = performer_error.tasks(source, head=0, seed=2**31 - 2)[0]
+    rows = performer_error.run(task)
+    assert rows == performer_error.run(task, load=lambda source, tokens: short)
+    assert [row["seed"] for row in rows[:4]] == [2**31 - 2, 2**31 - 1, 0, 1]
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_a_token_or_two(n):
+    source = SyntheticSource(SyntheticSpec(n=n, heads=1, d=4))
+    for task in performer_error.tasks(source, head=0):
+        assert all(math.isfinite(row["kernel"]) and math.isfinite(row["matrix"]) for row in performer_error.run(task))
+        if n == 1 and task.kind == "positive":
+            assert performer_error.run(task)[0]["matrix"] == pytest.approx(0)

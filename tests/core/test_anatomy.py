@@ -1,0 +1,333 @@
+"""What a variant shows of its inside is what its matrix is made of: put together again, the parts give the weights."""
+
+import dataclasses
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+import pytest
+import torch
+from contract import HEAD, LENGTHS, VALUE, causal_forms, error, inputs, settings_of
+from torch import Tensor
+
+import attention_core as ac
+from attention_core.variant import Attention, Params, Variant
+
+Parts = Mapping[str, Tensor]
+
+
+@dataclasses.dataclass(frozen=True)
+class Inside:
+    """How one variant's parts fit together.
+
+    ``whole(parts, again, p, causal)`` is each way of making the matrix from the parts; ``again(n)`` is the anatomy of
+    the first n tokens. ``shapes`` are the documented ones, ``*`` for the leading axes and ``-`` for these without that
+    of heads; ``sizes(n, p)`` gives their letters. ``used`` are the parts that the matrix is made of.
+    """
+
+    whole: Callable[..., tuple[Tensor, ...]]
+    shapes: dict[str, str]
+    sizes: Callable[[int, Params], dict[str, int]]
+    used: tuple[str, ...]
+
+
+def two_factors(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[Tensor, ...]:
+    return (parts["left"] @ parts["right"],)
+
+
+def three_factors(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[Tensor, ...]:
+    return (parts["left"] @ parts["inverse"] @ parts["right"],)
+
+
+def rows_over_sums(x: Tensor) -> Tensor:
+    total = x.sum(-1, keepdim=True)
+    return x / torch.where(total == 0, 1.0, total)
+
+
+def estimated(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[Tensor, ...]:
+    if causal:  # the features' references are not among the parts
+        return (rows_over_sums(parts["estimate"].tril()),)
+    product = parts["query_features"] @ parts["key_features"].mT
+    return rows_over_sums(parts["estimate"]), rows_over_sums(product)
+
+
+def running(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[Tensor, ...]:
+    """Features of queries times those of keys; causal, what the earlier sums lose from token to token fades keys."""
+    q, k, sums = parts["query_features"], parts["key_features"], parts["key_sums"]
+    rows, held = [], torch.zeros_like(k)
+    for i in range(k.shape[-2]):
+        if causal:
+            before = sums[..., i - 1, :] if i else torch.zeros_like(sums[..., 0, :])
+            left = torch.where(before == 0, 1.0, (sums - k)[..., i, :] / before)
+            held = held * left.unsqueeze(-2)
+            held[..., i, :] = k[..., i, :]
+        else:
+            held = k
+        rows.append((held @ q[..., i, :, None]).squeeze(-1))
+    normaliser = parts["normaliser"].unsqueeze(-1)
+    return (torch.stack(rows, -2) / torch.where(normaliser == 0, 1.0, normaliser),)
+
+
+def gathered(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[Tensor, ...]:
+    """Two maps; causal, each feature's map is shared out anew among the tokens so far."""
+    gather, given = parts["gather"], parts["distribute"]
+    if not causal:
+        return (given @ gather,)
+    so_far = given / gather.cumsum(-1).mT
+    return ((so_far @ gather).tril(),)
+
+
+def handed_out(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[Tensor, ...]:
+    last = parts["responsibilities"][..., -1, :, :]
+    return (parts["given"] @ (last / last.sum(-2, keepdim=True)).mT,)
+
+
+def survivors_rows(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[Tensor, ...]:
+    """The parts say who stays and how much attention each token received; rows come from plain softmax."""
+    received, stay = parts["significance"], parts["survivors"]
+    full = again.softmax
+    order = received.argsort(dim=-1, descending=True, stable=True)[..., : stay.shape[-1]]
+    assert torch.equal(order.sort(-1).values, stay)
+    heads = full.sum(-3) if full.ndim > 2 else full
+    torch.testing.assert_close(heads.sum(-2), received)
+    lives = torch.zeros_like(received).scatter_(-1, stay, 1.0)
+    rows = lives.unsqueeze(-2) if full.ndim > 2 else lives
+    return (full * rows.unsqueeze(-1),)
+
+
+def chunks_of_all_pairs(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[Tensor, ...]:
+    """All pairs' softmax kept where some round's chunks are the same or next to each other, each row over its sum.
+
+    Causal, the chunks shown are those of the last stretch of queries; an earlier stretch is the last of a shorter text.
+    """
+    n, c = parts["all_pairs"].shape[-1], p.bucket_size
+    whole, start, stop = torch.zeros_like(parts["all_pairs"]), 0, 2 * c if causal else n
+    while start < n:
+        stop = min(stop, n)
+        inside = parts if stop == n else again(stop)
+        behind = inside["chunks"].unsqueeze(-1) - inside["chunks"].unsqueeze(-2)
+        near = (behind == 0) | (behind == 1)
+        if causal:
+            near &= inside["buckets"].unsqueeze(-1) == inside["buckets"].unsqueeze(-2)
+        near = near.any(-3) & ~torch.eye(stop, dtype=torch.bool)
+        near = near.tril() if causal else near
+        alone = torch.diag_embed(~near.any(-1)).to(whole.dtype)
+        seen = rows_over_sums(parts["all_pairs"][..., :stop, :stop] * near) + alone
+        whole[..., start:stop, :stop] = seen[..., start:, :]
+        start, stop = stop, 4 * stop
+    check_hash(parts, whole, p, causal=causal)
+    return (whole,)
+
+
+def check_hash(parts: Parts, whole: Tensor, p: Params, *, causal: bool) -> None:
+    """Order, chunks and missed pairs say what the buckets say."""
+    buckets, order, n = parts["buckets"], parts["order"], whole.shape[-1]
+    place = order.argsort(-1)
+    assert torch.equal(place, (buckets * n + torch.arange(n)).argsort(-1).argsort(-1))
+    if not causal:
+        assert torch.equal(parts["chunks"], place // min(p.bucket_size, n))
+        same = (buckets.unsqueeze(-1) == buckets.unsqueeze(-2)).any(-3) & ~torch.eye(n, dtype=torch.bool)
+        assert torch.equal(parts["missed"], same & (whole == 0))
+
+
+def squares_over(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[Tensor, ...]:
+    squares, divisor = parts["squares"], parts[p.normalizer]
+    torch.testing.assert_close(squares, parts["logits"].clamp(min=0) ** 2)
+    torch.testing.assert_close(parts["sum"], squares.sum(-1))
+    return (squares / torch.where(divisor == 0, 1.0, divisor).unsqueeze(-1),)
+
+
+def pools(n: int, stride: int) -> int:
+    return -(-n // stride)
+
+
+FACTORS = {"left": "* n m", "right": "m n", "provenance": "m n"}
+INSIDES: dict[str, Inside] = {
+    "nystrom": Inside(
+        three_factors,
+        {"query_landmarks": "* m d", "key_landmarks": "* m d", "left": "* n m", "middle": "* m m",
+         "inverse": "* m m", "right": "* m n", "residuals": "* t"},
+        lambda n, p: {"m": min(p.landmarks, n), "t": p.iterations + 1 if p.inverse == "iterative" else 1},
+        ("left", "inverse", "right"),
+    ),
+    "landmark": Inside(
+        two_factors, {"left": "* n m", "right": "* m n"}, lambda n, p: {"m": min(p.landmarks, n)}, ("left", "right")
+    ),
+    "linformer": Inside(two_factors, FACTORS, lambda n, p: {"m": min(p.rank, n)}, ("left", "right")),
+    "pooled": Inside(two_factors, FACTORS, lambda n, p: {"m": pools(n, p.stride)}, ("left", "right")),
+    "pyramid": Inside(
+        two_factors, FACTORS, lambda n, p: {"m": sum({min(s * p.levels, n) for s in (1, 3, 6, 8)})}, ("left", "right")
+    ),
+    "funnel": Inside(
+        two_factors,
+        {"left": "n m", "right": "* m n", "provenance": "m n"},
+        lambda n, p: {"m": 1 + pools(n - 1, p.stride)},
+        ("left", "right"),
+    ),
+    "performer": Inside(
+        estimated,
+        {"directions": "m d", "query_features": "* n c", "key_features": "* n c", "estimate": "* n n",
+         "kernel": "* n n"},
+        lambda n, p: {"m": p.features, "c": p.features * (2 if p.kind in ("hyperbolic", "trig") else 1)},
+        ("estimate", "query_features", "key_features"),
+    ),
+    "linear": Inside(
+        running,
+        {"query_features": "* n d", "key_features": "* n d", "key_sums": "* n d", "normaliser": "* n"},
+        lambda n, p: {},
+        ("query_features", "key_features", "key_sums", "normaliser"),
+    ),
+    "efficient": Inside(
+        gathered,
+        {"gather": "* d n", "summaries": "* d v", "distribute": "* n d"},
+        lambda n, p: {},
+        ("gather", "distribute"),
+    ),
+    "emanet": Inside(
+        handed_out,
+        {"responsibilities": "* t n b", "bases": "* t b d", "given": "* n b"},
+        lambda n, p: {"t": p.iterations, "b": p.bases},
+        ("responsibilities", "given"),
+    ),
+    "power_bert": Inside(
+        survivors_rows,
+        {"significance": "- n", "survivors": "- m"},
+        lambda n, p: {"m": max(1, int(p.keep * n + 0.5))},
+        ("significance", "survivors"),
+    ),
+    "reformer": Inside(
+        chunks_of_all_pairs,
+        {"buckets": "* r n", "order": "* r n", "chunks": "* r n", "missed": "* n n", "all_pairs": "* n n"},
+        lambda n, p: {"r": p.rounds},
+        ("buckets", "order", "chunks", "missed", "all_pairs"),
+    ),
+    "relu2": Inside(
+        squares_over,
+        {"logits": "* n n", "squares": "* n n", "length": "* n", "fixed": "* n", "sum": "* n"},
+        lambda n, p: {},
+        ("logits", "squares", "length", "sum"),
+    ),
+}  # fmt: skip
+NAMED = [v for v in ac.all_variants() if v.anatomy is not None]
+"""Every variant that can be taken apart, found by walking the registry."""
+
+
+class Again:
+    """What else a rule may ask for: the anatomy of the first tokens, and plain softmax by its formula."""
+
+    def __init__(self, a: Attention, q: Tensor, k: Tensor, v: Tensor, *, causal: bool) -> None:
+        self._ask = lambda n: a.variant.anatomy(*(x[..., :n, :] for x in (q, k, v)), a.params, causal=causal)
+        exponentials = (q @ k.mT / q.shape[-1] ** 0.5).exp()
+        self.softmax = exponentials / exponentials.sum(-1, keepdim=True)
+
+    def __call__(self, n: int) -> Parts:
+        return self._ask(n)
+
+
+def every_setting(variant: Variant) -> Iterator[Params]:
+    """Each setting changed by itself, then words and switches in every combination."""
+    yield from settings_of(variant)
+    words = {s.name: s.choices or (False, True) for s in variant.params.settings() if s.kind in ("choice", "bool")}
+    for values in itertools.product(*words.values()):
+        yield variant.params.build(**dict(zip(words, values, strict=True)))
+
+
+def without_rule(variants: Iterable[Variant]) -> set[str]:
+    """The variants with an anatomy that nobody says how to put together."""
+    return {v.key for v in variants if v.anatomy is not None} - INSIDES.keys()
+
+
+def check_whole(a: Attention, n: int, lead: tuple[int, ...], *, causal: bool) -> None:
+    q, k, v = inputs(n, lead=lead)
+    parts = a.variant.anatomy(q, k, v, a.params, causal=causal)
+    wanted = a.weights(q, k, causal=causal)
+    for found in INSIDES[a.key].whole(parts, Again(a, q, k, v, causal=causal), a.params, causal=causal):
+        assert found.shape == wanted.shape
+        assert error(found, wanted) <= 1e-8, f"{a.word} n={n} causal={causal}: {error(found, wanted):.1e}"
+
+
+def check_shapes(a: Attention, n: int, lead: tuple[int, ...], *, causal: bool) -> None:
+    q, k, v = inputs(n, lead=lead)
+    parts, inside = a.variant.anatomy(q, k, v, a.params, causal=causal), INSIDES[a.key]
+    letters = {"n": n, "d": HEAD, "v": VALUE, **inside.sizes(n, a.params)}
+    leads = {"*": lead, "-": lead[:-1]}
+    for name, words in inside.shapes.items():
+        wanted = [size for word in words.split() for size in leads.get(word, (letters.get(word),))]
+        assert list(parts[name].shape) == wanted, f"{a.word} n={n} causal={causal}: {name}"
+    assert parts.keys() == inside.shapes.keys()
+
+
+def test_everything_that_can_be_taken_apart_has_its_rule():
+    assert without_rule(NAMED) == set()
+    assert {v.key for v in NAMED} == INSIDES.keys()
+
+
+def test_a_new_anatomy_without_a_rule_is_noticed():
+    new = dataclasses.replace(ac.get("local").variant, anatomy=lambda q, k, v, p, *, causal: {"inside": q})
+    assert without_rule([*NAMED, new]) == {"local"}
+
+
+@pytest.mark.parametrize("variant", NAMED, ids=lambda v: v.key)
+def test_the_parts_give_the_matrix(variant: Variant):
+    for p in every_setting(variant):
+        a = Attention(variant, p)
+        for causal in causal_forms(a):
+            for n in LENGTHS:
+                check_whole(a, n, (2, 3), causal=causal)
+
+
+@pytest.mark.parametrize("lead", [(), (1,), (4, 1, 2)])
+@pytest.mark.parametrize("variant", NAMED, ids=lambda v: v.key)
+def test_however_many_axes_lead(variant: Variant, lead: tuple[int, ...]):
+    a = Attention(variant, variant.params())
+    for causal in causal_forms(a):
+        check_whole(a, 33, lead, causal=causal)
+
+
+@pytest.mark.parametrize("variant", NAMED, ids=lambda v: v.key)
+def test_every_part_has_its_documented_shape(variant: Variant):
+    for p in every_setting(variant):
+        a = Attention(variant, p)
+        for causal in causal_forms(a):
+            for n, lead in ((1, (2, 3)), (2, ()), (33, (2, 3)), (33, ()), (70, (1,))):
+                check_shapes(a, n, lead, causal=causal)
+
+
+@pytest.mark.parametrize(("key", "name"), [(key, name) for key, inside in INSIDES.items() for name in inside.used])
+def test_a_wrong_part_is_noticed(key: str, name: str):
+    right = ac.get(key)
+
+    def wrong(*arguments: Tensor, causal: bool) -> Parts:
+        parts = dict(right.variant.anatomy(*arguments, causal=causal))
+        part = parts[name]
+        # Numbers a little off, each by something else; what is counted, moved by one token.
+        off = 1 + 1e-4 * torch.arange(part.numel()).cos().reshape(part.shape)
+        parts[name] = part * off if part.is_floating_point() else part.roll(1, -1)
+        return parts
+
+    a = Attention(dataclasses.replace(right.variant, anatomy=wrong), right.params)
+
+    def check_all() -> None:
+        for causal in causal_forms(a):
+            check_whole(a, 33, (2, 3), causal=causal)
+
+    with pytest.raises(AssertionError):
+        check_all()
+
+
+@pytest.mark.parametrize("key", [v.key for v in NAMED])
+def test_a_part_of_another_shape_or_left_out_is_noticed(key: str):
+    right = ac.get(key)
+    first = next(iter(INSIDES[key].shapes))
+
+    def turned(*arguments: Tensor, causal: bool) -> Parts:
+        parts = dict(right.variant.anatomy(*arguments, causal=causal))
+        return {**parts, first: parts[first].unsqueeze(0)}
+
+    def short(*arguments: Tensor, causal: bool) -> Parts:
+        parts = dict(right.variant.anatomy(*arguments, causal=causal))
+        return {name: part for name, part in parts.items() if name != first} | {"other": parts[first]}
+
+    for changed in (turned, short):
+        a = Attention(dataclasses.replace(right.variant, anatomy=changed), right.params)
+        with pytest.raises((AssertionError, KeyError)):
+            check_shapes(a, 33, (2, 3), causal=False)

@@ -1,0 +1,45 @@
+"""Squared ReLU taken apart: its squares over any of its normalisers are its weights."""
+
+import math
+
+import pytest
+import torch
+
+import attention_core as ac
+
+
+def inside(q, k, *, causal, **settings):
+    attention = ac.get("relu2", **settings)
+    return attention.variant.anatomy(q, k, k, attention.params, causal=causal)
+
+
+def numbers(*shape, seed=0):
+    return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+
+
+@pytest.mark.parametrize("normalizer", ["length", "fixed", "sum"])
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("n", [1, 7])
+def test_squares_over_a_normaliser_are_the_weights(normalizer, causal, n):
+    q, k = numbers(2, n, 5), numbers(2, n, 5, seed=1)
+    settings = {"normalizer": normalizer, "base_length": 20}
+    parts = inside(q, k, causal=causal, **settings)
+    z = parts[normalizer]
+    recomposed = parts["squares"] / torch.where(z == 0, 1.0, z)[..., None]
+    torch.testing.assert_close(recomposed, ac.get("relu2", **settings).weights(q, k, causal=causal))
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_each_part_by_its_formula(causal):
+    q, k = numbers(6, 4), numbers(6, 4, seed=1)
+    parts = inside(q, k, causal=causal, base_length=20)
+    for i in range(6):
+        keys = range(i + 1 if causal else 6)
+        logits = [float(q[i] @ k[j]) / 2 for j in keys]
+        squares = [max(x, 0) ** 2 for x in logits]
+        assert parts["logits"][i, : len(keys)].tolist() == pytest.approx(logits)
+        assert parts["squares"][i, : len(keys)].tolist() == pytest.approx(squares)
+        assert not parts["logits"][i, len(keys) :].any()
+        assert not parts["squares"][i, len(keys) :].any()
+        assert (parts["length"][i], parts["fixed"][i]) == (len(keys), 20)
+        assert math.isclose(parts["sum"][i], sum(squares))
