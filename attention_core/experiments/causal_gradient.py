@@ -1,0 +1,137 @@
+"""The gradient of causal linear attention: by running sums, by autograd through all states, and through the matrix."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from attention_core import registry
+from attention_core.experiments.causal_modes import DTYPES, MATRIX, computed, difference, of_head
+from attention_core.experiments.task import Load, Row, load
+from attention_core.inputs.source import Source
+from attention_core.limits import current
+from attention_core.measure.counting import count
+
+SUMS, STATES = "chunked", "cumsum"
+WAYS = (SUMS, STATES, MATRIX)
+"""The library's backward in constant extra memory, and what autograd keeps by itself."""
+LONGEST = 2048
+"""Tokens of the longest length: autograd then keeps 64 MiB of states per head of 64, a few times over."""
+COPIES = 4
+"""How many times autograd holds all states at its peak."""
+COMPARED = 512
+"""Tokens on which gradients are compared at most."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BytesTask:
+    """What forward and backward hold in one way at one length, on one head of Gaussian q, k and v.
+
+    Attributes:
+        word: a variant that has all ``WAYS``, with its settings.
+        way: one of ``WAYS``.
+        n: tokens.
+        d: size of queries and keys.
+        d_v: size of values.
+    """
+
+    word: str
+    way: str
+    n: int
+    d: int
+    d_v: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class DifferenceTask:
+    """How far the gradients of all ways lie apart on an input.
+
+    Attributes:
+        word: a variant that has all ``WAYS``, with its settings.
+        source: where q, k and v come from.
+        head: the one head, None for all.
+    """
+
+    word: str
+    source: Source
+    head: int | None
+
+
+def lengths(d: int, d_v: int) -> tuple[int, ...]:
+    """Doublings from 16 to the longest whose states, as often as autograd holds them, are within bounds."""
+    state = 4 * d * (d_v + 1) * COPIES
+    longest = min(LONGEST, max(32, current().timed_bytes // state))
+    return tuple(2**i for i in range(4, int(math.log2(longest)) + 1))
+
+
+def tasks(
+    source: Source, *, d: int, d_v: int, head: int | None = None, word: str = "linear"
+) -> tuple[DifferenceTask | BytesTask, ...]:
+    """First how far the gradients differ on the input, then what each way holds, lengths rising.
+
+    Args:
+        source: where q, k and v come from.
+        d: size of queries and keys.
+        d_v: size of values.
+        head: the one head whose gradients are compared, None for all.
+        word: a variant that has all ``WAYS``, with its settings.
+    """
+    held = [BytesTask(word=word, way=way, n=n, d=d, d_v=d_v) for n in lengths(d, d_v) for way in WAYS]
+    return (DifferenceTask(word=word, source=source, head=head), *held)
+
+
+def run(task: DifferenceTask | BytesTask, *, load: Load = load) -> tuple[Row, ...]:
+    """Compare, or count.
+
+    Returns:
+        Of a difference, one row per number type, gradient and way of autograd: ``dtype``, ``gradient`` (``"q"``,
+        ``"k"``, ``"v"``), ``way`` and ``difference`` of the running sums' gradient from that way's, the largest of
+        any number over the largest number. Of bytes, one row: ``way``, ``n`` and ``peak_bytes`` of forward and
+        backward beyond q, k, v and the gradient at the output.
+
+    Raises:
+        LabError: if the source cannot be read.
+    """
+    return _differences(task, load) if isinstance(task, DifferenceTask) else (_bytes(task),)
+
+
+def _gradients(word: str, way: str, q: Tensor, k: Tensor, v: Tensor) -> Callable[[], tuple[Tensor, ...]]:
+    """Forward and backward, from one random gradient at the output: the gradients at q, k and v."""
+    compute = computed(registry.from_word(word), way)
+    q, k, v = (x.detach().requires_grad_() for x in (q, k, v))
+    at_output = torch.randn(v.shape, generator=torch.Generator().manual_seed(0), dtype=v.dtype)
+    return lambda: torch.autograd.grad(compute(q, k, v), (q, k, v), at_output)
+
+
+def _differences(task: DifferenceTask, load: Load) -> tuple[Row, ...]:
+    qkv = of_head(load(task.source, None), task.head, COMPARED)
+    rows: list[Row] = []
+    for name, dtype in DTYPES.items():
+        q, k, v = (x.to(dtype) for x in (qkv.q, qkv.k, qkv.v))
+        # Head by head: what autograd keeps of all heads at once is what this is about.
+        found: dict[str, list[Tensor]] = {}
+        for way in WAYS:
+            heads = [_gradients(task.word, way, q[h], k[h], v[h])() for h in range(len(q))]
+            found[way] = [torch.stack(parts) for parts in zip(*heads, strict=True)]
+        rows += [
+            {"dtype": name, "gradient": letter, "way": way, "difference": difference(own, other)}
+            for way in WAYS[1:]
+            for letter, own, other in zip("qkv", found[SUMS], found[way], strict=True)
+        ]
+    return tuple(rows)
+
+
+def _bytes(task: BytesTask) -> Row:
+    source = torch.Generator().manual_seed(task.n)
+    q, k, v = (torch.randn(1, task.n, size, generator=source) for size in (task.d, task.d, task.d_v))
+    counts = count(_gradients(task.word, task.way, q, k, v), unit=torch.uint8)
+    return {"way": task.way, "n": task.n, "peak_bytes": counts.peak_elements}
+
+
+def ratios(rows: Sequence[Row], way: str) -> list[tuple[int, float]]:
+    """How many times the running sums' bytes a way holds, ``(n, factor)`` where both are counted."""
+    by_way = {w: {int(r["n"] or 0): float(r["peak_bytes"] or 0) for r in rows if r.get("peak_bytes") and r["way"] == w}
+              for w in (SUMS, way)}  # fmt: skip
+    return [(n, held / by_way[SUMS][n]) for n, held in by_way[way].items() if n in by_way[SUMS]]

@@ -1,0 +1,212 @@
+"""Three algorithms, one answer: do a variant's causal forms agree on this input, and what does each of them cost?
+
+The forms are the choices of a variant's ``mode``; the explicit n x n matrix stands beside them.
+"""
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+
+import torch
+from torch import Tensor
+
+from attention_core import registry
+from attention_core.experiments.task import Load, Row, load
+from attention_core.inputs.record import QKV
+from attention_core.inputs.source import Source, first_tokens
+from attention_core.measure.clock import CpuClock
+from attention_core.measure.counting import count
+from attention_core.metrics.error import ratio
+from attention_core.variant import Attention, Variant
+
+MATRIX = "matrix"
+"""The form that makes the explicit matrix and multiplies it by v."""
+WAYS = ("chunked", "recurrent", "cumsum", MATRIX)
+"""All forms, in the order in which they are shown."""
+AGREED = 256
+"""Tokens on which forms are compared at most: token by token, a wide state in float64 takes seconds beyond these."""
+SEQUENTIAL = 2048
+"""Tokens up to which the form that takes them one by one is counted and timed: its line is straight, but slow."""
+ROUNDS = 5
+"""Samples of each form at each length."""
+LEAST = 2e-3
+"""Seconds a sample lasts at least, by repeating what is shorter."""
+DTYPES = {"float32": torch.float32, "float64": torch.float64}
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgreementTask:
+    """The forms of one variant against each other on an input.
+
+    Attributes:
+        source: where q, k and v come from.
+        head: the one head compared, None for all.
+        word: the variant and its settings.
+    """
+
+    source: Source
+    head: int | None
+    word: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class CostTask:
+    """What one form of a variant does at one length, on one head of Gaussian q, k and v.
+
+    Attributes:
+        word: the variant and its settings.
+        way: one of ``WAYS``.
+        n: tokens.
+        d: head size, of keys and of values.
+    """
+
+    word: str
+    way: str
+    n: int
+    d: int
+
+
+def forms(variant: Variant) -> tuple[str, ...]:
+    """The causal algorithms a variant offers; none where it has no choice of them."""
+    return next((setting.choices for setting in variant.params.settings() if setting.name == "mode"), ())
+
+
+def computed(attention: Attention, way: str) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
+    """The causal output in one of the ways, as a function of q, k and v."""
+    if way == MATRIX:
+        return lambda q, k, v: attention.weights(q, k, causal=True) @ v
+    params = attention.params
+    values = {f.name: getattr(params, f.name) for f in fields(params)} | {"mode": way}
+    in_mode = replace(attention, params=type(params).build(**values))
+    return lambda q, k, v: in_mode.attend(q, k, v, causal=True)
+
+
+def difference(a: Tensor, b: Tensor) -> float:
+    """The largest difference of two tensors over the largest entry of the second; 0 between zeros."""
+    return float(ratio((a - b).abs().amax(), b.abs().amax()))
+
+
+def of_head(qkv: QKV, head: int | None, tokens: int) -> QKV:
+    """A record's first tokens, with one head alone or, for None, all."""
+    qkv = first_tokens(qkv, min(tokens, qkv.n))
+    if head is None:
+        return qkv
+    one = slice(head, head + 1)
+    return replace(qkv, q=qkv.q[one], k=qkv.k[one], v=qkv.v[one])
+
+
+def lengths(d: int) -> tuple[int, ...]:
+    """Doublings from 16 to twice d², so that n = d² lies within; 512 at least."""
+    return tuple(2**i for i in range(4, math.ceil(math.log2(max(512, 2 * d * d))) + 1))
+
+
+def tasks(
+    source: Source, words: Sequence[str], *, head: int | None, word: str, d: int
+) -> tuple[AgreementTask | CostTask, ...]:
+    """First how far the forms of each variant agree, then what those of one of them cost, lengths rising.
+
+    Args:
+        source: where q, k and v come from.
+        words: the variants whose forms are compared.
+        head: the one head compared, None for all.
+        word: the variant whose costs are counted.
+        d: the head size at which they are.
+    """
+    agreements = [AgreementTask(source=source, head=head, word=each) for each in words]
+    costs = [
+        CostTask(word=word, way=way, n=n, d=d)
+        for n in lengths(d)
+        for way in ways(word)
+        if way != "recurrent" or n <= SEQUENTIAL
+    ]
+    return (*agreements, *costs)
+
+
+def ways(word: str) -> tuple[str, ...]:
+    """The forms of a variant and the explicit matrix."""
+    offered = forms(registry.from_word(word).variant)
+    return tuple(way for way in WAYS if way in offered or way == MATRIX)
+
+
+def run(task: AgreementTask | CostTask, *, load: Load = load) -> tuple[Row, ...]:
+    """Compare, or count.
+
+    Returns:
+        Of an agreement, one row per number type and pair of forms: ``variant``, ``dtype``, ``a``, ``b`` and
+        ``difference``, the largest of any output number over the largest output number. Of a cost, one row:
+        ``variant``, ``way``, ``n``, ``d``, ``multiply_adds`` in matrix products and ``peak_bytes`` beyond q, k and v.
+
+    Raises:
+        LabError: if the source cannot be read.
+    """
+    return _agreement(task, load) if isinstance(task, AgreementTask) else (_cost(task),)
+
+
+def _agreement(task: AgreementTask, load: Load) -> tuple[Row, ...]:
+    qkv, attention = of_head(load(task.source, None), task.head, AGREED), registry.from_word(task.word)
+    rows: list[Row] = []
+    for name, dtype in DTYPES.items():
+        q, k, v = (x.to(dtype) for x in (qkv.q, qkv.k, qkv.v))
+        outs = {way: computed(attention, way)(q, k, v) for way in ways(task.word)}
+        for a, b in itertools.combinations(outs, 2):
+            rows.append(
+                {"variant": task.word, "dtype": name, "a": a, "b": b, "difference": difference(outs[a], outs[b])}
+            )
+    return tuple(rows)
+
+
+def _cost(task: CostTask) -> Row:
+    call = _call(task)
+    counts = count(call, unit=torch.uint8)
+    return {
+        "variant": task.word, "way": task.way, "n": task.n, "d": task.d, "multiply_adds": counts.multiply_adds,
+        "peak_bytes": counts.peak_elements,
+    }  # fmt: skip
+
+
+def _call(task: CostTask) -> Callable[[], Tensor]:
+    q, k, v = torch.randn(3, 1, task.n, task.d, generator=torch.Generator().manual_seed(task.n))
+    compute = computed(registry.from_word(task.word), task.way)
+    return lambda: compute(q, k, v)
+
+
+def timed(tasks: Sequence[CostTask]) -> Iterator[Row]:
+    """Time every task once per round, each round in the opposite order of the last.
+
+    Yields:
+        One row per task and round: ``way``, ``n``, ``round`` and ``ms``; the first ones come after a call that only
+        warms up.
+    """
+    clock = CpuClock()
+    repeats: dict[CostTask, int] = {}
+    for number in range(ROUNDS):
+        for task in tasks if number % 2 == 0 else reversed(tasks):
+            call = _call(task)
+            if task not in repeats:
+                call()
+                repeats[task] = math.ceil(LEAST / max(clock.seconds(call, 1), 1e-5))
+            ms = 1e3 * clock.seconds(call, repeats[task])
+            yield {"way": task.way, "n": task.n, "round": number, "ms": ms}
+
+
+def crossing(first: Sequence[tuple[float, float]], second: Sequence[tuple[float, float]]) -> tuple[float, float] | None:
+    """From which length on the first costs less than the second, on a straight line between logarithms.
+
+    Args:
+        first: ``(n, cost)``, lengths rising; costs are positive.
+        second: the same of the other, at the same lengths.
+
+    Returns:
+        That length and what both cost there; the shortest length where the first always costs less; None where it
+        does not at the longest.
+    """
+    pairs = [(n, own, other) for (n, own), (m, other) in zip(first, second, strict=False) if n == m]
+    if not pairs or pairs[-1][1] >= pairs[-1][2]:
+        return None
+    dearer = [i for i, (_, own, other) in enumerate(pairs) if own >= other]
+    if not dearer:
+        return pairs[0][:2]
+    (n, a, b), (m, c, d) = pairs[dearer[-1]], pairs[dearer[-1] + 1]
+    share = math.log(a / b) / (math.log(a / b) + math.log(d / c))
+    return n * (m / n) ** share, a * (c / a) ** share

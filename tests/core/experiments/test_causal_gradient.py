@@ -1,0 +1,89 @@
+"""The gradient by running sums: against finite differences, autograd's own, and the bytes each must hold."""
+
+import pytest
+import torch
+
+from attention_core.experiments import causal_gradient
+from attention_core.experiments.causal_gradient import COPIES, STATES, SUMS, WAYS, BytesTask, DifferenceTask
+from attention_core.experiments.causal_modes import MATRIX
+from attention_core.inputs import SyntheticSource, SyntheticSpec
+from attention_core.limits import HOSTED
+
+SOURCE = SyntheticSource(SyntheticSpec(n=150, d=8, heads=2))
+
+
+def held(way, n, d=16, d_v=16):
+    [row] = causal_gradient.run(BytesTask(word="linear", way=way, n=n, d=d, d_v=d_v))
+    return row["peak_bytes"]
+
+
+@pytest.mark.parametrize("word", ["linear", "linear~feature_map~exp", "linear~feature_map~softmax"])
+@pytest.mark.parametrize("head", [None, 1])
+def test_gradients_agree_to_rounding(word, head):
+    rows = causal_gradient.run(DifferenceTask(word=word, source=SOURCE, head=head))
+    assert {(r["dtype"], r["gradient"], r["way"]) for r in rows} == {
+        (dtype, letter, way) for dtype in ("float32", "float64") for letter in "qkv" for way in (STATES, MATRIX)
+    }
+    assert all(r["difference"] < {"float32": 2e-5, "float64": 1e-13}[r["dtype"]] for r in rows)
+    assert max(r["difference"] for r in rows if r["dtype"] == "float32") > 1e-8
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_each_way_is_the_derivative(way):
+    q, k, v = torch.randn(3, 5, 3, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    slope = torch.randn(v.shape, generator=torch.Generator().manual_seed(0), dtype=v.dtype)
+    found = causal_gradient._gradients("linear", way, q, k, v)()
+
+    def loss(q, k, v):
+        matrix = ((x := [torch.where(t > 0, t + 1, t.exp()) for t in (q, k)])[0] @ x[1].mT).tril()
+        return float((matrix / matrix.sum(-1, keepdim=True) @ v * slope).sum())
+
+    for place, gradient in enumerate(found):
+        step = torch.zeros(5, 3, dtype=torch.float64)
+        step[2, 1] = 1e-6
+        moved = [[x + sign * step if i == place else x for i, x in enumerate((q, k, v))] for sign in (1, -1)]
+        assert float(gradient[2, 1]) == pytest.approx((loss(*moved[0]) - loss(*moved[1])) / 2e-6, rel=1e-5)
+
+
+def test_autograd_holds_every_state_and_the_running_sums_none():
+    n, d = 512, 16
+    states = 4 * n * d * (d + 1)
+    assert 3 * states < held(STATES, n) < (COPIES + 0.5) * states
+    assert held(SUMS, n) < states
+    assert held(MATRIX, n) > 4 * 4 * n * n
+
+
+def test_the_factor_grows_with_the_state_and_each_doubling_doubles():
+    assert held(STATES, 512, 32, 32) / held(SUMS, 512, 32, 32) > 1.5 * held(STATES, 512) / held(SUMS, 512)
+    assert held(STATES, 1024) / held(STATES, 512) == pytest.approx(2, abs=0.05)
+    assert held(SUMS, 1024) / held(SUMS, 512) < 2.05
+    assert held(MATRIX, 1024) / held(MATRIX, 512) > 3.5
+
+
+def test_the_sizes_of_queries_and_values_may_differ():
+    assert held(STATES, 64, 4, 12) == pytest.approx(held(STATES, 64, 12, 4), rel=0.4)
+    rows = causal_gradient.run(DifferenceTask(word="linear", source=SOURCE, head=0))
+    assert rows
+
+
+def test_lengths_stay_within_the_profile(monkeypatch):
+    assert causal_gradient.lengths(32, 32) == (16, 32, 64, 128, 256, 512, 1024, 2048)
+    monkeypatch.setenv("ATTENTION_LAB_PROFILE", "hosted")
+    longest = causal_gradient.lengths(128, 128)[-1]
+    assert held(STATES, 64, 128, 128) * longest / 64 <= 1.05 * HOSTED.timed_bytes
+    assert causal_gradient.lengths(256, 256)[-1] < 1024
+
+
+def test_the_difference_comes_first_and_short_lengths_before_long():
+    first, *rest = causal_gradient.tasks(SOURCE, d=8, d_v=8)
+    assert isinstance(first, DifferenceTask)
+    assert [t.way for t in rest[:3]] == list(WAYS)
+    assert [t.n for t in rest] == sorted(t.n for t in rest)
+
+
+def test_ratios_are_taken_where_both_are_counted():
+    rows = [
+        {"way": SUMS, "n": 16, "peak_bytes": 10}, {"way": STATES, "n": 16, "peak_bytes": 80},
+        {"way": STATES, "n": 32, "peak_bytes": 160}, {"dtype": "float32", "way": STATES, "difference": 0.0},
+    ]  # fmt: skip
+    assert causal_gradient.ratios(rows, STATES) == [(16, 8)]

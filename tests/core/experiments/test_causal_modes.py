@@ -1,0 +1,122 @@
+"""Three algorithms, one answer: what is compared, counted and timed, against definitions and independent counts."""
+
+import math
+
+import pytest
+import torch
+
+import attention_core as ac
+from attention_core.experiments import causal_modes
+from attention_core.experiments.causal_modes import AGREED, MATRIX, ROUNDS, AgreementTask, CostTask, crossing
+from attention_core.inputs import SyntheticSource, SyntheticSpec
+
+RECURRENT = [v.key for v in ac.all_variants() if causal_modes.forms(v)]
+SOURCE = SyntheticSource(SyntheticSpec(n=70, d=8, heads=2))
+
+
+def cost(way, n, d, word="linear"):
+    [row] = causal_modes.run(CostTask(word=word, way=way, n=n, d=d))
+    return row
+
+
+def test_the_variants_with_a_choice_of_algorithms():
+    assert set(RECURRENT) == {"linear", "cosine", "taylor2", "performer", "retention"}
+    assert {key for key in RECURRENT if "cumsum" in causal_modes.forms(ac.variant(key))} == {"linear", "cosine"}
+    assert causal_modes.forms(ac.variant("softmax")) == ()
+
+
+@pytest.mark.parametrize("word", [*RECURRENT, "linear~feature_map~exp"])
+@pytest.mark.parametrize("head", [None, 1])
+def test_all_pairs_agree_to_rounding_and_not_by_being_the_same(word, head):
+    rows = causal_modes.run(AgreementTask(source=SOURCE, head=head, word=word))
+    ways = causal_modes.ways(word)
+    assert len(rows) == 2 * math.comb(len(ways), 2)
+    assert all(r["difference"] < {"float32": 5e-6, "float64": 5e-14}[r["dtype"]] for r in rows)
+    assert max(r["difference"] for r in rows if r["dtype"] == "float32") > 1e-8
+
+
+def test_each_form_is_the_definition_and_its_own_algorithm():
+    q, k, v = torch.randn(3, 1, 100, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    linear = ac.get("linear")
+    phi = lambda x: torch.where(x > 0, x + 1, x.exp())  # noqa: E731
+    matrix = (phi(q) @ phi(k).mT).tril()
+    wanted = matrix / matrix.sum(-1, keepdim=True) @ v
+    adds = {cost(way, 100, 4)["multiply_adds"] for way in causal_modes.ways("linear")}
+    assert len(adds) == 4
+    for way in causal_modes.ways("linear"):
+        torch.testing.assert_close(causal_modes.computed(linear, way)(q, k, v), wanted)
+
+
+def test_settings_stay_while_the_form_changes():
+    q, k, v = torch.randn(3, 1, 9, 4, generator=torch.Generator().manual_seed(0))
+    relu = ac.get("linear", feature_map="relu")
+    out = causal_modes.computed(relu, "cumsum")(q, k, v)
+    torch.testing.assert_close(out, relu.attend(q, k, v, causal=True))
+
+
+def test_the_difference_is_relative_to_the_second():
+    a, b = torch.tensor([2.0, 9.0]), torch.tensor([2.0, 4.0])
+    assert causal_modes.difference(a, b) == 1.25
+    assert causal_modes.difference(torch.zeros(2), torch.zeros(2)) == 0
+
+
+def test_long_inputs_are_compared_on_their_beginning():
+    source = SyntheticSource(SyntheticSpec(n=AGREED + 20, d=4, heads=1))
+    seen = causal_modes.of_head(source.load(), None, AGREED)
+    assert torch.equal(seen.q, source.load().q[:, :AGREED])
+    two = causal_modes.of_head(SOURCE.load(), 1, AGREED)
+    assert torch.equal(two.v[0], SOURCE.load().v[1])
+    assert two.n == 70
+
+
+@pytest.mark.parametrize("d", [8, 16, 32])
+def test_all_states_at_once_outgrow_the_matrix_until_d_squared(d):
+    rows = [cost(way, n, d) for n in causal_modes.lengths(d) for way in ("cumsum", MATRIX)]
+    one, other = (
+        [(r["n"], r["peak_bytes"]) for r in rows if r["way"] == way] for way in ("cumsum", MATRIX)
+    )  # fmt: skip
+    n, held = crossing(one, other)
+    assert n == pytest.approx(d * d, rel=0.2)
+    assert held == pytest.approx(2 * 4 * n * d * (d + 1), rel=0.25)  # the terms and their sums
+    assert causal_modes.lengths(d)[-1] >= 2 * d * d
+
+
+def test_counted_work_is_what_the_formulas_say():
+    n, d = 192, 8
+    assert cost("cumsum", n, d)["multiply_adds"] == n * d * (d + 1)
+    assert cost("recurrent", n, d)["multiply_adds"] >= 2 * n * d * (d + 1)
+    assert cost(MATRIX, n, d)["multiply_adds"] == 2 * n * n * d
+    recurrent, chunked, cumsum, matrix = (
+        cost(way, n, d)["peak_bytes"] for way in ("recurrent", "chunked", "cumsum", MATRIX)
+    )
+    assert recurrent < chunked < cumsum < matrix  # n lies beyond d²
+
+
+def test_tasks_give_a_picture_early():
+    tasks = causal_modes.tasks(SOURCE, RECURRENT, head=0, word="linear", d=16)
+    assert [t.word for t in tasks[:5]] == RECURRENT
+    assert [t.way for t in tasks[5:9]] == ["chunked", "recurrent", "cumsum", MATRIX]
+    lengths = [t.n for t in tasks[5:]]
+    assert lengths == sorted(lengths)
+    slow = [t.n for t in causal_modes.tasks(SOURCE, (), head=0, word="linear", d=64) if t.way == "recurrent"]
+    assert max(slow) == 2048 < causal_modes.lengths(64)[-1]
+
+
+def test_a_crossing_lies_on_a_line_between_logarithms():
+    n = (16, 32, 64)
+    linear, square = [(x, 20.0 * x) for x in n], [(x, float(x * x)) for x in n]
+    assert crossing(linear, square) == pytest.approx((20, 400))
+    assert crossing(square, linear) is None
+    assert crossing([(x, 1.0) for x in n], square) == (16, 1.0)
+    assert crossing([], square) is None
+    assert crossing(linear[:2], square[:2]) == pytest.approx((20, 400))
+
+
+def test_time_is_taken_of_every_form_in_every_round():
+    tasks = tuple(CostTask(word="linear", way=way, n=n, d=4) for n in (16, 512) for way in ("chunked", "recurrent"))
+    rows = list(causal_modes.timed(tasks))
+    assert [r["round"] for r in rows] == [i for i in range(ROUNDS) for _ in tasks]
+    assert [(r["way"], r["n"]) for r in rows[:4]] == [(t.way, t.n) for t in tasks]
+    assert [(r["way"], r["n"]) for r in rows[4:8]] == [(t.way, t.n) for t in reversed(tasks)]
+    best = {(r["way"], r["n"]): r["ms"] for r in rows}
+    assert 0 < best["chunked", 512] < best["recurrent", 512]

@@ -1,0 +1,59 @@
+"""What a decoder keeps, against the sizes its state must have and a cache that is really filled."""
+
+import pytest
+import torch
+
+import attention_core as ac
+from attention_core.experiments import generation
+from attention_core.experiments.generation import HeldTask
+
+
+def held(word, heads=3, d=8, d_v=8):
+    [row] = generation.run(HeldTask(word=word, heads=heads, d=d, d_v=d_v))
+    return row
+
+
+def test_every_variant_with_a_step_is_there():
+    keys = {variant.key for variant in generation.decoders()}
+    assert keys == {"linear", "cosine", "taylor2", "performer", "retention"}
+    tasks = generation.tasks(["linear", "cosine"], heads=2, d=4, d_v=6)
+    assert [t.word for t in tasks] == ["linear", "cosine"]
+    assert {(t.heads, t.d, t.d_v) for t in tasks} == {(2, 4, 6)}
+
+
+@pytest.mark.parametrize(("heads", "d", "d_v"), [(1, 4, 4), (3, 8, 5), (2, 64, 64)])
+def test_states_are_as_large_as_their_mathematics(heads, d, d_v):
+    pairs = 1 + d + d * (d + 1) // 2
+    assert held("linear", heads, d, d_v)["state_bytes"] == 4 * heads * d * (d_v + 1)
+    assert held("cosine", heads, d, d_v)["state_bytes"] == 4 * heads * (d + 1) * (d_v + 1)
+    assert held("taylor2", heads, d, d_v)["state_bytes"] == 4 * heads * pairs * (d_v + 1)
+    retention = held("retention", heads, d, d_v)["state_bytes"]
+    assert 0 <= retention - 4 * heads * d * (d_v + 1) <= 4 * heads
+    m = 16
+    performer = held(f"performer~features~{m}", heads, d, d_v)["state_bytes"]
+    # The sums, a reference per feature, and the directions, which all heads share.
+    assert 4 * (heads * m * (d_v + 1) + m * d) <= performer <= 4 * (heads * m * (d_v + 2) + 2 * max(m, d) * d)
+
+
+@pytest.mark.parametrize("word", ["linear", "taylor2", "performer"])
+def test_the_cache_outgrows_the_state_just_there(word):
+    row = held(word)
+    token = torch.zeros(1, 3, 1, 8).nbytes * 2
+    assert row["token_bytes"] == token
+    n = row["outgrown"]
+    assert (n - 1) * token <= row["state_bytes"] < n * token
+
+
+def test_what_is_kept_does_not_grow_with_the_tokens():
+    linear = ac.get("linear")
+    decoder, p = linear.variant.decoder, linear.params
+    q, k, v = torch.randn(3, 1, 3, 8, generator=torch.Generator().manual_seed(0))
+    state = decoder.init_state(q, v, p)
+    for _ in range(5):
+        _, state = decoder.step(state, q, k, v, p)
+    assert generation._bytes(state) == held("linear")["state_bytes"]
+
+
+def test_views_of_one_memory_count_once():
+    whole = torch.zeros(10)
+    assert generation._bytes((whole[:2], whole[2:], {"more": torch.zeros(3), "none": None})) == 52
