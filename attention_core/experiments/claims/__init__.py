@@ -7,16 +7,33 @@ from dataclasses import dataclass
 from functools import cache
 
 from attention_core.errors import InputError
-from attention_core.experiments.claims.claim import Ask, Claim, Figure, Quantity, Verdict
+from attention_core.experiments.claims.claim import Ask, Claim, Figure, Outcome, Quantity, Verdict, unbroken, written
 from attention_core.experiments.lengths import reach
 from attention_core.experiments.task import Load, Row, load
 from attention_core.inputs.source import Source
 from attention_core.suggest import nearest
 
-__all__ = ["Ask", "Claim", "ClaimTask", "Figure", "Quantity", "Verdict", "all_claims", "claim", "run", "tasks"]
+__all__ = [
+    "Ask",
+    "Claim",
+    "ClaimTask",
+    "Figure",
+    "Outcome",
+    "Quantity",
+    "Verdict",
+    "all_claims",
+    "chosen",
+    "claim",
+    "judged",
+    "length",
+    "run",
+    "tasks",
+    "unbroken",
+    "written",
+]
 
 LONGEST = 512
-"""Tokens of the longest input a claim is checked on: all of them together then take about a minute on one core."""
+"""Tokens of the longest input a claim is checked on: all of them on twelve heads then take some 20 s on one core."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,8 +90,31 @@ def claim(key: str) -> Claim:
     return known[key]
 
 
+def chosen(keys: Sequence[str] | None) -> tuple[Claim, ...]:
+    """The claims with these keys, by number; all of them for None.
+
+    Raises:
+        InputError: if a key is unknown, naming the nearest.
+    """
+    return all_claims() if keys is None else tuple(sorted(map(claim, dict.fromkeys(keys)), key=lambda c: c.number))
+
+
+def length(source: Source, load: Load = load, longest: int = LONGEST) -> int:
+    """Tokens of an input that claims are checked on: its own, but no more than the longest.
+
+    Raises:
+        LabError: if the source cannot be read.
+    """
+    return min(load(source, None).n, longest)
+
+
 def tasks(
-    source: Source, *, head: int | None = None, load: Load = load, keys: Sequence[str] | None = None
+    source: Source,
+    *,
+    head: int | None = None,
+    load: Load = load,
+    keys: Sequence[str] | None = None,
+    longest: int = LONGEST,
 ) -> tuple[ClaimTask, ...]:
     """One task per claim that this input is long enough for, in the order of their numbers.
 
@@ -83,16 +123,16 @@ def tasks(
         head: the one head looked at, None for all of them.
         load: turns a source into a record.
         keys: the claims; all when None.
+        longest: tokens of the input that are looked at, at most.
 
     Raises:
         LabError: if the source cannot be read, or a key is unknown.
     """
-    room = min(reach(source, load(source, None)), LONGEST)
-    chosen = all_claims() if keys is None else tuple(claim(key) for key in keys)
+    own, room = length(source, load, longest), min(reach(source, load(source, None)), longest)
     return tuple(
         ClaimTask(key=c.key, source=source, head=head, longest=room, timed=c.timed)
-        for c in chosen
-        if c.needs <= room
+        for c in chosen(keys)
+        if c.needs <= own
     )
 
 
@@ -104,3 +144,16 @@ def run(task: ClaimTask, *, load: Load = load) -> tuple[Row, ...]:
     """
     ask = Ask(source=task.source, head=task.head, longest=task.longest, load=load)
     return tuple({"claim": task.key, **row} for row in claim(task.key).measure(ask))
+
+
+def judged(rows: Sequence[Row]) -> tuple[Outcome, ...]:
+    """What the rows of some claims come to, in the order of the claims' numbers; all rows of a claim must be there."""
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        found.setdefault(str(row["claim"]), []).append(row)
+    outcomes: list[Outcome] = []
+    for key, known in discover().items():
+        if key in found:
+            numbers, verdict = known.judge(found[key])
+            outcomes.append(Outcome(claim=known, rows=tuple(found[key]), numbers=numbers, verdict=verdict))
+    return tuple(outcomes)

@@ -4,16 +4,30 @@ A claim's verdict is a function of its numbers, its numbers a function of the ro
 the outcome is written down beforehand.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Literal
 
+from torch import Tensor
+
+from attention_core.errors import InputError
 from attention_core.experiments.lengths import at_length
 from attention_core.experiments.task import Load, Row
 from attention_core.inputs.record import QKV
 from attention_core.inputs.source import Source
 from attention_core.variant import Paper
+
+SMALL = 3
+"""Zeros after the point up to which a number is written out."""
+CHOSEN = 10
+"""Significant digits kept of a number that somebody chose: more come from binary fractions."""
+RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+DECIMALS = 6
+"""Decimals kept of what a fit makes of counts, beyond which is rounding: two stays two."""
+EVEN = 1e-6
+"""Errors of matrices below this are float32's rounding."""
 
 
 class Verdict(StrEnum):
@@ -22,6 +36,11 @@ class Verdict(StrEnum):
     HOLDS = "holds"
     PARTLY = "holds partly"
     FAILS = "does not hold here"
+
+    @classmethod
+    def of_parts(cls, *kept: bool) -> "Verdict":
+        """Of a claim in several parts: holds where all are so, partly where some are."""
+        return cls.HOLDS if all(kept) else cls.PARTLY if any(kept) else cls.FAILS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,11 +107,20 @@ class Ask:
         Raises:
             LabError: if the source cannot be read at this length.
         """
-        qkv = at_length(self.source, tokens or min(self.load(self.source, None).n, self.longest), self.longest, self.load)
+        tokens = tokens or min(self.load(self.source, None).n, self.longest)
+        qkv = at_length(self.source, tokens, self.longest, self.load)
         if self.head is None:
             return qkv
         one = slice(self.head, self.head + 1)
         return replace(qkv, q=qkv.q[one], k=qkv.k[one], v=qkv.v[one])
+
+    def seen(self, rows: Sequence[Row]) -> list[Row]:
+        """The rows of the heads looked at, from an experiment that measures all of them."""
+        return [row for row in rows if self.head in (None, row["head"])]
+
+    def by_head(self, values: Tensor) -> list[tuple[int, float]]:
+        """Numbers of the heads looked at, ``[H]``, each beside its head's own number."""
+        return list(enumerate(values.tolist(), self.head or 0))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,3 +165,84 @@ class Claim:
         """The numbers that the rows of its experiment come to, and the verdict its rule passes on them."""
         numbers = self.numbers(rows)
         return numbers, self.verdict(numbers, self.bounds)
+
+    def found(self, numbers: Mapping[str, float]) -> dict[str, str]:
+        """The quantities as they are written, without units: what fills the placeholders of ``finding``."""
+        return {each.name: written(numbers[each.name], each.digits) for each in self.quantities}
+
+    def thresholds(self) -> dict[str, str]:
+        """The bounds as they are written: what fills the placeholders of ``rule``."""
+        return {name: written(bound, None) for name, bound in self.bounds.items()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What came of one claim on one input.
+
+    Attributes:
+        claim: the claim.
+        rows: what its experiment found.
+        numbers: what they come to, by quantity.
+        verdict: what its rule says of them.
+    """
+
+    claim: Claim
+    rows: tuple[Row, ...]
+    numbers: Mapping[str, float]
+    verdict: Verdict
+
+
+def written(value: float, digits: int | None = 3) -> str:
+    """A number for reading: whole numbers whole, thousands apart, very small ones as a power of ten.
+
+    Args:
+        value: the number; NaN, which is what could not be measured, becomes a dash.
+        digits: significant digits; digits before the point are never rounded away. None for a number that was not
+            measured but chosen, which is written as it was.
+    """
+    if not math.isfinite(value):
+        return "–" if math.isnan(value) else "∞" if value > 0 else "-∞"
+    if value == round(value):
+        return f"{value:,.0f}"
+    kept = digits or CHOSEN
+    value = float(f"{value:.{kept - 1}e}") if abs(value) < 10**kept else round(value)
+    size = math.floor(math.log10(abs(value)))
+    if size < -SMALL:
+        value, tail = value / 10**size, f" × 10{str(size).translate(RAISED)}".replace(" ", "\N{NO-BREAK SPACE}")
+        size = 0
+    else:
+        tail = ""
+    shown = f"{value:,.{max(kept - 1 - size, 0)}f}"
+    return (shown if digits else shown.rstrip("0").rstrip(".")) + tail
+
+
+def unbroken(sentence: str) -> str:
+    """A sentence whose numbers stay on one line with their per cent signs."""
+    return sentence.replace(" %", "\N{NO-BREAK SPACE}%")
+
+
+def column(rows: Sequence[Row], name: str, **where: str | float | None) -> list[float]:
+    """The numbers of one column, from the rows whose other columns say this, in their order.
+
+    Args:
+        rows: of one claim.
+        name: the column; a row without a number there is passed over.
+        where: what other columns must hold, ``variant="softmax"``.
+    """
+    chosen = [row.get(name) for row in rows if all(row.get(other) == value for other, value in where.items())]
+    return [float(value) for value in chosen if isinstance(value, (int, float))]
+
+
+def check_uneven(uniform: Tensor) -> None:
+    """That attention is not the same everywhere, where closeness to it is to be compared.
+
+    Args:
+        uniform: the relative error of uniform attention's matrix, of each head.
+
+    Raises:
+        InputError: if it is, up to float32's rounding.
+    """
+    if (uniform < EVEN).all():
+        raise InputError(
+            "All tokens of this input weigh the same, so that every method agrees; choose one with sharper attention."
+        )

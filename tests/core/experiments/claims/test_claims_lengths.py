@@ -1,0 +1,252 @@
+"""Claims about the future, about growing texts, about linear attention's sums."""
+
+import numpy as np
+import pytest
+import torch
+from trial import normal, ruled, softmax, synthetic, trial, upload
+
+from attention_core.errors import InputError
+from attention_core.experiments import causal_modes, claims
+from attention_core.experiments.claims import (
+    Verdict,
+    drowning,
+    log_n_scale,
+    pooling_leaks,
+    relu2_normaliser,
+    running_sums,
+)
+
+HOLDS, PARTLY, FAILS = Verdict.HOLDS, Verdict.PARTLY, Verdict.FAILS
+
+
+def test_everything_pooled_leaks_through_the_cut_and_nothing_else_does():
+    found = trial("pooling_leaks", upload(normal(2, 40, 8)))
+    assert found.verdict is HOLDS
+    assert (found.numbers["leaking"], found.numbers["pooled"], found.numbers["moved"]) == (6, 6, 0)
+    back = {row["variant"]: row["back"] for row in found.of(mask=pooling_leaks.CUT)}
+    # Linformer's 16 segments of 40 tokens are 2 or 3 long, and once cut only the last token's own segment knows it.
+    assert 1 <= back["Linformer"] <= 2
+    assert (back["Softmax"], back["Local"], back["Linear"]) == (0, 0, 0)
+    assert {row["back"] for row in found.of(mask=pooling_leaks.OPEN, variant="Softmax")} == {39}
+
+
+def test_where_linformer_has_nothing_to_pool_it_does_not_leak():
+    found = trial("pooling_leaks", upload(normal(1, 12, 8)))
+    assert found.verdict is PARTLY
+    assert found.of(mask=pooling_leaks.CUT, variant="Linformer")[0]["back"] == 0
+
+
+def test_nothing_leaks_through_weights_that_see_no_token():
+    found = trial("pooling_leaks", upload(0 * normal(1, 40, 8), normal(1, 40, 8)))
+    assert found.verdict is FAILS
+    # Without the cut the last token's value is still in every mean.
+    assert found.of(mask=pooling_leaks.OPEN, variant="Linformer")[0]["back"] == 39
+
+
+def test_another_leak_is_no_proof_against_pooling(monkeypatch):
+    # Softmax over positions: not pooled, but its columns' sums know the future.
+    monkeypatch.setattr(pooling_leaks, "OTHERS", ("softmax", "efficient"))
+    found = trial("pooling_leaks", upload(normal(1, 40, 8)))
+    assert (found.numbers["moved"], found.verdict) == (1, PARTLY)
+
+
+def test_the_cut_makes_softmax_causal():
+    q, k, v = (torch.from_numpy(normal(1, 9, 4, seed=seed)).double() for seed in range(3))
+    cut = pooling_leaks.output(pooling_leaks.registry.get("softmax"), q, k, v, cut=True)
+    np.testing.assert_allclose(cut, softmax(q.numpy(), k.numpy(), causal=True) @ v.numpy(), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("leaking", "moved", "verdict"), [(6, 0, HOLDS), (6, 1, PARTLY), (5, 0, PARTLY), (3, 0, PARTLY), (2, 0, FAILS)]
+)
+def test_leaks_bounds(leaking, moved, verdict):
+    assert ruled("pooling_leaks", {"pooled": 6}, leaking=leaking, moved=moved) is verdict
+
+
+def sums(*exponents, n=64):
+    """Heads whose squared positive logits sum to ``n^a``, a = 0 or 1: eight keys count, or all of them."""
+    k = np.ones((len(exponents), n, 1), np.float32)
+    k[np.array(exponents) == 0, 8:] = -1
+    return upload(np.ones_like(k), k)
+
+
+def test_sums_of_a_few_keys_do_not_grow_with_n():
+    found = trial("relu2_normaliser", sums(0, 0))
+    assert found.verdict is HOLDS
+    assert found.numbers["exponent"] == pytest.approx(0, abs=1e-6)
+    assert [row["growth"] for row in found.of(growing=relu2_normaliser.SUMS)] == pytest.approx([1] * 10)
+
+
+def test_sums_of_like_keys_grow_as_n():
+    found = trial("relu2_normaliser", sums(1, 1))
+    assert (found.verdict, found.numbers["slower"]) == (FAILS, 0)
+    assert found.numbers["exponent"] == pytest.approx(1)
+    own, divisor = ([row["growth"] for row in found.of(growing=name, head=0)]
+                    for name in (relu2_normaliser.SUMS, relu2_normaliser.DIVISOR))  # fmt: skip
+    assert own == pytest.approx(divisor)
+
+
+def test_a_minority_of_slow_heads_makes_it_partly():
+    found = trial("relu2_normaliser", sums(0, 1, 1, 1))
+    assert (found.verdict, found.numbers["slower"]) == (PARTLY, 25)
+    assert trial("relu2_normaliser", sums(0, 1, 1, 1, 1)).verdict is FAILS
+    assert trial("relu2_normaliser", sums(0, 1, 1, 1), head=0).verdict is HOLDS
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_growth_is_that_of_the_sums_geometric_mean(causal):
+    q, k = abs(normal(1, 40, 4)), normal(1, 40, 4, seed=1)
+    k[:, 0] = 1  # so that every query has a positive logit, the first one's own included
+    found = trial("relu2_normaliser", upload(q, k, causal=causal))
+    squares = np.maximum(q[0].astype(np.float64) @ k[0].T.astype(np.float64), 0) ** 2
+    own = found.of(growing=relu2_normaliser.SUMS)
+    sums = [(np.tril(squares) if causal else squares)[: row["n"], : row["n"]].sum(-1) for row in own]
+    means = np.exp([np.log(each).mean() for each in sums])
+    assert [row["growth"] for row in own] == pytest.approx(means / means[0])
+
+
+def test_independent_gaussians_grow_as_n():
+    found = trial("relu2_normaliser", synthetic("gaussian", heads=2, d=16))
+    assert found.numbers["exponent"] == pytest.approx(1, abs=0.1)
+    assert found.verdict is FAILS
+
+
+def test_heads_without_a_sum_are_left_out_and_without_any_it_says_so():
+    q = np.ones((2, 32, 1), np.float32)
+    k = np.stack([q[0], -q[0]])
+    assert {row["head"] for row in trial("relu2_normaliser", upload(q, k)).rows} == {0}
+    with pytest.raises(InputError, match="positive logit"):
+        trial("relu2_normaliser", upload(q, -q))
+
+
+def test_normalisers_bounds():
+    assert ruled("relu2_normaliser", {"slower": 60}, exponent=0.9) is HOLDS
+    assert ruled("relu2_normaliser", {"slower": 40}, exponent=0.91) is PARTLY
+    assert ruled("relu2_normaliser", {"slower": 24.9}, exponent=0.91) is FAILS
+
+
+@pytest.mark.parametrize(("sharpness", "verdict"), [(1.0, FAILS), (3.0, PARTLY), (5.0, HOLDS)])
+def test_the_scale_steadies_sharp_logits_and_cannot_steady_flat_ones(sharpness, verdict):
+    found = trial("log_n_scale", synthetic("gaussian", heads=2, d=16, sharpness=sharpness))
+    assert found.verdict is verdict
+    assert found.numbers["scaled"] < found.numbers["plain"]
+    assert found.numbers["squared"] < 1e-6 < found.numbers["softmax"]
+
+
+def test_flat_attention_keeps_growing_with_n():
+    found = trial("log_n_scale", upload(np.zeros((1, 64, 4), np.float32)))
+    assert (found.numbers["plain"], found.numbers["scaled"]) == (pytest.approx(1), pytest.approx(1))
+    assert found.verdict is FAILS
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_entropies_are_those_of_the_scaled_logits(causal):
+    q, k = normal(1, 64, 8), 3 * normal(1, 64, 8, seed=1)
+    found = trial("log_n_scale", upload(q, k, causal=causal))
+    for n in sorted({row["n"] for row in found.rows}):
+        seen = np.arange(1, n + 1)[:, None] if causal else n
+        for name, factor in ((log_n_scale.PLAIN, 1.0), (log_n_scale.SCALED, np.log(np.maximum(seen, 2)) / np.log(64))):
+            weights = softmax(factor * q[0, :n].astype(np.float64), k[0, :n], causal=causal)
+            expected = -(weights * np.log(weights + 1e-300)).sum(-1).mean()
+            assert found.of(variant=name, n=n)[0]["entropy"] == pytest.approx(expected, rel=1e-4)
+
+
+def test_what_a_factor_steers_is_not_squared_relu():
+    # Softmax in its place notices the factor, and then the claim cannot hold, however steady the entropy.
+    rows = trial("log_n_scale", synthetic("gaussian", heads=2, d=16, sharpness=5.0)).rows
+    stand_in = {log_n_scale.PLAIN: log_n_scale.SQUARED, log_n_scale.SCALED: log_n_scale.SCALED_SQUARED}
+    others = [row for row in rows if row["variant"] in stand_in]
+    numbers, verdict = claims.claim("log_n_scale").judge(
+        [*others, *({**row, "variant": stand_in[row["variant"]]} for row in others)]
+    )
+    assert numbers["squared"] == numbers["softmax"] > 0.1
+    assert verdict is FAILS
+
+
+@pytest.mark.parametrize(
+    ("plain", "scaled", "verdict"),
+    [(0.5, 0.1, HOLDS), (0.5, -0.1, HOLDS), (0.5, 0.33, PARTLY), (0.5, 0.34, FAILS), (0.0, -0.2, FAILS)],
+)
+def test_scales_bounds(plain, scaled, verdict):
+    assert ruled("log_n_scale", {"squared": 0.0}, plain=plain, scaled=scaled) is verdict
+
+
+def test_plain_sums_drown_the_first_tokens():
+    found = trial("drowning", upload(normal(4, 128, 8)))
+    assert found.verdict is HOLDS
+    assert found.numbers["fall"] == pytest.approx(1, abs=0.15)
+    phi = np.where((x := normal(4, 128, 8).astype(np.float64)) > 0, x + 1, np.exp(np.minimum(x, 0)))
+    similarity = np.einsum("hd,hnd->hn", phi[:, -1], phi)
+    for name, left in ((drowning.PLAIN, 1.0), (drowning.DECAYED, 0.97)):
+        faded = similarity * left ** np.arange(127, -1, -1)
+        share = (faded / faded.sum(-1, keepdims=True)).mean(0)
+        [row] = found.of(attention=name, n=128)
+        assert row["early"] == pytest.approx(100 * share[:4].sum(), rel=1e-4)
+        assert row["late"] == pytest.approx(100 * share[-4:].sum(), rel=1e-4)
+
+
+def test_a_short_text_has_little_to_forget():
+    found = trial("drowning", upload(normal(4, 32, 8)))
+    assert found.numbers["decayed_late"] < 2 * found.numbers["late"]
+    assert found.verdict is PARTLY
+
+
+def test_keys_far_larger_than_all_others_do_not_drown():
+    k = normal(2, 24, 8)
+    k[:, :4] = 1e4
+    found = trial("drowning", upload(normal(2, 24, 8, seed=1), k))
+    assert found.numbers["early"] > 99
+    assert found.verdict is FAILS
+
+
+def test_without_decay_nothing_changes(monkeypatch):
+    monkeypatch.setitem(drowning.ATTENTIONS, drowning.DECAYED, drowning.ATTENTIONS[drowning.PLAIN])
+    found = trial("drowning", upload(normal(4, 128, 8)))
+    assert found.numbers["decayed_late"] == found.numbers["late"]
+    assert found.verdict is PARTLY
+
+
+@pytest.mark.parametrize(
+    ("fall", "decayed_late", "verdict"),
+    [(0.8, 4.0, HOLDS), (0.79, 4.0, PARTLY), (0.8, 3.9, PARTLY), (0.79, 3.9, FAILS)],
+)
+def test_drownings_bounds(fall, decayed_late, verdict):
+    assert ruled("drowning", {"late": 2.0}, fall=fall, decayed_late=decayed_late) is verdict
+
+
+def test_running_sums_give_the_same_gradients_and_hold_less():
+    found = trial("running_sums", upload(normal(2, 64, 32)))
+    assert found.verdict is HOLDS
+    assert found.numbers["difference"] < 1e-12
+    # The states alone are 64 of 32 x 33 numbers of 4 bytes.
+    assert found.numbers["states"] > 64 * 32 * 33 * 4 / 1024 > 2 * found.numbers["sums"]
+
+
+@pytest.mark.parametrize(("d", "verdict"), [(8, PARTLY), (2, FAILS)])
+def test_small_states_are_cheap_to_keep(d, verdict):
+    assert trial("running_sums", upload(normal(1, 64, d))).verdict is verdict
+
+
+def test_another_algorithm_does_not_pass_for_running_sums(monkeypatch):
+    def off(attention, way):
+        compute = causal_modes.computed(attention, way)
+        return (lambda q, k, v: compute(q, 1.001 * k, v)) if way == running_sums.SUMS else compute
+
+    monkeypatch.setattr(running_sums, "computed", off)
+    found = trial("running_sums", upload(normal(1, 64, 32)))
+    assert 1e-6 < found.numbers["difference"] < 1e-2
+    assert found.verdict is FAILS
+
+
+def test_gradients_that_are_zero_do_not_differ():
+    # With one feature, or with like values, queries and keys change nothing: their gradients are rounding.
+    for source in (upload(normal(1, 64, 1)), upload(normal(1, 64, 32), v=np.ones((1, 64, 32), np.float32))):
+        assert trial("running_sums", source).numbers["difference"] < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("difference", "times", "verdict"),
+    [(1e-6, 4.0, HOLDS), (1e-6, 3.9, PARTLY), (1e-6, 1.0, FAILS), (1.1e-6, 9.0, FAILS)],
+)
+def test_running_sums_bounds(difference, times, verdict):
+    assert ruled("running_sums", {}, difference=difference, times=times) is verdict
