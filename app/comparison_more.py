@@ -73,12 +73,17 @@ def _explain(found: Found, chosen: Chosen) -> None:
         required=True,
     )
     attention = attentions.get(key or "softmax", attentions["softmax"])
-    variant = attention.variant
     if attention in found.matrices:
         st.markdown(explain.in_one_sentence(attention, found.matrices[attention]))
+    about(attention, chosen)
+
+
+def about(attention: ac.Attention, chosen: Chosen) -> None:
+    """A variant's formula, cost on this input, source and code."""
+    variant = attention.variant
     st.markdown(_(variant.summary))
     st.latex(variant.formula)
-    cost = attention.variant.cost(chosen.qkv.n, chosen.qkv.q.shape[-1], attention.params, causal=False)
+    cost = variant.cost(chosen.qkv.n, chosen.qkv.q.shape[-1], attention.params, causal=False)
     full = ac.get("softmax").cost(chosen.qkv.n, chosen.qkv.q.shape[-1])
     st.markdown(
         _(

@@ -5,10 +5,8 @@ between visitors and never changed. Heavy work passes one bounded gate, so that 
 """
 
 import importlib
-import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +14,12 @@ import numpy as np
 import streamlit as st
 
 import attention_core as ac
+import attention_core.experiments.fading as _fading
+import attention_core.experiments.inside as _inside
+import attention_core.experiments.leak as _leak
 import attention_core.experiments.reach as _reach
+import attention_core.experiments.state as _state
+from app.gate import Gate
 from attention_core.experiments.compare import compare
 from attention_core.experiments.miniatures import miniatures
 from attention_core.experiments.reach import Hashed, Pattern, Reach
@@ -52,51 +55,6 @@ class Matrix:
     passport: Passport
     output_error: float
     uniform_error: float
-
-
-class Gate:
-    """Lets a bounded number of threads through at a time; a thread inside may enter again."""
-
-    def __init__(self, places: int) -> None:
-        self._count = places
-        self._places = threading.BoundedSemaphore(places)
-        self._inside = threading.local()
-        self._sole = threading.Lock()
-
-    @contextmanager
-    def turn(self) -> Iterator[None]:
-        """Wait for a turn."""
-        if getattr(self._inside, "yes", False):
-            yield
-            return
-        with self._places:
-            self._inside.yes = True
-            try:
-                yield
-            finally:
-                self._inside.yes = False
-
-    @contextmanager
-    def away(self) -> Iterator[None]:
-        """Give one's place back for a while, to wait for what a thread at the gate may be holding."""
-        if not getattr(self._inside, "yes", False):
-            yield
-            return
-        self._places.release()
-        self._inside.yes = False
-        try:
-            yield
-        finally:
-            self._places.acquire()
-            self._inside.yes = True
-
-    @contextmanager
-    def alone(self) -> Iterator[None]:
-        """Wait until no other thread is inside, and keep them out: for what is timed. No thread inside may ask."""
-        with self._sole, ExitStack() as taken:  # one at a time, as two that took places in turn would wait for ever
-            for _ in range(self._count):
-                taken.enter_context(self._places)
-            yield
 
 
 @st.cache_resource
@@ -174,6 +132,38 @@ def hashed(view: View, word: str, number: int) -> Hashed | None:
         return _reach.hashed(qkv, ac.from_word(word), number, head=view.head or 0, causal=view.causal)
 
 
+@st.cache_data(max_entries=8 * current().cached_results, show_spinner=False, hash_funcs=_KEYS)
+def inside(view: View, word: str) -> _inside.Inside:
+    """One variant taken apart on the view's head (the first, for an average); arguments and errors as of ``matrix``."""
+    qkv = record(view.source)
+    with gate().turn():
+        return _inside.look(qkv, ac.from_word(word), view.head or 0, view.causal)
+
+
+@st.cache_data(max_entries=8 * current().cached_results, show_spinner=False, hash_funcs=_KEYS)
+def leak(source: Source, head: int | None, word: str) -> _leak.Leak:
+    """What moves in one variant when a token is replaced, for a source's head, None for all of them."""
+    qkv = record(source)
+    with gate().turn():
+        return _leak.leak(qkv, ac.from_word(word), head=head)
+
+
+@st.cache_data(max_entries=current().cached_results, show_spinner=False, hash_funcs=_KEYS)
+def grown(source: Source, head: int, word: str) -> _state.Grown:
+    """The state of one variant with a decoder after each token of a source's head."""
+    qkv = record(source)
+    with gate().turn():
+        return _state.grow(qkv, ac.from_word(word), head=head)
+
+
+@st.cache_data(max_entries=2 * current().cached_results, show_spinner=False, hash_funcs=_KEYS)
+def causal_weights(source: Source, head: int | None, word: str) -> np.ndarray:
+    """One variant's causal matrix on a source's head, ``float64 [n, n]``; None for the average of all heads."""
+    qkv = record(source)
+    with gate().turn():
+        return _fading.causal_weights(qkv, ac.from_word(word), head=head)
+
+
 @st.cache_data(max_entries=current().cached_results, show_spinner=False, hash_funcs=_KEYS)
 def head_miniatures(source: Source, causal: bool) -> np.ndarray:
     """Softmax in every layer and head of a source, ``[L, H, s, s]``; one layer where there is no model."""
@@ -187,7 +177,7 @@ def head_miniatures(source: Source, causal: bool) -> np.ndarray:
 
 
 def rows(experiment: str, task: Task) -> tuple[Row, ...]:
-    """What one task of an experiment finds.
+    """What one task of an experiment finds; one that says it is ``timed`` has the machine to itself.
 
     Args:
         experiment: the module's name in ``attention_core.experiments``.
@@ -199,10 +189,15 @@ def rows(experiment: str, task: Task) -> tuple[Row, ...]:
     return _rows(experiment, repr(task), task)
 
 
+def forget(experiment: str, task: Task) -> None:
+    """Let ``rows`` compute a task anew, where its results differ from run to run."""
+    _rows.clear(experiment, repr(task), task)
+
+
 @st.cache_data(max_entries=256 * current().cached_results, show_spinner=False)
 def _rows(experiment: str, key: str, _task: Task) -> tuple[Row, ...]:
     module = importlib.import_module(f"attention_core.experiments.{experiment}")
-    with gate().turn():
+    with gate().alone() if getattr(_task, "timed", False) else gate().turn():
         return tuple(module.run(_task, load=_load))
 
 

@@ -8,12 +8,21 @@ from app.share import show_share
 from app.text import _
 
 
-def header(question: str, controls: Callable[[], None] | None = None) -> None:
-    """Draw the page's question, the causal switch, the page's own controls, and how to share it."""
+def header(question: str, controls: Callable[[], None] | None = None, *, switch: bool = True) -> None:
+    """Draw the page's question, the causal switch, the page's own controls, and how to share it.
+
+    Args:
+        question: what the page answers.
+        controls: the page's own.
+        switch: whether the causal switch is drawn; a page that is about the causal forms has no use for it.
+    """
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
         st.markdown(f"##### {question}", width="content")
         with st.container(horizontal=True, vertical_alignment="center", width="content", gap="small"):
-            st.toggle(_("Causal"), key="causal", help=_("Hide the future: query i sees keys 0 to i."), width="content")
+            if switch:
+                st.toggle(
+                    _("Causal"), key="causal", help=_("Hide the future: query i sees keys 0 to i."), width="content"
+                )
             if controls:
                 controls()
             show_share()

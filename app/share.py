@@ -193,6 +193,12 @@ def close_link(notice: DeltaGenerator) -> None:
         notice.warning(
             _("The link carried values that do not fit; their defaults are shown instead: {names}.", names=names)
         )
+    write_link()
+
+
+def write_link() -> None:
+    """Put the state into the address; a fragment calls it when it has changed what a link carries."""
+    link: Link = st.session_state[LINK]
     link.written = {name: words for name, words in link_of(st.session_state, link.fields).items() if words}
     if {name: st.query_params.get_all(name) for name in st.query_params} != link.written:
         st.query_params.from_dict(link.written)

@@ -1,6 +1,6 @@
 """Registry and settings -> widgets -> the chosen variants. Every knob is made from its declaration."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 import streamlit as st
@@ -13,20 +13,26 @@ from attention_core.variant import Setting, Value
 REFERENCE = "softmax"
 
 
-def show() -> None:
+def show(*, all_stay: bool = False) -> None:
     """Draw one chip per chosen variant, its knobs behind it, and the menu of the others.
 
     The choice lives in ``st.session_state["variants"]``, in the order shown; softmax, the reference, always stays.
+
+    Args:
+        all_stay: whether variants that cannot be causal take part even while causal is on.
     """
     with st.container(horizontal=True, gap="xsmall", key="variants.chips"):
         for attention in st.session_state["variants"]:
-            _chip(attention)
+            _chip(attention, refused=None if all_stay else _refusal(attention))
         _menu()
 
 
-def _chip(attention: ac.Attention) -> None:
-    state, variant = st.session_state, attention.variant
-    refused = variant.causal_reason if state["causal"] else None
+def _refusal(attention: ac.Attention) -> str | None:
+    return attention.variant.causal_reason if st.session_state["causal"] else None
+
+
+def _chip(attention: ac.Attention, refused: str | None) -> None:
+    variant = attention.variant
     with st.popover(
         label(attention),
         type="tertiary" if refused else "secondary",
@@ -36,8 +42,7 @@ def _chip(attention: ac.Attention) -> None:
         st.markdown(_(variant.summary))
         if refused:
             st.info(_("Left out while causal is on: {reason}", reason=_(refused)))
-        for setting in variant.params.settings():
-            _knob(attention, setting)
+        knobs(attention, partial(_turn, variant.key))
         if variant.key != REFERENCE:
             st.button(
                 _("Remove"),
@@ -60,12 +65,29 @@ def readable(name: str) -> str:
     return _(name.replace("_", " "))
 
 
-def _knob(attention: ac.Attention, setting: Setting) -> None:
-    key = f"knob.{attention.key}.{setting.name}"
+Take = Callable[[str, Value], None]
+"""What is done with a setting's name and its new value."""
+
+
+def knobs(attention: ac.Attention, take: Take, *, place: str = "knob", without: Sequence[str] = ()) -> None:
+    """Draw the knobs of a variant.
+
+    Args:
+        attention: the variant with its settings as they are.
+        take: called when a knob was turned, before the script runs again.
+        place: begins the widgets' keys.
+        without: settings that make no difference here.
+    """
+    for setting in attention.variant.params.settings():
+        if setting.name not in without:
+            _knob(attention, setting, take, f"{place}.{attention.key}.{setting.name}")
+
+
+def _knob(attention: ac.Attention, setting: Setting, take: Take, key: str) -> None:
     # The chosen variants are the truth: a link or a reset may have changed them since the widget was drawn.
     st.session_state[key] = getattr(attention.params, setting.name)
     title, help_ = readable(setting.name).capitalize(), _(setting.help)
-    change = partial(_turn, attention.key, setting.name)
+    change = partial(_pass_on, setting.name, key, take)
     if setting.kind == "choice":
         st.segmented_control(title, setting.choices, key=key, help=help_, on_change=change, required=True)
     elif setting.kind == "bool":
@@ -92,15 +114,19 @@ def _ladder(setting: Setting, now: Value) -> list[Value]:
     return sorted({int(s) if whole else float(f"{s:.3g}") for s in kept} | {now})
 
 
-def _turn(key: str, name: str) -> None:
+def turned(attention: ac.Attention, name: str, value: Value) -> ac.Attention:
+    """The variant with one setting changed."""
+    now = {s.name: getattr(attention.params, s.name) for s in attention.variant.params.settings()}
+    return ac.get(attention.key, **now | {name: value})
+
+
+def _pass_on(name: str, key: str, take: Take) -> None:
+    take(name, st.session_state[key])
+
+
+def _turn(key: str, name: str, value: Value) -> None:
     state = st.session_state
-    value = state[f"knob.{key}.{name}"]
-    state["variants"] = tuple(
-        ac.get(key, **{s.name: getattr(a.params, s.name) for s in a.variant.params.settings()} | {name: value})
-        if a.key == key
-        else a
-        for a in state["variants"]
-    )
+    state["variants"] = tuple(turned(a, name, value) if a.key == key else a for a in state["variants"])
 
 
 def _remove(key: str) -> None:

@@ -6,6 +6,6 @@ from app.header import header
 from app.text import _
 
 views.use_link()
-header(_("Can it generate, and at what cost?"))
+header(_("Can it generate, and at what cost?"), switch=False)
 views.pick()
 views.show(input_panel.chosen())

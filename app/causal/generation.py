@@ -1,7 +1,31 @@
-"""A view of the Causal page."""
+"""What a new token costs: a key-value cache beside the constant state of every variant that is a recurrent network."""
 
+from collections.abc import Sequence
+
+import streamlit as st
+
+import attention_core as ac
+from app import chart, compute, takeaway
+from app.causal.cost_words import MIB, listed, memory, places, with_settings
+from app.figures.curves import Curve, curves
+from app.figures.timing import stamped
 from app.input_panel import Chosen
 from app.share import Field
+from app.text import _
+from app.timing import live
+from app.timing.series import Series
+from app.timing.words import in_one_sentence, stamp_lines, told
+from app.variant_picker import label
+from attention_core.experiments import generation
+from attention_core.experiments.task import Row
+from attention_core.limits import current
+from attention_core.measure.records import Run
+from attention_core.measure.run_file import recorded
+from attention_core.measure.summary import REFERENCE, crossing, of_variant, ratios
+from attention_core.measure.timing import TimingSpec
+
+SHORTEST, LONGEST = 64, 16_384
+HEIGHT = 420
 
 
 def fields() -> dict[str, Field]:
@@ -11,3 +35,176 @@ def fields() -> dict[str, Field]:
 
 def show(chosen: Chosen) -> None:
     """Draw it."""
+    attentions = with_settings(generation.decoders())
+    heads, d, d_v = chosen.qkv.heads, chosen.qkv.q.shape[-1], chosen.qkv.v.shape[-1]
+    tasks = generation.tasks([a.word for a in attentions], heads=heads, d=d, d_v=d_v)
+    held = [row for task in tasks for row in compute.rows("generation", task)]
+    spec = TimingSpec(
+        variants=(REFERENCE, *(a.word for a in attentions)), sizes=_sizes(heads * d), mode="decode", heads=heads,
+        head_size=d,
+    )  # fmt: skip
+    row = st.container(horizontal=True, vertical_alignment="center")
+
+    def draw(run: Run | None, key: str) -> None:
+        own = run is not None and (run.spec.heads, run.spec.head_size, run.spec.dtype) == (heads, d, spec.dtype)
+        _draw(chosen, attentions, held, run if run is not None and own else None, f"causal.generation.{key}")
+
+    live.show(spec, row, draw)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        chart.choose_format()
+        _method(chosen)
+
+
+def _sizes(width: int) -> tuple[int, ...]:
+    """Doublings up to the longest whose keys are within bounds."""
+    limits = current()
+    longest = max(SHORTEST, min(LONGEST, limits.timed_tokens, limits.synthetic_numbers // width))
+    return tuple(2**i for i in range(SHORTEST.bit_length() - 1, longest.bit_length()))
+
+
+def _draw(chosen: Chosen, attentions: Sequence[ac.Attention], held: Sequence[Row], run: Run | None, key: str) -> None:
+    colours = places([REFERENCE, *(a.key for a in attentions)])
+    shipped = next(other for other in recorded().values() if other.spec.mode == "decode")
+    lines = _series(run or shipped, attentions, colours, live=run is not None)
+    by_word = {line.word: line for line in lines}
+    st.markdown(_sentence(chosen, held) + (" " + in_one_sentence(lines) if len(lines) > 1 else ""))
+    left, right = st.columns(2)
+    with left:
+        st.markdown("###### " + _("Held for the next token, all heads"))
+        _bytes_chart(chosen, held, colours, f"{key}.bytes")
+    with right:
+        st.markdown("###### " + _("Time of one new token"))
+        _time_chart(lines, f"{key}.time")
+        if run is None:
+            spec = shipped.spec
+            st.caption(
+                _(
+                    "A recorded run with {heads} heads of {d}; press the button to measure this "
+                    "input's {own} of {size}.",
+                    heads=spec.heads, d=spec.head_size, own=chosen.qkv.heads, size=chosen.qkv.q.shape[-1],
+                )
+            )  # fmt: skip
+    st.dataframe(
+        [_row(row, by_word.get(str(row["variant"]))) for row in held], hide_index=True, key=f"{key}.table",
+        column_config={_("ms per token"): st.column_config.NumberColumn(format="%.3g")},
+    )  # fmt: skip
+    if key.endswith("end"):
+        takeaway.download(
+            _("Numbers (CSV)"), lambda: _csv(held, lines), "generation.csv", "text/csv", "causal.generation.csv"
+        )
+
+
+def _series(run: Run, attentions: Sequence[ac.Attention], colours: dict[str, int], *, live: bool) -> list[Series]:
+    """Softmax and the variants that the run measured with just these settings."""
+    names = {REFERENCE: _("Softmax, key-value cache")} | {a.word: label(a) for a in attentions}
+    return [
+        Series(
+            run=run, word=word, name=name, colour=colours[word.partition("~")[0]], live=live, points=points,
+            ratios=ratios(run, word),
+        )
+        for word, name in names.items()
+        if (points := of_variant(run, word))
+    ]  # fmt: skip
+
+
+def _sentence(chosen: Chosen, held: Sequence[Row]) -> str:
+    rows = sorted(held, key=lambda row: int(row["outgrown"] or 0))
+    first, last = rows[0], rows[-1]
+    return _(
+        "Every token adds {token} to a key-value cache ({heads} heads of {d}): from **{soon:,}** tokens on it holds "
+        "more than {first}'s constant {small}, from **{late:,}** on more than {last}'s {large}.",
+        token=memory(float(first["token_bytes"] or 0)), heads=chosen.qkv.heads, d=chosen.qkv.q.shape[-1],
+        soon=first["outgrown"], first=listed([_name(first)]), small=memory(float(first["state_bytes"] or 0)),
+        late=last["outgrown"], last=listed([_name(last)]), large=memory(float(last["state_bytes"] or 0)),
+    )  # fmt: skip
+
+
+def _name(row: Row) -> str:
+    return label(ac.from_word(str(row["variant"])))
+
+
+def _bytes_chart(chosen: Chosen, held: Sequence[Row], colours: dict[str, int], key: str) -> None:
+    longest = max(LONGEST, *(2 * int(row["outgrown"] or 0) for row in held))
+    ends = [2**i for i in range(longest.bit_length() + 1)]
+    token = float(held[0]["token_bytes"] or 0) / MIB
+    lines = [
+        Curve(
+            name=_("Softmax, key-value cache"), x=ends, y=[n * token for n in ends], colour=colours[REFERENCE],
+            marks=False,
+        )
+    ]  # fmt: skip
+    for row in held:
+        state, at = float(row["state_bytes"] or 0) / MIB, int(row["outgrown"] or 0)
+        name, colour = f"{_name(row)}: {memory(state * MIB)}", colours[str(row["variant"]).partition("~")[0]]
+        notes = [_("{name}: the cache outgrows it at {n:,} tokens", name=_name(row), n=at)]
+        lines += [
+            Curve(name=name, x=[ends[0], ends[-1]], y=[state] * 2, colour=colour, marks=False),
+            Curve(name=name, x=[at], y=[state], colour=colour, notes=notes, hollow=True, listed=False),
+        ]
+    figure = curves(
+        lines, x_title=_("tokens so far (upright line: this input)"), y_title=_("MiB held"), log_x=True, log_y=True,
+        mark=chosen.qkv.n, x_ticks=ends[::2], height=HEIGHT,
+    )  # fmt: skip
+    chart.show(
+        figure, key=key, name="generation-bytes",
+        alt=_("Lines: bytes held against the number of tokens, a growing cache and constant states"),
+    )  # fmt: skip
+
+
+def _time_chart(lines: Sequence[Series], key: str) -> None:
+    drawn = []
+    for line in lines:
+        low, middle, high = zip(*(point.quartiles for point in line.points), strict=True)
+        drawn.append(
+            Curve(
+                name=line.name, x=[point.n for point in line.points], y=middle, low=low, high=high, colour=line.colour,
+                dash="solid" if line.live else "dash", hollow=not line.live,
+            )
+        )  # fmt: skip
+    sizes = sorted({point.n for line in lines for point in line.points})
+    figure = curves(
+        drawn, x_title=_("tokens so far"), y_title=_("ms per new token"), log_x=True, log_y=True, x_ticks=sizes,
+        height=HEIGHT,
+    )  # fmt: skip
+    stamp = stamp_lines(lines[0].run, live=lines[0].live) if lines else []
+    chart.show(
+        stamped(figure, stamp), key=key, name="generation-time",
+        alt=_("Lines: milliseconds per new token against the number of tokens so far"),
+    )  # fmt: skip
+
+
+def _row(row: Row, line: Series | None) -> dict[str, object]:
+    return {
+        _("variant"): _name(row),
+        _("state, all heads"): memory(float(row["state_bytes"] or 0)),
+        _("smaller than the cache from"): _("{n:,} tokens", n=row["outgrown"]),
+        _("faster than the cache from"): told(crossing(line.ratios)) if line else "",
+        _("ms per token"): line.points[-1].quartiles[1] if line else None,
+    }
+
+
+def _method(chosen: Chosen) -> None:
+    with st.popover(_("How it is measured"), icon=":material/menu_book:", type="tertiary"):
+        st.latex(
+            r"\text{cache} = n\,(d + d_v)\,H\cdot 4\ \text{bytes},\qquad \text{state} \approx C\,(d_v + 1)\,H\cdot 4"
+        )
+        st.markdown(
+            _(
+                "- **Bytes** are those of the tensors that a decoder keeps after one step, in float32.\n"
+                "- **C** is d for linear attention, the number of random features for Performer, and "
+                "1 + d + d (d + 1) / 2 for the second-order Taylor series: {wide:,} here, so its state is smaller than "
+                "a cache only for long texts.\n"
+                "- **Time** is one step from a state, or one query against a cache of n keys and values that the new "
+                "token has just entered; {heads} heads of {d}, values as wide as keys.",
+                wide=1 + (d := chosen.qkv.q.shape[-1]) + d * (d + 1) // 2, heads=chosen.qkv.heads, d=d,
+            )
+        )  # fmt: skip
+
+
+def _csv(held: Sequence[Row], lines: Sequence[Series]) -> bytes:
+    rows: list[list[object]] = [
+        [row["variant"], row["state_bytes"], row["token_bytes"], row["outgrown"], None, None, None] for row in held
+    ]
+    rows += [[x.word, None, None, None, p.n, i, ms] for x in lines for p in x.points for i, ms in enumerate(p.ms)]
+    header = ("variant", "state bytes", "cache bytes per token", "outgrown at tokens", "tokens", "sample", "ms")
+    return takeaway.to_csv(header, rows)

@@ -1,13 +1,193 @@
-"""A view of the Causal page."""
+"""Leaks: replace one token, and see which outputs move."""
 
+from collections.abc import Mapping
+
+import numpy as np
+import streamlit as st
+
+import attention_core as ac
+from app import chart, compute, share, takeaway, variant_picker
+from app.comparison import number_repeats
+from app.figures.strips import Strip, strips
 from app.input_panel import Chosen
+from app.matrix_board import BoardEvent, Panel, matrix_board
 from app.share import Field
+from app.text import _, literal
+from app.variant_picker import label
+from attention_core.experiments.leak import MOST, ROUNDING, Leak
+
+Leaks = Mapping[ac.Attention, Leak]
 
 
 def fields() -> dict[str, Field]:
     """What a link to this view carries."""
-    return {}
+    return {"c_token": share.whole(20, 0, MOST - 1)}
 
 
 def show(chosen: Chosen) -> None:
-    """Draw it."""
+    """Draw the sentence, the token, the strips and the maps."""
+    variant_picker.show(all_stay=True)
+    state = st.session_state
+    found: dict[ac.Attention, Leak] = {}
+    for attention in state["variants"]:
+        with st.spinner(_("Computing {name} …", name=attention.title), show_time=True):
+            found[attention] = compute.leak(chosen.source, chosen.head, attention.word)
+    labels = number_repeats(chosen.qkv.tokens[: len(found[state["variants"][0]].moved)])
+    state["c_token"] = min(state["c_token"], len(labels) - 1)
+    st.markdown(_sentence(found, labels))
+    if len(labels) > 1:
+        left, right = st.columns([8, 2], vertical_alignment="bottom")
+        left.select_slider(
+            _("Token t, replaced"), range(len(labels)), key="c_token",
+            format_func=lambda i: f"{i}  {labels[i]}", help=_("A click on a row of a map below picks its token too."),
+        )  # fmt: skip
+        with right:
+            chart.choose_format()
+    _strips(found, labels)
+    _reasons(found)
+    _board(found, labels)
+    st.caption(_notes(chosen, len(labels)))
+    _explain()
+    _take_away(found, labels)
+
+
+def _sentence(found: Leaks, labels: tuple[str, ...]) -> str:
+    t = st.session_state["c_token"]
+    if len(labels) == 1:
+        return _("There is one token, so there is no future that could leak. Give more of them.")
+    token = literal(labels[t])
+    if t == 0:
+        words = _("Token 0 “{token}” has nothing before it; take a later one to see who leaks.", token=token)
+        leaking = [
+            _("{name} ({share:.0%})", name=label(a), share=leak.share) for a, leak in found.items() if leak.share
+        ]
+        rest = _("Over all tokens earlier outputs move in **{names}**.", names=", ".join(leaking))
+        return f"{words} {rest}" if leaking else words
+    moved = {a: leak.before(t) for a, leak in found.items()}
+    leaking = [_("{name} ({moved} move)", name=label(a), moved=count) for a, count in moved.items() if count]
+    tight = ", ".join(label(a) for a, count in moved.items() if not count)
+    words = _("Replace token {t} “{token}”, which has {t} outputs before it.", t=t, token=token)
+    if leaking:
+        words += " " + _("**Leak:** {names}.", names=", ".join(leaking))
+    if tight:
+        words += " " + _("**No earlier output moves:** {names}.", names=tight)
+    return words
+
+
+def _strips(found: Leaks, labels: tuple[str, ...]) -> None:
+    t = st.session_state["c_token"]
+    rows = []
+    for attention, leak in found.items():
+        before = leak.before(t)
+        told = _("leaks: {count} of {t} before it move", count=before, t=t) if before else _("nothing before it moves")
+        rows.append(Strip(title=f"<b>{label(attention)}</b> · {told}", sizes=leak.moved[t]))
+    figure = strips(
+        rows, t, labels, dark=st.context.theme.type == "dark", x_title=_("output position"),
+        before=_("move before t: a leak"), after=_("move from t on"), still=_("does not move"),
+    )  # fmt: skip
+    chart.show(
+        figure, key="causal.strips", name="leak",
+        alt=_("One strip per variant: how far each output moves when token {t} is replaced", t=t),
+    )  # fmt: skip
+
+
+def _reasons(found: Leaks) -> None:
+    told = [
+        _(":material/water_drop: **{name}** leaks: {reason}", name=label(a), reason=_(a.variant.causal_reason))
+        for a in found
+        if a.variant.causal_reason
+    ]
+    if told:
+        st.caption("  \n".join(told))
+
+
+def _board(found: Leaks, labels: tuple[str, ...]) -> None:
+    panels = [
+        Panel(
+            key=attention.key,
+            title=label(attention),
+            caption=_("leaks in {share:.0%} of earlier pairs", share=leak.share) if leak.share else _("does not leak"),
+            values=np.where(leak.moved > 0, leak.moved, np.nan),
+        )
+        for attention, leak in found.items()
+    ]
+    matrix_board(
+        panels,
+        row_labels=labels,
+        col_labels=labels,
+        key="causal.leaks",
+        transform="log",
+        pinned=st.session_state["c_token"],
+        on_pin=_take_token,
+        unit=_("moves by (share of usual size)"),
+        masked=_("does not move"),
+        row_title=_("replaced token t"),
+        col_title=_("output that moves"),
+        row_name=_("replaced token"),
+        col_name=_("output"),
+        panel_size=380,
+        file_name="leaks",
+    )
+
+
+def _take_token(event: BoardEvent) -> None:
+    if event.pinned is not None:
+        st.session_state["c_token"] = event.pinned
+
+
+def _notes(chosen: Chosen, shown: int) -> str:
+    words = _(
+        "Moves are shares of the outputs' usual (root mean square) size. Right of each map's diagonal lie later "
+        "outputs, which may move; left of it earlier ones, which may not: there a leak shows. Every variant runs in "
+        "its causal form where it has one."
+    )
+    if chosen.head is None:
+        words += " " + _("All heads' outputs are taken side by side.")
+    if chosen.qkv.n > shown:
+        words += " " + _(
+            "Only the first {shown} of {n} tokens are used: replacing each of them is a run of its own.",
+            shown=shown, n=chosen.qkv.n,
+        )  # fmt: skip
+    return words
+
+
+def _explain() -> None:
+    with st.expander(_("How it is measured"), icon=":material/function:"):
+        st.latex(
+            r"\text{moved}_{t,i} = \frac{\lVert o_i^{(t)} - o_i \rVert}"
+            r"{\sqrt{\tfrac1n\sum_l \lVert o_l\rVert^2}},\qquad "
+            r"o^{(t)}:\; q_t, k_t, v_t \text{ replaced}"
+        )
+        st.markdown(
+            _(
+                "- Token t's query, key and value are replaced by seeded random vectors as long as its head's are in "
+                "root mean square, and the variant's own algorithm runs again: once for each t.\n"
+                "- It runs in float64. A move below {rounding:g} is rounding and counts as none (hatched); real moves "
+                "reach down to the smallest weights, the rounding found here is about 1e-16.\n"
+                "- Only this one attention is asked. A model that reads both ways has already mixed later words into "
+                "the queries, keys and values it hands over.",
+                rounding=ROUNDING,
+            )
+        )
+
+
+def _take_away(found: Leaks, labels: tuple[str, ...]) -> None:
+    header = (_("variant"), "t", _("replaced token"), "i", _("output"), _("moves by"))
+    with st.expander(_("Take away"), icon=":material/download:"):
+        with st.container(horizontal=True):
+            takeaway.download(
+                _("Maps (CSV)"),
+                lambda: takeaway.to_csv(
+                    header, takeaway.matrix_rows({a.word: leak.moved for a, leak in found.items()}, labels)
+                ),
+                "leaks.csv", "text/csv", "causal.leak.csv",
+            )  # fmt: skip
+            takeaway.download(
+                _("Maps (NPZ)"), lambda: takeaway.to_npz({a.key: leak.moved for a, leak in found.items()}),
+                "leaks.npz", "application/octet-stream", "causal.leak.npz",
+            )  # fmt: skip
+        takeaway.snippet(
+            "import attention_core as ac\nfrom attention_core.experiments.leak import leak\n\n"
+            'qkv = ac.inputs.from_text("The cat sat on the mat.", layer=2)\n'
+            'print(leak(qkv, ac.get("nystrom"), head=3).moved.round(3))  # row: replaced token, column: output\n'
+        )

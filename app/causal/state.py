@@ -1,13 +1,249 @@
-"""A view of the Causal page."""
+"""State: what a variant that is a recurrent network remembers, growing token by token."""
 
+import time
+
+import numpy as np
+import streamlit as st
+
+import attention_core as ac
+from app import chart, compute, share, takeaway, variant_picker
+from app.comparison import number_repeats
+from app.figures.memory import memory
 from app.input_panel import Chosen
+from app.matrix_board import Panel, matrix_board
 from app.share import Field
+from app.text import _, literal
+from attention_core.experiments.state import Grown, recurrent
+from attention_core.limits import current
+from attention_core.settings import Value
+
+TICK = 0.6
+"""Seconds between two pictures of the play: a picture takes the server and the browser about a third of that."""
+PICTURES = 40
+"""Pictures of a whole play: a long text is played in larger steps, so that it takes no longer than half a minute."""
+LEFT = 5.0
+"""Seconds without a picture after which a play counts as left: its page was closed or another view was opened."""
+
+FORM = ("mode",)
+"""The setting that says how the causal form is computed: here it is the decoder, always."""
 
 
 def fields() -> dict[str, Field]:
     """What a link to this view carries."""
-    return {}
+    return {
+        "c_state": Field(ac.get("linear"), _read, lambda attention: [attention.word]),
+        "c_at": share.whole(10, 0, current().matrix_tokens - 1),
+    }
+
+
+def _read(given: list[str]) -> ac.Attention:
+    attention = ac.from_word(given[-1])
+    if attention.variant.decoder is None:
+        raise ValueError
+    return attention
 
 
 def show(chosen: Chosen) -> None:
-    """Draw it."""
+    """Draw the choice of the variant, and the part that plays."""
+    attention, head = _pick(), chosen.head or 0
+    with st.spinner(_("Computing {name} …", name=attention.title), show_time=True):
+        grown = compute.grown(chosen.source, head, attention.word)
+    labels = number_repeats(chosen.qkv.tokens[: len(grown.keys)])
+    for words in _notes(chosen, attention, grown, head):
+        st.caption(words)
+    # Only the part that plays runs again at every picture, and only while it plays.
+    playing = _playing()
+    st.fragment(_play, run_every=TICK if playing else None)(grown, labels, playing)
+    _explain(attention)
+    _take_away(grown, attention, head)
+
+
+def _pick() -> ac.Attention:
+    state = st.session_state
+    titles = {variant.key: _(variant.title) for variant in recurrent()}
+    state["causal.variant"] = state["c_state"].key
+    left, right = st.columns([7, 5], vertical_alignment="bottom")
+    left.pills(
+        _("Variant"), list(titles), key="causal.variant", format_func=titles.__getitem__, on_change=_take_variant,
+        required=True,
+    )  # fmt: skip
+    with right, st.container(horizontal=True, vertical_alignment="bottom"):
+        if any(setting.name not in FORM for setting in state["c_state"].variant.params.settings()):
+            with st.popover(_("Settings"), icon=":material/tune:", type="tertiary"):
+                variant_picker.knobs(state["c_state"], _turn, place="causal.knob", without=FORM)
+        chart.choose_format()
+    attention: ac.Attention = state["c_state"]
+    return attention
+
+
+def _take_variant() -> None:
+    state = st.session_state
+    key = state["causal.variant"]
+    state["c_state"] = next((a for a in state["variants"] if a.key == key), ac.get(key))
+
+
+def _turn(name: str, value: Value) -> None:
+    st.session_state["c_state"] = variant_picker.turned(st.session_state["c_state"], name, value)
+
+
+def _playing() -> bool:
+    last = st.session_state.get("causal.drawn")
+    return last is not None and time.monotonic() - last < LEFT
+
+
+def _switch(last: int) -> None:
+    state = st.session_state
+    if _playing():
+        state["causal.drawn"] = None
+        return
+    state["causal.drawn"] = time.monotonic()
+    if state["c_at"] == last:
+        state["c_at"] = 0
+
+
+def _play(grown: Grown, labels: tuple[str, ...], ticking: bool) -> None:
+    """The slider, the play button and the pictures: they alone run again when one of them moves or the clock ticks."""
+    state, last = st.session_state, len(labels) - 1
+    state["c_at"] = min(state["c_at"], last)
+    if _playing() and ticking and time.monotonic() - state["causal.drawn"] > TICK / 2:
+        state["c_at"] = min(last, state["c_at"] + -(-len(labels) // PICTURES))
+        state["causal.drawn"] = time.monotonic() if state["c_at"] < last else None
+    sentence = st.empty()
+    if last:
+        left, right = st.columns([1, 7], vertical_alignment="bottom")
+        word, icon = (_("Stop"), ":material/stop:") if ticking else (_("Play"), ":material/play_arrow:")
+        left.button(word, icon=icon, key="causal.play", width="stretch", on_click=_switch, args=(last,))
+        right.select_slider(
+            _("Token i, the last one taken in"), range(last + 1), key="c_at", format_func=lambda i: f"{i}  {labels[i]}"
+        )
+    i = state["c_at"]
+    sentence.markdown(_sentence(grown, labels, i))
+    left, right = st.columns([6, 5])
+    with left:
+        _board(grown, labels, i)
+    with right:
+        _figure(grown, i)
+    if not ticking:
+        share.write_link()
+    if _playing() != ticking:
+        st.rerun()  # whether there is a clock is decided by the whole page
+
+
+def _sentence(grown: Grown, labels: tuple[str, ...], i: int) -> str:
+    sizes = _norms(grown.sums)
+    features, values = grown.sums.shape[1:]
+    return _(
+        "After token {i} “{token}” {held:,} numbers stand for {count} tokens, as they would for a million. ‖S‖ is at "
+        "{share:.0%} of its largest, and what is read from the state differs from the full matrix's output by "
+        "{difference:.0e} at most.",
+        i=i, token=literal(labels[i]), held=features * (values + 1), count=i + 1,
+        share=sizes[i] / (sizes.max() or 1.0), difference=grown.difference(i),
+    )  # fmt: skip
+
+
+def _norms(states: np.ndarray) -> np.ndarray:
+    norms: np.ndarray = np.linalg.norm(states.reshape(len(states), -1).astype(float), axis=1)
+    return norms
+
+
+def _board(grown: Grown, labels: tuple[str, ...], i: int) -> None:
+    top = float(abs(grown.sums).max())  # one scale for all tokens, so that growth is seen
+    matrix_board(
+        [
+            Panel(key="state", title="S", caption=_("all {count} tokens so far", count=i + 1), values=grown.sums[i],
+                  top=top),
+            Panel(key="added", title="φ(k) vᵀ", caption=_("what “{token}” adds", token=labels[i]),
+                  values=grown.added[i], top=top),
+        ],
+        row_labels=None,
+        col_labels=None,
+        key="causal.state",
+        transform="sqrt",
+        diverging=True,
+        unit=_("entry"),
+        row_title=_("feature"),
+        col_title=_("value entry"),
+        row_name=_("feature"),
+        col_name=_("value entry"),
+        file_name="state",
+    )  # fmt: skip
+
+
+def _figure(grown: Grown, i: int) -> None:
+    keys = grown.keys
+    figure = memory(
+        keys[i],
+        {"‖S‖": _norms(grown.sums), "‖z‖": _norms(keys)},
+        {_("from the state"): grown.outputs[i], _("from the full matrix"): grown.full[i]},
+        i,
+        keys_title=_("z: the sum of φ(k) so far"), feature=_("feature"), sizes_title=_("size of the state"),
+        position=_("token i"), outputs_title=_("output of token i"), entry=_("value entry"),
+        tallest=(min(0.0, float(keys.min())), 1.05 * float(keys.max())),
+    )  # fmt: skip
+    chart.show(
+        figure, key="causal.memory", name="state",
+        alt=_("Bars: the normaliser's state; lines: how large the state is at every token; bars: the output"),
+    )  # fmt: skip
+
+
+def _notes(chosen: Chosen, attention: ac.Attention, grown: Grown, head: int) -> list[str]:
+    notes = []
+    if chosen.head is None:
+        notes.append(_("A state belongs to one head: head {head} is shown.", head=head))
+    if len(grown.keys) < chosen.qkv.n:
+        notes.append(
+            _(
+                "Each state holds {size:,} numbers, so only the first {shown} of {n} tokens are followed.",
+                size=grown.sums[0].size + grown.keys[0].size, shown=len(grown.keys), n=chosen.qkv.n,
+            )
+        )  # fmt: skip
+    if grown.log_unit:
+        notes.append(
+            _("S and z are beyond a number's range; shown is their share of e^{power:.0f}.", power=grown.log_unit)
+        )
+    return notes
+
+
+def _explain(attention: ac.Attention) -> None:
+    with st.expander(_("What is shown"), icon=":material/function:"):
+        st.latex(
+            r"S_i = \gamma S_{i-1} + \varphi(k_i)\, v_i^\top,\qquad z_i = \gamma z_{i-1} + \varphi(k_i),\qquad "
+            r"o_i = \frac{\varphi(q_i)^\top S_i}{\varphi(q_i)^\top z_i}"
+        )
+        st.markdown(
+            _(
+                "- γ is 1 but for retention, whose state forgets: it stops growing after about 1 / (1 − γ) tokens.\n"
+                "- The state is the variant's own decoder's, in float64. Where a decoder holds exponentials over a "
+                "reference, to keep them in range, S and z are shown scaled back to what the formula says.\n"
+                "- Colours keep one scale over all tokens, on a square root; z keeps its axis."
+            )
+        )
+        st.markdown(f"**{_(attention.title)}**: {_(attention.variant.summary)}")
+        st.latex(attention.variant.formula)
+
+
+def _take_away(grown: Grown, attention: ac.Attention, head: int) -> None:
+    with st.expander(_("Take away"), icon=":material/download:"):
+        with st.container(horizontal=True):
+            takeaway.download(
+                _("Sizes (CSV)"),
+                lambda: takeaway.to_csv(
+                    ("i", "‖S‖", "‖z‖", _("difference of the outputs")),
+                    [
+                        [i, float(s), float(z), grown.difference(i)]
+                        for i, (s, z) in enumerate(zip(_norms(grown.sums), _norms(grown.keys), strict=True))
+                    ],
+                ),
+                "state.csv", "text/csv", "causal.state.csv",
+            )  # fmt: skip
+            takeaway.download(
+                _("States (NPZ)"),
+                lambda: takeaway.to_npz({"S": grown.sums, "z": grown.keys, "out": grown.outputs, "full": grown.full}),
+                "state.npz", "application/octet-stream", "causal.state.npz",
+            )  # fmt: skip
+        takeaway.snippet(
+            "import attention_core as ac\nfrom attention_core.experiments.state import grow\n\n"
+            'qkv = ac.inputs.from_text("The cat sat on the mat.", layer=2)\n'
+            f"grown = grow(qkv, ac.from_word({attention.word!r}), head={head})\n"
+            "print(grown.sums.shape, abs(grown.outputs - grown.full).max())\n"
+        )

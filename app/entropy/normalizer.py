@@ -78,7 +78,6 @@ def _chart(found: dict[str, Spread], question: Asked, key: str) -> None:
         drawn.append(Curve(name=_("n itself"), x=lengths, y=y, colour=GREY, dash="dot", marks=False))
     first = f"{lengths[0]:g}" if lengths else "n₀"
     figure = curves(drawn, x_title=_("tokens n"), y_title=f"Z(n) / Z({first})", log_x=True, log_y=True, x_ticks=lengths)
-    figure.update_yaxes(exponentformat="power")
     if max((y for each in found.values() for y in each.high), default=1.0) < DECADES:
         figure.update_yaxes(dtick="D2")
     chart.show(

@@ -1,4 +1,4 @@
-"""One pinned row of several matrices as grouped bars."""
+"""Bars: one pinned row of several matrices, and any numbers that belong to named things."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,6 +6,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 from app.figures.theme import SERIES, finish
+
+_NAMED = 48
+"""Labels under the axis at most; every bar tells its own on hover."""
 
 
 def row_bars(
@@ -22,26 +25,67 @@ def row_bars(
     """
     values = np.nan_to_num(np.stack(list(rows.values())))
     sizes = np.abs(values).max(0)
-    shown = np.sort([j for j in np.argsort(-sizes, kind="stable")[:most] if sizes[j] > 0])
+    shown = np.sort([j for j in np.argsort(-sizes, kind="stable")[:most] if sizes[j] > 0]).astype(int)
+    return grouped_bars(
+        {name: row[shown] for name, row in zip(rows, values, strict=True)},
+        [tokens[j] for j in shown],
+        numbers=shown.tolist(),
+        x_title=key_title,
+        y_title=value_title,
+    )
+
+
+def grouped_bars(
+    series: Mapping[str, Sequence[float] | np.ndarray],
+    labels: Sequence[str],
+    *,
+    x_title: str,
+    y_title: str,
+    numbers: Sequence[int] | None = None,
+    log: bool = False,
+    stacked: bool = False,
+    height: int = 360,
+) -> go.Figure:
+    """One bar per label and series.
+
+    Args:
+        series: the values by name, one per label; NaN leaves a gap.
+        labels: what the bars belong to; labels may repeat.
+        x_title: the horizontal axis.
+        y_title: the vertical axis, with its unit.
+        numbers: the number of each label, told on hover; by default its place.
+        log: whether equal ratios are equal heights.
+        stacked: bars of one label on top of each other instead of side by side.
+        height: in pixels.
+    """
+    places = list(range(len(labels))) if numbers is None else list(numbers)
     figure = go.Figure()
-    for index, (name, row) in enumerate(zip(rows, values, strict=True)):
+    for index, (name, values) in enumerate(series.items()):
         figure.add_bar(
             name=name,
-            x=[str(j) for j in shown],
-            y=row[shown],
+            x=[str(i) for i in places],
+            y=np.asarray(values, dtype=float),
             marker_color=SERIES[index % len(SERIES)],
-            customdata=[[int(j), tokens[j]] for j in shown],
+            customdata=[[i, _plain(label)] for i, label in zip(places, labels, strict=True)],
             hovertemplate="%{customdata[0]} “%{customdata[1]}”: %{y:.3g}<extra>" + name + "</extra>",
         )
+    every = -(-len(labels) // _NAMED) or 1
     figure.update_xaxes(
-        title=key_title, type="category", tickmode="array", tickvals=[str(j) for j in shown],
-        ticktext=[_short(tokens[j]) for j in shown], tickangle=-45,
+        title=x_title, type="category", tickmode="array", tickvals=[str(i) for i in places[::every]],
+        ticktext=[_short(label) for label in labels[::every]], tickangle=-45,
     )  # fmt: skip
-    figure.update_yaxes(title=value_title, rangemode="tozero")
-    return finish(figure, height=360)
+    if log:
+        figure.update_yaxes(title=y_title, type="log")
+    else:
+        figure.update_yaxes(title=y_title, rangemode="tozero")
+    figure.update_layout(barmode="relative" if stacked else "group")
+    return finish(figure, height=height)
 
 
 def _short(token: str) -> str:
-    # Plotly reads tags in labels; a token is never a tag.
-    plain = token.replace("&", "&amp;").replace("<", "&lt;")
-    return plain if len(token) <= 14 else plain[:13] + "…"
+    return _plain(token if len(token) <= 14 else token[:13] + "…")
+
+
+def _plain(token: str) -> str:
+    # Plotly reads tags in labels and hovers; a token is never a tag.
+    return token.replace("&", "&amp;").replace("<", "&lt;")

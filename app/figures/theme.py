@@ -56,4 +56,7 @@ def finish(figure: go.Figure, *, height: int) -> go.Figure:
         legend={"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0},
         colorway=list(SERIES),
     )
+    # Powers of ten, not "1µ": what stands on these axes is mostly no physical quantity.
+    figure.for_each_xaxis(lambda axis: axis.update(exponentformat="power"), {"type": "log"})
+    figure.for_each_yaxis(lambda axis: axis.update(exponentformat="power"), {"type": "log"})
     return figure

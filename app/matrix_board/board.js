@@ -271,7 +271,7 @@ class Board {
 
   /** Pin a row, or free it when it is pinned already. Told to Python after a while, if something changed by then. */
   pin(panel, row, wait = 0) {
-    if (!panel.sharesRows) return;
+    if (!panel.sharesRows || !this.settings.pins) return;
     this.setPin(this.pinned === row ? null : row, wait);
   }
 

@@ -46,6 +46,7 @@ def matrix_board(
     diverging: bool = False,
     categories: Sequence[Category] | None = None,
     none: str | None = None,
+    masked: str | None = None,
     unit: str | None = None,
     row_title: str | None = None,
     col_title: str | None = None,
@@ -65,13 +66,14 @@ def matrix_board(
         col_labels: the same for columns.
         key: the element's key, unique in the app.
         pinned: the pinned row; ignored where a panel has fewer rows.
-        on_pin: called before the next run of the script, as other widgets' callbacks are.
+        on_pin: called before the next run of the script, as other widgets' callbacks are; None: nothing can be pinned.
         scale: one colour scale for all panels, or one each.
         transform: how values become colours; the decades of "log" follow from the data, six at most.
         diverging: use the two-sided colour scale even for panels without negative entries; those with some always do.
         categories: what the numbers 1, 2, ... stand for, at most 2047, where they are kinds and not sizes; scale and
             transform then say nothing.
         none: what 0 stands for on a board of categories.
+        masked: what NaN stands for, "masked" if not given.
         unit: what the numbers are, "weight" if not given.
         row_title: the axis title of the rows, "queries" if not given.
         col_title: the axis title of the columns, "keys" if not given.
@@ -93,8 +95,18 @@ def matrix_board(
         "row": row_name or _("query"),
         "col": col_name or _("key"),
         "none": none or "",
-        **_words(),
+        **_words(row_name or _("query")),
+        "masked": masked or _("masked"),
     }
+    if on_pin is None:
+        words |= {
+            "hint": _("Ctrl + wheel or double click zooms"),
+            "touch_hint": _("Tap reads a cell · pinch zooms"),
+            "help": _(
+                "Matrices. Arrow keys move the cell, Page Up and Page Down by ten rows, plus and minus zoom, zero "
+                "shows the whole matrix."
+            ),
+        }
     if categories is not None:
         words["pooled"] = _("Each point shows one of up to {count} cells; zoom in for single cells.")
 
@@ -106,6 +118,7 @@ def matrix_board(
             "transform": transform,
             "categories": None if categories is None else [asdict(category) for category in categories],
             "panel_size": panel_size,
+            "pins": on_pin is not None,
             "file_name": file_name,
             "words": words,
         }
@@ -152,6 +165,8 @@ def pack(
                 "cols": codes.shape[1],
                 "row_labels": _as_list(panel.row_labels),
                 "col_labels": _as_list(panel.col_labels),
+                "row_title": panel.row_title,
+                "col_title": panel.col_title,
                 "borders": list(panel.borders),
                 **facts,
                 "signed": diverging or facts["signed"],
@@ -189,7 +204,7 @@ def _half_floats(panel: Panel) -> tuple[np.ndarray, dict[str, object]]:
     codes[masked] = _MASKED
     facts: dict[str, object] = {
         "exponent": exponent,
-        "largest": largest,
+        "largest": max(largest, panel.top),
         "least": float(np.min(sizes, where=sizes > 0, initial=largest)),
         "signed": bool((values < 0).any()),
         "masked": bool(masked.any()),
@@ -197,21 +212,21 @@ def _half_floats(panel: Panel) -> tuple[np.ndarray, dict[str, object]]:
     return codes, facts
 
 
-def _words() -> dict[str, object]:
-    """Everything the board says, in the visitor's language."""
+def _words(row: str) -> dict[str, object]:
+    """Everything else the board says, in the visitor's language, a row being called so."""
     return {
         "transforms": {"linear": "", "sqrt": _("square-root scale"), "log": _("log scale")},
         "own_scale": _("each panel on its own scale"),
-        "masked": _("masked"),
         "zoom_in": _("Zoom in (+)"),
         "zoom_out": _("Zoom out (−)"),
         "reset": _("Whole matrix (0)"),
         "download": _("Download as"),
         "pooled": _("Each point shows the largest of up to {count} cells; zoom in for single cells."),
-        "hint": _("Click pins a query · Ctrl + wheel or double click zooms"),
-        "touch_hint": _("Tap reads a cell, a second tap pins its query · pinch zooms"),
+        "hint": _("Click pins a {row} · Ctrl + wheel or double click zooms", row=row),
+        "touch_hint": _("Tap reads a cell, a second tap pins its {row} · pinch zooms", row=row),
         "help": _(
-            "Attention matrices. Arrow keys move the cell, Page Up and Page Down by ten rows, Enter pins its query, "
-            "Escape unpins, plus and minus zoom, zero shows the whole matrix."
+            "Attention matrices. Arrow keys move the cell, Page Up and Page Down by ten rows, Enter pins its {row}, "
+            "Escape unpins, plus and minus zoom, zero shows the whole matrix.",
+            row=row,
         ),
     }

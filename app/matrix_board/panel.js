@@ -22,13 +22,17 @@ function panelGeometry(pen, panel, width, view) {
     left: Math.max(NARROW.left, TITLE_ROOM + 6 + roomFor(rowLabels, side / rows / view.height)),
     top: flat ? NARROW.top : Math.max(NARROW.top, TITLE_ROOM + 6 + colRoom),
   };
-  const fit = (left, top) => Math.floor(Math.min(width - left - 1, height - top - 1));
-  const named = (labels, cells) => Boolean(labels) && fit(wide.left, wide.top) / cells >= LABEL_CELL;
-  const rowsNamed = named(rowLabels, rows * view.height);
-  const colsNamed = named(colLabels, cols * view.width);
-  const size = fit((rowsNamed ? wide : NARROW).left, (colsNamed ? wide : NARROW).top);
-  const plot = { x: width - 1 - size, y: height - 1 - size, width: size, height: size };
-  const [rowCell, colCell] = [size / (rows * view.height), size / (cols * view.width)];
+  const fit = (left, top) => {
+    const [across, down] = [Math.floor(width - left - 1), Math.floor(height - top - 1)];
+    return rows === cols ? [Math.min(across, down), Math.min(across, down)] : [across, down]; // square cells, where they can be
+  };
+  const named = (labels, cells, length) => Boolean(labels) && length / cells >= LABEL_CELL;
+  const [leastAcross, leastDown] = fit(wide.left, wide.top);
+  const rowsNamed = named(rowLabels, rows * view.height, leastDown);
+  const colsNamed = named(colLabels, cols * view.width, leastAcross);
+  const [across, down] = fit((rowsNamed ? wide : NARROW).left, (colsNamed ? wide : NARROW).top);
+  const plot = { x: width - 1 - across, y: height - 1 - down, width: across, height: down };
+  const [rowCell, colCell] = [down / (rows * view.height), across / (cols * view.width)];
   return {
     plot,
     rows: { cell: rowCell, room: plot.x - TITLE_ROOM - 5, named: rowsNamed, size: fontOf(rowCell) },
@@ -70,8 +74,8 @@ function drawPanel(pen, panel, geometry, view, look) {
   pen.matrix(panel, look.table(panel), view, plot);
   drawBorders(pen, panel, geometry, view, theme.muted);
   pen.frame(plot.x - 0.5, plot.y - 0.5, plot.width + 1, plot.height + 1, theme.border);
-  pen.text(`${words.cols} →`, plot.x, 7, { colour: theme.muted, weight: 600 });
-  pen.text(`${words.rows} →`, plot.x - geometry.rows.room - 15, plot.y, { colour: theme.muted, weight: 600, turn: 90 });
+  pen.text(`${panel.col_title ?? words.cols} →`, plot.x, 7, { colour: theme.muted, weight: 600 });
+  pen.text(`${panel.row_title ?? words.rows} →`, plot.x - geometry.rows.room - 15, plot.y, { colour: theme.muted, weight: 600, turn: 90 });
   for (const i of ticks(rows, panel.rows, view.y, view.height)) {
     const y = midOf(plot.y, plot.height, i, panel.rows, view.y, view.height);
     const label = rows.named ? fitted(pen, panel.rowLabels[i], rows.room, rows.size) : String(i);

@@ -34,7 +34,10 @@ class Panel:
         values: ``[rows, cols]``, finite, or NaN where a row may not look at a column.
         row_labels: one label per row where these are not the board's rows.
         col_labels: one label per column where these are not the board's columns.
+        row_title: what its rows are where these are not the board's rows, on the axis and in the readout.
+        col_title: the same for its columns.
         borders: indices before which a line crosses the matrix, over rows and columns alike.
+        top: where its colours end if not at its own largest magnitude, so that matrices shown in turn can be compared.
     """
 
     key: str
@@ -43,4 +46,7 @@ class Panel:
     values: np.ndarray
     row_labels: Sequence[str] | None = None
     col_labels: Sequence[str] | None = None
+    row_title: str | None = None
+    col_title: str | None = None
     borders: Sequence[int] = ()
+    top: float = 0.0

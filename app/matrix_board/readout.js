@@ -16,8 +16,8 @@ class Readout {
     const { words } = settings;
     const panel = panels[cell.panel];
     const end = (name, index, label) => [`${name} ${index}`, ...(label === undefined ? [] : [" “", make("bdi", {}, label), "”"])];
-    const row = end(words.row, cell.row, panel.rowLabels?.[cell.row]);
-    const where = make("div", { class: "where" }, ...row, " → ", ...end(words.col, cell.col, panel.colLabels?.[cell.col]));
+    const row = end(panel.row_title ?? words.row, cell.row, panel.rowLabels?.[cell.row]);
+    const where = make("div", { class: "where" }, ...row, " → ", ...end(panel.col_title ?? words.col, cell.col, panel.colLabels?.[cell.col]));
     const text = cellText(panel, cell.row, cell.col, settings);
     const plain = settings.categories || text === words.masked;
     const what = make("div", { class: "what" }, plain ? text : `${words.unit} ${text}`);

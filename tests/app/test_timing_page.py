@@ -12,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 import attention_core as ac
 from app import compute
+from app.gate import Gate
 from attention_core.experiments import timing_length
 from attention_core.measure.device import Stamp, stamp
 from attention_core.measure.records import gather
@@ -164,7 +165,7 @@ def test_a_device_that_is_not_there_is_replaced_with_a_notice(monkeypatch):
 
 
 def test_a_sample_waits_until_heavy_work_has_ended_and_heavy_work_waits_for_the_sample():
-    gate, log = compute.Gate(2), []
+    gate, log = Gate(2), []
     inside, go = threading.Event(), threading.Event()
 
     def heavy():
@@ -212,7 +213,7 @@ class SlowPlaces:
 
 
 def test_two_timings_at_once_do_not_wait_for_ever():
-    gate, done = compute.Gate(2), []
+    gate, done = Gate(2), []
     gate._places = SlowPlaces(2)
 
     def timed():

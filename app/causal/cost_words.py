@@ -1,0 +1,59 @@
+"""What the three views on cost share: the variants with their settings, their colours, and sizes in words."""
+
+from collections.abc import Iterable, Sequence
+
+import streamlit as st
+
+import attention_core as ac
+from app.figures.theme import GREY
+from app.text import _, literal
+from attention_core.experiments.causal_modes import MATRIX
+from attention_core.variant import Variant
+
+MIB = 2**20
+COLOURS = {"chunked": 4, "recurrent": 2, "cumsum": 5, MATRIX: GREY}
+"""The forms' places among the colours."""
+
+
+def with_settings(variants: Iterable[Variant]) -> list[ac.Attention]:
+    """Variants with the settings chosen on this visit, else their defaults; their form of computing left open."""
+    chosen = {attention.key: attention for attention in st.session_state["variants"]}
+    found = []
+    for variant in variants:
+        attention = chosen.get(variant.key) or ac.get(variant.key)
+        values = {s.name: getattr(attention.params, s.name) for s in variant.params.settings() if s.name != "mode"}
+        found.append(ac.get(variant.key, **values))
+    return found
+
+
+def places(keys: Sequence[str]) -> dict[str, int]:
+    """The colour's place of each variant: its own where it is among the chosen, else the first that no other has here.
+
+    The last places are shades of the first: a variant that is not drawn here lends its own rather.
+    """
+    chosen = [attention.key for attention in st.session_state["variants"]]
+    own = {key: chosen.index(key) for key in keys if key in chosen}
+    free = (place for place in range(GREY) if place not in own.values())
+    return {key: own[key] if key in own else next(free) for key in keys}
+
+
+def memory(held: float) -> str:
+    """Bytes in words."""
+    return f"{held / MIB:,.1f} MiB" if held >= MIB else f"{held / 2**10:,.1f} KiB"
+
+
+def tokens(n: float) -> str:
+    """A length read off a line between two measured ones."""
+    return f"{float(f'{n:.2g}'):,.0f}"
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names in bold, in a row."""
+    return ", ".join(f"**{literal(name)}**" for name in names)
+
+
+def titles() -> dict[str, str]:
+    """The forms' names on screen."""
+    return {
+        "chunked": _("chunked"), "recurrent": _("recurrent"), "cumsum": _("cumsum"), MATRIX: _("explicit matrix"),
+    }  # fmt: skip

@@ -1,0 +1,62 @@
+"""Bars that belong to named things, with whiskers where a bar stands for several measurements."""
+
+import textwrap
+from collections.abc import Mapping, Sequence
+
+import plotly.graph_objects as go
+
+from app.figures.spread import Spread
+from app.figures.theme import GREY, SERIES, finish
+
+MANY = 64
+"""Letters that stand side by side under the axis; a number above a bar takes four places."""
+
+
+def whiskers(
+    series: Mapping[str, Spread],
+    labels: Sequence[str],
+    *,
+    x_title: str,
+    y_title: str,
+    log_y: bool = False,
+    height: int = 380,
+) -> go.Figure:
+    """Draw a bar as high as the middle of each group of measurements, whiskers from quartile to quartile.
+
+    Where nothing was measured more than once and bars are few, each tells its number above it.
+
+    Args:
+        series: what was measured by name in the legend; positions are places in ``labels``.
+        labels: under the axis.
+        x_title: of the horizontal axis.
+        y_title: of the vertical axis, with its unit.
+        log_y: whether equal ratios are equal distances, vertically.
+        height: in pixels.
+    """
+    figure, room = go.Figure(), MANY // max(len(labels), 1)
+    alone = all(found.low == found.high for found in series.values()) and len(series) * len(labels) <= MANY // 4
+    for i, (name, found) in enumerate(series.items()):
+        up = [high - middle for high, middle in zip(found.high, found.middle, strict=True)]
+        down = [middle - low for middle, low in zip(found.middle, found.low, strict=True)]
+        figure.add_bar(
+            name=name, x=list(found.x), y=list(found.middle), marker_color=SERIES[i % len(SERIES)],
+            text=[_short(y) for y in found.middle] if alone else None, textposition="outside", cliponaxis=False,
+            error_y={"type": "data", "array": up, "arrayminus": down, "visible": any(up) or any(down),
+                     "color": SERIES[GREY], "thickness": 1.5, "width": 4},
+            customdata=[labels[int(x)] for x in found.x],
+            hovertemplate="%{customdata}: %{y:.3~g}<extra>" + name + "</extra>",
+        )  # fmt: skip
+    ticks = ["<br>".join(textwrap.wrap(label, max(room, 8), break_long_words=False)) for label in labels]
+    figure.update_xaxes(
+        title=x_title,
+        tickvals=list(range(len(labels))),
+        ticktext=ticks,
+        automargin=True,
+        range=[-0.6, len(labels) - 0.4],
+    )
+    figure.update_yaxes(title=y_title, type="log" if log_y else "linear", rangemode="normal" if log_y else "tozero")
+    return finish(figure, height=height).update_layout(barmode="group")
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"

@@ -1,0 +1,256 @@
+"""The Causal page's views on leaks, state and fading without the browser: sentences, pictures, numbers and links."""
+
+import base64
+import io
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import attention_core as ac
+from app.causal import state as state_view
+from app.input_panel import UPLOAD
+from attention_core.experiments.fading import causal_weights
+from attention_core.experiments.leak import leak
+from attention_core.experiments.state import grow, recurrent
+
+ROOT = Path(__file__).parents[2]
+SMALL = {"input": "synthetic", "n": 24, "d": 8, "heads": 2, "head": 1}
+RECORD = ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=24, d=8, heads=2))
+SLIDERS = {"leak": "c_token", "state": "c_at", "fading": "c_early"}
+
+
+def open_view(view, query=None, **state):
+    at = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=60)
+    for name, words in (query or {}).items():
+        at.query_params[name] = words
+    at.run()
+    for name, value in (SMALL | {"c_view": view} | state).items():
+        at.session_state[name] = value
+    return at.switch_page("../pages/causal.py").run()
+
+
+def chosen(*keys):
+    return tuple(ac.get(key) for key in keys)
+
+
+def numbers(values):
+    if isinstance(values, dict):
+        found = np.frombuffer(base64.b64decode(values["bdata"]), values["dtype"])
+        return found.reshape([int(x) for x in values["shape"].split(",")]) if "shape" in values else found
+    return np.array(values, dtype=float)
+
+
+def charts(at):
+    return [json.loads(chart.proto.spec)["data"] for chart in at.get("plotly_chart")]
+
+
+def spoken(at):
+    return " ".join(m.value for m in at.markdown)
+
+
+def panels(at, key):
+    """A board's panels: the descriptions and the values in half floats, in the sizes the browser reads them in."""
+    message = next(c.proto.bytes for c in at.get("bidi_component") if f"{key}-" in f"{c.proto.id}-")
+    length = int.from_bytes(message[:4], "little")
+    header, rest = json.loads(message[4 : 4 + length]), message[4 + length :]
+    found = {}
+    for panel in header["panels"]:
+        size = panel["rows"] * panel["cols"]
+        codes = np.frombuffer(rest[: 2 * size], "<f2").astype(float) * 2.0 ** panel["exponent"]
+        found[panel["key"]] = (panel, codes.reshape(panel["rows"], panel["cols"]))
+        rest = rest[2 * size :]
+    return found
+
+
+@pytest.mark.parametrize("view", SLIDERS)
+@pytest.mark.parametrize(
+    "state",
+    [
+        {"input": "text"},
+        {"causal": True},
+        {"head": -1},
+        {"n": 1},
+        {"n": 2},
+        {"c_token": 200, "c_at": 900, "c_early": 900},
+    ],
+    ids=["text", "causal", "all heads", "one token", "two tokens", "beyond the text"],
+)
+def test_every_view_opens_on_every_input(view, state):
+    at = open_view(view, **state)
+    assert not at.exception
+    assert not at.error
+    assert at.get("plotly_chart")
+    assert any(w.key == SLIDERS[view] for w in at.select_slider) == (state.get("n") != 1)
+    assert at.session_state[SLIDERS[view]] < (56 if "input" in state else state.get("n", 24))
+
+
+@pytest.mark.parametrize("view", SLIDERS)
+def test_uploads_and_empty_texts(view):
+    out = io.BytesIO()
+    np.savez(out, **{name: np.random.default_rng(0).normal(size=(1, 5, 4)).astype(np.float32) * 1e3 for name in "qkv"})
+    at = open_view(view, input="upload", **{UPLOAD: ac.inputs.UploadSource.of("mine.npz", out.getvalue())})
+    assert not at.exception
+    assert not at.error
+    at = open_view(view, input="text", text=" ")
+    assert not at.exception
+    assert len(at.error) == 1
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_who_leaks_is_said_and_why(causal):
+    keys = ("softmax", "linear", "local", "nystrom", "pooled")
+    at = open_view("leak", variants=chosen(*keys), causal=causal, c_token=9)
+    sentence = spoken(at)
+    assert "which has 9 outputs before it" in sentence
+    assert "**Leak:** Nyström · landmarks 32 (9 move), Pooled keys · stride 4 (9 move)." in sentence
+    assert "**No earlier output moves:** Softmax, Linear, Local · window 16." in sentence
+    reasons = " ".join(c.value for c in at.caption)
+    for key in keys:
+        reason = ac.variant(key).causal_reason
+        assert reason is None or reason in reasons
+    assert "Left out" not in " ".join(i.value for i in at.info)  # all take part whatever the switch says
+
+
+def test_the_first_token_has_nothing_before_it():
+    sentence = spoken(open_view("leak", variants=chosen("softmax", "nystrom"), c_token=0))
+    assert "nothing before it" in sentence
+    assert "earlier outputs move in **Nyström · landmarks 32 (100%)**" in sentence
+
+
+def test_strips_and_maps_hold_the_cores_numbers():
+    at = open_view("leak", variants=chosen("softmax", "nystrom"), c_token=9)
+    found = {key: leak(RECORD, ac.get(key), head=1).moved for key in ("softmax", "nystrom")}
+    still, before, after = (numbers(trace["z"]) for trace in charts(at)[0] if trace["type"] == "heatmap")
+    rows = {"softmax": 1, "nystrom": 3}
+    for key, row in rows.items():
+        moved = found[key][9]
+        np.testing.assert_array_equal(np.isfinite(still[row]), moved == 0)
+        np.testing.assert_allclose(10 ** before[row][np.isfinite(before[row])], moved[:9][moved[:9] > 0], rtol=1e-5)
+        np.testing.assert_allclose(10 ** after[row][np.isfinite(after[row])], moved[9:][moved[9:] > 0], rtol=1e-5)
+    for key, (panel, values) in panels(at, "causal.leaks").items():
+        moved = found[key]
+        np.testing.assert_array_equal(np.isnan(values), moved == 0)
+        np.testing.assert_allclose(values[moved > 0], moved[moved > 0], rtol=1e-3)
+        assert panel["caption"] == ("leaks in 100% of earlier pairs" if key == "nystrom" else "does not leak")
+
+
+def test_a_long_input_is_cut_and_says_so():
+    at = open_view("leak", variants=chosen("softmax", "linear"), n=300, d=2)
+    assert any("Only the first 256 of 300 tokens" in c.value for c in at.caption)
+    assert not any("Only the first" in c.value for c in open_view("leak", variants=chosen("softmax")).caption)
+
+
+@pytest.mark.parametrize("variant", recurrent(), ids=lambda v: v.key)
+def test_the_state_on_screen_is_the_decoders(variant):
+    at = open_view("state", c_state=ac.get(variant.key), c_at=7)
+    assert not at.exception
+    grown = grow(RECORD, ac.get(variant.key), head=1)
+    shown = panels(at, "causal.state")
+    for key, values in (("state", grown.sums), ("added", grown.added)):
+        np.testing.assert_allclose(shown[key][1], values[7], rtol=2e-3, atol=1e-6 * abs(values).max())
+        assert shown[key][0]["largest"] == pytest.approx(abs(grown.sums).max())  # one scale for all tokens
+    keys, sizes, _, read, full = charts(at)[0]
+    np.testing.assert_allclose(numbers(keys["y"]), grown.keys[7], rtol=1e-6)
+    np.testing.assert_allclose(numbers(sizes["y"])[7], np.linalg.norm(grown.sums[7]), rtol=1e-5)
+    np.testing.assert_allclose(numbers(read["y"]), grown.outputs[7])
+    np.testing.assert_allclose(numbers(full["y"]), grown.full[7])
+    held = grown.sums[0].size + grown.keys[0].size
+    assert f"{held:,} numbers stand for 8 tokens" in spoken(at)
+
+
+def test_colours_keep_their_scale_as_the_state_grows():
+    tops = {panels(open_view("state", c_at=i), "causal.state")["state"][0]["largest"] for i in (0, 23)}
+    assert len(tops) == 1
+
+
+def test_the_average_of_heads_has_no_state_and_a_wide_one_is_cut():
+    at = open_view("state", head=-1)
+    assert any("head 0 is shown" in c.value for c in at.caption)
+    at = open_view("state", n=60, d=64, c_state=ac.get("taylor2"))
+    assert any("only the first 30 of 60 tokens" in c.value for c in at.caption)
+
+
+def test_play_goes_on_by_itself_and_stops(monkeypatch):
+    monkeypatch.setattr(state_view, "TICK", 0.02)
+    at = open_view("state", c_at=4)
+    at.button(key="causal.play").click().run()
+    assert at.button(key="causal.play").label == "Stop"
+    places = []
+    for _ in range(3):
+        time.sleep(0.02)
+        places.append(at.run().session_state["c_at"])
+    assert places == [places[0], places[0] + 1, places[0] + 2]
+    at.button(key="causal.play").click().run()
+    time.sleep(0.02)
+    assert at.run().session_state["c_at"] == places[-1]
+    assert at.button(key="causal.play").label == "Play"
+
+
+def test_a_play_ends_at_the_last_token_or_when_nobody_looks(monkeypatch):
+    monkeypatch.setattr(state_view, "TICK", 0.02)
+    at = open_view("state", n=3, c_at=0)
+    at.button(key="causal.play").click().run()
+    for _ in range(3):
+        time.sleep(0.02)
+        at.run()
+    assert at.button(key="causal.play").label == "Play"
+    at = open_view("state", c_at=0)
+    at.button(key="causal.play").click().run()
+    assert at.button(key="causal.play").label == "Stop"
+    monkeypatch.setattr(state_view, "LEFT", 0.0)
+    assert at.run().button(key="causal.play").label == "Play"
+
+
+def test_a_knob_of_the_state_turns_the_state_alone():
+    at = open_view("state", c_state=ac.get("retention"), variants=chosen("softmax", "retention"))
+    at.slider(key="causal.knob.retention.decay").set_value(0.5).run()
+    assert at.session_state["c_state"] == ac.get("retention", decay=0.5)
+    assert at.session_state["variants"] == chosen("softmax", "retention")
+    at.pills(key="causal.variant").set_value("cosine").run()
+    assert at.session_state["c_state"] == ac.get("cosine")
+    assert not any("mode" in str(w.key) for w in at.segmented_control)
+
+
+def test_fading_draws_the_cores_weights():
+    at = open_view("fading", c_early=3, c_decays=[0.9], c_map="exp")
+    curves, quarters = (
+        {trace["name"]: (numbers(trace["x"]), numbers(trace["y"])) for trace in data} for data in charts(at)
+    )
+    retention = ac.get("retention", decay=0.9, feature_map="exp")
+    for name, attention in (
+        ("Softmax", ac.get("softmax")),
+        ("Linear", ac.get("linear", feature_map="exp")),
+        ("Retention, γ = 0.9", retention),
+    ):
+        weights = causal_weights(RECORD, attention, head=1)
+        np.testing.assert_allclose(curves[name][0], np.arange(3, 24))
+        np.testing.assert_allclose(curves[name][1], 100 * weights[3:, 3])
+        np.testing.assert_allclose(quarters[name][1][-1], 100 * weights[-1, :6].sum())
+    np.testing.assert_allclose(curves["even share, 1 / (i + 1)"][1], 100 / np.arange(4, 25))
+    table = at.dataframe[0].value.set_index("variant")
+    end = causal_weights(RECORD, retention, head=1)[-1, 3]
+    assert float(table.loc["Retention, γ = 0.9", "in the last row, %"]) == pytest.approx(100 * end, rel=5e-3)
+    assert 0.8 < table.loc["Retention, γ = 0.9", "factor per token"] < 1
+    assert f"**Retention, γ = 0.9** {100 * end:.2g} %" in spoken(at)
+
+
+def test_fading_without_a_decay_and_with_all_of_them():
+    bare = open_view("fading", c_decays=[])
+    assert len(charts(bare)[0]) == 3
+    assert "per token" not in spoken(bare)
+    assert len(charts(open_view("fading", c_decays=[0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995]))[0]) == 11
+
+
+@pytest.mark.parametrize("words", ["softmax", "nystrom~landmarks~4", "retention~decay~7", "x"])
+def test_a_link_to_no_state_opens_the_default(words):
+    at = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=60)
+    at.query_params["c_state"] = words
+    at.query_params["c_decays"] = "2"
+    at.switch_page("../pages/causal.py").run()
+    assert not at.exception
+    assert at.session_state["c_state"] == ac.get("linear")
+    assert at.session_state["c_decays"] == [0.8, 0.95]
