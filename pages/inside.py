@@ -1,5 +1,12 @@
-"""inside."""
+"""Inside: one variant taken apart, step by step, with its real intermediates on the input."""
 
+from app import input_panel
 from app.header import header
+from app.inside import panel
+from app.text import _
 
-header("inside")
+panel.use_link()
+header(_("How does it work?"))
+panel.choose()
+chosen = input_panel.chosen()
+panel.show(chosen)

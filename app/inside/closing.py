@@ -1,0 +1,72 @@
+"""The last step of every story: the variant's matrix beside the one its errors are taken against."""
+
+import numpy as np
+
+from app.inside import pictures
+from app.inside.pictures import Grid
+from app.inside.step import Seen, Step
+from app.text import _
+from app.variant_picker import label
+
+
+def beside_softmax(seen: Seen, sentence: str = "") -> Step:
+    """The matrix, softmax's and their difference on one board, on one scale.
+
+    Args:
+        seen: the variant on a head.
+        sentence: what the story adds to the numbers that every variant has.
+    """
+    exact = "" if seen.attention.variant.reference is None else _("of its own logits")
+    difference = seen.weights - seen.reference
+    told = _(
+        "The matrix of **{name}** is off by {error:.0%}, where looking everywhere alike would be off by {zero:.0%}.",
+        name=label(seen.attention),
+        error=_norm(difference) / _norm(seen.reference),
+        zero=_norm(_uniform(seen) - seen.reference) / _norm(seen.reference),
+    )
+    if seen.attention.variant.rows_sum_to_one:
+        wrong = np.abs(difference).sum(-1).mean() / 2
+        told += " " + _("It puts {wrong:.0%} of a row's mass on other tokens than softmax does.", wrong=wrong)
+
+    def draw(key: str) -> None:
+        named = (
+            (label(seen.attention), "", seen.weights),
+            (_("Softmax"), exact, seen.reference),
+            (_("Difference"), _("blue: more than softmax, orange: less"), difference),
+        )
+        pictures.grids(
+            [
+                Grid(title=title, caption=words, values=shown(seen, values), rows=seen.labels, columns=seen.labels)
+                for title, words, values in named
+            ],
+            key,
+        )
+
+    n = len(seen.weights)
+    return Step(
+        title=_("Beside softmax"),
+        formula=seen.attention.variant.formula,
+        shapes={r"A": (n, n), r"\operatorname{softmax}(QK^\top/\sqrt d)": (n, n)},
+        sentence=f"{told} {sentence}".rstrip(),
+        draw=draw,
+    )
+
+
+def visible(seen: Seen) -> np.ndarray:
+    """The pairs in which the query may see the key, ``bool [n, n]``."""
+    n = len(seen.weights)
+    return np.tri(n, dtype=bool) if seen.causal else np.ones((n, n), bool)
+
+
+def shown(seen: Seen, values: np.ndarray) -> np.ndarray:
+    """A matrix of queries and keys as a board shows it: masked where the query may not see the key."""
+    return np.where(visible(seen), values, np.nan)
+
+
+def _norm(matrix: np.ndarray) -> float:
+    return float(np.linalg.norm(matrix.astype(float)))
+
+
+def _uniform(seen: Seen) -> np.ndarray:
+    allowed = visible(seen)
+    return allowed / allowed.sum(-1, keepdims=True)

@@ -1,0 +1,241 @@
+"""Steps that variants which mix tokens share: who is mixed, what that blurs, and what it gives away of the future."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import streamlit as st
+
+from app.figures.categories import PRIMITIVES
+from app.inside import pictures
+from app.inside.pictures import Grid
+from app.inside.step import Seen, Step
+from app.inside.tokens import Pool, strip
+from app.matrix_board import Category, Panel, matrix_board
+from app.text import _, literal
+from attention_core.experiments import provenance
+
+
+def name(seen: Seen, pool: Pool) -> str:
+    """A pool by its first and last token."""
+    first, last = pool
+    return seen.labels[first] if first == last else f"{seen.labels[first]} … {seen.labels[last]}"
+
+
+def told(seen: Seen, pool: Pool) -> str:
+    """The same for a sentence, with the places of its tokens."""
+    words = _("“{name}”", name=literal(name(seen, pool)))
+    first, last = pool
+    return _("{words} (token {first})", words=words, first=first) if first == last else _(
+        "{words} (tokens {first} to {last})", words=words, first=first, last=last
+    )  # fmt: skip
+
+
+def levels(pools: Sequence[Pool]) -> list[list[int]]:
+    """The numbers of the pools level by level: each level begins with the first token anew."""
+    found: list[list[int]] = []
+    for number, (first, _last) in enumerate(pools):
+        if first == 0 or not found:
+            found.append([])
+        found[-1].append(number)
+    return found
+
+
+def draw_strip(seen: Seen, weights: np.ndarray | None = None) -> None:
+    """The pools over the text, shaded by weights ``[m]`` where there are some."""
+    pools = provenance.spans(seen.parts["provenance"])
+    rows = levels(pools)
+    st.html(
+        strip(
+            [[pools[i] for i in row] for row in rows],
+            [[" ".join(seen.qkv.tokens[pools[i][0] : pools[i][1] + 1]) for i in row] for row in rows],
+            None if weights is None else [[float(weights[i]) for i in row] for row in rows],
+        )
+    )
+
+
+def pool_names(seen: Seen) -> list[str]:
+    """One short label per pool, for the axis of a matrix."""
+    pools = provenance.spans(seen.parts["provenance"])
+    return [f"{first}–{last}" if first < last else f"{first} {seen.labels[first]}" for first, last in pools]
+
+
+def cover(seen: Seen, what: str = "") -> Step:
+    """Which tokens each pooled key holds.
+
+    Args:
+        seen: the variant on a head.
+        what: a mixture's name in the singular, a key if not given.
+    """
+    what = what or _("key")
+    P = seen.parts["provenance"]
+    m, n = P.shape
+    pools, sizes = provenance.spans(P), provenance.blended(P)
+    widest = max(pools, key=lambda pool: (pool[1] - pool[0], -pool[0]))
+
+    def draw(key: str) -> None:
+        draw_strip(seen)
+        st.caption(_("Each box is one {what}, as wide as the tokens it holds.", what=what))
+        pictures.grid(
+            _("What each {what} is made of", what=what), P, f"{key}.provenance", pool_names(seen), seen.labels, what,
+            _("token"), unit=_("share of the token"), tone="linear",
+        )  # fmt: skip
+
+    return Step(
+        title=_("Pool the keys"),
+        formula=r"\tilde K = P K,\qquad \tilde V = P V,\qquad P \in \mathbb{R}^{m \times n}",
+        shapes={"P": (m, n), r"\tilde K": (m, seen.qkv.k.shape[-1])},
+        sentence=_(
+            "{n} tokens become **{m} keys**. The widest holds {pool}; a key amounts to {size:.1f} equally weighted "
+            "tokens on average.",
+            n=n, m=m, pool=told(seen, widest), size=sizes.mean(),
+        ),
+        draw=draw,
+    )  # fmt: skip
+
+
+def look(seen: Seen, extra: str = "") -> Step:
+    """What each query weighs the pooled keys with.
+
+    Args:
+        seen: the variant on a head.
+        extra: what the story adds to the sentence.
+    """
+    left, pools = seen.parts["left"], provenance.spans(seen.parts["provenance"])
+    i, r = np.unravel_index(int(left.argmax()), left.shape)
+    first, last = pools[r]
+
+    def draw(key: str) -> None:
+        query = st.selectbox(
+            _("Query"), range(len(left)), index=int(i), key=f"{key}.query",
+            format_func=lambda at: f"{at}  {seen.labels[at]}",
+        )  # fmt: skip
+        draw_strip(seen, left[query])
+        st.caption(_("The pools, shaded by the weight that this query gives each."))
+        pictures.grid(
+            _("Left factor: softmax over the pooled keys"), left, f"{key}.left", seen.labels, pool_names(seen),
+            col_title=_("pooled key"),
+        )  # fmt: skip
+
+    return Step(
+        title=_("Look at the pools"),
+        formula=r"L = \operatorname{softmax}\left(\frac{Q \tilde K^\top}{\sqrt d}\right) \in \mathbb{R}^{n \times m}",
+        shapes={"Q": seen.qkv.q.shape[1:], r"\tilde K": (left.shape[1], seen.qkv.k.shape[-1]), "L": left.shape},
+        sentence=_(
+            "The firmest look: **“{query}”** (token {i}) puts {weight:.0%} of its weight on {pool}. Softmax "
+            "itself puts {exact:.0%} there.",
+            query=literal(seen.labels[i]), i=int(i), weight=float(left[i, r]), pool=told(seen, (first, last)),
+            exact=float(seen.reference[i, first : last + 1].sum()),
+        ) + (f" {extra}" if extra else ""),
+        draw=draw,
+    )  # fmt: skip
+
+
+def blur(seen: Seen, *, queries: bool = False) -> Step:
+    """The product beside the best that any weights could do with these mixtures: what mixing alone costs.
+
+    Args:
+        seen: the variant on a head.
+        queries: whether queries are mixed, so that rows and not columns are alike.
+    """
+    left, right = seen.parts["left"], seen.parts["right"]
+    mixed, wanted = (left.T, seen.reference.T) if queries else (right, seen.reference)
+    best = provenance.closest(wanted, mixed)
+    best = best.T if queries else best
+    size = np.linalg.norm(seen.reference)
+    floor, error = (float(np.linalg.norm(x - seen.reference) / size) for x in (best, seen.weights))
+    n, rank, kinds = len(left), int(np.linalg.matrix_rank(mixed)), np.unique(mixed, axis=1).shape[1]
+
+    def draw(key: str) -> None:
+        pictures.grids(
+            [
+                Grid(title=_("Product of the factors"), values=seen.weights, rows=seen.labels, columns=seen.labels,
+                     caption=_("off by {error:.0%}", error=error)),
+                Grid(title=_("Best with these mixtures"), values=best, rows=seen.labels, columns=seen.labels,
+                     caption=_("off by {error:.0%}, whatever the weights", error=floor)),
+                Grid(title=_("Softmax"), values=seen.reference, rows=seen.labels, columns=seen.labels),
+            ],
+            f"{key}.best",
+        )  # fmt: skip
+
+    if rank < n:
+        words = _(
+            "The product has rank {rank} of {n} and {kinds} different {lines}. That blur alone makes it "
+            "**{floor:.0%}** off softmax (Frobenius), whatever the weights; the actual ones make it **{error:.0%}**.",
+            rank=rank, n=n, kinds=kinds, lines=_("rows") if queries else _("columns"), floor=floor, error=error,
+        )  # fmt: skip
+    else:
+        words = _(
+            "With as many independent mixtures as tokens nothing has to be blurred: the best weights would come within "
+            "{floor:.0%} of softmax, the actual ones are {error:.0%} off.",
+            floor=floor, error=error,
+        )  # fmt: skip
+    return Step(
+        title=_("Multiply: what blurs"),
+        formula=r"A = L R,\qquad \operatorname{rank} A \le m,\qquad "
+        + (r"\min_X \lVert S - L X \rVert_F" if queries else r"\min_X \lVert S - X R \rVert_F"),
+        shapes={"L": left.shape, "R": right.shape, "A": (n, n)},
+        sentence=words,
+        draw=draw,
+    )
+
+
+def leak(seen: Seen) -> Step:
+    """What pooled keys tell a query of its future, even where every key that begins after it is hidden."""
+    P, right = seen.parts["provenance"], seen.parts["right"]
+    n = P.shape[1]
+    hidden = provenance.begun(seen.parts["left"], P) @ right
+    shares = provenance.ahead(hidden)
+    pools = [pool for pool in provenance.spans(P) if pool[1] > pool[0]]
+    if not pools:
+        words = _("Every key holds a single token, so none can tell of another: here pooling does nothing, nor leaks.")
+    else:
+        first, last = max(pools, key=lambda pool: (pool[1] - pool[0], -abs(sum(pool) - n)))
+        worst = int(shares.argmax())
+        words = _(
+            "The key of tokens {first} to {last} tells query {first}, **“{query}”**, of token {last}, **“{token}”**, "
+            "{distance} ahead. Hide every key that begins after its query: still {mean:.0%} of the weight lies on the "
+            "future on average, {most:.0%} for “{worst}” (token {i}).",
+            first=first, last=last, query=literal(seen.labels[first]), token=literal(seen.labels[last]),
+            distance=last - first, mean=float(shares.mean()), most=float(shares[worst]),
+            worst=literal(seen.labels[worst]), i=worst,
+        )  # fmt: skip
+    return Step(
+        title=_("Why it leaks"),
+        formula=r"j > i,\qquad \exists\, r:\; P_{ri} \ne 0,\; P_{rj} \ne 0 \;\Rightarrow\; i \text{ hears of } j",
+        shapes={"P": P.shape, "A": (n, n)},
+        sentence=words,
+        draw=lambda key: draw_leak(
+            seen, key, hidden, _("told by a key that holds both"), _("Weights, later keys hidden"), _("weight")
+        ),
+    )
+
+
+def draw_leak(seen: Seen, key: str, values: np.ndarray, leaking: str, title: str, unit: str) -> None:
+    """Who hears of whom ahead of time, beside how much.
+
+    Args:
+        seen: the variant on a head.
+        key: of the elements.
+        values: what each row makes of each token, ``[n, n]``.
+        leaking: the kind of pair that leaks.
+        title: of their matrix.
+        unit: what they are.
+    """
+    n = len(values)
+    ahead = np.triu(provenance.together(seen.parts["provenance"]), 1)
+    kinds = np.tri(n, dtype=np.float32) + 2 * ahead
+    categories = [Category(_("past and itself"), *PRIMITIVES["window"]), Category(leaking, *PRIMITIVES["missed"])]
+    share = ahead.sum() / max(1, n * (n - 1) // 2)
+    left, right = st.columns(2)
+    with left:
+        matrix_board(
+            [
+                Panel(key="told", title=_("Who hears of whom"), values=kinds, caption=_(
+                    "{share:.1%} of all looks ahead leak", share=share
+                ))
+            ],
+            row_labels=seen.labels, col_labels=seen.labels, key=f"{key}.told", categories=categories,
+            none=_("hidden"), unit=_("Pairs"), panel_size=420, file_name="leak",
+        )  # fmt: skip
+    with right:
+        pictures.grid(title, values, f"{key}.ahead", seen.labels, seen.labels, unit=unit)

@@ -1,0 +1,139 @@
+"""Performer: random directions, the features they make, and how well products of features estimate the exponential."""
+
+from dataclasses import replace
+
+import numpy as np
+import streamlit as st
+
+from app.inside import pictures
+from app.inside.closing import beside_softmax, visible
+from app.inside.kernels import TINIEST, draw_features
+from app.inside.more_features import more_features, pair_sizes, setting
+from app.inside.pictures import Curve, Grid, Points
+from app.inside.step import Seen, Step
+from app.text import _
+
+WANTED = 0.1
+"""Relative error of a similarity that counts as good."""
+
+
+def steps(seen: Seen) -> tuple[Step, ...]:
+    """From the directions to the weights."""
+    return _directions(seen), _features(seen), _estimate(seen), more_features(seen), beside_softmax(seen, _logits(seen))
+
+
+def _anatomy(seen: Seen, tokens: int | None = None, **changes: object) -> dict[str, np.ndarray]:
+    """The variant's inside on the head's first tokens with some settings changed, nothing hidden."""
+    qkv, variant = seen.qkv, seen.attention.variant
+    assert variant.anatomy is not None
+    inputs = (x[seen.head, :tokens] for x in (qkv.q, qkv.k, qkv.v))
+    found = variant.anatomy(*inputs, replace(seen.attention.params, **changes), causal=False)
+    return {name: part.numpy() for name, part in found.items()}
+
+
+def _logits(seen: Seen) -> str:
+    q, k = (part[seen.head].numpy() for part in (seen.qkv.q, seen.qkv.k))
+    largest = float((q @ k.T / q.shape[-1] ** 0.5)[visible(seen)].max())
+    return _("Logits reach {largest:.1f} on this head.", largest=largest)
+
+
+def _directions(seen: Seen) -> Step:
+    own = bool(setting(seen, "orthogonal"))
+    drawn = {way: _anatomy(seen, 1, orthogonal=way)["directions"] for way in (own, not own)}
+    m, d = drawn[own].shape
+    lengths = {way: np.linalg.norm(W, axis=-1) for way, W in drawn.items()}
+    cosines = {way: (W / lengths[way][:, None])[:d] @ (W / lengths[way][:, None])[:d].T for way, W in drawn.items()}
+    beside = ~np.eye(min(m, d), dtype=bool)
+    sizes = {way: float(np.abs(c[beside]).mean()) if beside.any() else 0.0 for way, c in cosines.items()}
+
+    def draw(key: str) -> None:
+        names = {True: _("Orthogonal"), False: _("Independent")}
+        words = {"row_title": _("direction"), "col_title": _("direction")}
+        panels = [
+            Grid(title=names[way], caption=_("chosen") if way == own else "", values=cosines[way], **words)
+            for way in (own, not own)
+        ]  # fmt: skip
+        pictures.grids(panels, f"{key}.cosines", unit=_("cosine"), diverging=True, tone="linear")
+        norms = {way: np.sort(np.linalg.norm(_anatomy(seen, 1, row_norms=way)["directions"], axis=-1))
+                 for way in ("fixed", "chi")}  # fmt: skip
+        lines = [
+            Curve(name=name, x=range(1, m + 1), y=norm.tolist(), colour=i, marks=False,
+                  dash="solid" if name == setting(seen, "row_norms") else "dot")
+            for i, (name, norm) in enumerate(norms.items())
+        ]  # fmt: skip
+        pictures.lines(
+            lines, key=f"{key}.lengths", x_title=_("direction, the shortest first"), y_title=_("length"), height=260,
+            alt=_("Lines: the lengths of the directions, fixed and as of normal vectors"),
+        )  # fmt: skip
+
+    return Step(
+        title=_("Directions"),
+        formula=r"w_f \sim \mathcal{N}(0, I_d),\quad W \in \mathbb{R}^{m \times d}",
+        shapes={"W": (m, d)},
+        sentence=_(
+            "In a block of {count} directions the mean |cosine| of two is {straight:.2f} if they are made orthogonal, "
+            "{free:.2f} if chance decides. Here their lengths lie between {low:.1f} and {high:.1f}; √d is {root:.1f}.",
+            count=min(m, d), straight=sizes[True], free=sizes[False], low=lengths[own].min(), high=lengths[own].max(),
+            root=d**0.5,
+        ),
+        draw=draw,
+    )  # fmt: skip
+
+
+def _features(seen: Seen) -> Step:
+    parts = _anatomy(seen) if seen.causal else seen.parts
+    q, k = parts["query_features"], parts["key_features"]
+    terms = np.abs(q * k.sum(0))
+    bearing = terms.sum(-1) ** 2 / np.maximum((terms**2).sum(-1), TINIEST)
+
+    def draw(key: str) -> None:
+        draw_features(seen, q, k, key, (_("each query over its largest term"), _("each feature over its largest key")))
+
+    return Step(
+        title=_("Features"),
+        formula={
+            "positive": r"\varphi(x) = \tfrac{1}{\sqrt m}\, e^{W x - \|x\|^2/2}",
+            "hyperbolic": r"\varphi(x) = \tfrac{1}{\sqrt{2m}}\, e^{-\|x\|^2/2} \left[e^{W x},\ e^{-W x}\right]",
+            "trig": r"\varphi(x) = \tfrac{1}{\sqrt m}\, e^{\|x\|^2/2} \left[\cos W x,\ \sin W x\right]",
+            "relu": r"\varphi(x) = \tfrac{1}{\sqrt m} \operatorname{relu}(W x)",
+        }[str(setting(seen, "kind"))] + r",\qquad x = q / d^{1/4}",
+        shapes={r"\varphi(Q)": q.shape, r"\varphi(K)": k.shape},
+        sentence=_(
+            "The median query's row rests on {bearing:.1f} of its {features} features: the others add next to nothing "
+            "to it, and a direction that would matter may not have been drawn.",
+            bearing=np.median(bearing), features=q.shape[-1],
+        ),
+        draw=draw,
+    )  # fmt: skip
+
+
+def _estimate(seen: Seen) -> Step:
+    allowed = visible(seen)
+    estimate, kernel = seen.parts["estimate"][allowed], seen.parts["kernel"][allowed]
+    ratio = estimate / np.maximum(kernel, np.finfo(float).tiny)
+    spreads = pair_sizes(seen)
+    needed = float(np.median(spreads)) / np.log(10) - 2 * np.log10(WANTED)
+
+    def draw(key: str) -> None:
+        pictures.cloud(
+            [Points(name=_("pairs of tokens"), x=kernel, y=estimate)], key=key, log=True,
+            x_title=_("true similarity, over its row's largest"), y_title=_("estimate, over the same"),
+            alt=_("Points: the estimated similarity of each pair against the true one"),
+        )  # fmt: skip
+        if (estimate <= 0).any():
+            st.caption(_("{share:.0%} of the estimates are not positive: no logarithm.", share=(estimate <= 0).mean()))
+
+    return Step(
+        title=_("Estimate against truth"),
+        formula=r"\begin{gathered}\mathbb{E}\left[\varphi(q)^\top\varphi(k)\right] = e^{q\cdot k/\sqrt d},\\[14pt] "
+        r"\frac{\operatorname{Var}}{\text{mean}^2} = \frac{e^{\|x+y\|^2} - 1}{m}\ \text{(positive)}\end{gathered}",
+        shapes={r"\varphi(Q)\,\varphi(K)^\top": seen.weights.shape},
+        sentence=_(
+            "{near:.0%} of the similarities are estimated within a factor of two; the median estimate is {middle:.2g} "
+            "of the truth. The median pair has ‖x + y‖² = {size:.0f}, so that positive features err by {wanted:.0%} "
+            "only from about {needed} of them on.",
+            near=((ratio > 0.5) & (ratio < 2)).mean(), middle=np.median(ratio), size=np.median(spreads), wanted=WANTED,
+            needed=f"$10^{{{max(0.0, needed):.0f}}}$",
+        ),
+        draw=draw,
+    )  # fmt: skip

@@ -1,0 +1,28 @@
+"""Pyramid pooling: keys that stand for the whole text, for its parts and for their parts."""
+
+from dataclasses import replace
+
+from app.inside import pooling
+from app.inside.closing import beside_softmax
+from app.inside.step import Seen, Step
+from app.text import _
+from attention_core.experiments import provenance
+
+
+def steps(seen: Seen) -> tuple[Step, ...]:
+    """Pool on every level, look, multiply, leak, compare."""
+    P, left = seen.parts["provenance"], seen.parts["left"]
+    rows = pooling.levels(provenance.spans(P))
+    cover = replace(
+        pooling.cover(seen),
+        title=_("Pool on every level"),
+        sentence=_(
+            "{n} tokens become **{m} keys** on {count} levels: {sizes} pools of up to {tokens} tokens. Every token is "
+            "in one pool of each level.",
+            n=P.shape[1], m=P.shape[0], count=len(rows), sizes=", ".join(str(len(row)) for row in rows),
+            tokens=", ".join(str(-(-P.shape[1] // len(row))) for row in rows),
+        ),
+    )  # fmt: skip
+    shares = ", ".join(f"{left[:, row].sum(-1).mean():.0%}" for row in rows)
+    look = pooling.look(seen, _("From the coarsest level to the finest a query gives {shares}.", shares=shares))
+    return (cover, look, pooling.blur(seen), pooling.leak(seen), beside_softmax(seen))

@@ -1,0 +1,68 @@
+"""Tokens as text that is painted, and pools of neighbouring tokens as a strip: pictures made of words."""
+
+import html
+from collections.abc import Collection, Sequence
+
+from app.figures.theme import SERIES
+
+Pool = tuple[int, int]
+"""The first and the last token of a pool of neighbours."""
+
+
+def painted(
+    words: Sequence[str],
+    kinds: Sequence[int],
+    *,
+    notes: Sequence[str],
+    faded: Collection[int] = (),
+    borders: Collection[int] = (),
+) -> str:
+    """A text as HTML, each token on the colour of its kind.
+
+    Args:
+        words: one token per position.
+        kinds: a number for each, which chooses its colour; negative ones have none.
+        notes: what is told of each on hover.
+        faded: the tokens struck through.
+        borders: the tokens before which a line stands.
+    """
+    spans = []
+    for i, (word, kind, note) in enumerate(zip(words, kinds, notes, strict=True)):
+        style = "padding:1px 3px;border-radius:3px;"
+        style += f"background:{SERIES[kind % (len(SERIES) - 1)]}59;" if kind >= 0 else ""
+        style += "opacity:.45;text-decoration:line-through;" if i in faded else ""
+        bar = '<span style="border-left:2px solid currentColor;margin:0 .3em"></span>' if i in borders else ""
+        spans.append(f'{bar}<span style="{style}" title="{html.escape(note)}">{html.escape(word)}</span>')
+    return f'<p style="line-height:1.9;overflow-wrap:anywhere;margin:0" dir="auto">{" ".join(spans)}</p>'
+
+
+def strip(
+    levels: Sequence[Sequence[Pool]],
+    names: Sequence[Sequence[str]],
+    shares: Sequence[Sequence[float]] | None = None,
+) -> str:
+    """Levels of pools under each other as HTML, each pool as wide as the tokens it holds.
+
+    Args:
+        levels: the pools of each level, in order.
+        names: what stands in each pool, as far as there is room, and is told on hover.
+        shares: how much each weighs, which is its shade; None shades them in turn.
+    """
+    top = max((share for row in shares for share in row), default=0.0) if shares is not None else 0.0
+    rows = []
+    for at, (pools, words) in enumerate(zip(levels, names, strict=True)):
+        cells = []
+        for number, ((first, last), name) in enumerate(zip(pools, words, strict=True)):
+            note = f"{first}–{last}: {name}" if last > first else f"{first}: {name}"
+            shade = 0.12 + 0.2 * (number % 2)
+            if shares is not None:
+                shade = 0.75 * shares[at][number] / (top or 1.0)
+                note += f" · {shares[at][number]:.1%}"
+            style = (
+                f"flex:{last - first + 1} 1 0;min-width:0;overflow:hidden;white-space:nowrap;text-overflow:ellipsis;"
+                f"background:rgba(31,119,180,{shade:.3f});border:1px solid rgba(128,128,128,.35);border-radius:3px;"
+                "padding:2px 3px;font-size:.8rem;line-height:1.5;"
+            )
+            cells.append(f'<div style="{style}" title="{html.escape(note)}" dir="auto">{html.escape(name)}</div>')
+        rows.append(f'<div style="display:flex;margin-bottom:3px">{"".join(cells)}</div>')
+    return "".join(rows)

@@ -1,0 +1,161 @@
+"""The Inside page: every story of every variant on every kind of input, and what the page says of itself."""
+
+import io
+import re
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import attention_core as ac
+from app.inside.stories import discover
+from attention_core.inputs.source import SyntheticSource
+from attention_core.inputs.synthetic import SyntheticSpec
+
+ROOT = Path(__file__).parent.parent.parent
+SMALL = {"input": ["synthetic"], "n": ["11"], "d": ["8"], "heads": ["2"]}
+STORIES = sorted(discover())
+
+
+def open_inside(**query):
+    at = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=60)
+    at = at.run().switch_page("../pages/inside.py")
+    for name, words in (SMALL | query).items():
+        at.query_params[name] = words
+    return at.run()
+
+
+def told(at):
+    return " ".join(m.value for m in [*at.main.markdown, *at.main.caption, *at.main.get("html")] if hasattr(m, "value"))
+
+
+def steps(at):
+    return at.segmented_control(key="step").options
+
+
+def go(at, number):
+    return at.segmented_control(key="step").set_value(number).run()
+
+
+def pictures(at):
+    drawn = [c for c in at.main.get("bidi_component") if "heads.board" not in str(c.proto.id)]
+    return len(drawn) + len(at.main.dataframe) + len(at.main.get("plotly_chart")) + len(at.main.get("html"))
+
+
+def test_every_story_has_an_anatomy_to_tell():
+    assert STORIES
+    assert all(ac.get(key).variant.anatomy is not None for key in STORIES)
+
+
+@pytest.mark.parametrize("query", [{}, {"n": ["1"], "heads": ["1"]}, {"causal": ["1"], "n": ["5"]}], ids=str)
+@pytest.mark.parametrize("key", STORIES)
+def test_every_step_says_and_draws_something(key, query):
+    at = open_inside(inside=[key], **query)
+    for number in range(1, len(steps(at)) + 1):
+        at = go(at, number)
+        assert not at.exception, (number, at.exception)
+        assert not at.error
+        assert at.main.latex[0].value
+        assert pictures(at), number
+        assert not re.search(r"\bnan\b|\binf\b", told(at)), (number, told(at))
+
+
+@pytest.mark.parametrize("key", STORIES)
+def test_causal_is_asked_of_those_that_can(key):
+    at = open_inside(inside=[key], causal=["1"])
+    reason = ac.get(key).variant.causal_reason
+    shown = [c.value for c in at.main.caption if "cannot be causal" in c.value]
+    assert shown == [] if reason is None else (len(shown) == 1 and reason in shown[0])
+
+
+def test_previous_and_next_lead_through_the_steps_and_end():
+    at = open_inside(inside=["nystrom"])
+    count = len(steps(at))
+    assert at.button(key="inside.by.-1").disabled
+    seen = [at.main.latex[0].value]
+    for number in range(2, count + 1):
+        at = at.button(key="inside.by.1").click().run()
+        assert at.session_state["step"] == number
+        seen.append(at.main.latex[0].value)
+    assert len(set(seen)) == count
+    assert at.button(key="inside.by.1").disabled
+    at = at.button(key="inside.by.-1").click().run()
+    assert at.session_state["step"] == count - 1
+
+
+def test_another_variant_begins_at_its_first_step():
+    at = open_inside(inside=["nystrom"], step=["3"])
+    family = ac.get("linear").variant.family
+    at = at.button_group(key=f"inside.menu.{family}").set_value("linear").run()
+    assert not at.exception
+    assert at.session_state["inside"].key == "linear"
+    assert at.session_state["step"] == 1
+    assert at.query_params["inside"] == "linear"
+
+
+def test_a_link_opens_the_variant_with_its_settings_at_its_step():
+    at = open_inside(inside=["nystrom~landmarks~4~method~kmeans"], step=["2"])
+    assert at.select_slider(key="inside.knob.nystrom.landmarks").value == 4
+    assert "L = [11, 4]" in told(at)
+    assert at.query_params["step"] == "2"
+
+
+def test_a_knob_moves_only_what_is_taken_apart():
+    at = open_inside(inside=["nystrom~landmarks~4"], variants=["softmax", "nystrom"])
+    at = at.select_slider(key="inside.knob.nystrom.landmarks").set_value(8).run()
+    assert at.query_params["inside"] == "nystrom~landmarks~8"
+    assert "tilde Q = [8, 8]" in told(at).replace("\\", "")
+    assert [a.word for a in at.session_state["variants"]] == ["softmax", "nystrom"]
+
+
+@pytest.mark.parametrize(("name", "word"), [("inside", "softmax"), ("inside", "nystrom~landmarks~x"), ("step", "99")])
+def test_a_link_that_does_not_fit_is_named_and_the_default_shown(name, word):
+    at = open_inside(**{name: [word]})
+    assert not at.exception
+    assert any(name in w.value for w in at.warning)
+    assert at.session_state["inside"].key == "nystrom"
+
+
+def test_a_step_that_this_variant_lacks_is_its_last():
+    at = open_inside(inside=["nystrom"], step=["9"])
+    assert at.session_state["step"] == len(steps(at))
+
+
+def test_the_average_of_heads_is_shown_by_its_first():
+    average, first = (open_inside(inside=["nystrom~landmarks~3"], step=["4"], head=[head]) for head in ("-1", "0"))
+    assert "head 0" in told(average)
+    assert "head 0" not in told(first)
+    sentence = [[m.value for m in at.main.markdown if "off by" in m.value] for at in (average, first)]
+    assert sentence[0] == sentence[1] != []
+
+
+def test_nystrom_says_when_the_exact_inverse_is_worse_and_when_it_is_not():
+    real = {"input": ["text"], "text": ["@english"], "layer": ["2"], "head": ["3"], "step": ["3"]}
+    assert "worse than stopping early" in told(open_inside(inside=["nystrom"], **real))
+    whole = open_inside(inside=["nystrom~landmarks~64"], **real)
+    assert "a better inverse makes a better matrix" in told(whole)
+    assert "worse than stopping early" not in told(whole)
+
+
+def test_landmarks_say_whether_nystroms_inverse_would_help():
+    coarse = open_inside(inside=["landmark"], step=["3"], n=["40"], kind=["clusters"])
+    assert "help" in told(coarse)
+    own = open_inside(inside=["landmark~landmarks~11"], step=["3"])
+    assert "Here it helps" in told(own), "with every token its own landmark Nyström is softmax"
+
+
+def test_what_is_taken_away_is_what_was_shown():
+    at = open_inside(inside=["nystrom~landmarks~4~inverse~exact"], head=["1"])
+    code = next(c.value for c in at.main.code if "experiments.inside" in c.value)
+    assert "landmarks=4" in code
+    assert "head=1" in code
+    record = SyntheticSource(SyntheticSpec(n=11, d=8, heads=2)).load()
+    qkv = ac.inputs.from_upload(ac.inputs.to_npz(record), "qkv.npz")
+    printed = io.StringIO()
+    exec(  # the snippet, with the record it reads in place of the file
+        code.replace('ac.inputs.from_upload(open("qkv.npz", "rb").read(), "qkv.npz")', "qkv").replace(
+            "qkv = qkv\n", ""
+        ),
+        {"qkv": qkv, "print": lambda *words: print(*words, file=printed)},
+    )
+    assert "left (11, 4)" in printed.getvalue()
