@@ -1,10 +1,12 @@
 """Collects for translators what the core says: it knows no screen, so its words stand outside ``_()``."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import IO, Any
 
-SHOWN = {"help", "summary", "title", "causal_reason", "note", "complexity"}
+SHOWN = {"help", "summary", "title", "causal_reason", "note", "complexity"} | {
+    "statement", "experiment", "rule", "finding", "label", "unit", "x_title", "y_title",
+}  # fmt: skip
 """Keyword arguments of the core's records whose words reach the screen."""
 
 Message = tuple[int, None, str, list[str]]
@@ -23,12 +25,34 @@ def core(file: IO[bytes], keywords: Any, comment_tags: Any, options: Any) -> Ite
         Line, function, message and comments, as Babel wants them.
     """
     for node in ast.walk(ast.parse(file.read())):
+        if isinstance(node, ast.Module):
+            yield from _of_rows(node)
+        if isinstance(node, ast.ClassDef):
+            yield from _of_enumeration(node)
         if not isinstance(node, ast.Call):
             continue
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
         said = [word.value for word in node.keywords if word.arg in SHOWN]
         if name.endswith("Error") or name.lower().endswith("notice"):
             said += node.args[:1]
-        for value in said:
-            if isinstance(value, ast.Constant) and isinstance(value.value, str) and value.value:
-                yield value.lineno, None, value.value, []
+        yield from _messages(said)
+
+
+def _of_rows(module: ast.Module) -> Iterator[Message]:
+    """The constants that stand above a claim: they name the lines and bars of its figure."""
+    assigned = {ast.unparse(each.targets[0]): each.value for each in module.body if isinstance(each, ast.Assign)}
+    if "CLAIM" in assigned:
+        del assigned["CLAIM"]
+        yield from _messages(word for value in assigned.values() for word in ast.walk(value))
+
+
+def _of_enumeration(enumeration: ast.ClassDef) -> Iterator[Message]:
+    """The values of an enumeration of words, such as the verdicts on claims."""
+    if any(getattr(base, "id", "") == "StrEnum" for base in enumeration.bases):
+        yield from _messages(each.value for each in enumeration.body if isinstance(each, ast.Assign))
+
+
+def _messages(values: Iterable[ast.AST]) -> Iterator[Message]:
+    for value in values:
+        if isinstance(value, ast.Constant) and isinstance(value.value, str) and value.value:
+            yield value.lineno, None, value.value, []

@@ -22,6 +22,7 @@ def show(
     *,
     key: str,
     effort: Callable[[Any], float] = lambda task: 1.0,
+    refuse: Callable[[Any, str], None] | None = None,
 ) -> list[Row]:
     """Run an experiment's tasks in order and draw what is found.
 
@@ -34,6 +35,7 @@ def show(
         draw: draws the rows found so far; it is given a key for its elements that differs from drawing to drawing.
         key: the sweep's key, ``"<page>.<name>"``.
         effort: how much work a task is beside the others, for the time left.
+        refuse: draws why a task could not be run, as Markdown; by default beneath the chart.
 
     Returns:
         All rows found.
@@ -64,7 +66,8 @@ def show(
         try:
             found += compute.rows(experiment, task)
         except ac.LabError as error:
-            complaint.info(literal(sentence(error)))
+            told = literal(sentence(error))
+            refuse(task, told) if refuse else complaint.info(told)
         state[f"{key}.done"] = max(state[f"{key}.done"], i + 1)
         if found and time.monotonic() - drawn > REDRAW:
             with chart.container():

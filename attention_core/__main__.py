@@ -1,18 +1,26 @@
-"""What one wants without a browser: ``python -m attention_core list`` and ``python -m attention_core bench``."""
+"""What one wants without a browser: ``python -m attention_core list``, ``... bench`` and ``... claims``."""
 
 import argparse
+import shutil
 import sys
+import textwrap
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from attention_core import registry
 from attention_core.errors import InputError, LabError
-from attention_core.experiments import timing_length
+from attention_core.experiments import claims, timing_length
+from attention_core.inputs import KINDS, Source, SyntheticSource, SyntheticSpec, TextSource, UploadSource
 from attention_core.measure.device import DEVICES, check_device, stamp
 from attention_core.measure.records import gather
 from attention_core.measure.run_file import to_json
 from attention_core.measure.timing import DTYPES, MODES, SIZES, TimingSpec
 from attention_core.threads import use_threads
+
+WIDEST = 100
+"""Characters of a printed line at most: longer ones are hard to follow."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -48,6 +56,18 @@ def _parser() -> argparse.ArgumentParser:
     bench.add_argument("--longest", type=float, help="seconds one call may take")
     bench.add_argument("--out", type=Path, required=True, help="the JSON file")
     bench.set_defaults(command=_bench)
+    check = commands.add_parser("claims", help="check what articles claim, on a text or a synthetic input")
+    source = check.add_mutually_exclusive_group()
+    source.add_argument("--text", metavar="WORDS", help="a text, read by a model")
+    source.add_argument("--file", type=Path, metavar="PATH", help="a file with a text, or an .npz with q, k and v")
+    kinds = [kind.key for kind in KINDS]
+    source.add_argument("--synthetic", default=kinds[0], metavar="KIND", help=f"the default: {', '.join(kinds)}")
+    check.add_argument("--model", default="minilm", help="minilm, smollm2, or owner/name of one on the hub")
+    check.add_argument("--layer", type=int, default=0, help="of the model, from 0")
+    check.add_argument("--head", type=int, metavar="N", help="from 0; all heads by default")
+    check.add_argument("--tokens", type=int, metavar="N", help="of the input, at most")
+    check.add_argument("--only", nargs="+", metavar="KEY", help="such as memory_quadruples; all by default")
+    check.set_defaults(command=_claims)
     return parser
 
 
@@ -79,6 +99,65 @@ def _bench(given: argparse.Namespace) -> None:
         print(f"{len(rows)}/{timing_length.total(spec)} {row['variant']} n={row['n']}: {took}", file=sys.stderr)
     given.out.write_bytes(to_json(gather(spec, where, rows)))
     print(f"{given.out}: {len(rows)} samples on {where.device}")
+
+
+def _claims(given: argparse.Namespace) -> None:
+    use_threads()
+    if given.tokens is not None and not 1 <= given.tokens <= claims.LONGEST:
+        raise InputError("--tokens is {n}; give 1 to {most}.", n=given.tokens, most=claims.LONGEST)
+    source = _source(given)
+    # A synthetic sequence is made as long as is asked for; claims about growth then look further, as on the page.
+    longest = claims.LONGEST if isinstance(source, SyntheticSource) else given.tokens or claims.LONGEST
+    heads = source.load().heads
+    if given.head is not None and not 0 <= given.head < heads:
+        raise InputError("There is no head {head}; give one from 0 to {last}.", head=given.head, last=heads - 1)
+    chosen = claims.chosen(given.only)
+    tasks = {task.key: task for task in claims.tasks(source, head=given.head, keys=given.only, longest=longest)}
+    own, counted = claims.length(source, longest=longest), Counter[claims.Verdict]()
+    for number, claim in enumerate(chosen, start=1):
+        print(f"{number}/{len(chosen)} {claim.key}", file=sys.stderr)
+        if claim.key not in tasks:
+            _tell(claim, "", f"Needs at least {claim.needs} tokens; this input has {own}.")
+            continue
+        try:
+            [outcome] = claims.judged(claims.run(tasks[claim.key]))
+        except LabError as error:
+            _tell(claim, "", str(error))
+            continue
+        counted[outcome.verdict] += 1
+        _tell(claim, outcome.verdict, claim.finding.format(**claim.found(outcome.numbers)))
+    told = ", ".join(f"{verdict}: {counted[verdict]}" for verdict in claims.Verdict)
+    print(_wrapped(f"On {own} tokens of this input, of {len(chosen)} claims: {told}"))
+
+
+def _source(given: argparse.Namespace) -> Source:
+    if given.text is not None:
+        return TextSource(given.text, given.model, given.layer)
+    if given.file is None:
+        spec = SyntheticSpec(kind=given.synthetic)
+        return SyntheticSource(spec if given.tokens is None else replace(spec, n=given.tokens))
+    try:
+        data = given.file.read_bytes()
+        if given.file.suffix == ".npz":
+            return UploadSource.of(given.file.name, data)
+        return TextSource(data.decode(), given.model, given.layer)
+    except OSError as error:
+        raise InputError("{path} cannot be read: {why}.", path=given.file, why=error.strerror) from error
+    except UnicodeDecodeError as error:
+        raise InputError("{path} is no text in UTF-8; save it as one.", path=given.file) from error
+
+
+def _tell(claim: claims.Claim, verdict: str, found: str) -> None:
+    """One claim of the table: its number and verdict, what is claimed, and what was found."""
+    print(f"{claim.number:>2}  {verdict or 'not checked'}  ({claim.key})")
+    for words in (claim.statement, found):
+        print(_wrapped(claims.unbroken(words), "    "))
+    print(flush=True)
+
+
+def _wrapped(words: str, indent: str = "") -> str:
+    width = min(shutil.get_terminal_size().columns, WIDEST)
+    return textwrap.fill(words, width, initial_indent=indent, subsequent_indent=indent)
 
 
 if __name__ == "__main__":

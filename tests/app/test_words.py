@@ -10,6 +10,8 @@ from babel.messages.pofile import read_po
 import attention_core as ac
 from app import extraction, text
 from attention_core.errors import InputError
+from attention_core.experiments import claims
+from attention_core.inputs import SyntheticSource, SyntheticSpec
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -29,6 +31,24 @@ def test_translators_are_given_what_the_core_says():
         assert variant.causal_reason is None or variant.causal_reason in words
         assert {setting.help for setting in variant.params.settings()} <= words
     assert any("The text is empty" in message for message in words)
+
+
+def test_translators_are_given_what_claims_say():
+    words = core_words()
+    assert {verdict.value for verdict in claims.Verdict} <= words
+    for claim in claims.all_claims():
+        assert {claim.statement, claim.experiment, claim.rule, claim.finding} <= words
+        assert {each.label for each in claim.quantities} <= words
+        assert {each.unit for each in claim.quantities} - {""} <= words
+        assert {claim.figure.x_title, claim.figure.y_title} <= words
+
+
+def test_translators_are_given_what_names_the_lines_of_a_claims_figure():
+    words = core_words()
+    for task in claims.tasks(SyntheticSource(SyntheticSpec(n=64, heads=1))):
+        figure = claims.claim(task.key).figure
+        for row in claims.run(task):
+            assert {row[name] for name in (figure.by, figure.x) if isinstance(row[name], str)} <= words
 
 
 def test_translators_are_given_what_the_pages_say():

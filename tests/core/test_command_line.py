@@ -5,6 +5,8 @@ import pytest
 
 import attention_core as ac
 from attention_core.__main__ import main
+from attention_core.experiments import claims
+from attention_core.inputs import SyntheticSource
 from attention_core.measure.run_file import from_json
 
 TINY = ["--sizes", "16", "8", "--heads", "1", "--head-size", "4", "--rounds", "2"]
@@ -52,6 +54,76 @@ def test_a_request_that_does_not_fit_gets_a_sentence_and_no_file(tmp_path, capsy
     assert word in told.err
     assert "Traceback" not in told.err
     assert not out.exists()
+
+
+FEW = ["--only", "memory_quadruples", "near_diagonal"]
+
+
+def test_claims_prints_each_with_number_verdict_and_finding(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    assert main(["claims", "--synthetic", "needle", "--tokens", "24", "--head", "1", *FEW]) == 0
+    told = capsys.readouterr()
+    source = SyntheticSource(ac.inputs.SyntheticSpec(kind="needle", n=24))
+    for key, block in zip(FEW[1:], told.out.split("\n\n"), strict=False):
+        [task] = claims.tasks(source, head=1, keys=[key])
+        [found] = claims.judged(claims.run(task))
+        first, *lines = block.splitlines()
+        assert first == f"{found.claim.number:>2}  {found.verdict}  ({key})"
+        finding = claims.unbroken(found.claim.finding.format(**found.claim.found(found.numbers)))
+        assert " ".join(line.strip() for line in lines) == f"{found.claim.statement} {finding}"
+    assert max(map(len, told.out.splitlines())) <= 60
+    last = told.out.split("\n\n")[-1].replace("\n", " ")
+    assert last.startswith("On 24 tokens of this input, of 2 claims: holds: ")
+    assert told.err.splitlines()[-2:] == ["1/2 memory_quadruples", "2/2 near_diagonal"]
+
+
+def test_claims_reads_a_text_a_file_and_an_archive(tmp_path, capsys):
+    words = "The old bridge over the river was closed, so we walked along the bank to the ferry."
+    (tmp_path / "a.txt").write_text(words)
+    qkv = ac.inputs.from_text(words, layer=2)
+    (tmp_path / "a.npz").write_bytes(ac.inputs.to_npz(qkv))
+    given = (["--text", words, "--layer", "2"], ["--file", str(tmp_path / "a.txt"), "--layer", "2"])
+    said = []
+    for source in (*given, ["--file", str(tmp_path / "a.npz")]):
+        assert main(["claims", *source, "--only", "near_diagonal"]) == 0
+        said.append(capsys.readouterr().out)
+    assert said[0] == said[1] == said[2]
+    assert f"On {qkv.n} tokens" in said[0]
+    assert main(["claims", *given[0], "--tokens", "12", "--only", "near_diagonal"]) == 0
+    assert "On 12 tokens" in (fewer := capsys.readouterr().out)
+    assert fewer.split("\n\n")[0] != said[0].split("\n\n")[0]
+
+
+def test_claims_says_what_cannot_be_checked_and_goes_on(capsys):
+    assert main(["claims", "--tokens", "3", "--only", "linear_cost", "double_softmax"]) == 0
+    out = capsys.readouterr().out
+    needs = claims.claim("linear_cost").needs
+    assert "not checked  (linear_cost)" in out
+    assert f"Needs at least {needs} tokens; this input has 3." in out
+    assert "holds: 1" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (["--synthetic", "nothing"], "gaussian"),
+        (["--only", "near_diagonals"], "near_diagonal"),
+        (["--tokens", "0"], "tokens"),
+        (["--tokens", "513"], "512"),
+        (["--head", "4"], "head"),
+        (["--head", "-1"], "head"),
+        (["--text", " "], "empty"),
+        (["--text", "words", "--layer", "6"], "layer"),
+        (["--text", "words", "--model", "minilmm"], "minilm"),
+        (["--file", "/nowhere/at/all.txt"], "cannot be read"),
+        (["--file", sys.executable], "UTF-8"),
+    ],
+)
+def test_claims_that_cannot_be_checked_at_all_get_a_sentence(capsys, arguments, word):
+    assert main(["claims", *FEW, *arguments]) == 2
+    told = capsys.readouterr()
+    assert word in told.err.splitlines()[-1]
+    assert told.out == ""
 
 
 def test_it_runs_as_a_module():

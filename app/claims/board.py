@@ -1,0 +1,163 @@
+"""All claims at a glance: number, statement, verdict and what was found, as the checks come in."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from app import compute, sweep, takeaway
+from app.claims import words
+from app.claims.detail import SEEN, open_claim
+from app.input_panel import Chosen
+from app.text import _, literal
+from attention_core.experiments import claims
+from attention_core.experiments.claims import Claim, ClaimTask, Outcome, Verdict
+from attention_core.experiments.task import Row
+
+FILTERS = {"holds": Verdict.HOLDS, "partly": Verdict.PARTLY, "fails": Verdict.FAILS}
+"""The verdicts by their word in links."""
+
+
+@dataclass(eq=False)
+class Board:
+    """The claims' rows on screen, each drawn when what it shows is known.
+
+    Attributes:
+        place: where they stand.
+        only: the verdict that is shown, None for all claims.
+        slots: where a claim's chip and finding go, by key.
+        told: the claims whose outcome is drawn.
+    """
+
+    place: DeltaGenerator
+    only: Verdict | None
+    slots: dict[str, tuple[DeltaGenerator, DeltaGenerator]] = field(default_factory=dict)
+    told: set[str] = field(default_factory=set)
+
+    def add(self, claim: Claim, said: str = "") -> None:
+        """Draw a claim that has no outcome yet, with what is to be said of it."""
+        with self.place.container(border=True, height="stretch", gap="xsmall"):
+            with st.container(
+                horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", wrap=False, gap="small"
+            ):
+                with st.container(
+                    horizontal=True, vertical_alignment="center", width="content", wrap=False, gap="small"
+                ):
+                    st.markdown(f"**{claim.number}**", width="content")
+                    chip = st.empty()
+                st.button(
+                    _("Open"), icon=":material/arrow_forward:", icon_position="right", key=f"claims.open.{claim.key}",
+                    type="tertiary", on_click=open_claim, args=(claim.key,),
+                )  # fmt: skip
+            st.markdown(f"**{literal(_(claim.statement))}**")
+            finding = st.empty()
+            if said:
+                finding.caption(said)
+        self.slots[claim.key] = chip, finding
+
+    def refuse(self, task: ClaimTask, said: str) -> None:
+        """Say why a claim could not be checked."""
+        if task.key in self.slots:
+            self.slots[task.key][1].caption(said)
+
+    def tell(self, outcomes: Sequence[Outcome]) -> None:
+        """Draw the outcomes that are new."""
+        for outcome in outcomes:
+            key = outcome.claim.key
+            if key in self.told or self.only not in (None, outcome.verdict):
+                continue
+            if key not in self.slots:
+                self.add(outcome.claim)
+            chip, finding = self.slots[key]
+            with chip.container():
+                words.chip(outcome.verdict)
+            finding.markdown(words.finding(outcome))
+            self.told.add(key)
+
+
+def show(chosen: Chosen) -> None:
+    """Draw the board; the checks run once they have been asked for."""
+    state = st.session_state
+    every = claims.tasks(chosen.source, head=chosen.head, load=compute.record)
+    tasks = every if state["check"] else tuple(task for task in every if task in state.get(SEEN, ()))
+    top, known = st.container(), len(claims.all_claims())
+    if every and not state["check"]:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.button(
+                _("Check all claims"), icon=":material/fact_check:", key="claims.all", type="primary", on_click=_check
+            )
+            st.caption(_("It takes up to half a minute and can be stopped."), width="content")
+    _pick(disabled=not tasks)
+    only = FILTERS.get(state["verdict"]) if tasks else None
+    board = Board(st.grid("auto", min_column_width=360, row_height="content", key="claims-board"), only)
+    if only is None:
+        for claim in claims.all_claims():
+            board.add(claim, words.too_short(claim, chosen) or "")
+
+    def draw(rows: list[Row], key: str) -> None:
+        outcomes = claims.judged(rows)
+        st.markdown(words.overall(outcomes))
+        st.markdown(words.strip(outcomes))
+        board.tell(outcomes)
+
+    with top:
+        if tasks:
+            rows = sweep.show("claims", tasks, draw, key="claims.all", refuse=board.refuse)
+        else:
+            rows = []
+            st.markdown(
+                _("{n} statements from articles about attention, none of them checked on this input yet.", n=known)
+                if every
+                else _(
+                    "{n} statements from articles about attention; this input is too short for all of them.", n=known
+                )
+            )
+    if rows:
+        _close(claims.judged(rows), chosen)
+
+
+def _check() -> None:
+    st.session_state["check"] = True
+
+
+def _pick(*, disabled: bool) -> None:
+    names = {"all": _("All")}
+    names |= {word: f"{words.CHIPS[verdict][0]} {_(verdict.value)}" for word, verdict in FILTERS.items()}
+    st.pills(
+        _("Verdict"), list(names), key="verdict", format_func=names.__getitem__, required=True, disabled=disabled,
+        label_visibility="collapsed",
+    )  # fmt: skip
+
+
+def _close(outcomes: Sequence[Outcome], chosen: Chosen) -> None:
+    """What stands beneath the board: what a verdict is, and all of them as a table."""
+    if any(outcome.verdict is Verdict.FAILS for outcome in outcomes):
+        st.caption(words.no_alarm())
+    with st.container(horizontal=True, vertical_alignment="center"):
+        takeaway.download(_("All claims (CSV)"), lambda: table(outcomes), "claims.csv", "text/csv", "claims.csv")
+        st.caption(words.looked_at(chosen), width="content")
+
+
+def table(outcomes: Sequence[Outcome]) -> bytes:
+    """Every claim with its verdict, its numbers and its rule, as CSV."""
+    header = [_("number"), _("claim"), _("verdict"), _("finding"), _("numbers"), _("rule"), _("source")]
+    rows: list[list[object]] = []
+    for outcome in outcomes:
+        claim, found = outcome.claim, outcome.claim.found(outcome.numbers)
+        numbers = "; ".join(
+            f"{_(each.label)}: {found[each.name]}" + (f" {_(each.unit)}" if each.unit else "")
+            for each in claim.quantities
+        )
+        rows.append(
+            [
+                claim.number,
+                _(claim.statement),
+                _(outcome.verdict.value),
+                _(claim.finding, **found),
+                numbers,
+                _(claim.rule, **claim.thresholds()),
+                f"{claim.source.title}, {claim.source.year}, {claim.source.url}",
+            ]
+        )
+    return takeaway.to_csv(header, rows)

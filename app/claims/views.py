@@ -1,0 +1,28 @@
+"""The Claims page: all claims at a glance, or one of them."""
+
+import streamlit as st
+
+from app import share
+from app.claims import board, detail
+from app.input_panel import Chosen
+from app.share import Field
+from attention_core.experiments import claims
+
+
+def use_link() -> None:
+    """What a link to this page carries beside the input."""
+    share.use(
+        {
+            "check": share.switch(False),
+            "claim": Field("", lambda given: claims.claim(given[-1]).key),
+            "verdict": share.choice("all", *board.FILTERS),
+        }
+    )
+
+
+def show(chosen: Chosen) -> None:
+    """Draw the claim that a link names or a button opened, else the board."""
+    if key := st.session_state["claim"]:
+        detail.show(claims.claim(key), chosen)
+    else:
+        board.show(chosen)

@@ -1,0 +1,85 @@
+"""What the page says of claims: the chip of a verdict, what was found, and how all of them came out."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Literal
+
+import streamlit as st
+
+from app.input_panel import Chosen
+from app.text import _, literal
+from attention_core.experiments.claims import LONGEST, Claim, Outcome, Verdict, all_claims, length, unbroken
+
+Colour = Literal["green", "orange", "gray"]
+
+CHIPS: dict[Verdict, tuple[str, Colour]] = {
+    Verdict.HOLDS: (":material/check_circle:", "green"),
+    Verdict.PARTLY: (":material/contrast:", "orange"),
+    Verdict.FAILS: (":material/radio_button_unchecked:", "gray"),
+}
+"""A full, a half and an empty circle: no verdict is an alarm."""
+
+
+def chip(verdict: Verdict) -> None:
+    """A verdict as icon and word."""
+    icon, colour = CHIPS[verdict]
+    st.badge(_(verdict.value), icon=icon, color=colour)
+
+
+def strip(outcomes: Sequence[Outcome]) -> str:
+    """All verdicts in one line, each as an icon with the claim's number, as Markdown."""
+    told = ((*CHIPS[outcome.verdict], outcome.claim.number) for outcome in outcomes)
+    return " ".join(f":{colour}-badge[{icon} {number}]" for icon, colour, number in told)
+
+
+def finding(outcome: Outcome) -> str:
+    """What was found, as Markdown."""
+    return literal(unbroken(_(outcome.claim.finding, **outcome.claim.found(outcome.numbers))))
+
+
+def rule(claim: Claim) -> str:
+    """How the claim is judged, its thresholds filled in, as Markdown."""
+    return literal(unbroken(_(claim.rule, **claim.thresholds())))
+
+
+def too_short(claim: Claim, chosen: Chosen) -> str | None:
+    """Why an input cannot be used for a claim; None where it can."""
+    own = length(chosen.source, lambda source, tokens: chosen.qkv)
+    return (
+        None
+        if own >= claim.needs
+        else _("Needs at least {needs} tokens; this input has {n}.", needs=claim.needs, n=own)
+    )
+
+
+def overall(outcomes: Sequence[Outcome]) -> str:
+    """How the claims came out, in one sentence."""
+    count, known = Counter(outcome.verdict for outcome in outcomes), len(all_claims())
+    told = _(
+        "On this input **{holds} of {all}** claims hold, **{partly}** partly and **{fails}** not.",
+        holds=count[Verdict.HOLDS],
+        all=len(outcomes),
+        partly=count[Verdict.PARTLY],
+        fails=count[Verdict.FAILS],
+    )
+    return told if len(outcomes) == known else f"{told} " + _("{n} are not checked.", n=known - len(outcomes))
+
+
+def no_alarm() -> str:
+    """What it means that a claim does not hold."""
+    return _(
+        "“Does not hold here” is a finding, not an error: it speaks of this input, while the articles speak of their "
+        "models, lengths and tasks. Try another input."
+    )
+
+
+def looked_at(chosen: Chosen) -> str:
+    """What the claims are checked on."""
+    heads = (
+        _("all {heads} heads", heads=chosen.qkv.heads)
+        if chosen.head is None
+        else _("head {head} of {heads}", head=chosen.head, heads=chosen.qkv.heads)
+    )
+    if chosen.qkv.n > LONGEST:
+        return _("Checked on the first {most} of {n} tokens, {which}.", most=LONGEST, n=chosen.qkv.n, which=heads)
+    return _("Checked on {n} tokens, {which}.", n=chosen.qkv.n, which=heads)

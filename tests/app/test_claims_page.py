@@ -1,0 +1,361 @@
+"""The Claims page without the browser: nothing before the button, then what the core and the command say too."""
+
+import csv
+import io
+import json
+import re
+import threading
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import attention_core as ac
+from app import compute, share
+from app.claims import board, drawing, elsewhere
+from app.figures.spread import spread
+from app.figures.whiskers import whiskers
+from app.gate import Gate
+from app.text import literal
+from attention_core.__main__ import main
+from attention_core.experiments import claims
+from attention_core.experiments.claims import Figure, Verdict
+from attention_core.inputs import SyntheticSource, SyntheticSpec
+
+ROOT = Path(__file__).parents[2]
+SMALL = {"input": "synthetic", "n": 40, "d": 8, "heads": 2, "head": -1}
+SOURCE = SyntheticSource(SyntheticSpec(n=40, d=8, heads=2))
+EVERY = claims.all_claims()
+
+
+def open_page(**state):
+    at = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=60).run()
+    for name, value in (SMALL | state).items():
+        at.session_state[name] = value
+    return at.switch_page("../pages/claims.py").run()
+
+
+def open_link(page, **query):
+    at = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=60).run()
+    for name, words in query.items():
+        at.query_params[name] = words
+    return at.switch_page(f"../pages/{page}.py").run()
+
+
+def said(at):
+    """Every word on the page but the panel's, with Markdown's escapes and unbreakable spaces undone."""
+    return plain("\n".join(each.value for each in (*at.markdown, *at.caption, *at.info)))
+
+
+def finding(outcome):
+    return plain(outcome.claim.finding.format(**outcome.claim.found(outcome.numbers)))
+
+
+def plain(words):
+    return re.sub(r"\\(.)", r"\1", words).replace("\N{NO-BREAK SPACE}", " ")
+
+
+def chips(at):
+    """The verdicts on screen."""
+    told = re.findall(r"-badge\[:material/[a-z_]+: ([a-z ]+)\]", said(at))
+    return [Verdict(each) for each in told]
+
+
+def outcomes(source=SOURCE, head=None, **asked):
+    found = {}
+    for task in claims.tasks(source, head=head, **asked):
+        try:
+            found[task.key] = claims.judged(claims.run(task))[0]
+        except ac.LabError as error:
+            found[task.key] = str(error)
+    return found
+
+
+@pytest.fixture(scope="module")
+def expected():
+    return outcomes()
+
+
+def test_nothing_is_checked_before_the_button_is_pressed():
+    at = open_page()
+    assert not at.exception
+    shown = said(at)
+    assert all(claim.statement in shown for claim in EVERY)
+    assert f"{len(EVERY)} statements from articles" in shown
+    assert not chips(at)
+    assert not at.get("plotly_chart")
+
+
+def test_the_button_checks_every_claim_and_the_page_says_what_the_core_found(expected):
+    at = open_page()
+    at.button(key="claims.all").click().run()
+    assert not at.exception
+    shown, timed = said(at), {claim.key for claim in EVERY if claim.timed}
+    for key, outcome in expected.items():
+        if key not in timed:
+            assert finding(outcome) in shown
+    assert len(chips(at)) == len(expected)
+    count = {verdict: chips(at).count(verdict) for verdict in Verdict}
+    assert (
+        f"On this input **{count[Verdict.HOLDS]} of {len(expected)}** claims hold, **{count[Verdict.PARTLY]}** partly "
+        f"and **{count[Verdict.FAILS]}** not." in shown
+    )
+    assert ("is a finding, not an error" in shown) == (count[Verdict.FAILS] > 0)
+    assert not any(button.key == "claims.all" for button in at.button)
+
+
+def test_once_asked_for_the_checks_follow_the_input():
+    at = open_page(check=True)
+    first = said(at)
+    at.session_state["n"] = 48
+    at.run()
+    assert not at.exception
+    other = outcomes(SyntheticSource(SyntheticSpec(n=48, d=8, heads=2)), keys=["near_diagonal"])["near_diagonal"]
+    assert finding(other) in said(at)
+    assert finding(other) not in first
+
+
+def test_the_filter_keeps_one_verdict(expected):
+    for word, verdict in board.FILTERS.items():
+        at = open_page(check=True, verdict=word)
+        assert set(chips(at)) <= {verdict}
+        untimed = {o.claim.statement for o in expected.values() if o.verdict is verdict and not o.claim.timed}
+        other = {o.claim.statement for o in expected.values() if o.verdict is not verdict and not o.claim.timed}
+        shown = said(at)
+        assert all(statement in shown for statement in untimed)
+        assert not any(statement in shown for statement in other)
+
+
+def test_a_link_to_one_claim_checks_that_one_alone():
+    at = open_link("claims", input="synthetic", n="44", d="8", heads="2", head="-1", claim="near_diagonal")
+    assert at.session_state["claim"] == "near_diagonal"
+    found = outcomes(SyntheticSource(SyntheticSpec(n=44, d=8, heads=2)), keys=["near_diagonal"])["near_diagonal"]
+    assert finding(found) in said(at)
+    assert chips(at) == [found.verdict]
+    at.button(key="claims.back").click().run()
+    assert chips(at) == [found.verdict]
+    assert f"{len(EVERY) - 1} are not checked." in said(at)
+    assert any(button.key == "claims.all" for button in at.button)
+
+
+@pytest.mark.parametrize("claim", EVERY, ids=lambda claim: claim.key)
+def test_each_claim_opens_with_its_figure_its_numbers_and_its_rule(claim, expected):
+    at = open_page(claim=claim.key)
+    assert not at.exception
+    assert not at.warning
+    shown = said(at)
+    for words in (claim.statement, claim.experiment, claim.rule.format(**claim.thresholds()), str(claim.source.year)):
+        assert plain(words) in shown
+    assert claim.source.url in shown
+    outcome = expected[claim.key]
+    for each in claim.quantities:
+        assert each.label in shown
+        if not claim.timed:
+            assert plain(f"**{claim.found(outcome.numbers)[each.name]}**") in shown
+    axes = json.loads(at.get("plotly_chart")[0].proto.spec)["layout"]
+    assert axes["xaxis"]["title"]["text"] == claim.figure.x_title
+    assert axes["yaxis"]["title"]["text"] == claim.figure.y_title
+
+
+def test_one_goes_from_claim_to_claim():
+    at = open_page(claim=EVERY[0].key)
+    assert at.button(key="claims.step-1").disabled
+    at.button(key="claims.step1").click().run()
+    assert at.session_state["claim"] == EVERY[1].key
+    at.button(key="claims.step-1").click().run()
+    assert at.session_state["claim"] == EVERY[0].key
+    assert open_page(claim=EVERY[-1].key).button(key="claims.step1").disabled
+
+
+def test_the_command_says_the_same(capsys):
+    untimed = [claim for claim in EVERY if not claim.timed]
+    asked = ["--synthetic", "clustered", "--tokens", "24", "--head", "1"]
+    assert main(["claims", *asked, "--only", *(claim.key for claim in untimed)]) == 0
+    printed = plain(capsys.readouterr().out).split("\n\n")
+    at = open_page(kind="clustered", n=24, d=32, heads=4, head=1, check=True)
+    shown = said(at)
+    told = dict(zip(re.findall(r"\*\*(\d+)\*\*\n", shown), chips(at), strict=True))
+    assert len(printed) == len(untimed) + 1 > 15
+    for claim, block in zip(untimed, printed, strict=False):
+        first, *lines = block.split("\n")
+        assert first == f"{claim.number:>2}  {told[str(claim.number)]}  ({claim.key})"
+        words = " ".join(line.strip() for line in lines)
+        assert words.startswith(claim.statement)
+        assert words.removeprefix(claim.statement).strip() in shown
+    assert "24 tokens" in printed[-1]
+
+
+def test_an_input_that_is_too_short_is_told_so():
+    at = open_page(n=3, check=True)
+    assert not at.exception
+    short = [claim for claim in EVERY if claim.needs > 3]
+    assert len(short) > 9
+    for claim in short:
+        assert f"Needs at least {claim.needs} tokens; this input has 3." in said(at)
+    assert len(chips(at)) <= len(EVERY) - len(short)
+    alone = open_page(n=3, claim=short[0].key)
+    assert not alone.exception
+    assert f"Needs at least {short[0].needs} tokens; this input has 3." in said(alone)
+    assert not alone.get("plotly_chart")
+    least = open_page(n=1)
+    assert "too short for all of them" in said(least)
+    assert not any(button.key == "claims.all" for button in least.button)
+
+
+def test_what_cannot_be_judged_says_why_and_the_others_are():
+    found = outcomes(SyntheticSource(SyntheticSpec(n=40, d=8, heads=2, sharpness=0.0)))
+    refused = {key: why for key, why in found.items() if isinstance(why, str)}
+    assert refused
+    at = open_page(sharpness=0.0, check=True)
+    assert not at.exception
+    assert all(why in said(at) for why in refused.values())
+    assert len(chips(at)) == len(found) - len(refused)
+    assert next(iter(refused.values())) in said(open_page(sharpness=0.0, claim=next(iter(refused))))
+
+
+@pytest.mark.parametrize("query", [{"claim": "nothing"}, {"verdict": "maybe"}, {"check": "2"}])
+def test_a_link_that_does_not_fit_opens_the_board_and_says_so(query):
+    at = open_link("claims", **query)
+    assert not at.exception
+    assert next(iter(query)) in at.warning[0].value
+    assert not chips(at)
+
+
+def test_an_upload_is_asked_for():
+    at = open_page(input="upload")
+    assert not at.exception
+    assert any("Upload an .npz" in each.value for each in at.info)
+
+
+def test_the_table_holds_every_claim_with_its_numbers(expected):
+    [header, *rows] = csv.reader(io.StringIO(board.table(list(expected.values())).decode("utf-8-sig")))
+    assert header == ["number", "claim", "verdict", "finding", "numbers", "rule", "source"]
+    assert [int(row[0]) for row in rows] == [claim.number for claim in EVERY]
+    for row, outcome in zip(rows, expected.values(), strict=True):
+        claim = outcome.claim
+        assert row[1:3] == [claim.statement, outcome.verdict.value]
+        found = claim.found(outcome.numbers)
+        assert all(f"{each.label}: {found[each.name]}" in row[4] for each in claim.quantities)
+        assert row[5] == claim.rule.format(**claim.thresholds())
+
+
+def test_every_claim_leads_to_a_page_that_takes_its_link():
+    assert set(elsewhere.PLACES) == {claim.key for claim in EVERY}
+    text = {"input": "text", "text": "a short text", "n": 8}
+    known = {name: each.default for name, each in share.shared().items()} | text
+    links = {(place.path, str(place.fields)): (key, place.query(known)) for key, place in elsewhere.PLACES.items()}
+    for (path, _fields), (key, query) in links.items():
+        at = open_link(path, **query)
+        assert not at.exception, key
+        assert not at.warning, (key, [each.value for each in at.warning])
+        assert at.session_state["text"] == "a short text"
+
+
+def test_a_claim_without_a_page_has_no_link(monkeypatch):
+    monkeypatch.delitem(elsewhere.PLACES, "near_diagonal")
+    at = open_page(claim="near_diagonal")
+    assert not at.exception
+    assert not any("See it at large" in each.proto.label for each in at.get("page_link"))
+
+
+def test_times_are_measured_again_on_a_button():
+    [task] = claims.tasks(SOURCE, keys=["sparse_time"])
+    at = open_page(claim="sparse_time")
+    before = compute.rows("claims", task)
+    assert compute.rows("claims", task) == before
+    at.button(key="claims.again").click().run()
+    assert not at.exception
+    assert compute.rows("claims", task) != before
+    assert not any(button.key == "claims.again" for button in open_page(claim="near_diagonal").button)
+
+
+def test_a_timed_claim_waits_until_heavy_work_has_ended(monkeypatch):
+    ran, go, inside = [], threading.Event(), threading.Event()
+    monkeypatch.setattr(claims, "run", lambda task, *, load: (ran.append(task.key), ())[1])
+
+    def heavy():
+        with compute.gate().turn():
+            inside.set()
+            go.wait(10)
+
+    source = SyntheticSource(SyntheticSpec(n=41, d=8, heads=1))
+    timed, untimed = (claims.tasks(source, keys=[key])[0] for key in ("sparse_time", "near_diagonal"))
+    assert (timed.timed, untimed.timed) == (True, False)
+    worker, waiting = threading.Thread(target=heavy), threading.Thread(target=compute.rows, args=("claims", timed))
+    worker.start()
+    inside.wait(10)
+    try:
+        waiting.start()
+        waiting.join(0.3)
+        assert ran == []
+    finally:
+        go.set()
+        worker.join(10)
+        waiting.join(10)
+    assert ran == ["sparse_time"]
+    compute.forget("claims", timed)
+
+
+@pytest.mark.parametrize("places", [1, 2])
+def test_who_is_alone_may_read_records_and_nobody_waits_for_ever(places, monkeypatch):
+    gate, log = Gate(places), []
+    monkeypatch.setattr(compute, "gate", lambda: gate)
+
+    def alone(seed):
+        with gate.alone():
+            source = SyntheticSource(SyntheticSpec(n=8, d=4, heads=1, seed=seed))
+            compute.record(source)  # takes a turn
+            compute._load(source, 16)  # gives the place back meanwhile
+            log.append(seed)
+
+    threads = [threading.Thread(target=alone, args=(20_260_401 + i % 2,), daemon=True) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+    assert len(log) == 4
+    with gate.alone(), gate.turn():
+        pass
+
+
+def figure(**changes):
+    given = {"x": "n", "y": "found", "by": "who", "x_title": "tokens n", "y_title": "ms"}
+    return Figure(**(given | changes))
+
+
+def test_rows_at_one_place_become_their_median_with_a_band():
+    rows = [{"who": "a", "n": n, "found": float(n * i)} for n in (4, 2) for i in range(1, 6)]
+    rows += [{"who": "b", "n": 2, "found": None}, {"who": "b", "n": 4, "found": float("nan")}]
+    drawn = drawing.picture(figure(log_x=True), rows)
+    line = next(trace for trace in drawn.data if trace.name == "a")
+    assert (list(line.x), list(line.y)) == ([2.0, 4.0], [6.0, 12.0])
+    band = next(trace for trace in drawn.data if trace.fill == "toself")
+    assert list(band.y) == [8.0, 16.0, 8.0, 4.0]
+    assert not any(trace.name == "b" for trace in drawn.data)
+    assert drawn.layout.xaxis.title.text == "tokens n"
+
+
+def test_words_under_the_axis_become_bars_with_whiskers():
+    rows = [{"who": who, "n": name, "found": y} for who in "ab" for name in ("one", "two") for y in (1.0, 2.0, 5.0)]
+    drawn = drawing.picture(figure(kind="bars", log_y=True), [*rows, {"who": "a", "n": "one", "found": 0.0}])
+    assert [bar.name for bar in drawn.data] == ["a", "b"]
+    assert list(drawn.data[0].y) == [2.0, 2.0]
+    assert list(drawn.data[0].error_y.array) == [1.5, 1.5]
+    assert list(drawn.data[0].error_y.arrayminus) == [0.5, 0.5]
+    assert list(drawn.layout.xaxis.ticktext) == ["one", "two"]
+
+
+def test_bars_that_stand_for_one_measurement_tell_it():
+    drawn = whiskers({"a": spread([(0, 12_345.6), (1, 0.12345)])}, ["x", "y"], x_title="", y_title="")
+    assert list(drawn.data[0].text) == ["12,346", "0.123"]
+    assert not drawn.data[0].error_y.visible
+    assert whiskers({"a": spread([(0, 1.0), (0, 2.0)])}, ["x"], x_title="", y_title="").data[0].text is None
+
+
+def test_nothing_to_draw_is_no_figure():
+    assert drawing.picture(figure(), []) is None
+    assert drawing.picture(figure(kind="bars", log_y=True), [{"who": "a", "n": "x", "found": -1.0}]) is None
+
+
+def test_words_of_claims_are_no_markup():
+    assert plain(literal("a*b_c [x](y) 4 ± 0.1")) == "a*b_c [x](y) 4 ± 0.1"

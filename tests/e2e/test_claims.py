@@ -1,0 +1,88 @@
+"""The Claims page as a visitor uses it: all claims on a button, one of them opened, its numbers, and a link to it."""
+
+import csv
+import io
+import re
+from pathlib import Path
+
+from conftest import query, settle, visit
+from playwright.sync_api import expect
+
+from attention_core.experiments import claims
+from attention_core.inputs import SyntheticSource, SyntheticSpec
+
+LINK = "?input=synthetic&n=40&d=8&heads=2&head=-1"
+SOURCE = SyntheticSource(SyntheticSpec(n=40, d=8, heads=2))
+
+
+def sentence(page):
+    return page.get_by_text(re.compile(r"On this input \d+ of \d+ claims hold, \d+ partly and \d+ not\."))
+
+
+def openers(page):
+    return page.locator('[class*="st-key-claims-open-"] button')
+
+
+def test_from_the_button_to_the_verdicts_and_one_claim_by_link(page, server, chromium):
+    visit(page, f"{server}/claims{LINK}")
+    expect(page.get_by_text("19 statements from articles")).to_be_visible()
+    expect(sentence(page)).to_have_count(0)
+    page.get_by_role("button", name="Check all claims").click()
+    expect(sentence(page)).to_be_visible(timeout=60_000)
+    settle(page, 60_000)
+    assert "check=1" in query(page)
+    expect(openers(page)).to_have_count(19)
+
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name="All claims (CSV)").click()
+    rows = list(csv.DictReader(io.StringIO(Path(waiting.value.path()).read_text("utf-8-sig"))))
+    assert [row["number"] for row in rows] == [str(number) for number in range(1, 20)]
+    held = [row for row in rows if row["verdict"] == "holds"]
+    assert f"On this input {len(held)} of 19 claims hold" in sentence(page).inner_text()
+
+    page.locator(".st-key-verdict").get_by_text("holds partly").click()
+    settle(page)
+    partly = [row for row in rows if row["verdict"] == "holds partly"]
+    expect(openers(page)).to_have_count(len(partly))
+    assert "verdict=partly" in query(page)
+    page.locator(".st-key-verdict").get_by_text("All", exact=True).click()
+    settle(page)
+
+    openers(page).nth(16).click()
+    expect(page.locator(".js-plotly-plot .legendtext", has_text="this input")).to_be_visible(timeout=20_000)
+    settle(page)
+    assert "claim=near_diagonal" in query(page)
+    [task] = claims.tasks(SOURCE, keys=["near_diagonal"])
+    [outcome] = claims.judged(claims.run(task))
+    found = outcome.claim.found(outcome.numbers)
+    cells = page.get_by_role("table").get_by_role("row").all_inner_texts()
+    assert [re.sub(r"\s+", " ", cell) for cell in cells[1:]] == [
+        f"{each.label} {found[each.name]} {each.unit}".strip() for each in outcome.claim.quantities
+    ]
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name="Rows (CSV)").click()
+    assert len(Path(waiting.value.path()).read_text("utf-8-sig").splitlines()) == len(outcome.rows) + 1
+
+    other = chromium.new_page(viewport={"width": 390, "height": 800})
+    visit(other, f"{server}/claims?{query(page)}")
+    expect(other.get_by_text(outcome.claim.finding.format(**found))).to_be_visible(timeout=20_000)
+    assert other.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth") <= 390
+    other.close()
+
+    page.get_by_role("link", name="See it at large: Matrices").click()
+    expect(page.get_by_text("Where does each variant look?")).to_be_visible(timeout=20_000)
+    settle(page)
+    assert {"n=40", "variants=softmax", "variants=local"} <= set(query(page).split("&"))
+
+
+def test_checks_can_be_stopped_and_taken_up_again(page, server):
+    page.goto(f"{server}/claims?input=synthetic&n=512&head=-1&check=1")
+    expect(sentence(page)).to_be_visible(timeout=60_000)
+    page.get_by_role("button", name="Stop").last.click()
+    expect(page.get_by_text(re.compile(r"Stopped at \d+ of 19"))).to_be_visible(timeout=60_000)
+    settle(page)
+    expect(page.get_by_text(re.compile(r"\d+ are not checked\."))).to_be_visible()
+    page.get_by_role("button", name="Continue").click()
+    expect(page.get_by_role("button", name="Stop").last).to_be_visible(timeout=30_000)
+    page.get_by_role("button", name="Stop").last.click()
+    settle(page, 60_000)
