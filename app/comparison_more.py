@@ -6,6 +6,7 @@ import attention_core as ac
 from app import explain, takeaway
 from app.comparison import Found
 from app.input_panel import Chosen
+from app.inside import link
 from app.text import _
 from app.variant_picker import label
 
@@ -75,6 +76,7 @@ def _explain(found: Found, chosen: Chosen) -> None:
     attention = attentions.get(key or "softmax", attentions["softmax"])
     if attention in found.matrices:
         st.markdown(explain.in_one_sentence(attention, found.matrices[attention]))
+    link.show(attention)
     about(attention, chosen)
 
 

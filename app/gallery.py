@@ -6,6 +6,7 @@ import attention_core as ac
 from app import compute, share
 from app.compute import View
 from app.figures.picture import picture
+from app.inside import link
 from app.text import _
 from app.variant_picker import family_title
 from attention_core.inputs.source import SyntheticSource
@@ -59,3 +60,4 @@ def _card(variant: ac.Variant) -> None:
         icon=":material/arrow_forward:",
         query_params=share.link_of(st.session_state, share.shared(), variants=share.read_variants(pair)),
     )
+    link.show(ac.get(variant.key))

@@ -14,7 +14,7 @@ from app.inside.step import Seen, Step
 from app.inside.stories import discover
 from app.share import Field
 from app.text import _
-from app.variant_picker import family_title, knobs, readable, turned
+from app.variant_picker import family_title, knobs, label, turned
 from attention_core.variant import Value
 
 FIRST = "nystrom"
@@ -38,7 +38,7 @@ def _read(given: list[str]) -> ac.Attention:
 def choose() -> None:
     """Draw the variants that can be taken apart, and the knobs of the one that is."""
     state = st.session_state
-    with st.container(horizontal=True, gap="small", key="inside.variants"):
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="inside.variants"):
         for family in ac.families():
             members = {v.key: _(v.title) for v in ac.all_variants() if v.family == family and v.key in discover()}
             if not members:
@@ -53,17 +53,10 @@ def choose() -> None:
                 on_change=partial(_take_variant, key),
                 width="content",
             )
-    with st.container(horizontal=True, vertical_alignment="center", key="inside.what"):
-        st.markdown(f"**{_(state['inside'].title)}:** {_(state['inside'].variant.summary)}", width="content")
         if state["inside"].variant.params.settings():
-            with st.popover(_settings(state["inside"]), icon=":material/tune:", key="inside.settings"):
+            with st.popover(label(state["inside"]), icon=":material/tune:", key="inside.settings"):
                 knobs(state["inside"], _take, place="inside.knob")
-
-
-def _settings(attention: ac.Attention) -> str:
-    """All settings in a few words, ``landmarks 32 · iterations 6``."""
-    values = {s.name: getattr(attention.params, s.name) for s in attention.variant.params.settings()}
-    return " · ".join(f"{readable(name)} {value}" for name, value in values.items())
+    st.markdown(f"**{_(state['inside'].title)}:** {_(state['inside'].variant.summary)}")
 
 
 def _take_variant(key: str) -> None:
@@ -115,14 +108,14 @@ def _pick(steps: tuple[Step, ...]) -> None:
     state["step"] = min(state["step"], len(steps))
     names = {i: f"{i} · {step.title}" for i, step in enumerate(steps, 1)}
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="inside.steps"):
-        for name, icon, by in (
-            (_("Previous"), ":material/arrow_back:", -1),
-            (_("Next"), ":material/arrow_forward:", 1),
+        for name, icon, way, by in (
+            (_("Previous"), ":material/arrow_back:", "back", -1),
+            (_("Next"), ":material/arrow_forward:", "on", 1),
         ):
             st.button(
                 name,
                 icon=icon,
-                key=f"inside.by.{by}",
+                key=f"inside_by_{way}",
                 on_click=partial(_go, state["step"] + by),
                 disabled=not 1 <= state["step"] + by <= len(steps),
                 width="content",

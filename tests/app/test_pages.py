@@ -2,6 +2,7 @@
 
 import io
 from pathlib import Path
+from urllib.parse import parse_qs
 
 import numpy as np
 import pytest
@@ -55,6 +56,23 @@ def test_the_gallery_filters_by_family():
     shown = " ".join(m.value for m in at.markdown)
     assert "**Local**" in shown
     assert "**Softmax**" not in shown
+
+
+def apart(at):
+    """Which variants, with their settings, the page offers to take apart."""
+    links = [each.proto for each in at.get("page_link") if each.proto.label == "Take it apart"]
+    assert all(link.page == "inside" for link in links)
+    return [parse_qs(link.query_string)["inside"] for link in links]
+
+
+def test_whatever_has_an_inside_can_be_taken_apart_from_where_it_is_shown():
+    found = apart(open_app("home"))
+    assert sorted(found) == sorted([v.key] for v in ac.all_variants() if v.anatomy)
+    variants = (ac.get("softmax"), ac.get("nystrom", landmarks=7))
+    assert apart(open_app(variants=variants, more="explain", **{"explain.variant": "nystrom"})) == [
+        ["nystrom~landmarks~7"]
+    ]
+    assert apart(open_app(variants=variants, more="explain")) == []
 
 
 @pytest.mark.parametrize("source", ["text", "synthetic"])
