@@ -37,4 +37,6 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
     yield
 
 
-app = st.App("main.py", lifespan=lifespan, middleware=[Middleware(GZipMiddleware, minimum_size=1024)])
+# Level 4 takes less than half of level 9's time, in which nobody else is served, for a twentieth more bytes.
+SMALLER = Middleware(GZipMiddleware, minimum_size=1024, compresslevel=4)
+app = st.App("main.py", lifespan=lifespan, middleware=[SMALLER])
