@@ -4,20 +4,20 @@ from collections.abc import Callable
 
 import streamlit as st
 
+from app.navigation import HERE
 from app.share import show_share
 from app.text import _
 
 
-def header(question: str, controls: Callable[[], None] | None = None, *, switch: bool = True) -> None:
+def header(controls: Callable[[], None] | None = None, *, switch: bool = True) -> None:
     """Draw the page's question, the causal switch, the page's own controls, and how to share it.
 
     Args:
-        question: what the page answers.
         controls: the page's own.
         switch: whether the causal switch is drawn; a page that is about the causal forms has no use for it.
     """
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-        st.markdown(f"##### {question}", width="content")
+        st.markdown(f"##### {st.session_state[HERE].question}", width="content")
         with st.container(horizontal=True, vertical_alignment="center", width="content", gap="small"):
             if switch:
                 st.toggle(

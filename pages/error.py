@@ -3,10 +3,9 @@
 from app import input_panel, variant_picker
 from app.fidelity import panel
 from app.header import header
-from app.text import _
 
 panel.use_link()
-header(_("What does the cheap version cost in fidelity?"))
+header()
 variant_picker.show()
 panel.show_options()
 panel.show(input_panel.chosen())

@@ -2,11 +2,11 @@
 
 import streamlit as st
 
-from app import gallery
+from app import contents, gallery
 from app.text import _
 
 gallery.use_link()
-st.title("Attention Lab")
+st.title("Attention Lab", anchor=False)
 st.markdown(
     _(
         "See and measure attention mechanisms side by side: softmax, linear, sparse and low-rank variants on the very "
@@ -14,7 +14,7 @@ st.markdown(
         "picture on these pages is computed from the input you chose."
     )
 )
-st.page_link("../pages/matrices.py", label=_("Open the matrices on a paragraph"), icon=":material/grid_view:")
+contents.show()
 st.subheader(_("What can be compared"))
 st.caption(_("Each card shows the variant's matrix on the same 32 tokens: rows are queries, columns are keys."))
 gallery.show()

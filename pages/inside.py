@@ -3,10 +3,9 @@
 from app import input_panel
 from app.header import header
 from app.inside import panel
-from app.text import _
 
 panel.use_link()
-header(_("How does it work?"))
+header()
 panel.choose()
 chosen = input_panel.chosen()
 panel.show(chosen)

@@ -2,11 +2,10 @@
 
 from app import input_panel, masks, masks_more, variant_picker
 from app.header import header
-from app.text import _
 
 masks.use_link()
 masks_more.use_link()
-header(_("Who may look at whom, and how far?"), masks.show_add_all)
+header(masks.show_add_all)
 variant_picker.show()
 
 chosen = input_panel.chosen()

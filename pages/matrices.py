@@ -2,10 +2,9 @@
 
 from app import comparison, comparison_more, input_panel, row_view, variant_picker
 from app.header import header
-from app.text import _
 
 comparison.use_link()
-header(_("Where does each variant look?"), comparison.show_view_options)
+header(comparison.show_view_options)
 variant_picker.show()
 
 chosen = input_panel.chosen()

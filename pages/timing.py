@@ -4,11 +4,10 @@ import streamlit as st
 
 from app import variant_picker
 from app.header import header
-from app.text import _
 from app.timing import beside, live, options, results, words
 
 options.use_link()
-header(_("When does the cheap version pay?"))
+header()
 variant_picker.show()
 row = st.container(horizontal=True, vertical_alignment="bottom")
 with row:

@@ -58,6 +58,15 @@ def test_the_gallery_filters_by_family():
     assert "**Softmax**" not in shown
 
 
+def test_home_leads_to_every_page_by_its_question():
+    at = open_app("home")
+    links = [(each.proto.page, each.proto.label) for each in at.get("page_link")]
+    for entry in entries():
+        if entry.file != "home.py":
+            assert (entry.path, f"**{entry.title}** · {entry.question}") in links
+            assert f"##### {entry.question}" in titles(open_app(entry.path))
+
+
 def apart(at):
     """Which variants, with their settings, the page offers to take apart."""
     links = [each.proto for each in at.get("page_link") if each.proto.label == "Take it apart"]

@@ -147,7 +147,7 @@ def test_the_input_stays_when_the_page_changes(page, server):
     page.get_by_role("link", name="Home").first.click()
     expect(page.get_by_text("What can be compared")).to_be_visible()
     settle(page)
-    page.get_by_role("link", name="Open the matrices").click()
+    page.get_by_test_id("stMain").get_by_role("link", name="Matrices").click()
     expect(page.get_by_text("20 tokens")).to_be_visible(timeout=20_000)
     settle(page)
     assert {"input=synthetic", "n=20", "causal=1"} <= set(query(page).split("&"))
