@@ -18,8 +18,6 @@ from attention_core.metrics.fit import PowerFit, fit_power
 
 LARGEST = 700.0
 """Logarithm up to which a number is drawn: beyond it there is no such float64."""
-DECADES = 1e4
-"""Growth up to which the axis is labelled at 2 and 5 too."""
 
 
 def show(question: Asked) -> None:
@@ -78,8 +76,6 @@ def _chart(found: dict[str, Spread], question: Asked, key: str) -> None:
         drawn.append(Curve(name=_("n itself"), x=lengths, y=y, colour=GREY, dash="dot", marks=False))
     first = f"{lengths[0]:g}" if lengths else "n₀"
     figure = curves(drawn, x_title=_("tokens n"), y_title=f"Z(n) / Z({first})", log_x=True, log_y=True, x_ticks=lengths)
-    if max((y for each in found.values() for y in each.high), default=1.0) < DECADES:
-        figure.update_yaxes(dtick="D2")
     chart.show(
         figure,
         key=key,

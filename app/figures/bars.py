@@ -7,9 +7,6 @@ import plotly.graph_objects as go
 
 from app.figures.theme import SERIES, finish
 
-_NAMED = 48
-"""Labels under the axis at most; every bar tells its own on hover."""
-
 
 def row_bars(
     rows: Mapping[str, np.ndarray], tokens: Sequence[str], *, key_title: str, value_title: str, most: int = 24
@@ -69,11 +66,9 @@ def grouped_bars(
             customdata=[[i, _plain(label)] for i, label in zip(places, labels, strict=True)],
             hovertemplate="%{customdata[0]} “%{customdata[1]}”: %{y:.3g}<extra>" + name + "</extra>",
         )
-    every = -(-len(labels) // _NAMED) or 1
-    figure.update_xaxes(
-        title=x_title, type="category", tickmode="array", tickvals=[str(i) for i in places[::every]],
-        ticktext=[_short(label) for label in labels[::every]], tickangle=-45,
-    )  # fmt: skip
+    names = {str(i): _short(label) for i, label in zip(places, labels, strict=True)}
+    # Plotly leaves labels out where they would not fit; every bar tells its own on hover.
+    figure.update_xaxes(title=x_title, type="category", labelalias=names, tickangle=-45)
     if log:
         figure.update_yaxes(title=y_title, type="log")
     else:

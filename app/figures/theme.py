@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import numpy as np
 import plotly.graph_objects as go
 
 SERIES = (
@@ -46,17 +47,37 @@ DARK = Ramps(
 )  # fmt: skip
 
 
+FEW = 4.0
+"""Decades of an axis up to which 2 and 5 are labelled as well."""
+
+
 def finish(figure: go.Figure, *, height: int) -> go.Figure:
     """Give a figure the shared look."""
     figure.update_layout(
         height=height,
-        margin={"l": 8, "r": 8, "t": 8, "b": 8},
+        margin={"l": 8, "r": 34, "t": 8, "b": 8},  # on the right stands the button that saves the picture
         font={"size": 13},
         hoverlabel={"font": {"size": 13}},
         legend={"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0},
         colorway=list(SERIES),
     )
-    # Powers of ten, not "1µ": what stands on these axes is mostly no physical quantity.
-    figure.for_each_xaxis(lambda axis: axis.update(exponentformat="power"), {"type": "log"})
-    figure.for_each_yaxis(lambda axis: axis.update(exponentformat="power"), {"type": "log"})
+    for letter, axes in (("x", figure.select_xaxes), ("y", figure.select_yaxes)):
+        for axis in axes({"type": "log"}):
+            # Powers of ten, not "1µ": what stands on these axes is mostly no physical quantity.
+            axis.exponentformat = "power"
+            if axis.tickvals is None and 0 < _decades(figure, letter, axis.plotly_name) <= FEW:
+                axis.dtick = "D2"
     return figure
+
+
+def _decades(figure: go.Figure, letter: str, axis: str) -> float:
+    """How many powers of ten the data on an axis span."""
+    name = axis.replace("axis", "")
+    values = [
+        np.asarray(trace[letter], dtype=float)
+        for trace in figure.data
+        if trace[letter] is not None and (trace[f"{letter}axis"] or letter) == name
+    ]
+    shown = np.concatenate(values) if values else np.empty(0)
+    shown = shown[np.isfinite(shown) & (shown > 0)]
+    return float(np.log10(shown.max() / shown.min())) if len(shown) else 0.0

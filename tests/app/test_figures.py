@@ -8,6 +8,7 @@ import pytest
 
 from app.figures import theme
 from app.figures.bars import row_bars
+from app.figures.curves import Curve, curves
 from app.figures.picture import picture
 from app.row_view import coloured_text
 
@@ -17,7 +18,7 @@ def test_bars_show_each_variants_own_weights_under_their_tokens():
     figure = row_bars(rows, ["w", "x", "y", "z"], key_title="key", value_title="weight")
     assert [bar.name for bar in figure.data] == ["a", "b"]
     assert figure.data[0].y.tolist() == [0.1, 0.7, 0.0, 0.2]
-    assert figure.layout.xaxis.ticktext == ("w", "x", "y", "z")
+    assert figure.layout.xaxis.labelalias == {"0": "w", "1": "x", "2": "y", "3": "z"}
 
 
 def test_bars_keep_the_heaviest_keys_in_the_order_of_the_text():
@@ -27,9 +28,17 @@ def test_bars_keep_the_heaviest_keys_in_the_order_of_the_text():
     assert list(figure.data[0].x) == ["3", "70"]
 
 
+@pytest.mark.parametrize(("highest", "step"), [(2.0, "D2"), (9e3, "D2"), (1e6, None), (1.0, None)])
+def test_a_short_logarithmic_axis_is_labelled_between_its_powers_of_ten(highest, step):
+    line = Curve(name="a", x=[1, 2, 3], y=[1.0, None, highest])
+    figure = curves([line], x_title="", y_title="", log_y=True)
+    assert figure.layout.yaxis.dtick == step
+    assert curves([line], x_title="", y_title="").layout.yaxis.dtick is None
+
+
 def test_a_token_is_never_read_as_markup():
     figure = row_bars({"a": np.array([1.0])}, ["<b>x</b>"], key_title="", value_title="")
-    assert "<" not in figure.layout.xaxis.ticktext[0]
+    assert "<" not in figure.layout.xaxis.labelalias["0"]
     assert "<img" not in coloured_text(np.array([1.0]), ("<img src=x>",), pinned=0)
 
 
