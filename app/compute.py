@@ -5,7 +5,6 @@ between visitors and never changed. Heavy work passes one bounded gate, so that 
 """
 
 import importlib
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -222,4 +221,3 @@ def timed(samples: Iterator[Row]) -> Iterator[Row]:
         if sample is None:
             return
         yield sample
-        time.sleep(0.002)  # else this thread is back at the gate before those that wait there have woken up

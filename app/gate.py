@@ -1,8 +1,46 @@
 """The queue for heavy work: so many at once, and alone for what is timed."""
 
 import threading
+from collections import deque
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+
+
+class Places:
+    """A semaphore that serves in the order of asking.
+
+    Python's own lets a thread that has just given its place back take it again before those who wait have woken up, so
+    that one visitor's sweep would keep everybody else out until its end.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._free = count
+        self._waiting: deque[threading.Event] = deque()
+        self._lock = threading.Lock()
+
+    def acquire(self) -> None:
+        """Wait for a place."""
+        turn = threading.Event()
+        with self._lock:
+            if self._free:
+                self._free -= 1
+                return
+            self._waiting.append(turn)
+        turn.wait()
+
+    def release(self) -> None:
+        """Give a place to who has waited longest."""
+        with self._lock:
+            if self._waiting:
+                self._waiting.popleft().set()
+            else:
+                self._free += 1
+
+    def __enter__(self) -> None:
+        self.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
 
 
 class Gate:
@@ -10,7 +48,7 @@ class Gate:
 
     def __init__(self, places: int) -> None:
         self._count = places
-        self._places = threading.BoundedSemaphore(places)
+        self._places = Places(places)
         self._inside = threading.local()
         self._sole = threading.Lock()
 

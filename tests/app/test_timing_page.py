@@ -212,6 +212,29 @@ class SlowPlaces:
         self.places.release()
 
 
+def test_one_visitors_sweep_does_not_keep_another_waiting_until_its_end():
+    gate, order, started = Gate(1), [], threading.Event()
+
+    def sweep():
+        for i in range(20):
+            with gate.turn():
+                started.set()
+                time.sleep(0.02)
+                order.append(i)
+
+    def other():
+        with gate.turn():
+            order.append("other")
+
+    threads = threading.Thread(target=sweep), threading.Thread(target=other)
+    threads[0].start()
+    started.wait(5)
+    threads[1].start()
+    for thread in threads:
+        thread.join(10)
+    assert order.index("other") <= 3
+
+
 def test_two_timings_at_once_do_not_wait_for_ever():
     gate, done = Gate(2), []
     gate._places = SlowPlaces(2)
