@@ -89,7 +89,8 @@ def about(attention: ac.Attention, chosen: Chosen) -> None:
     full = ac.get("softmax").cost(chosen.qkv.n, chosen.qkv.q.shape[-1])
     st.markdown(
         _(
-            "Time grows as **{complexity}**: {own:,} multiply-adds per head here, {share:.2f} times softmax's.",
+            "Time grows as **{complexity}**: {own:,} multiply-adds per head with values as long as "
+            "keys, {share:.2f} times softmax's.",
             complexity=variant.complexity,
             own=cost.multiply_adds,
             share=cost.multiply_adds / full.multiply_adds,

@@ -125,8 +125,10 @@ def _claims(given: argparse.Namespace) -> None:
             _tell(claim, "", str(error))
             continue
         counted[outcome.verdict] += 1
-        _tell(claim, outcome.verdict, claim.finding.format(**claim.found(outcome.numbers)))
+        _tell(claim, outcome.verdict, claim.sentence(outcome.numbers).format(**claim.found(outcome.numbers)))
     told = ", ".join(f"{verdict}: {counted[verdict]}" for verdict in claims.Verdict)
+    if left := len(chosen) - counted.total():
+        told += f", not checked: {left}"
     print(_wrapped(f"On {own} tokens of this input, of {len(chosen)} claims: {told}"))
 
 

@@ -17,9 +17,10 @@ from app.text import _
 from app.variant_picker import label
 from attention_core.algorithms.causal_scan import CHUNK
 from attention_core.experiments import causal_modes
-from attention_core.experiments.causal_modes import AGREED, DTYPES, MATRIX, ROUNDS, CostTask
+from attention_core.experiments.causal_modes import AGREED, DTYPES, MATRIX, ROUNDS, CostTask, compared
 from attention_core.experiments.task import Row
 from attention_core.limits import current
+from attention_core.writing import written
 
 HEIGHT = 400
 
@@ -102,9 +103,9 @@ def _sentence(chosen: Chosen, agreed: Sequence[Row], counted: Sequence[Row], tim
         name: max((float(r["difference"] or 0) for r in agreed if r["dtype"] == name), default=0.0) for name in DTYPES
     }
     told = _(
-        "On these {n} tokens every algorithm gives **one answer**: no two differ by more than {single:.0e} of the "
-        "largest output in float32, {double:.0e} in float64.",
-        n=min(chosen.qkv.n, AGREED), single=worst["float32"], double=worst["float64"],
+        "On {tokens} every algorithm gives **one answer**: no two differ by more than {single} of the "
+        "largest output in float32, {double} in float64.",
+        tokens=_compared(chosen.qkv.n), single=written(worst["float32"], 1), double=written(worst["float64"], 1),
     )  # fmt: skip
     if not counted:
         return told
@@ -125,6 +126,15 @@ def _sentence(chosen: Chosen, agreed: Sequence[Row], counted: Sequence[Row], tim
     return told
 
 
+def _compared(n: int) -> str:
+    if n >= compared(n):
+        return _("these {n} tokens", n=compared(n))
+    return _(
+        "these {n} tokens, repeated to {several} so that chunks of {chunk} follow one another,",
+        n=n, several=compared(n), chunk=CHUNK,
+    )  # fmt: skip
+
+
 def _charts(counted: Sequence[Row], times: Sequence[Row], key: str) -> None:
     d = int(counted[0]["d"] or 0)
     left, right = st.columns(2)
@@ -136,7 +146,7 @@ def _charts(counted: Sequence[Row], times: Sequence[Row], key: str) -> None:
         if st.session_state["c_cost"] == "work":
             st.markdown("###### " + _("Multiply-adds, one head"))
             lines = _lines(counted, "multiply_adds", 1.0)
-            _chart(lines, _("multiply-adds in matrix products"), f"{key}.work", "work")
+            _chart(lines, _("multiply-adds"), f"{key}.work", "work")
             return
         st.markdown("###### " + _("Time, one head"))
         if times:
@@ -199,7 +209,11 @@ def _notes(chosen: Chosen, attentions: Sequence[ac.Attention]) -> list[str]:
         ),
         _(
             "Costs are counted (time is measured) on Gaussian q, k and v with d_v = d: they do not depend on the "
-            "numbers. Multiply-adds are those of matrix products: cumsum makes as many again elementwise, uncounted."
+            "numbers. Multiply-adds are those of the algorithms' products, feature maps and divisions aside."
+        ),
+        _(
+            "A chunk has {chunk} tokens: up to there *chunked* makes one explicit matrix and costs what that does.",
+            chunk=CHUNK,
         ),
     ]  # fmt: skip
     if chosen.qkv.n > AGREED:

@@ -27,7 +27,7 @@ def fields() -> dict[str, Field]:
     """What a link to this view carries."""
     known = {str(decay): decay for decay in DECAYS}
     return {
-        "c_early": share.whole(1, 0, current().matrix_tokens - 1),
+        "c_early": share.whole(10, 0, current().matrix_tokens - 1),
         "c_decays": Field(
             [0.8, 0.95],
             lambda given: [] if given == ["none"] else sorted({known[word] for word in given}),
@@ -53,8 +53,8 @@ def show(chosen: Chosen) -> None:
         with st.spinner(_("Computing {name} …", name=_name(attention)), show_time=True):
             matrices[attention] = compute.causal_weights(chosen.source, chosen.head, attention.word)
     token = state["c_early"]
-    faded = {attention: fade(weights, token) for attention, weights in matrices.items()}
-    st.markdown(_sentence(faded, labels, token))
+    faded = {attention: fade(weights, token, decay=_decay(attention)) for attention, weights in matrices.items()}
+    st.markdown(_sentence(faded, matrices, labels, token))
     _controls(labels)
     left, right = st.columns(2)
     with left:
@@ -70,10 +70,18 @@ def show(chosen: Chosen) -> None:
     _take_away(faded, token)
 
 
+def _decay(attention: ac.Attention) -> float | None:
+    return getattr(attention.params, "decay", None)
+
+
 def _name(attention: ac.Attention) -> str:
-    if attention.key == "retention":
-        return _("{name}, γ = {decay:g}", name=_(attention.title), decay=getattr(attention.params, "decay"))  # noqa: B009
+    if (decay := _decay(attention)) is not None:
+        return _("{name}, γ = {decay:g}", name=_(attention.title), decay=decay)
     return _(attention.title)
+
+
+def _quarter(n: int) -> int:
+    return max(1, n // 4)
 
 
 def _controls(labels: tuple[str, ...]) -> None:
@@ -82,7 +90,7 @@ def _controls(labels: tuple[str, ...]) -> None:
             _("Token j, whose weight is followed"), range(len(labels)), key="c_early",
             format_func=lambda j: f"{j}  {labels[j]}",
         )  # fmt: skip
-    left, right = st.columns(2)
+    left, right = st.columns([8, 5])
     left.pills(
         _("Decay γ of retention"), DECAYS, key="c_decays", selection_mode="multi", format_func="{:g}".format,
         help=_("What is left of a weight at each further token; 1 would be linear."),
@@ -95,7 +103,7 @@ def _controls(labels: tuple[str, ...]) -> None:
         chart.choose_format()
 
 
-def _sentence(faded: dict[ac.Attention, Faded], labels: tuple[str, ...], token: int) -> str:
+def _sentence(faded: dict[ac.Attention, Faded], matrices: Matrices, labels: tuple[str, ...], token: int) -> str:
     n, name = len(labels), literal(labels[token])
     if n == 1:
         return _("There is one token, and it keeps all the weight. Give more of them to see it fade.")
@@ -106,6 +114,11 @@ def _sentence(faded: dict[ac.Attention, Faded], labels: tuple[str, ...], token: 
         "In the last of {n} rows token {token} “{name}” still weighs: {ends}; an even share is {even}.",
         n=n, token=token, name=name, ends=ends, even=percent(1 / n),
     )  # fmt: skip
+    shares = ", ".join(
+        _("{name} {share}", name=_name(a), share=percent(first_share(weights[-1], _quarter(n))))
+        for a, weights in matrices.items()
+    )
+    words += " " + _("The **first quarter of the tokens** holds of that row: {shares}.", shares=shares)
     linear = next(found for a, found in faded.items() if a.key == "linear")
     if linear.power is not None:
         words += " " + _(
@@ -155,7 +168,7 @@ def _weights(faded: dict[ac.Attention, Faded], token: int, n: int) -> None:
 
 
 def _quarters(matrices: Matrices, n: int) -> None:
-    looks, quarter = _strokes(list(matrices)), max(1, n // 4)
+    looks, quarter = _strokes(list(matrices)), _quarter(n)
     rows = list(range(quarter - 1, n))
     lines = [
         Curve(
@@ -178,35 +191,44 @@ def _quarters(matrices: Matrices, n: int) -> None:
 
 def _table(faded: dict[ac.Attention, Faded], matrices: Matrices, token: int) -> None:
     n = len(next(iter(matrices.values())))
-    own, last, half = _("in its own row, %"), _("in the last row, %"), _("half-life, tokens")
-    power, factor, quarter = _("power of i"), _("factor per token"), _("first quarter, last row, %")
+    own, last, start, half = _("own row, %"), _("last row, %"), _("law from row"), _("half-life")
+    power, factor, quarter = _("power of i"), _("per token"), _("first ¼, %")
     shown = [
         {
             _("variant"): _name(a),
             own: f"{100 * found.weights[0]:.3g}",
             last: f"{100 * found.weights[-1]:.3g}",
-            half: str(found.half_life) if found.half_life is not None else _("over {rows}", rows=n - 1 - token),
-            power: found.power,
-            factor: found.factor,
-            quarter: 100 * first_share(matrices[a][-1], max(1, n // 4)),
+            start: "—" if a.key == "softmax" or found.start >= n else str(found.start),
+            half: _digits(found.half_life, 1),
+            power: _digits(found.power if a.key == "linear" else None, 2),
+            factor: _digits(found.factor, 3),
+            quarter: 100 * first_share(matrices[a][-1], _quarter(n)),
         }
         for a, found in faded.items()
     ]
-    number = st.column_config.NumberColumn
+    number, text = st.column_config.NumberColumn, st.column_config.TextColumn
     st.dataframe(
         shown,
         hide_index=True,
         column_config={
-            half: st.column_config.TextColumn(
-                help=_("From so many tokens after j on, the weight stays below half of the largest it ever was.")
+            own: text(help=_("Weight of token j in row j.")),
+            last: text(help=_("Weight of token j in the last row.")),
+            start: text(
+                help=_(
+                    "The fit begins at this row: 2j + 1, or 1 / (1 − γ) with a decay. Before, the first "
+                    "tokens to come rule the sum that weights are divided by."
+                )
             ),
-            power: number(
-                format="%.2f", help=_("The weight's fitted fall: (i + 1) to this power; −1 is an even share.")
-            ),
-            factor: number(format="%.3f", help=_("What is left of the weight at each further token, fitted.")),
-            quarter: number(format="%.1f"),
+            half: text(help=_("With decay, tokens until half of the weight is left, by the fitted factor.")),
+            power: text(help=_("Of linear, the weight's fitted fall: (i + 1) to this power; −1 is an even share.")),
+            factor: text(help=_("With decay, what is left of the weight at each further token, fitted.")),
+            quarter: number(format="%.1f", help=_("The first quarter of the tokens in the last row.")),
         },
     )
+
+
+def _digits(value: float | None, digits: int) -> str:
+    return "—" if value is None else f"{value:.{digits}f}".replace("-", "−")
 
 
 def _explain() -> None:
@@ -243,5 +265,5 @@ def _take_away(faded: dict[ac.Attention, Faded], token: int) -> None:
             "import attention_core as ac\nfrom attention_core.experiments.fading import causal_weights, fade\n\n"
             'qkv = ac.inputs.from_text("The cat sat on the mat.", layer=2)\n'
             'weights = causal_weights(qkv, ac.get("retention", decay=0.8), head=3)\n'
-            "print(fade(weights, 1))\n"
+            "print(fade(weights, 1, decay=0.8))\n"
         )

@@ -26,6 +26,8 @@ from attention_core.measure.timing import TimingSpec
 
 SHORTEST, LONGEST = 64, 16_384
 HEIGHT = 420
+STROKES = ("solid", "32px,8px", "24px,16px", "16px,24px", "8px,32px")
+"""Of the states' lines, which partly lie on each other: one period, covered less and less."""
 
 
 def fields() -> dict[str, Field]:
@@ -67,7 +69,9 @@ def _draw(chosen: Chosen, attentions: Sequence[ac.Attention], held: Sequence[Row
     shipped = next(other for other in recorded().values() if other.spec.mode == "decode")
     lines = _series(run or shipped, attentions, colours, live=run is not None)
     by_word = {line.word: line for line in lines}
-    st.markdown(_sentence(chosen, held) + (" " + in_one_sentence(lines) if len(lines) > 1 else ""))
+    st.markdown(
+        _sentence(chosen, held) + (f" {_where_timed(lines[0])} {in_one_sentence(lines)}" if len(lines) > 1 else "")
+    )
     left, right = st.columns(2)
     with left:
         st.markdown("###### " + _("Held for the next token, all heads"))
@@ -76,18 +80,13 @@ def _draw(chosen: Chosen, attentions: Sequence[ac.Attention], held: Sequence[Row
         st.markdown("###### " + _("Time of one new token"))
         _time_chart(lines, f"{key}.time")
         if run is None:
-            spec = shipped.spec
             st.caption(
                 _(
-                    "A recorded run with {heads} heads of {d}; press the button to measure this "
-                    "input's {own} of {size}.",
-                    heads=spec.heads, d=spec.head_size, own=chosen.qkv.heads, size=chosen.qkv.q.shape[-1],
+                    "Press the button to measure this input's {own} heads of {size}.",
+                    own=chosen.qkv.heads, size=chosen.qkv.q.shape[-1],
                 )
             )  # fmt: skip
-    st.dataframe(
-        [_row(row, by_word.get(str(row["variant"]))) for row in held], hide_index=True, key=f"{key}.table",
-        column_config={_("ms per token"): st.column_config.NumberColumn(format="%.3g")},
-    )  # fmt: skip
+    _table(held, by_word, run or shipped, live=run is not None, key=key)
     if key.endswith("end"):
         takeaway.download(
             _("Numbers (CSV)"), lambda: _csv(held, lines), "generation.csv", "text/csv", "causal.generation.csv"
@@ -105,6 +104,13 @@ def _series(run: Run, attentions: Sequence[ac.Attention], colours: dict[str, int
         for word, name in names.items()
         if (points := of_variant(run, word))
     ]  # fmt: skip
+
+
+def _where_timed(line: Series) -> str:
+    spec = line.run.spec
+    if line.live:
+        return _("**Time measured here, {heads} heads of {d}:**", heads=spec.heads, d=spec.head_size)
+    return _("**Time from a recorded run, {heads} heads of {d}:**", heads=spec.heads, d=spec.head_size)
 
 
 def _sentence(chosen: Chosen, held: Sequence[Row]) -> str:
@@ -133,14 +139,18 @@ def _bytes_chart(chosen: Chosen, held: Sequence[Row], colours: dict[str, int], k
             marks=False,
         )
     ]  # fmt: skip
-    for row in held:
+    # Even lines that lie on each other are all seen: each stroke covers less of the same period than the one below it.
+    order = sorted(held, key=lambda row: -float(row["state_bytes"] or 0))
+    strokes = {str(row["variant"]): STROKES[place % len(STROKES)] for place, row in enumerate(order)}
+    for row in sorted(order, key=lambda row: STROKES.index(strokes[str(row["variant"])])):
         state, at = float(row["state_bytes"] or 0) / MIB, int(row["outgrown"] or 0)
         name, colour = f"{_name(row)}: {memory(state * MIB)}", colours[str(row["variant"]).partition("~")[0]]
         notes = [_("{name}: the cache outgrows it at {n:,} tokens", name=_name(row), n=at)]
         lines += [
-            Curve(name=name, x=[ends[0], ends[-1]], y=[state] * 2, colour=colour, marks=False),
+            Curve(name=name, x=[ends[0], ends[-1]], y=[state] * 2, colour=colour, marks=False,
+                  dash=strokes[str(row["variant"])]),
             Curve(name=name, x=[at], y=[state], colour=colour, notes=notes, hollow=True, listed=False),
-        ]
+        ]  # fmt: skip
     figure = curves(
         lines, x_title=_("tokens so far (upright line: this input)"), y_title=_("MiB held"), log_x=True, log_y=True,
         mark=chosen.qkv.n, x_ticks=ends[::2], height=HEIGHT,
@@ -173,14 +183,36 @@ def _time_chart(lines: Sequence[Series], key: str) -> None:
     )  # fmt: skip
 
 
-def _row(row: Row, line: Series | None) -> dict[str, object]:
-    return {
-        _("variant"): _name(row),
-        _("state, all heads"): memory(float(row["state_bytes"] or 0)),
-        _("smaller than the cache from"): _("{n:,} tokens", n=row["outgrown"]),
-        _("faster than the cache from"): told(crossing(line.ratios)) if line else "",
-        _("ms per token"): line.points[-1].quartiles[1] if line else None,
-    }
+def _table(held: Sequence[Row], by_word: dict[str, Series], run: Run, *, live: bool, key: str) -> None:
+    """Bytes are this input's; the columns of times say whose they are."""
+    n = max(run.spec.sizes)
+    where = _("measured here") if live else _("recorded {heads} × {d}", heads=run.spec.heads, d=run.spec.head_size)
+    faster, ms = _("faster from, {where}", where=where), _("ms at {n:,}, {where}", n=n, where=where)
+    shown = []
+    for row in held:
+        line = by_word.get(str(row["variant"]))
+        last = next((point for point in line.points if point.n == n), None) if line else None
+        shown.append(
+            {
+                _("variant"): _name(row),
+                _("state"): memory(float(row["state_bytes"] or 0)),
+                _("smaller from"): _("{n:,} tokens", n=row["outgrown"]),
+                faster: told(crossing(line.ratios)) if line else "",
+                ms: last.quartiles[1] if last else None,
+            }
+        )
+    column = st.column_config
+    st.dataframe(
+        shown, hide_index=True, key=f"{key}.table",
+        column_config={
+            _("state"): column.TextColumn(help=_("Of all heads of this input, constant.")),
+            _("smaller from"): column.TextColumn(help=_("From so many tokens on a key-value cache holds more.")),
+            faster: column.TextColumn(
+                help=_("From so many tokens on a step is faster than softmax's; heads × head size are the run's.")
+            ),
+            ms: column.NumberColumn(format="%.3g", help=_("Milliseconds per new token after so many tokens.")),
+        },
+    )  # fmt: skip
 
 
 def _method(chosen: Chosen) -> None:

@@ -72,19 +72,19 @@ def _points(held: Sequence[Row], way: str) -> dict[int, float]:
 
 
 def _sentence(held: Sequence[Row], apart: Sequence[Row], attention: ac.Attention) -> str:
-    single = max((float(r["difference"] or 0) for r in apart if r["dtype"] == "float32"), default=0.0)
+    single = max((float(r["difference"] or 0) for r in apart if r["dtype"] == "float32"), default=None)
+    differ = "" if single is None else _("The gradients differ by at most {single:.0e} of the largest.", single=single)
     sums, states, matrix = (_points(held, way) for way in names())
     both = [n for n in matrix if n <= TOLD]
     if not both:
-        return _("The gradients differ by at most {single:.0e} of the largest in float32.", single=single)
+        return differ
     n = max(both)
     return _(
         "At n = {n} autograd through all states of {name} holds **{states}** and through the explicit matrix {matrix}, "
-        "the running sums hold **{sums}**, {factor:.0f} times less than all states; on this input the gradients differ "
-        "by at most {single:.0e} of the largest.",
+        "the running sums hold **{sums}**, {factor:.0f} times less than all states.",
         n=n, name=listed([label(attention)]), states=memory(states[n]), matrix=memory(matrix[n]), sums=memory(sums[n]),
-        factor=states[n] / sums[n], single=single,
-    )  # fmt: skip
+        factor=states[n] / sums[n],
+    ) + " " + differ  # fmt: skip
 
 
 def _charts(held: Sequence[Row], key: str) -> None:

@@ -15,6 +15,7 @@ from app.share import Field
 from app.text import _, literal
 from app.variant_picker import label
 from attention_core.experiments.leak import MOST, ROUNDING, Leak
+from attention_core.writing import written
 
 Leaks = Mapping[ac.Attention, Leak]
 
@@ -162,11 +163,12 @@ def _explain() -> None:
             _(
                 "- Token t's query, key and value are replaced by seeded random vectors as long as its head's are in "
                 "root mean square, and the variant's own algorithm runs again: once for each t.\n"
-                "- It runs in float64. A move below {rounding:g} is rounding and counts as none (hatched); real moves "
-                "reach down to the smallest weights, the rounding found here is about 1e-16.\n"
+                "- It runs in float64. A move below {rounding} is rounding and counts as none (hatched); real moves "
+                "reach down to the smallest weights, the rounding found here is about {found}.\n"
                 "- Only this one attention is asked. A model that reads both ways has already mixed later words into "
                 "the queries, keys and values it hands over.",
-                rounding=ROUNDING,
+                rounding=written(ROUNDING, None),
+                found=written(1e-16, None),
             )
         )
 

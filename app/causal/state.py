@@ -16,6 +16,7 @@ from app.text import _, literal
 from attention_core.experiments.state import Grown, recurrent
 from attention_core.limits import current
 from attention_core.settings import Value
+from attention_core.writing import written
 
 TICK = 0.6
 """Seconds between two pictures of the play: a picture takes the server and the browser about a third of that."""
@@ -62,7 +63,7 @@ def _pick() -> ac.Attention:
     state = st.session_state
     titles = {variant.key: _(variant.title) for variant in recurrent()}
     state["causal.variant"] = state["c_state"].key
-    left, right = st.columns([7, 5], vertical_alignment="bottom")
+    left, right = st.columns([5, 3], vertical_alignment="bottom")
     left.pills(
         _("Variant"), list(titles), key="causal.variant", format_func=titles.__getitem__, on_change=_take_variant,
         required=True,
@@ -134,10 +135,11 @@ def _sentence(grown: Grown, labels: tuple[str, ...], i: int) -> str:
     features, values = grown.sums.shape[1:]
     return _(
         "After token {i} “{token}” {held:,} numbers stand for {count} tokens, as they would for a million. ‖S‖ is at "
-        "{share:.0%} of its largest, and what is read from the state differs from the full matrix's output by "
-        "{difference:.0e} at most.",
+        "{share:.0%} of its largest. What is read from the state is the output of {name}'s own n × n matrix, to "
+        "{difference}. From **softmax's output** it lies {lost:.0%} of that one's length away.",
         i=i, token=literal(labels[i]), held=features * (values + 1), count=i + 1,
-        share=sizes[i] / (sizes.max() or 1.0), difference=grown.difference(i),
+        share=sizes[i] / (sizes.max() or 1.0), difference=written(grown.difference(i), 1), lost=grown.lost(i),
+        name=_(st.session_state["c_state"].title),
     )  # fmt: skip
 
 
@@ -174,7 +176,7 @@ def _figure(grown: Grown, i: int) -> None:
     figure = memory(
         keys[i],
         {"‖S‖": _norms(grown.sums), "‖z‖": _norms(keys)},
-        {_("from the state"): grown.outputs[i], _("from the full matrix"): grown.full[i]},
+        {_("state"): grown.outputs[i], _("own n × n matrix"): grown.full[i], _("softmax"): grown.softmax[i]},
         i,
         keys_title=_("z: the sum of φ(k) so far"), feature=_("feature"), sizes_title=_("size of the state"),
         position=_("token i"), outputs_title=_("output of token i"), entry=_("value entry"),
@@ -215,6 +217,8 @@ def _explain(attention: ac.Attention) -> None:
                 "- γ is 1 but for retention, whose state forgets: it stops growing after about 1 / (1 − γ) tokens.\n"
                 "- The state is the variant's own decoder's, in float64. Where a decoder holds exponentials over a "
                 "reference, to keep them in range, S and z are shown scaled back to what the formula says.\n"
+                "- The state gives what its variant's own n × n matrix gives: nothing is lost between the two. What "
+                "the variant itself loses is the distance to softmax.\n"
                 "- Colours keep one scale over all tokens, on a square root; z keeps its axis."
             )
         )
@@ -228,9 +232,9 @@ def _take_away(grown: Grown, attention: ac.Attention, head: int) -> None:
             takeaway.download(
                 _("Sizes (CSV)"),
                 lambda: takeaway.to_csv(
-                    ("i", "‖S‖", "‖z‖", _("difference of the outputs")),
+                    ("i", "‖S‖", "‖z‖", _("difference of the outputs"), _("distance from softmax's")),
                     [
-                        [i, float(s), float(z), grown.difference(i)]
+                        [i, float(s), float(z), grown.difference(i), grown.lost(i)]
                         for i, (s, z) in enumerate(zip(_norms(grown.sums), _norms(grown.keys), strict=True))
                     ],
                 ),
@@ -238,7 +242,10 @@ def _take_away(grown: Grown, attention: ac.Attention, head: int) -> None:
             )  # fmt: skip
             takeaway.download(
                 _("States (NPZ)"),
-                lambda: takeaway.to_npz({"S": grown.sums, "z": grown.keys, "out": grown.outputs, "full": grown.full}),
+                lambda: takeaway.to_npz(
+                    {"S": grown.sums, "z": grown.keys, "out": grown.outputs, "full": grown.full,
+                     "softmax": grown.softmax}
+                ),
                 "state.npz", "application/octet-stream", "causal.state.npz",
             )  # fmt: skip
         takeaway.snippet(

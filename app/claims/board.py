@@ -7,7 +7,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from app import compute, sweep, takeaway
-from app.claims import words
+from app.claims import heads, words
 from app.claims.detail import SEEN, open_claim
 from app.input_panel import Chosen
 from app.text import _, literal
@@ -88,7 +88,9 @@ def show(chosen: Chosen) -> None:
                 _("Check all claims"), icon=":material/fact_check:", key="claims.all", type="primary", on_click=_check
             )
             st.caption(_("It takes up to half a minute and can be stopped."), width="content")
-    _pick(disabled=not tasks)
+    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="bottom"):
+        _pick(disabled=not tasks)
+        heads.show(chosen)
     only = FILTERS.get(state["verdict"]) if tasks else None
     board = Board(st.grid("auto", min_column_width=360, row_height="content", key="claims-board"), only)
     if only is None:
@@ -126,7 +128,7 @@ def _pick(*, disabled: bool) -> None:
     names |= {word: f"{words.CHIPS[verdict][0]} {_(verdict.value)}" for word, verdict in FILTERS.items()}
     st.pills(
         _("Verdict"), list(names), key="verdict", format_func=names.__getitem__, required=True, disabled=disabled,
-        label_visibility="collapsed",
+        label_visibility="collapsed", width="content",
     )  # fmt: skip
 
 
@@ -154,7 +156,7 @@ def table(outcomes: Sequence[Outcome]) -> bytes:
                 claim.number,
                 _(claim.statement),
                 _(outcome.verdict.value),
-                _(claim.finding, **found),
+                _(claim.sentence(outcome.numbers), **found),
                 numbers,
                 _(claim.rule, **claim.thresholds()),
                 f"{claim.source.title}, {claim.source.year}, {claim.source.url}",

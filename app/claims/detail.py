@@ -4,7 +4,7 @@ import streamlit as st
 
 import attention_core as ac
 from app import chart, compute, takeaway
-from app.claims import elsewhere, words
+from app.claims import elsewhere, heads, words
 from app.claims.drawing import picture
 from app.input_panel import Chosen
 from app.text import _, literal, sentence
@@ -43,7 +43,9 @@ def show(claim: Claim, chosen: Chosen) -> None:
     left, right = st.columns(2, gap="medium")
     left.markdown(f"**{_('Experiment')}**  \n{literal(_(claim.experiment))}")
     right.markdown(f"**{_('Rule')}**  \n{words.rule(claim)}")
-    st.caption(words.looked_at(chosen))
+    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
+        st.caption(words.looked_at(chosen), width="content")
+        heads.show(chosen)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         elsewhere.show(claim.key)
         if outcome:

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from app import share
-from app.claims import board, detail
+from app.claims import board, detail, heads
 from app.input_panel import Chosen
 from app.share import Field
 from attention_core.experiments import claims
@@ -15,6 +15,7 @@ def use_link() -> None:
         {
             "check": share.switch(False),
             "claim": Field("", lambda given: claims.claim(given[-1]).key),
+            heads.FIELD: heads.field(),
             "verdict": share.choice("all", *board.FILTERS),
         }
     )
@@ -22,6 +23,7 @@ def use_link() -> None:
 
 def show(chosen: Chosen) -> None:
     """Draw the claim that a link names or a button opened, else the board."""
+    chosen = heads.looked_at(chosen)
     if key := st.session_state["claim"]:
         detail.show(claims.claim(key), chosen)
     else:

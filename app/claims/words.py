@@ -34,7 +34,7 @@ def strip(outcomes: Sequence[Outcome]) -> str:
 
 def finding(outcome: Outcome) -> str:
     """What was found, as Markdown."""
-    return literal(unbroken(_(outcome.claim.finding, **outcome.claim.found(outcome.numbers))))
+    return literal(unbroken(_(outcome.claim.sentence(outcome.numbers), **outcome.claim.found(outcome.numbers))))
 
 
 def rule(claim: Claim) -> str:
@@ -62,7 +62,7 @@ def overall(outcomes: Sequence[Outcome]) -> str:
         partly=count[Verdict.PARTLY],
         fails=count[Verdict.FAILS],
     )
-    return told if len(outcomes) == known else f"{told} " + _("{n} are not checked.", n=known - len(outcomes))
+    return told if len(outcomes) == known else f"{told} " + _("Not checked: {n}.", n=known - len(outcomes))
 
 
 def no_alarm() -> str:
@@ -75,11 +75,12 @@ def no_alarm() -> str:
 
 def looked_at(chosen: Chosen) -> str:
     """What the claims are checked on."""
-    heads = (
-        _("all {heads} heads", heads=chosen.qkv.heads)
-        if chosen.head is None
-        else _("head {head} of {heads}", head=chosen.head, heads=chosen.qkv.heads)
-    )
+    if chosen.qkv.heads == 1:
+        heads = _("one head")
+    elif chosen.head is None:
+        heads = _("all {heads} heads", heads=chosen.qkv.heads)
+    else:
+        heads = _("head {head} of {heads}", head=chosen.head, heads=chosen.qkv.heads)
     if chosen.qkv.n > LONGEST:
         return _("Checked on the first {most} of {n} tokens, {which}.", most=LONGEST, n=chosen.qkv.n, which=heads)
     return _("Checked on {n} tokens, {which}.", n=chosen.qkv.n, which=heads)

@@ -23,7 +23,7 @@ def memory(
     entry: str,
     tallest: tuple[float, float],
 ) -> go.Figure:
-    """Three pictures in a column, so that all of them change at once.
+    """Three pictures in a column, so that all of them change at once; names stand at their own picture.
 
     Args:
         keys: ``z_i``, ``[C]``.
@@ -47,21 +47,22 @@ def memory(
     )  # fmt: skip
     for place, (name, values) in enumerate(sizes.items()):
         figure.add_scatter(
-            x=np.arange(len(values)), y=values, name=name, line={"color": SERIES[place + 1], "width": 2},
-            mode="lines+markers" if len(values) == 1 else "lines", row=2, col=1,
+            x=np.arange(len(values)), y=values, name=name, line={"color": SERIES[place + 1], "width": 2}, row=2, col=1,
+            mode="lines+markers" if len(values) == 1 else "lines", legend="legend",
             hovertemplate="%{x}: %{y:.3g}<extra>" + name + "</extra>",
         )  # fmt: skip
     figure.add_vline(token, line={"color": SERIES[GREY], "width": 2, "dash": "dot"}, row=2, col=1)
     for place, (name, values) in enumerate(outputs.items()):
         figure.add_bar(
             x=np.arange(len(values)), y=values, name=name, marker_color=SERIES[place + 3], row=3, col=1,
-            hovertemplate=entry + " %{x}: %{y:.4g}<extra>" + name + "</extra>",
+            legend="legend2", hovertemplate=entry + " %{x}: %{y:.4g}<extra>" + name + "</extra>",
         )  # fmt: skip
     figure.update_yaxes(range=tallest, row=1)
     for row, title in enumerate((feature, position, entry), 1):
         figure.update_xaxes(title={"text": title, "standoff": 6}, row=row)
     finish(figure, height=700)
     figure.update_annotations(font={"size": 13}, xanchor="left", x=0)
-    return figure.update_layout(
-        margin={"t": 28}, legend={"orientation": "h", "yanchor": "top", "y": -0.12, "x": 0}, bargap=0.15
-    )
+    figure.layout.annotations[1].yshift = 26  # over the names of its lines
+    over = {"orientation": "h", "yanchor": "bottom", "y": figure.layout.yaxis2.domain[1], "x": 0}
+    under = {"orientation": "h", "yanchor": "top", "y": -0.1, "x": 0}
+    return figure.update_layout(margin={"t": 28}, bargap=0.15, legend=over, legend2=under)

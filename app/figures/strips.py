@@ -77,7 +77,8 @@ def strips(
                 "orientation": "h", "len": 0.44, "x": x, "xanchor": "left", "y": 1, "yanchor": "bottom", "xpad": 0,
                 "ypad": 2, "thickness": 8, "outlinewidth": 0,
                 "title": {"text": name, "side": "top", "font": {"size": 12}},
-                "tickvals": top - np.array([5, 3, 1]), "ticktext": [f"{10.0 ** (top - k):g}" for k in (5, 3, 1)],
+                "tickvals": top - np.array([5, 3, 1]),
+                "ticktext": [f"10<sup>{top - k:.0f}</sup>" for k in (5, 3, 1)],
             },
         )  # fmt: skip
     for i, strip in enumerate(rows):

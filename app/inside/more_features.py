@@ -1,5 +1,7 @@
 """Performer's error against the number of its features: the sweep and what it shows."""
 
+from dataclasses import replace
+
 import numpy as np
 import streamlit as st
 
@@ -8,15 +10,20 @@ from app.figures.spread import Spread, spread
 from app.figures.theme import GREY
 from app.inside import pictures
 from app.inside.closing import visible
+from app.inside.numbers import number
 from app.inside.pictures import Curve
 from app.inside.step import Seen, Step
 from app.text import _
 from attention_core.experiments import performer_error
-from attention_core.experiments.performer_error import LADDER, TOKENS, WAYS
+from attention_core.experiments.performer_error import LADDER, SEEDS, TOKENS, WAYS
 from attention_core.experiments.task import Row
 
 FACTORS = (1.0, 0.25, 0.05)
 """What logits may be multiplied by: as they are, and small enough for the theory to show."""
+
+
+NEAR_ALL = 0.8
+"""Relative error from which nearly all of the truth is missed; what exceeds its inverse is too large instead."""
 
 
 def setting(seen: Seen, name: str) -> object:
@@ -36,6 +43,15 @@ def more_features(seen: Seen) -> Step:
     ways = dict.fromkeys([*WAYS, (str(setting(seen, "kind")), bool(setting(seen, "orthogonal")))])
     kinds = list(dict.fromkeys(kind for kind, _way in ways))
     typical = float(np.median(pair_sizes(seen)))
+    rare = ""
+    if typical > np.log(LADDER[-1]):
+        rare = (
+            _(
+                "The mean over all draws is exact, but a few huge ones carry it: a typical draw misses the rare "
+                "directions that matter, and its estimate is too small."
+            )
+            + " "
+        )
 
     def draw(key: str) -> None:
         measures = {"kernel": _("similarities"), "matrix": _("matrix")}
@@ -66,6 +82,13 @@ def more_features(seen: Seen) -> Step:
                 )
                 for (kind, straight), each in found.items()
             ]  # fmt: skip
+            # Positive and hyperbolic features err alike where both fail: dashes on top leave both to be seen.
+            over = [
+                replace(curve, hollow=True, dash="dash" if straight else "dot")
+                for curve, (kind, straight) in zip(lines, found, strict=True)
+                if kind == "positive"
+            ]
+            lines = [curve for curve, (kind, _way) in zip(lines, found, strict=True) if kind != "positive"] + over
             start = found["hyperbolic", True].middle[0] if found["hyperbolic", True].x else 1.0
             guide = [start * (LADDER[0] / m) ** 0.5 for m in LADDER]
             lines.append(Curve(name="1/√m", x=LADDER, y=guide, colour=GREY, dash="dash", marks=False))
@@ -85,12 +108,13 @@ def more_features(seen: Seen) -> Step:
     n = min(seen.qkv.n, TOKENS)
     return Step(
         title=_("Error against features"),
-        formula=r"\text{error} \sim \frac{1}{\sqrt m}",
+        formula=r"\sqrt{\mathbb{E}\left[\text{error}^2\right]} \sim \frac{1}{\sqrt m}",
         shapes={"W": (LADDER[-1], seen.qkv.q.shape[-1]), r"\varphi(Q)\,\varphi(K)^\top": (n, n)},
         sentence=_(
-            "Independent positive features err by {half} / √m on the median pair of this head. Divide its logits by "
-            "four and it is {quarter} / √m: see where the promised slope begins.",
-            half=f"$e^{{{typical / 2:.1f}}}$", quarter=f"$e^{{{typical / 8:.1f}}}$",
+            "Independent positive features err by {half} / √m on the median pair of this head, as a root mean square "
+            "over the draws. {rare}Divide the logits by four and it is {quarter} / √m: see where the promised slope "
+            "begins.",
+            half=f"$e^{{{typical / 2:.1f}}}$", quarter=f"$e^{{{typical / 8:.1f}}}$", rare=rare,
         ),
         draw=draw,
     )  # fmt: skip
@@ -101,13 +125,21 @@ def _fall(found: dict[tuple[str, bool], Spread]) -> str:
     first = found["positive", True]
     if len(first.x) < 2 or not found["trig", False].x:
         return _("Drawing directions …")
-    ends = {way: each.middle[-1] for way, each in found.items()}
+    if not all(np.isfinite(error) and error > 0 for error in first.middle):
+        return _("Nothing falls here: the similarities of this head are all alike, or beyond a number's range.")
+    ends = {way: each.middle[-1] for way, each in found.items() if np.isfinite(each.middle[-1])}
     best = min(ends, key=ends.__getitem__)
     slope = np.polyfit(np.log(first.x), np.log(first.middle), 1)[0]
-    return _(
-        "From {a:.0f} to {b:.0f} directions **positive** features' error falls from {start:.2g} to {end:.2g}, as m to "
-        "the power {slope:.2f} where -0.5 was promised. The least is {least:.2g}, by **{best}**; **trig** has "
-        "{trig:.3g}.",
-        a=first.x[0], b=first.x[-1], start=first.middle[0], end=first.middle[-1], slope=slope, least=ends[best],
-        best=best[0], trig=ends["trig", True],
+    told = _(
+        "From {a:.0f} to {b:.0f} directions **positive** features' error falls from {start} to {end}, as m to the "
+        "power {slope} where {promised} was promised of a root mean square. The least is {least}, by **{best}**; "
+        "**trig** has {trig}.",
+        a=first.x[0], b=first.x[-1], start=number(first.middle[0]), end=number(first.middle[-1]), slope=number(slope),
+        promised=number(-0.5, 1), least=number(ends[best]), best=best[0], trig=number(found["trig", True].middle[-1], 3),
     )  # fmt: skip
+    if first.middle[-1] > NEAR_ALL and max(first.middle) < 1 / NEAR_ALL:
+        told += " " + _(
+            "The median of {seeds} draws stays near 1: an estimate far too small misses nearly all of the truth.",
+            seeds=SEEDS,
+        )  # fmt: skip
+    return told

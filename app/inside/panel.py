@@ -132,7 +132,8 @@ def _go(number: int) -> None:
 
 def _draw(step: Step, key: str) -> None:
     st.markdown(step.sentence)
-    st.latex(step.formula)
+    # The page cuts formulas off at their box, and the numerator of a fraction reaches out of it: a strut makes room.
+    st.latex(rf"\rule{{0pt}}{{1.5em}}{step.formula}")
     sizes = r",\quad ".join(rf"{symbol} = [{', '.join(map(str, shape))}]" for symbol, shape in step.shapes.items())
     st.caption(_("Sizes: {sizes}", sizes=f"${sizes}$"))
     step.draw(key)

@@ -29,6 +29,8 @@ def union(seen: Seen) -> Step:
     told = found[start:]
     pairs, once = int((told > 0).sum()), int((told == 1).sum())
     possible = (n - 1) * n // 2 - max(0, start * (start - 1)) // 2 if seen.causal else n * (n - 1)
+    held = float((seen.parts["all_pairs"] * looked(seen)).sum(-1).mean())
+    kept = " " + _("All pairs that look hold **{held:.0%}** of the softmax over all pairs.", held=held)
 
     def draw(key: str) -> None:
         left, right = st.columns(2)
@@ -59,11 +61,18 @@ def union(seen: Seen) -> Step:
             "by one round only.",
             rounds=rounds, share=pairs / max(1, possible), possible=possible, once=once / max(1, pairs),
         )
+        + kept
         if rounds > 1
         else _("One round lets **{share:.1%}** of {possible:,} pairs look; more rounds would find more.",
-               share=pairs / max(1, possible), possible=possible),
+               share=pairs / max(1, possible), possible=possible) + kept,
         draw=draw,
     )  # fmt: skip
+
+
+def looked(seen: Seen) -> np.ndarray:
+    """The pairs that look in some round, and every token at itself, ``bool [n, n]``."""
+    allowed: np.ndarray = (seen.weights > 0) | np.eye(len(seen.weights), dtype=bool)
+    return allowed
 
 
 def _growth(rows: list[Row], rounds: int, key: str) -> None:
@@ -87,7 +96,7 @@ def _growth(rows: list[Row], rounds: int, key: str) -> None:
 def missed(seen: Seen) -> Step:
     """The heaviest looks that no round finds, and the mass outside the pattern."""
     full = seen.parts["all_pairs"]
-    unseen = np.where((seen.weights > 0) | np.eye(len(full), dtype=bool), 0.0, full)
+    unseen = np.where(looked(seen), 0.0, full)
     together = seen.parts["missed"].astype(bool)
     n, lost = len(full), unseen.sum(-1)
     worst = np.argsort(-unseen, axis=None, kind="stable")[:WORST]
@@ -98,7 +107,8 @@ def missed(seen: Seen) -> Step:
         pictures.grids(
             [
                 Grid(title=_("Missed: weight over all pairs"), values=hide_future(hidden, causal=seen.causal),
-                     rows=seen.labels, columns=seen.labels, caption=_("masked: looked at")),
+                     rows=seen.labels, columns=seen.labels,
+                     caption=_("masked: looked at, or the future") if seen.causal else _("masked: looked at")),
                 Grid(title=_("The same softmax over all pairs"), values=hide_future(full.copy(), causal=seen.causal),
                      rows=seen.labels, columns=seen.labels),
             ],

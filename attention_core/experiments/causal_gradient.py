@@ -1,14 +1,16 @@
 """The gradient of causal linear attention: by running sums, by autograd through all states, and through the matrix."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from attention_core import registry
-from attention_core.experiments.causal_modes import DTYPES, MATRIX, computed, difference, of_head
+from attention_core.algorithms.causal_scan import nonzero
+from attention_core.errors import InputError
+from attention_core.experiments.causal_modes import DTYPES, MATRIX, computed, of_head
 from attention_core.experiments.task import Load, Row, load
 from attention_core.inputs.source import Source
 from attention_core.limits import current
@@ -92,7 +94,7 @@ def run(task: DifferenceTask | BytesTask, *, load: Load = load) -> tuple[Row, ..
         backward beyond q, k, v and the gradient at the output.
 
     Raises:
-        LabError: if the source cannot be read.
+        LabError: if the source cannot be read, or a gradient on it is not finite.
     """
     return _differences(task, load) if isinstance(task, DifferenceTask) else (_bytes(task),)
 
@@ -115,12 +117,33 @@ def _differences(task: DifferenceTask, load: Load) -> tuple[Row, ...]:
         for way in WAYS:
             heads = [_gradients(task.word, way, q[h], k[h], v[h])() for h in range(len(q))]
             found[way] = [torch.stack(parts) for parts in zip(*heads, strict=True)]
-        rows += [
-            {"dtype": name, "gradient": letter, "way": way, "difference": difference(own, other)}
-            for way in WAYS[1:]
-            for letter, own, other in zip("qkv", found[SUMS], found[way], strict=True)
-        ]
+            check_finite(found[way])
+        for way in WAYS[1:]:
+            # Over the largest of all three, as one alone may be zero: where all values are alike, keys change nothing.
+            largest = nonzero(torch.stack([x.abs().amax() for x in found[way]]).amax())
+            rows += [
+                {
+                    "dtype": name,
+                    "gradient": letter,
+                    "way": way,
+                    "difference": float((own - other).abs().amax() / largest),
+                }
+                for letter, own, other in zip("qkv", found[SUMS], found[way], strict=True)
+            ]
     return tuple(rows)
+
+
+def check_finite(gradients: Iterable[Tensor]) -> None:
+    """That gradients are numbers, without which they cannot be compared.
+
+    Raises:
+        InputError: if any is not.
+    """
+    if not all(gradient.isfinite().all() for gradient in gradients):
+        raise InputError(
+            "On this input a gradient is not finite: some token sees next to nothing and is divided by it. "
+            "Choose smaller queries and keys."
+        )
 
 
 def _bytes(task: BytesTask) -> Row:

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from attention_core import registry
+from attention_core.algorithms.causal_scan import CHUNK
 from attention_core.experiments.task import Load, Row, load
 from attention_core.inputs.record import QKV
 from attention_core.inputs.source import Source, first_tokens
@@ -24,6 +25,8 @@ MATRIX = "matrix"
 """The form that makes the explicit matrix and multiplies it by v."""
 WAYS = ("chunked", "recurrent", "cumsum", MATRIX)
 """All forms, in the order in which they are shown."""
+SEVERAL = 5 * CHUNK // 2
+"""Tokens to which a shorter input is repeated before forms are compared: chunks go on from chunks, the last one cut."""
 AGREED = 256
 """Tokens on which forms are compared at most: token by token, a wide state in float64 takes seconds beyond these."""
 SEQUENTIAL = 2048
@@ -53,6 +56,9 @@ class AgreementTask:
 @dataclass(frozen=True, kw_only=True)
 class CostTask:
     """What one form of a variant does at one length, on one head of Gaussian q, k and v.
+
+    Its multiply-adds are those of matrix products; cumsum makes its ``n C (d_v + 1)`` products ``φ(k) [v, 1]ᵀ`` entry
+    by entry, and they are added, so that all forms are counted alike.
 
     Attributes:
         word: the variant and its settings.
@@ -96,6 +102,11 @@ def of_head(qkv: QKV, head: int | None, tokens: int) -> QKV:
     return replace(qkv, q=qkv.q[one], k=qkv.k[one], v=qkv.v[one])
 
 
+def compared(n: int) -> int:
+    """The tokens on which forms are compared for an input of n: its first ones, or the input again and again."""
+    return min(max(n, SEVERAL), AGREED)
+
+
 def lengths(d: int) -> tuple[int, ...]:
     """Doublings from 16 to twice d², so that n = d² lies within; 512 at least."""
     return tuple(2**i for i in range(4, math.ceil(math.log2(max(512, 2 * d * d))) + 1))
@@ -135,7 +146,7 @@ def run(task: AgreementTask | CostTask, *, load: Load = load) -> tuple[Row, ...]
     Returns:
         Of an agreement, one row per number type and pair of forms: ``variant``, ``dtype``, ``a``, ``b`` and
         ``difference``, the largest of any output number over the largest output number. Of a cost, one row:
-        ``variant``, ``way``, ``n``, ``d``, ``multiply_adds`` in matrix products and ``peak_bytes`` beyond q, k and v.
+        ``variant``, ``way``, ``n``, ``d``, ``multiply_adds`` and ``peak_bytes`` beyond q, k and v.
 
     Raises:
         LabError: if the source cannot be read.
@@ -147,7 +158,7 @@ def _agreement(task: AgreementTask, load: Load) -> tuple[Row, ...]:
     qkv, attention = of_head(load(task.source, None), task.head, AGREED), registry.from_word(task.word)
     rows: list[Row] = []
     for name, dtype in DTYPES.items():
-        q, k, v = (x.to(dtype) for x in (qkv.q, qkv.k, qkv.v))
+        q, k, v = (_repeated(x.to(dtype), compared(qkv.n)) for x in (qkv.q, qkv.k, qkv.v))
         outs = {way: computed(attention, way)(q, k, v) for way in ways(task.word)}
         for a, b in itertools.combinations(outs, 2):
             rows.append(
@@ -156,11 +167,16 @@ def _agreement(task: AgreementTask, load: Load) -> tuple[Row, ...]:
     return tuple(rows)
 
 
+def _repeated(x: Tensor, n: int) -> Tensor:
+    return x.repeat(1, -(-n // x.shape[-2]), 1)[:, :n]
+
+
 def _cost(task: CostTask) -> Row:
-    call = _call(task)
-    counts = count(call, unit=torch.uint8)
+    counts = count(_call(task), unit=torch.uint8)
+    # What cumsum multiplies entry by entry is as much as it reads in matrix products: every state's every number once.
+    adds = counts.multiply_adds * (2 if task.way == "cumsum" else 1)
     return {
-        "variant": task.word, "way": task.way, "n": task.n, "d": task.d, "multiply_adds": counts.multiply_adds,
+        "variant": task.word, "way": task.way, "n": task.n, "d": task.d, "multiply_adds": adds,
         "peak_bytes": counts.peak_elements,
     }  # fmt: skip
 

@@ -22,16 +22,20 @@ class Faded:
 
     Attributes:
         weights: ``A_ij`` for ``i = j .. n - 1``, ``float64 [n - j]``.
-        half_life: tokens after j from which on the weight stays below half of the largest it ever was; None where it
-            is not below half at the end.
-        power: exponent a of ``A_ij ~ (i + 1)^a``; None where fewer than three weights are positive.
-        factor: f of ``A_ij ~ f^(i - j)``, what is left of the weight at each further token; None as for ``power``.
+        start: the row from which on its law holds (see ``settled``), ``n`` at most; the rest is about rows from there.
+        power: exponent a of ``A_ij ~ (i + 1)^a`` without decay; None where fewer than three weights are positive.
+        factor: f of ``A_ij ~ f^(i - j)`` with decay, what is left of the weight at each further token; None likewise.
     """
 
     weights: np.ndarray
-    half_life: int | None
+    start: int
     power: float | None
     factor: float | None
+
+    @property
+    def half_life(self) -> float | None:
+        """Tokens until half of the weight is left, by ``factor``; None without one, or where it does not fall."""
+        return None if self.factor is None or self.factor >= 1 else math.log(0.5) / math.log(self.factor)
 
 
 def variants(decays: Sequence[float], feature_map: str) -> tuple[Attention, ...]:
@@ -62,21 +66,32 @@ def causal_weights(qkv: QKV, attention: Attention, *, head: int | None) -> np.nd
     return (weights / len(qkv.q[every])).numpy()
 
 
-def fade(weights: np.ndarray, token: int) -> Faded:
+def settled(token: int, decay: float | None) -> int:
+    """The row from which on a weight follows its law: before, the first tokens to come rule the sum it is divided by.
+
+    Without decay that sum has doubled since the token came; with decay it has nearly stopped growing, after about
+    ``1 / (1 - γ)`` rows.
+    """
+    return 2 * token + 1 if decay is None else max(token, round(1 / (1 - decay)))
+
+
+def fade(weights: np.ndarray, token: int, *, decay: float | None = None) -> Faded:
     """How the weight of one token goes on.
 
     Args:
         weights: a causal matrix, ``[n, n]``.
         token: j.
+        decay: γ below 1 where the variant forgets; None where it adds all tokens up.
     """
-    column = weights[token:, token]
-    life = int(np.flatnonzero(column >= column.max() / 2)[-1]) + 1
-    seen = np.flatnonzero(column > 0)
+    start = min(settled(token, decay), len(weights))
+    column = weights[start:, token]
     power = factor = None
-    if len(seen) >= 3:
-        power = fit_power((seen + token + 1).tolist(), column[seen].tolist()).exponent
+    seen = np.flatnonzero(column > 0)
+    if len(seen) >= 3 and decay is None:
+        power = fit_power((seen + start + 1).tolist(), column[seen].tolist()).exponent
+    elif len(seen) >= 3:
         factor = math.exp(float(np.polyfit(seen, np.log(column[seen]), 1)[0]))
-    return Faded(weights=column, half_life=life if life < len(column) else None, power=power, factor=factor)
+    return Faded(weights=weights[token:, token], start=start, power=power, factor=factor)
 
 
 def first_share(row: np.ndarray, tokens: int) -> float:

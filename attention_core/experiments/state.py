@@ -10,6 +10,7 @@ from torch import Tensor
 from attention_core import registry
 from attention_core.algorithms.causal_scan import State
 from attention_core.inputs.record import QKV
+from attention_core.metrics.error import relative_error
 from attention_core.variant import Attention, Variant
 
 NUMBERS = 2**22
@@ -27,7 +28,8 @@ class Grown:
         keys: ``z_i``, the normaliser's half of the state, ``float32 [n, C]``.
         added: what token i adds to ``S``, ``φ(k_i) v_iᵀ``, ``float32 [n, C, d_v]``.
         outputs: what the decoder answers, ``float64 [n, d_v]``.
-        full: the same from the explicit matrix, ``float64 [n, d_v]``.
+        full: the same from the variant's own explicit matrix, ``float64 [n, d_v]``.
+        softmax: what softmax attention answers in its place, ``float64 [n, d_v]``.
         log_unit: ``S``, ``z`` and what is added are in units of e to this power; 0 unless they are beyond float32.
     """
 
@@ -36,11 +38,17 @@ class Grown:
     added: np.ndarray
     outputs: np.ndarray
     full: np.ndarray
+    softmax: np.ndarray
     log_unit: float
 
     def difference(self, i: int) -> float:
-        """The largest difference of an entry of the two outputs of token i."""
+        """The largest difference of an entry of the variant's two outputs of token i."""
         return float(abs(self.outputs[i] - self.full[i]).max())
+
+    def lost(self, i: int) -> float:
+        """How far the output of token i lies from softmax's, as a share of that one's length."""
+        reference = torch.from_numpy(self.softmax[i : i + 1])
+        return float(relative_error(torch.from_numpy(self.outputs[i : i + 1]), reference))
 
 
 def recurrent() -> tuple[Variant, ...]:
@@ -81,6 +89,7 @@ def grow(qkv: QKV, attention: Attention, *, head: int) -> Grown:
         added=_scaled_back(_state(single), log_unit)[..., :-1].numpy(),
         outputs=torch.stack(outputs).numpy(),
         full=(attention.weights(q, k, causal=True) @ v).numpy(),
+        softmax=registry.get("softmax").attend(q, k, v, causal=True).numpy(),
         log_unit=log_unit,
     )
 

@@ -94,7 +94,9 @@ def test_an_upload_whose_values_are_wider_and_an_empty_input(view, tmp_path):
 def test_three_algorithms_one_answer_and_a_crossing_at_d_squared():
     at = open_view("algorithms")
     memory, work = charts(at)
-    assert "On these 48 tokens every algorithm gives **one answer**" in spoken(at)
+    told = "On these 48 tokens, repeated to 160 so that chunks of 64 follow one another, every algorithm gives **one"
+    assert told in spoken(at)
+    assert "×\N{NO-BREAK SPACE}10⁻" in spoken(at)
     [pays] = [name for name in memory if name.startswith("cumsum pays from n ≈ ")]
     [n] = memory[pays]
     assert n == pytest.approx(64, rel=0.2)
@@ -177,11 +179,13 @@ def test_generation_names_where_the_cache_outgrows_each_state():
     [linear] = [line for name, line in held.items() if name.startswith("Linear: ")]
     assert set(linear.values()) == {state / 2**20}
     assert state // token + 1 in linear
-    assert table(at).loc["Linear", "smaller than the cache from"] == f"{state // token + 1} tokens"
+    assert table(at).loc["Linear", "smaller from"] == f"{state // token + 1} tokens"
     wide = 2 * 4 * (1 + 32 + 32 * 33 // 2) * 33
     assert f"from **{wide // token + 1}** on more than **Second-order Taylor**" in spoken(at)
     assert "Softmax, key-value cache" in clock
-    assert any("A recorded run with 8 heads of 64" in c.value for c in at.caption)
+    assert "**Time from a recorded run, 8 heads of 64:**" in spoken(at)
+    assert {"faster from, recorded 8 × 64", "ms at 4,096, recorded 8 × 64"} <= set(table(at).columns)
+    assert any("this input's 2 heads of 32" in c.value for c in at.caption)
 
 
 def test_the_time_of_a_token_is_measured_on_a_button_with_the_inputs_heads(monkeypatch):
@@ -194,10 +198,11 @@ def test_the_time_of_a_token_is_measured_on_a_button_with_the_inputs_heads(monke
     _held, clock = charts(at)
     assert set(clock["Linear"]) == {64, 128}
     assert len(clock) == 6
-    assert "On this machine" in spoken(at)
-    assert not [c for c in at.caption if "recorded run" in c.value]
+    assert "**Time measured here, 2 heads of 8:** On this machine" in spoken(at)
+    assert not [c for c in at.caption if "Press the button" in c.value]
+    assert table(at).loc["Linear", "ms at 128, measured here"] > 0
     at.session_state["heads"] = 1
-    assert any("recorded run" in c.value for c in at.run().caption)
+    assert "recorded run, 8 heads of 64" in spoken(at.run())
 
 
 def test_the_gradients_bytes_and_differences():

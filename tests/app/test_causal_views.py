@@ -153,11 +153,15 @@ def test_the_state_on_screen_is_the_decoders(variant):
     for key, values in (("state", grown.sums), ("added", grown.added)):
         np.testing.assert_allclose(shown[key][1], values[7], rtol=2e-3, atol=1e-6 * abs(values).max())
         assert shown[key][0]["largest"] == pytest.approx(abs(grown.sums).max())  # one scale for all tokens
-    keys, sizes, _, read, full = charts(at)[0]
+    keys, sizes, _, read, full, softmax = charts(at)[0]
     np.testing.assert_allclose(numbers(keys["y"]), grown.keys[7], rtol=1e-6)
     np.testing.assert_allclose(numbers(sizes["y"])[7], np.linalg.norm(grown.sums[7]), rtol=1e-5)
     np.testing.assert_allclose(numbers(read["y"]), grown.outputs[7])
     np.testing.assert_allclose(numbers(full["y"]), grown.full[7])
+    np.testing.assert_allclose(numbers(softmax["y"]), grown.softmax[7])
+    assert (softmax["name"], softmax["legend"], sizes["legend"]) == ("softmax", "legend2", "legend")
+    assert f"{variant.title}'s own n × n matrix" in spoken(at)
+    assert f"it lies {grown.lost(7):.0%} of that one's length away" in spoken(at)
     held = grown.sums[0].size + grown.keys[0].size
     assert f"{held:,} numbers stand for 8 tokens" in spoken(at)
 
@@ -233,8 +237,13 @@ def test_fading_draws_the_cores_weights():
     np.testing.assert_allclose(curves["even share, 1 / (i + 1)"][1], 100 / np.arange(4, 25))
     table = at.dataframe[0].value.set_index("variant")
     end = causal_weights(RECORD, retention, head=1)[-1, 3]
-    assert float(table.loc["Retention, γ = 0.9", "in the last row, %"]) == pytest.approx(100 * end, rel=5e-3)
-    assert 0.8 < table.loc["Retention, γ = 0.9", "factor per token"] < 1
+    assert float(table.loc["Retention, γ = 0.9", "last row, %"]) == pytest.approx(100 * end, rel=5e-3)
+    assert 0.8 < float(table.loc["Retention, γ = 0.9", "per token"]) < 1
+    assert table.loc["Retention, γ = 0.9", "law from row"] == "10"
+    assert list(table.loc["Linear", ["per token", "half-life"]]) == ["—", "—"]
+    assert table.loc["Softmax", "power of i"] == table.loc["Retention, γ = 0.9", "power of i"] == "—"
+    share = 100 * causal_weights(RECORD, ac.get("softmax"), head=1)[-1, :6].sum()
+    assert f"**first quarter of the tokens** holds of that row: Softmax {share:.2g} %" in spoken(at)
     assert f"**Retention, γ = 0.9** {100 * end:.2g} %" in spoken(at)
 
 

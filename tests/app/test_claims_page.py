@@ -20,7 +20,7 @@ from app.text import literal
 from attention_core.__main__ import main
 from attention_core.experiments import claims
 from attention_core.experiments.claims import Figure, Verdict
-from attention_core.inputs import SyntheticSource, SyntheticSpec
+from attention_core.inputs import SyntheticSource, SyntheticSpec, TextSource
 
 ROOT = Path(__file__).parents[2]
 SMALL = {"input": "synthetic", "n": 40, "d": 8, "heads": 2, "head": -1}
@@ -48,7 +48,7 @@ def said(at):
 
 
 def finding(outcome):
-    return plain(outcome.claim.finding.format(**outcome.claim.found(outcome.numbers)))
+    return plain(outcome.claim.sentence(outcome.numbers).format(**outcome.claim.found(outcome.numbers)))
 
 
 def plain(words):
@@ -73,7 +73,8 @@ def outcomes(source=SOURCE, head=None, **asked):
 
 @pytest.fixture(scope="module")
 def expected():
-    return outcomes()
+    """What came of every claim on the small synthetic input, but of that which takes none."""
+    return {key: found for key, found in outcomes().items() if not isinstance(found, str)}
 
 
 def test_nothing_is_checked_before_the_button_is_pressed():
@@ -98,8 +99,11 @@ def test_the_button_checks_every_claim_and_the_page_says_what_the_core_found(exp
     count = {verdict: chips(at).count(verdict) for verdict in Verdict}
     assert (
         f"On this input **{count[Verdict.HOLDS]} of {len(expected)}** claims hold, **{count[Verdict.PARTLY]}** partly "
-        f"and **{count[Verdict.FAILS]}** not." in shown
+        f"and **{count[Verdict.FAILS]}** not. Not checked: 1." in shown
     )
+    assert "This claim is about the attention of trained models; choose a text" in shown
+    assert all(f" {claim.number}]" in shown for claim in EVERY if claim.key != "near_diagonal")
+    assert " 17]" not in shown
     assert ("is a finding, not an error" in shown) == (count[Verdict.FAILS] > 0)
     assert not any(button.key == "claims.all" for button in at.button)
 
@@ -110,7 +114,7 @@ def test_once_asked_for_the_checks_follow_the_input():
     at.session_state["n"] = 48
     at.run()
     assert not at.exception
-    other = outcomes(SyntheticSource(SyntheticSpec(n=48, d=8, heads=2)), keys=["near_diagonal"])["near_diagonal"]
+    other = outcomes(SyntheticSource(SyntheticSpec(n=48, d=8, heads=2)), keys=["two_layers"])["two_layers"]
     assert finding(other) in said(at)
     assert finding(other) not in first
 
@@ -127,18 +131,18 @@ def test_the_filter_keeps_one_verdict(expected):
 
 
 def test_a_link_to_one_claim_checks_that_one_alone():
-    at = open_link("claims", input="synthetic", n="44", d="8", heads="2", head="-1", claim="near_diagonal")
-    assert at.session_state["claim"] == "near_diagonal"
-    found = outcomes(SyntheticSource(SyntheticSpec(n=44, d=8, heads=2)), keys=["near_diagonal"])["near_diagonal"]
+    at = open_link("claims", input="synthetic", n="44", d="8", heads="2", head="-1", claim="two_layers")
+    assert at.session_state["claim"] == "two_layers"
+    found = outcomes(SyntheticSource(SyntheticSpec(n=44, d=8, heads=2)), keys=["two_layers"])["two_layers"]
     assert finding(found) in said(at)
     assert chips(at) == [found.verdict]
     at.button(key="claims.back").click().run()
     assert chips(at) == [found.verdict]
-    assert f"{len(EVERY) - 1} are not checked." in said(at)
+    assert f"Not checked: {len(EVERY) - 1}." in said(at)
     assert any(button.key == "claims.all" for button in at.button)
 
 
-@pytest.mark.parametrize("claim", EVERY, ids=lambda claim: claim.key)
+@pytest.mark.parametrize("claim", [c for c in EVERY if c.key != "near_diagonal"], ids=lambda claim: claim.key)
 def test_each_claim_opens_with_its_figure_its_numbers_and_its_rule(claim, expected):
     at = open_page(claim=claim.key)
     assert not at.exception
@@ -157,6 +161,48 @@ def test_each_claim_opens_with_its_figure_its_numbers_and_its_rule(claim, expect
     assert axes["yaxis"]["title"]["text"] == claim.figure.y_title
 
 
+def test_a_claim_about_trained_models_takes_no_synthetic_input():
+    at = open_page(claim="near_diagonal")
+    assert not at.exception
+    assert "This claim is about the attention of trained models; choose a text" in said(at)
+    assert not chips(at)
+    assert not at.get("plotly_chart")
+    text = "The old bridge was closed, so we took the ferry."
+    read = open_page(claim="near_diagonal", input="text", layer=0, text=text)
+    [task] = claims.tasks(TextSource(text), keys=["near_diagonal"])
+    [outcome] = claims.judged(claims.run(task))
+    assert finding(outcome) in said(read)
+    assert chips(read) == [outcome.verdict]
+
+
+def test_all_heads_are_looked_at_unless_the_picked_one_is_asked_for():
+    all_heads, one = (outcomes(head=head, keys=["cosine_closest"])["cosine_closest"] for head in (None, 1))
+    assert finding(all_heads) != finding(one)
+    at = open_page(head=1, claim="cosine_closest")
+    assert finding(all_heads) in said(at)
+    assert "Checked on 40 tokens, all 2 heads." in said(at)
+    at.button_group(key="claim_heads").set_value("one").run()
+    assert not at.exception
+    assert finding(one) in said(at)
+    assert "Checked on 40 tokens, head 1 of 2." in said(at)
+    at.button(key="claims.back").click().run()
+    assert at.session_state["claim_heads"] == "one"
+    assert finding(one) in said(at)
+    assert "head 1 of 2" in said(at)
+    at.button_group(key="claim_heads").set_value("all").run()
+    assert finding(one) not in said(at)
+    assert finding(all_heads) in said(at)
+
+
+def test_the_heads_come_with_the_link_and_with_the_average_they_are_all():
+    small = {"input": "synthetic", "n": "40", "d": "8", "claim": "cosine_closest", "claim_heads": "one"}
+    assert "head 1 of 2." in said(open_link("claims", **small, heads="2", head="1"))
+    assert "all 2 heads." in said(open_link("claims", **small, heads="2", head="-1"))
+    alone = open_link("claims", **small, heads="1", head="0")
+    assert "Checked on 40 tokens, one head." in said(alone)
+    assert not any(each.key == "claim_heads" for each in alone.get("button_group"))
+
+
 def test_one_goes_from_claim_to_claim():
     at = open_page(claim=EVERY[0].key)
     assert at.button(key="claims.step-1").disabled
@@ -172,9 +218,10 @@ def test_the_command_says_the_same(capsys):
     asked = ["--synthetic", "clustered", "--tokens", "24", "--head", "1"]
     assert main(["claims", *asked, "--only", *(claim.key for claim in untimed)]) == 0
     printed = plain(capsys.readouterr().out).split("\n\n")
-    at = open_page(kind="clustered", n=24, d=32, heads=4, head=1, check=True)
+    at = open_page(kind="clustered", n=24, d=32, heads=4, head=1, claim_heads="one", check=True)
     shown = said(at)
-    told = dict(zip(re.findall(r"\*\*(\d+)\*\*\n", shown), chips(at), strict=True))
+    numbers = [number for number in re.findall(r"\*\*(\d+)\*\*\n", shown) if number != "17"]
+    told = dict(zip(numbers, chips(at), strict=True)) | {"17": "not checked"}
     assert len(printed) == len(untimed) + 1 > 15
     for claim, block in zip(untimed, printed, strict=False):
         first, *lines = block.split("\n")
@@ -230,7 +277,7 @@ def test_an_upload_is_asked_for():
 def test_the_table_holds_every_claim_with_its_numbers(expected):
     [header, *rows] = csv.reader(io.StringIO(board.table(list(expected.values())).decode("utf-8-sig")))
     assert header == ["number", "claim", "verdict", "finding", "numbers", "rule", "source"]
-    assert [int(row[0]) for row in rows] == [claim.number for claim in EVERY]
+    assert [int(row[0]) for row in rows] == [claim.number for claim in EVERY if claim.key in expected]
     for row, outcome in zip(rows, expected.values(), strict=True):
         claim = outcome.claim
         assert row[1:3] == [claim.statement, outcome.verdict.value]
@@ -266,7 +313,7 @@ def test_times_are_measured_again_on_a_button():
     at.button(key="claims.again").click().run()
     assert not at.exception
     assert compute.rows("claims", task) != before
-    assert not any(button.key == "claims.again" for button in open_page(claim="near_diagonal").button)
+    assert not any(button.key == "claims.again" for button in open_page(claim="two_layers").button)
 
 
 def test_a_timed_claim_waits_until_heavy_work_has_ended(monkeypatch):
@@ -279,7 +326,7 @@ def test_a_timed_claim_waits_until_heavy_work_has_ended(monkeypatch):
             go.wait(10)
 
     source = SyntheticSource(SyntheticSpec(n=41, d=8, heads=1))
-    timed, untimed = (claims.tasks(source, keys=[key])[0] for key in ("sparse_time", "near_diagonal"))
+    timed, untimed = (claims.tasks(source, keys=[key])[0] for key in ("sparse_time", "two_layers"))
     assert (timed.timed, untimed.timed) == (True, False)
     worker, waiting = threading.Thread(target=heavy), threading.Thread(target=compute.rows, args=("claims", timed))
     worker.start()

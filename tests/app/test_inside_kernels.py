@@ -12,6 +12,7 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 import attention_core as ac
+from app.inside.numbers import number
 from attention_core.experiments import performer_error
 
 ROOT = Path(__file__).parents[2]
@@ -198,13 +199,17 @@ def test_small_logits_keep_the_promise():
 def test_feature_maps_are_drawn_and_the_chosen_one_stands_out():
     at = open_page(ac.get("linear", feature_map="relu"), 1)
     figure = json.loads(at.get("plotly_chart")[-1].proto.spec)
-    dashes = {t["name"]: t["line"]["dash"] for t in figure["data"]}
+    dashes = {t["name"]: t["line"]["dash"] for t in figure["data"] if t.get("name") in {"elu+1", "relu", "exp"}
+              or "softmax" in t.get("name", "")}  # fmt: skip
     assert dashes == {"elu+1": "dot", "relu": "solid", "softmax × 8, others 0": "dot", "exp": "dot"}
     x, y = traces(at)["elu+1"]
     assert y == pytest.approx([a + 1 if a > 0 else math.exp(a) for a in x])
     q, k, _ = head()
     [share] = said(at, r"([\d.]+)% of the entries of queries and keys are negative")
     assert share == pytest.approx(100 * float((torch.stack([q, k]) < 0).double().mean()), abs=0.51)
+    middle = torch.stack([q, k]).quantile(torch.tensor([0.25, 0.75]).double()).tolist()
+    assert traces(at)["middle half of the entries"][0] == pytest.approx(middle)
+    assert said(at, r"lies between (\S+) and (\S+) \(shaded\)") == pytest.approx(middle, abs=0.051)
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -229,6 +234,22 @@ def test_the_cheaper_order_is_counted(n):
     assert own == 2 * n * 64 + n * 8
     assert cheaper == 9
     assert (own <= exact) == (n >= cheaper)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("feature_map", ["elu+1", "exp"])
+def test_a_query_reads_its_output_from_the_sum(feature_map, causal):
+    attention = ac.get("linear", feature_map=feature_map)
+    q, k, v = head()
+    outputs = attention.attend(q, k, v, causal=causal)
+    at = open_page(attention, 4, causal=causal)
+    for query in (23, 5):
+        at.selectbox(key="inside.linear.4.query").set_value(query).run()
+        assert traces(at)["φ(q)ᵀ S / φ(q)ᵀ z"][1] == pytest.approx(outputs[query].tolist(), rel=1e-4, abs=1e-6)
+    if feature_map == "elu+1":
+        sums = (torch.nn.functional.elu(k[: 6 if causal else None]) + 1).sum(0)
+        assert traces(at, -2)["z = Σ φ(k)"][1] == pytest.approx(sums.tolist(), rel=1e-4)
+        assert traces(at, -3)["φ(q)"][1] == pytest.approx((torch.nn.functional.elu(q[5]) + 1).tolist(), rel=1e-4)
 
 
 def test_the_normaliser_is_one_product_per_query():
@@ -257,7 +278,7 @@ def test_squares_and_normalisers(causal):
 
 def test_a_factor_moves_softmax_alone():
     at = open_page(ac.get("relu2"), 4)
-    drawn = traces(at)
+    drawn = traces(at, 0)
     x, y = drawn["softmax"]
     q, k, _ = head()
     for factor in (0.25, 1.0, 8.0):
@@ -265,8 +286,48 @@ def test_a_factor_moves_softmax_alone():
         assert y[x.index(factor)] == pytest.approx(float(wanted), abs=1e-4)
     assert np.ptp(drawn["over the row sum"][1]) < 1e-5
     [one, two] = said(at, r"largest weight, (\S+), becomes (\S+) when all logits double")
-    largest = float((q @ k.mT / 8**0.5).relu().square().max() / 24)
+    squares = (q @ k.mT / 8**0.5).relu().square()
+    largest = float(squares.max() / 24)
     assert (one, two) == (pytest.approx(largest, rel=0.01), pytest.approx(4 * largest, rel=0.01))
+    x, y = (tops := traces(at, 1))["over the length"]
+    assert y == pytest.approx([largest * factor**2 for factor in x], rel=1e-4)
+    steady = float((squares / squares.sum(-1, keepdim=True)).max())
+    assert tops["over the row sum"][1] == pytest.approx([steady] * len(x), rel=1e-4)
+    wanted = [float(ac.get("softmax").weights(factor * q, k).max()) for factor in x]
+    assert tops["softmax"][1] == pytest.approx(wanted, rel=1e-4)
+
+
+@pytest.mark.parametrize(("sharpness", "rare"), [(0.2, False), (4.0, True)])
+def test_a_root_mean_square_is_told_from_a_typical_draw(sharpness, rare):
+    q, k, _ = head(sharpness=sharpness)
+    sizes = ((q[:, None] + k[None]).square().sum(-1) / 8**0.5).flatten()
+    assert (float(sizes.median()) > math.log(1024)) == rare
+    at = None
+    for step in (3, 4):
+        at = open_page(ac.get("performer", features=8), step, again=at, sharpness=sharpness)
+        assert "root mean square" in spoken(at)
+        assert "misses the rare directions" in spoken(at) or not rare
+    assert ("misses the rare directions" in spoken(at)) == rare
+    ends = traces(at)["positive, orthogonal"][1]
+    assert ("far too small" in spoken(at)) == rare == (ends[-1] > 0.8)
+    # The curves of both kinds may coincide: the last one drawn lets the other through.
+    figure = json.loads(at.get("plotly_chart")[-1].proto.spec)
+    named = [t for t in figure["data"] if "name" in t]
+    [positive] = [t for t in named if t["name"] == "positive, orthogonal"]
+    assert positive["line"]["dash"] != "solid"
+    assert named.index(positive) > max(i for i, t in enumerate(named) if t["name"].startswith("hyperbolic"))
+    assert "where −0.5 was promised" in spoken(at)
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "words"),
+    [(521.3, 2, "521"), (0.00021, 2, "2.1\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}10⁻⁴"), (-0.5, 1, "−0.5"), (0, 2, "0"),
+     (9.99e9, 2, "1\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}10¹⁰"),
+     (2.5e307, 2, "2.5\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}10³⁰⁷"),
+     (math.inf, 2, "∞"), (math.nan, 2, "–")],
+)  # fmt: skip
+def test_numbers_are_written_as_in_a_text(value, digits, words):
+    assert number(value, digits) == words
 
 
 def test_a_features_map_and_sums_without_a_division():

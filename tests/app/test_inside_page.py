@@ -71,15 +71,15 @@ def test_causal_is_asked_of_those_that_can(key):
 def test_previous_and_next_lead_through_the_steps_and_end():
     at = open_inside(inside=["nystrom"])
     count = len(steps(at))
-    assert at.button(key="inside.by.-1").disabled
+    assert at.button(key="inside_by_back").disabled
     seen = [at.main.latex[0].value]
     for number in range(2, count + 1):
-        at = at.button(key="inside.by.1").click().run()
+        at = at.button(key="inside_by_on").click().run()
         assert at.session_state["step"] == number
         seen.append(at.main.latex[0].value)
     assert len(set(seen)) == count
-    assert at.button(key="inside.by.1").disabled
-    at = at.button(key="inside.by.-1").click().run()
+    assert at.button(key="inside_by_on").disabled
+    at = at.button(key="inside_by_back").click().run()
     assert at.session_state["step"] == count - 1
 
 
@@ -135,6 +135,10 @@ def test_nystrom_says_when_the_exact_inverse_is_worse_and_when_it_is_not():
     whole = open_inside(inside=["nystrom~landmarks~64"], **real)
     assert "a better inverse makes a better matrix" in told(whole)
     assert "worse than stopping early" not in told(whole)
+    needle = {"kind": ["needle"], "n": ["256"], "heads": ["4"], "d": ["32"], "step": ["3"]}
+    close = told(open_inside(inside=["nystrom"], **needle))
+    assert "better inverse makes a better matrix" not in close
+    assert "Stopping early does slightly better" in close
 
 
 def test_landmarks_say_whether_nystroms_inverse_would_help():

@@ -150,6 +150,9 @@ def test_funnels_questions_come_from_later_tokens():
 
 
 def test_the_pyramid_has_its_levels():
+    assert " 1, 3, 6, 8 times 2, the setting" in " ".join(
+        m.value for m in open_page(ac.get("pyramid", levels=2)).markdown
+    )
     at = open_page(ac.get("pyramid"), 1)
     assert said(at, r"\*\*(\d+) keys\*\* on (\d+) levels: (\d+), (\d+), (\d+), (\d+) pools") == (18, 4, 1, 3, 6, 8)
     assert pages(at).count('<div style="display:flex') == 4
@@ -213,6 +216,8 @@ def test_the_hash_and_its_order_follow_the_round_picked():
     order = parts["order"][2]
     assert shown == [(str(i), str(parts["buckets"][2][i])) for i in order]
     assert pages(at).count("border-left") == 24 // 3 - 1
+    told = " ".join(m.value for m in at.markdown)
+    assert "8 chunks, every 3 places, no matter where a bucket ends" in told
 
 
 def test_rounds_and_what_they_miss_are_counted():
@@ -223,6 +228,8 @@ def test_rounds_and_what_they_miss_are_counted():
     at = open_page(REFORMER, 4, again=at, sharpness=8.0)
     assert said(at, r"let \*\*([\d.]+)%\*\* of (\d+) pairs") == (round(100 * (seen & two).sum() / 552, 1), 552)
     assert at.get("plotly_chart")
+    held = (parts["all_pairs"] * (seen | ~two)).sum(-1).mean()
+    assert said(at, r"hold \*\*(\d+)%\*\* of the softmax") == (round(100 * held),)
     at = open_page(REFORMER, 5, again=at, sharpness=8.0)
     outside = np.where(seen | ~two, 0, parts["all_pairs"])
     assert said(at, r"\*\*(\d+)%\*\* of the softmax") == (round(100 * outside.sum(-1).mean()),)

@@ -11,7 +11,7 @@ import attention_core as ac
 from app import extraction, text
 from attention_core.errors import InputError
 from attention_core.experiments import claims
-from attention_core.inputs import SyntheticSource, SyntheticSpec
+from attention_core.inputs import SyntheticSpec, UploadSource, from_synthetic, to_npz
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -38,6 +38,7 @@ def test_translators_are_given_what_claims_say():
     assert {verdict.value for verdict in claims.Verdict} <= words
     for claim in claims.all_claims():
         assert {claim.statement, claim.experiment, claim.rule, claim.finding} <= words
+        assert {case.finding for case in claim.cases} <= words
         assert {each.label for each in claim.quantities} <= words
         assert {each.unit for each in claim.quantities} - {""} <= words
         assert {claim.figure.x_title, claim.figure.y_title} <= words
@@ -45,15 +46,17 @@ def test_translators_are_given_what_claims_say():
 
 def test_translators_are_given_what_names_the_lines_of_a_claims_figure():
     words = core_words()
-    for task in claims.tasks(SyntheticSource(SyntheticSpec(n=64, heads=1))):
+    source = UploadSource.of("arrays.npz", to_npz(from_synthetic(SyntheticSpec(n=64, heads=1))))
+    for task in claims.tasks(source):
         figure = claims.claim(task.key).figure
         for row in claims.run(task):
             assert {row[name] for name in (figure.by, figure.x) if isinstance(row[name], str)} <= words
 
 
 def test_translators_are_given_what_the_pages_say():
-    found = extract_from_dir(str(ROOT / "pages"), [("**.py", "python")])
-    assert "Where does each variant look?" in {message for _, _, message, _, _ in found}
+    for folder, said in (("pages", "What can be compared"), ("app", "Where does each variant look?")):
+        found = extract_from_dir(str(ROOT / folder), [("**.py", "python")])
+        assert said in {message for _, _, message, _, _ in found}
 
 
 def test_a_catalogue_changes_the_words_and_not_the_values(tmp_path, monkeypatch):

@@ -56,7 +56,7 @@ def test_a_request_that_does_not_fit_gets_a_sentence_and_no_file(tmp_path, capsy
     assert not out.exists()
 
 
-FEW = ["--only", "memory_quadruples", "near_diagonal"]
+FEW = ["--only", "memory_quadruples", "two_layers"]
 
 
 def test_claims_prints_each_with_number_verdict_and_finding(capsys, monkeypatch):
@@ -69,12 +69,12 @@ def test_claims_prints_each_with_number_verdict_and_finding(capsys, monkeypatch)
         [found] = claims.judged(claims.run(task))
         first, *lines = block.splitlines()
         assert first == f"{found.claim.number:>2}  {found.verdict}  ({key})"
-        finding = claims.unbroken(found.claim.finding.format(**found.claim.found(found.numbers)))
+        finding = claims.unbroken(found.claim.sentence(found.numbers).format(**found.claim.found(found.numbers)))
         assert " ".join(line.strip() for line in lines) == f"{found.claim.statement} {finding}"
     assert max(map(len, told.out.splitlines())) <= 60
     last = told.out.split("\n\n")[-1].replace("\n", " ")
     assert last.startswith("On 24 tokens of this input, of 2 claims: holds: ")
-    assert told.err.splitlines()[-2:] == ["1/2 memory_quadruples", "2/2 near_diagonal"]
+    assert told.err.splitlines()[-2:] == ["1/2 memory_quadruples", "2/2 two_layers"]
 
 
 def test_claims_reads_a_text_a_file_and_an_archive(tmp_path, capsys):
@@ -101,6 +101,28 @@ def test_claims_says_what_cannot_be_checked_and_goes_on(capsys):
     assert "not checked  (linear_cost)" in out
     assert f"Needs at least {needs} tokens; this input has 3." in out
     assert "holds: 1" in out
+    assert "not checked: 1" in out
+
+
+def test_claims_about_trained_models_are_not_checked_on_a_synthetic_input(capsys):
+    assert main(["claims", "--tokens", "24", "--only", "two_layers", "near_diagonal"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "not checked (near_diagonal)" in out
+    assert "This claim is about the attention of trained models; choose a text" in out
+    assert out.endswith("of 2 claims: holds: 1, holds partly: 0, does not hold here: 0, not checked: 1")
+
+
+def test_claims_looks_at_all_heads_unless_one_is_asked_for(capsys):
+    said = []
+    for head in ([], ["--head", "1"]):
+        assert main(["claims", "--tokens", "24", *head, "--only", "cosine_closest"]) == 0
+        source = SyntheticSource(ac.inputs.SyntheticSpec(n=24))
+        [task] = claims.tasks(source, head=int(head[1]) if head else None, keys=["cosine_closest"])
+        [found] = claims.judged(claims.run(task))
+        sentence = claims.unbroken(found.claim.finding.format(**found.claim.found(found.numbers)))
+        said.append(" ".join(line.strip() for line in capsys.readouterr().out.split("\n")))
+        assert sentence in said[-1]
+    assert said[0] != said[1]
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,16 @@
 """Linear attention: the feature map, the kernel it makes, and the sum that serves every query."""
 
+from dataclasses import dataclass
+
 import numpy as np
+import streamlit as st
 
 import attention_core as ac
+from app.figures.theme import GREY
 from app.inside import pictures
 from app.inside.closing import beside_softmax, visible
 from app.inside.kernels import TINIEST, draw_features, perplexity
+from app.inside.numbers import number
 from app.inside.pictures import Curve, Points
 from app.inside.step import Seen, Step
 from app.text import _, literal
@@ -36,6 +41,7 @@ def _map(seen: Seen) -> Step:
     own = _chosen(seen)
     entries = np.stack([seen.qkv.q[seen.head].numpy(), seen.qkv.k[seen.head].numpy()])
     d = entries.shape[-1]
+    low, high = (float(x) for x in np.quantile(entries, (0.25, 0.75)))
     setting = next(s for s in seen.attention.variant.params.settings() if s.name == "feature_map")
 
     def draw(key: str) -> None:
@@ -48,6 +54,11 @@ def _map(seen: Seen) -> Step:
             )
             for i, name in enumerate(setting.choices)
         ]  # fmt: skip
+        lines.insert(
+            0,
+            Curve(name=_("middle half of the entries"), x=[low, high], y=[0.0, 0.0], low=[0.0, 0.0],
+                  high=[TALLEST, TALLEST], colour=GREY, marks=False),
+        )  # fmt: skip
         pictures.lines(
             lines, key=key, x_title=_("entry x of a query or key"), y_title="φ(x)",
             alt=_("Lines: what each feature map makes of a number; the chosen one is solid"),
@@ -58,9 +69,9 @@ def _map(seen: Seen) -> Step:
         formula=r"\operatorname{sim}(q, k) = \varphi(q)^\top \varphi(k) \ge 0",
         shapes={"q": entries.shape[1:], r"\varphi(q)": seen.parts["query_features"].shape},
         sentence=_(
-            "{share:.0%} of the entries of queries and keys are negative, the middle half lies between {low:.1f} and "
-            "{high:.1f}: that is where **{name}** (solid) decides what remains of them.",
-            share=(entries < 0).mean(), low=np.quantile(entries, 0.25), high=np.quantile(entries, 0.75), name=own,
+            "{share:.0%} of the entries of queries and keys are negative, the middle half lies between {low} and "
+            "{high} (shaded): that is where **{name}** (solid) decides what remains of them.",
+            share=(entries < 0).mean(), low=number(low), high=number(high), name=own,
         ),
         draw=draw,
     )  # fmt: skip
@@ -130,17 +141,40 @@ def _sum_first(seen: Seen) -> Step:
         return attention.cost(length, size, causal=seen.causal).multiply_adds
 
     told = _("While causal is on, the sum grows from token to token: a state.") if seen.causal else ""
+    if d != size:
+        told += " " + _("Counted are values as long as keys, of {size} entries.", size=size)
     cheaper = next(m for m in range(1, 64 * size) if adds(seen.attention, m) < adds(softmax, m))
 
     def draw(key: str) -> None:
+        query = st.selectbox(
+            _("Query that reads"), range(n), index=n - 1, key=f"{key}.query", width=240,
+            format_func=lambda at: f"{at}  {seen.labels[at]}",
+        )  # fmt: skip
+        found = sum_for(seen, query)
+        summed, counted = st.columns(2)
+        with summed:
+            st.markdown("**" + _("The sum of this input") + "**")
+            pictures.grid(
+                "S = φ(K)ᵀ V", found.values, f"{key}.sum", row_title=_("feature"), col_title=_("entry of v"),
+                unit=_("summed value"), diverging=True,
+                caption=_("keys 0 to {query}", query=query) if seen.causal
+                else _("all {n} keys, the same for every query", n=n),
+            )  # fmt: skip
+        with counted:
+            st.markdown("**" + _("What it costs") + "**")
+            compared(key)
+        st.markdown("**" + _("How the query reads it") + "**")
+        _read(found, key)
+
+    def compared(key: str) -> None:
         both = ((_("(φ(q) φ(k)ᵀ) v, as softmax"), softmax), (_("φ(q) (φ(k)ᵀ v)"), seen.attention))
         lines = [
             Curve(name=name, x=LENGTHS, y=[adds(attention, m) for m in LENGTHS], colour=i)
             for i, (name, attention) in enumerate(both)
         ]
         pictures.lines(
-            lines, key=key, x_title=_("tokens n"), y_title=_("multiply-adds"), log_x=True, log_y=True, mark=n,
-            x_ticks=LENGTHS, alt=_("Lines: multiply-adds of both orders against the number of tokens"),
+            lines, key=key, height=420, x_title=_("tokens n"), y_title=_("multiply-adds"), log_x=True, log_y=True,
+            mark=n, x_ticks=LENGTHS[::2], alt=_("Lines: multiply-adds of both orders against the number of tokens"),
         )  # fmt: skip
 
     return Step(
@@ -152,9 +186,57 @@ def _sum_first(seen: Seen) -> Step:
             "of {exact:,}. It is the cheaper order from n = {cheaper} on.",
             c=c, d=d, n=n, own=adds(seen.attention, n), exact=adds(softmax, n), cheaper=cheaper,
         )
-        + f" {told}".rstrip(),
+        + f" {told.strip()}".rstrip(),
         draw=draw,
     )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Sum:
+    """What one query finds summed up.
+
+    Attributes:
+        feature: its own features, ``[C]``.
+        values: ``φ(K)ᵀ V`` over the keys it sees, ``[C, d_v]``.
+        keys: ``Σ φ(k)`` over the same, ``[C]``.
+    """
+
+    feature: np.ndarray
+    values: np.ndarray
+    keys: np.ndarray
+
+    @property
+    def output(self) -> np.ndarray:
+        """What it reads, ``[d_v]``."""
+        read: np.ndarray = self.feature @ self.values / max(self.feature @ self.keys, TINIEST)
+        return read
+
+
+def sum_for(seen: Seen, query: int) -> Sum:
+    """The sums that a query reads: over all keys, or causal over those up to itself."""
+    inputs = [x[seen.head, : query + 1 if seen.causal else None].double() for x in (seen.qkv.q, seen.qkv.k, seen.qkv.v)]
+    anatomy = seen.attention.variant.anatomy
+    assert anatomy is not None
+    # Over just the keys it sees all share one reference, which exp's features need to be summed.
+    found = anatomy(*inputs, seen.attention.params, causal=False)
+    keys = found["key_features"].numpy()
+    return Sum(found["query_features"][query].numpy(), keys.T @ inputs[-1].numpy(), keys.sum(0))
+
+
+def _read(found: Sum, key: str) -> None:
+    """The query's features, the keys' sum they divide by, and what comes out."""
+    feature = _("feature")
+    parts = (
+        ("φ(q)", found.feature, feature, _("Bars: the features of the query")),
+        ("z = Σ φ(k)", found.keys, feature, _("Bars: the sum of the keys' features")),
+        ("φ(q)ᵀ S / φ(q)ᵀ z", found.output, _("entry of the output"), _("Bars: the output of the query")),
+    )
+    for place, (column, (name, values, title, alt)) in enumerate(zip(st.columns(3), parts, strict=True)):
+        with column:
+            pictures.bars(
+                {name: values}, [str(i) for i in range(len(values))], key=f"{key}.read.{place}", x_title=title,
+                y_title=name, alt=alt, height=260,
+            )  # fmt: skip
 
 
 def _divided(seen: Seen) -> Step:

@@ -9,6 +9,7 @@ from app import compute
 from app.figures.theme import GREY
 from app.inside import landmarks, pictures
 from app.inside.closing import beside_softmax
+from app.inside.numbers import number
 from app.inside.pictures import Curve, Grid
 from app.inside.step import Seen, Step
 from app.text import _
@@ -118,14 +119,17 @@ def _told(seen: Seen, rows: tuple[Row, ...]) -> str:
         "{exact:.0%}.",
         best=best + 1, all=len(iterated), error=iterated[best], exact=exact,
     )  # fmt: skip
-    if exact > EQUAL * iterated[best] and exact > LITTLE:
+    worse = exact > EQUAL * iterated[best]
+    if worse and exact > LITTLE:
         return told + " " + _(
-            "**An exact inverse is worse than stopping early here**: the largest singular value of M is {ratio:.2g} "
+            "**An exact inverse is worse than stopping early here**: the largest singular value of M is {ratio} "
             "times the smallest, along the small ones an inverse magnifies what the averages got wrong (its entries "
             "reach {largest:,.0f}), and stopping early leaves these alone.",
-            ratio=values[0] / max(values[-1], np.finfo(float).tiny), largest=rows[-1]["largest"],
+            ratio=number(values[0] / max(values[-1], np.finfo(float).tiny)), largest=rows[-1]["largest"],
         )  # fmt: skip
-    if iterated[best] > LITTLE:
+    if worse:
+        return told + " " + _("Stopping early does slightly better than an exact inverse here, and both come close.")
+    if exact > LITTLE:
         return told + " " + _("What is still wrong lies in the landmarks, not in how their matrix is inverted.")
     return told + " " + _("Here a better inverse makes a better matrix: the landmarks miss little.")
 
@@ -140,7 +144,7 @@ def _against(of: Sequence[Curve], key: str, title: str, *, log: bool = False) ->
 
 def _residuals(rows: tuple[Row, ...]) -> list[Curve]:
     *iterated, exact = rows
-    name = _("iterative (the exact inverse leaves {residual:.0e})", residual=exact["residual"])
+    name = _("iterative (the exact inverse leaves {residual})", residual=number(float(exact["residual"] or 0), 1))
     return [Curve(name=name, x=_counts(iterated), y=[_above_zero(float(row["residual"] or 0)) for row in iterated])]
 
 
@@ -171,8 +175,8 @@ def _directions(seen: Seen, key: str) -> None:
     st.caption(
         _(
             "{done} of {m} directions are inverted to nine tenths after {count} iterations; the exact inverse inverts "
-            "all, down to a singular value of {least:.1e}.",
-            done=(share >= 0.9).sum(), m=len(values), count=iterations, least=values[-1],
+            "all, down to a singular value of {least}.",
+            done=(share >= 0.9).sum(), m=len(values), count=iterations, least=number(float(values[-1])),
         )
     )  # fmt: skip
     left, right = st.columns(2)

@@ -7,6 +7,7 @@ from app.inside.closing import beside_softmax
 from app.inside.step import Seen, Step
 from app.text import _
 from attention_core.experiments import provenance
+from attention_core.variants.low_rank.pyramid import SIZES
 
 
 def steps(seen: Seen) -> tuple[Step, ...]:
@@ -17,10 +18,12 @@ def steps(seen: Seen) -> tuple[Step, ...]:
         pooling.cover(seen),
         title=_("Pool on every level"),
         sentence=_(
-            "{n} tokens become **{m} keys** on {count} levels: {sizes} pools of up to {tokens} tokens. Every token is "
-            "in one pool of each level.",
+            "{n} tokens become **{m} keys** on {count} levels: {sizes} pools of up to {tokens} tokens. Their numbers "
+            "are {paper} times {levels}, the setting “levels”, but none is above {n}. Every token is in one pool of "
+            "each level.",
             n=P.shape[1], m=P.shape[0], count=len(rows), sizes=", ".join(str(len(row)) for row in rows),
-            tokens=", ".join(str(-(-P.shape[1] // len(row))) for row in rows),
+            tokens=", ".join(str(-(-P.shape[1] // len(row))) for row in rows), paper=", ".join(map(str, SIZES)),
+            levels=seen.attention.params.levels,  # type: ignore[attr-defined]
         ),
     )  # fmt: skip
     shares = ", ".join(f"{left[:, row].sum(-1).mean():.0%}" for row in rows)

@@ -96,6 +96,7 @@ def _borders(seen: Seen, number: int) -> list[int]:
 def _sort(seen: Seen, number: int) -> Step:
     order, buckets = seen.parts["order"][number], seen.parts["buckets"][number].tolist()
     n, borders = len(order), _borders(seen, number)
+    size = seen.attention.params.bucket_size  # type: ignore[attr-defined]
     place = np.argsort(order)
     farthest = int(np.abs(place - np.arange(n)).argmax())
     alike = np.diff(seen.parts["buckets"][number][order]) == 0
@@ -131,11 +132,12 @@ def _sort(seen: Seen, number: int) -> Step:
             "the text; “{token}” moves farthest, {moved} places. The order is cut into {chunks} chunks, {how}.",
             one=literal(seen.labels[order[at]]), other=literal(seen.labels[order[at + 1]]), distance=int(apart[at]),
             token=literal(seen.labels[farthest]), moved=int(abs(place[farthest] - farthest)), chunks=len(borders) + 1,
-            how=_("each bucket by itself") if seen.causal else _("wherever buckets end"),
+            how=_("each bucket by itself, every {size} places", size=size) if seen.causal
+            else _("every {size} places, no matter where a bucket ends", size=size),
         )  # fmt: skip
     return Step(
         title=_("Sort and cut"),
-        formula=r"\pi = \operatorname{argsort}(b(i),\, i),\qquad c(i) = \left\lfloor \pi^{-1}(i) / c \right\rfloor",
+        formula=r"\pi = \operatorname{argsort}(b(i),\, i),\qquad c(i) = \left\lfloor \pi^{-1}(i) / s \right\rfloor",
         shapes={r"\pi": (n,), "c": (n,)},
         sentence=words,
         draw=draw,

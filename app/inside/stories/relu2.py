@@ -7,6 +7,7 @@ from app import sweep
 from app.figures.spread import spread
 from app.inside import pictures
 from app.inside.closing import beside_softmax, shown, visible
+from app.inside.numbers import number
 from app.inside.pictures import Curve
 from app.inside.step import Seen, Step
 from app.text import _
@@ -40,9 +41,9 @@ def _logits(seen: Seen) -> Step:
         formula=r"x_{ij} = \frac{q_i \cdot k_j}{\sqrt d}",
         shapes={"x": logits.shape},
         sentence=_(
-            "The logits run from {low:.1f} to {high:.1f}, and {share:.0%} of them are negative: softmax gives those "
+            "The logits run from {low} to {high}, and {share:.0%} of them are negative: softmax gives those "
             "pairs little, squared ReLU gives them nothing.",
-            low=here.min(), high=here.max(), share=(here < 0).mean(),
+            low=number(float(here.min())), high=number(float(here.max())), share=(here < 0).mean(),
         ),
         draw=draw,
     )  # fmt: skip
@@ -105,7 +106,9 @@ def _notes(seen: Seen, values: np.ndarray) -> list[str]:
 
 def _factor(seen: Seen) -> Step:
     names = dict(zip(VARIANTS, (_("softmax"), _("over the row sum"), _("over the length")), strict=True))
-    largest = float((seen.parts["squares"] / seen.parts["length"][:, None]).max())
+    squares, sums = seen.parts["squares"], seen.parts["sum"][:, None]
+    largest = float((squares / seen.parts["length"][:, None]).max())
+    most_of_sum = float((squares / np.where(sums > 0, sums, 1.0)).max())
     n = min(seen.qkv.n, MOST)
 
     def draw(key: str) -> None:
@@ -117,14 +120,32 @@ def _factor(seen: Seen) -> Step:
                 lines.append(found.curve(title, i, dash="dash" if i == 2 else "solid"))
                 if i == 1 and own:
                     most = max(float(r["change"] or 0) for r in own)
-                    st.caption(_("Over the row sum no weight moves by more than {most:.0e}.", most=most))
+                    st.caption(_("Over the row sum no weight moves by more than {most}.", most=number(most, 1)))
             pictures.lines(
-                lines, key=drawn_key, x_title=_("factor λ on every logit"), y_title=_("entropy (nats)"), log_x=True,
-                x_ticks=FACTORS, alt=_("Lines: the entropy of softmax and of squared ReLU against the factor"),
+                lines, key=drawn_key, x_title=_("factor λ on every logit"),
+                y_title=_("entropy of a row's shares (nats)"), log_x=True, x_ticks=FACTORS, height=400,
+                alt=_("Lines: the entropy of softmax and of squared ReLU against the factor"),
             )  # fmt: skip
 
         tasks = homogeneity.tasks(seen.source, n=n, causal=seen.causal)
-        sweep.show("homogeneity", tasks, chart, key=key)
+        left, right = st.columns(2)
+        with left:
+            st.markdown("**" + _("How even a row is, scaled to sum to one …") + "**")
+            sweep.show("homogeneity", tasks, chart, key=key)
+        with right:
+            st.markdown("**" + _("… and how large its weights are") + "**")
+            heights = ([_top(seen, factor) for factor in FACTORS], [most_of_sum] * len(FACTORS),
+                       [largest * factor**2 for factor in FACTORS])  # fmt: skip
+            pictures.lines(
+                [
+                    Curve(name=title, x=FACTORS, y=[y if y > 0 else None for y in ys], colour=i,
+                          dash="dash" if i == 2 else "solid")
+                    for i, (title, ys) in enumerate(zip(names.values(), heights, strict=True))
+                ],
+                key=f"{key}.largest", x_title=_("factor λ on every logit"), y_title=_("largest weight"), log_x=True,
+                log_y=True, x_ticks=FACTORS, height=400,
+                alt=_("Lines: the largest weight of softmax and of squared ReLU against the factor"),
+            )  # fmt: skip
 
     return Step(
         title=_("Logits times λ"),
@@ -132,9 +153,15 @@ def _factor(seen: Seen) -> Step:
         r"\frac{\lambda^2 s_{ij}}{\lambda^2 \sum_l s_{il}}",
         shapes={"A": (n, n)},
         sentence=_(
-            "Divided by the length the largest weight, {one:.3g}, becomes {four:.3g} when all logits double; divided "
+            "Divided by the length the largest weight, {one}, becomes {four} when all logits double; divided "
             "by the row sum λ² cancels and nothing moves, so no temperature can sharpen it.",
-            one=largest, four=4 * largest,
+            one=number(largest, 3), four=number(4 * largest, 3),
         ),
         draw=draw,
     )  # fmt: skip
+
+
+def _top(seen: Seen, factor: float) -> float:
+    """The largest weight of softmax when all logits are multiplied."""
+    logits = factor * np.where(visible(seen), seen.parts["logits"].astype(float), -np.inf)
+    return float(1 / np.exp(logits - logits.max(-1, keepdims=True)).sum(-1).min())

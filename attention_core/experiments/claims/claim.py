@@ -4,7 +4,6 @@ A claim's verdict is a function of its numbers, its numbers a function of the ro
 the outcome is written down beforehand.
 """
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -18,12 +17,8 @@ from attention_core.experiments.task import Load, Row
 from attention_core.inputs.record import QKV
 from attention_core.inputs.source import Source
 from attention_core.variant import Paper
+from attention_core.writing import written
 
-SMALL = 3
-"""Zeros after the point up to which a number is written out."""
-CHOSEN = 10
-"""Significant digits kept of a number that somebody chose: more come from binary fractions."""
-RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 DECIMALS = 6
 """Decimals kept of what a fit makes of counts, beyond which is rounding: two stays two."""
 EVEN = 1e-6
@@ -86,6 +81,19 @@ class Figure:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Case:
+    """What is to be said in place of a claim's usual finding.
+
+    Attributes:
+        finding: the sentence, with the quantities as placeholders.
+        applies: whether it is the one that fits: ``numbers -> bool``.
+    """
+
+    finding: str
+    applies: Callable[[Mapping[str, float]], bool]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Ask:
     """What an experiment is run on.
 
@@ -141,6 +149,7 @@ class Claim:
         measure: runs the experiment: ``ask -> rows``; seeded by what is asked and by nothing else.
         numbers: condenses rows: ``rows -> {quantity's name: value}``.
         verdict: applies the rule: ``(numbers, bounds) -> verdict``.
+        cases: what was found where the usual sentence would not fit; the first that applies counts.
         needs: tokens without which it cannot be judged.
         timed: whether it measures time, so that its numbers differ from run to run.
     """
@@ -158,6 +167,7 @@ class Claim:
     numbers: Callable[[Sequence[Row]], dict[str, float]]
     verdict: Callable[[Mapping[str, float], Mapping[str, float]], Verdict]
     bounds: Mapping[str, float] = field(default_factory=dict)
+    cases: tuple[Case, ...] = ()
     needs: int = 2
     timed: bool = False
 
@@ -166,8 +176,12 @@ class Claim:
         numbers = self.numbers(rows)
         return numbers, self.verdict(numbers, self.bounds)
 
+    def sentence(self, numbers: Mapping[str, float]) -> str:
+        """The finding that fits these numbers, its placeholders as they are."""
+        return next((case.finding for case in self.cases if case.applies(numbers)), self.finding)
+
     def found(self, numbers: Mapping[str, float]) -> dict[str, str]:
-        """The quantities as they are written, without units: what fills the placeholders of ``finding``."""
+        """The quantities as they are written, without units: what fills the placeholders of ``sentence``."""
         return {each.name: written(numbers[each.name], each.digits) for each in self.quantities}
 
     def thresholds(self) -> dict[str, str]:
@@ -190,30 +204,6 @@ class Outcome:
     rows: tuple[Row, ...]
     numbers: Mapping[str, float]
     verdict: Verdict
-
-
-def written(value: float, digits: int | None = 3) -> str:
-    """A number for reading: whole numbers whole, thousands apart, very small ones as a power of ten.
-
-    Args:
-        value: the number; NaN, which is what could not be measured, becomes a dash.
-        digits: significant digits; digits before the point are never rounded away. None for a number that was not
-            measured but chosen, which is written as it was.
-    """
-    if not math.isfinite(value):
-        return "–" if math.isnan(value) else "∞" if value > 0 else "-∞"
-    if value == round(value):
-        return f"{value:,.0f}"
-    kept = digits or CHOSEN
-    value = float(f"{value:.{kept - 1}e}") if abs(value) < 10**kept else round(value)
-    size = math.floor(math.log10(abs(value)))
-    if size < -SMALL:
-        value, tail = value / 10**size, f" × 10{str(size).translate(RAISED)}".replace(" ", "\N{NO-BREAK SPACE}")
-        size = 0
-    else:
-        tail = ""
-    shown = f"{value:,.{max(kept - 1 - size, 0)}f}"
-    return (shown if digits else shown.rstrip("0").rstrip(".")) + tail
 
 
 def unbroken(sentence: str) -> str:

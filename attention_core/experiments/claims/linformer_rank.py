@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from attention_core import metrics, registry
-from attention_core.experiments.claims.claim import EVEN, Ask, Claim, Figure, Quantity, Verdict, column
+from attention_core.experiments.claims.claim import EVEN, Ask, Case, Claim, Figure, Quantity, Verdict, column
 from attention_core.experiments.task import Row
 from attention_core.metrics.fit import fit_power
 from attention_core.variant import Paper
@@ -14,6 +14,8 @@ LINFORMER, BEST, UNIFORM = "Linformer", "best matrix of that rank", "uniform att
 TIMES = (4, 6, 8, 12, 16)
 """Lengths in ranks: whole ones, as segments of unequal length err of their own, and none so near to the rank that any
 projection is nearly complete."""
+NO_BETTER = 0.9
+"""Part of uniform attention's error from which on an error is no better: one that stays there has nowhere to grow."""
 
 
 def measure(ask: Ask) -> list[Row]:
@@ -62,13 +64,22 @@ CLAIM = Claim(
     number=5,
     statement="Linformer may keep the same rank however many tokens there are.",
     source=Paper("Linformer: Self-Attention with Linear Complexity", 2020, "https://arxiv.org/abs/2006.04768"),
-    experiment="Linformer with segment means (untrained) keeps one rank while this input grows to 16 times that; its "
-    "matrix is compared with softmax's, and so is the best matrix of that rank there is.",
+    experiment="Linformer with segment means (untrained) keeps one rank, a quarter of the shortest length, while "
+    "this input grows; its matrix is compared with softmax's, and so is the best matrix of that rank there is.",
     rule="Holds where Linformer's error grows no faster than n to the power {flat} and ends below {useful}; partly "
     "where not, but the best matrix of that rank ends below {small}, so that a better projection might do.",
     bounds={"flat": 0.15, "useful": 0.5, "small": 0.1},
-    finding="At rank {rank}, from {shortest} to {longest} tokens, Linformer's error grows like n to the power "
-    "{exponent}, to {error} (uniform attention: {uniform}); the best matrix of that rank errs by {floor}.",
+    finding="At {longest} tokens Linformer of rank {rank} (a quarter of the shortest length, {shortest} tokens) errs "
+    "by {error}, where uniform attention errs by {uniform} and the best matrix of that rank by {floor}; its error "
+    "grows like n to the power {exponent}.",
+    cases=(
+        Case(
+            finding="At {longest} tokens Linformer of rank {rank} (a quarter of the shortest length, {shortest} "
+            "tokens) errs by {error}, no clear gain over uniform attention ({uniform}), where the best matrix of that "
+            "rank errs by {floor}; that its error grows like n to the power {exponent} therefore says little.",
+            applies=lambda numbers: numbers["error"] >= NO_BETTER * numbers["uniform"],
+        ),
+    ),
     quantities=(
         Quantity(name="exponent", label="growth of the error, power of n", digits=2),
         Quantity(name="error", label="Linformer's error at the longest"),

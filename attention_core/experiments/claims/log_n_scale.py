@@ -81,7 +81,7 @@ CLAIM = Claim(
     "divided by its sum cannot be steered so, as no factor on the logits changes it.",
     source=Paper("Entropy invariance and the scale of attention", 2021, "https://kexue.fm/archives/8823"),
     experiment="At growing lengths of this input the entropy of rows is taken with logits as they are and multiplied "
-    "by log n, over the log of the longest length, where both are the same; for softmax and for squared ReLU.",
+    "by the log of how many keys a row sees, over the log of the longest length; for softmax and for squared ReLU.",
     rule="The keys a row attends to, exp(entropy), grow like n^a. Holds where with the scale a lies within ± {steady}, "
     "partly where the scale brings a down to at most {flatter} % of its size; and squared ReLU's entropy must not move "
     "by more than {moved} nats.",

@@ -6,9 +6,11 @@ from statistics import median
 from torch import Tensor
 
 from attention_core import registry
+from attention_core.errors import InputError
 from attention_core.experiments.claims.claim import Ask, Claim, Figure, Quantity, Verdict, column
 from attention_core.experiments.error import uniform
 from attention_core.experiments.task import Row
+from attention_core.inputs.source import SyntheticSource
 from attention_core.metrics.error import relative_error
 from attention_core.variant import Paper
 
@@ -18,7 +20,15 @@ MEASURED, UNIFORM = "this input", "spread evenly"
 
 
 def measure(ask: Ask) -> list[Row]:
-    """What lies within ± w of the diagonal, and what local attention with this window errs by, head by head."""
+    """What lies within ± w of the diagonal, and what local attention with this window errs by, head by head.
+
+    Raises:
+        InputError: if the input is synthetic.
+    """
+    if isinstance(ask.source, SyntheticSource):
+        raise InputError(
+            "This claim is about the attention of trained models; choose a text, or upload a model's queries and keys."
+        )
     qkv = ask.record()
     softmax = registry.get("softmax")
     weights = softmax.weights(qkv.q, qkv.k, causal=qkv.causal).double()
@@ -65,8 +75,8 @@ CLAIM = Claim(
     statement="Trained attention is concentrated near the diagonal, so a local window loses little.",
     source=Paper("Longformer: The Long-Document Transformer", 2020, "https://arxiv.org/abs/2004.05150"),
     experiment="Of every head's attention on this input, the share within w tokens of the diagonal is taken for "
-    "growing w; where w is a sixteenth of the text, the output of local attention is compared with that of full "
-    "attention.",
+    "growing w; where w is a sixteenth of the text (at least one token), the output of local attention is compared "
+    "with that of full attention.",
     rule="Holds where in the middle head the window holds at least {times} times what it would hold if attention were "
     "spread evenly, and local attention errs by at most {error} %; partly where one of the two is so.",
     bounds={"times": 2, "error": 25},

@@ -11,7 +11,7 @@ from attention_core.experiments.claims.claim import Ask, Claim, Figure, Quantity
 from attention_core.experiments.leak import MOST
 from attention_core.experiments.task import Row
 from attention_core.inputs.source import first_tokens
-from attention_core.variant import Attention, Paper
+from attention_core.variant import Attention, Paper, Variant
 
 OTHERS = ("softmax", "local", "linear")
 """Variants that do not pool, one of each kind."""
@@ -26,7 +26,7 @@ def measure(ask: Ask) -> list[Row]:
     qkv = first_tokens(qkv, min(qkv.n, MOST))
     before = [x.double() for x in (qkv.q, qkv.k, qkv.v)]
     after = [torch.cat([x[:, :-1], -x[:, -1:]], 1) for x in before]
-    pooled = [registry.get(variant.key) for variant in registry.all_variants() if variant.family == "low_rank"]
+    pooled = [pooling(variant, qkv.n) for variant in registry.all_variants() if variant.family == "low_rank"]
     rows: list[Row] = []
     for attention in (*pooled, *(registry.get(key) for key in OTHERS)):
         for mask in (OPEN, CUT):
@@ -41,6 +41,14 @@ def measure(ask: Ask) -> list[Row]:
                 }
             )
     return rows
+
+
+def pooling(variant: Variant, n: int) -> Attention:
+    """A low-rank variant as it is set at first, with at most half as many landmarks as tokens: each then pools some."""
+    budget = variant.budget
+    if budget is None or not isinstance(budget.default, int):
+        return registry.get(variant.key)
+    return registry.get(variant.key, **{budget.name: max(int(budget.low or 1), min(budget.default, n // 2))})
 
 
 def output(attention: Attention, q: Tensor, k: Tensor, v: Tensor, *, cut: bool) -> Tensor:

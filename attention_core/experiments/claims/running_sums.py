@@ -7,7 +7,7 @@ from torch import Tensor
 
 from attention_core import registry
 from attention_core.experiments import causal_gradient
-from attention_core.experiments.causal_gradient import STATES, SUMS, BytesTask
+from attention_core.experiments.causal_gradient import STATES, SUMS, BytesTask, check_finite
 from attention_core.experiments.causal_modes import computed
 from attention_core.experiments.claims.claim import Ask, Claim, Figure, Quantity, Verdict, column
 from attention_core.experiments.task import Row
@@ -40,7 +40,9 @@ def gradients(way: str, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, ...]:
     """The gradients of half the output's square at q, k and v, ``[n, d]``, ``[n, d]`` and ``[n, d_v]``."""
     q, k, v = (x.detach().requires_grad_() for x in (q, k, v))
     out = computed(registry.from_word(WORD), way)(q, k, v)
-    return torch.autograd.grad(out, (q, k, v), out.detach())
+    found = torch.autograd.grad(out, (q, k, v), out.detach())
+    check_finite(found)
+    return found
 
 
 def apart(own: Sequence[Tensor], other: Sequence[Tensor]) -> float:

@@ -7,13 +7,13 @@ import torch
 
 from attention_core import metrics, registry
 from attention_core.algorithms.inverse import inverse_steps
-from attention_core.experiments.claims.claim import Ask, Claim, Figure, Quantity, Verdict, column
+from attention_core.experiments.claims.claim import Ask, Case, Claim, Figure, Quantity, Verdict, column
 from attention_core.experiments.task import Row
 from attention_core.variant import Paper
 from attention_core.variants.low_rank.nystrom import NystromParams, anatomy
 
 LANDMARKS, SIX, MORE = 64, 6, 12
-RESIDUAL, ATTENTION = "inverse: I - AV", "attention beside softmax"
+RESIDUAL, ATTENTION = "inverse: I − M V", "attention beside softmax"
 
 
 def measure(ask: Ask) -> list[Row]:
@@ -24,7 +24,7 @@ def measure(ask: Ask) -> list[Row]:
     left, middle, right = parts["left"], parts["middle"], parts["right"]
     identity = torch.eye(middle.shape[-1]).expand_as(middle)
     for iteration, inverse in enumerate(inverse_steps(middle, MORE)):
-        common: Row = {"landmarks": len(identity[0]), "iteration": iteration}
+        common: Row = {"landmarks": len(identity[0]), "tokens": qkv.n, "iteration": iteration}
         for of, values in (
             (RESIDUAL, metrics.relative_error(middle @ inverse, identity)),
             (ATTENTION, metrics.relative_error(left @ (inverse @ right), exact)),
@@ -44,6 +44,7 @@ def numbers(rows: Sequence[Row]) -> dict[str, float]:
         "error": middle(ATTENTION, SIX),
         "later": middle(ATTENTION, MORE),
         "landmarks": column(rows, "landmarks")[0],
+        "tokens": column(rows, "tokens")[0],
     }
 
 
@@ -61,17 +62,26 @@ CLAIM = Claim(
     statement="Six iterations are enough to invert the landmarks' matrix of Nyström attention, with 64 landmarks.",
     source=Paper("Nyströmformer", 2021, "https://arxiv.org/abs/2102.03902"),
     experiment="Twelve iterations run on the matrix of 64 landmarks (of all tokens where there are fewer); after each, "
-    "what is missing from an inverse V of A is measured, and how far attention made with it is from softmax.",
-    rule="Holds where the residual I - AV is at most {inverse} of I after six; partly where not, but attention "
+    "what is missing from an inverse V of that matrix M is measured, and how far attention made with it is from "
+    "softmax.",
+    rule="Holds where the residual I − M V is at most {inverse} of I after six; partly where not, but attention "
     "then errs by at most {near}, or twelve iterations lower its error by no more than {gain} %.",
     bounds={"inverse": 0.1, "near": 0.1, "gain": 5},
-    finding="After six iterations {residual} of the identity is still missing with {landmarks} landmarks; attention "
-    "then errs by {error}, after twelve by {later}.",
+    finding="After six iterations {residual} of the identity is still missing with {landmarks} landmarks for "
+    "{tokens} tokens; attention then errs by {error}, after twelve by {later}.",
+    cases=(
+        Case(
+            finding="After six iterations {residual} of the identity is still missing; all {tokens} tokens are "
+            "landmarks here. Attention then errs by {error}, after twelve by {later}.",
+            applies=lambda numbers: numbers["landmarks"] == numbers["tokens"],
+        ),
+    ),
     quantities=(
         Quantity(name="residual", label="residual after six"),
         Quantity(name="error", label="attention's error after six"),
         Quantity(name="later", label="attention's error after twelve"),
         Quantity(name="landmarks", label="landmarks"),
+        Quantity(name="tokens", label="this input", unit="tokens"),
     ),
     figure=Figure(
         x="iteration", y="error", by="of", x_title="iterations", y_title="residual or relative error", log_y=True,

@@ -62,7 +62,8 @@ CLAIM = Claim(
     "window k grows in proportion to n.",
     source=Paper("From standard to sparse attention", 2019, "https://kexue.fm/archives/6853"),
     experiment="With k = 4, the multiply-adds that each algorithm really does are counted at growing lengths of this "
-    "input.",
+    "input. Local attention runs in blocks of tokens, so that a short input, of one block or two, still costs nearly "
+    "as many as all its pairs.",
     rule="Holds where full attention costs {k} ± {off} times what atrous does at the longest length, and local grows "
     "at most like n to the power {linear} over the longer half of the lengths; partly where one of the two is so.",
     bounds={"k": K, "off": 0.2, "linear": 1.2},

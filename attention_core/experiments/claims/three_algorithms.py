@@ -83,7 +83,8 @@ CLAIM = Claim(
     statement="Causal linear attention is a recurrent network: token by token, in chunks or by one cumulative sum it "
     "gives one answer, and the cumulative sum pays, in memory, once n exceeds d².",
     source=Paper("Must attention have a softmax?", 2020, "https://kexue.fm/archives/7546"),
-    experiment="Linear attention (elu + 1) runs on this input by all three algorithms and by its whole matrix; outputs "
+    experiment="Linear attention (elu + 1) runs on this input by all three algorithms and by its whole matrix (a chunk "
+    "has 64 tokens: up to there it is the whole matrix, too); outputs "
     "are compared, and the most numbers alive at once are counted on both sides of n = d², with d cut to reach it.",
     rule="Holds where outputs agree to {same} and the cumulative sum holds fewer numbers than the matrix "
     "at n = 2d² but not at n = d²/2; partly where only the outputs agree.",

@@ -93,5 +93,5 @@ CLAIM = Claim(
     measure=measure,
     numbers=numbers,
     verdict=verdict,
-    needs=4,
+    needs=16,
 )

@@ -29,8 +29,8 @@ class PyramidParams(Params):
         high=128,
         scale="log",
         budget=True,
-        help="Multiplies the numbers of pools 1, 3, 6 and 8; more show finer detail and cost more. Numbers beyond n "
-        "count as n, each once.",
+        help="A factor, not a count of levels: the four levels have this times 1, 3, 6 and 8 pools. More show finer "
+        "detail and cost more. Numbers beyond n count as n, each once.",
     )
 
 

@@ -1,12 +1,16 @@
 """The gradient by running sums: against finite differences, autograd's own, and the bytes each must hold."""
 
+import io
+
+import numpy as np
 import pytest
 import torch
 
+from attention_core.errors import InputError
 from attention_core.experiments import causal_gradient
 from attention_core.experiments.causal_gradient import COPIES, STATES, SUMS, WAYS, BytesTask, DifferenceTask
 from attention_core.experiments.causal_modes import MATRIX
-from attention_core.inputs import SyntheticSource, SyntheticSpec
+from attention_core.inputs import SyntheticSource, SyntheticSpec, UploadSource
 from attention_core.limits import HOSTED
 
 SOURCE = SyntheticSource(SyntheticSpec(n=150, d=8, heads=2))
@@ -26,6 +30,26 @@ def test_gradients_agree_to_rounding(word, head):
     }
     assert all(r["difference"] < {"float32": 2e-5, "float64": 1e-13}[r["dtype"]] for r in rows)
     assert max(r["difference"] for r in rows if r["dtype"] == "float32") > 1e-8
+
+
+def uploaded(**arrays):
+    data = io.BytesIO()
+    np.savez(data, **arrays)
+    return DifferenceTask(word="linear", source=UploadSource.of("a.npz", data.getvalue()), head=None)
+
+
+def test_where_values_are_alike_rounding_is_no_difference():
+    rng = np.random.default_rng(0)
+    q, k = rng.standard_normal((2, 1, 40, 4), dtype=np.float32)
+    rows = causal_gradient.run(uploaded(q=q, k=k, v=np.ones_like(q)))  # q and k have no gradient but rounding
+    assert all(r["difference"] < 1e-5 for r in rows)
+
+
+def test_a_gradient_that_is_no_number_is_refused():
+    rng = np.random.default_rng(2)
+    q, k, v = rng.standard_normal((3, 1, 40, 8), dtype=np.float32)
+    with pytest.raises(InputError, match="not finite"):
+        causal_gradient.run(uploaded(q=1e3 * q, k=-1e3 * abs(k), v=v))
 
 
 @pytest.mark.parametrize("way", WAYS)

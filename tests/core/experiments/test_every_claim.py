@@ -9,9 +9,15 @@ import torch
 from attention_core.errors import InputError, LabError
 from attention_core.experiments import claims
 from attention_core.experiments.claims import Outcome, Verdict
-from attention_core.inputs import SyntheticSource, SyntheticSpec, TextSource
+from attention_core.inputs import SyntheticSpec, TextSource, UploadSource, from_synthetic, to_npz
 
-TEXTLIKE = SyntheticSource(SyntheticSpec(kind="locally_correlated", n=48, d=16, heads=2, sharpness=2.0))
+
+def saved(**how):
+    """A synthetic sequence as a file: claims about trained models take none as it is."""
+    return UploadSource.of("arrays.npz", to_npz(from_synthetic(SyntheticSpec(**how))))
+
+
+TEXTLIKE = saved(kind="locally_correlated", n=48, d=16, heads=2, sharpness=2.0)
 LENGTH = 48
 EVERY = [pytest.param(claim, id=claim.key) for claim in claims.all_claims()]
 UNTIMED = [pytest.param(claim, id=claim.key) for claim in claims.all_claims() if not claim.timed]
@@ -54,10 +60,12 @@ def test_words_are_whole(claim):
     assert set(placeholders(claim.rule)) == set(claim.bounds)
     names = [each.name for each in claim.quantities]
     assert len(set(names)) == len(names)
-    assert set(placeholders(claim.finding)) <= set(names)
-    assert placeholders(claim.finding)
+    findings = (claim.finding, *(case.finding for case in claim.cases))
+    for finding in findings:
+        assert set(placeholders(finding)) <= set(names)
+        assert placeholders(finding)
     assert not placeholders(claim.statement + claim.experiment)
-    for text in (claim.statement, claim.experiment, claim.rule, claim.finding):
+    for text in (claim.statement, claim.experiment, claim.rule, *findings):
         assert text.endswith((".", "?"))
         assert "  " not in text
     assert claim.source.url.startswith("https://")
@@ -75,7 +83,7 @@ def test_it_runs_and_is_judged(claim, found):
     assert set(numbers) >= {each.name for each in claim.quantities}
     assert all(math.isfinite(value) for value in numbers.values())
     assert isinstance(verdict, Verdict)
-    finding = claim.finding.format(**claim.found(numbers))
+    finding = claim.sentence(numbers).format(**claim.found(numbers))
     assert "{" not in finding + claim.rule.format(**claim.thresholds())
     assert claims.judged(rows) == (Outcome(claim=claim, rows=tuple(rows), numbers=numbers, verdict=verdict),)
 
@@ -124,7 +132,7 @@ def test_one_head_is_the_one_asked_for(claim, found):
 def test_it_can_be_judged_from_as_few_tokens_as_it_needs(claim):
     def offered(n):
         return [
-            task for task in claims.tasks(SyntheticSource(SyntheticSpec(n=n, d=8, heads=1)), longest=n)
+            task for task in claims.tasks(saved(n=n, d=8, heads=1), longest=n)
             if task.key == claim.key
         ]  # fmt: skip
 
@@ -137,7 +145,7 @@ def test_it_can_be_judged_from_as_few_tokens_as_it_needs(claim):
 @pytest.mark.parametrize("claim", UNTIMED)
 @pytest.mark.parametrize("sharpness", [0.0, 1000.0])
 def test_extreme_inputs_are_judged_or_refused_in_one_sentence(claim, sharpness):
-    source, said, numbers = SyntheticSource(SyntheticSpec(n=40, d=8, heads=2, sharpness=sharpness)), "", {}
+    source, said, numbers = saved(n=40, d=8, heads=2, sharpness=sharpness), "", {}
     try:
         numbers, _ = claim.judge(rows_of(claim, source))
     except LabError as refused:

@@ -24,27 +24,39 @@ def falling(column, token):
 def test_an_even_share_falls_like_one_over_the_row(token):
     found = fade(falling(1 / (token + 1 + np.arange(50)), token), token)
     assert found.power == pytest.approx(-1)
-    assert found.half_life == token + 2  # at i + 1 = 2 (j + 1) it is half, and one row on it is below
+    assert (found.factor, found.half_life) == (None, None)
     assert found.weights[0] == 1 / (token + 1)
 
 
-@pytest.mark.parametrize(("decay", "half_life"), [(0.9, 7), (0.6, 2), (0.4, 1)])
+@pytest.mark.parametrize(("decay", "half_life"), [(0.95, 13.513), (0.9, 6.579), (0.5, 1)])
 def test_a_decay_falls_by_a_factor(decay, half_life):
-    found = fade(falling(decay ** np.arange(30), 4), 4)
+    found = fade(falling(decay ** np.arange(30), 4), 4, decay=decay)
     assert found.factor == pytest.approx(decay)
-    assert found.half_life == half_life
+    assert found.half_life == pytest.approx(half_life, abs=1e-3)
+    assert found.power is None
 
 
-def test_what_comes_back_has_not_gone():
-    assert fade(falling([0.5, 0.1, 0.1, 0.4, 0.1, 0.1], 0), 0).half_life == 4
-    assert fade(falling([0.1, 0.1, 0.5], 0), 0).half_life is None
-    assert fade(falling([0.3], 2), 2).half_life is None
+def test_the_first_tokens_to_come_do_not_spoil_the_fit():
+    i = np.arange(200)
+    law = 0.95**i / np.cumsum(0.95**i)  # the normaliser has its largest growth in the first rows
+    found = fade(falling(law, 0), 0, decay=0.95)
+    assert found.start == 20
+    assert found.half_life == pytest.approx(13.5, rel=0.05)
+    spoilt = np.where(i < 3, 1.0, 1 / (i + 1))
+    assert fade(falling(spoilt, 0), 1).start == 3
+    assert fade(falling(1 / (i[1:] + 1), 1) * np.where(i < 3, 9, 1)[:, None], 1).power == pytest.approx(-1)
+
+
+def test_what_does_not_fall_has_no_half_life_and_what_is_short_no_fit():
+    assert fade(falling([0.1, 0.1, 0.2, 0.3, 0.5], 0), 0, decay=0.5).half_life is None
+    short = fade(falling([0.3], 2), 2, decay=0.99)
+    assert (short.start, short.factor, short.half_life) == (3, None, None)
 
 
 def test_weights_of_zero_have_no_fit():
-    found = fade(falling([0.5, 0.0, 0.0, 0.1], 0), 0)
-    assert (found.power, found.factor) == (None, None)
-    assert fade(np.zeros((5, 5)), 1).half_life is None
+    for decay in (None, 0.5):
+        found = fade(falling([0.5, 0.0, 0.0, 0.1], 0), 0, decay=decay)
+        assert (found.power, found.factor) == (None, None)
 
 
 @pytest.mark.parametrize("decay", [0.5, 0.9, 1.0])

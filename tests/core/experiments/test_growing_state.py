@@ -72,6 +72,18 @@ def test_outputs_are_those_of_the_full_matrix(variant):
     assert wrong.difference(2) == pytest.approx(1)
 
 
+def test_what_softmax_would_have_answered_stands_beside_it():
+    qkv = record()
+    grown = grow(qkv, ac.get("linear"), head=1)
+    logits = (qkv.q[1] @ qkv.k[1].T / 2).double().masked_fill(torch.ones(20, 20).triu(1).bool(), -torch.inf)
+    wanted = (logits.softmax(-1) @ qkv.v[1].double()).numpy()
+    np.testing.assert_allclose(grown.softmax, wanted, rtol=1e-5, atol=1e-6)
+    gap = np.linalg.norm(grown.outputs[7] - wanted[7]) / np.linalg.norm(wanted[7])
+    assert grown.lost(7) == pytest.approx(gap, rel=1e-4)
+    assert gap > 1e-3
+    assert grown.lost(0) < 1e-9  # one token is all there is
+
+
 def test_every_variant_with_a_decoder_takes_part():
     assert {v.key for v in recurrent()} == {v.key for v in ac.all_variants() if v.decoder}
     assert len(recurrent()) == 5

@@ -96,6 +96,15 @@ def test_linformers_error_and_its_floor_by_their_formulas():
     floor = np.sqrt((values[rank:] ** 2).sum() / (values**2).sum())
     assert found.numbers["floor"] == pytest.approx(floor, rel=1e-5)
     assert found.numbers["uniform"] == pytest.approx(error(np.full((64, 64), 1 / 64), exact), rel=1e-5)
+    assert found.numbers["shortest"] == 4 * rank
+
+
+@pytest.mark.parametrize(("kind", "little"), [("block_topics", False), ("gaussian", True)])
+def test_an_error_that_stays_at_uniform_attentions_is_called_that(kind, little):
+    found = trial("linformer_rank", synthetic(kind))
+    said = claims.claim("linformer_rank").sentence(found.numbers)
+    assert ("no clear gain over uniform" in said) == little == (found.numbers["error"] > 0.9 * found.numbers["uniform"])
+    assert all("{" + name + "}" in said for name in ("error", "uniform", "floor", "rank", "shortest", "exponent"))
 
 
 def test_where_attention_is_uniform_any_rank_is_enough():
@@ -166,6 +175,15 @@ def test_nystroms_bounds(worst, verdict):
 )
 def test_six_iterations_are_enough_where_landmarks_differ(source, verdict):
     assert trial("six_iterations", source).verdict is verdict
+
+
+@pytest.mark.parametrize(("n", "every"), [(40, True), (64, True), (65, False)])
+def test_where_all_tokens_are_landmarks_it_says_so(n, every):
+    found = trial("six_iterations", upload(normal(1, n, 8)))
+    assert (found.numbers["landmarks"], found.numbers["tokens"]) == (min(n, 64), n)
+    said = claims.claim("six_iterations").sentence(found.numbers)
+    assert ("all {tokens} tokens are landmarks" in said) == every
+    assert ("{landmarks} landmarks for {tokens} tokens" in said) != every
 
 
 def test_the_residual_and_the_error_by_their_formulas():

@@ -5,6 +5,7 @@ import pytest
 from trial import normal, ruled, synthetic, trial, upload
 
 import attention_core as ac
+from attention_core.algorithms.causal_scan import CHUNK
 from attention_core.experiments import claims
 from attention_core.experiments.claims import Verdict, double_softmax, linear_cost, memory_quadruples, three_algorithms
 
@@ -167,3 +168,7 @@ def test_a_cumulative_sum_that_held_the_matrix_would_not_pay(monkeypatch):
 )
 def test_three_algorithms_bounds(changed, verdict):
     assert ruled("three_algorithms", {"difference": 1e-4, "below": 1.0, "above": 0.99}, **changed) is verdict
+
+
+def test_the_chunk_that_is_spoken_of_is_the_algorithms_own():
+    assert f"has {CHUNK} tokens" in claims.claim("three_algorithms").experiment

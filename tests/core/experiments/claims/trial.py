@@ -8,7 +8,7 @@ import numpy as np
 from attention_core.experiments import claims
 from attention_core.experiments.claims import Verdict
 from attention_core.experiments.task import Row
-from attention_core.inputs import SyntheticSource, SyntheticSpec, UploadSource
+from attention_core.inputs import SyntheticSource, SyntheticSpec, UploadSource, to_npz
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,11 @@ def trial(key, source, head=None):
 
 def synthetic(kind, **how):
     return SyntheticSource(SyntheticSpec(kind=kind, **how))
+
+
+def saved(kind, **how):
+    """A synthetic sequence as a file, which a claim takes for a model's."""
+    return UploadSource.of("arrays.npz", to_npz(synthetic(kind, **how).load()))
 
 
 def upload(q, k=None, v=None, *, causal=False):
