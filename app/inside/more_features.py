@@ -135,7 +135,8 @@ def _fall(found: dict[tuple[str, bool], Spread]) -> str:
         "power {slope} where {promised} was promised of a root mean square. The least is {least}, by **{best}**; "
         "**trig** has {trig}.",
         a=first.x[0], b=first.x[-1], start=number(first.middle[0]), end=number(first.middle[-1]), slope=number(slope),
-        promised=number(-0.5, 1), least=number(ends[best]), best=best[0], trig=number(found["trig", True].middle[-1], 3),
+        promised=number(-0.5, 1), least=number(ends[best]), best=best[0],
+        trig=number(found["trig", True].middle[-1], 3),
     )  # fmt: skip
     if first.middle[-1] > NEAR_ALL and max(first.middle) < 1 / NEAR_ALL:
         told += " " + _(
