@@ -58,7 +58,7 @@ def test_the_state_plays_stops_and_stands_in_the_link(page, server, chromium):
     assert "c_state=retention" in query(page)
     page.get_by_role("button", name="Play").click()
     expect(page.get_by_text(re.compile("numbers stand for ([5-9]|1.) tokens"))).to_be_visible(timeout=15_000)
-    page.get_by_role("button", name="Stop").click()
+    page.get_by_test_id("stMain").get_by_role("button", name="Stop").click()
     expect(page.get_by_role("button", name="Play")).to_be_visible(timeout=10_000)
     settle(page)
     seen = page.get_by_text("numbers stand for").inner_text()
@@ -82,7 +82,7 @@ def test_the_state_plays_stops_and_stands_in_the_link(page, server, chromium):
     assert "c_at=23" in parts(page), "a play that has ended says so and keeps its place"
     page.get_by_role("button", name="Play").click()
     expect(page.get_by_text(re.compile("numbers stand for [1-5] tokens"))).to_be_visible(timeout=10_000)
-    page.get_by_role("button", name="Stop").click()
+    page.get_by_test_id("stMain").get_by_role("button", name="Stop").click()
     expect(page.get_by_role("button", name="Play")).to_be_visible(timeout=10_000)
     settle(page)
     place = int(re.search(r"stand for (\d+) tokens", page.get_by_text("numbers stand for").inner_text()).group(1)) - 2

@@ -69,7 +69,7 @@ def test_from_a_link_over_every_view_to_the_numbers(page, server, chromium):
 def test_a_long_sweep_shows_points_at_once_and_keeps_them_when_stopped(page, server):
     page.goto(f"{server}/entropy?input=synthetic&h_longest=4096&h_seeds=4")
     expect(page.get_by_text(re.compile("From n = 16 to"))).to_be_visible(timeout=20_000)
-    page.get_by_role("button", name="Stop").last.click()
+    page.get_by_test_id("stMain").get_by_role("button", name="Stop").click()
     expect(page.get_by_text("Stopped at")).to_be_visible(timeout=20_000)
     settle(page)
     assert len(legend(page)) == 10
