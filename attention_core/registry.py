@@ -51,6 +51,11 @@ def all_variants() -> tuple[Variant, ...]:
     return tuple(discover().values())
 
 
+def recurrent() -> tuple[Variant, ...]:
+    """The variants that are recurrent networks: each has a step that goes on from a state of constant size."""
+    return tuple(variant for variant in all_variants() if variant.decoder is not None)
+
+
 def variant(key: str) -> Variant:
     """The variant with this key.
 

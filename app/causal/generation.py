@@ -23,6 +23,7 @@ from attention_core.measure.records import Run
 from attention_core.measure.run_file import recorded
 from attention_core.measure.summary import REFERENCE, crossing, of_variant, ratios
 from attention_core.measure.timing import TimingSpec
+from attention_core.registry import recurrent
 
 SHORTEST, LONGEST = 64, 16_384
 HEIGHT = 420
@@ -37,7 +38,7 @@ def fields() -> dict[str, Field]:
 
 def show(chosen: Chosen) -> None:
     """Draw it."""
-    attentions = with_settings(generation.decoders())
+    attentions = with_settings(recurrent())
     heads, d, d_v = chosen.qkv.heads, chosen.qkv.q.shape[-1], chosen.qkv.v.shape[-1]
     tasks = generation.tasks([a.word for a in attentions], heads=heads, d=d, d_v=d_v)
     held = [row for task in tasks for row in compute.rows("generation", task)]

@@ -13,8 +13,9 @@ from app.input_panel import Chosen
 from app.matrix_board import Panel, matrix_board
 from app.share import Field
 from app.text import _, literal
-from attention_core.experiments.state import Grown, recurrent
+from attention_core.experiments.state import Grown
 from attention_core.limits import current
+from attention_core.registry import recurrent
 from attention_core.settings import Value
 from attention_core.writing import written
 

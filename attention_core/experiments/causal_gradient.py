@@ -10,7 +10,7 @@ from torch import Tensor
 from attention_core import registry
 from attention_core.algorithms.causal_scan import nonzero
 from attention_core.errors import InputError
-from attention_core.experiments.causal_modes import DTYPES, MATRIX, computed, of_head
+from attention_core.experiments.causal_modes import DTYPES, MATRIX, beginning, computed
 from attention_core.experiments.task import Load, Row, load
 from attention_core.inputs.source import Source
 from attention_core.limits import current
@@ -108,7 +108,7 @@ def _gradients(word: str, way: str, q: Tensor, k: Tensor, v: Tensor) -> Callable
 
 
 def _differences(task: DifferenceTask, load: Load) -> tuple[Row, ...]:
-    qkv = of_head(load(task.source, None), task.head, COMPARED)
+    qkv = beginning(load(task.source, None), COMPARED).of_head(task.head)
     rows: list[Row] = []
     for name, dtype in DTYPES.items():
         q, k, v = (x.to(dtype) for x in (qkv.q, qkv.k, qkv.v))

@@ -93,13 +93,9 @@ def difference(a: Tensor, b: Tensor) -> float:
     return float(ratio((a - b).abs().amax(), b.abs().amax()))
 
 
-def of_head(qkv: QKV, head: int | None, tokens: int) -> QKV:
-    """A record's first tokens, with one head alone or, for None, all."""
-    qkv = first_tokens(qkv, min(tokens, qkv.n))
-    if head is None:
-        return qkv
-    one = slice(head, head + 1)
-    return replace(qkv, q=qkv.q[one], k=qkv.k[one], v=qkv.v[one])
+def beginning(qkv: QKV, tokens: int) -> QKV:
+    """A record's first tokens, or all where there are fewer."""
+    return first_tokens(qkv, min(tokens, qkv.n))
 
 
 def compared(n: int) -> int:
@@ -155,7 +151,7 @@ def run(task: AgreementTask | CostTask, *, load: Load = load) -> tuple[Row, ...]
 
 
 def _agreement(task: AgreementTask, load: Load) -> tuple[Row, ...]:
-    qkv, attention = of_head(load(task.source, None), task.head, AGREED), registry.from_word(task.word)
+    qkv, attention = beginning(load(task.source, None), AGREED).of_head(task.head), registry.from_word(task.word)
     rows: list[Row] = []
     for name, dtype in DTYPES.items():
         q, k, v = (_repeated(x.to(dtype), compared(qkv.n)) for x in (qkv.q, qkv.k, qkv.v))

@@ -59,11 +59,11 @@ def causal_weights(qkv: QKV, attention: Attention, *, head: int | None) -> np.nd
         attention: a variant that can be causal.
         head: the head looked at; None for the average of their matrices.
     """
-    every = slice(None) if head is None else slice(head, head + 1)
+    looked_at = qkv.of_head(head)
     weights = torch.zeros(qkv.n, qkv.n, dtype=torch.float64)
-    for q, k in zip(qkv.q[every], qkv.k[every], strict=True):  # one by one: twelve heads at once would take a GiB
+    for q, k in zip(looked_at.q, looked_at.k, strict=True):  # one by one: twelve heads at once would take a GiB
         weights += attention.weights(q.double(), k.double(), causal=True)
-    return (weights / len(qkv.q[every])).numpy()
+    return (weights / looked_at.heads).numpy()
 
 
 def settled(token: int, decay: float | None) -> int:

@@ -9,7 +9,6 @@ from torch.utils._pytree import tree_leaves
 
 from attention_core import registry
 from attention_core.experiments.task import Load, Row, load
-from attention_core.variant import Variant
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,11 +26,6 @@ class HeldTask:
     heads: int
     d: int
     d_v: int
-
-
-def decoders() -> tuple[Variant, ...]:
-    """The variants that are recurrent networks: each has a step that goes on from a state of constant size."""
-    return tuple(variant for variant in registry.all_variants() if variant.decoder is not None)
 
 
 def tasks(words: Sequence[str], *, heads: int, d: int, d_v: int) -> tuple[HeldTask, ...]:

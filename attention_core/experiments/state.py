@@ -11,7 +11,7 @@ from attention_core import registry
 from attention_core.algorithms.causal_scan import State
 from attention_core.inputs.record import QKV
 from attention_core.metrics.error import relative_error
-from attention_core.variant import Attention, Variant
+from attention_core.variant import Attention
 
 NUMBERS = 2**22
 """Numbers in all the states of a text, 4 bytes each: a wide state is followed over fewer tokens."""
@@ -49,11 +49,6 @@ class Grown:
         """How far the output of token i lies from softmax's, as a share of that one's length."""
         reference = torch.from_numpy(self.softmax[i : i + 1])
         return float(relative_error(torch.from_numpy(self.outputs[i : i + 1]), reference))
-
-
-def recurrent() -> tuple[Variant, ...]:
-    """The variants that have a decoder."""
-    return tuple(variant for variant in registry.all_variants() if variant.decoder is not None)
 
 
 def grow(qkv: QKV, attention: Attention, *, head: int) -> Grown:

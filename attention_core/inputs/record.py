@@ -1,6 +1,6 @@
 """The one record every input becomes: queries, keys and values of one layer, with the names of their tokens."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from torch import Tensor
 
@@ -78,3 +78,10 @@ class QKV:
     def heads(self) -> int:
         """Number of heads H."""
         return self.q.shape[0]
+
+    def of_head(self, head: int | None) -> "QKV":
+        """The record of one head alone, ``[1, n, d]``; the whole record for None."""
+        if head is None:
+            return self
+        one = slice(head, head + 1)
+        return replace(self, q=self.q[one], k=self.k[one], v=self.v[one])

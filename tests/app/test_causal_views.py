@@ -15,7 +15,8 @@ from app.causal import state as state_view
 from app.input_panel import UPLOAD
 from attention_core.experiments.fading import causal_weights
 from attention_core.experiments.leak import leak
-from attention_core.experiments.state import grow, recurrent
+from attention_core.experiments.state import grow
+from attention_core.registry import recurrent
 
 ROOT = Path(__file__).parents[2]
 SMALL = {"input": "synthetic", "n": 24, "d": 8, "heads": 2, "head": 1}

@@ -5,7 +5,7 @@ the outcome is written down beforehand.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
 
@@ -116,11 +116,7 @@ class Ask:
             LabError: if the source cannot be read at this length.
         """
         tokens = tokens or min(self.load(self.source, None).n, self.longest)
-        qkv = at_length(self.source, tokens, self.longest, self.load)
-        if self.head is None:
-            return qkv
-        one = slice(self.head, self.head + 1)
-        return replace(qkv, q=qkv.q[one], k=qkv.k[one], v=qkv.v[one])
+        return at_length(self.source, tokens, self.longest, self.load).of_head(self.head)
 
     def seen(self, rows: Sequence[Row]) -> list[Row]:
         """The rows of the heads looked at, from an experiment that measures all of them."""

@@ -78,9 +78,9 @@ def test_the_difference_is_relative_to_the_second():
 
 def test_long_inputs_are_compared_on_their_beginning():
     source = SyntheticSource(SyntheticSpec(n=AGREED + 20, d=4, heads=1))
-    seen = causal_modes.of_head(source.load(), None, AGREED)
+    seen = causal_modes.beginning(source.load(), AGREED)
     assert torch.equal(seen.q, source.load().q[:, :AGREED])
-    two = causal_modes.of_head(SOURCE.load(), 1, AGREED)
+    two = causal_modes.beginning(SOURCE.load(), AGREED).of_head(1)
     assert torch.equal(two.v[0], SOURCE.load().v[1])
     assert two.n == 70
 

@@ -8,7 +8,8 @@ import pytest
 import torch
 
 import attention_core as ac
-from attention_core.experiments.state import grow, recurrent
+from attention_core.experiments.state import grow
+from attention_core.registry import recurrent
 
 
 def record(n=20, d=4, heads=2, **settings):
