@@ -16,6 +16,7 @@ from attention_core.experiments import causal_gradient
 from attention_core.experiments.causal_gradient import COMPARED, STATES, SUMS, BytesTask, DifferenceTask
 from attention_core.experiments.causal_modes import DTYPES, MATRIX
 from attention_core.experiments.task import Row
+from attention_core.writing import written
 
 TOLD = 512
 """Tokens the sentence speaks of, or the most below it."""
@@ -73,7 +74,11 @@ def _points(held: Sequence[Row], way: str) -> dict[int, float]:
 
 def _sentence(held: Sequence[Row], apart: Sequence[Row], attention: ac.Attention) -> str:
     single = max((float(r["difference"] or 0) for r in apart if r["dtype"] == "float32"), default=None)
-    differ = "" if single is None else _("The gradients differ by at most {single:.0e} of the largest.", single=single)
+    differ = (
+        ""
+        if single is None
+        else _("The gradients differ by at most {most} of the largest.", most=written(single, 1))
+    )
     sums, states, matrix = (_points(held, way) for way in names())
     both = [n for n in matrix if n <= TOLD]
     if not both:
