@@ -75,9 +75,7 @@ def _points(held: Sequence[Row], way: str) -> dict[int, float]:
 def _sentence(held: Sequence[Row], apart: Sequence[Row], attention: ac.Attention) -> str:
     single = max((float(r["difference"] or 0) for r in apart if r["dtype"] == "float32"), default=None)
     differ = (
-        ""
-        if single is None
-        else _("The gradients differ by at most {most} of the largest.", most=written(single, 1))
+        "" if single is None else _("The gradients differ by at most {most} of the largest.", most=written(single, 1))
     )
     sums, states, matrix = (_points(held, way) for way in names())
     both = [n for n in matrix if n <= TOLD]
