@@ -21,7 +21,7 @@ def exact_attention(
     """
     d, d_v = q.shape[-1], v.shape[-1]
     scale = d**-0.5 if scale is None else scale
-    q, k, v = one_head_size(q, k, v)
+    q, k, v = ready_for_kernels(q, k, v)
     lead = q.shape[:-2]
     if mask is not None and mask.ndim > 2:
         mask = mask.expand(*lead, *mask.shape[-2:])
@@ -32,10 +32,14 @@ def exact_attention(
     return out.reshape(*lead, *out.shape[-2:])[..., :d_v]
 
 
-def one_head_size(*tensors: Tensor) -> tuple[Tensor, ...]:
-    """The tensors with zeros after their last axis up to the widest.
+def ready_for_kernels(*tensors: Tensor) -> tuple[Tensor, ...]:
+    """The tensors with zeros after their last axis up to the widest, and that axis packed; copies only where needed.
 
-    The fused kernels want one size, else torch falls back to the n x n form; zeros change nothing.
+    The fused kernels want one size and neighbours in memory, else torch falls back to the n x n form; zeros change
+    nothing.
     """
     widest = max(x.shape[-1] for x in tensors)
-    return tuple(x if x.shape[-1] == widest else F.pad(x, (0, widest - x.shape[-1])) for x in tensors)
+    return tuple(
+        F.pad(x, (0, widest - x.shape[-1])) if x.shape[-1] < widest else x if x.stride(-1) == 1 else x.contiguous()
+        for x in tensors
+    )

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from attention_core.algorithms.exact import one_head_size
+from attention_core.algorithms.exact import ready_for_kernels
 
 Part = tuple[Tensor, Tensor]
 
@@ -34,7 +34,7 @@ def partial_attention(q: Tensor, k: Tensor, v: Tensor, *, mask: Tensor | None = 
         bias = q.new_zeros(mask.shape).masked_fill_(~mask, torch.finfo(q.dtype).min)
         bias = bias.expand(*q.shape[:2], *bias.shape[-2:])
     scale, d_v = q.shape[-1] ** -0.5, v.shape[-1]
-    out, lse = _Partial.apply(*one_head_size(q, k, v), bias, causal, scale)
+    out, lse = _Partial.apply(*ready_for_kernels(q, k, v), bias, causal, scale)
     return out[..., :d_v], lse.unsqueeze(-1)
 
 
@@ -55,7 +55,7 @@ def merged(parts: Sequence[Part]) -> Tensor:
 
 
 class _Partial(torch.autograd.Function):
-    """Attention and its log-sum-exp, by the fused kernel on a CPU and by the plain formulas on other devices.
+    """Attention and its log-sum-exp, by the fused kernel where ``kernel_takes`` the inputs, else by the formulas.
 
     The kernel is the one behind ``scaled_dot_product_attention``, for whose log-sum-exp torch has no public name.
     """
@@ -70,7 +70,7 @@ class _Partial(torch.autograd.Function):
         causal: bool,
         scale: float,
     ) -> tuple[Tensor, Tensor]:
-        forward = fused if q.device.type == "cpu" else plain
+        forward = fused if kernel_takes(q, k, v, bias) else plain
         out, lse = forward(q, k, v, bias, causal, scale)
         ctx.save_for_backward(q, k, v, bias, out, lse)
         ctx.causal, ctx.scale = causal, scale
@@ -79,9 +79,35 @@ class _Partial(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor, grad_lse: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN401
-        backward = fused_backward if grad.device.type == "cpu" else plain_backward
         q, k, v, bias, out, lse = ctx.saved_tensors
+        backward = fused_backward if kernel_takes(q, k, v, bias) else plain_backward
         return *backward(grad, grad_lse, q, k, v, bias, out, lse, ctx.causal, ctx.scale), None, None, None
+
+
+KERNEL_VERSIONS = ("2.13",)
+"""Versions of torch whose kernel was read and held equal to the formulas: a private one may change with any other."""
+KERNEL_DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
+
+
+def kernel_takes(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None) -> bool:
+    """Whether all holds that torch's CPU kernel takes for granted: called by itself, it reads past what it is given.
+
+    Plain tensors on the CPU, of one floating-point type and one size of heads, with neighbours of the last axis side by
+    side in memory, at least one token each, and a bias that broadcasts to no other shape than the scores'. How the
+    other axes lie, and where a tensor begins in its memory, does not matter to it.
+    """
+    tensors = (q, k, v) if bias is None else (q, k, v, bias)
+    lead, (n, d), keys = q.shape[:-2], q.shape[-2:], k.shape[-2]
+    return (
+        torch.__version__.startswith(tuple(f"{version}." for version in KERNEL_VERSIONS))
+        and all(type(x) is Tensor and x.device.type == "cpu" and x.layout == torch.strided for x in tensors)
+        and q.dtype in KERNEL_DTYPES
+        and all(x.dtype == q.dtype and x.stride(-1) == 1 for x in tensors)
+        and len(lead) == 2
+        and min(n, keys, d) > 0
+        and k.shape == v.shape == (*lead, keys, d)
+        and (bias is None or bias.shape == (*lead, n, keys))
+    )
 
 
 def fused(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, causal: bool, scale: float) -> tuple[Tensor, Tensor]:

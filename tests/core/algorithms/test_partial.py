@@ -2,7 +2,16 @@ import pytest
 import torch
 from torch import Tensor
 
-from attention_core.algorithms.partial import fused, fused_backward, merged, partial_attention, plain, plain_backward
+from attention_core.algorithms.partial import (
+    KERNEL_DTYPES,
+    fused,
+    fused_backward,
+    kernel_takes,
+    merged,
+    partial_attention,
+    plain,
+    plain_backward,
+)
 
 
 def inputs(n: int = 13, m: int = 17, d: int = 4, d_v: int = 4, dtype: torch.dtype = torch.float64) -> list[Tensor]:
@@ -76,3 +85,76 @@ def test_plain_formulas_equal_the_fused_kernel(causal: bool):
     rest = (out.sin(), lse.cos(), q, k, v, None if causal else bias, out, lse, causal, 0.3)
     for one, other in zip(fused_backward(*rest), plain_backward(*rest), strict=True):
         torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("dtype", KERNEL_DTYPES)
+def test_the_kernel_runs_where_all_it_assumes_holds(dtype: torch.dtype):
+    """Also on the version of torch that is installed: another one must first be read and held equal."""
+    q, k, v = (x.detach() for x in inputs(dtype=dtype))
+    assert kernel_takes(q, k, v, None)
+    assert kernel_takes(q, k, v, q.new_zeros(13, 17).expand(2, 3, 13, 17))
+    assert kernel_takes(q[:, :, 1:, 1:], k[:, :, ::2, :3], v[:, :, ::2, 1:], None), "offsets and strides of other axes"
+
+
+def other_kind(q: Tensor) -> Tensor:
+    return q.as_subclass(type("Other", (Tensor,), {}))
+
+
+@pytest.mark.parametrize("at", [0, 1, 2], ids="qkv")
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda x: x.mT.contiguous().mT,
+        lambda x: x[..., :1].expand_as(x),
+        lambda x: x.repeat_interleave(2, -1)[..., ::2],
+        lambda x: x.half(),
+        lambda x: x.to("meta"),
+        lambda x: x.to_sparse(),
+        lambda x: x[..., :3],
+        lambda x: x[0],
+        lambda x: x[:1],
+        lambda x: x[:, :, :0],
+        lambda x: x.long(),
+        other_kind,
+    ],
+    ids=["last axis strided", "expanded", "gaps", "type", "device", "sparse", "size", "axes", "lead", "empty", "whole",
+         "subclass"],
+)  # fmt: skip
+def test_the_kernel_does_not_run_where_an_assumption_fails(change, at: int):
+    x = [y.detach() for y in inputs(m=13)]
+    assert kernel_takes(*x, None)
+    x[at] = change(x[at])
+    assert not kernel_takes(*x, None)
+
+
+@pytest.mark.parametrize("bias", [torch.zeros(13, 17), torch.zeros(2, 3, 13, 1), torch.zeros(2, 3, 17, 13).mT.float()])
+def test_the_kernel_does_not_run_with_a_bias_of_another_shape_type_or_order(bias: Tensor):
+    q, k, v = (x.detach() for x in inputs())
+    assert not kernel_takes(q, k, v, bias)
+
+
+def test_another_version_of_torch_runs_the_formulas(monkeypatch: pytest.MonkeyPatch):
+    q, k, v = inputs(m=13)
+    wanted = partial_attention(q, k, v, causal=True)
+    monkeypatch.setattr(torch, "__version__", "2.130.0")
+    monkeypatch.setattr("attention_core.algorithms.partial.fused", None)
+    monkeypatch.setattr("attention_core.algorithms.partial.fused_backward", None)
+    found = partial_attention(q, k, v, causal=True)
+    for one, other in zip(found, wanted, strict=True):
+        torch.testing.assert_close(one, other)
+    slopes = [x.detach().cos() for x in wanted]
+    for one, other in zip(
+        torch.autograd.grad(found, (q, k, v), slopes), torch.autograd.grad(wanted, (q, k, v), slopes), strict=True
+    ):
+        torch.testing.assert_close(one, other)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("at", [(0,), (1,), (2,), (0, 1, 2)])
+def test_a_strided_last_axis(at: tuple[int, ...], causal: bool):
+    q, k, v = (x.detach() for x in inputs(m=13, n=13))
+    mask = torch.ones(13, 13, dtype=torch.bool)
+    strided = [x.mT.contiguous().mT if i in at else x for i, x in enumerate((q, k, v))]
+    found = partial_attention(*strided, causal=causal)
+    for one, other in zip(found, by_definition(q, k, v, mask.tril() if causal else mask), strict=True):
+        torch.testing.assert_close(one, other)
