@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from torch import Tensor
 
+from attention_core.algorithms.precision import widened
 from attention_core.errors import NotCausalError, ShapeError
 from attention_core.settings import Params, Setting, Value, param
 
@@ -66,7 +67,8 @@ class Variant:
         formula: the effective matrix or the output, in LaTeX.
         complexity: time of ``attend`` as a formula in plain symbols.
         params: class of its settings.
-        weights: ``(q, k, p, *, causal) -> [..., n, n]``, the explicit matrix, for looking at.
+        weights: ``(q, k, p, *, causal) -> [..., n, n]``, the explicit matrix, for looking at; it is given at least
+            float32, for a logit rounded to half precision may change its weight by half.
         attend: ``(q, k, v, p, *, causal) -> [..., n, d_v]``, the algorithm one would run; never n x n.
         cost: ``(n, d, p, *, causal) -> Cost`` for one head with ``d_v = d``.
         source: paper or article.
@@ -155,7 +157,7 @@ class Attention:
             ShapeError: if q and k do not fit together.
         """
         self._check(q, k, k, causal)
-        return self.variant.weights(q, k, self.params, causal=causal)
+        return self.variant.weights(widened(q), widened(k), self.params, causal=causal).to(q.dtype)
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, *, causal: bool = False) -> Tensor:
         """The output ``A v``, ``[..., n, d_v]``, by the variant's own algorithm.

@@ -9,6 +9,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from attention_core.algorithms.precision import widened
+
 ROWS = 64
 """Queries per block: the products reach full speed here, and a block against 8192 keys still fits a level-3 cache."""
 STEP = 2**15
@@ -98,15 +100,15 @@ def blockwise_attention(weigh: Weigh, q: Tensor, k: Tensor, v: Tensor, *, causal
     The backward works out each block of A again rather than keep it, and can itself not be differentiated.
 
     Args:
-        weigh: the rule; what it closes over is constant.
+        weigh: the rule, given at least float32; what it closes over is constant.
         q: ``[..., n, d]``; without leading axes it serves all of v's.
         k: as q.
         v: ``[..., n, d_v]``.
         causal: whether query i sees keys 0..i only.
         width: numbers the rule holds at once for each pair of query and key.
     """
-    q, k, flat = (x.reshape(math.prod(x.shape[:-2]), *x.shape[-2:]) for x in (q, k, v))
-    return _Blockwise.apply(q, k, flat, weigh, causal, width).reshape(v.shape)
+    q, k, flat = (widened(x).reshape(math.prod(x.shape[:-2]), *x.shape[-2:]) for x in (q, k, v))
+    return _Blockwise.apply(q, k, flat, weigh, causal, width).reshape(v.shape).to(v.dtype)
 
 
 def _steps(q: Tensor, v: Tensor, causal: bool, width: int) -> Iterator[tuple[slice, slice, Rows]]:
@@ -138,8 +140,7 @@ class _Blockwise(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN401
         q, k, v = ctx.saved_tensors
         weigh, causal, width = ctx.rule
-        # Sums over n / ROWS blocks: bfloat16 would lose the later ones.
-        dq, dk, dv = (torch.zeros_like(x, dtype=torch.promote_types(x.dtype, torch.float32)) for x in (q, k, v))
+        dq, dk, dv = (torch.zeros_like(x) for x in (q, k, v))
         for heads, values, rows in _steps(q, v, causal, width):
             q_rows = q[heads, rows.start : rows.stop].detach().requires_grad_()
             k_seen = k[heads, : rows.keys].detach().requires_grad_()
@@ -153,4 +154,4 @@ class _Blockwise(torch.autograd.Function):
                 for total, span, part in zip((dq, dk), ((rows.start, rows.stop), (0, rows.keys)), found, strict=True):
                     if part is not None:
                         total[heads, slice(*span)] += part
-        return dq.to(q.dtype), dk.to(k.dtype), dv.to(v.dtype), None, None, None
+        return dq, dk, dv, None, None, None

@@ -67,6 +67,20 @@ def asking(change: Callable[[Tensor], Tensor], **changes: Any) -> Variant:
     return wrong(weights=weights, attend=attend, **changes)
 
 
+def rounding(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tensor:
+    """Softmax by the formula in the inputs' own precision."""
+    logits = q @ k.mT / q.shape[-1] ** 0.5
+    ahead = torch.ones(logits.shape[-2:], dtype=torch.bool).triu(1)
+    return (logits.masked_fill(ahead, -torch.inf) if causal else logits).softmax(-1) @ v
+
+
+def packed_alone(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tensor:
+    """Softmax of the numbers that lie where the queries' would lie if their last axis had a stride of one."""
+    if q.stride(-1) != 1:
+        q = q.mT.reshape(q.shape)
+    return exact_attention(q, k, v, causal=causal)
+
+
 def overwritten(q: Tensor) -> Tensor:
     with torch.no_grad():
         return q.mul_(1.5)
@@ -113,11 +127,19 @@ WRONG: dict[Callable[[Any], None], dict[str, Variant]] = {
     },
     contract.check_half_precision: {
         "is wrong in bfloat16 alone": answering(lambda out: out + 0.1 * (out.dtype == torch.bfloat16)),
+        "loses one row in float16": answering(
+            lambda out: out * (torch.arange(out.shape[-2])[:, None] != 5) if out.dtype == torch.float16 else out
+        ),
+        "rounds its logits to half precision": wrong(attend=rounding),
     },
     contract.check_future_hidden: {
         "leaks in both faces": weighing(lambda m, causal: m.flip(-1) if causal else m),
         "leaks through the normaliser": weighing(lambda m, causal: m * (1 + 1e-6 * m[..., -1:, -1:]) if causal else m),
         "ignores causal": wrong(NYSTROM, causal_reason=None),
+    },
+    contract.check_prefixes: {
+        "divides by the whole length": weighing(lambda m, causal: m / m.shape[-1] if causal else m),
+        "attends by the whole length": answering(lambda out: out / out.shape[-2]),
     },
     contract.check_flags: {
         "rows sum to 0.9": weighing(lambda m, causal: 0.9 * m),
@@ -139,6 +161,9 @@ WRONG: dict[Callable[[Any], None], dict[str, Variant]] = {
     },
     contract.check_axes: {
         "mixes heads": asking(lambda q: q - q.mean(-3, keepdim=True) if q.ndim > 2 else q),
+    },
+    contract.check_layouts: {
+        "reads memory as if it were packed": wrong(attend=packed_alone),
     },
     contract.check_heads_coupled: {"claims that heads decide together": wrong(couples_heads=True)},
     contract.check_gradients: {

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from attention_core.algorithms.blockwise import Rows, all_rows, blockwise_attention, largest_block, pairs
+from attention_core.algorithms.precision import widened
 from attention_core.algorithms.random import normal
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
@@ -41,7 +42,7 @@ def weights(q: Tensor, k: Tensor, p: AdditiveParams, *, causal: bool) -> Tensor:
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: AdditiveParams, *, causal: bool) -> Tensor:
     """The same a few queries at a time: O(n² d) time, n² d of it sigmoids, and O(n d) memory."""
-    w = _judge(q, p)
+    w = _judge(widened(q), p)
 
     def weigh(q: Tensor, k: Tensor, rows: Rows) -> Tensor:
         return rows.softmax(_logits(q, k, w))

@@ -27,7 +27,7 @@ class NonlocalParams(Params):
 
 def _sums(q: Tensor, k: Tensor, p: NonlocalParams) -> tuple[Tensor, Tensor]:
     """``w_qᵀ q_i`` and ``w_kᵀ k_j``, each ``[..., n, 1]``, with w of variance 1/d."""
-    d = q.shape[-1]
+    q, k, d = widened(q), widened(k), q.shape[-1]
     w_q, w_k = (normal((d, 1), p.seed, q, which) * d**-0.5 for which in (0, 1))
     return q @ w_q, k @ w_k
 

@@ -8,6 +8,7 @@ from torch import Tensor
 from attention_core.algorithms.blockwise import all_rows
 from attention_core.algorithms.exact import exact_attention
 from attention_core.algorithms.masked import causal_mask, masked_softmax, scores
+from attention_core.algorithms.precision import widened
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 
@@ -37,13 +38,16 @@ def weights(q: Tensor, k: Tensor, p: SoftmaxLogNParams, *, causal: bool) -> Tens
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: SoftmaxLogNParams, *, causal: bool) -> Tensor:
-    """The factor goes into the queries, the rest through the fused kernel: O(n² d) time, O(n d) memory."""
-    return exact_attention(q * _factor(q, p, causal=causal), k, v, causal=causal)
+    """The fused kernel, with the factor in its scale or, where rows differ, in the queries: O(n² d), memory O(n d)."""
+    factor = _factor(widened(q), p, causal=causal)
+    if not causal:
+        return exact_attention(q, k, v, scale=factor.item() * q.shape[-1] ** -0.5)
+    return exact_attention(widened(q) * factor, widened(k), widened(v), causal=True).to(v.dtype)
 
 
 def cost(n: int, d: int, p: SoftmaxLogNParams, *, causal: bool) -> Cost:
-    """Two n x n x d products, not halved for a causal mask; the scaled queries and the output live together."""
-    return Cost(multiply_adds=2 * n * n * d, peak_elements=n * (2 * d + 1))
+    """Two n x n x d products, not halved for a causal mask, whose scaled queries live beside the output."""
+    return Cost(multiply_adds=2 * n * n * d, peak_elements=n * ((2 if causal else 1) * d + 1))
 
 
 VARIANT = Variant(

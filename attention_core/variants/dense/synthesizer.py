@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from attention_core.algorithms.blockwise import Rows, Weigh, all_rows, blockwise_attention, largest_block, pairs
+from attention_core.algorithms.precision import widened
 from attention_core.algorithms.random import TILE, normal, normal_table
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
@@ -46,6 +47,7 @@ def weights(q: Tensor, k: Tensor, p: SynthesizerParams, *, causal: bool) -> Tens
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: SynthesizerParams, *, causal: bool) -> Tensor:
     """The same in blocks of queries, those of R drawn as they are needed."""
+    q = widened(q)
     if p.kind == "random":
         q = k = q.new_empty(q.shape[-2], 0)
     return blockwise_attention(_rule(q, p), q, k, v, causal=causal)

@@ -76,7 +76,7 @@ def maps(q: Tensor, k: Tensor, p: EmanetParams) -> tuple[Tensor, Tensor]:
 def weights(q: Tensor, k: Tensor, p: EmanetParams, *, causal: bool) -> Tensor:
     """``S_bases(λ q μᵀ) (z / Σ_j z)ᵀ``, ``[..., n, n]``."""
     given, taken = maps(q, k, p)
-    return (given @ taken.mT).to(q.dtype)
+    return given @ taken.mT
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: EmanetParams, *, causal: bool) -> Tensor:

@@ -20,6 +20,7 @@ from attention_core.algorithms.pooling import (
     spreading_matrix,
     strided_segments,
 )
+from attention_core.algorithms.precision import widened
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 
@@ -51,7 +52,7 @@ def weights(q: Tensor, k: Tensor, p: FunnelParams, *, causal: bool) -> Tensor:
 def attend(q: Tensor, k: Tensor, v: Tensor, p: FunnelParams, *, causal: bool) -> Tensor:
     """Full attention of about n/s queries, each answer repeated: O(n² d / s), never n x n."""
     segments = _segments(q.shape[-2], p)
-    return spread(exact_attention(pool(q, segments), k, v), segments)
+    return spread(exact_attention(pool(widened(q), segments), widened(k), widened(v)), segments).to(v.dtype)
 
 
 def cost(n: int, d: int, p: FunnelParams, *, causal: bool) -> Cost:

@@ -39,7 +39,7 @@ class LandmarkParams(Params):
 
 def _landmarks(x: Tensor, p: LandmarkParams) -> Tensor:
     """The landmarks of queries or keys, ``[..., min(m, n), d]``."""
-    return landmarks(widened(x), p.landmarks, p.method).to(x.dtype)
+    return landmarks(x, p.landmarks, p.method)
 
 
 def weights(q: Tensor, k: Tensor, p: LandmarkParams, *, causal: bool) -> Tensor:
@@ -50,8 +50,9 @@ def weights(q: Tensor, k: Tensor, p: LandmarkParams, *, causal: bool) -> Tensor:
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: LandmarkParams, *, causal: bool) -> Tensor:
     """Right to left, each through the fused kernel: O(n m d)."""
-    of_queries, of_keys = _landmarks(q, p), _landmarks(k, p)
-    return exact_attention(q, of_keys, exact_attention(of_queries, k, v))
+    queries, keys, values = widened(q), widened(k), widened(v)
+    of_queries, of_keys = _landmarks(queries, p), _landmarks(keys, p)
+    return exact_attention(queries, of_keys, exact_attention(of_queries, keys, values)).to(v.dtype)
 
 
 def cost(n: int, d: int, p: LandmarkParams, *, causal: bool) -> Cost:

@@ -15,6 +15,7 @@ from torch import Tensor
 from attention_core.algorithms.exact import exact_attention
 from attention_core.algorithms.masked import scores
 from attention_core.algorithms.pooling import even_segments, pool, pooling_matrix
+from attention_core.algorithms.precision import widened
 from attention_core.algorithms.random import normal
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
@@ -62,11 +63,13 @@ def weights(q: Tensor, k: Tensor, p: LinformerParams, *, causal: bool) -> Tensor
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: LinformerParams, *, causal: bool) -> Tensor:
     """Full attention to m projected keys and values: O(n m d)."""
+    queries, keys, values = widened(q), widened(k), widened(v)
     if p.projection == "gaussian":
-        for_keys, for_values = projections(q.shape[-2], p, q)
-        return exact_attention(q, for_keys @ k, for_values @ v)
+        for_keys, for_values = projections(q.shape[-2], p, queries)
+        return exact_attention(queries, for_keys @ keys, for_values @ values).to(v.dtype)
     segments = even_segments(q.shape[-2], p.rank)
-    return exact_attention(q, pool(k, segments, p.projection), pool(v, segments, p.projection))
+    mixed = (pool(x, segments, p.projection) for x in (keys, values))
+    return exact_attention(queries, *mixed).to(v.dtype)
 
 
 def cost(n: int, d: int, p: LinformerParams, *, causal: bool) -> Cost:

@@ -14,6 +14,7 @@ from torch import Tensor
 from attention_core.algorithms.exact import exact_attention
 from attention_core.algorithms.masked import scores
 from attention_core.algorithms.pooling import pool, pooling_matrix, strided_segments
+from attention_core.algorithms.precision import widened
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 
@@ -50,7 +51,8 @@ def weights(q: Tensor, k: Tensor, p: PooledParams, *, causal: bool) -> Tensor:
 def attend(q: Tensor, k: Tensor, v: Tensor, p: PooledParams, *, causal: bool) -> Tensor:
     """Full attention to n/s pooled keys and values: O(n² d / s), never n x n."""
     segments = strided_segments(q.shape[-2], p.stride)
-    return exact_attention(q, pool(k, segments, p.pool), pool(v, segments, _for_values(p)))
+    keys, values = pool(widened(k), segments, p.pool), pool(widened(v), segments, _for_values(p))
+    return exact_attention(widened(q), keys, values).to(v.dtype)
 
 
 def cost(n: int, d: int, p: PooledParams, *, causal: bool) -> Cost:

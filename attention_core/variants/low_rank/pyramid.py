@@ -13,6 +13,7 @@ from torch import Tensor
 from attention_core.algorithms.exact import exact_attention
 from attention_core.algorithms.masked import scores
 from attention_core.algorithms.pooling import even_segments, pool, pooling_matrix
+from attention_core.algorithms.precision import widened
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 SIZES = (1, 3, 6, 8)
@@ -53,7 +54,7 @@ def weights(q: Tensor, k: Tensor, p: PyramidParams, *, causal: bool) -> Tensor:
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: PyramidParams, *, causal: bool) -> Tensor:
     """Full attention to the S pools of all levels: O(n S d)."""
-    return exact_attention(q, _pools(k, p), _pools(v, p))
+    return exact_attention(widened(q), _pools(widened(k), p), _pools(widened(v), p)).to(v.dtype)
 
 
 def cost(n: int, d: int, p: PyramidParams, *, causal: bool) -> Cost:

@@ -2,7 +2,8 @@
 
 Within a chunk of c tokens weights are ``relu²(x) / c`` of the logits x; ``x / n`` is added for all chunks, the own one
 included, with its sign and without any normaliser. The causal form looks back: within the chunk up to the token itself,
-and by ``x / n`` at the chunks before; n stays the whole length, so that a longer text weighs its past less.
+and at the chunks before by ``x / n_i``, where n_i counts the tokens seen so far, its own among them: what comes later
+cannot be counted by who is to write it.
 """
 
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attention_core.algorithms.blockwise import STEP, Rows, block_size, blockwise_attention, pairs
+from attention_core.algorithms.blockwise import STEP, Rows, all_rows, block_size, blockwise_attention, pairs
 from attention_core.algorithms.causal_scan import CHUNK
 from attention_core.algorithms.masked import scores
 from attention_core.algorithms.precision import widened
@@ -35,27 +36,30 @@ class FlashMixedParams(Params):
 
 
 def weights(q: Tensor, k: Tensor, p: FlashMixedParams, *, causal: bool) -> Tensor:
-    """``relu²(x) / c`` within a chunk and ``x / n`` to all chunks, or the chunks before, ``[..., n, n]``."""
-    n = q.shape[-2]
-    x = scores(widened(q), widened(k))
-    before = earlier_chunk(n, p, q.device)
-    own, linear = ~(before | before.mT) * x.relu().square() / p.chunk, x / n
+    """``relu²(x) / c`` within a chunk and ``x / n_i`` to all chunks, or the chunks before, ``[..., n, n]``."""
+    x = scores(q, k)
+    before = earlier_chunk(q.shape[-2], p, q.device)
+    own, linear = ~(before | before.mT) * x.relu().square() / p.chunk, x / seen(q, causal=causal)
     if causal:
         own, linear = own.tril(), linear * before
-    return (own + linear).to(q.dtype)
+    return own + linear
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: FlashMixedParams, *, causal: bool) -> Tensor:
     """Chunk by chunk, and ``q (kᵀ v)`` for the linear term: O(n c d + n d²)."""
     queries, keys, values = widened(q), widened(k), widened(v)
     own = own_chunks(queries, keys, values, p, causal=causal)
-    factor = q.shape[-1] ** -0.5 / q.shape[-2]
+    factor = q.shape[-1] ** -0.5 / seen(queries, causal=causal)
     if not causal:
         return own.add_(queries @ (keys.mT @ values * factor)).to(v.dtype)
     state = values.new_zeros(*v.shape[:-2], q.shape[-1], v.shape[-1])
-    step = partial(add_earlier, factor=factor, p=p)
-    outs, _ = by_chunks(step, state, queries, keys, values, own, size=walk_size(p))
+    outs, _ = by_chunks(partial(add_earlier, p=p), state, queries, keys, values, own, factor, size=walk_size(p))
     return torch.cat(outs, -2).to(v.dtype)
+
+
+def seen(q: Tensor, *, causal: bool) -> Tensor:
+    """How many tokens count for each query, itself among them: ``[n, 1]``, or ``[1, 1]`` where all see the same."""
+    return all_rows(q, causal=causal).seen(q.device).to(q)
 
 
 def own_chunks(q: Tensor, k: Tensor, v: Tensor, p: FlashMixedParams, *, causal: bool) -> Tensor:
@@ -74,12 +78,13 @@ def weigh(q: Tensor, k: Tensor, rows: Rows, p: FlashMixedParams) -> Tensor:
 
 
 def add_earlier(
-    state: Tensor, q: Tensor, k: Tensor, v: Tensor, own: Tensor, factor: float, p: FlashMixedParams
+    state: Tensor, q: Tensor, k: Tensor, v: Tensor, own: Tensor, factor: Tensor, p: FlashMixedParams
 ) -> tuple[Tensor, Tensor]:
     """Whole chunks' linear term from the chunks before each, added to their own; the state is ``Σ kᵀ v`` so far."""
-    out = own + q @ (state * factor)
+    q = q * factor
+    out = own + q @ state
     if p.chunk < q.shape[-2]:
-        out = out + earlier_chunk(q.shape[-2], p, q.device) * (q * factor @ k.mT) @ v
+        out = out + earlier_chunk(q.shape[-2], p, q.device) * (q @ k.mT) @ v
     return out, state + k.mT @ v
 
 
@@ -115,7 +120,7 @@ VARIANT = Variant(
     title="Mixed chunks",
     family="mixed",
     summary="Squared ReLU within a chunk of neighbours, and linear attention to all the chunks.",
-    formula=r"A_{ij} = \frac{x_{ij}}{n} + \frac{\operatorname{relu}^2(x_{ij})}{c}"
+    formula=r"A_{ij} = \frac{x_{ij}}{n_i} + \frac{\operatorname{relu}^2(x_{ij})}{c}"
     r"\left[\lfloor i/c \rfloor = \lfloor j/c \rfloor\right],\quad x_{ij} = \frac{q_i \cdot k_j}{\sqrt d}",
     complexity="n c d + n d²",
     params=FlashMixedParams,
@@ -124,6 +129,7 @@ VARIANT = Variant(
     cost=cost,
     rows_sum_to_one=False,
     signed=True,
-    note="Rows are not normalised; when causal, only the chunks before the token's own count linearly.",
+    note="Rows are not normalised. n_i is the number of tokens; when causal, of those so far, and only the chunks "
+    "before the token's own count linearly.",
     source=Paper("Transformer Quality in Linear Time", 2022, "https://arxiv.org/abs/2202.10447"),
 )

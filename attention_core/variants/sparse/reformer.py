@@ -65,7 +65,7 @@ def logits(q: Tensor) -> Tensor:
 
 def weights(q: Tensor, k: Tensor, p: ReformerParams, *, causal: bool) -> Tensor:
     """Softmax of the shared logits restricted to the pattern, ``[..., n, n]``; ``k`` is ignored."""
-    return masked_softmax(logits(widened(q)), pattern(q, k, p, causal=causal)).to(q.dtype)
+    return masked_softmax(logits(q), pattern(q, k, p, causal=causal))
 
 
 def reference(q: Tensor, k: Tensor, p: ReformerParams, *, causal: bool) -> Tensor:

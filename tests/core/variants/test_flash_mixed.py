@@ -25,7 +25,7 @@ def by_hand(q, k, chunk, *, causal):
             if own and (j <= i or not causal):
                 A[i, j] += max(x, 0) ** 2 / chunk
             if earlier or not causal:
-                A[i, j] += x / n
+                A[i, j] += x / (i + 1 if causal else n)
     return A
 
 
