@@ -28,6 +28,7 @@ TURNED = [
     ac.get("linear", feature_map="softmax"),
     ac.get("relu2", normalizer="sum"),
     ac.get("relu2", normalizer="fixed"),
+    ac.get("relu2", normalizer="squared"),
     ac.get("emanet", iterations=1, bases=1),
     ac.get("emanet", iterations=9, bases=40, sharpness=20.0),
 ]
@@ -273,6 +274,7 @@ def test_squares_and_normalisers(causal):
     sums = (logits.relu().square() * allowed).sum(-1)
     assert [z or 0 for z in drawn["row sum"][1]] == pytest.approx(sums.tolist(), rel=1e-4)
     assert drawn["length n"][1] == (list(range(1, 25)) if causal else [24] * 24)
+    assert drawn["squared length n²"][1] == [n**2 for n in drawn["length n"][1]]
     assert set(drawn["fixed n₀"][1]) == {512}
 
 

@@ -133,6 +133,7 @@ def squares_over(parts: Parts, again: object, p: Params, *, causal: bool) -> tup
     squares, divisor = parts["squares"], parts[p.normalizer]
     torch.testing.assert_close(squares, parts["logits"].clamp(min=0) ** 2)
     torch.testing.assert_close(parts["sum"], squares.sum(-1))
+    torch.testing.assert_close(parts["squared"], parts["length"] ** 2)
     return (squares / torch.where(divisor == 0, 1.0, divisor).unsqueeze(-1),)
 
 
@@ -202,9 +203,9 @@ INSIDES: dict[str, Inside] = {
     ),
     "relu2": Inside(
         squares_over,
-        {"logits": "* n n", "squares": "* n n", "length": "* n", "fixed": "* n", "sum": "* n"},
+        {"logits": "* n n", "squares": "* n n", "length": "* n", "squared": "* n", "fixed": "* n", "sum": "* n"},
         lambda n, p: {},
-        ("logits", "squares", "length", "sum"),
+        ("logits", "squares", "length", "squared", "sum"),
     ),
 }  # fmt: skip
 NAMED = [v for v in ac.all_variants() if v.anatomy is not None]

@@ -70,7 +70,9 @@ def _squares(seen: Seen) -> Step:
 
 
 def _normalisers(seen: Seen) -> Step:
-    names = {"length": _("length n"), "fixed": _("fixed n₀"), "sum": _("row sum")}
+    names = {
+        "length": _("length n"), "squared": _("squared length n²"), "fixed": _("fixed n₀"), "sum": _("row sum"),
+    }  # fmt: skip
     own = seen.attention.params.normalizer  # type: ignore[attr-defined]
     sums, divisor = seen.parts["sum"], seen.parts[own]
     positions = range(len(sums))
@@ -83,12 +85,12 @@ def _normalisers(seen: Seen) -> Step:
         ]  # fmt: skip
         pictures.lines(
             lines, key=key, x_title=_("query"), y_title=_("what its row is divided by"), log_y=True,
-            alt=_("Lines: the length, the fixed length and the row sum of every query"),
+            alt=_("Lines: the length, its square, the fixed length and the row sum of every query"),
         )  # fmt: skip
 
     return Step(
         title=_("Normalisers"),
-        formula=r"A_{ij} = \frac{s_{ij}}{Z_i},\qquad Z_i = n_i,\quad n_0 \quad\text{or}\quad \textstyle\sum_l s_{il}",
+        formula=r"A_{ij} = \frac{s_{ij}}{Z_i},\qquad Z_i = n_i,\quad n_i^2,\quad n_0 \quad\text{or}\quad \textstyle\sum_l s_{il}",
         shapes={"Z": divisor.shape},
         sentence=_(
             "The row sums lie between {low:.3g} and {high:.3g}, median {middle:.3g}; the length is at most {n}, the "

@@ -16,20 +16,25 @@ class Relu2Params(Params):
 
     normalizer: str = param(
         "length",
-        choices=("length", "fixed", "sum"),
-        help="What divides a row: how many tokens it sees, a fixed length, or its own sum (then rows sum to one).",
+        choices=("length", "squared", "fixed", "sum"),
+        help="What divides a row: how many tokens it sees, that number squared, a fixed length, or its own sum (then "
+        "rows sum to one).",
     )
     base_length: int = param(
         512, low=1, high=65_536, scale="log", help='The fixed length; counts for the normalizer "fixed" only.'
     )
 
 
+ROOTS = {"length": -0.5, "squared": -1.0}
+"""The power of the tokens a row sees that goes into its query, for the normalizers that count them."""
+
+
 def _weigh(q: Tensor, k: Tensor, rows: Rows, p: Relu2Params) -> Tensor:
     """These rows of A, ``[..., size, keys]``."""
     # relu² is homogeneous of degree two: the divisor's root goes into the few queries, not the many scores.
     q = q * (q.shape[-1] * (p.base_length if p.normalizer == "fixed" else 1)) ** -0.5
-    if p.normalizer == "length":
-        q = q * rows.seen(q.device).rsqrt().to(q)
+    if p.normalizer in ROOTS:
+        q = q * rows.seen(q.device).pow(ROOTS[p.normalizer]).to(q)
     squares = rows.hide(q @ k.mT, 0.0).relu_().square()
     if p.normalizer != "sum":
         return squares
@@ -55,16 +60,18 @@ def cost(n: int, d: int, p: Relu2Params, *, causal: bool) -> Cost:
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: Relu2Params, *, causal: bool) -> dict[str, Tensor]:
     """The matrix before it is divided, and all that may divide it: ``weights = squares / Z``.
 
-    ``logits`` and ``squares``, ``[..., n, n]``, zero for keys ahead of their query; ``length``, ``fixed`` and ``sum``,
-    ``[..., n]``: what each normalizer, by its name, divides a row by (a row whose sum is 0 is left as it is).
+    ``logits`` and ``squares``, ``[..., n, n]``, zero for keys ahead of their query; ``length``, ``squared``, ``fixed``
+    and ``sum``, ``[..., n]``: what each normalizer, by its name, divides a row by (a row whose sum is 0 is left as it
+    is).
     """
     rows = all_rows(q, causal=causal)
     logits = rows.hide(q @ k.mT * q.shape[-1] ** -0.5, 0.0)
     squares = logits.relu().square()
     total = squares.sum(-1)
-    seen = rows.seen(q.device)[:, 0].to(total)
+    seen = rows.seen(q.device)[:, 0].to(total).expand_as(total)
     fixed = torch.full_like(total, p.base_length)
-    return {"logits": logits, "squares": squares, "length": seen.expand_as(total), "fixed": fixed, "sum": total}
+    divisors = {"length": seen, "squared": seen.square(), "fixed": fixed, "sum": total}
+    return {"logits": logits, "squares": squares} | divisors
 
 
 VARIANT = Variant(
@@ -73,7 +80,7 @@ VARIANT = Variant(
     family="dense",
     summary="Weights are the squares of the positive logits: what does not match is ignored entirely.",
     formula=r"A_{ij} = \frac{1}{Z_i}\operatorname{relu}^2\left(\frac{q_i \cdot k_j}{\sqrt{d}}\right),"
-    r"\quad Z_i = n_i,\; n_0 \text{ or } \textstyle\sum_l \operatorname{relu}^2(\cdot)",
+    r"\quad Z_i = n_i,\; n_i^2,\; n_0 \text{ or } \textstyle\sum_l \operatorname{relu}^2(\cdot)",
     complexity="n² d",
     params=Relu2Params,
     weights=weights,

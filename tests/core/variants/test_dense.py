@@ -13,6 +13,7 @@ from attention_core.measure.counting import count
 CASES = [
     ("softmax_log_n", {"base_length": 20}),
     ("relu2", {"normalizer": "length"}),
+    ("relu2", {"normalizer": "squared"}),
     ("relu2", {"normalizer": "fixed"}),
     ("relu2", {"normalizer": "sum"}),
     ("additive", {}),
@@ -136,12 +137,14 @@ class TestSoftmaxLogN:
 
 class TestRelu2:
     @pytest.mark.parametrize("causal", [False, True])
-    @pytest.mark.parametrize("normalizer", ["length", "fixed", "sum"])
+    @pytest.mark.parametrize("normalizer", ["length", "squared", "fixed", "sum"])
     def test_it_is_the_formula(self, normalizer, causal):
         q, k, v = inputs(21, 6)
         squares = by_pairs(q, k, lambda q, k, i, j: max(0.0, float(q @ k) / math.sqrt(6)) ** 2, causal).clamp_min(0)
         total = squares.sum(-1, keepdim=True)
-        z = {"length": counts(causal, 21), "fixed": 77.0, "sum": torch.where(total == 0, 1.0, total)}[normalizer]
+        seen = counts(causal, 21)
+        whole = torch.where(total == 0, 1.0, total)
+        z = {"length": seen, "squared": seen**2, "fixed": 77.0, "sum": whole}[normalizer]
         attention = ac.get("relu2", normalizer=normalizer, base_length=77)
         close(attention.weights(q, k, causal=causal), squares / z)
         close(attention.attend(q, k, v, causal=causal), squares / z @ v)

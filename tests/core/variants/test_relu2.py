@@ -17,7 +17,7 @@ def numbers(*shape, seed=0):
     return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
 
 
-@pytest.mark.parametrize("normalizer", ["length", "fixed", "sum"])
+@pytest.mark.parametrize("normalizer", ["length", "squared", "fixed", "sum"])
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("n", [1, 7])
 def test_squares_over_a_normaliser_are_the_weights(normalizer, causal, n):
@@ -41,5 +41,5 @@ def test_each_part_by_its_formula(causal):
         assert parts["squares"][i, : len(keys)].tolist() == pytest.approx(squares)
         assert not parts["logits"][i, len(keys) :].any()
         assert not parts["squares"][i, len(keys) :].any()
-        assert (parts["length"][i], parts["fixed"][i]) == (len(keys), 20)
+        assert (parts["length"][i], parts["squared"][i], parts["fixed"][i]) == (len(keys), len(keys) ** 2, 20)
         assert math.isclose(parts["sum"][i], sum(squares))
