@@ -1,0 +1,63 @@
+"""Trained at one length, used at another: how squared ReLU's rows and outputs drift with n under each normaliser.
+
+A factor that never changes is learned away; what a model cannot know is how the divisor moves when n does. So what is
+worth comparing is a row's total, or an output's size, over its own at the length trained at.
+"""
+
+import torch
+
+from attention_core import registry
+from attention_core.experiments.lengths import at_length
+from attention_core.experiments.normalizer_length import NormalizerTask, tasks
+from attention_core.experiments.task import Load, Row, load
+
+__all__ = ["NORMALIZERS", "SOFTMAX", "run", "tasks"]
+
+NORMALIZERS = ("length", "squared", "fixed", "sum")
+"""The divisors of ``relu2``, by the words of its setting."""
+SOFTMAX = "softmax"
+"""What stands beside them."""
+
+
+def run(task: NormalizerTask, *, load: Load = load) -> tuple[Row, ...]:
+    """Measure rows and outputs under every normaliser at one length.
+
+    Returns:
+        One row per normaliser, and softmax, and head: ``normalizer`` (one of ``NORMALIZERS``, or ``"softmax"``), ``n``,
+        ``head``, ``seed``, ``total`` (mean over queries of ``Σ_j A_ij``) and ``size`` (root mean square over queries of
+        ``‖Σ_j A_ij v_j‖``). ``"fixed"`` divides by 1: any other constant is the same factor at every length.
+
+    Raises:
+        LabError: if the source cannot be read at this length.
+    """
+    qkv = at_length(task.source, task.n, task.longest, load)
+    seen = torch.arange(1, qkv.n + 1).double() if task.causal else torch.full((qkv.n,), qkv.n).double()
+    plain = registry.get("relu2", normalizer="fixed", base_length=1)
+    rows: list[Row] = []
+    for head, (q, k, v) in enumerate(zip(qkv.q, qkv.k, qkv.v, strict=True)):
+        # With a column of ones beside the values one pass gives outputs and totals, and all divisors share it.
+        values = torch.cat([v, torch.ones_like(v[:, :1])], -1)
+        squares, full = (
+            attention.attend(q, k, values, causal=task.causal).double()
+            for attention in (plain, registry.get("softmax"))
+        )
+        total = squares[:, -1]
+        divisors = {
+            "length": seen,
+            "squared": seen.square(),
+            "fixed": torch.ones_like(seen),
+            "sum": torch.where(total > 0, total, 1.0),
+        }
+        found = {name: squares / divisors[name][:, None] for name in NORMALIZERS} | {SOFTMAX: full}
+        rows += [
+            {
+                "normalizer": name,
+                "n": qkv.n,
+                "head": head,
+                "seed": task.seed,
+                "total": float(out[:, -1].mean()),
+                "size": float(out[:, :-1].square().sum(-1).mean().sqrt()),
+            }
+            for name, out in found.items()
+        ]
+    return tuple(rows)

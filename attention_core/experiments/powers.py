@@ -1,0 +1,75 @@
+"""ReLU to other powers: what the power does to a row that no factor on its logits can do."""
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from attention_core.algorithms.blockwise import all_rows
+from attention_core.experiments.lengths import at_length
+from attention_core.experiments.task import Load, Row, load
+from attention_core.inputs.source import Source
+from attention_core.metrics.entropy import entropy
+
+POWERS = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0)
+"""From the plain ReLU through the square to nearly one key per row."""
+FACTOR = 2.0
+"""What the logits are multiplied by to see whether a row notices."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PowerTask:
+    """One power on one source.
+
+    Attributes:
+        source: what the queries and keys come from.
+        n: tokens.
+        power: p > 0.
+        causal: whether the future is hidden.
+    """
+
+    source: Source
+    n: int
+    power: float
+    causal: bool
+
+
+def tasks(source: Source, *, n: int, causal: bool = False) -> tuple[PowerTask, ...]:
+    """Every power in turn, ascending."""
+    return tuple(PowerTask(source=source, n=n, power=power, causal=causal) for power in POWERS)
+
+
+def run(task: PowerTask, *, load: Load = load) -> tuple[Row, ...]:
+    """Measure the shares under one power.
+
+    Returns:
+        One row per head: ``power``, ``head``, ``entropy`` (nats, mean over queries; a row without a positive logit has
+        0) and ``change``, the largest difference that ``FACTOR`` times the logits makes to a share.
+
+    Raises:
+        LabError: if the source cannot be read at this length.
+    """
+    qkv = at_length(task.source, task.n, task.n, load)
+    plain, steered = (shares(factor * qkv.q, qkv.k, task.power, causal=task.causal) for factor in (1.0, FACTOR))
+    change = (steered - plain).abs().amax((-2, -1))
+    return tuple(
+        {"power": task.power, "head": head, "entropy": float(nats), "change": float(changed)}
+        for head, (nats, changed) in enumerate(zip(entropy(plain).mean(-1), change, strict=True))
+    )
+
+
+def shares(q: Tensor, k: Tensor, power: float, *, causal: bool) -> Tensor:
+    """``relu(q_i · k_j / √d)^p`` over its row's sum, ``[..., n, n]`` float64; a row without a positive logit is zero.
+
+    As ``x^p = exp(p log x)``, this is softmax of the positive logits' logarithms with p for the inverse temperature.
+
+    Args:
+        q: ``[..., n, d]``.
+        k: ``[..., n, d]``.
+        power: p > 0.
+        causal: whether query i sees keys 0..i only.
+    """
+    logits = all_rows(q, causal=causal).hide(q.double() @ k.double().mT, 0.0).relu_()
+    largest = logits.amax(-1, keepdim=True)  # first, so that no power leaves the range of numbers
+    raised = (logits / largest.masked_fill(largest == 0, 1.0)).pow(power)
+    total = raised.sum(-1, keepdim=True)
+    return raised / total.masked_fill(total == 0, 1.0)
