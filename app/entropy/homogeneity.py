@@ -1,4 +1,4 @@
-"""All logits multiplied by one factor: softmax's entropy moves, squared ReLU's does not."""
+"""All logits multiplied by one factor: softmax's entropy moves, squared ReLU's does not; another power moves it."""
 
 from collections.abc import Sequence
 
@@ -7,15 +7,19 @@ import streamlit as st
 from app import chart, sweep
 from app.entropy import notes, options
 from app.entropy.options import Asked
-from app.figures.curves import curves
-from app.figures.spread import spread
+from app.figures.curves import Curve, curves
+from app.figures.spread import Spread, spread
+from app.figures.theme import GREY
 from app.text import _
-from attention_core.experiments import homogeneity
+from attention_core.experiments import homogeneity, powers
 from attention_core.experiments.homogeneity import FACTORS, VARIANTS
+from attention_core.experiments.powers import POWERS
 from attention_core.experiments.task import Row
 
 MOST = 256
 """Tokens at most: the effect needs no more, and every factor is computed for every head."""
+SAME = 0.005
+"""Difference of entropies that two decimals do not show."""
 
 
 def show(question: Asked) -> None:
@@ -34,7 +38,9 @@ def show(question: Asked) -> None:
     tasks = homogeneity.tasks(question.source, n=n, causal=question.causal)
     rows = sweep.show("homogeneity", tasks, draw, key="entropy.factor")
     if rows:
-        _table(question.of_heads(rows), question)
+        kept = question.of_heads(rows)
+        _table(kept, question)
+        _powers(_entropy(kept, VARIANTS[0], 1.0, question), question, n)
         notes.homogeneity(n)
         notes.take_away(rows, question, "homogeneity", n=n)
 
@@ -98,3 +104,47 @@ def _table(rows: Sequence[Row], question: Asked) -> None:
     ]
     two = st.column_config.NumberColumn(format="%.3f")
     st.dataframe(shown, hide_index=True, column_config=dict.fromkeys(list(shown[0])[1:3], two))
+
+
+def _powers(softmax: float | None, question: Asked, n: int) -> None:
+    """What another power than the square does, beside softmax as it is."""
+    st.markdown("**" + _("Other powers than the square") + "**")
+
+    def draw(rows: list[Row], key: str) -> None:
+        found = spread(
+            ((x, question.per_nat * y) for x, y in options.points(question.of_heads(rows), "entropy", x="power")),
+            mean=question.mean,
+        )
+        moved = max((y for _x, y in options.points(question.of_heads(rows), "change", x="power")), default=0.0)
+        st.markdown(power_sentence(found, _(question.unit), moved))
+        lines = [found.curve(_("ReLU to the power p / row sum"), options.colours("softmax", "relu2")[1],
+                             band=question.band)]  # fmt: skip
+        if softmax is not None:
+            lines.append(Curve(name=_("Softmax, λ = 1"), x=POWERS, y=[softmax] * len(POWERS), colour=GREY, dash="dash",
+                               marks=False))  # fmt: skip
+        figure = curves(
+            lines, x_title=_("power p"), y_title=_("entropy H ({unit})", unit=_(question.unit)), log_x=True, mark=2.0,
+            height=340, x_ticks=POWERS,
+        )  # fmt: skip
+        chart.show(figure, key=key, name="power", alt=_("Curve: the entropy of ReLU to a power against the power"))
+
+    tasks = powers.tasks(question.source, n=n, causal=question.causal)
+    sweep.show("powers", tasks, draw, key="entropy.power")
+
+
+def power_sentence(found: Spread, unit: str, moved: float) -> str:
+    """What the power does to the entropy; at any one of them a factor on the logits does nothing."""
+    if len(found.x) < 2:
+        return _("Measuring other powers …")
+    low, high, first, last = found.x[0], found.x[-1], found.middle[0], found.middle[-1]
+    still = _("logits twice as large move no weight by more than {moved:.1g} at any of these powers", moved=moved)
+    if first - last < SAME:
+        return _(
+            "From p = {low:g} to p = {high:g} the entropy stays at {first:.2f} {unit}, and {still}.",
+            low=low, high=high, first=first, unit=unit, still=still,
+        )  # fmt: skip
+    return _(
+        "From p = {low:g} to p = {high:g} the entropy falls from {first:.2f} to {last:.2f} {unit}, while {still}: it "
+        "is the power, not a factor, that sharpens a row.",
+        low=low, high=high, first=first, last=last, unit=unit, still=still,
+    )  # fmt: skip

@@ -58,8 +58,31 @@ def normalizer(question: Asked) -> None:
         )
 
 
+def drift(question: Asked) -> None:
+    """What drifts, and why a factor that stays does not count."""
+    with st.expander(_("How it is measured"), icon=":material/function:"):
+        st.latex(
+            r"A_{ij} = \frac{\operatorname{relu}(x_{ij})^2}{Z_i},\qquad Z_i = n_i,\quad n_i^2,\quad "
+            r"\text{a constant}\quad\text{or}\quad \textstyle\sum_l \operatorname{relu}(x_{il})^2,"
+            r"\qquad x_{ij} = \frac{q_i\cdot k_j}{\sqrt d}"
+        )
+        st.markdown(
+            _(
+                "- A factor that stays is learned away in training, so every head is measured against itself at n₀. "
+                "The constant may be any number; n² is (relu(x) / n)².\n"
+                "- **Row total**: mean over queries of a row's sum; a row without a positive logit sums to 0. "
+                "**Output size**: root mean square over queries of the length of A v. It may shrink though rows "
+                "keep their total, as values that differ cancel in a mean of more of them.\n"
+                "- Queries, keys and values are those of the source at each length, not of a model trained with this "
+                "attention. Line and band are over heads and seeds."
+            )
+            + "\n- "
+            + _lengths(question)
+        )
+
+
 def homogeneity(n: int) -> None:
-    """Why squared ReLU does not notice the factor."""
+    """Why squared ReLU does not notice the factor, and what the power does in its place."""
     with st.expander(_("Why"), icon=":material/function:"):
         st.latex(
             r"\frac{\operatorname{relu}(\lambda x_{ij})^2}{\sum_l \operatorname{relu}(\lambda x_{il})^2}"
@@ -73,6 +96,12 @@ def homogeneity(n: int) -> None:
                 "temperature and no log n scale can sharpen it. Divided by the length instead, its weights grow with "
                 "λ², all alike: the output grows, what is looked at stays. Measured on the first {n} tokens.",
                 n=n,
+            )
+            + "\n\n"
+            + _(
+                "The same holds for every other power p: λᵖ cancels. The power itself is what sharpens: relu(x)ᵖ = "
+                "exp(p log x) where x > 0, so a row is softmax of its positive logits' logarithms, with p in the place "
+                "of 1 / temperature, and a higher power never makes it more even."
             )
         )
 

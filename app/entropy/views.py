@@ -1,18 +1,23 @@
-"""The page's three views, of which one is drawn."""
+"""The page's four views, of which one is drawn."""
 
 import streamlit as st
 
 from app import variant_picker
-from app.entropy import growth, homogeneity, normalizer, options
+from app.entropy import drift, growth, homogeneity, normalizer, options
 from app.input_panel import Chosen
 from app.text import _
 
-VIEWS = {"entropy": growth.show, "normalizer": normalizer.show, "factor": homogeneity.show}
+VIEWS = {"entropy": growth.show, "normalizer": normalizer.show, "drift": drift.show, "factor": homogeneity.show}
 
 
 def pick() -> None:
     """Draw which of the questions is asked, and the variants where it is about them."""
-    names = {"entropy": _("Entropy H"), "normalizer": _("Normaliser Z"), "factor": _("Logits × λ")}
+    names = {
+        "entropy": _("Entropy H"),
+        "normalizer": _("Normaliser Z"),
+        "drift": _("Other lengths"),
+        "factor": _("Logits × λ"),
+    }
     options.pick("h_view", _("View"), names, label_visibility="collapsed")
     if st.session_state["h_view"] == "entropy":
         variant_picker.show()

@@ -13,8 +13,12 @@ from streamlit.testing.v1 import AppTest
 
 import attention_core as ac
 from app import presets, share
+from app.entropy import drift
+from app.entropy.homogeneity import power_sentence
 from app.figures.spread import spread
 from app.input_panel import UPLOAD
+from attention_core.experiments.homogeneity import FACTORS
+from attention_core.experiments.powers import POWERS, shares
 
 ROOT = Path(__file__).parents[2]
 SMALL = {"input": "synthetic", "heads": 3, "h_longest": 128, "h_seeds": 1}
@@ -39,9 +43,9 @@ def numbers(values):
     return values
 
 
-def traces(at):
-    """The last chart's lines by name, bands left out: ``{x: y}``."""
-    figure = json.loads(at.get("plotly_chart")[-1].proto.spec)
+def traces(at, place=-1):
+    """A chart's lines by name, by default the last one's, bands left out: ``{x: y}``."""
+    figure = json.loads(at.get("plotly_chart")[place].proto.spec)
     return {t["name"]: dict(zip(numbers(t["x"]), numbers(t["y"]), strict=True)) for t in figure["data"] if "name" in t}
 
 
@@ -67,7 +71,7 @@ def test_it_answers_its_question_on_the_default_text():
     assert "with the log n scale" in spoken(at)
 
 
-@pytest.mark.parametrize("view", ["entropy", "normalizer", "factor"])
+@pytest.mark.parametrize("view", ["entropy", "normalizer", "drift", "factor"])
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("source", ["text", "synthetic"])
 def test_every_view_opens_on_every_source(view, causal, source):
@@ -167,7 +171,7 @@ def test_the_normaliser_shows_its_growth_and_its_fit():
 
 def test_the_factor_moves_softmax_and_not_relu2():
     at = open_page(h_view="factor", h_factor=8.0)
-    drawn = traces(at)
+    drawn = traces(at, 0)
     assert drawn["Softmax"][8.0] < drawn["Softmax"][1.0] - 0.5
     assert set(np.round(list(drawn["Squared ReLU / row sum"].values()), 5)) == {
         round(drawn["Squared ReLU / row sum"][1.0], 5)
@@ -179,11 +183,113 @@ def test_the_factor_moves_softmax_and_not_relu2():
     assert f"divided by its row sum stays at {still:.2f}: the largest change of any weight is 0" in spoken(at)
 
 
+def test_other_powers_sharpen_where_a_factor_does_not():
+    at = open_page(h_view="factor", h_line="mean", h_unit="bits")
+    drawn = traces(at)
+    qkv = ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(heads=3))
+    for power in POWERS:
+        wanted = ac.metrics.entropy(shares(qkv.q, qkv.k, power, causal=False), base=2).mean()
+        assert drawn["ReLU to the power p / row sum"][power] == pytest.approx(float(wanted), abs=1e-5)
+    assert drawn["ReLU to the power p / row sum"][2.0] == pytest.approx(
+        traces(at, 0)["Squared ReLU / row sum"][1.0], abs=1e-4
+    )
+    assert list(drawn["Softmax, λ = 1"].values()) == pytest.approx([traces(at, 0)["Softmax"][1.0]] * len(POWERS))
+    first, last = (drawn["ReLU to the power p / row sum"][power] for power in (POWERS[0], POWERS[-1]))
+    assert f"the entropy falls from {first:.2f} to {last:.2f} bits" in spoken(at)
+
+
+def test_what_the_power_does_is_said_as_it_is():
+    falls = power_sentence(spread([(1, 2.5), (8, 1.25)]), "nats", 3e-17)
+    assert "falls from 2.50 to 1.25 nats, while logits twice as large move no weight by more than 3e-17" in falls
+    assert falls.endswith("it is the power, not a factor, that sharpens a row.")
+    stays = power_sentence(spread([(1, 2.5), (8, 2.497)]), "nats", 0.0)
+    assert "stays at 2.50 nats" in stays
+    assert "sharpens" not in stays
+    assert power_sentence(spread([(1, 2.5)]), "nats", 0.0) == "Measuring other powers …"
+
+
+@pytest.mark.parametrize("measure", ["total", "size"])
+def test_drift_is_each_heads_own_ratio_to_the_length_trained_at(measure):
+    at = open_page(h_view="drift", h_trained=64, h_drift=measure, causal=True)
+    drawn = traces(at)
+    qkv = {n: ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=n, heads=3)) for n in (16, 64, 128)}
+
+    def measured(n, name):
+        attention = ac.get("softmax") if name == "softmax" else ac.get("relu2", normalizer=name)
+        weights = attention.weights(qkv[n].q.double(), qkv[n].k.double(), causal=True)
+        if measure == "total":
+            return weights.sum(-1).mean(-1)
+        return (weights @ qkv[n].v.double()).square().sum(-1).mean(-1).sqrt()
+
+    titles = {"length": "/ n", "squared": "/ n²", "fixed": "/ constant", "sum": "/ row sum"}
+    found = {name: drawn[f"squared ReLU {title}"] for name, title in titles.items()} | {"softmax": drawn["softmax"]}
+    for name, line in found.items():
+        assert line[64] == pytest.approx(1)
+        for n in (16, 128):
+            assert line[n] == pytest.approx(float((measured(n, name) / measured(64, name)).median()), rel=1e-4)
+    # 16 lies farther from 64 than 128 does.
+    assert "Trained at 64 tokens and used at 16" in spoken(at)
+    assert f"{found['squared'][16]:.2g} times" in spoken(at)
+    table = at.dataframe[0].value.set_index("divided by")
+    word = "row total" if measure == "total" else "output size"
+    x, y = zip(*found["length"].items(), strict=True)
+    slope = np.polyfit(np.log(x), np.log(y), 1)[0]
+    assert table.loc["squared ReLU / n", f"{word}, exponent"] == pytest.approx(slope, abs=1e-6)
+
+
+def test_without_the_future_totals_by_n_and_by_the_squared_length_are_powers_apart():
+    drawn = traces(open_page(h_view="drift", h_trained=16))
+    for n, ratio in drawn["squared ReLU / n"].items():
+        assert drawn["squared ReLU / constant"][n] == pytest.approx(ratio * n / 16)
+        assert drawn["squared ReLU / n²"][n] == pytest.approx(ratio * 16 / n)
+        assert drawn["softmax"][n] == pytest.approx(1, abs=1e-5)
+
+
+def drifting(**ends):
+    return {name: spread([(16, 1.0), (64, end)]) for name, end in ends.items()}
+
+
+def test_drift_is_said_as_it_is():
+    ends = {"length": 0.8, "squared": 0.2, "fixed": 3.2, "sum": 1.0, "softmax": 1.0}
+    rows = drift.sentence(drifting(**ends), 16, "total")
+    assert rows.startswith(
+        "Trained at 16 tokens and used at 64, a row of squared ReLU sums to 0.8 times what it did if it is divided by "
+        "**n**, 0.2 times by **n²**, 3.2 times by a **constant** and 1 times by its **own sum**; softmax's, 1 times."
+    )
+    assert "**n** drifts least" in rows
+    assert "the output of squared ReLU has 0.8 times its size there" in drift.sentence(drifting(**ends), 16, "size")
+    assert "used at 16" in drift.sentence(drifting(**ends), 64, "total")
+    assert "**the constant** drifts least" in drift.sentence(drifting(**ends | {"fixed": 1.1}), 16, "total")
+    assert "**n²** drifts least" in drift.sentence(drifting(**ends | {"length": 4.0, "squared": 1.0}), 16, "total")
+    assert "none drifts clearly least" in drift.sentence(drifting(**ends | {"length": 0.5, "fixed": 2}), 16, "total")
+    assert "**n** drifts least" in drift.sentence(drifting(**ends | {"squared": 0.0}), 16, "total")
+    assert "longer input" in drift.sentence({name: spread([(16, 1.0)]) for name in ends}, 16, "total")
+    nothing = {name: spread([]) for name in ends} | {"softmax": drifting(softmax=1.0)["softmax"]}
+    assert "nothing to drift from" in drift.sentence(nothing, 16, "total")
+
+
+def test_a_head_without_a_row_at_the_length_trained_at_is_left_out():
+    rows = [
+        {"normalizer": name, "n": n, "head": head, "seed": None, "total": total, "size": total}
+        for name in drift.names()
+        for head, totals in enumerate(((0.0, 1.0), (2.0, 1.0)))
+        for n, total in zip((16, 64), totals, strict=True)
+    ]
+    assert drift.drifts(rows, 16, "total", mean=False)["length"].middle == (1.0, 0.5)
+
+
+def test_the_length_trained_at_is_one_that_is_measured():
+    at = open_page(input="text", h_view="drift", h_trained=2048)
+    assert not at.exception
+    assert at.session_state["h_trained"] == max(traces(at)["softmax"])
+    assert "2048" not in spoken(at)
+
+
 @pytest.mark.parametrize(
     ("state", "n"),
     [({"input": "text", "text": "a"}, 3), ({"input": "text", "text": "a", "model": "smollm2"}, 1)],
 )
-@pytest.mark.parametrize("view", ["entropy", "normalizer", "factor"])
+@pytest.mark.parametrize("view", ["entropy", "normalizer", "drift", "factor"])
 def test_a_single_length_is_drawn_and_asks_for_more(state, n, view):
     at = open_page(**state, h_view=view, variants=chosen("softmax", "local"))
     assert not at.exception
@@ -226,7 +332,7 @@ def test_blank_text_gets_a_sentence():
     assert len(at.error) == 1
 
 
-@pytest.mark.parametrize("view", ["entropy", "normalizer", "factor"])
+@pytest.mark.parametrize("view", ["entropy", "normalizer", "drift", "factor"])
 def test_the_python_to_take_away_makes_the_same_numbers(view):
     at = open_page(h_view=view, variants=chosen("softmax", "local"), h_scales=[], h_line="mean", h_longest=128)
     [code] = [c.value for c in at.code if "rows = [" in c.value]
@@ -238,8 +344,13 @@ def test_the_python_to_take_away_makes_the_same_numbers(view):
         values = [r["entropy"] for r in rows if (r["variant"], r["n"]) == ("local", 128)]
         assert traces(at)["Local · window 16"][128] == pytest.approx(np.mean(values))
     else:
-        name = "normalizer" if view == "normalizer" else "factor"
-        assert {r[name] for r in rows} == ({"softmax", "relu2"} if view == "normalizer" else set(traces(at)["Softmax"]))
+        wanted = {
+            "normalizer": ("normalizer", {"softmax", "relu2"}),
+            "drift": ("normalizer", set(drift.names())),
+            "factor": ("factor", set(FACTORS)),
+        }
+        name, values = wanted[view]
+        assert {r[name] for r in rows} == values
 
 
 def test_links_carry_the_page_and_refuse_what_does_not_fit():

@@ -90,7 +90,8 @@ def _normalisers(seen: Seen) -> Step:
 
     return Step(
         title=_("Normalisers"),
-        formula=r"A_{ij} = \frac{s_{ij}}{Z_i},\qquad Z_i = n_i,\quad n_i^2,\quad n_0 \quad\text{or}\quad \textstyle\sum_l s_{il}",
+        formula=r"A_{ij} = \frac{s_{ij}}{Z_i},\qquad "
+        r"Z_i = n_i,\quad n_i^2,\quad n_0 \quad\text{or}\quad \textstyle\sum_l s_{il}",
         shapes={"Z": divisor.shape},
         sentence=_(
             "The row sums lie between {low:.3g} and {high:.3g}, median {middle:.3g}; the length is at most {n}, the "

@@ -1,0 +1,165 @@
+"""Trained at one length, used at another: how far squared ReLU's rows and outputs drift under each normaliser."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+import streamlit as st
+
+from app import chart, sweep
+from app.entropy import notes, options
+from app.entropy.options import Asked
+from app.figures.curves import Curve, curves
+from app.figures.spread import Spread, spread
+from app.figures.theme import GREY
+from app.text import _
+from attention_core.experiments import length_drift
+from attention_core.experiments.length_drift import NORMALIZERS, SOFTMAX
+from attention_core.experiments.lengths import ladder
+from attention_core.experiments.task import Row
+from attention_core.metrics.fit import fit_power
+
+DASHES = dict(zip(NORMALIZERS, ("solid", "dash", "dashdot", "dot"), strict=True))
+"""Squared ReLU's normalisers share its colour."""
+
+
+def show(question: Asked) -> None:
+    """Draw the controls, the sweep and what it found."""
+    state, lengths = st.session_state, ladder(question.longest)
+    state["h_trained"] = min(lengths, key=lambda n: abs(math.log(n / state["h_trained"])))
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        options.pick("h_drift", _("Measure"), {"total": _("row total"), "size": _("output size")})
+        st.selectbox(
+            _("Trained at n₀"), lengths, key="h_trained", width=120,
+            help=_("The length whose rows and outputs count as 1: a model trained there has learned any factor away."),
+        )  # fmt: skip
+        options.show_extent(question)
+    options.show_hint(question)
+
+    def draw(rows: list[Row], key: str) -> None:
+        found = drifts(question.of_heads(rows), state["h_trained"], state["h_drift"], mean=question.mean)
+        st.markdown(sentence(found, state["h_trained"], state["h_drift"]))
+        _chart(found, question, key)
+
+    tasks = length_drift.tasks(
+        question.source, longest=question.longest, causal=question.causal, seeds=question.seeds
+    )  # fmt: skip
+    rows = sweep.show("length_drift", tasks, draw, key="entropy.drift", effort=options.effort)
+    if rows:
+        _table(question.of_heads(rows), question)
+        notes.drift(question)
+        notes.take_away(rows, question, "length_drift")
+
+
+def names() -> dict[str, str]:
+    """What rows are divided by, on screen."""
+    return {
+        "length": _("squared ReLU / n"),
+        "squared": _("squared ReLU / n²"),
+        "fixed": _("squared ReLU / constant"),
+        "sum": _("squared ReLU / row sum"),
+        SOFTMAX: _("softmax"),
+    }
+
+
+def drifts(rows: Sequence[Row], base: int, measure: str, *, mean: bool) -> dict[str, Spread]:
+    """Every head's measure over its own at the length trained at, by normaliser; heads that have none there are out."""
+    found = {}
+    for name in names():
+        ratios = []
+        for head in options.by_head(rows, normalizer=name):
+            points = options.points(head, measure)
+            start = dict(points).get(float(base), 0.0)
+            ratios += [(n, value / start) for n, value in points if start > 0]
+        found[name] = spread(ratios, mean=mean)
+    return found
+
+
+def sentence(found: Mapping[str, Spread], base: int, measure: str) -> str:
+    """Where each normaliser has led at the measured length farthest from the one trained at."""
+    lengths = found[SOFTMAX].x
+    if len(lengths) < 2:
+        return _("One length says nothing of drift: give a longer input.")
+    far = max(lengths, key=lambda n: (abs(math.log(n / base)), n))
+    ends = {name: dict(zip(each.x, each.middle, strict=True)).get(far) for name, each in found.items()}
+    if any(end is None for end in ends.values()):
+        return _("At {base} tokens no row has a positive logit, so squared ReLU has nothing to drift from.", base=base)
+    words = {name: f"{end:.2g}" for name, end in ends.items()}
+    told = (
+        _("Trained at {base} tokens and used at {n}, a row of squared ReLU sums to", base=base, n=int(far))
+        if measure == "total"
+        else _("Trained at {base} tokens and used at {n}, the output of squared ReLU has", base=base, n=int(far))
+    )
+    told += " " + (
+        _("{length} times what it did if it is divided by **n**, {squared} times by **n²**, {fixed} times by a "
+          "**constant** and {sum} times by its **own sum**; softmax's, {softmax} times.", **words)
+        if measure == "total"
+        else _("{length} times its size there if rows are divided by **n**, {squared} times by **n²**, {fixed} times "
+               "by a **constant** and {sum} times by their **own sum**; softmax's, {softmax} times.", **words)
+    )  # fmt: skip
+    return told + " " + least({name: ends[name] or 0.0 for name in ("length", "squared", "fixed")})
+
+
+def least(ends: Mapping[str, float]) -> str:
+    """Which of the divisors that do not look at the row drifts least, in words; twice as much is as far as half."""
+    sizes = {name: abs(math.log(end)) if end > 0 else math.inf for name, end in ends.items()}
+    first, second = sorted(sizes.values())[:2]
+    if second - first < 0.01:  # one per cent of the value: no more than the curves' own width
+        return _("Of the three that do not look at the row, none drifts clearly least.")
+    return _(
+        "Of the three that do not look at the row, **{name}** drifts least.",
+        name={"length": "n", "squared": "n²", "fixed": _("the constant")}[min(sizes, key=sizes.__getitem__)],
+    )
+
+
+def _chart(found: Mapping[str, Spread], question: Asked, key: str) -> None:
+    softmax, relu2 = options.colours("softmax", "relu2")
+    drawn = [
+        each.curve(
+            names()[name], softmax if name == SOFTMAX else relu2, dash=DASHES.get(name, "solid"),
+            band=question.band and name in (SOFTMAX, "length"),
+        )
+        for name, each in found.items()
+    ]  # fmt: skip
+    lengths = found[SOFTMAX].x
+    if lengths:
+        drawn.append(Curve(name=_("no drift"), x=lengths, y=[1.0] * len(lengths), colour=GREY, marks=False, dash="dot"))
+    base = st.session_state["h_trained"]
+    title = (
+        _("row total over that at {base} tokens", base=base)
+        if st.session_state["h_drift"] == "total"
+        else _("output size over that at {base} tokens", base=base)
+    )
+    figure = curves(
+        drawn, x_title=_("tokens n"), y_title=title, log_x=True, log_y=True, mark=base, x_ticks=lengths
+    )  # fmt: skip
+    chart.show(
+        figure, key=key, name="drift",
+        alt=_("Curves: how rows and outputs drift away from the length trained at, by what rows are divided by"),
+    )  # fmt: skip
+
+
+def _table(rows: Sequence[Row], question: Asked) -> None:
+    """Both measures at the ends, and how fast each moves."""
+    base = st.session_state["h_trained"]
+    columns = {"total": _("row total"), "size": _("output size")}
+    found = {measure: drifts(rows, base, measure, mean=question.mean) for measure in columns}
+    shown = []
+    for name, title in names().items():
+        line: dict[str, str | float | None] = {_("divided by"): title}
+        for measure, word in columns.items():
+            each = found[measure][name]
+            for i in (0, -1) if each.x else ():
+                line[_("{measure} at {n:g}", measure=word, n=each.x[i])] = f"{each.middle[i]:.3g}"
+            line[_("{measure}, exponent", measure=word)] = _exponent(each)
+        shown.append(line)
+    exponents = [_("{measure}, exponent", measure=word) for word in columns.values()]
+    two = st.column_config.NumberColumn(
+        format="%.2f", help=_("a of the power law nᵃ, by least squares through the line: 0 would be no drift.")
+    )
+    st.dataframe(shown, hide_index=True, column_config=dict.fromkeys(exponents, two))
+
+
+def _exponent(found: Spread) -> float | None:
+    if len(found.x) < 2 or min(found.middle) <= 0:
+        return None
+    return fit_power(found.x, found.middle).exponent
