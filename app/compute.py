@@ -14,6 +14,7 @@ import streamlit as st
 
 import attention_core as ac
 import attention_core.experiments.fading as _fading
+import attention_core.experiments.gating as _gating
 import attention_core.experiments.inside as _inside
 import attention_core.experiments.leak as _leak
 import attention_core.experiments.reach as _reach
@@ -64,7 +65,7 @@ def gate() -> Gate:
 
 # Everything a frozen spec says stands in its repr, but not an upload's bytes: those are hashed once, when they arrive.
 _KEYS: dict[str | type[Any], Callable[[Any], Any]] = dict.fromkeys(
-    (TextSource, SyntheticSource, UploadSource, View), repr
+    (TextSource, SyntheticSource, UploadSource, View, _gating.Gate), repr
 )
 
 
@@ -161,6 +162,14 @@ def causal_weights(source: Source, head: int | None, word: str) -> np.ndarray:
     qkv = record(source)
     with gate().turn():
         return _fading.causal_weights(qkv, ac.from_word(word), head=head)
+
+
+@st.cache_data(max_entries=current().cached_results, show_spinner=False, hash_funcs=_KEYS)
+def gated(source: Source, head: int | None, rule: _gating.Gate, feature_map: str) -> _gating.Gated:
+    """Linear attention under a gate on a source's head; None for the average of all heads."""
+    qkv = record(source)
+    with gate().turn():
+        return _gating.gated(qkv, rule, feature_map, head=head)
 
 
 @st.cache_data(max_entries=current().cached_results, show_spinner=False, hash_funcs=_KEYS)

@@ -12,8 +12,11 @@ from streamlit.testing.v1 import AppTest
 
 import attention_core as ac
 from app.causal import state as state_view
+from app.causal.gates import sentence as gate_sentence
+from app.causal.gates import survival
 from app.input_panel import UPLOAD
 from attention_core.experiments.fading import causal_weights
+from attention_core.experiments.gating import Gate, Gated, gated
 from attention_core.experiments.leak import leak
 from attention_core.experiments.state import grow
 from attention_core.registry import recurrent
@@ -223,7 +226,7 @@ def test_a_knob_of_the_state_turns_the_state_alone():
 def test_fading_draws_the_cores_weights():
     at = open_view("fading", c_early=3, c_decays=[0.9], c_map="exp")
     curves, quarters = (
-        {trace["name"]: (numbers(trace["x"]), numbers(trace["y"])) for trace in data} for data in charts(at)
+        {trace["name"]: (numbers(trace["x"]), numbers(trace["y"])) for trace in data} for data in charts(at)[:2]
     )
     retention = ac.get("retention", decay=0.9, feature_map="exp")
     for name, attention in (
@@ -249,10 +252,81 @@ def test_fading_draws_the_cores_weights():
 
 
 def test_fading_without_a_decay_and_with_all_of_them():
-    bare = open_view("fading", c_decays=[])
+    bare = open_view("fading", c_decays=[], c_gate="none")
     assert len(charts(bare)[0]) == 3
+    assert len(charts(bare)) == 2
     assert "per token" not in spoken(bare)
-    assert len(charts(open_view("fading", c_decays=[0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995]))[0]) == 11
+    assert "gate" not in spoken(bare).split("**Linear** attention adds")[0]
+    everything = open_view("fading", c_gate="none", c_decays=[0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995])
+    assert len(charts(everything)[0]) == 11
+
+
+@pytest.mark.parametrize(
+    ("gate", "name"),
+    [
+        (Gate(kind="surprise", decay=0.7), "Gate by surprise"),
+        (Gate(kind="drawn", decay=0.9, seed=3), "Gate drawn at random"),
+    ],
+)
+def test_a_gate_is_drawn_beside_the_fixed_decay_that_forgets_as_much(gate, name):
+    at = open_view(
+        "fading", c_early=3, c_decays=[], c_gate=gate.kind, c_gate_decay=gate.decay, c_gate_seed=3, c_map="softmax"
+    )
+    found = gated(RECORD, gate, "softmax", head=1)
+    even = f"fixed at its mean, γ = {found.mean:.3g}"
+    curves, quarters, gates = ({t["name"]: numbers(t["y"]) for t in data} for data in charts(at))
+    for title, weights in ((name, found.weights), (even, found.even)):
+        np.testing.assert_allclose(curves[title], 100 * weights[3:, 3])
+        np.testing.assert_allclose(quarters[title][-1], 100 * weights[-1, :6].sum())
+    np.testing.assert_allclose(gates["gate γₜ"], found.gates[1:])
+    np.testing.assert_allclose(gates[even], found.mean)
+    table = at.dataframe[0].value.set_index("variant")
+    assert float(table.loc[name, "last row, %"]) == pytest.approx(100 * found.weights[-1, 3], rel=5e-3)
+    assert float(table.loc[even, "per token"]) == pytest.approx(found.mean, rel=0.05)
+    least = int(found.gates[1:].argmin()) + 1
+    assert f"keeps between {found.gates[1:].min():.1%} and {found.gates[1:].max():.1%} of the past" in spoken(at)
+    assert f"least when token {least} " in spoken(at)
+    assert "untrained" in spoken(at)
+    code = next(c.value for c in at.code if "gating" in c.value)
+    space = {"print": lambda *_: None}
+    exec(code.replace("head=3", "head=0"), space)
+    assert space["found"].weights.shape == space["weights"].shape
+
+
+def test_a_gates_seed_counts_for_what_is_drawn_alone():
+    curves = [
+        {t["name"]: numbers(t["y"]).tolist() for t in charts(open_view("fading", c_gate=kind, c_gate_seed=seed))[2]}
+        for kind in ("surprise", "drawn")
+        for seed in (0, 1)
+    ]
+    assert curves[0] == curves[1]
+    assert curves[2] != curves[3]
+
+
+@pytest.mark.parametrize(
+    ("gated_weight", "even", "words"),
+    [
+        (0.2, 0.1, "survives better under the gate: 2 times as much weight"),
+        (0.01, 0.04, "survives better under the fixed decay: 4 times as much weight"),
+        (0.1, 0.1049, "survives under both alike"),
+        (0.1, 0.106, "survives better under the fixed decay: 1.06 times"),
+        (0.0, 0.1, "weighs nothing in the last row under at least one"),
+    ],
+)
+def test_how_a_token_fares_under_a_gate(gated_weight, even, words):
+    assert words in survival(gated_weight, even, 4)
+
+
+def test_a_gate_that_never_moves_is_called_a_fixed_decay():
+    still = Gated(weights=np.eye(3), even=np.eye(3), gates=np.array([1, 0.5, 0.5]))
+    rule = Gate(kind="surprise", decay=0.5)
+    told = gate_sentence(still, rule, 2, ("a", "b", "c"))
+    assert "keeps 50.0% of the past at every token here: it is a fixed decay" in told
+    assert "alike" in told
+    moving = Gated(weights=np.eye(3), even=np.eye(3), gates=np.array([1, 0.9, 0.4]))
+    told = gate_sentence(moving, rule, 2, ("a", "b", "c_"))
+    assert "between 40.0% and 90.0% of the past, least when token 2 “c\\_” comes" in told
+    assert "a fixed decay of γ = 0.6." in told
 
 
 @pytest.mark.parametrize("words", ["softmax", "nystrom~landmarks~4", "retention~decay~7", "x"])
@@ -260,7 +334,10 @@ def test_a_link_to_no_state_opens_the_default(words):
     at = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=60)
     at.query_params["c_state"] = words
     at.query_params["c_decays"] = "2"
+    at.query_params["c_gate"] = at.query_params["c_gate_decay"] = at.query_params["c_gate_seed"] = words
     at.switch_page("../pages/causal.py").run()
     assert not at.exception
     assert at.session_state["c_state"] == ac.get("linear")
     assert at.session_state["c_decays"] == [0.8, 0.95]
+    state = at.session_state
+    assert (state["c_gate"], state["c_gate_decay"], state["c_gate_seed"]) == ("surprise", 0.8, 0)

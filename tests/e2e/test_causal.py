@@ -99,11 +99,11 @@ def test_a_decay_changes_which_tokens_survive(page, server):
     visit(page, f"{server}/causal{LINK}&c_view=fading")
     expect(page.get_by_text("In the last of 24 rows token 1")).to_be_visible(timeout=30_000)
     names = page.locator(".js-plotly-plot").first.locator(".legendtext")
-    expect(names).to_have_text(
-        ["Softmax", "Linear", "Retention, γ = 0.8", "Retention, γ = 0.95", "even share, 1 / (i + 1)"], timeout=20_000
-    )
+    fixed = ["Softmax", "Linear", "Retention, γ = 0.8", "Retention, γ = 0.95"]
+    gate = ["Gate by surprise", re.compile("fixed at its mean, γ = ")]
+    expect(names).to_have_text([*fixed, *gate, "even share, 1 / (i + 1)"], timeout=20_000)
     page.get_by_text("0.5", exact=True).first.click()
-    expect(names).to_have_count(6, timeout=10_000)
+    expect(names).to_have_count(8, timeout=10_000)
     settle(page)
     assert {"c_decays=0.5", "c_decays=0.8", "c_decays=0.95"} <= parts(page)
     assert download(page, "Numbers (CSV)").stat().st_size > 1000

@@ -1,0 +1,144 @@
+"""The gate of the Fading view: a decay that every token's key decides, which gate it is, and what it does."""
+
+import numpy as np
+import streamlit as st
+
+from app import chart, share
+from app.figures.curves import Curve, curves
+from app.figures.theme import GREY
+from app.share import Field
+from app.text import _, literal
+from attention_core.experiments.fading import DECAYS
+from attention_core.experiments.gating import KINDS, Gate, Gated
+
+KEY = "gated"
+"""Under which the gate has its colour."""
+NONE = "none"
+MOST = 1 - 1e-9
+"""A mean beyond this is no decay: the fit of its fall would begin after more rows than there are."""
+SEEDS = 99
+
+
+def fields() -> dict[str, Field]:
+    """What a link carries of the gate."""
+    known = {str(decay): decay for decay in DECAYS}
+    return {
+        "c_gate": share.choice(*KINDS, NONE),
+        "c_gate_decay": Field(0.8, lambda given: known[given[-1]]),
+        "c_gate_seed": share.whole(0, 0, SEEDS),
+    }
+
+
+def chosen() -> Gate | None:
+    """The gate that is looked at, None for none."""
+    state = st.session_state
+    if state["c_gate"] == NONE:
+        return None
+    # A seed counts for what is drawn alone: the other rule stays one entry of the cache.
+    seed = state["c_gate_seed"] if state["c_gate"] == "drawn" else 0
+    return Gate(kind=state["c_gate"], decay=state["c_gate_decay"], seed=seed)
+
+
+def names() -> dict[str, str]:
+    """The kinds of gates on screen."""
+    return {"surprise": _("by surprise"), "drawn": _("drawn at random"), NONE: _("none")}
+
+
+def name(gate: Gate) -> str:
+    """A gate on screen."""
+    return _("Gate {kind}", kind=names()[gate.kind])
+
+
+def even_name(found: Gated) -> str:
+    """The fixed decay that forgets as much."""
+    return _("fixed at its mean, γ = {mean:.3g}", mean=found.mean)
+
+
+def word(gate: Gate) -> str:
+    """A gate in files."""
+    return f"gate~{gate.kind}~decay~{gate.decay:g}" + (f"~seed~{gate.seed}" if gate.kind == "drawn" else "")
+
+
+def controls() -> None:
+    """Which gate, and what it keeps where its key says nothing."""
+    state = st.session_state
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+        st.segmented_control(
+            _("Gate γₜ from the data, untrained"), [*KINDS, NONE], key="c_gate", required=True,
+            format_func=names().__getitem__, width="content",
+            help=_("A trained model learns this gate. By surprise: the less a key is like the mean of the keys before, "
+                   "the more is forgotten. Drawn: a sigmoid of the key's direction along one drawn at random."),
+        )  # fmt: skip
+        if state["c_gate"] != NONE:
+            st.select_slider(
+                _("γ of the gate"), DECAYS, key="c_gate_decay", format_func="{:g}".format, width=260,
+                help=_("By surprise: what a key at right angles to the mean before it leaves of the past. Drawn: what "
+                       "a key at right angles to the drawn direction leaves."),
+            )  # fmt: skip
+        if state["c_gate"] == "drawn":
+            st.number_input(_("Seed"), 0, SEEDS, key="c_gate_seed", width=110)
+
+
+def sentence(found: Gated, gate: Gate, token: int, labels: tuple[str, ...]) -> str:
+    """What the gates keep, where they forget most, and what became of the token beside a decay that forgets as much.
+
+    Args:
+        found: the gate on at least two tokens.
+        gate: what it is.
+        token: whose weight is followed.
+        labels: one per token.
+    """
+    later, least = found.gates[1:], int(np.argmin(found.gates[1:])) + 1
+    kind = names()[gate.kind]
+    if np.ptp(later) < 1e-6:
+        told = _(
+            "The untrained **gate** {kind} keeps {kept:.1%} of the past at every token here: it is a "
+            "fixed decay.",
+            kind=kind, kept=later.mean(),
+        )  # fmt: skip
+    else:
+        told = _(
+            "The untrained **gate** {kind} keeps between {low:.1%} and {high:.1%} of the past, least when token "
+            "{least} “{name}” comes; over the whole text it forgets as much as a fixed decay of γ = {mean:.3g}.",
+            kind=kind, low=later.min(), high=later.max(), least=least, name=literal(labels[least]), mean=found.mean,
+        )  # fmt: skip
+    return told + " " + survival(float(found.weights[-1, token]), float(found.even[-1, token]), token)
+
+
+def survival(gated: float, even: float, token: int) -> str:
+    """How a token fares under the gate beside the fixed decay, by its weights in the last row."""
+    if min(gated, even) <= 0:
+        return _("Token {token} weighs nothing in the last row under at least one of the two.", token=token)
+    ratio = gated / even
+    if 1 / 1.05 < ratio < 1.05:
+        return _("Token {token} survives under both alike.", token=token)
+    if ratio > 1:
+        return _("Token {token} survives better under the gate: {ratio:.3g} times as much weight in the last row.",
+                 token=token, ratio=ratio)  # fmt: skip
+    return _("Token {token} survives better under the fixed decay: {ratio:.3g} times as much weight in the last row.",
+             token=token, ratio=1 / ratio)  # fmt: skip
+
+
+def draw(found: Gated, token: int, labels: tuple[str, ...], *, colour: int) -> None:
+    """The gates along the text."""
+    at = list(range(1, len(labels)))
+    notes = [f"{t} “{labels[t]}”: γ {found.gates[t]:.3f}" for t in at]
+    lines = [
+        Curve(name=_("gate γₜ"), x=at, y=found.gates[1:].tolist(), colour=colour, notes=notes, marks=len(at) < 100),
+        Curve(name=even_name(found), x=at, y=[found.mean] * len(at), colour=GREY, dash="dash", marks=False),
+    ]
+    figure = curves(
+        lines, x_title=_("token t"), y_title=_("what is left of the past"), mark=token, height=260, number=".3f"
+    )  # fmt: skip
+    chart.show(
+        figure, key="causal.gates", name="gates", alt=_("A curve: what each token's gate leaves of the past"),
+    )  # fmt: skip
+
+
+def snippet(gate: Gate, feature_map: str) -> str:
+    """The lines of Python that make the gate again, after those that make the record."""
+    return (
+        "from attention_core.experiments.gating import Gate, gated\n\n"
+        f"found = gated(qkv, {gate!r}, {feature_map!r}, head=3)\n"
+        "print(found.gates, found.mean, found.weights[-1, 1], found.even[-1, 1])\n"
+    )
