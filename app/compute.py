@@ -15,6 +15,7 @@ import streamlit as st
 import attention_core as ac
 import attention_core.experiments.fading as _fading
 import attention_core.experiments.gating as _gating
+import attention_core.experiments.gau as _gau
 import attention_core.experiments.inside as _inside
 import attention_core.experiments.leak as _leak
 import attention_core.experiments.reach as _reach
@@ -138,6 +139,14 @@ def inside(view: View, word: str) -> _inside.Inside:
     qkv = record(view.source)
     with gate().turn():
         return _inside.look(qkv, ac.from_word(word), view.head or 0, view.causal)
+
+
+@st.cache_data(max_entries=current().cached_results, show_spinner=False, hash_funcs=_KEYS)
+def gau(source: Source, word: str, causal: bool) -> _gau.Look:
+    """A gated attention unit on a source's values, its matrix by these settings of squared ReLU."""
+    qkv = record(source)
+    with gate().turn():
+        return _gau.look(qkv, ac.from_word(word), causal=causal)
 
 
 @st.cache_data(max_entries=8 * current().cached_results, show_spinner=False, hash_funcs=_KEYS)

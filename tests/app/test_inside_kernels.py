@@ -17,7 +17,7 @@ from attention_core.experiments import performer_error
 
 ROOT = Path(__file__).parents[2]
 SIZE = {"n": 24, "heads": 2, "d": 8}
-LAST = {"performer": 5, "linear": 6, "relu2": 5, "efficient": 4, "emanet": 6}
+LAST = {"performer": 5, "linear": 6, "relu2": 8, "efficient": 4, "emanet": 6}
 """Steps of each story."""
 TURNED = [
     ac.get("performer", kind="trig", row_norms="chi", orthogonal=False),

@@ -1,11 +1,11 @@
-"""Squared ReLU: logits, their squares, and what they may be divided by."""
+"""Squared ReLU: logits, their squares, what they may be divided by, and the gated unit they come from."""
 
 import numpy as np
 import streamlit as st
 
 from app import sweep
 from app.figures.spread import spread
-from app.inside import pictures
+from app.inside import gau, pictures
 from app.inside.closing import beside_softmax, shown, visible
 from app.inside.numbers import number
 from app.inside.pictures import Curve
@@ -20,10 +20,17 @@ MOST = 256
 
 
 def steps(seen: Seen) -> tuple[Step, ...]:
-    """From the logits to the weights."""
+    """From the logits to the weights, and to the unit that makes do with one matrix of them."""
     sums = seen.weights.sum(-1)
     ending = _("A row sums to {low:.2g} … {high:.2g}; softmax's to 1.", low=sums.min(), high=sums.max())
-    return _logits(seen), _squares(seen), _normalisers(seen), _factor(seen), beside_softmax(seen, ending)
+    return (
+        _logits(seen),
+        _squares(seen),
+        _normalisers(seen),
+        _factor(seen),
+        *gau.steps(seen),
+        beside_softmax(seen, ending),
+    )
 
 
 def _logits(seen: Seen) -> Step:

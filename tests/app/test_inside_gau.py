@@ -1,0 +1,118 @@
+"""The gated unit on the Inside page: its pictures hold the core's numbers, its sentences say what they are."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+from test_inside_kernels import SIZE, head, open_page, said, spoken, traces
+
+import attention_core as ac
+from app.inside.gau import gate_sentence, matrix_sentence, price_sentence
+from attention_core.experiments.gau import Look, block_price, look, unit_price
+
+RELU2 = ac.get("relu2")
+
+
+def record():
+    return ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(**SIZE))
+
+
+def panels(at, key):
+    """A board's panels: descriptions and values, as the browser reads them."""
+    message = next(c.proto.bytes for c in at.get("bidi_component") if f"{key}-" in f"{c.proto.id}-")
+    length = int.from_bytes(message[:4], "little")
+    described, rest, found = json.loads(message[4 : 4 + length])["panels"], message[4 + length :], []
+    for panel in described:
+        size = panel["rows"] * panel["cols"]
+        values = np.frombuffer(rest[: 2 * size], "<f2").astype(float) * 2.0 ** panel["exponent"]
+        found.append((panel, values.reshape(panel["rows"], panel["cols"])))
+        rest = rest[2 * size :]
+    return found
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("normalizer", ["length", "sum"])
+def test_one_matrix_stands_beside_the_heads(normalizer, causal):
+    attention = ac.get("relu2", normalizer=normalizer)
+    at = open_page(attention, 5, causal=causal)
+    qkv, found = record(), look(record(), attention, causal=causal)
+    shown = panels(at, "inside.relu2.5")
+    q, k, _ = head()
+    wanted = [found.weights, attention.weights(q, k, causal=causal).numpy(), *found.heads]
+    assert len(shown) == len(wanted) == 2 + qkv.heads
+    for (_panel, values), matrix in zip(shown, wanted, strict=True):
+        expected = np.where(np.tri(24) > 0, matrix, np.nan) if causal else matrix
+        np.testing.assert_allclose(values, expected, rtol=2e-3, atol=1e-3 * np.nanmax(abs(expected)))
+    assert "untrained" in spoken(at)
+    [apart] = said(at, r"([\d.]+)% of a row's mass")
+    assert apart == pytest.approx(100 * found.apart, abs=0.51)
+    formula = at.latex[0].value
+    assert ("{n_i}" in formula) == (normalizer == "length")
+
+
+def test_the_gate_is_drawn_and_a_channel_has_its_own_matrix():
+    at = open_page(RELU2, 6)
+    found = look(record(), RELU2, causal=False)
+    [(gate, values)] = panels(at, "inside.relu2.6.gate")
+    np.testing.assert_allclose(values, found.gate, rtol=2e-3, atol=1e-3)
+    assert (gate["rows"], gate["cols"]) == (24, 2 * record().heads * 8)
+    at.select_slider(key="inside.relu2.6.channel").set_value(11).run()
+    (_, shared), (_, own) = panels(at, "inside.relu2.6.own")
+    np.testing.assert_allclose(shared, found.weights, rtol=2e-3, atol=1e-4)
+    np.testing.assert_allclose(own, np.diag(found.gate[:, 11]) @ found.weights, rtol=4e-3, atol=1e-3)
+    [away] = said(at, r"lies ([\d.]+)% of its length away")
+    assert away == pytest.approx(100 * found.distance, abs=0.51)
+
+
+def test_the_price_is_drawn_for_both():
+    at = open_page(RELU2, 7)
+    width, heads = 8 * record().heads, record().heads
+    x, y = traces(at, 0)["two gated units"]
+    assert y == [2 * unit_price(n, width).multiply_adds for n in x]
+    x, y = traces(at, 1)["attention and feed-forward"]
+    assert y == [heads * n * n for n in x]
+
+
+def test_the_formula_on_screen_is_the_price():
+    n, width = 100, 384
+    s = 128
+    assert block_price(n, width, 12).multiply_adds == 12 * width**2 * n + 2 * width * n**2
+    assert unit_price(n, width).multiply_adds == (6 * width**2 + width * s) * n + (2 * width + s) * n**2
+
+
+def test_one_head_and_many_are_told_apart():
+    assert "one head, so softmax has a single matrix too" in matrix_sentence(1, 16, 0.0)
+    many = matrix_sentence(12, 768, 0.314)
+    assert "all its 768 channels share one matrix" in many
+    assert "each of the 12 heads: 31% of a row's mass" in many
+    assert "single matrix" not in many
+
+
+def test_what_the_gate_does_is_said_as_it_is():
+    plain = Look(
+        weights=np.eye(2), gate=np.array([[0.05, -0.2], [2.0, -0.01]]), mixed=np.ones((2, 2)), heads=np.eye(2)[None],
+        apart=0.0, distance=0.42,
+    )  # fmt: skip
+    told = gate_sentence(plain)
+    assert "50% of these untrained gates are all but shut (between −0.1 and 0.1), 50% are negative" in told
+    assert "the widest is 2." in told
+    assert "lies 42% of its length away from every multiple of A V." in told
+    assert "They only scale" in gate_sentence(dataclasses.replace(plain, distance=0.004))
+    nothing = gate_sentence(dataclasses.replace(plain, distance=None))
+    assert "Nothing comes through" in nothing
+    assert "multiple" not in nothing
+
+
+def test_prices_in_words():
+    told = price_sentence(56, 384, 12)
+    d, s = 384, 128
+    # 12 D² + 2 D s + 8 s over 12 D².
+    assert "learn 1.06 times as many numbers" in told
+    here, far = (
+        2 * (n * (6 * d * d + d * s) + n * n * (2 * d + s)) / (n * 12 * d * d + 2 * n * n * d) for n in (56, 32_768)
+    )
+    assert f"on 56 tokens they take {here:.2f} times as many multiply-adds" in told
+    assert f"at 32,768 tokens {far:.2f} times" in told
+    assert 1 < here < 1.2 < 2 < far
+    assert "hold 6,272 numbers, the layer's 37,632" in told
