@@ -149,6 +149,8 @@ def _table(rows: Sequence[Row], question: Asked) -> None:
         for measure, word in columns.items():
             each = found[measure][name]
             for i in (0, -1) if each.x else ():
+                if each.x[i] == base:
+                    continue  # 1 by definition
                 line[_("{measure} at {n:g}", measure=word, n=each.x[i])] = f"{each.middle[i]:.3g}"
             line[_("{measure}, exponent", measure=word)] = _exponent(each)
         shown.append(line)

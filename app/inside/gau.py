@@ -65,8 +65,9 @@ def _one_matrix(seen: Seen, found: Look) -> Step:
 def matrix_sentence(heads: int, channels: int, apart: float) -> str:
     """One matrix for all channels, and how differently the heads of the input look."""
     told = _(
-        "A **gated attention unit** is where squared ReLU comes from: all its {channels} channels share one matrix, "
-        "made from one Z. Here X are the values of all heads side by side and the unit is untrained.",
+        "Squared ReLU attention comes from the **gated attention unit**: all its {channels} channels share one matrix, "
+        "made from one Z. Here X are the values of all heads side by side, every token normalised, and the unit is "
+        "untrained.",
         channels=channels,
     )
     if heads == 1:
@@ -130,7 +131,7 @@ def gate_sentence(found: Look) -> str:
             distance=found.distance,
         )
     return f"{told} " + _(
-        "Each channel so has a matrix of its own, diag(u) A, but only its rows are scaled: in one row all channels "
+        "So each channel has a matrix of its own, diag(u) A, but only its rows are scaled: in one row all channels "
         "share their weights among the tokens alike."
     )
 
@@ -174,8 +175,8 @@ def price_sentence(n: int, width: int, heads: int) -> str:
     far = 2 * unit_price(longest, width).multiply_adds / block_price(longest, width, heads).multiply_adds
     return _(
         "In the paper two units take the place of one layer of attention and one feed-forward layer. At this width D = "
-        "{width} they learn {parameters:.2f} times as many numbers; on {n} tokens they take {adds:.2f} times as many "
-        "multiply-adds, at {longest:,} tokens {far:.2f} times, for A meets channels twice as wide. Their attention "
+        "{width} they have {parameters:.2f} times as many parameters; on {n} tokens they take {adds:.2f} times as many "
+        "multiply-adds, at {longest:,} tokens {far:.2f} times, as each A mixes twice as many channels. Their attention "
         "matrices hold {own:,} numbers, the layer's {theirs:,}, as it has one for each head.",
         width=width, parameters=2 * unit.parameters / block.parameters, n=n,
         adds=2 * unit.multiply_adds / block.multiply_adds, longest=longest, far=far, own=2 * unit.matrices,

@@ -108,7 +108,7 @@ def test_prices_in_words():
     told = price_sentence(56, 384, 12)
     d, s = 384, 128
     # 12 D² + 2 D s + 8 s over 12 D².
-    assert "learn 1.06 times as many numbers" in told
+    assert "have 1.06 times as many parameters" in told
     here, far = (
         2 * (n * (6 * d * d + d * s) + n * n * (2 * d + s)) / (n * 12 * d * d + 2 * n * n * d) for n in (56, 32_768)
     )
