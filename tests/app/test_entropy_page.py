@@ -205,6 +205,7 @@ def test_what_the_power_does_is_said_as_it_is():
     stays = power_sentence(spread([(1, 2.5), (8, 2.497)]), "nats", 0.0)
     assert "stays at 2.50 nats" in stays
     assert "sharpens" not in stays
+    assert "falls from 2.50 to 2.49" in power_sentence(spread([(1, 2.5), (8, 2.49)]), "nats", 0.0)
     assert power_sentence(spread([(1, 2.5)]), "nats", 0.0) == "Measuring other powers …"
 
 
