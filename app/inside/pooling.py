@@ -7,6 +7,7 @@ import streamlit as st
 
 from app.figures.categories import PRIMITIVES
 from app.inside import pictures
+from app.inside.closing import shown
 from app.inside.pictures import Grid
 from app.inside.step import Seen, Step
 from app.inside.tokens import Pool, strip
@@ -93,15 +94,17 @@ def cover(seen: Seen, what: str = "") -> Step:
     )  # fmt: skip
 
 
-def look(seen: Seen, extra: str = "") -> Step:
+def look(seen: Seen, extra: str = "", *, among: int | None = None) -> Step:
     """What each query weighs the pooled keys with.
 
     Args:
         seen: the variant on a head.
         extra: what the story adds to the sentence.
+        among: how many of the first keys the firmest look is sought among; all if not given.
     """
     left, pools = seen.parts["left"], provenance.spans(seen.parts["provenance"])
-    i, r = np.unravel_index(int(left.argmax()), left.shape)
+    sought = left[:, :among]
+    i, r = np.unravel_index(int(sought.argmax()), sought.shape)
     first, last = pools[r]
 
     def draw(key: str) -> None:
@@ -112,8 +115,7 @@ def look(seen: Seen, extra: str = "") -> Step:
         draw_strip(seen, left[query])
         st.caption(_("The pools, shaded by the weight that this query gives each."))
         pictures.grid(
-            _("Left factor: softmax over the pooled keys"), left, f"{key}.left", seen.labels, pool_names(seen),
-            col_title=_("pooled key"),
+            _("Left factor: softmax over these keys"), left, f"{key}.left", seen.labels, pool_names(seen),
         )  # fmt: skip
 
     return Step(
@@ -141,22 +143,8 @@ def blur(seen: Seen, *, queries: bool = False) -> Step:
     mixed, wanted = (left.T, seen.reference.T) if queries else (right, seen.reference)
     best = provenance.closest(wanted, mixed)
     best = best.T if queries else best
-    size = np.linalg.norm(seen.reference)
-    floor, error = (float(np.linalg.norm(x - seen.reference) / size) for x in (best, seen.weights))
+    floor, error = off(seen, best), off(seen, seen.weights)
     n, rank, kinds = len(left), int(np.linalg.matrix_rank(mixed)), np.unique(mixed, axis=1).shape[1]
-
-    def draw(key: str) -> None:
-        pictures.grids(
-            [
-                Grid(title=_("Product of the factors"), values=seen.weights, rows=seen.labels, columns=seen.labels,
-                     caption=_("off by {error:.0%}", error=error)),
-                Grid(title=_("Best with these mixtures"), values=best, rows=seen.labels, columns=seen.labels,
-                     caption=_("off by {error:.0%}, whatever the weights", error=floor)),
-                Grid(title=_("Softmax"), values=seen.reference, rows=seen.labels, columns=seen.labels),
-            ],
-            f"{key}.best",
-        )  # fmt: skip
-
     if rank < n:
         words = _(
             "The product has rank {rank} of {n} and {kinds} different {lines}. That blur alone makes it "
@@ -175,12 +163,37 @@ def blur(seen: Seen, *, queries: bool = False) -> Step:
         + (r"\min_X \lVert S - L X \rVert_F" if queries else r"\min_X \lVert S - X R \rVert_F"),
         shapes={"L": left.shape, "R": right.shape, "A": (n, n)},
         sentence=words,
-        draw=draw,
+        draw=lambda key: draw_best(seen, best, key),
     )
 
 
+def off(seen: Seen, matrix: np.ndarray) -> float:
+    """How far a matrix is off softmax, in the Frobenius norm, as a share of it."""
+    return float(np.linalg.norm(matrix - seen.reference) / np.linalg.norm(seen.reference))
+
+
+def draw_best(seen: Seen, best: np.ndarray, key: str) -> None:
+    """The variant's matrix, the best that could be made of its mixtures, and softmax.
+
+    Args:
+        seen: the variant on a head.
+        best: the closest to softmax that other weights on these mixtures can come, ``[n, n]``.
+        key: of the elements.
+    """
+    pictures.grids(
+        [
+            Grid(title=_("Product of the factors"), values=shown(seen, seen.weights), rows=seen.labels,
+                 columns=seen.labels, caption=_("off by {error:.0%}", error=off(seen, seen.weights))),
+            Grid(title=_("Best with these mixtures"), values=shown(seen, best), rows=seen.labels, columns=seen.labels,
+                 caption=_("off by {error:.0%}, whatever the weights", error=off(seen, best))),
+            Grid(title=_("Softmax"), values=shown(seen, seen.reference), rows=seen.labels, columns=seen.labels),
+        ],
+        f"{key}.best",
+    )  # fmt: skip
+
+
 def leak(seen: Seen) -> Step:
-    """What pooled keys tell a query of its future, even where every key that begins after it is hidden."""
+    """What pooled keys tell a query of its future, where keys that begin after it are hidden or those that end."""
     P, right = seen.parts["provenance"], seen.parts["right"]
     n = P.shape[1]
     hidden = provenance.begun(seen.parts["left"], P) @ right
@@ -199,6 +212,7 @@ def leak(seen: Seen) -> Step:
             distance=last - first, mean=float(shares.mean()), most=float(shares[worst]),
             worst=literal(seen.labels[worst]), i=worst,
         )  # fmt: skip
+        words += " " + hidden_whole(seen)
     return Step(
         title=_("Why it leaks"),
         formula=r"j > i,\qquad \exists\, r:\; P_{ri} \ne 0,\; P_{rj} \ne 0 \;\Rightarrow\; i \text{ hears of } j",
@@ -208,6 +222,18 @@ def leak(seen: Seen) -> Step:
             seen, key, hidden, _("told by a key that holds both"), _("Weights, later keys hidden"), _("weight")
         ),
     )
+
+
+def hidden_whole(seen: Seen) -> str:
+    """What hiding every key that ends after its query would leave."""
+    ended = provenance.ended(seen.parts["provenance"])
+    blind, n = int((~ended.any(-1)).sum()), len(ended)
+    if not blind:
+        return _("Hide every key that ends after its query, and nothing leaks; each query still sees a key.")
+    return _(
+        "Hide every key that ends after its query, and nothing leaks; but {blind} of {n} queries see no key then.",
+        blind=blind, n=n,
+    )  # fmt: skip
 
 
 def draw_leak(seen: Seen, key: str, values: np.ndarray, leaking: str, title: str, unit: str) -> None:

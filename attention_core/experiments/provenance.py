@@ -39,6 +39,12 @@ def begun(left: np.ndarray, provenance: np.ndarray) -> np.ndarray:
     return seen / np.where(total == 0, 1.0, total)
 
 
+def ended(provenance: np.ndarray) -> np.ndarray:
+    """Which mixtures hold no token later than the query, ``bool [n, m]``: those left when whole ones are hidden."""
+    last = np.array(spans(provenance))[:, 1]
+    return last <= np.arange(provenance.shape[1])[:, None]
+
+
 def ahead(matrix: np.ndarray) -> np.ndarray:
     """The share of each row's absolute mass that lies on later tokens, ``[n]``; 0 for a row of zeros."""
     sizes = np.abs(matrix)

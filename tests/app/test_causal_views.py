@@ -106,12 +106,12 @@ def test_uploads_and_empty_texts(view):
 
 @pytest.mark.parametrize("causal", [False, True])
 def test_who_leaks_is_said_and_why(causal):
-    keys = ("softmax", "linear", "local", "nystrom", "pooled")
+    keys = ("softmax", "linear", "local", "nystrom", "pooled", "pyramid")
     at = open_view("leak", variants=chosen(*keys), causal=causal, c_token=9)
     sentence = spoken(at)
     assert "which has 9 outputs before it" in sentence
-    assert "**Leak:** Nyström · landmarks 32 (9 move), Pooled keys · stride 4 (9 move)." in sentence
-    assert "**No earlier output moves:** Softmax, Linear, Local · window 16." in sentence
+    assert "**Leak:** Nyström · landmarks 32 (9 move), Pyramid pooling · levels 1 (9 move)." in sentence
+    assert "**No earlier output moves:** Softmax, Linear, Local · window 16, Pooled keys · stride 4." in sentence
     reasons = " ".join(c.value for c in at.caption)
     for key in keys:
         reason = ac.variant(key).causal_reason

@@ -86,15 +86,32 @@ def test_one_and_two_tokens(attention, n):
         assert not at.exception, step
 
 
-def test_causal_reformer_is_drawn_step_by_step_and_the_others_say_why_not():
+CAUSAL = [
+    ac.get("reformer", bucket_size=2),
+    ac.get("pooled"),
+    ac.get("pooled", stride=1),
+    ac.get("pooled", stride=7, pool="max"),
+    ac.get("pooled", stride=64),
+]
+
+
+@pytest.mark.parametrize("attention", CAUSAL, ids=word)
+@pytest.mark.parametrize("n", [1, 30])
+def test_what_can_be_causal_is_drawn_step_by_step(attention, n):
     at = None
-    for step in range(1, 7):
-        at = open_page(ac.get("reformer", bucket_size=2), step, again=at, causal=True, n=30)
+    for step in range(1, STEPS[attention.key] + 1):
+        at = open_page(attention, step, again=at, causal=True, n=n)
         assert not at.exception, step
+        assert "nan" not in " ".join(m.value for m in at.markdown).lower()
         assert not any("cannot be causal" in c.value for c in at.caption)
-    for attention in DEFAULT[1:]:
-        at = open_page(attention, again=at, causal=True)
-        assert any("cannot be causal" in c.value for c in at.caption)
+
+
+def test_the_others_say_why_not():
+    at = None
+    for attention in DEFAULT:
+        if attention.variant.causal_reason:
+            at = open_page(attention, again=at, causal=True)
+            assert any("cannot be causal" in c.value for c in at.caption)
 
 
 def test_pools_and_looks_are_those_of_the_formula():
@@ -140,6 +157,61 @@ def test_a_leak_names_its_tokens_and_counts_the_future():
     )
     assert (first % 4, last - first, query, token, distance) == (0, 3, first, last, 3)
     assert said(at, r"still (\d+)% .* average, (\d+)%") == (round(100 * np.mean(ahead)), round(100 * max(ahead)))
+    assert said(at, r"nothing leaks; but (\d+) of (\d+) queries see no key then") == (3, 24)
+    # 16 pools and, as three levels would have more, 24 of single tokens: a query always has its own.
+    at = open_page(ac.get("pyramid", levels=16), 4, again=at)
+    assert "nothing leaks; each query still sees a key" in " ".join(m.value for m in at.markdown)
+
+
+def causal_left(q, k):
+    """Weights of each query on the pools of four before its own, and on its own pool's tokens so far."""
+    own = (np.arange(24) // 4 == np.arange(24)[:, None] // 4) & np.tri(24, dtype=bool)
+    seen = np.hstack([np.arange(6) < np.arange(24)[:, None] // 4, own])
+    logits = q @ np.vstack([k.reshape(6, 4, 8).mean(1), k]).T / 8**0.5
+    return softmax(np.where(seen, logits, -np.inf))
+
+
+def test_causal_pools_are_those_before_and_ones_own_is_seen_one_by_one():
+    q, k = head()
+    left = causal_left(q, k)
+    at = open_page(ac.get("pooled"), 1, causal=True)
+    assert said(at, r"(\d+) tokens make \*\*(\d+) pools\*\* of (\d+).*at most (\d+) keys") == (24, 6, 4, 9)
+    assert pages(at).count('<div style="display:flex') == 2
+    at = open_page(ac.get("pooled", stride=7), 1, again=at, causal=True)
+    assert said(at, r"at most (\d+) keys instead of (\d+).*last pool is (\d+) long") == (9, 24, 3)
+    at = open_page(ac.get("pooled"), 2, again=at, causal=True)
+    i, r = np.unravel_index(left[:, :6].argmax(), (24, 6))
+    exact = softmax(np.where(np.tri(24), q @ k.T / 8**0.5, -np.inf))[i, 4 * r : 4 * r + 4].sum()
+    assert said(at, r"\(token (\d+)\) puts (\d+)%.*tokens (\d+) to (\d+)\).*puts (\d+)% there.*average (\d+)% of") == (
+        i, round(100 * left[i, r]), 4 * r, 4 * r + 3, round(100 * exact), round(100 * left[:, 6:].sum() / 24),
+    )  # fmt: skip
+    alone = open_page(ac.get("pooled", stride=64), 2, again=at, causal=True)
+    assert "no query has another before its own" in " ".join(m.value for m in alone.markdown)
+
+
+def test_causal_blur_is_that_of_earlier_pools_alone():
+    q, k = head(sharpness=6.0)
+    P = np.kron(np.eye(6), np.full((1, 4), 0.25))
+    S = softmax(np.where(np.tri(24), q @ k.T / 8**0.5, -np.inf))
+    best = S.copy()
+    for i in range(24):
+        start = i - i % 4
+        best[i, :start] = S[i, :start].reshape(-1, 4).mean(-1).repeat(4)
+    own = causal_left(q, k) @ np.vstack([P, np.eye(24)])
+    off = tuple(round(100 * np.linalg.norm(x - S) / np.linalg.norm(S)) for x in (best, own))
+    assert 0 < off[0] < off[1]
+    at = open_page(ac.get("pooled"), 3, causal=True, sharpness=6.0)
+    assert said(at, r"makes the product \*\*(\d+)%\*\*.*make it \*\*(\d+)%\*\*") == off
+
+
+def test_both_cuts_are_told_apart():
+    at = open_page(ac.get("pooled"), 4, causal=True)
+    # Six pools of four: 3 + 2 + 1 pairs each look ahead inside, of 24 * 23 / 2.
+    assert said(at, r"pool of query (\d+), .* token (\d+), .*let ([\d.]+)% .* alone (\d+) of (\d+) queries") == (
+        0, 3, round(100 * 36 / 276, 1), 3, 24,
+    )  # fmt: skip
+    fine = open_page(ac.get("pooled", stride=1), 4, again=at, causal=True)
+    assert "this is causal softmax itself" in " ".join(m.value for m in fine.markdown)
 
 
 def test_funnels_questions_come_from_later_tokens():

@@ -21,13 +21,15 @@ class Inside:
 
     ``whole(parts, again, p, causal)`` is each way of making the matrix from the parts; ``again(n)`` is the anatomy of
     the first n tokens. ``shapes`` are the documented ones, ``*`` for the leading axes and ``-`` for these without that
-    of heads; ``sizes(n, p)`` gives their letters. ``used`` are the parts that the matrix is made of.
+    of heads; ``sizes(n, p)`` gives their letters, ``causal_sizes`` those of the causal form if it has others. ``used``
+    are the parts that the matrix is made of.
     """
 
     whole: Callable[..., tuple[Tensor, ...]]
     shapes: dict[str, str]
     sizes: Callable[[int, Params], dict[str, int]]
     used: tuple[str, ...]
+    causal_sizes: Callable[[int, Params], dict[str, int]] | None = None
 
 
 def two_factors(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[Tensor, ...]:
@@ -154,7 +156,10 @@ INSIDES: dict[str, Inside] = {
         two_factors, {"left": "* n m", "right": "* m n"}, lambda n, p: {"m": min(p.landmarks, n)}, ("left", "right")
     ),
     "linformer": Inside(two_factors, FACTORS, lambda n, p: {"m": min(p.rank, n)}, ("left", "right")),
-    "pooled": Inside(two_factors, FACTORS, lambda n, p: {"m": pools(n, p.stride)}, ("left", "right")),
+    "pooled": Inside(
+        two_factors, FACTORS, lambda n, p: {"m": pools(n, p.stride)}, ("left", "right"),
+        lambda n, p: {"m": pools(n, p.stride) + n},
+    ),
     "pyramid": Inside(
         two_factors, FACTORS, lambda n, p: {"m": sum({min(s * p.levels, n) for s in (1, 3, 6, 8)})}, ("left", "right")
     ),
@@ -249,7 +254,8 @@ def check_whole(a: Attention, n: int, lead: tuple[int, ...], *, causal: bool) ->
 def check_shapes(a: Attention, n: int, lead: tuple[int, ...], *, causal: bool) -> None:
     q, k, v = inputs(n, lead=lead)
     parts, inside = a.variant.anatomy(q, k, v, a.params, causal=causal), INSIDES[a.key]
-    letters = {"n": n, "d": HEAD, "v": VALUE, **inside.sizes(n, a.params)}
+    sizes = inside.causal_sizes if causal and inside.causal_sizes else inside.sizes
+    letters = {"n": n, "d": HEAD, "v": VALUE, **sizes(n, a.params)}
     leads = {"*": lead, "-": lead[:-1]}
     for name, words in inside.shapes.items():
         wanted = [size for word in words.split() for size in leads.get(word, (letters.get(word),))]

@@ -5,16 +5,26 @@ paper pools with a strided convolution it trains; here its window is a fixed tri
 
 Where the stride does not divide n, pools differ in size by at most one. Max pooling concerns the keys alone: values
 stay mean-pooled, else the output were no matrix times v.
+
+Causal, whole pools are hidden: a query sees the pools that end before its own begins, and of its own the tokens up to
+itself one by one, so that no row is empty and stride 1 is causal softmax. Pools then hold exactly ``stride`` tokens,
+counted from the first (the last may be short, and nobody sees it pooled): if they evened out, each new token would move
+the bounds of earlier pools and with them outputs already given.
 """
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
+from attention_core.algorithms.blocks import earlier_blocks, own_block
 from attention_core.algorithms.exact import exact_attention
-from attention_core.algorithms.masked import scores
-from attention_core.algorithms.pooling import pool, pooling_matrix, strided_segments
+from attention_core.algorithms.masked import causal_mask, masked_softmax, scores
+from attention_core.algorithms.partial import merged
+from attention_core.algorithms.pooling import Run, Segments, pool, pooling_matrix, strided_segments
 from attention_core.algorithms.precision import widened
+from attention_core.algorithms.residues import residue_pairs
+from attention_core.algorithms.windows import window_pairs
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 
@@ -42,30 +52,62 @@ def _for_values(p: PooledParams) -> str:
     return "mean" if p.pool == "max" else p.pool
 
 
+def _segments(n: int, p: PooledParams, *, causal: bool) -> Segments:
+    """The pools: as even as can be, or causal of ``stride`` tokens each but for the last."""
+    if not causal:
+        return strided_segments(n, p.stride)
+    whole, rest = divmod(n, p.stride)
+    return tuple(run for run in (Run(whole, p.stride), Run(1, rest)) if run.number and run.size)
+
+
 def weights(q: Tensor, k: Tensor, p: PooledParams, *, causal: bool) -> Tensor:
-    """``S(q P(k)ᵀ / √d) P``, ``[..., n, n]``."""
+    """``S(q R(k)ᵀ / √d) R``, ``[..., n, n]``, R the pools; causal, below them each token alone."""
     parts = anatomy(q, k, k, p, causal=causal)
     return parts["left"] @ parts["right"]
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: PooledParams, *, causal: bool) -> Tensor:
-    """Full attention to n/s pooled keys and values: O(n² d / s), never n x n."""
-    segments = strided_segments(q.shape[-2], p.stride)
-    keys, values = pool(widened(k), segments, p.pool), pool(widened(v), segments, _for_values(p))
-    return exact_attention(widened(q), keys, values).to(v.dtype)
+    """Full attention to n/s pooled keys and values: O(n² d / s), never n x n; causal, O(n (n / s + s) d)."""
+    segments = _segments(q.shape[-2], p, causal=causal)
+    dtype, s = v.dtype, p.stride
+    q, k, v = widened(q), widened(k), widened(v)
+    keys, values = pool(k, segments, p.pool), pool(v, segments, _for_values(p))
+    if not causal:
+        return exact_attention(q, keys, values).to(dtype)
+    out, lse = own_block(q, k, v, block=s, causal=True)
+    if q.shape[-2] > s:
+        later = merged([(out[..., s:, :], lse[..., s:, :]), earlier_blocks(q, keys, values, block=s)])
+        out = torch.cat([out[..., :s, :], later], -2)
+    return out.to(dtype)
 
 
 def cost(n: int, d: int, p: PooledParams, *, causal: bool) -> Cost:
-    """Two n x n/s x d products."""
-    m = -(-n // p.stride)
-    return Cost(multiply_adds=2 * n * m * d, peak_elements=n * (d + 1) + 2 * m * d)
+    """Two n x n/s x d products; causal, two for each pair in a pool and two for each place in a pool and two pools."""
+    m, later = -(-n // p.stride), max(0, n - p.stride)
+    peak = n * (d + 1) + 2 * m * d
+    if not causal:
+        return Cost(multiply_adds=2 * n * m * d, peak_elements=peak)
+    pairs = window_pairs(n, block=p.stride) + residue_pairs(later, p.stride)
+    union = max(2 * later * (d + 2), (n + later) * d) if later else 0
+    return Cost(multiply_adds=2 * pairs * d, peak_elements=peak + union)
 
 
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: PooledParams, *, causal: bool) -> dict[str, Tensor]:
-    """Which tokens each key covers, ``provenance = P [m, n]``, and the factors ``left @ right = weights``."""
-    segments = strided_segments(q.shape[-2], p.stride)
+    """Which tokens each key covers, ``provenance = P [m, n]``, and the factors ``left @ right = weights``.
+
+    Causal, the tokens themselves stand below the pools, ``[m + n, n]``.
+    """
+    n = q.shape[-2]
+    segments = _segments(n, p, causal=causal)
     window = pooling_matrix(segments, q, _for_values(p))
-    return {"provenance": window, "left": scores(q, pool(k, segments, p.pool)).softmax(-1), "right": window}
+    keys, seen = pool(k, segments, p.pool), None
+    if causal:
+        block = torch.arange(n, device=q.device) // p.stride
+        earlier = torch.arange(len(window), device=q.device) < block[:, None]
+        own = (block == block[:, None]) & causal_mask(n, q.device)
+        seen = torch.cat([earlier, own], -1)
+        keys, window = torch.cat([keys, k], -2), torch.cat([window, torch.eye(n, device=q.device, dtype=q.dtype)])
+    return {"provenance": window, "left": masked_softmax(scores(q, keys), seen), "right": window}
 
 
 VARIANT = Variant(
@@ -73,8 +115,9 @@ VARIANT = Variant(
     title="Pooled keys",
     family="low_rank",
     summary="Neighbouring tokens share one pooled key and value; every query looks at the pools.",
-    formula=r"A = \operatorname{softmax}\left(\frac{Q\, P(K)^\top}{\sqrt{d}}\right) P,"
-    r"\quad P \in \mathbb{R}^{\lceil n/s \rceil \times n}",
+    formula=r"A = \operatorname{softmax}\left(\frac{Q\, R(K)^\top}{\sqrt{d}}\right) R,"
+    r"\quad R = P \in \mathbb{R}^{\lceil n/s \rceil \times n},"
+    r"\quad \text{causal: } R = \begin{bmatrix} P \\ I \end{bmatrix}",
     complexity="n² d / s",
     params=PooledParams,
     weights=weights,
@@ -82,8 +125,7 @@ VARIANT = Variant(
     cost=cost,
     source=Paper("Generating Wikipedia by Summarizing Long Sequences", 2018, "https://arxiv.org/abs/1801.10198"),
     approximates="softmax",
-    causal_reason="a pool blends neighbouring tokens before any query looks, so a token would see those after it in "
-    "its own pool.",
     anatomy=anatomy,
-    note="All tokens of a pool get the same weight, so its matrix is made of bars one pool wide.",
+    note='The tokens of a pool get one weight (with "conv" its middle more), so the matrix is bars one pool wide; '
+    "when causal, a query sees the pools before its own and, one by one, the tokens of its own up to itself.",
 )

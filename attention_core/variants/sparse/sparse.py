@@ -11,6 +11,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
+from attention_core.algorithms.blocks import own_block
 from attention_core.algorithms.columns import ROWS, column_part
 from attention_core.algorithms.masked import distances, masked_softmax, scores
 from attention_core.algorithms.partial import Part, merged, partial_attention, placed
@@ -112,8 +113,7 @@ def strided_parts(q: Tensor, k: Tensor, v: Tensor, p: SparseParams, *, causal: b
 
 def fixed_parts(q: Tensor, k: Tensor, v: Tensor, p: SparseParams, *, causal: bool) -> list[Part]:
     """The token's own block; the summary columns of all others, earlier ones only when causal."""
-    blocks = windows(q, k, v, block=p.stride)
-    own = placed((partial_attention(g.q, g.k, g.v, causal=causal) for g in blocks), lambda x: gathered(x, q))
+    own = own_block(q, k, v, block=p.stride, causal=causal)
     columns = summaries(q.shape[-2], p, q.device)
     if len(columns) == 0:
         return [own]

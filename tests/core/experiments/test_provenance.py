@@ -61,6 +61,22 @@ def test_a_query_hears_of_exactly_those_ahead_that_share_a_mixture_with_it_or_an
         assert np.array_equal((moved | values)[:token], heard[:token, token])
 
 
+def test_a_mixture_has_ended_where_it_holds_nothing_later():
+    P = np.array([[0.5, 0.5, 0, 0], [0, 0, -1, 0], [1, 0, 0, 1]])
+    wanted = [[False, False, False], [True, False, False], [True, True, False], [True, True, True]]
+    assert provenance.ended(P).tolist() == wanted
+
+
+@pytest.mark.parametrize("a", MIXING, ids=lambda a: a.word)
+def test_hiding_whole_mixtures_lets_nothing_through(a):
+    found = parts(a)
+    ended = provenance.ended(found["provenance"])
+    assert not provenance.ahead((found["left"] * ended) @ np.abs(found["right"])).any()
+    # No mixture is hidden for nothing: each tells someone who may not see it of a later token.
+    for i, r in zip(*np.nonzero(~ended), strict=True):
+        assert found["provenance"][r, i + 1 :].any()
+
+
 def test_ahead_by_hand():
     A = np.array([[1, 0, 1], [0, -1, 3], [5, 5, 5.0], [0, 0, 0]])[:, :3]
     np.testing.assert_allclose(provenance.ahead(A), [0.5, 0.75, 0, 0])

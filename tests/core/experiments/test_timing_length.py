@@ -88,7 +88,7 @@ def test_memory_that_would_not_do_and_memory_that_gave_out_are_reasons():
     assert {row["n"] for row in rows if row["ms"]} == {8}
 
 
-@pytest.mark.parametrize(("mode", "causal", "left"), [("forward", True, "pooled"), ("decode", False, "pooled")])
+@pytest.mark.parametrize(("mode", "causal", "left"), [("forward", True, "funnel"), ("decode", False, "pooled")])
 def test_a_variant_that_cannot_is_left_out_with_its_reason(mode, causal, left):
     rows = list(run(spec(variants=("softmax", left), mode=mode, causal=causal), clock=FakeClock()))
     assert rows[0]["variant"] == left

@@ -19,12 +19,13 @@ WINDOWED = [
     ("funnel", {}),
 ]
 FULL_BUDGET = {"linformer": {"rank": 64}, "pooled": {"stride": 1}, "pyramid": {"levels": 64}, "funnel": {"stride": 1}}
-ALL = [
-    *WINDOWED,
+LEAKING = [
+    *((key, settings) for key, settings in WINDOWED if key != "pooled"),
     ("linformer", {"projection": "gaussian"}),
     ("linformer", {"projection": "gaussian", "share": False}),
     *(("landmark", {"method": method}) for method in METHODS),
 ]
+ALL = [*LEAKING, *((key, settings) for key, settings in WINDOWED if key == "pooled")]
 softmax = ac.get("softmax")
 
 
@@ -78,7 +79,7 @@ def test_landmark_with_every_token_is_softmax_twice_not_softmax(method):
     assert (relative_error(S @ S, S) > 0.1).all()
 
 
-@pytest.mark.parametrize(("key", "settings"), ALL)
+@pytest.mark.parametrize(("key", "settings"), LEAKING)
 def test_it_leaks_and_says_so(key, settings):
     q, k, v = numbers(3, 1, 24, 4)
     attention = ac.get(key, **settings)
@@ -213,6 +214,54 @@ def test_pooled_weighs_the_tokens_of_a_last_short_pool_alike():
     for first, last in ((0, 3), (4, 6), (7, 9)):
         torch.testing.assert_close(A[..., first], A[..., last])
     assert (A[..., 3] != A[..., 4]).all()
+
+
+def pooled_causally(q, k, v, stride, pool):
+    """Row by row: a key and a value for each whole pool before the query's, then its own pool's tokens up to itself."""
+    n, d = q.shape
+    rows = []
+    for i in range(n):
+        start = i - i % stride
+        keys, values = [], []
+        for first in range(0, start, stride):
+            its_keys, its_values = k[first : first + stride], v[first : first + stride]
+            ramp = np.array([min(t + 1, stride - t) for t in range(stride)], float)
+            shares = ramp / ramp.sum() if pool == "conv" else np.full(stride, 1 / stride)
+            keys.append(its_keys.max(0) if pool == "max" else shares @ its_keys)
+            values.append(shares @ its_values)
+        keys, values = np.stack([*keys, *k[start : i + 1]]), np.stack([*values, *v[start : i + 1]])
+        rows.append(rows_softmax(keys @ q[i] / d**0.5) @ values)
+    return np.stack(rows)
+
+
+@pytest.mark.parametrize("n", [1, 3, 4, 5, 8, 23])
+@pytest.mark.parametrize("pool", ["mean", "conv", "max"])
+@pytest.mark.parametrize("stride", [1, 3, 4, 256])
+def test_causal_pooled_by_hand(n, pool, stride):
+    q, k, v = numbers(3, n, 4)
+    expected = pooled_causally(*(x.numpy() for x in (q, k, v)), stride, pool)
+    attention = ac.get("pooled", stride=stride, pool=pool)
+    np.testing.assert_allclose(attention.attend(q, k, v, causal=True), expected, atol=1e-12)
+    np.testing.assert_allclose(attention.weights(q, k, causal=True) @ v, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("stride", [1, 4, 5, 16])
+def test_causal_pooled_can_decode(stride):
+    q, k, v = numbers(3, 2, 40, 4)
+    attention = ac.get("pooled", stride=stride)
+    whole, matrix = attention.attend(q, k, v, causal=True), attention.weights(q, k, causal=True)
+    for t in range(1, 40):
+        torch.testing.assert_close(attention.attend(*(x[:, :t] for x in (q, k, v)), causal=True), whole[:, :t])
+        torch.testing.assert_close(attention.weights(q[:, :t], k[:, :t], causal=True), matrix[:, :t, :t])
+
+
+@pytest.mark.parametrize("n", [1, 5, 33])
+@pytest.mark.parametrize("pool", ["mean", "conv", "max"])
+def test_causal_pooled_of_single_tokens_or_in_one_pool_is_causal_softmax(n, pool):
+    q, k, v = numbers(3, 2, n, 4)
+    for stride in (1, 33):
+        found = ac.get("pooled", stride=stride, pool=pool).attend(q, k, v, causal=True)
+        torch.testing.assert_close(found, softmax.attend(q, k, v, causal=True))
 
 
 @pytest.mark.parametrize("levels", [1, 2])
