@@ -45,7 +45,12 @@ def _parser() -> argparse.ArgumentParser:
     listing.set_defaults(command=_list)
     bench = commands.add_parser("bench", help="time variants over lengths and save the run as JSON")
     bench.add_argument("--device", choices=DEVICES, default="cpu")
-    bench.add_argument("--variants", nargs="+", metavar="WORD", help="such as softmax local~window~64; all by default")
+    bench.add_argument(
+        "--variants",
+        nargs="+",
+        metavar="WORD",
+        help="such as softmax local~window~64, or fused.local for its mask on the full matrix; all variants by default",
+    )
     bench.add_argument("--sizes", nargs="+", type=int, default=SIZES, metavar="N", help="tokens")
     bench.add_argument("--dtype", choices=DTYPES, default="float32")
     bench.add_argument("--mode", choices=MODES, default="forward", help="backward: forward and backward together")

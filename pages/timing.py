@@ -14,6 +14,7 @@ with row:
     spec = options.show()
 with st.container(horizontal=True, vertical_alignment="bottom"):
     recorded = beside.show(spec)
+    options.show_masked()
     options.show_side(results.sides())
 live.show(spec, row, lambda run, key: results.show(run, recorded, f"timing.{key}"))
 words.show_method()

@@ -2,14 +2,19 @@
 
 import streamlit as st
 
+import attention_core as ac
 from app import chart, share
 from app.share import Field
 from app.text import _
+from app.variant_picker import label
 from attention_core.limits import current
 from attention_core.measure.device import devices
+from attention_core.measure.masked import FORMS, Masked
 from attention_core.measure.timing import DTYPES, MODES, SIZES, TimingSpec
 
 SHORTEST = 16
+NOBODY = "none"
+"""Stands in a link for a run without a mask on the full matrix."""
 MOST_ROUNDS = 25
 """Rounds a visitor may ask for: quartiles move little after these."""
 
@@ -28,6 +33,8 @@ def use_link() -> None:
             "t_d": share.whole(64, 2, limits.head_size),
             "t_rounds": share.whole(5, 1, MOST_ROUNDS),
             "t_side": share.choice("ratio", "memory", "work"),
+            "t_masked": share.choice("", NOBODY, *(v.key for v in ac.all_variants() if v.mask is not None)),
+            "t_form": share.choice(*FORMS),
             "t_beside": Field("", lambda given: given[-1][:64]),
         }
     )
@@ -51,7 +58,7 @@ def show() -> TimingSpec:
         _set_up()
     first, last = sorted((state["t_from"], state["t_to"]))
     return TimingSpec(
-        variants=tuple(attention.word for attention in state["variants"]),
+        variants=tuple(attention.word for attention in subjects()),
         sizes=tuple(n for n in _doublings() if first <= n <= last),
         mode=state["t_mode"],
         causal=state["causal"] and state["t_mode"] != "decode",
@@ -61,6 +68,51 @@ def show() -> TimingSpec:
         head_size=state["t_d"],
         rounds=state["t_rounds"],
     )
+
+
+def subjects() -> tuple[ac.Attention, ...]:
+    """What is timed: the chosen variants, and one of their masks on the full matrix."""
+    state = st.session_state
+    able = _maskable()
+    if not able or state["t_masked"] == NOBODY:
+        return tuple(state["variants"])
+    laid = able.get(state["t_masked"]) or next(iter(able.values()))
+    return (*state["variants"], Masked(laid.variant, laid.params, state["t_form"]))
+
+
+def _maskable() -> dict[str, ac.Attention]:
+    """The chosen variants whose mask is known in advance, by key; none where a decode step is timed."""
+    state = st.session_state
+    if state["t_mode"] == "decode":
+        return {}
+    return {a.key: a for a in state["variants"] if a.variant.mask is not None}
+
+
+def show_masked() -> None:
+    """Whose mask is laid on the full matrix."""
+    state, able = st.session_state, _maskable()
+    if not able:
+        return
+    options = [*able, NOBODY]
+    state["timing.masked"] = state["t_masked"] if state["t_masked"] in options else options[0]
+    st.selectbox(
+        _("Mask on the full matrix (dotted)"),
+        options,
+        key="timing.masked",
+        format_func=lambda key: label(able[key]) if key in able else _("none"),
+        on_change=_choose_masked,
+        width=250,
+        help=_("Every pair is computed and the pattern only hides some: beside it, what the pattern's own way saves."),
+    )
+
+
+def _choose_masked() -> None:
+    st.session_state["t_masked"] = st.session_state["timing.masked"]
+
+
+def forms() -> dict[str, str]:
+    """How a mask is laid on the full matrix."""
+    return {"fused": _("torch's fused kernel"), "explicit": _("explicit n × n scores")}
 
 
 def show_side(names: dict[str, str]) -> None:
@@ -77,6 +129,7 @@ def _set_up() -> None:
     right.number_input(_("Head size d"), 2, limits.head_size, key="t_d")
     st.slider(_("Rounds"), 1, MOST_ROUNDS, key="t_rounds", help=_("Samples of each variant at each length."))
     _pick("t_dtype", _("Numbers"), {name: name for name in DTYPES})
+    _pick("t_form", _("A mask is laid on"), forms())
     chart.choose_format()
     st.caption(
         _("Queries, keys and values are Gaussian, the batch is 1: how long a variant takes hardly depends on them.")

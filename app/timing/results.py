@@ -9,9 +9,9 @@ from app import chart, takeaway
 from app.figures.curves import Curve, curves
 from app.figures.timing import level, stamped
 from app.text import _, literal
-from app.timing.series import Series, series
-from app.timing.words import in_one_sentence, stamp_lines, told
-from app.variant_picker import label
+from app.timing.options import subjects
+from app.timing.series import Series, name, series
+from app.timing.words import in_one_sentence, masking, stamp_lines, told
 from attention_core.measure.records import Run
 from attention_core.measure.summary import crossing, growth
 
@@ -27,6 +27,8 @@ def show(live: Run | None, beside: Run | None, key: str) -> None:
         return
     first = [line for line in found if line.live] or found
     st.markdown(in_one_sentence(first))
+    if masked := masking(first):
+        st.markdown(masked)
     left, right = st.columns([11, 9])
     with left:
         st.markdown("###### " + _("Time of one call"))
@@ -69,10 +71,11 @@ def _curve(line: Series, values: Sequence[tuple[float, float, float, float]], fo
     solid = {other.name for other in found if other.live}
     x, low, middle, high = zip(*values, strict=True)
     banded = low != high and (line.live or not solid)  # the bands of two runs would hide each other
+    dash = ("dot", "dashdot") if line.masked else ("solid", "dash")
     return Curve(
         name=line.name, x=x, y=[y or None for y in middle],
         low=low if banded else None, high=high if banded else None, colour=line.colour,
-        dash="solid" if line.live else "dash", group=line.name, listed=line.live or line.name not in solid,
+        dash=dash[not line.live], group=line.name, listed=line.live or line.name not in solid,
         hollow=not line.live,
     )  # fmt: skip
 
@@ -134,15 +137,15 @@ def _columns() -> dict[str, Any]:
 
 
 def _notes(run: Run, live: bool) -> None:
-    chosen = {attention.key: label(attention) for attention in st.session_state["variants"]}
+    chosen = {attention.key: name(attention) for attention in subjects()}
     for left in run.left_out:
-        name = chosen.get(left.variant.partition("~")[0])
-        if name:
+        who = chosen.get(left.variant.partition("~")[0])
+        if who:
             st.caption(
                 ":material/block: "
                 + _(
                     "{name} ({run}) is left out from {n:,} tokens on: {reason}",
-                    name=literal(name), run=_("live") if live else _("recorded"), n=left.n,
+                    name=literal(who), run=_("live") if live else _("recorded"), n=left.n,
                     reason=literal(_(left.reason)),
                 )
             )  # fmt: skip

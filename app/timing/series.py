@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 
-import streamlit as st
-
 import attention_core as ac
+from app.text import _
+from app.timing.options import subjects
 from app.variant_picker import label
+from attention_core.measure.masked import Masked, subject
 from attention_core.measure.records import Point, Run
 from attention_core.measure.summary import REFERENCE, Ratio, of_variant, ratios
 
@@ -20,6 +21,7 @@ class Series:
         name: on screen.
         colour: the variant's place among those chosen.
         live: whether the run was made here and now.
+        masked: the mask on the full matrix that this is; None for a variant's own algorithm.
         points: its measurements, lengths rising.
         ratios: its time over softmax's.
     """
@@ -29,6 +31,7 @@ class Series:
     name: str
     colour: int
     live: bool
+    masked: Masked | None = None
     points: list[Point]
     ratios: list[Ratio]
 
@@ -39,16 +42,26 @@ class Series:
 
 
 def series(run: Run, *, live: bool) -> list[Series]:
-    """The chosen variants that a run measured; with the settings chosen where it has them, else with its own."""
-    found = []
-    for place, attention in enumerate(st.session_state["variants"]):
+    """What is chosen and a run measured; with the settings chosen where it has them, else with its own."""
+    found: list[Series] = []
+    places: dict[str, int] = {}
+    for attention in subjects():
+        place = places.setdefault(attention.variant.key, len(places))  # a mask has its variant's colour
         same = [word for word in run.spec.variants if word.partition("~")[0] == attention.key]
         word = attention.word if attention.word in same else next(iter(same), None)
         if word is not None and (points := of_variant(run, word)):
+            own = subject(word)
             found.append(
                 Series(
-                    run=run, word=word, name=label(ac.from_word(word)), colour=place, live=live, points=points,
-                    ratios=ratios(run, word),
+                    run=run, word=word, name=name(own), colour=place, live=live, points=points,
+                    masked=own if isinstance(own, Masked) else None, ratios=ratios(run, word),
                 )
             )  # fmt: skip
     return found
+
+
+def name(attention: ac.Attention) -> str:
+    """What is timed, on screen."""
+    if isinstance(attention, Masked):
+        return _("{name}, only masked", name=label(attention))
+    return label(attention)

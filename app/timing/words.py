@@ -6,16 +6,17 @@ from collections.abc import Sequence
 import streamlit as st
 
 from app.text import _, literal
+from app.timing.options import forms
 from app.timing.series import Series
 from attention_core.measure.records import Run
-from attention_core.measure.summary import TAIL, Crossing, crossing
+from attention_core.measure.summary import TAIL, Crossing, Ratio, crossing
 
 
 def in_one_sentence(found: Sequence[Series]) -> str:
     """Who overtakes softmax where, of one run."""
     where: dict[str, list[tuple[float, str]]] = {}
     for line in found:
-        at = None if line.is_reference else crossing(line.ratios)
+        at = None if line.is_reference or line.masked else crossing(line.ratios)
         if at is not None:
             where.setdefault(at.where, []).append((at.tokens, f"**{literal(line.name)}**"))
     machine = _("On this machine") if found[0].live else _("On {device}", device=literal(found[0].run.stamp.device))
@@ -32,6 +33,35 @@ def in_one_sentence(found: Sequence[Series]) -> str:
     if not told:
         return _("Add a variant to see from which length on it is faster than softmax.")
     return f"{machine}, " + "; ".join(told) + "."
+
+
+def masking(found: Sequence[Series]) -> str:
+    """What a mask on the full matrix takes beside its variant's own algorithm, of one run; empty without one."""
+    for line in found:
+        own = next((other for other in found if line.masked and other.word == line.masked.plain.word), None)
+        both = {r.n: r for r in own.ratios} if own else {}
+        at = [r for r in line.ratios if r.n in both]
+        if line.masked and own and at:
+            return beside_own(own.name, forms()[line.masked.form], at[-1], both[at[-1].n])
+    return ""
+
+
+def beside_own(name: str, form: str, masked: Ratio, own: Ratio) -> str:
+    """A mask on the full matrix beside the algorithm that computes only what the mask shows.
+
+    Args:
+        name: the variant's.
+        form: how the mask is laid on.
+        masked: its time over softmax's.
+        own: the same of the variant's own algorithm, at the same length.
+    """
+    # Faster only where the quartiles agree on it.
+    saves = _("Here even a mask saves time:") if masked.high < 1 else _("**A mask saves nothing:**")
+    return saves + " " + _(
+        "that of {name}, laid on the full matrix ({form}), takes {masked:.2g} times softmax's time at {n:,} tokens; "
+        "the pattern's own algorithm takes {own:.2g} times.",
+        name=literal(name), form=form, masked=masked.middle, n=masked.n, own=own.middle,
+    )  # fmt: skip
 
 
 def _names(items: Sequence[tuple[float, str]]) -> str:
@@ -80,6 +110,9 @@ def show_method() -> None:
                 "each round. On CUDA, events on the device are read after synchronising.\n\n"
                 "**Softmax** is torch's fused kernel, the one to beat; a decode step of it is one query against a "
                 "cache of n keys and values.\n\n"
+                "**Mask on the full matrix** (dotted): every pair is computed and a mask, made beforehand, hides some. "
+                "Either the fused kernel that runs softmax is handed the mask, or the n × n scores are made, hidden "
+                "and made to sum to one. What would hold too many of these is left out.\n\n"
                 "**Growth.** The exponent is the slope through the {tail} longest lengths on two logarithmic axes; R² "
                 "says how straight they lie. *Faster from*: from there on every measured ratio is below one, read off "
                 "the line between two lengths; *no clear difference* where the quartiles lie on both sides of one.\n\n"

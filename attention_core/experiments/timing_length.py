@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 import torch
 
-from attention_core import registry
 from attention_core.experiments.task import Row
 from attention_core.limits import current
 from attention_core.measure.clock import Call, Clock, clock_for
+from attention_core.measure.masked import Masked, subject
 from attention_core.measure.timing import TimingSpec, inputs, prepare, why_not
 from attention_core.variant import Attention
 
@@ -68,7 +68,7 @@ def run(
     clock = clock or clock_for(spec.device)
     longest = limits.timed_seconds if longest is None else longest
     most_bytes = limits.timed_bytes if most_bytes is None else most_bytes
-    attentions = [registry.from_word(word) for word in spec.variants]
+    attentions = [subject(word) for word in spec.variants]
     known: dict[tuple[str, int], _Known] = {}
     out: set[str] = set()
     for attention in attentions:
@@ -130,7 +130,11 @@ def _sample(clock: Clock, call: Call, known: _Known) -> float:
 def _too_much(
     attention: Attention, spec: TimingSpec, shorter: Mapping[int, _Known], n: int, longest: float, most_bytes: int
 ) -> str | None:
-    """Why a variant that was measured at shorter lengths is not at n; None where it is."""
+    """Why a variant is not measured at n, by what it took at shorter lengths or by its size alone; None where it is."""
+    too_large = f"One call would hold more than {most_bytes / 2**20:,.0f} MiB."
+    # n² numbers: the first length may already be too many, and the mask is made on the host whatever the device.
+    if isinstance(attention, Masked) and attention.bytes(n, spec.heads, spec.element) > most_bytes:
+        return too_large
     if spec.mode == "decode" or not shorter:
         return None
     whole = attention.cost(n, spec.head_size, causal=spec.causal)
@@ -141,7 +145,7 @@ def _too_much(
     if seconds > longest:
         return f"One call would take more than {longest:g} s."
     if spec.device == "cpu" and held > most_bytes:
-        return f"One call would hold more than {most_bytes / 2**20:,.0f} MiB."
+        return too_large
     return None
 
 

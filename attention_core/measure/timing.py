@@ -2,15 +2,16 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from attention_core import registry
 from attention_core.algorithms.exact import exact_attention
 from attention_core.errors import InputError
 from attention_core.measure.device import DEVICES
+from attention_core.measure.masked import Masked, subject
 from attention_core.variant import Attention
 
 MODES = ("forward", "backward", "decode")
@@ -25,7 +26,8 @@ class TimingSpec:
     """What to measure.
 
     Attributes:
-        variants: variants with their settings, as ``Attention.word`` writes them; ratios need softmax among them.
+        variants: variants with their settings, as ``Attention.word`` writes them, or their masks on the full matrix, as
+            ``Masked.word`` does; ratios need softmax among them.
         sizes: tokens, rising.
         mode: one of ``MODES``; ``"backward"`` is forward and backward together.
         causal: whether the future is hidden; a decode step hides it in any case.
@@ -70,7 +72,7 @@ class TimingSpec:
         if len(set(self.variants)) < len(self.variants):
             raise InputError("Name each variant once.")
         for word in self.variants:
-            registry.from_word(word)
+            subject(word)
 
     @property
     def element(self) -> torch.dtype:
@@ -82,7 +84,9 @@ def why_not(attention: Attention, *, mode: str, causal: bool) -> str | None:
     """Why a variant cannot be timed so, as a sentence; None where it can."""
     if mode == "decode":
         # A step of full attention is one query against a cache of keys and values.
-        able = attention.variant.decoder is not None or attention.key == "softmax"
+        able = not isinstance(attention, Masked) and (
+            attention.variant.decoder is not None or attention.key == "softmax"
+        )
         return None if able else "It has no step that goes on from a state of its own."
     return attention.variant.causal_reason if causal else None
 
@@ -107,13 +111,17 @@ def prepare(attention: Attention, q: Tensor, k: Tensor, v: Tensor, *, mode: str,
     """
     if mode == "decode":
         return _step(attention, q, k, v)
+    if isinstance(attention, Masked):
+        attend = attention.over(q.shape[-2], q.device, causal=causal)
+    else:
+        attend = partial(attention.attend, causal=causal)
     if mode == "forward":
-        return lambda: attention.attend(q, k, v, causal=causal)
+        return lambda: attend(q, k, v)
     q, k, v = (x.detach().requires_grad_() for x in (q, k, v))
     gradient = torch.ones_like(v)
 
     def both() -> tuple[Tensor, ...]:
-        out = attention.attend(q, k, v, causal=causal)
+        out = attend(q, k, v)
         # Some variants weigh without looking at the keys.
         return torch.autograd.grad(out, (q, k, v), gradient, allow_unused=True)
 

@@ -13,16 +13,18 @@ from streamlit.testing.v1 import AppTest
 import attention_core as ac
 from app import compute
 from app.gate import Gate
+from app.timing.words import beside_own
 from attention_core.experiments import timing_length
 from attention_core.measure.device import Stamp, stamp
 from attention_core.measure.records import gather
 from attention_core.measure.run_file import recorded
-from attention_core.measure.summary import of_variant, ratios
+from attention_core.measure.summary import Ratio, of_variant, ratios
 from attention_core.measure.timing import MODES, TimingSpec
 
 ROOT = Path(__file__).parent.parent.parent
 TINY = {"t_from": 16, "t_to": 32, "t_heads": 1, "t_d": 4, "t_rounds": 2}
 PAIR = (ac.get("softmax"), ac.get("local"))
+MASKED = "Local · window 16, only masked"
 
 
 def open_timing(**state):
@@ -74,19 +76,77 @@ def test_a_press_measures_here_beside_the_recorded_run():
     assert not at.exception
     live = at.session_state["timing.live"]
     assert {(p.variant, p.n): len(p.ms) for p in live.points} == {
-        (w, n): 2 for w in ("softmax", "local") for n in (16, 32)
+        (w, n): 2 for w in ("softmax", "local", "fused.local") for n in (16, 32)
     }
-    solid, dashed = (lines(charts(at)[0], dash) for dash in ("solid", "dash"))
+    solid, dashed, dotted = (lines(charts(at)[0], dash) for dash in ("solid", "dash", "dot"))
     assert list(solid) == ["Softmax", "Local · window 16"] == list(dashed)
+    assert list(dotted) == [MASKED]
+    assert dotted[MASKED]["line"]["color"] == solid["Local · window 16"]["line"]["color"]
     assert [trace["showlegend"] for trace in dashed.values()] == [False, False]
     assert list(numbers(solid["Softmax"]["y"])) == pytest.approx([p.quartiles[1] for p in of_variant(live, "softmax")])
     ratio = lines(charts(at)[1], "solid")["Local · window 16"]
     assert list(numbers(ratio["y"])) == pytest.approx([r.middle for r in ratios(live, "local")])
     assert sentence(at).startswith("On this machine")
     table = at.dataframe[0].value
-    assert list(table["run"]) == ["live", "live", "recorded", "recorded"]
+    assert list(table["run"]) == ["live", "live", "live", "recorded", "recorded"]
+    own, masked = (ratios(live, word)[-1] for word in ("local", "fused.local"))
+    told = next(m.value for m in at.markdown if "laid on the full matrix" in m.value)
+    assert f"takes {masked.middle:.2g} times softmax's time at 32 tokens" in told
+    assert f"the pattern's own algorithm takes {own.middle:.2g} times" in told
+    assert "Local" not in sentence(at).replace("Local · window 16", "")
+    assert "only masked" not in sentence(at)
     assert at.button(key="timing.button").label == "Run on this machine"
     assert at.session_state["timing.job"] is None
+
+
+@pytest.mark.parametrize(
+    ("state", "word"),
+    [
+        ({}, "fused.local"),
+        ({"t_form": "explicit"}, "explicit.local"),
+        ({"t_masked": "atrous"}, "fused.atrous"),
+        ({"t_masked": "bigbird"}, "fused.local"),  # which is not among the chosen
+        ({"t_masked": "none"}, None),
+        ({"t_mode": "decode"}, None),
+        ({"variants": (ac.get("softmax"), ac.get("reformer"))}, None),
+    ],
+)
+def test_one_chosen_variants_mask_is_laid_on_the_full_matrix(state, word):
+    chosen = (*PAIR, ac.get("atrous"))
+    at = open_timing(**{"variants": chosen} | TINY | {"t_rounds": 1} | state)
+    at.button(key="timing.button").click().run()
+    assert not at.exception
+    timed = {p.variant for p in at.session_state["timing.live"].points}
+    assert {w for w in timed if "." in w} == ({word} if word else set())
+    shown = [s.label for s in at.selectbox if s.label.startswith("Mask on the full matrix")]
+    assert bool(shown) == (word is not None or state.get("t_masked") == "none")
+
+
+def test_another_mask_is_chosen_by_name():
+    at = open_timing(variants=(*PAIR, ac.get("atrous")))
+    at.selectbox(key="timing.masked").set_value("atrous").run()
+    assert at.session_state["t_masked"] == "atrous"
+    assert "atrous" in at.query_params["t_masked"]
+
+
+def test_a_mask_too_large_is_named_with_its_reason(monkeypatch):
+    monkeypatch.setattr("attention_core.measure.masked.MAKING", 10**9)
+    at = open_timing(variants=PAIR, **TINY)
+    at.button(key="timing.button").click().run()
+    assert not at.exception
+    assert any(MASKED in c.value.replace("\\", "") and "MiB" in c.value for c in at.caption)
+    assert not any("laid on the full matrix" in m.value for m in at.markdown)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [(1.1, 1.3, "A mask saves nothing"), (0.9, 1.0, "A mask saves nothing"), (0.8, 0.99, "even a mask saves time")],
+)
+def test_a_mask_saves_only_what_the_quartiles_agree_on(low, high, said):
+    masked = Ratio(n=4096, low=low, middle=(low + high) / 2, high=high)
+    told = beside_own("Local", "kernel", masked, Ratio(n=4096, low=0.1, middle=0.125, high=0.2))
+    assert said in told
+    assert "at 4,096 tokens; the pattern's own algorithm takes 0.12 times" in told
 
 
 def test_what_was_measured_stays_when_the_page_is_drawn_again_and_leaves_for_another_question():
@@ -119,7 +179,7 @@ def test_a_script_that_takes_over_goes_on_with_the_run():
     job = Job(spec, stamp("cpu"), timing_length.run(spec), time.monotonic())
     first = next(job.samples)
     job.rows.append(first)
-    at = open_timing(variants=PAIR, **TINY, **{JOB: job})
+    at = open_timing(variants=PAIR, t_masked="none", **TINY, **{JOB: job})
     live = at.session_state["timing.live"]
     assert [len(p.ms) for p in live.points] == [2] * 4
     assert live.points[0].ms[0] == first["ms"]

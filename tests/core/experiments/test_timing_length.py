@@ -88,6 +88,15 @@ def test_memory_that_would_not_do_and_memory_that_gave_out_are_reasons():
     assert {row["n"] for row in rows if row["ms"]} == {8}
 
 
+@pytest.mark.parametrize("mode", ["forward", "backward"])
+def test_a_mask_on_the_full_matrix_that_is_too_large_is_not_even_begun(mode):
+    words = ("softmax", "local", "explicit.local", "fused.local")
+    # 1,024² pairs: the mask's making takes 24 bytes each, explicit scores of two heads 24, the kernel's mask 4.
+    rows = list(run(spec(variants=words, sizes=(1024,), rounds=1, mode=mode), most_bytes=30 * 2**20))
+    assert {row["variant"] for row in rows if row["ms"]} == {"softmax", "local", "fused.local"}
+    assert "MiB" in next(row["reason"] for row in rows if row["reason"])
+
+
 @pytest.mark.parametrize(("mode", "causal", "left"), [("forward", True, "funnel"), ("decode", False, "pooled")])
 def test_a_variant_that_cannot_is_left_out_with_its_reason(mode, causal, left):
     rows = list(run(spec(variants=("softmax", left), mode=mode, causal=causal), clock=FakeClock()))
