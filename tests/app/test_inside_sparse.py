@@ -1,5 +1,6 @@
 """The stories of Reformer, PoWER-BERT, Linformer, pooled keys, pyramids and Funnel, on the page."""
 
+import json
 import re
 from pathlib import Path
 
@@ -10,11 +11,14 @@ from streamlit.testing.v1 import AppTest
 
 import attention_core as ac
 from app.figures.sorting import sorting
+from app.inside.reversing import in_one_sentence
 from app.inside.tokens import painted, strip
+from attention_core.experiments import reversible
+from attention_core.experiments.reversible import CHECKPOINTS, PLAIN, REVERSIBLE
 
 ROOT = Path(__file__).parents[2]
 SIZE = {"n": 24, "heads": 2, "d": 8}
-STEPS = {"reformer": 6, "power_bert": 5, "linformer": 5, "pooled": 5, "pyramid": 5, "funnel": 5}
+STEPS = {"reformer": 7, "power_bert": 5, "linformer": 5, "pooled": 5, "pyramid": 5, "funnel": 5}
 DEFAULT = [ac.get(key) for key in STEPS]
 TURNED = [
     ac.get("reformer", rounds=1, bucket_size=64),
@@ -337,3 +341,43 @@ def test_words_in_pictures_are_never_markup():
     assert "&amp;" in text
     assert text.count("line-through") == text.count("border-left") == 1
     assert "<u>" not in strip([[(0, 1), (2, 2)]], [["<u>", '"']], [[0.0, 0.0]])
+
+
+def held(way, depth, bytes_, error=None):
+    return {"way": way, "depth": depth, "n": 24, "d": 8, "peak_bytes": bytes_, "error": error}
+
+
+def test_memory_over_depth_is_the_experiments():
+    at = open_page(ac.get("reformer"), 6)
+    assert not at.exception
+    source = ac.inputs.source.SyntheticSource(ac.inputs.SyntheticSpec(**SIZE))
+    rows = [row for task in reversible.tasks(source, 24, 8, head=1) for row in reversible.run(task)]
+    [chart] = [json.loads(found.proto.spec) for found in at.get("plotly_chart")]
+    drawn = {(trace["name"], trace["line"]["dash"]): trace for trace in chart["data"]}
+    for name, way in (("plain residuals", PLAIN), ("reversible residuals", REVERSIBLE)):
+        counted = [row["peak_bytes"] / 2**20 for row in rows if row["way"] == way]
+        assert list(drawn[name, "solid"]["y"]) == pytest.approx(counted)
+        promised = [found / 2**20 for _depth, found in reversible.promised(rows)[way]]
+        assert list(drawn[name, "dash"]["y"]) == pytest.approx(promised)
+    assert in_one_sentence(rows) in [m.value for m in at.markdown]
+    by = {(row["way"], row["depth"]): row["peak_bytes"] for row in rows}
+    blocks, every, factor = said(
+        at, r"At \*\*(\d+) blocks\*\*.*every (\d+) blocks.*\*\*: ([\d.]+) times less than plain"
+    )
+    assert (blocks, every, factor) == (25, 5, round(by[PLAIN, 25] / by[REVERSIBLE, 25], 1))
+
+
+def test_memory_over_depth_is_told_once_a_deep_stack_is_there_in_all_ways():
+    first = [held(PLAIN, 1, 10), held(CHECKPOINTS, 1, 10), held(REVERSIBLE, 1, 10, 1e-7)]
+    second = [held(PLAIN, 4, 4000), held(CHECKPOINTS, 4, 2048), held(REVERSIBLE, 4, 1000, 2e-7)]
+    third = [held(PLAIN, 9, 9000), held(CHECKPOINTS, 9, 3072), held(REVERSIBLE, 9, 1500, 3.4e-7)]
+    assert in_one_sentence([]) == in_one_sentence(first) == in_one_sentence([*first, *second[:2]]) == ""
+    told = in_one_sentence([*first, *second])
+    assert "At **4 blocks** plain residuals hold 3.9 KiB, a checkpoint every 2 blocks 2.0 KiB" in told
+    assert "**1.0 KiB**: 4.0 times less than plain" in told
+    assert "-fold" not in told
+    assert "within 2.0 × 10⁻⁷ of its size" in told.replace("\N{NO-BREAK SPACE}", " ")
+    deeper = in_one_sentence([*first, *second, *third])
+    assert "At **9 blocks**" in deeper
+    assert "From 4 blocks to 9 theirs grows 1.50-fold, plain ones' 2.25-fold." in deeper
+    assert "3.4 × 10⁻⁷" in deeper.replace("\N{NO-BREAK SPACE}", " ")

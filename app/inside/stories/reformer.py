@@ -6,7 +6,7 @@ import streamlit as st
 from app import chart, compute, share
 from app.compute import View
 from app.figures.sorting import sorting
-from app.inside import rounds
+from app.inside import reversing, rounds
 from app.inside.closing import beside_softmax
 from app.inside.step import Seen, Step
 from app.inside.tokens import painted
@@ -18,7 +18,7 @@ from attention_core.experiments.reach import Hashed
 
 
 def steps(seen: Seen) -> tuple[Step, ...]:
-    """Hash, sort, cut, repeat, miss, compare."""
+    """Hash, sort, cut, repeat, miss, keep nothing, compare."""
     share.use({"hash_round": share.whole(0, 0, 63)})
     state = st.session_state
     state["hash_round"] = min(state["hash_round"], len(seen.parts["buckets"]) - 1)
@@ -29,6 +29,7 @@ def steps(seen: Seen) -> tuple[Step, ...]:
         _cut(seen, number),
         rounds.union(seen),
         rounds.missed(seen),
+        reversing.memory_over_depth(seen),
         beside_softmax(seen, _("Its queries serve as keys too: softmax here is that of the shared vectors.")),
     )
 
