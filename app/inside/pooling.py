@@ -123,8 +123,9 @@ def look(seen: Seen, extra: str = "", *, among: int | None = None) -> Step:
         formula=r"L = \operatorname{softmax}\left(\frac{Q \tilde K^\top}{\sqrt d}\right) \in \mathbb{R}^{n \times m}",
         shapes={"Q": seen.qkv.q.shape[1:], r"\tilde K": (left.shape[1], seen.qkv.k.shape[-1]), "L": left.shape},
         sentence=_(
-            "The firmest look: **“{query}”** (token {i}) puts {weight:.0%} of its weight on {pool}. Softmax "
-            "itself puts {exact:.0%} there.",
+            "{look}: **“{query}”** (token {i}) puts {weight:.0%} of its weight on {pool}. Softmax itself puts "
+            "{exact:.0%} there.",
+            look=_("The firmest look") if among is None else _("The firmest look at a pool"),
             query=literal(seen.labels[i]), i=int(i), weight=float(left[i, r]), pool=told(seen, (first, last)),
             exact=float(seen.reference[i, first : last + 1].sum()),
         ) + (f" {extra}" if extra else ""),

@@ -71,9 +71,11 @@ def _draw(rows: Sequence[Row], key: str) -> None:
     )  # fmt: skip
     st.caption(
         _(
-            "Points: counted tensor by tensor, beyond the input, the weights and their gradients. Dashes: what the "
-            "first block holds, and for each further one what the formula adds: all a block keeps, L·a; two streams "
-            "per checkpoint and one segment's blocks, √L·(2nd + a); nothing, but once the streams that are restored."
+            "Points: counted tensor by tensor, beyond the input, the weights and their gradients. Dashes, at most "
+            "{off:.1%} off: what one block holds, and what the formula adds for more of them: all that a block keeps, "
+            "L·a; two streams per checkpoint and one segment's blocks, √L·(2nd + a); nothing, but once the streams "
+            "that are restored.",
+            off=reversible.miss(rows),
         )
     )
 

@@ -55,9 +55,13 @@ def beside_own(name: str, form: str, masked: Ratio, own: Ratio) -> str:
         masked: its time over softmax's.
         own: the same of the variant's own algorithm, at the same length.
     """
-    # Faster only where the quartiles agree on it.
-    saves = _("Here even a mask saves time:") if masked.high < 1 else _("**A mask saves nothing:**")
-    return saves + " " + _(
+    if masked.high < 1:
+        told = _("**Here even a mask saves time:**")
+    elif masked.low < 1:  # the quartiles lie on both sides of one
+        told = _("**Whether a mask saves time cannot be told here:**")
+    else:
+        told = _("**A mask saves nothing:**")
+    return told + " " + _(
         "that of {name}, laid on the full matrix ({form}), takes {masked:.2g} times softmax's time at {n:,} tokens; "
         "the pattern's own algorithm takes {own:.2g} times.",
         name=literal(name), form=form, masked=masked.middle, n=masked.n, own=own.middle,

@@ -150,6 +150,13 @@ def block_bytes(n: int, d: int) -> int:
     return 4 * n * ((6 + 2 + WIDENED) * d + 1 + 4)
 
 
+def miss(rows: Sequence[Row]) -> float:
+    """How far the formula's bytes are off the counted ones at most, as a share of these; 0 where it says nothing."""
+    counted = {(row["way"], row["depth"]): float(row["peak_bytes"] or 0) for row in rows}
+    found = ((counted[way, depth], said) for way, points in promised(rows).items() for depth, said in points)
+    return max((abs(said / held - 1) for held, said in found), default=0.0)
+
+
 def promised(rows: Sequence[Row]) -> Mapping[str, list[tuple[int, float]]]:
     """The formula's bytes by way, ``(depth, bytes)``: what was counted for one block, and what each further one adds.
 

@@ -162,6 +162,9 @@ def test_a_leak_names_its_tokens_and_counts_the_future():
     assert (first % 4, last - first, query, token, distance) == (0, 3, first, last, 3)
     assert said(at, r"still (\d+)% .* average, (\d+)%") == (round(100 * np.mean(ahead)), round(100 * max(ahead)))
     assert said(at, r"nothing leaks; but (\d+) of (\d+) queries see no key then") == (3, 24)
+    assert "Causal, this variant does so" in " ".join(m.value for m in at.markdown)
+    at = open_page(ac.get("pooled", stride=1), 4, again=at)
+    assert "Causal, this variant does so" not in " ".join(m.value for m in at.markdown)
     # 16 pools and, as three levels would have more, 24 of single tokens: a query always has its own.
     at = open_page(ac.get("pyramid", levels=16), 4, again=at)
     assert "nothing leaks; each query still sees a key" in " ".join(m.value for m in at.markdown)
@@ -186,7 +189,8 @@ def test_causal_pools_are_those_before_and_ones_own_is_seen_one_by_one():
     at = open_page(ac.get("pooled"), 2, again=at, causal=True)
     i, r = np.unravel_index(left[:, :6].argmax(), (24, 6))
     exact = softmax(np.where(np.tri(24), q @ k.T / 8**0.5, -np.inf))[i, 4 * r : 4 * r + 4].sum()
-    assert said(at, r"\(token (\d+)\) puts (\d+)%.*tokens (\d+) to (\d+)\).*puts (\d+)% there.*average (\d+)% of") == (
+    told = r"look at a pool: .*\(token (\d+)\) puts (\d+)%.*tokens (\d+) to (\d+)\).*puts (\d+)% .*average (\d+)% of"
+    assert said(at, told) == (
         i, round(100 * left[i, r]), 4 * r, 4 * r + 3, round(100 * exact), round(100 * left[:, 6:].sum() / 24),
     )  # fmt: skip
     alone = open_page(ac.get("pooled", stride=64), 2, again=at, causal=True)
@@ -361,9 +365,9 @@ def test_memory_over_depth_is_the_experiments():
         assert list(drawn[name, "dash"]["y"]) == pytest.approx(promised)
     assert in_one_sentence(rows) in [m.value for m in at.markdown]
     by = {(row["way"], row["depth"]): row["peak_bytes"] for row in rows}
-    blocks, every, factor = said(
-        at, r"At \*\*(\d+) blocks\*\*.*every (\d+) blocks.*\*\*: ([\d.]+) times less than plain"
-    )
+    told = r"At \*\*(\d+) blocks\*\*.*every (\d+) blocks.*\*\*: ([\d.]+) times less than plain"
+    blocks, every, factor = said(at, told)
+    assert "at most 0.0% off" in " ".join(c.value for c in at.caption)
     assert (blocks, every, factor) == (25, 5, round(by[PLAIN, 25] / by[REVERSIBLE, 25], 1))
 
 

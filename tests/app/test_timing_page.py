@@ -140,7 +140,13 @@ def test_a_mask_too_large_is_named_with_its_reason(monkeypatch):
 
 @pytest.mark.parametrize(
     ("low", "high", "said"),
-    [(1.1, 1.3, "A mask saves nothing"), (0.9, 1.0, "A mask saves nothing"), (0.8, 0.99, "even a mask saves time")],
+    [
+        (1.1, 1.3, "A mask saves nothing"),
+        (1.0, 1.3, "A mask saves nothing"),
+        (0.99, 1.3, "Whether a mask saves time cannot be told"),
+        (0.9, 1.0, "Whether a mask saves time cannot be told"),
+        (0.8, 0.99, "even a mask saves time"),
+    ],
 )
 def test_a_mask_saves_only_what_the_quartiles_agree_on(low, high, said):
     masked = Ratio(n=4096, low=low, middle=(low + high) / 2, high=high)

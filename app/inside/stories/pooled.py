@@ -18,11 +18,9 @@ def steps(seen: Seen) -> tuple[Step, ...]:
     if seen.causal:
         return _cover(seen), _look(seen), _blur(seen), _hide(seen), beside_softmax(seen)
     leak = pooling.leak(seen)
-    leak = replace(
-        leak,
-        sentence=f"{leak.sentence} "
-        + _("Causal, this variant does so, and lets each query see the tokens of its own pool one by one."),
-    )
+    if (seen.parts["provenance"] != 0).sum(-1).max() > 1:
+        does = _("Causal, this variant does so, and lets each query see the tokens of its own pool one by one.")
+        leak = replace(leak, sentence=f"{leak.sentence} {does}")
     return pooling.cover(seen), pooling.look(seen), pooling.blur(seen), leak, beside_softmax(seen)
 
 

@@ -36,6 +36,14 @@ def test_what_is_counted_is_what_the_formula_adds(n, d):
     assert 1.8 < held[CHECKPOINTS, 25] / held[CHECKPOINTS, 4] < 2.6
 
 
+def test_the_formulas_worst_miss_is_told():
+    rows = [dict(row) for row in measured(40, 16)]
+    assert reversible.miss(rows) < 0.03
+    next(row for row in rows if (row["way"], row["depth"]) == (PLAIN, 9))["peak_bytes"] *= 2
+    assert reversible.miss(rows) == pytest.approx(0.5, abs=0.03)
+    assert reversible.miss([]) == 0
+
+
 def test_a_formula_needs_the_first_block():
     rows = [row for row in measured(40, 16) if row["way"] != PLAIN or row["depth"] != 1]
     promised = reversible.promised(rows)
