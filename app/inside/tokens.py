@@ -5,6 +5,8 @@ from collections.abc import Collection, Sequence
 
 from app.figures.theme import SERIES
 
+CROWDED = 40
+"""Boxes in a row of a strip from which on their edges would need more room than a narrow screen has."""
 Pool = tuple[int, int]
 """The first and the last token of a pool of neighbours."""
 
@@ -52,6 +54,7 @@ def strip(
     rows = []
     for at, (pools, words) in enumerate(zip(levels, names, strict=True)):
         cells = []
+        sides = "2px 0;border-width:1px 0;border-radius:0" if len(pools) > CROWDED else "2px 3px"
         for number, ((first, last), name) in enumerate(zip(pools, words, strict=True)):
             note = f"{first}–{last}: {name}" if last > first else f"{first}: {name}"
             shade = 0.12 + 0.2 * (number % 2)
@@ -61,7 +64,7 @@ def strip(
             style = (
                 f"flex:{last - first + 1} 1 0;min-width:0;overflow:hidden;white-space:nowrap;text-overflow:ellipsis;"
                 f"background:rgba(31,119,180,{shade:.3f});border:1px solid rgba(128,128,128,.35);border-radius:3px;"
-                "padding:2px 3px;font-size:.8rem;line-height:1.5;"
+                f"padding:{sides};font-size:.8rem;line-height:1.5;"
             )
             cells.append(f'<div style="{style}" title="{html.escape(note)}" dir="auto">{html.escape(name)}</div>')
         rows.append(f'<div style="display:flex;margin-bottom:3px">{"".join(cells)}</div>')

@@ -338,6 +338,14 @@ def test_sorting_draws_each_token_once_from_place_to_place():
     assert not any(trace.showlegend for trace in many.data)
 
 
+def test_a_row_of_many_boxes_has_no_edges_that_would_push_it_off_a_narrow_screen():
+    def row(count):
+        return strip([[(i, i) for i in range(count)]], [["a"] * count])
+
+    assert row(40).count("padding:2px 3px;") == 40
+    assert row(41).count("padding:2px 0;border-width:1px 0;border-radius:0;") == 41
+
+
 def test_words_in_pictures_are_never_markup():
     text = painted(["<b>", "&"], [0, -1], notes=['"><script>', ""], faded={1}, borders={1})
     assert "<b>" not in text

@@ -137,7 +137,7 @@ def _hide(seen: Seen) -> Step:
 
     return Step(
         title=_("Why it does not leak"),
-        formula=r"i \text{ sees } \tilde k_r \iff \max\{j : P_{rj} \ne 0\} < \min\{j : j \text{ in the pool of } i\}",
+        formula=r"i \text{ sees pool } r \iff r < \left\lfloor i / s \right\rfloor",
         shapes={"P": P.shape, "A": (n, n)},
         sentence=words,
         draw=draw,
