@@ -18,6 +18,9 @@ from attention_core.settings import Params, Setting, Value, param
 
 __all__ = ["Attention", "Cost", "Decoder", "Family", "Paper", "Params", "Setting", "Value", "Variant", "param"]
 
+SOFTMAX = "softmax"
+"""What nearly every error is taken against."""
+
 Family = Literal["dense", "sparse", "kernel", "low_rank", "mixed"]
 
 
@@ -80,6 +83,7 @@ class Variant:
         approximates: what it stands in for (``"softmax"``), or None where it replaces it.
         reference: ``(q, k, p, *, causal) -> [..., n, n]``, the matrix its errors are taken against, where that is not
             softmax of the scaled ``q kᵀ``.
+        reference_name: what that matrix is called on screen; variants are ranked only beside those that share it.
         causal_reason: why it cannot be causal; None where it can.
         rows_sum_to_one: every row sums to one (a row that may look nowhere is zero).
         signed: entries may be negative.
@@ -107,6 +111,7 @@ class Variant:
     pairs: str = ""
     approximates: Literal["softmax"] | None = None
     reference: Callable[..., Tensor] | None = None
+    reference_name: str = SOFTMAX
     causal_reason: str | None = None
     rows_sum_to_one: bool = True
     signed: bool = False

@@ -53,7 +53,7 @@ def tasks(
     *,
     head: int,
     causal: bool = False,
-    row_norms: str = "fixed",
+    row_norms: str = "chi",
     seed: int = 0,
     factor: float = 1.0,
     ways: Sequence[tuple[str, bool]] = WAYS,

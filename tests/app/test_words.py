@@ -28,6 +28,7 @@ def test_translators_are_given_what_the_core_says():
     words = core_words()
     for variant in ac.all_variants():
         assert {variant.title, variant.summary} <= words
+        assert variant.reference is None or variant.reference_name in words
         assert variant.causal_reason is None or variant.causal_reason in words
         assert {setting.help for setting in variant.params.settings()} <= words
     assert any("The text is empty" in message for message in words)

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from attention_core.errors import NotCausalError, SettingError
 from attention_core.measure.counting import Counts, count
-from attention_core.variant import Attention, Params, Variant
+from attention_core.variant import SOFTMAX, Attention, Params, Variant
 
 LENGTHS = (1, 2, 7, 33, 128)
 HEAD, VALUE = 8, 5
@@ -394,6 +394,13 @@ def check_settings(variant: Variant) -> None:
         assert variant.params.from_text(p.changed()) == p
 
 
+def check_reference_named(variant: Variant) -> None:
+    """What errors are taken against has a name of its own where it is a matrix of its own, and is softmax elsewhere."""
+    own = variant.reference is not None
+    assert variant.reference_name.strip(), "the reference has no name"
+    assert own == (variant.reference_name != SOFTMAX), f"errors are said to be taken against {variant.reference_name!r}"
+
+
 def check_documented(variant: Variant) -> None:
     """Everything a reader is shown is there: sentences, a formula that closes its braces, a link."""
     for text in (variant.summary, variant.causal_reason or ".", variant.note or "."):
@@ -427,5 +434,6 @@ PER_VARIANT: tuple[Callable[[Variant], None], ...] = (
     check_layouts,
     check_random,
     check_settings,
+    check_reference_named,
     check_documented,
 )

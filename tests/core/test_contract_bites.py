@@ -14,7 +14,9 @@ import attention_core as ac
 from attention_core.algorithms.exact import exact_attention
 from attention_core.variant import Attention, Cost, Params, Variant, param
 
-SOFTMAX, LOCAL, TOPK, NYSTROM = (ac.variant(key) for key in ("softmax", "local", "topk", "nystrom"))
+SOFTMAX, LOCAL, TOPK, NYSTROM, REFORMER = (
+    ac.variant(key) for key in ("softmax", "local", "topk", "nystrom", "reformer")
+)
 
 
 def wrong(base: Variant = SOFTMAX, /, **changes: Any) -> Variant:
@@ -195,6 +197,11 @@ WRONG: dict[Callable[[Any], None], dict[str, Variant]] = {
     contract.check_settings: {
         "does not explain its setting": wrong(params=Unexplained),
         "loses digits in links": wrong(params=Rounded),
+    },
+    contract.check_reference_named: {
+        "does not name its reference": wrong(REFORMER, reference_name="softmax"),
+        "leaves its reference's name empty": wrong(REFORMER, reference_name=" "),
+        "names a reference it lacks": wrong(reference_name="sharpened softmax"),
     },
     contract.check_documented: {
         "does not end its summary": wrong(summary="Every token looks at every token"),

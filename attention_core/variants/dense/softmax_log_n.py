@@ -21,7 +21,7 @@ class SoftmaxLogNParams(Params):
         low=2,
         high=65_536,
         scale="log",
-        help="Length at which this equals plain softmax: shorter texts are flattened, longer ones sharpened.",
+        help="Number of keys at which a row equals plain softmax's: rows that see fewer are flattened, more sharpened.",
     )
 
 
@@ -64,5 +64,5 @@ VARIANT = Variant(
     attend=attend,
     cost=cost,
     source=Paper("Entropy invariance and the scale of attention", 2021, "https://kexue.fm/archives/8823"),
-    note="At base_length tokens it is softmax itself.",
+    note="A row that sees base_length keys is softmax's own.",
 )

@@ -17,7 +17,8 @@ class SynthesizerParams(Params):
     kind: str = param(
         "dense",
         choices=("dense", "random"),
-        help="dense: a network turns each token into a weight for every position; random: one drawn matrix for all.",
+        help="dense: a network turns each token into a weight for every position; random: one drawn matrix, a row of "
+        "its own for every position, whatever the tokens are.",
     )
     seed: int = param(0, low=0, high=9999, help="Another number draws another network or another matrix.")
 
@@ -65,7 +66,8 @@ VARIANT = Variant(
     key="synthesizer",
     title="Synthesizer",
     family="dense",
-    summary="Each token decides where to look without seeing what is there, or all look at the same random places.",
+    summary="Each token decides where to look without seeing what is there, or its position alone does, by one drawn "
+    "matrix for every text.",
     formula=r"A = \operatorname{softmax}\left(\operatorname{relu}(Q W_1)\, W_2^\top\right)"
     r"\quad\text{or}\quad \operatorname{softmax}(R)",
     complexity="n² d",

@@ -1,8 +1,9 @@
 """Cosine attention: ``1 + cos(q, k)``, the exponential's first-order Taylor terms, not negative for unit vectors.
 
 A vector of zeros has no direction: it is left as it is, so that its cosine with everything is 0 and its similarity 1.
-With weights between 0 and 2 before they are divided, no token can be singled out: it replaces softmax rather than
-approximating it.
+Before they are divided weights lie between 0 and 2, so none exceeds ``2 / (1 + c)`` times its row's average, where c is
+the mean cosine of the keys that the query sees: twice where they point everywhere alike, more where most point away
+from the query. Only directions count, however large the logits: it replaces softmax rather than approximating it.
 """
 
 from dataclasses import dataclass
@@ -68,8 +69,9 @@ VARIANT = Variant(
     key="cosine",
     title="Cosine",
     family="kernel",
-    summary="One plus the cosine of the angle between query and key: never negative, and at most twice the average.",
-    formula=r"A_{ij} = \frac{1 + \cos(q_i, k_j)}{\sum_l 1 + \cos(q_i, k_l)},"
+    summary="One plus the cosine of the angle between query and key: never negative, and at most 2 / (1 + the row's "
+    "mean cosine) times the row's average.",
+    formula=r"A_{ij} = \frac{1 + \cos(q_i, k_j)}{\sum_l \left(1 + \cos(q_i, k_l)\right)},"
     r"\quad \cos(q, k) = \frac{q \cdot k}{\|q\|\, \|k\|}",
     complexity="n d²",
     params=CosineParams,

@@ -5,10 +5,14 @@ With ``x = q / d^¼`` and ``y = k / d^¼`` the kernel is ``exp(x·y)``. For ``w 
 ``exp(‖x‖²/2) exp(‖y‖²/2) cos(w·(x - y))`` (trig). ``relu`` estimates another kernel, the arc-cosine one, and no
 softmax; as three kinds of four estimate softmax, the variant as a whole is held against it.
 
-Unbiased are the similarities, before they are divided by their row's sum, and with row norms as of N(0, I) only; rows
-of fixed length err less, at the price of a bias that fades as d grows. No floor is added to features or sums: what
-keeps exponentials in range cancels in each row. So two failures show that a floor would hide: a row of ``relu`` whose
-features meet none of its keys' is zero, and weights of ``trig``, whose estimates have signs, grow as a sum cancels.
+Unbiased are the similarities, before they are divided by their row's sum, and with row norms as of N(0, I), which is
+the default. Directions of fixed length √d mostly scatter less but are biased, save for ``relu``: over all draws
+``positive`` and ``hyperbolic`` features then come out too small, by ever more as ``‖x + y‖`` grows, on the heads of
+trained models often by most of the truth; ``attention_core.experiments.performer_bias`` has the closed form.
+
+No floor is added to features or sums: what keeps exponentials in range cancels in each row. So two failures show that a
+floor would hide: a row of ``relu`` whose features meet none of its keys' is zero, and weights of ``trig``, whose
+estimates have signs, grow as a sum cancels.
 """
 
 from dataclasses import dataclass
@@ -41,7 +45,8 @@ class PerformerParams(Params):
         high=2048,
         scale="log",
         budget=True,
-        help="Random directions each token is measured along; the estimate's error falls like one over their root.",
+        help="Random directions each token is measured along; what chance adds to the similarities' error falls about "
+        "like one over their root.",
     )
     kind: str = param(
         "positive",
@@ -53,9 +58,11 @@ class PerformerParams(Params):
         True, help="Directions at right angles to each other, as many as fit, cover space more evenly than chance does."
     )
     row_norms: str = param(
-        "fixed",
-        choices=("fixed", "chi"),
-        help="Lengths of the directions: all √d (less error, some bias), or random as of normal vectors (unbiased).",
+        "chi",
+        choices=("chi", "fixed"),
+        help="Lengths of the directions. chi: random as of normal vectors, which makes the similarities right in the "
+        "mean over all draws. fixed: all √d, which mostly scatters less but moves that mean away from the truth, save "
+        "for relu.",
     )
     seed: int = param(0, low=0, high=2**31 - 1, help="Which random directions are drawn.")
     mode: str = param(
@@ -154,6 +161,8 @@ VARIANT = Variant(
     random=True,
     decoder=Decoder(init_state, step),
     anatomy=anatomy,
-    note="With trig weights may be negative, and huge where a row's sum nearly cancels; relu estimates another kernel.",
+    note="Right in the mean over all draws are the similarities alone, not the weights they are divided into, and with "
+    "fixed row norms only relu's. With trig weights may be negative, and huge where a row's sum nearly cancels; relu "
+    "estimates another kernel than softmax's.",
     source=Paper("Rethinking Attention with Performers", 2020, "https://arxiv.org/abs/2009.14794"),
 )

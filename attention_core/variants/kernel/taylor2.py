@@ -5,7 +5,8 @@ entries are features. The pair (a, b) equals (b, a), so ``a <= b`` is enough, wh
 once; with the half before the square that is 1 and ½. These factors go on the sums over the keys, not on the features.
 
 The number of features, ``1 + d + d (d + 1) / 2``, is far above n in practice: they exist for one block of tokens at a
-time. Near zero it is softmax to second order; it approximates softmax as far as logits stay small.
+time. Near zero it is softmax to second order; it approximates softmax as far as logits stay small: the parabola is
+least at -1 and the same on both sides of it, so that logits x and -2 - x weigh alike.
 """
 
 from dataclasses import dataclass
@@ -121,7 +122,7 @@ VARIANT = Variant(
     title="Second-order Taylor",
     family="kernel",
     summary="A parabola that touches the exponential at zero and is always positive, as a product of features.",
-    formula=r"A_{ij} = \frac{1 + x_{ij} + x_{ij}^2 / 2}{\sum_l 1 + x_{il} + x_{il}^2 / 2},"
+    formula=r"A_{ij} = \frac{1 + x_{ij} + x_{ij}^2 / 2}{\sum_l \left(1 + x_{il} + x_{il}^2 / 2\right)},"
     r"\quad x_{ij} = \frac{q_i \cdot k_j}{\sqrt d}",
     complexity="n d³ / 2",
     params=Taylor2Params,
@@ -130,7 +131,8 @@ VARIANT = Variant(
     cost=cost,
     approximates="softmax",
     decoder=Decoder(init_state, step),
-    note="It follows softmax where logits are small; a large negative logit weighs as much as a positive one.",
+    note="It follows softmax where logits are small; below -1 it rises again, so that a logit of -10 weighs as much as "
+    "one of 8.",
     source=Paper(
         "The even-order Taylor polynomials of exp(x) at 0 are positive", 2020, "https://kexue.fm/archives/7919"
     ),

@@ -74,7 +74,8 @@ VARIANT = Variant(
     key="pyramid",
     title="Pyramid pooling",
     family="low_rank",
-    summary="Every query looks at means over the whole text, over thirds, sixths and eighths of it.",
+    summary="Every query looks at means of the text on up to four levels at once, from a few long stretches to many "
+    "short ones.",
     formula=r"A = \operatorname{softmax}\left(\frac{Q (P K)^\top}{\sqrt{d}}\right) P,"
     r"\quad P = \begin{bmatrix} P_{\ell} \\ P_{3\ell} \\ P_{6\ell} \\ P_{8\ell} \end{bmatrix}",
     complexity="n S d",
@@ -86,7 +87,8 @@ VARIANT = Variant(
         "Asymmetric Non-local Neural Networks for Semantic Segmentation", 2019, "https://arxiv.org/abs/1908.07678"
     ),
     approximates="softmax",
-    causal_reason="its coarsest pool is the mean of the whole text, so whoever looks at it has looked at the future.",
+    causal_reason="a pool is a mean over a stretch of the text, so whoever looks at it sees the later tokens in it.",
     anatomy=anatomy,
-    note="S, the number of pools, is 18 times the level of detail; the global mean among them flattens every row.",
+    note="S, the number of pools, is at most 18 times the level of detail, as no level has more pools than tokens; "
+    "long ones among them flatten every row.",
 )

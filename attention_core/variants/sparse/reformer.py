@@ -135,9 +135,10 @@ VARIANT = Variant(
     pattern=pattern,
     primitives=primitives,
     reference=reference,
+    reference_name="shared-QK softmax",
     random=True,
     anatomy=anatomy,
-    note="Queries serve as keys too and the given keys are ignored: its reference for error is softmax of its own "
-    "logits q·q/|q| over all other tokens, not softmax of q·k.",
+    note="Queries serve as keys too and the given keys are ignored: its reference for error, shared-QK softmax, is "
+    "softmax of its own logits q·q/|q| over all other tokens, not softmax of q·k.",
     source=Paper("Reformer: The Efficient Transformer", 2020, "https://arxiv.org/abs/2001.04451"),
 )

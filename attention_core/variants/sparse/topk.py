@@ -21,7 +21,7 @@ class TopKParams(Params):
         low=1,
         high=4096,
         scale="log",
-        help="Connections each token keeps: those with the largest scores.",
+        help="Connections each token keeps: those with the largest scores, and what ties with the last of them.",
         budget=True,
     )
 

@@ -1,0 +1,123 @@
+"""Every bound that a variant's words state on screen, read from those words and held against its matrix."""
+
+import re
+
+import pytest
+import torch
+
+import attention_core as ac
+
+
+def numbers(*shape, seed=0, scale=1.0):
+    return scale * torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+
+
+def said(words, pattern):
+    """What a sentence states, which must be there once."""
+    [found] = re.findall(pattern, words)
+    return found
+
+
+def help_of(key, setting):
+    return next(s.help for s in ac.variant(key).params.settings() if s.name == setting)
+
+
+def opposed(n=32, d=8):
+    """One key along its query and all others nearly against it: as much of a row on one key as cosine can put."""
+    q = numbers(n, d)
+    k = -q[:1] + numbers(n, d, seed=1, scale=0.3)
+    k[0] = q[0]
+    return q[:1].expand(n, d), k
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("q_k", [numbers(2, 3, 40, 8), opposed()], ids=["even", "opposed"])
+def test_cosine_weighs_no_key_above_its_bound(q_k, causal):
+    bound = said(ac.variant("cosine").summary, r"at most (.*) times the row's average").replace("the row's mean ", "")
+    q, k = q_k
+    A = ac.get("cosine").weights(q, k, causal=causal)
+    cosines = torch.nn.functional.cosine_similarity(q[..., :, None, :], k[..., None, :, :], dim=-1)
+    seen = torch.ones_like(A).tril() if causal else torch.ones_like(A)
+    allowed = eval(bound, {"cosine": (cosines * seen).sum(-1) / seen.sum(-1)})
+    times = A.amax(-1) * seen.sum(-1)
+    assert (times <= allowed * (1 + 1e-12)).all()
+
+
+def test_cosines_bound_is_reached_and_is_above_two():
+    q, k = opposed()
+    times = float(ac.get("cosine").weights(q, k)[0].max()) * len(k)
+    mean = float(torch.nn.functional.cosine_similarity(q[:1], k).mean())
+    assert times == pytest.approx(2 / (1 + mean))
+    assert times > 10
+
+
+def test_taylor_weighs_a_negative_logit_like_the_positive_one_that_is_named():
+    low, high = map(float, said(ac.variant("taylor2").note, r"logit of (-?\d+) weighs as much as one of (-?\d+)"))
+    q, k = torch.ones(3, 1, dtype=torch.float64), torch.tensor([[low], [high], [-low]], dtype=torch.float64)
+    negative, positive, mirrored = ac.get("taylor2").weights(q, k)[0].tolist()
+    assert negative == pytest.approx(positive, rel=1e-12)
+    assert negative < 0.8 * mirrored  # and not like the positive one of its own size
+
+
+def test_a_random_synthesizer_knows_the_position_and_nothing_else():
+    assert "its position alone" in ac.variant("synthesizer").summary
+    A = ac.get("synthesizer", kind="random").weights(numbers(12, 4), numbers(12, 4, seed=1))
+    other = ac.get("synthesizer", kind="random").weights(numbers(12, 4, seed=2), numbers(12, 4, seed=3))
+    assert torch.equal(A, other)
+    assert all((A[i] - A[j]).abs().max() > 0.01 for i in range(12) for j in range(i))
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_a_row_that_sees_base_length_keys_is_softmaxs_own_and_no_other(causal):
+    assert "row" in ac.variant("softmax_log_n").note
+    q, k = numbers(2, 20, 4)
+    A, S = (ac.get(key, **given).weights(q, k, causal=causal)
+            for key, given in (("softmax_log_n", {"base_length": 8}), ("softmax", {})))  # fmt: skip
+    same = [bool(torch.allclose(a, s)) for a, s in zip(A, S, strict=True)]
+    # The first causal row sees one key, whose weight is 1 under any scale.
+    assert same == ([i in (0, 7) for i in range(20)] if causal else [False] * 20)
+
+
+@pytest.mark.parametrize("pool", ["mean", "conv", "max"])
+def test_pooled_bars_are_flat_but_for_the_window_that_is_named(pool):
+    bars = ac.get("pooled", stride=5, pool=pool).weights(*numbers(2, 20, 4)).unflatten(-1, (4, 5))
+    flat = bool(((bars.amax(-1) - bars.amin(-1)) < 1e-12).all())
+    assert flat == (pool != said(ac.variant("pooled").note, r"flat, but with (\w+) highest"))
+    if not flat:
+        assert (bars.argmax(-1) == 2).all()
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 16, 50])
+@pytest.mark.parametrize("levels", [1, 2, 3, 128])
+def test_a_pyramid_has_no_more_pools_than_it_says(n, levels):
+    factor = int(said(ac.variant("pyramid").note, r"at most (\d+) times the level"))
+    attention, x = ac.get("pyramid", levels=levels), numbers(n, 4)
+    pools = attention.variant.anatomy(x, x, x, attention.params, causal=False)["provenance"]
+    assert len(pools) <= factor * levels
+    assert len(pools) == factor * levels or n < 8 * levels
+    assert len(pools) <= 4 * n
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_a_bigbird_query_draws_no_more_keys_than_it_says(causal):
+    attention = ac.get("bigbird", window=1, global_tokens=1, random_keys=3)
+    parts = attention.variant.primitives(numbers(40, 4), numbers(40, 4), attention.params, causal=causal)
+    assert r"|R_i| \le \rho" in attention.variant.formula
+    assert parts["random"].sum(-1).max() <= 3
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("size", [3, 8])
+def test_a_reformer_round_shows_no_more_tokens_than_it_says(size, causal):
+    assert "at most twice as many" in help_of("reformer", "bucket_size")
+    attention = ac.get("reformer", bucket_size=size, rounds=1)
+    seen = attention.variant.pattern(numbers(150, 6), numbers(150, 6), attention.params, causal=causal)
+    assert seen.sum(-1).max() <= 2 * size
+
+
+def test_what_is_said_of_each_similarity_of_nonlocal():
+    assert 'Only "gaussian" has rows that sum to one, only "dot" has negative' in ac.variant("nonlocal").note
+    for similarity in ("gaussian", "dot", "concat"):
+        A = ac.get("nonlocal", similarity=similarity).weights(*numbers(2, 20, 4))
+        assert bool(torch.allclose(A.sum(-1), A.new_ones(20))) == (similarity == "gaussian")
+        assert bool((A < 0).any()) == (similarity == "dot")
