@@ -10,10 +10,10 @@ import streamlit as st
 import attention_core as ac
 from app import compute, explain, share
 from app.compute import Matrix, View
-from app.input_panel import Chosen
+from app.input_panel import Chosen, shown_tokens
 from app.matrix_board import BoardEvent, Panel, matrix_board
 from app.text import _, literal, sentence
-from app.variant_picker import label
+from app.variant_picker import REFERENCE, label
 from attention_core.limits import current
 
 
@@ -26,7 +26,7 @@ class Found:
         refused: the variants that could not be computed, with their sentence.
         words: one token per row and column shown.
         labels: the same, repeats numbered.
-        difference: whether the difference from softmax is shown.
+        difference: whether the difference from each variant's reference is shown, softmax for nearly all.
     """
 
     matrices: dict[ac.Attention, Matrix]
@@ -53,7 +53,7 @@ class Found:
     @property
     def drawn(self) -> list[ac.Attention]:
         """The variants on the board; softmax's difference from itself is left out beside others."""
-        return [a for a in self.matrices if not self.difference or a.key != "softmax" or len(self.matrices) == 1]
+        return [a for a in self.matrices if not self.difference or a.word != REFERENCE or len(self.matrices) == 1]
 
     def values(self, attention: ac.Attention) -> np.ndarray:
         """One variant's matrix as it is shown, ``[n, n]``."""
@@ -86,7 +86,7 @@ def of(chosen: Chosen) -> Found:
         except ac.errors.NotCausalError as error:
             refused[attention] = sentence(error)
     qkv = chosen.qkv
-    words = tuple(t for t, s in zip(qkv.tokens, qkv.special, strict=True) if state["special"] or not s) or qkv.tokens
+    words = qkv.tokens if state["special"] else shown_tokens(qkv)
     return Found(matrices, refused, words, number_repeats(words), state["view"] == "difference")
 
 
@@ -129,7 +129,7 @@ def show_board(found: Found) -> None:
         Panel(
             key=attention.key,
             title=label(attention),
-            caption=_caption(attention, found.matrices[attention]),
+            caption=caption(attention, found.matrices[attention], difference=found.difference),
             values=found.values(attention),
         )
         for attention in found.drawn
@@ -152,11 +152,19 @@ def _pin(event: BoardEvent) -> None:
     st.session_state["row"] = event.pinned
 
 
-def _caption(attention: ac.Attention, found: Matrix) -> str:
+def caption(attention: ac.Attention, found: Matrix, *, difference: bool) -> str:
+    """A panel's line under its title: what is subtracted, how far the matrix is off and from what, its entropy."""
     numbers = found.passport
-    if attention.key == "softmax":
+    if attention.word == REFERENCE:
         return _("entropy {entropy:.2f} nats", entropy=numbers.entropy)
-    words = _("error {error:.2f} · entropy {entropy:.2f} nats", error=numbers.relative_error, entropy=numbers.entropy)
+    told = {"error": numbers.relative_error, "reference": explain.reference(attention)}
+    if difference:
+        words = _("minus {reference} · matrix error {error:.2f}", **told)
+    elif attention.variant.reference is not None:
+        words = _("matrix error {error:.2f} beside {reference}", **told)
+    else:
+        words = _("matrix error {error:.2f}", **told)
+    words += " · " + _("entropy {entropy:.2f} nats", entropy=numbers.entropy)
     if numbers.negative_mass > 0.0005:
         words += " · " + _("{share:.1%} negative", share=numbers.negative_mass)
     return words

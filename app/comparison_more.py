@@ -30,6 +30,7 @@ def _numbers(found: Found, chosen: Chosen) -> None:
             _("rank"): m.passport.rank,
             _("effective rank"): m.passport.effective_rank,
             _("entropy (nats)"): m.passport.entropy,
+            _("held against"): explain.reference(attention),
             _("matrix error"): m.passport.relative_error,
             _("output error"): m.output_error,
             _("total variation"): m.passport.total_variation,
@@ -55,11 +56,15 @@ def _numbers(found: Found, chosen: Chosen) -> None:
     )
     st.caption(
         _(
-            "Against softmax on the same queries, keys and values. Matrix error: relative Frobenius norm. Output "
-            "error: relative norm of A v. Total variation: mean over rows. KL: of the variant from softmax, mean over "
-            "rows. Entropy of signed rows: of their absolute values, normalised."
+            "Errors, total variation, KL and top-k overlap are taken beside the matrix named under “held against”, on "
+            "the same queries, keys and values. Matrix error: relative Frobenius norm. Output error: relative norm of "
+            "A v. Total variation: mean over rows. KL: of the variant from that matrix, mean over rows. Entropy of "
+            "signed rows: of their absolute values, normalised."
         )
     )
+    for attention in found.matrices:
+        if attention.variant.reference is not None:
+            st.caption(_("{name}: {note}", name=_(attention.title), note=_(attention.variant.note)))
 
 
 def _explain(found: Found, chosen: Chosen) -> None:

@@ -14,10 +14,12 @@ import streamlit as st
 
 import attention_core as ac
 import attention_core.experiments.fading as _fading
+import attention_core.experiments.future as _future
 import attention_core.experiments.gating as _gating
 import attention_core.experiments.gau as _gau
 import attention_core.experiments.inside as _inside
 import attention_core.experiments.leak as _leak
+import attention_core.experiments.performer_bias as _performer_bias
 import attention_core.experiments.reach as _reach
 import attention_core.experiments.state as _state
 from app.gate import Gate
@@ -28,6 +30,7 @@ from attention_core.experiments.task import Row, Task
 from attention_core.inputs.source import Source, SyntheticSource, TextSource, UploadSource
 from attention_core.limits import current
 from attention_core.metrics.passport import Passport
+from attention_core.variants.kernel.performer import PerformerParams
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,6 +150,23 @@ def gau(source: Source, word: str, causal: bool) -> _gau.Look:
     qkv = record(source)
     with gate().turn():
         return _gau.look(qkv, ac.from_word(word), causal=causal)
+
+
+@st.cache_data(max_entries=2 * current().cached_results, show_spinner=False, hash_funcs=_KEYS)
+def performer_means(source: Source, head: int, word: str) -> _performer_bias.Means:
+    """A Performer's similarities on a source's head in the mean, of all draws and of many; nothing is hidden."""
+    qkv, params = record(source), ac.from_word(word).params
+    assert isinstance(params, PerformerParams)
+    with gate().turn():
+        return _performer_bias.means(qkv, params, head=head)
+
+
+@st.cache_data(max_entries=8 * current().cached_results, show_spinner=False, hash_funcs=_KEYS)
+def future_share(source: Source, head: int | None) -> float:
+    """The share of softmax's mass that lies in the future where nothing is hidden; None for the mean of all heads."""
+    qkv = record(source)
+    with gate().turn():
+        return _future.future_share(qkv, head=head)
 
 
 @st.cache_data(max_entries=8 * current().cached_results, show_spinner=False, hash_funcs=_KEYS)

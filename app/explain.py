@@ -1,55 +1,136 @@
-"""Why they differ: one sentence per variant, computed from what is on screen."""
+"""Why they differ: sentences computed from what is on screen. Each is a function of numbers alone."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from app.compute import Matrix
 from app.text import _
-from app.variant_picker import label
+from app.variant_picker import REFERENCE, label
 from attention_core.variant import Attention
+
+ROUNDING = 0.005
+"""A row that sums to one but for this is taken to share out its mass."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rival:
+    """One variant's output beside its reference's.
+
+    Attributes:
+        name: on screen.
+        error: how far its output is off, relatively.
+        zero: how far the plain mean of the values is off.
+    """
+
+    name: str
+    error: float
+    zero: float
 
 
 def in_one_sentence(attention: Attention, found: Matrix) -> str:
     """What this variant does to this input, with its numbers."""
     numbers, name = found.passport, label(attention)
-    if attention.key == "softmax":
+    if attention.word == REFERENCE:
         return _(
             "**{name}** spreads a query's weight like {count:.1f} equally weighted keys (entropy {entropy:.2f} nats).",
             name=name,
             count=numbers.perplexity,
             entropy=numbers.entropy,
         )
+    told = {
+        "name": name,
+        "reference": reference(attention),
+        "wrong": numbers.total_variation,
+        "matrix": numbers.relative_error,
+        "error": found.output_error,
+        "zero": found.uniform_error,
+    }
+    if shares_out(numbers.row_sum_min, numbers.row_sum_max, numbers.negative_mass):
+        return _(
+            "**{name}** puts {wrong:.0%} of its mass on other tokens than {reference} does; its output is off by "
+            "{error:.0%} (the plain mean of the values by {zero:.0%}).",
+            **told,
+        )
     words = _(
-        "**{name}** puts {wrong:.0%} of its mass on other tokens than softmax does; its output is off by {error:.0%} "
-        "(the plain mean of the values by {zero:.0%}).",
-        name=name,
-        wrong=numbers.total_variation,
-        error=found.output_error,
-        zero=found.uniform_error,
+        "The matrix of **{name}** is off by {matrix:.0%} from {reference}'s, its output by {error:.0%} (the plain mean "
+        "of the values by {zero:.0%}).",
+        **told,
     )
-    if numbers.negative_mass > 0.0005:
+    if numbers.negative_mass > ROUNDING / 10:
         words += " " + _("{share:.1%} of its mass is negative.", share=numbers.negative_mass)
     return words
 
 
+def shares_out(lowest_sum: float, highest_sum: float, negative: float) -> bool:
+    """Whether every row shares out a mass of one: only then is what differs a share of it that lies elsewhere."""
+    return max(abs(lowest_sum - 1), abs(highest_sum - 1)) < ROUNDING and negative <= ROUNDING / 10
+
+
+def reference(attention: Attention) -> str:
+    """What a variant's errors are taken against, in the visitor's language."""
+    return _(attention.variant.reference_name)
+
+
 def overall(matrices: Mapping[Attention, Matrix]) -> str:
-    """Which of the variants on screen comes closest to softmax on this input, and which is farthest."""
-    others = {a: m.output_error for a, m in matrices.items() if a.key != "softmax"}
-    if not others:
-        return _("Add a variant to compare it with softmax on the same queries, keys and values.")
-    zero = next(iter(matrices.values())).uniform_error
-    closest, farthest = min(others, key=others.__getitem__), max(others, key=others.__getitem__)
-    if len(others) > 1 and f"{others[closest]:.0%}" == f"{others[farthest]:.0%}":
-        return _("On this input all of them are equally far from softmax: off by {error:.0%}.", error=others[closest])
-    words = _(
-        "On this input **{name}** comes closest to softmax: its output is off by {error:.0%}.",
-        name=label(closest),
-        error=others[closest],
-    )
-    if len(others) > 1:
-        words += " " + _(
-            "**{name}** is farthest, off by {error:.0%}. The plain mean of the values would be off by {zero:.0%}.",
-            name=label(farthest),
-            error=others[farthest],
-            zero=zero,
+    """How far the variants on screen are from what each is held against, softmax for nearly all."""
+    groups: dict[str, list[Rival]] = {_(REFERENCE): []}
+    for attention, found in matrices.items():
+        if attention.word != REFERENCE:
+            rival = Rival(name=label(attention), error=found.output_error, zero=found.uniform_error)
+            groups.setdefault(reference(attention), []).append(rival)
+    told = [headline(against, rivals) for against, rivals in groups.items() if rivals]
+    return " ".join(told) or _("Add a variant to compare it with softmax on the same queries, keys and values.")
+
+
+def headline(against: str, rivals: Sequence[Rival]) -> str:
+    """Who comes closest and who is farthest among variants with one reference, beside the plain mean of the values.
+
+    Args:
+        against: the reference's name.
+        rivals: at least one, all held against it.
+    """
+    errors = [_shown(rival.error) for rival in rivals]
+    low, high, zero = min(errors), max(errors), rivals[0].zero
+    told = {
+        "against": against,
+        "zero": zero,
+        "error": min(rival.error for rival in rivals),
+        "most": max(rival.error for rival in rivals),
+        "first": ", ".join(rival.name for rival, error in zip(rivals, errors, strict=True) if error == low),
+        "last": ", ".join(rival.name for rival, error in zip(rivals, errors, strict=True) if error == high),
+    }
+    if low == high and len(rivals) > 1:
+        told["first"] = _("all of these")
+    better = low < _shown(zero)
+    if low == high and better:
+        words = _(
+            "On this input the output of **{first}** is off by {error:.0%} from {against}'s; the plain mean of the "
+            "values would be off by {zero:.0%}.",
+            **told,
         )
+    elif low == high:
+        words = _(
+            "On this input the output of **{first}** is off by {error:.0%} from {against}'s: no closer than the plain "
+            "mean of the values, which is off by {zero:.0%}.",
+            **told,
+        )
+    elif better:
+        words = _(
+            "On this input the output closest to {against}'s is that of **{first}**, off by {error:.0%}; the farthest "
+            "that of **{last}**, off by {most:.0%}. The plain mean of the values would be off by {zero:.0%}.",
+            **told,
+        )
+    else:
+        words = _(
+            "On this input no output comes closer to {against}'s than the plain mean of the values, which is off by "
+            "{zero:.0%}: that of **{first}** is off by {error:.0%}, that of **{last}**, the farthest, by {most:.0%}.",
+            **told,
+        )
+    if against != _(REFERENCE):
+        words += " " + _("What is held against {against} is not ranked beside the others.", against=against)
     return words
+
+
+def _shown(error: float) -> float:
+    """An error as far as it is told: two that read alike are not ranked."""
+    return float(f"{error:.0%}".rstrip("%"))

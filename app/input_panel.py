@@ -7,6 +7,7 @@ import streamlit as st
 import attention_core as ac
 from app import compute, presets
 from app.matrix_board import thumbnail_board
+from app.navigation import HERE
 from app.text import _, literal, sentence
 from attention_core.inputs.source import Source, SyntheticSource, TextSource, UploadSource
 from attention_core.inputs.synthetic import KINDS, SyntheticSpec
@@ -46,13 +47,33 @@ def show() -> None:
     except ac.LabError:
         return  # the page says it, where there is room for a sentence
     _head(qkv)
-    st.caption(_("{n} tokens · {heads} heads of {d}", n=qkv.n, heads=qkv.heads, d=qkv.q.shape[-1]))
+    # Only this page leaves tokens out; everywhere else all of them take part.
+    drops = not st.session_state["special"] and st.session_state[HERE].path == "matrices"
+    st.caption(size_in_words(qkv, shown=len(shown_tokens(qkv)) if drops else qkv.n))
     for notice in qkv.notices:
         st.info(literal(sentence(notice)), icon=":material/info:")
 
 
-def chosen() -> Chosen:
-    """The chosen input, or one sentence on the page and nothing more."""
+def size_in_words(qkv: ac.inputs.QKV, *, shown: int) -> str:
+    """How large the input is, and how many of its tokens a page does not draw."""
+    told = {"n": qkv.n, "heads": qkv.heads, "d": qkv.q.shape[-1], "shown": shown, "hidden": qkv.n - shown}
+    if shown == qkv.n:
+        return _("{n} tokens · {heads} heads of {d}", **told)
+    return _("{shown} tokens shown, {hidden} special ones hidden · {heads} heads of {d}", **told)
+
+
+def shown_tokens(qkv: ac.inputs.QKV) -> tuple[str, ...]:
+    """The tokens that are left without those the tokenizer added; all of them where it added every one."""
+    return tuple(t for t, special in zip(qkv.tokens, qkv.special, strict=True) if not special) or qkv.tokens
+
+
+def chosen(*, switch: bool = True) -> Chosen:
+    """The chosen input, or one sentence on the page and nothing more.
+
+    Args:
+        switch: whether the page follows the causal switch; one that does says what an input from a causal model, read
+            with the switch off, looks at that the model never sees.
+    """
     if st.session_state["input"] == "upload" and UPLOAD not in st.session_state:
         st.info(_("Upload an .npz file with the arrays q, k and v in the panel on the left."), icon=":material/upload:")
         st.stop()
@@ -64,7 +85,26 @@ def chosen() -> Chosen:
         st.error(literal(sentence(error)), icon=":material/error:")
         st.stop()
     head = st.session_state["head"]
-    return Chosen(source, qkv, None if head == AVERAGE else min(head, qkv.heads - 1))
+    found = Chosen(source, qkv, None if head == AVERAGE else min(head, qkv.heads - 1))
+    if switch and qkv.causal and not st.session_state["causal"] and qkv.n > 1:
+        st.caption(f":material/visibility: {unmasked(compute.future_share(source, found.head), found.head)}")
+    return found
+
+
+def unmasked(share: float, head: int | None) -> str:
+    """What a causal model's head is read as looking at while its mask is off, and what mends it."""
+    if head is None:
+        return _(
+            "This model hides the future, and **Causal** is off: {share:.0%} of softmax's mass, the mean of all heads, "
+            "lies on later tokens, which the model never sees. Switch **Causal** on to read them as it does.",
+            share=share,
+        )
+    return _(
+        "This model hides the future, and **Causal** is off: {share:.0%} of softmax's mass in head {head} lies on "
+        "later tokens, which the model never sees. Switch **Causal** on to read it as the model does.",
+        share=share,
+        head=head,
+    )
 
 
 def _source() -> Source:

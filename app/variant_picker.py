@@ -54,10 +54,10 @@ def _chip(attention: ac.Attention, refused: str | None) -> None:
 
 
 def label(attention: ac.Attention) -> str:
-    """The variant's name with its budget, ``Nyström · landmarks 16``."""
-    budget = attention.variant.budget
-    name = _(attention.title)
-    return name if budget is None else f"{name} · {readable(budget.name)} {getattr(attention.params, budget.name)}"
+    """The variant's name with its budget, ``Nyström · landmarks 16``; softmax's with whatever sets it apart."""
+    budget, p = attention.variant.budget, attention.params
+    told = p.changed() if attention.key == REFERENCE else () if budget is None else (budget.name,)
+    return " · ".join([_(attention.title), *(f"{readable(name)} {getattr(p, name)}" for name in told)])
 
 
 def readable(name: str) -> str:

@@ -7,4 +7,4 @@ from app.header import header
 views.use_link()
 header(switch=False)
 views.pick()
-views.show(input_panel.chosen())
+views.show(input_panel.chosen(switch=False))

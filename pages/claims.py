@@ -6,4 +6,4 @@ from app.header import header
 
 views.use_link()
 header(switch=False)
-views.show(input_panel.chosen())
+views.show(input_panel.chosen(switch=False))

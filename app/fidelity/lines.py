@@ -73,6 +73,11 @@ def replaces(attention: ac.Attention) -> bool:
     return variant.approximates is None and variant.reference is None and attention.key != REFERENCE
 
 
+def reference_name(reference: str) -> str:
+    """What a row's ``reference`` is called: softmax, or the own reference of the variant with that key."""
+    return _(ac.variant(reference).reference_name)
+
+
 def by_variant(asked: Asked, found: Sequence[Point]) -> Iterator[tuple[ac.Attention, list[Point]]]:
     """The points of each variant, without those of softmax as it is, which is what the others are held against."""
     for attention in asked.attentions:
@@ -178,7 +183,6 @@ def _line(
 
 def _zeros(asked: Asked, found: Sequence[Point], xs: Callable[[Point], list[float]]) -> list[Curve]:
     """The error of uniform attention: against softmax, and against a variant's own reference in that one's colour."""
-    titles = {a.key: _(a.title) for a in asked.attentions}
     drawn = []
     for reference in dict.fromkeys(p.reference for p in found if p.variant == UNIFORM):
         own = [p for p in found if p.variant == UNIFORM and p.reference == reference and math.isfinite(p.middle)]
@@ -186,7 +190,9 @@ def _zeros(asked: Asked, found: Sequence[Point], xs: Callable[[Point], list[floa
         common = reference == REFERENCE
         drawn.append(
             Curve(
-                name=_("Mean of v") if common else _("Mean of v, for {name}", name=titles.get(reference, reference)),
+                name=_("Mean of v")
+                if common
+                else _("Mean of v beside {reference}", reference=reference_name(reference)),
                 x=[position for position, _p in x],
                 y=[p.middle for _position, p in x],
                 colour=GREY if common else asked.places[reference],
@@ -211,6 +217,8 @@ def _drawable(value: float | None) -> float | None:
 
 def _note(point: Point) -> str:
     words = _("error {error:.3g}", error=point.middle)
+    if point.reference != REFERENCE:
+        words = _("error {error:.3g} beside {reference}", error=point.middle, reference=reference_name(point.reference))
     if point.low < point.high:
         words += " " + _("({low:.3g} to {high:.3g})", low=point.low, high=point.high)
     if point.setting is not None and isinstance(point.value, (int, float)):

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 
 import attention_core as ac
-from app.fidelity.lines import Asked, by_variant, cheaper_upwards, replaces
+from app.fidelity.lines import Asked, by_variant, cheaper_upwards, reference_name, replaces
 from app.text import _
 from app.variant_picker import REFERENCE, label
 from attention_core.experiments.error import SEEDS, UNIFORM
@@ -27,36 +27,63 @@ def measures() -> dict[str, tuple[str, str]]:
 
 
 def in_one_sentence(asked: Asked, found: Sequence[Point]) -> str:
-    """Which variant is best at half of softmax's multiply-adds or less, at the greatest length, or that none is."""
+    """Which variant is best at half of softmax's multiply-adds or less, at the greatest length, or that none is.
+
+    Only what is held against one and the same reference is ranked: there is a sentence for each.
+    """
     n = max((p.n for p in found), default=0)
     here = [p for p in found if p.n == n]
-    zeros = {p.reference: p.middle for p in here if p.variant == UNIFORM}
     rivals = [p for _attention, own in by_variant(asked, here) for p in own]
     if not rivals and any(a.word != REFERENCE for a in asked.attentions):
         return ""  # not yet
     if not rivals:
         return _("Add a variant, with a knob if you can, to see what it loses against softmax.")
-    softmax = ac.get(REFERENCE).cost(n, asked.d, causal=asked.causal)
-    best = best_within(rivals, SHARE * softmax.multiply_adds)
+    zeros = {p.reference: p.middle for p in here if p.variant == UNIFORM}
+    most = SHARE * ac.get(REFERENCE).cost(n, asked.d, causal=asked.causal).multiply_adds
+    references = dict.fromkeys(p.reference for p in sorted(rivals, key=lambda p: p.reference != REFERENCE))
+    return " ".join(
+        verdict(
+            best_within([p for p in rivals if p.reference == reference], most),
+            n=n,
+            zero=zeros.get(reference, math.inf),
+            measure=measures()[asked.measure][1],
+            reference=reference_name(reference),
+        )
+        for reference in references
+    )
+
+
+def verdict(best: Point | None, *, n: int, zero: float, measure: str, reference: str) -> str:
+    """The sentence about variants with one reference at half of softmax's price.
+
+    Args:
+        best: the one that errs least there, None if none is as cheap.
+        n: tokens.
+        zero: the error of the plain mean of the values.
+        measure: what the errors are, in words.
+        reference: what they are taken against, in words.
+    """
     if best is None:
         return _(
-            "At n = {n} none of these gets by with half of softmax's multiply-adds: here the cheap version is not "
-            "cheap.",
+            "At n = {n} nothing that is held against {reference} gets by with half of softmax's multiply-adds: here "
+            "the cheap version is not cheap.",
             n=n,
+            reference=reference,
         )
-    zero = zeros.get(best.reference, math.inf)
-    measure = measures()[asked.measure][1]
-    values = {"name": label(ac.from_word(best.word)), "error": best.middle, "zero": zero, "n": n, "measure": measure}
+    told = {
+        "name": label(ac.from_word(best.word)), "error": best.middle, "zero": zero, "n": n, "measure": measure,
+        "reference": reference,
+    }  # fmt: skip
     if best.middle >= zero:
         return _(
-            "At half of softmax's multiply-adds, **none of these beats the plain mean of the values** at n = {n}: "
-            "the best, {name}, has a {measure} of {error:.2g}, the mean {zero:.2g}.",
-            **values,
+            "At half of softmax's multiply-adds, **nothing beats the plain mean of the values** beside {reference} at "
+            "n = {n}: the best, {name}, has a {measure} of {error:.2g}, the mean {zero:.2g}.",
+            **told,
         )
     return _(
-        "At half of softmax's multiply-adds or less, **{name}** comes closest at n = {n}, with a {measure} of "
-        "{error:.2g}; the plain mean of the values has {zero:.2g}.",
-        **values,
+        "At half of softmax's multiply-adds or less, **{name}** comes closest to {reference} at n = {n}, with a "
+        "{measure} of {error:.2g}; the plain mean of the values has {zero:.2g}.",
+        **told,
     )
 
 
@@ -126,7 +153,7 @@ def definitions() -> str:
         "**Matrix** $\\lVert A - S\\rVert_F / \\lVert S\\rVert_F$. "
         "**Misplaced mass** $\\tfrac12\\sum_j |A_{ij} - S_{ij}|$, mean over rows. "
         "**KL** $\\sum_j A_{ij} \\log (A_{ij}/S_{ij})$, mean over rows, of absolute values made to sum to one. "
-        "**Missed keys** share of softmax's 10 heaviest keys that are not among the variant's 10. "
+        "**Missed keys** share of the 10 heaviest keys in a row of $S$ that are not among the variant's 10. "
         "**Output** $\\lVert AV - SV\\rVert_F / \\lVert SV\\rVert_F$. "
         "**Direction** one minus the mean cosine between rows of $AV$ and $SV$.\n\n"
         "$S$ is softmax on the same queries, keys and values, or the variant's own reference where it has one. The "

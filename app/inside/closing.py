@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from app import explain
 from app.inside import pictures
 from app.inside.pictures import Grid
 from app.inside.step import Seen, Step
@@ -10,29 +11,34 @@ from app.variant_picker import label
 
 
 def beside_softmax(seen: Seen, sentence: str = "") -> Step:
-    """The matrix, softmax's and their difference on one board, on one scale.
+    """The matrix, its reference (softmax for nearly all) and their difference on one board, on one scale.
 
     Args:
         seen: the variant on a head.
         sentence: what the story adds to the numbers that every variant has.
     """
-    exact = "" if seen.attention.variant.reference is None else _("of its own logits")
-    difference = seen.weights - seen.reference
+    reference, own = explain.reference(seen.attention), seen.attention.variant.reference is not None
+    difference, sums = seen.weights - seen.reference, seen.weights.sum(-1)
     told = _(
-        "The matrix of **{name}** is off by {error:.0%}, where looking everywhere alike would be off by {zero:.0%}.",
+        "The matrix of **{name}** is off by {error:.0%} from {reference}'s, where looking everywhere alike would be "
+        "off by {zero:.0%}.",
         name=label(seen.attention),
+        reference=reference,
         error=_norm(difference) / _norm(seen.reference),
         zero=_norm(_uniform(seen) - seen.reference) / _norm(seen.reference),
     )
-    if seen.attention.variant.rows_sum_to_one:
+    if explain.shares_out(sums.min(), sums.max(), float(np.maximum(-seen.weights, 0).sum() / len(sums))):
         wrong = np.abs(difference).sum(-1).mean() / 2
-        told += " " + _("It puts {wrong:.0%} of a row's mass on other tokens than softmax does.", wrong=wrong)
+        told += " " + _(
+            "It puts {wrong:.0%} of a row's mass on other tokens than {reference} does.",
+            wrong=wrong, reference=reference,
+        )  # fmt: skip
 
     def draw(key: str) -> None:
         named = (
             (label(seen.attention), "", seen.weights),
-            (_("Softmax"), exact, seen.reference),
-            (_("Difference"), _("blue: more than softmax, orange: less"), difference),
+            (_("Softmax") if not own else reference[0].upper() + reference[1:], "", seen.reference),
+            (_("Difference"), _("blue: more than {reference}, orange: less", reference=reference), difference),
         )
         pictures.grids(
             [
@@ -44,9 +50,9 @@ def beside_softmax(seen: Seen, sentence: str = "") -> Step:
 
     n = len(seen.weights)
     return Step(
-        title=_("Beside softmax"),
+        title=_("Beside {reference}", reference=reference),
         formula=seen.attention.variant.formula,
-        shapes={r"A": (n, n), r"\operatorname{softmax}(QK^\top/\sqrt d)": (n, n)},
+        shapes={r"A": (n, n), "S" if own else r"\operatorname{softmax}(QK^\top/\sqrt d)": (n, n)},
         sentence=f"{told} {sentence}".rstrip(),
         draw=draw,
     )

@@ -1,5 +1,6 @@
 """Performer's error against the number of its features: the sweep and what it shows."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -10,11 +11,13 @@ from app.figures.spread import Spread, spread
 from app.figures.theme import GREY
 from app.inside import pictures
 from app.inside.closing import visible
+from app.inside.kernels import TINIEST
 from app.inside.numbers import number
 from app.inside.pictures import Curve
 from app.inside.step import Seen, Step
 from app.text import _
 from attention_core.experiments import performer_error
+from attention_core.experiments.performer_bias import positive_bias
 from attention_core.experiments.performer_error import LADDER, SEEDS, TOKENS, WAYS
 from attention_core.experiments.task import Row
 
@@ -43,15 +46,7 @@ def more_features(seen: Seen) -> Step:
     ways = dict.fromkeys([*WAYS, (str(setting(seen, "kind")), bool(setting(seen, "orthogonal")))])
     kinds = list(dict.fromkeys(kind for kind, _way in ways))
     typical = float(np.median(pair_sizes(seen)))
-    rare = ""
-    if typical > np.log(LADDER[-1]):
-        rare = (
-            _(
-                "The mean over all draws is exact, but a few huge ones carry it: a typical draw misses the rare "
-                "directions that matter, and its estimate is too small."
-            )
-            + " "
-        )
+    norms = str(setting(seen, "row_norms"))
 
     def draw(key: str) -> None:
         measures = {"kernel": _("similarities"), "matrix": _("matrix")}
@@ -92,7 +87,7 @@ def more_features(seen: Seen) -> Step:
             start = found["hyperbolic", True].middle[0] if found["hyperbolic", True].x else 1.0
             guide = [start * (LADDER[0] / m) ** 0.5 for m in LADDER]
             lines.append(Curve(name="1/√m", x=LADDER, y=guide, colour=GREY, dash="dash", marks=False))
-            st.markdown(_fall(found))
+            st.markdown(_fall(found, row_norms=norms))
             pictures.lines(
                 lines, key=drawn_key, x_title=_("directions m"), y_title=_("relative error"), log_x=True, log_y=True,
                 x_ticks=LADDER, height=440,
@@ -100,27 +95,59 @@ def more_features(seen: Seen) -> Step:
             )  # fmt: skip
 
         tasks = performer_error.tasks(
-            seen.source, head=seen.head, causal=seen.causal, row_norms=str(setting(seen, "row_norms")), factor=factor,
-            ways=tuple(ways),
+            seen.source, head=seen.head, causal=seen.causal, row_norms=norms, factor=factor, ways=tuple(ways),
         )  # fmt: skip
         sweep.show("performer_error", tasks, chart, key=f"{key}.sweep", effort=lambda task: 64 + task.features)
 
     n = min(seen.qkv.n, TOKENS)
     return Step(
         title=_("Error against features"),
-        formula=r"\sqrt{\mathbb{E}\left[\text{error}^2\right]} \sim \frac{1}{\sqrt m}",
+        formula=r"\sqrt{\mathbb{E}\left[\text{error}^2\right]} \sim \frac{1}{\sqrt m}"
+        if norms == "chi"
+        else r"\mathbb{E}\left[\text{error}^2\right] = \text{bias}^2 + \frac{\text{chance}^2}{m}",
         shapes={"W": (LADDER[-1], seen.qkv.q.shape[-1]), r"\varphi(Q)\,\varphi(K)^\top": (n, n)},
-        sentence=_(
-            "Independent positive features err by {half} / √m on the median pair of this head, as a root mean square "
-            "over the draws. {rare}Divide the logits by four and it is {quarter} / √m: see where the promised slope "
-            "begins.",
-            half=f"$e^{{{typical / 2:.1f}}}$", quarter=f"$e^{{{typical / 8:.1f}}}$", rare=rare,
-        ),
+        sentence=what_to_expect(typical, seen.qkv.q.shape[-1], row_norms=norms),
         draw=draw,
     )  # fmt: skip
 
 
-def _fall(found: dict[tuple[str, bool], Spread]) -> str:
+def what_to_expect(typical: float, d: int, *, row_norms: str) -> str:
+    """What theory says of independent positive features on a pair: their chance, or the bias that chance leaves.
+
+    Args:
+        typical: the median pair's ``‖x + y‖²``.
+        d: head size.
+        row_norms: the directions' lengths.
+    """
+    if row_norms == "fixed":
+        return _(
+            "Positive features of fixed length miss {bias:.0%} of the truth in the mean on the median pair of this "
+            "head, however many they are: only what chance adds falls like 1/√m. Divide the logits by four and they "
+            "miss {quarter:.0%}.",
+            bias=positive_bias(typical, d), quarter=positive_bias(typical / 4, d),
+        )  # fmt: skip
+    half, quarter = (f"$e^{{{chance(square):.1f}}}$" for square in (typical, typical / 4))
+    words = _(
+        "Independent positive features err by {half} / √m on the median pair of this head, as a root mean square over "
+        "the draws.",
+        half=half,
+    )
+    if typical > np.log(LADDER[-1]):
+        words += " " + _(
+            "The mean over all draws is the truth, but a few huge ones carry it: a typical draw misses the rare "
+            "directions that matter, and its estimate is too small."
+        )
+    return f"{words} " + _(
+        "Divide the logits by four and it is {quarter} / √m: see where the promised slope begins.", quarter=quarter
+    )
+
+
+def chance(square: float) -> float:
+    """The logarithm of one positive feature's relative standard deviation, ``√(e^s² - 1)``."""
+    return (square + math.log(max(-math.expm1(-square), float(TINIEST)))) / 2
+
+
+def _fall(found: dict[tuple[str, bool], Spread], *, row_norms: str) -> str:
     """How far the error falls, in one sentence."""
     first = found["positive", True]
     if len(first.x) < 2 or not found["trig", False].x:
@@ -130,10 +157,20 @@ def _fall(found: dict[tuple[str, bool], Spread]) -> str:
     ends = {way: each.middle[-1] for way, each in found.items() if np.isfinite(each.middle[-1])}
     best = min(ends, key=ends.__getitem__)
     slope = np.polyfit(np.log(first.x), np.log(first.middle), 1)[0]
-    told = _(
-        "From {a:.0f} to {b:.0f} directions **positive** features' error falls from {start} to {end}, as m to the "
-        "power {slope} where {promised} was promised of a root mean square. The least is {least}, by **{best}**; "
-        "**trig** has {trig}.",
+    promise = (
+        _(
+            "From {a:.0f} to {b:.0f} directions **positive** features' error falls from {start} to {end}, as m to the "
+            "power {slope} where {promised} was promised of a root mean square. The least is {least}, by **{best}**; "
+            "**trig** has {trig}."
+        )
+        if row_norms == "chi"
+        else _(
+            "From {a:.0f} to {b:.0f} directions **positive** features' error falls from {start} to {end}, as m to the "
+            "power {slope} where {promised} is promised of what chance adds, not of the bias. The least is {least}, by "
+            "**{best}**; **trig** has {trig}."
+        )
+    )
+    told = promise.format(
         a=first.x[0], b=first.x[-1], start=number(first.middle[0]), end=number(first.middle[-1]), slope=number(slope),
         promised=number(-0.5, 1), least=number(ends[best]), best=best[0],
         trig=number(found["trig", True].middle[-1], 3),

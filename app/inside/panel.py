@@ -75,10 +75,14 @@ def show(chosen: Chosen) -> None:
     refused = attention.variant.causal_reason if st.session_state["causal"] else None
     causal = st.session_state["causal"] and not refused
     if refused:
-        st.caption(
-            ":material/block: "
-            + _("{name} cannot be causal: {reason} It is shown without.", name=_(attention.title), reason=_(refused))
-        )
+        told = _("{name} cannot be causal: {reason} It is shown without.", name=_(attention.title), reason=_(refused))
+        if chosen.qkv.causal and chosen.qkv.n > 1:
+            told += " " + _(
+                "The model hides the future: {share:.0%} of softmax's mass then lies on later tokens, which it never "
+                "sees.",
+                share=compute.future_share(chosen.source, chosen.head or 0),
+            )
+        st.caption(f":material/block: {told}")
     if chosen.head is None:
         st.caption(":material/info: " + _("An average of heads has no inside; this is head 0."))
     view = View(source=chosen.source, head=chosen.head or 0, causal=causal, special=True)

@@ -3,7 +3,7 @@
 import numpy as np
 import streamlit as st
 
-from app import chart, sweep
+from app import chart, explain, sweep
 from app.figures.categories import steps as shades
 from app.figures.curves import curves
 from app.figures.spread import spread
@@ -30,7 +30,8 @@ def union(seen: Seen) -> Step:
     pairs, once = int((told > 0).sum()), int((told == 1).sum())
     possible = (n - 1) * n // 2 - max(0, start * (start - 1)) // 2 if seen.causal else n * (n - 1)
     held = float((seen.parts["all_pairs"] * looked(seen)).sum(-1).mean())
-    kept = " " + _("All pairs that look hold **{held:.0%}** of the softmax over all pairs.", held=held)
+    reference = explain.reference(seen.attention)
+    kept = " " + _("All pairs that look hold **{held:.0%}** of {reference}'s mass.", held=held, reference=reference)
 
     def draw(key: str) -> None:
         left, right = st.columns(2)
@@ -48,7 +49,7 @@ def union(seen: Seen) -> Step:
             )  # fmt: skip
         with right:
             tasks = hash_rounds.tasks(seen.source, seen.attention.word, head=seen.head, causal=seen.causal)
-            sweep.show("hash_rounds", tasks, lambda rows, at: _growth(rows, rounds, at), key=f"{key}.rounds")
+            sweep.show("hash_rounds", tasks, lambda rows, at: _growth(rows, rounds, reference, at), key=f"{key}.rounds")
 
     return Step(
         title=_("More rounds"),
@@ -75,27 +76,27 @@ def looked(seen: Seen) -> np.ndarray:
     return allowed
 
 
-def _growth(rows: list[Row], rounds: int, key: str) -> None:
+def _growth(rows: list[Row], rounds: int, reference: str, key: str) -> None:
     def points(measure: str) -> list[tuple[float, float]]:
         return [(float(row["rounds"] or 0), 100 * float(row[measure] or 0)) for row in rows]
 
     figure = curves(
         [
             spread(points("pairs")).curve(_("pairs that look"), 0),
-            spread(points("mass")).curve(_("softmax mass they hold"), 1),
+            spread(points("mass")).curve(_("mass of {reference} they hold", reference=reference), 1),
         ],
         x_title=_("rounds"), y_title=_("%, median and quartiles of {count} seeds", count=hash_rounds.SEEDS),
         mark=rounds, height=400,
     )  # fmt: skip
     chart.show(
         figure, key=key, name="rounds",
-        alt=_("Lines: pairs found and the softmax mass they hold against the number of rounds"),
+        alt=_("Lines: pairs found and the mass they hold against the number of rounds"),
     )  # fmt: skip
 
 
 def missed(seen: Seen) -> Step:
     """The heaviest looks that no round finds, and the mass outside the pattern."""
-    full = seen.parts["all_pairs"]
+    full, reference = seen.parts["all_pairs"], explain.reference(seen.attention)
     unseen = np.where(looked(seen), 0.0, full)
     together = seen.parts["missed"].astype(bool)
     n, lost = len(full), unseen.sum(-1)
@@ -109,8 +110,8 @@ def missed(seen: Seen) -> Step:
                 Grid(title=_("Missed: weight over all pairs"), values=hide_future(hidden, causal=seen.causal),
                      rows=seen.labels, columns=seen.labels,
                      caption=_("masked: looked at, or the future") if seen.causal else _("masked: looked at")),
-                Grid(title=_("The same softmax over all pairs"), values=hide_future(full.copy(), causal=seen.causal),
-                     rows=seen.labels, columns=seen.labels),
+                Grid(title=_("All pairs: {reference}", reference=reference),
+                     values=hide_future(full.copy(), causal=seen.causal), rows=seen.labels, columns=seen.labels),
             ],
             f"{key}.missed",
         )  # fmt: skip
@@ -133,10 +134,10 @@ def missed(seen: Seen) -> Step:
     if pairs:
         i, j = pairs[0]
         words = _(
-            "**{lost:.0%}** of the softmax over all pairs lies outside the pattern. The heaviest missed look is "
+            "**{lost:.0%}** of {reference}'s mass lies outside the pattern. The heaviest missed look is "
             "**“{query}” → “{key}”**, {weight:.0%} of its row. {together:,} pairs share a bucket in some round and yet "
             "do not look; they hold {part:.1%} of the mass.",
-            lost=float(lost.mean()), query=literal(seen.labels[i]), key=literal(seen.labels[j]),
+            reference=reference, lost=float(lost.mean()), query=literal(seen.labels[i]), key=literal(seen.labels[j]),
             weight=float(full[i, j]), together=int(together.sum()), part=float(full[together].sum() / n),
         )  # fmt: skip
     return Step(

@@ -12,6 +12,7 @@ they change no mean.
 import math
 from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -44,9 +45,9 @@ class Means:
         draws: how many.
     """
 
-    truth: Tensor
-    drawn: Tensor
-    share: Tensor
+    truth: np.ndarray
+    drawn: np.ndarray
+    share: np.ndarray
     draws: int
 
 
@@ -66,7 +67,7 @@ def means(qkv: QKV, p: PerformerParams, *, head: int) -> Means:
         estimate, truth = estimate_and_kernel(q, k, W, p.kind)
         drawn = drawn + estimate / draws
     share = mean_share(q, k, kind=p.kind, row_norms=p.row_norms)
-    return Means(truth=truth, drawn=drawn, share=share, draws=draws)
+    return Means(truth=truth.numpy(), drawn=drawn.numpy(), share=share.numpy(), draws=draws)
 
 
 def mean_share(q: Tensor, k: Tensor, *, kind: str, row_norms: str) -> Tensor:
@@ -107,6 +108,16 @@ def exponential_share(squares: Tensor, d: int) -> Tensor:
         log_term = log_term + log_z - math.log((i + 1) * (d / 2 + i))
         log_sum, i = torch.logaddexp(log_sum, log_term), i + 1
     return torch.where(kept, (log_sum - squares / 2).exp(), 0.0)
+
+
+def positive_bias(square: float, d: int) -> float:
+    """What is missing of the truth in the mean over all positive features of fixed length, from 0 to 1.
+
+    Args:
+        square: the pair's ``‖x + y‖²``.
+        d: head size.
+    """
+    return 1.0 - float(exponential_share(torch.tensor(square), d))
 
 
 def trig_share(squares: Tensor, d: int) -> Tensor:

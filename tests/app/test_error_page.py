@@ -141,7 +141,12 @@ def test_what_replaces_softmax_and_what_has_its_own_reference_is_said():
     drawn = traces(at)
     assert drawn["Linear"]["line"]["dash"] == "dashdot"
     assert drawn["Reformer · rounds"]["line"]["dash"] == "solid"
-    assert "Mean of v, for Reformer" in drawn
+    assert "Mean of v beside shared-QK softmax" in drawn
+    told = spoken(at).split("At ")[1:]
+    assert len(told) == 2
+    assert "Reformer" not in told[0]
+    assert "shared-QK softmax" in told[1]
+    assert not any(name in told[1] for name in ("Linear", "Local"))
 
 
 def test_what_cannot_be_causal_says_why_and_the_rest_is_drawn():
@@ -180,13 +185,13 @@ def test_the_sentence_names_the_winner_at_half_of_softmax_s_price():
                 error = float((one.weights(qkv.q, qkv.k).double() - exact).norm() / exact.norm())
                 errors[f"{one.title} · {knob} {value}"] = error
     winner = min(errors, key=errors.get)
-    assert f"**{winner}** comes closest at n = 96" in spoken(at)
+    assert f"**{winner}** comes closest to softmax at n = 96" in spoken(at)
     assert f"of {errors[winner]:.2g}" in spoken(at)
 
 
 def test_the_sentence_says_that_none_is_worth_it():
     flat = open_page(n=96, sharpness=0.0, variants=chosen("softmax", "local", "topk"))
-    assert "none of these beats the plain mean" in spoken(flat)
+    assert "nothing beats the plain mean" in spoken(flat)
     assert "the cheap version is not cheap" in spoken(open_page(variants=chosen("softmax", "topk")))
 
 

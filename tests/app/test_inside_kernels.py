@@ -6,13 +6,16 @@ import math
 import re
 from pathlib import Path
 
+import mpmath
 import numpy as np
 import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
 import attention_core as ac
+from app.inside.more_features import what_to_expect
 from app.inside.numbers import number
+from app.inside.stories.performer import in_the_mean, mean_formula
 from attention_core.experiments import performer_error
 
 ROOT = Path(__file__).parents[2]
@@ -22,7 +25,8 @@ LAST = {"performer": 5, "linear": 6, "relu2": 8, "efficient": 4, "emanet": 6}
 TURNED = [
     ac.get("performer", kind="trig", row_norms="chi", orthogonal=False),
     ac.get("performer", kind="relu", features=3),
-    ac.get("performer", kind="hyperbolic", features=100),
+    ac.get("performer", kind="hyperbolic", features=100, row_norms="fixed"),
+    ac.get("performer", kind="trig", row_norms="fixed"),
     ac.get("linear", feature_map="exp"),
     ac.get("linear", feature_map="relu"),
     ac.get("linear", feature_map="softmax"),
@@ -109,7 +113,9 @@ def test_the_last_step_tells_the_errors_of_the_core(key):
     q, k, _ = head()
     own, full = ac.get(key).weights(q, k), ac.get("softmax").weights(q, k)
     at = open_page(ac.get(key), LAST[key])
-    off, zero = said(at, r"is off by ([\d.]+)%, where looking everywhere alike would be off by ([\d.]+)%")
+    off, zero = said(
+        at, r"is off by ([\d.]+)% from softmax's, where looking everywhere alike would be off by ([\d.]+)%"
+    )
     assert off == pytest.approx(100 * float((own - full).norm() / full.norm()), abs=0.51)
     assert zero == pytest.approx(100 * float((1 / 24 - full).norm() / full.norm()), abs=0.51)
     if key == "relu2":
@@ -119,14 +125,17 @@ def test_the_last_step_tells_the_errors_of_the_core(key):
         assert wrong == pytest.approx(100 * float((own - full).abs().sum(-1).mean() / 2), abs=0.51)
 
 
-def test_orthogonal_directions_are_told_from_independent_ones():
-    at = open_page(ac.get("performer"), 1)
+@pytest.mark.parametrize("row_norms", ["chi", "fixed"])
+def test_orthogonal_directions_are_told_from_independent_ones(row_norms):
+    at = open_page(ac.get("performer", row_norms=row_norms), 1)
     straight, free = said(at, r"is ([\d.]+) if they are made orthogonal, ([\d.]+) if chance decides")
     assert straight == 0
     # The mean |cosine| of two random directions in eight dimensions is Γ(4) / (√π Γ(4.5)).
     assert free == pytest.approx(math.gamma(4) / (math.pi**0.5 * math.gamma(4.5)), rel=0.25)
     [low, high, root] = said(at, r"lie between ([\d.]+) and ([\d.]+); √d is ([\d.]+)\.")
-    assert low == high == root == 2.8
+    assert root == 2.8
+    assert (low == high == root) if row_norms == "fixed" else (low < 2.3 < 3.3 < high)
+    assert ("mathcal{N}" in at.latex[0].value) == (row_norms == "chi")
     drawn = traces(at)
     assert np.allclose(drawn["fixed"][1], 8**0.5)
     assert drawn["chi"][1] == sorted(drawn["chi"][1])
@@ -143,7 +152,7 @@ def test_the_estimate_is_drawn_against_the_truth():
     q, k, _ = head()
     kernel = (q @ k.mT / 8**0.5).exp()
     kernel = (kernel / kernel.amax(-1, keepdim=True)).flatten().sort().values
-    x, y = traces(at)["pairs of tokens"]
+    x, y = traces(at)["this draw"]
     assert len(x) == 24 * 24
     assert x == pytest.approx(kernel.tolist(), rel=1e-4)
     [near, middle] = said(at, r"([\d.]+)% of the similarities.*median estimate is (\S+) of the truth")
@@ -154,6 +163,74 @@ def test_the_estimate_is_drawn_against_the_truth():
     [size, needed] = said(at, r"‖² = (\d+), .* only from about \$10\^\{(\d+)\}")
     assert size == pytest.approx(float(sizes.quantile(0.5)), abs=0.51)
     assert needed == pytest.approx(float(sizes.quantile(0.5)) / math.log(10) + 2, abs=0.51)
+
+
+def test_bias_and_chance_are_shown_apart():
+    q, k, _ = head()
+    size = torch.cdist(q, -k).square().flatten() / 8**0.5
+    for norms, biased in (("chi", False), ("fixed", True)):
+        at = open_page(ac.get("performer", row_norms=norms), 3)
+        drawn = traces(at)
+        [over_all] = [name for name in drawn if name.startswith("mean over all draws")]
+        [over_some] = [name for name in drawn if name.startswith("mean of 100 draws")]
+        x, y = map(np.array, drawn[over_all])
+        found = float(np.median(y / x))
+        assert over_all == f"mean over all draws: {number(found)} of the truth"
+        with mpmath.workdps(30):
+            middle = mpmath.mpf(float(size.quantile(0.5)))
+            truth = float(mpmath.hyp0f1(4, 2 * middle) * mpmath.exp(-middle / 2))
+        assert found == pytest.approx(truth if biased else 1, rel=0.02)
+        many = float(np.median(np.array(drawn[over_some][1]) / np.array(drawn[over_some][0])))
+        assert over_some == f"mean of 100 draws: {number(many)} of the truth"
+        assert ("there is no bias" in spoken(at)) != biased
+        assert (f"the mean over all draws is {number(found)} of the truth at the median pair" in spoken(at)) == biased
+        assert f"the mean of 100 draws is {number(many)} of it" in spoken(at)
+        assert ("0F_1" in at.latex[0].value) == biased
+
+
+@pytest.mark.parametrize("kind", ["positive", "hyperbolic", "trig", "relu"])
+@pytest.mark.parametrize("row_norms", ["chi", "fixed"])
+def test_what_is_said_of_the_mean_holds_for_each_setting(kind, row_norms):
+    words = in_the_mean(kind=kind, row_norms=row_norms, expected=0.4, found=0.3, draws=7)
+    biased = row_norms == "fixed" and kind != "relu"
+    assert ("Directions of fixed length are biased: the mean over all draws is 0.40" in words) == biased
+    assert ("there is no bias" in words) == (row_norms == "chi" and kind != "relu")
+    assert ("relu's own kernel" in words) == (kind == "relu")
+    assert "mean of 7 draws is 0.30 of it" in words
+    endless = in_the_mean(kind=kind, row_norms=row_norms, expected=math.nan, found=0.3, draws=7)
+    assert ("beyond what a number can hold" in endless) == biased
+    formula = mean_formula(kind, row_norms)
+    assert ("0F_1" in formula) == biased
+    assert (r"\operatorname{Var}" in formula) == (row_norms == "chi" and kind != "relu")
+    assert ("x - y" in formula) == (kind == "trig")
+    assert (r"\theta" in formula) == (kind == "relu")
+
+
+def test_what_theory_promises_depends_on_the_lengths():
+    chi, fixed = (what_to_expect(10.0, 8, row_norms=norms) for norms in ("chi", "fixed"))
+    assert "err by $e^{5.0}$ / √m" in chi
+    assert "it is $e^{1.2}$ / √m" in chi  # √(e^2.5 - 1)
+    assert "carry it" in chi
+    assert "carry it" not in what_to_expect(5.0, 8, row_norms="chi")
+    with mpmath.workdps(30):
+        missed = [float(1 - mpmath.hyp0f1(4, 2 * s) * mpmath.exp(-s / 2)) for s in (mpmath.mpf(10), mpmath.mpf("2.5"))]
+    assert f"miss {missed[0]:.0%} of the truth in the mean" in fixed
+    assert f"they miss {missed[1]:.0%}." in fixed
+
+
+@pytest.mark.parametrize("kind", ["positive", "hyperbolic", "trig"])
+def test_the_spread_in_the_formula_is_the_features(kind):
+    """Var / mean² of one independent direction, as the third step writes it."""
+    x, y = torch.tensor([[0.3, -0.2]]).double(), torch.tensor([[0.5, 0.1]]).double()
+    square = float((x - y if kind == "trig" else x + y).square().sum())
+    found = []
+    for seed in range(4000):
+        params = ac.get("performer", kind=kind, features=1, orthogonal=False, seed=seed).params
+        inside = ac.variant("performer").anatomy(x * 2**0.25, y * 2**0.25, y, params, causal=False)
+        found.append(float(inside["estimate"]))
+    assert np.mean(found) == pytest.approx(1, abs=4.5 * np.std(found) / 4000**0.5)
+    expected = math.exp(square) - 1 if kind == "positive" else math.cosh(square) - 1
+    assert np.var(found) == pytest.approx(expected, rel=0.25)
 
 
 def test_the_features_that_theory_asks_for_are_enough():
@@ -177,7 +254,7 @@ def test_the_error_over_the_features_is_the_cores():
         "relu, orthogonal",
     }
     source = ac.inputs.SyntheticSource(ac.inputs.SyntheticSpec(**SIZE))
-    task = performer_error.tasks(source, head=1, ways=[("positive", False)])[3]
+    task = performer_error.tasks(source, head=1, ways=[("positive", False)])[3]  # lengths as they are by default
     wanted = np.median([row["kernel"] for row in performer_error.run(task)])
     x, y = drawn["positive, independent"]
     assert y[x.index(task.features)] == pytest.approx(wanted)

@@ -309,10 +309,12 @@ def test_rounds_and_what_they_miss_are_counted():
     assert said(at, r"let \*\*([\d.]+)%\*\* of (\d+) pairs") == (round(100 * (seen & two).sum() / 552, 1), 552)
     assert at.get("plotly_chart")
     held = (parts["all_pairs"] * (seen | ~two)).sum(-1).mean()
-    assert said(at, r"hold \*\*(\d+)%\*\* of the softmax") == (round(100 * held),)
+    assert said(at, r"hold \*\*(\d+)%\*\* of shared-QK softmax's mass") == (round(100 * held),)
     at = open_page(REFORMER, 5, again=at, sharpness=8.0)
     outside = np.where(seen | ~two, 0, parts["all_pairs"])
-    assert said(at, r"\*\*(\d+)%\*\* of the softmax") == (round(100 * outside.sum(-1).mean()),)
+    assert said(at, r"\*\*(\d+)%\*\* of shared-QK softmax's mass lies outside") == (
+        round(100 * outside.sum(-1).mean()),
+    )
     i, j = np.unravel_index(outside.argmax(), outside.shape)
     table = at.dataframe[0].value
     assert (table["query"][0], table["key"][0]) == (f"{i} t{i}", f"{j} t{j}")

@@ -1,6 +1,7 @@
 """Every page runs without the browser, on every kind of input, and bad input gets a sentence instead of a traceback."""
 
 import io
+import json
 from pathlib import Path
 from urllib.parse import parse_qs
 
@@ -232,5 +233,89 @@ def test_a_knob_moves_only_its_own_variant():
 def test_where_all_variants_agree_none_is_called_the_closest():
     at = open_app(input="synthetic", n=1)
     shown = " ".join(m.value for m in at.markdown)
-    assert "equally far from softmax: off by 0%" in shown
+    assert "the output of **all of these** is off by 0% from softmax's" in shown
     assert "closest" not in shown
+
+
+OWN = ("softmax", "local", "reformer")
+
+
+def panel_captions(at):
+    """The lines under the titles of the board's panels, by variant."""
+    message = board(at).bytes
+    header = json.loads(message[4 : 4 + int.from_bytes(message[:4], "little")])
+    return {panel["key"]: panel["caption"] for panel in header["panels"]}
+
+
+@pytest.mark.parametrize("view", ["weights", "difference"])
+def test_what_is_held_against_a_reference_of_its_own_says_so_and_is_not_ranked(view):
+    # In one chunk Reformer is its own reference, and nothing like softmax.
+    variants = (ac.get("softmax"), ac.get("local"), ac.get("reformer", bucket_size=24))
+    at = open_app(input="synthetic", n=24, variants=variants, view=view, more="numbers")
+    spoken = " ".join(m.value for m in at.markdown)
+    assert "**Local · window 16** is off by" in spoken
+    assert "**Reformer · rounds 2** is off by 0% from shared-QK softmax's" in spoken
+    assert "closest" not in spoken
+    table = at.dataframe[0].value.set_index("variant")
+    assert table["held against"].tolist() == ["softmax", "softmax", "shared-QK softmax"]
+    assert ac.variant("reformer").note in " ".join(c.value for c in at.caption)
+    captions = panel_captions(at)
+    assert "shared-QK softmax" in captions["reformer"]
+    assert "shared-QK" not in captions["local"]
+    if view == "difference":
+        assert captions["local"].startswith("minus softmax · matrix error")
+
+
+def test_a_variant_is_told_of_beside_its_own_reference():
+    given = {"input": "synthetic", "n": 24, "more": "explain", "variants": tuple(map(ac.get, OWN))}
+    assert "on other tokens than softmax does" in " ".join(
+        m.value for m in open_app(**given, **{"explain.variant": "local"}).markdown
+    )
+    assert "on other tokens than shared-QK softmax does" in " ".join(
+        m.value for m in open_app(**given, **{"explain.variant": "reformer"}).markdown
+    )
+
+
+def test_softmax_at_another_temperature_is_not_what_others_are_held_against():
+    sharp = ac.get("softmax", temperature=0.5)
+    at = open_app(input="synthetic", n=24, variants=(sharp,), view="difference", more="numbers")
+    assert "**Softmax · temperature 0.5** is off by" in " ".join(m.value for m in at.markdown)
+    assert panel_captions(at)["softmax"].startswith("minus softmax")
+
+
+def test_hidden_special_tokens_are_not_counted_where_they_are_not_drawn():
+    def count(**state):
+        at = open_app(text="one two three four", variants=(ac.get("softmax"),), **state)
+        return next(c.value for c in at.caption if "12 heads" in c.value)
+
+    assert count(special=True) == "6 tokens · 12 heads of 32"
+    assert count(special=False) == "4 tokens shown, 2 special ones hidden · 12 heads of 32"
+    assert count(special=False, page="masks") == "6 tokens · 12 heads of 32"
+
+
+SMOL = {"model": "smollm2", "text": "the cat saw the dog", "layer": 12, "head": 3}
+
+
+@pytest.mark.parametrize("page", ["matrices", "masks", "entropy", "error", "inside"])
+def test_a_causal_model_read_without_its_mask_is_said_to_be(page):
+    def told(**state):
+        at = open_app(page, **(SMOL | state))
+        assert not at.exception
+        return [c.value for c in at.caption if "hides the future" in c.value]
+
+    qkv = ac.inputs.from_text(SMOL["text"], model="smollm2", layer=12)
+    later = ac.get("softmax").weights(qkv.q, qkv.k)[3].double().triu(1).sum(-1).mean()
+    [words] = told(causal=False)
+    assert f"{float(later):.0%} of softmax's mass in head 3" in words
+    assert "Switch **Causal** on" in words
+    assert not told(model="minilm", layer=2, causal=False)
+    if page == "inside":  # Nyström stays without its mask whatever the switch says
+        [words] = told(causal=True)
+        assert f"{float(later):.0%} of softmax's mass then lies on later tokens" in words
+    else:
+        assert not told(causal=True)
+
+
+def test_the_page_of_the_causal_forms_has_no_mask_to_miss():
+    at = open_app("causal", **SMOL, causal=False)
+    assert not [c.value for c in at.caption if "hides the future" in c.value]

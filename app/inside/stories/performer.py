@@ -1,14 +1,16 @@
 """Performer: random directions, the features they make, and how well products of features estimate the exponential."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
 import streamlit as st
 
+from app import compute
 from app.inside import pictures
 from app.inside.closing import beside_softmax, visible
 from app.inside.kernels import TINIEST, draw_features
-from app.inside.more_features import more_features, pair_sizes, setting
+from app.inside.more_features import chance, more_features, pair_sizes, setting
 from app.inside.numbers import number
 from app.inside.pictures import Curve, Grid, Points
 from app.inside.step import Seen, Step
@@ -16,8 +18,8 @@ from app.text import _
 
 WANTED = 0.1
 """Relative error of a similarity that counts as good."""
-UNBIASED = ("positive", "hyperbolic")
-"""Kinds whose features are positive: right in the mean, and in that alone."""
+POSITIVE = ("positive", "hyperbolic")
+"""Kinds whose features are positive: their estimates are rarely far too large and often far too small."""
 
 
 def steps(seen: Seen) -> tuple[Step, ...]:
@@ -71,7 +73,11 @@ def _directions(seen: Seen) -> Step:
 
     return Step(
         title=_("Directions"),
-        formula=r"w_f \sim \mathcal{N}(0, I_d),\quad W \in \mathbb{R}^{m \times d}",
+        formula=(
+            r"w_f \sim \mathcal{N}(0, I_d)" if setting(seen, "row_norms") == "chi"
+            else r"w_f \text{ uniform on } \lVert w \rVert = \sqrt d"
+        )
+        + r",\quad W \in \mathbb{R}^{m \times d}",
         shapes={"W": (m, d)},
         sentence=_(
             "In a block of {count} directions the mean |cosine| of two is {straight:.2f} if they are made orthogonal, "
@@ -111,39 +117,111 @@ def _features(seen: Seen) -> Step:
 
 
 def _estimate(seen: Seen) -> Step:
-    allowed = visible(seen)
+    allowed, kind, norms = visible(seen), str(setting(seen, "kind")), str(setting(seen, "row_norms"))
     estimate, kernel = seen.parts["estimate"][allowed], seen.parts["kernel"][allowed]
     ratio = estimate / np.maximum(kernel, np.finfo(float).tiny)
-    spreads = pair_sizes(seen)
-    needed = float(np.median(spreads)) / np.log(10) - 2 * np.log10(WANTED)
-    rare = ""
-    if setting(seen, "kind") in UNBIASED and np.median(ratio) < 0.5:
-        rare = " " + _(
-            "The mean over all draws is the truth, but a few huge ones carry it: a typical draw misses the rare "
-            "directions that matter, and its estimate comes out far too small."
+    means = compute.performer_means(seen.source, seen.head, seen.attention.word)
+    n = len(means.truth)
+    near = allowed[:n, :n] & (means.truth > 0)
+    truth, drawn, share = (part[near] for part in (means.truth, means.drawn, means.share))
+    expected, found = (float(np.median(x)) if len(x) else math.nan for x in (share[np.isfinite(share)], drawn / truth))
+    told = in_the_mean(kind=kind, row_norms=norms, expected=expected, found=found, draws=means.draws)
+    if n < len(seen.weights):
+        told += " " + _("Both means are of the first {n} tokens.", n=n)
+    if kind in POSITIVE and norms == "chi" and np.median(ratio) < 0.5:
+        told += " " + _(
+            "A few huge draws carry that mean: a typical draw misses the rare directions that matter, and its estimate "
+            "comes out far too small."
         )
+    size = float(np.median(pair_sizes(seen)))
+    needed = 2 * (chance(size) / math.log(10) - math.log10(WANTED))
+    price = "" if kind == "relu" else " " + _(
+        "The median pair has ‖x + y‖² = {size:.0f}, so that independent positive features of random length err by "
+        "{wanted:.0%}, as a root mean square over the draws, only from about {needed} of them on.",
+        size=size, wanted=WANTED, needed=f"$10^{{{max(0.0, needed):.0f}}}$",
+    )  # fmt: skip
 
     def draw(key: str) -> None:
+        names = (
+            _("this draw"),
+            _("mean of {draws} draws: {share} of the truth", draws=means.draws, share=number(found)),
+            _("mean over all draws: {share} of the truth", share=number(expected)),
+        )
+        clouds = ((kernel, estimate), (truth, drawn), (truth, share * truth))
         pictures.cloud(
-            [Points(name=_("pairs of tokens"), x=kernel, y=estimate)], key=key, log=True,
-            x_title=_("true similarity, over its row's largest"), y_title=_("estimate, over the same"),
-            alt=_("Points: the estimated similarity of each pair against the true one"),
+            [Points(name=name, x=x, y=y, colour=i) for i, (name, (x, y)) in enumerate(zip(names, clouds, strict=True))],
+            key=key, log=True, x_title=_("true similarity, over its row's largest"),
+            y_title=_("estimate, over the same"), height=460,
+            alt=_("Points: the estimated similarity of each pair against the true one, in one draw and in the mean"),
         )  # fmt: skip
         if (estimate <= 0).any():
             st.caption(_("{share:.0%} of the estimates are not positive: no logarithm.", share=(estimate <= 0).mean()))
 
     return Step(
         title=_("Estimate against truth"),
-        formula=r"\begin{gathered}\mathbb{E}\left[\varphi(q)^\top\varphi(k)\right] = e^{q\cdot k/\sqrt d},\\[14pt] "
-        r"\frac{\operatorname{Var}}{\text{mean}^2} = \frac{e^{\|x+y\|^2} - 1}{m}\ \text{(positive)}\end{gathered}",
+        formula=mean_formula(kind, norms),
         shapes={r"\varphi(Q)\,\varphi(K)^\top": seen.weights.shape},
         sentence=_(
             "{near:.0%} of the similarities are estimated within a factor of two; the median estimate is {middle} "
-            "of the truth. The median pair has ‖x + y‖² = {size:.0f}, so that positive features err by {wanted:.0%}, "
-            "as a root mean square over the draws, only from about {needed} of them on.",
-            near=((ratio > 0.5) & (ratio < 2)).mean(), middle=number(float(np.median(ratio))), size=np.median(spreads),
-            wanted=WANTED, needed=f"$10^{{{max(0.0, needed):.0f}}}$",
+            "of the truth.",
+            near=((ratio > 0.5) & (ratio < 2)).mean(), middle=number(float(np.median(ratio))),
         )
-        + rare,
+        + f" {told}{price}",
         draw=draw,
     )  # fmt: skip
+
+
+def in_the_mean(*, kind: str, row_norms: str, expected: float, found: float, draws: int) -> str:
+    """Bias and chance apart: what the estimates of the median pair come to over all draws, and over some.
+
+    Args:
+        kind: what is made of a direction.
+        row_norms: the directions' lengths.
+        expected: the mean over all draws, over the truth; NaN where no number holds it.
+        found: the mean over some draws, over the truth.
+        draws: how many those are.
+    """
+    told = {"expected": number(expected), "found": number(found), "draws": draws}
+    if kind == "relu":
+        return _(
+            "The truth is relu's own kernel here, and the mean over all draws is just that, whatever the lengths; the "
+            "mean of {draws} draws is {found} of it at the median pair.",
+            **told,
+        )
+    if row_norms == "chi":
+        return _(
+            "The mean over all draws is the truth: there is no bias. By chance the mean of {draws} draws is {found} of "
+            "it at the median pair.",
+            **told,
+        )
+    if not math.isfinite(expected):
+        return _("Directions of fixed length are biased, here beyond what a number can hold.")
+    return _(
+        "Directions of fixed length are biased: the mean over all draws is {expected} of the truth at the median pair, "
+        "however many features there are. By chance the mean of {draws} draws is {found} of it.",
+        **told,
+    )
+
+
+def mean_formula(kind: str, row_norms: str) -> str:
+    """What the estimate is in the mean over all draws, and how far one strays, in LaTeX."""
+    product, truth = r"\mathbb{E}\left[\varphi(q)^\top\varphi(k)\right] = ", r"e^{q\cdot k/\sqrt d}"
+    if kind == "relu":
+        return (
+            product + r"\frac{\lVert q\rVert \lVert k\rVert}{2\pi\sqrt d} \left(\sin\theta + (\pi - \theta) "
+            r"\cos\theta\right),\quad \theta = \angle(q, k)"
+        )
+    sign, turned = ("-", "-") if kind == "trig" else ("+", "")
+    square = rf"\lVert x {sign} y\rVert^2"
+    if row_norms == "fixed":
+        down = "" if kind == "trig" else "-"
+        return (
+            product
+            + truth
+            + rf"\; {{}}_0F_1\!\left(;\tfrac d2; {turned}\tfrac d4 {square}\right) e^{{{down}{square}/2}}"
+        )
+    spread = rf"e^{{{square}}} - 1" if kind == "positive" else rf"\cosh {square} - 1"
+    return (
+        rf"\begin{{gathered}}{product}{truth},\\[14pt] \frac{{\operatorname{{Var}}}}{{\text{{mean}}^2}} = "
+        rf"\frac{{{spread}}}{{m}}\ \text{{(independent directions)}}\end{{gathered}}"
+    )

@@ -3,7 +3,7 @@
 import numpy as np
 import streamlit as st
 
-from app import chart, compute, share
+from app import chart, compute, explain, share
 from app.compute import View
 from app.figures.sorting import sorting
 from app.inside import reversing, rounds
@@ -30,8 +30,12 @@ def steps(seen: Seen) -> tuple[Step, ...]:
         rounds.union(seen),
         rounds.missed(seen),
         reversing.memory_over_depth(seen),
-        beside_softmax(seen, _("Its queries serve as keys too: softmax here is that of the shared vectors.")),
-    )
+        beside_softmax(
+            seen,
+            _("Queries serve as keys too: {reference} is their softmax over all other tokens.",
+              reference=explain.reference(seen.attention)),
+        ),
+    )  # fmt: skip
 
 
 def _pick_round(seen: Seen, key: str) -> None:

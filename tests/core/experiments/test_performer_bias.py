@@ -103,10 +103,10 @@ def test_many_draws_show_bias_and_chance_apart(row_norms):
     found = means(qkv, p, head=0)
     q, k = qkv.q[0].double(), qkv.k[0].double()
     truth = (q @ k.mT / 2).exp()
-    torch.testing.assert_close(found.truth, truth / truth.amax(-1, keepdim=True))
+    np.testing.assert_allclose(found.truth, truth / truth.amax(-1, keepdim=True))
     one_by_one = [inside(q, k, features=100, row_norms=row_norms, seed=s)["estimate"] for s in range(DRAWS)]
-    torch.testing.assert_close(found.drawn, torch.stack(one_by_one).mean(0))
-    ratio, share = float((found.drawn / found.truth).median()), float(found.share.median())
+    np.testing.assert_allclose(found.drawn, torch.stack(one_by_one).mean(0))
+    ratio, share = np.median(found.drawn / found.truth), np.median(found.share)
     assert found.draws == DRAWS
     assert abs(ratio - share) < 0.1
     assert (share == 1) if row_norms == "chi" else (share < 0.8)
@@ -116,4 +116,4 @@ def test_long_inputs_and_many_features_are_bounded():
     found = means(record(TOKENS + 3, 4), ac.get("performer", features=2048, seed=2**31 - 1).params, head=0)
     assert found.truth.shape == found.drawn.shape == found.share.shape == (TOKENS, TOKENS)
     assert found.draws == DIRECTIONS // 2048
-    assert found.drawn.isfinite().all()
+    assert np.isfinite(found.drawn).all()

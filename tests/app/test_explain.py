@@ -1,0 +1,172 @@
+"""The sentences on Matrices are functions of numbers: each branch on either side of where it turns."""
+
+import dataclasses
+
+import pytest
+
+import attention_core as ac
+from app import comparison, explain
+from app.compute import View, matrix
+from app.explain import Rival, headline, in_one_sentence, shares_out
+from app.fidelity.words import verdict
+from app.input_panel import shown_tokens, size_in_words, unmasked
+from app.variant_picker import label
+from attention_core.experiments.tradeoff import Point
+from attention_core.inputs.source import SyntheticSource
+from attention_core.inputs.synthetic import SyntheticSpec
+
+SMALL = View(source=SyntheticSource(SyntheticSpec(n=16, heads=1, d=8)), head=0, causal=False, special=True)
+
+
+def rivals(zero=0.95, **errors):
+    return [Rival(name=name, error=error, zero=zero) for name, error in errors.items()]
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_the_closest_and_the_farthest_are_told_apart(order):
+    given = rivals(Near=0.12, Middle=0.4, Far=1.78)[::order]
+    assert headline("softmax", given) == (
+        "On this input the output closest to softmax's is that of **Near**, off by 12%; the farthest that of **Far**, "
+        "off by 178%. The plain mean of the values would be off by 95%."
+    )
+
+
+def test_what_reads_alike_is_not_ranked():
+    words = headline("softmax", rivals(A=0.121, B=0.119, C=0.5, D=0.502))
+    assert "that of **A, B**, off by 12%" in words
+    assert "that of **C, D**, off by 50%" in words
+
+
+@pytest.mark.parametrize(("error", "better"), [(0.94, True), (0.95, False), (1.78, False)])
+def test_one_variant_is_neither_closest_nor_without_the_plain_mean(error, better):
+    words = headline("softmax", rivals(Linear=error))
+    assert f"the output of **Linear** is off by {error:.0%} from softmax's" in words
+    assert "closest" not in words
+    assert ("; the plain mean of the values would be off by 95%." in words) == better
+    assert (": no closer than the plain mean of the values, which is off by 95%." in words) != better
+
+
+@pytest.mark.parametrize(("least", "better"), [(0.94, True), (0.951, False), (1.2, False)])
+def test_none_is_called_closest_that_is_no_closer_than_the_plain_mean(least, better):
+    words = headline("softmax", rivals(A=least, B=1.78))
+    assert ("the output closest to softmax's is that of **A**" in words) == better
+    assert ("no output comes closer to softmax's than the plain mean of the values" in words) != better
+    assert f"of **A**{', off' if better else ' is off'} by {least:.0%}" in words
+    assert "178%" in words
+    assert "95%" in words
+
+
+@pytest.mark.parametrize(("error", "better"), [(0.3, True), (0.95, False)])
+def test_where_all_are_equally_far_none_is_named(error, better):
+    words = headline("softmax", rivals(A=error, B=error))
+    assert f"the output of **all of these** is off by {error:.0%} from softmax's" in words
+    assert ("would be off by 95%" in words) == better
+    assert ("no closer than" in words) != better
+
+
+def test_a_reference_of_its_own_is_named_and_set_apart():
+    words = headline("shared-QK softmax", rivals(Reformer=0.0))
+    assert "**Reformer** is off by 0% from shared-QK softmax's" in words
+    assert words.endswith("What is held against shared-QK softmax is not ranked beside the others.")
+    assert "ranked" not in headline("softmax", rivals(Linear=0.2))
+
+
+def found(attention):
+    return matrix(SMALL, attention.word)
+
+
+def test_only_what_shares_a_reference_is_ranked():
+    chosen = [ac.get(key) for key in ("softmax", "reformer", "linear", "local")]
+    words = explain.overall({a: found(a) for a in chosen})
+    one, other = words.split("On this input")[1:]
+    assert "Reformer" not in one
+    assert "softmax's" in one
+    assert "Reformer" in other
+    assert "shared-QK softmax's" in other
+    assert explain.overall({chosen[0]: found(chosen[0])}).startswith("Add a variant")
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "negative", "whole"),
+    [
+        (1, 1, 0, True),
+        (0.996, 1.004, 0.0004, True),
+        (0.994, 1, 0, False),
+        (1, 1.006, 0, False),
+        (1, 1, 0.0006, False),
+    ],
+)
+def test_mass_is_spoken_of_only_where_rows_share_it_out(low, high, negative, whole):
+    assert shares_out(low, high, negative) == whole
+
+
+def test_rows_that_sum_to_one_are_told_in_mass_and_others_in_norms():
+    local, relu2, trig = (ac.get("local", window=2), ac.get("relu2"), ac.get("performer", kind="trig", features=8))
+    assert "of its mass on other tokens than softmax does" in in_one_sentence(local, found(local))
+    for attention in (relu2, trig):
+        words, numbers = in_one_sentence(attention, found(attention)), found(attention)
+        assert f"is off by {numbers.passport.relative_error:.0%} from softmax's" in words
+        assert f"its output by {numbers.output_error:.0%}" in words
+        assert "of its mass on other tokens" not in words
+        assert ("of its mass is negative" in words) == (attention is trig)
+    assert "equally weighted keys" in in_one_sentence(ac.get("softmax"), found(ac.get("softmax")))
+
+
+def test_a_panel_says_which_error_and_from_what():
+    for key, difference, begins in (
+        ("local", False, "matrix error 0."),
+        ("local", True, "minus softmax · matrix error 0."),
+        ("reformer", True, "minus shared-QK softmax · matrix error 0."),
+        ("softmax", True, "entropy "),
+    ):
+        attention = ac.get(key)
+        assert comparison.caption(attention, found(attention), difference=difference).startswith(begins)
+    reformer = ac.get("reformer")
+    numbers = dataclasses.replace(found(reformer).passport, relative_error=0.25, entropy=1.5)
+    told = dataclasses.replace(found(reformer), passport=numbers)
+    assert comparison.caption(reformer, told, difference=False) == (
+        "matrix error 0.25 beside shared-QK softmax · entropy 1.50 nats"
+    )
+
+
+def test_only_softmax_is_labelled_by_what_sets_it_apart():
+    assert label(ac.get("softmax")) == "Softmax"
+    assert label(ac.get("softmax", temperature=2.0)) == "Softmax · temperature 2.0"
+    assert label(ac.get("performer", features=8, kind="trig")) == "Performer · features 8"
+
+
+def record(special):
+    qkv = SMALL.source.load()
+    return dataclasses.replace(qkv, special=tuple(special))
+
+
+def test_tokens_are_counted_as_they_are_shown():
+    qkv = record([True] + [False] * 14 + [True])
+    assert len(shown_tokens(qkv)) == 14
+    assert size_in_words(qkv, shown=14) == "14 tokens shown, 2 special ones hidden · 1 heads of 8"
+    assert size_in_words(qkv, shown=16) == "16 tokens · 1 heads of 8"
+    assert shown_tokens(record([True] * 16)) == qkv.tokens  # where nothing would be left, nothing is hidden
+
+
+def test_a_mask_that_is_off_is_named_with_its_head():
+    assert "64% of softmax's mass in head 3 lies on later tokens" in unmasked(0.64, 3)
+    assert "64% of softmax's mass, the mean of all heads, lies on later tokens" in unmasked(0.64, None)
+    assert all("Switch **Causal** on" in unmasked(0.1, head) for head in (None, 0))
+
+
+def point(middle):
+    return Point(
+        variant="local", word="local~window~4", reference="softmax", setting="window", value=4, n=64, multiply_adds=9,
+        low=middle, middle=middle, high=middle, floor=None, floor_kind="",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("reference", ["softmax", "shared-QK softmax"])
+@pytest.mark.parametrize(("middle", "better"), [(0.79, True), (0.8, False), (0.9, False)])
+def test_the_best_offer_is_judged_beside_its_own_reference(reference, middle, better):
+    words = verdict(point(middle), n=64, zero=0.8, measure="relative error", reference=reference)
+    assert (f"**Local · window 4** comes closest to {reference} at n = 64" in words) == better
+    assert (f"**nothing beats the plain mean of the values** beside {reference}" in words) != better
+    assert f"{middle:.2g}" in words
+    none = verdict(None, n=64, zero=0.8, measure="relative error", reference=reference)
+    assert f"nothing that is held against {reference} gets by" in none
