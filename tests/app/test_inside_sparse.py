@@ -395,3 +395,12 @@ def test_memory_over_depth_is_told_once_a_deep_stack_is_there_in_all_ways():
     assert "At **9 blocks**" in deeper
     assert "From 4 blocks to 9 theirs grows 1.50-fold, plain ones' 2.25-fold." in deeper
     assert "3.4 × 10⁻⁷" in deeper.replace("\N{NO-BREAK SPACE}", " ")
+
+
+def test_the_last_step_names_the_reference_that_is_reformers_own():
+    at = open_page(REFORMER, 7)
+    assert "7 · Beside shared-QK softmax" in str(next(s for s in at.get("button_group") if "step" in s.proto.id).proto)
+    said_of_it = " ".join(m.value for m in at.markdown)
+    assert "% from shared-QK softmax's, where looking everywhere alike" in said_of_it
+    assert "on other tokens than shared-QK softmax does" in said_of_it
+    assert "than softmax" not in said_of_it
