@@ -117,20 +117,17 @@ def _claims(given: argparse.Namespace) -> None:
     if given.head is not None and not 0 <= given.head < heads:
         raise InputError("There is no head {head}; give one from 0 to {last}.", head=given.head, last=heads - 1)
     chosen = claims.chosen(given.only)
-    tasks = {task.key: task for task in claims.tasks(source, head=given.head, keys=given.only, longest=longest)}
+    tasks = claims.tasks(source, head=given.head, keys=given.only, longest=longest)
     own, counted = claims.length(source, longest=longest), Counter[claims.Verdict]()
-    for number, claim in enumerate(chosen, start=1):
+    for number, (claim, task) in enumerate(zip(chosen, tasks, strict=True), start=1):
         print(f"{number}/{len(chosen)} {claim.key}", file=sys.stderr)
-        if claim.key not in tasks:
-            _tell(claim, "", f"Needs at least {claim.needs} tokens; this input has {own}.")
-            continue
         try:
-            [outcome] = claims.judged(claims.run(tasks[claim.key]))
+            [outcome] = claims.judged(claims.run(task))
         except LabError as error:
             _tell(claim, "", str(error))
             continue
         counted[outcome.verdict] += 1
-        _tell(claim, outcome.verdict, claim.sentence(outcome.numbers).format(**claim.found(outcome.numbers)))
+        _tell(claim, outcome.verdict, outcome.sentence.format(**outcome.found))
     told = ", ".join(f"{verdict}: {counted[verdict]}" for verdict in claims.Verdict)
     if left := len(chosen) - counted.total():
         told += f", not checked: {left}"

@@ -15,7 +15,7 @@ from attention_core.experiments import claims
 from attention_core.experiments.claims import Claim, ClaimTask, Outcome, Verdict
 from attention_core.experiments.task import Row
 
-FILTERS = {"holds": Verdict.HOLDS, "partly": Verdict.PARTLY, "fails": Verdict.FAILS}
+FILTERS = {"holds": Verdict.HOLDS, "partly": Verdict.PARTLY, "fails": Verdict.FAILS, "untestable": Verdict.UNTESTABLE}
 """The verdicts by their word in links."""
 
 
@@ -35,8 +35,8 @@ class Board:
     slots: dict[str, tuple[DeltaGenerator, DeltaGenerator]] = field(default_factory=dict)
     told: set[str] = field(default_factory=set)
 
-    def add(self, claim: Claim, said: str = "") -> None:
-        """Draw a claim that has no outcome yet, with what is to be said of it."""
+    def add(self, claim: Claim) -> None:
+        """Draw a claim that has no outcome yet."""
         with self.place.container(border=True, height="stretch", gap="xsmall"):
             with st.container(
                 horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", wrap=False, gap="small"
@@ -52,8 +52,6 @@ class Board:
                 )  # fmt: skip
             st.markdown(f"**{literal(_(claim.statement))}**")
             finding = st.empty()
-            if said:
-                finding.caption(said)
         self.slots[claim.key] = chip, finding
 
     def refuse(self, task: ClaimTask, said: str) -> None:
@@ -82,7 +80,7 @@ def show(chosen: Chosen) -> None:
     every = claims.tasks(chosen.source, head=chosen.head, load=compute.record)
     tasks = every if state["check"] else tuple(task for task in every if task in state.get(SEEN, ()))
     top, known = st.container(), len(claims.all_claims())
-    if every and not state["check"]:
+    if not state["check"]:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.button(
                 _("Check all claims"), icon=":material/fact_check:", key="claims.all", type="primary", on_click=_check
@@ -95,7 +93,7 @@ def show(chosen: Chosen) -> None:
     board = Board(st.grid("auto", min_column_width=360, row_height="content", key="claims-board"), only)
     if only is None:
         for claim in claims.all_claims():
-            board.add(claim, words.too_short(claim, chosen) or "")
+            board.add(claim)
 
     def draw(rows: list[Row], key: str) -> None:
         outcomes = claims.judged(rows)
@@ -110,10 +108,6 @@ def show(chosen: Chosen) -> None:
             rows = []
             st.markdown(
                 _("{n} statements from articles about attention, none of them checked on this input yet.", n=known)
-                if every
-                else _(
-                    "{n} statements from articles about attention; this input is too short for all of them.", n=known
-                )
             )
     if rows:
         _close(claims.judged(rows), chosen)
@@ -146,17 +140,18 @@ def table(outcomes: Sequence[Outcome]) -> bytes:
     header = [_("number"), _("claim"), _("verdict"), _("finding"), _("numbers"), _("rule"), _("source")]
     rows: list[list[object]] = []
     for outcome in outcomes:
-        claim, found = outcome.claim, outcome.claim.found(outcome.numbers)
+        claim, found = outcome.claim, outcome.found
         numbers = "; ".join(
             f"{_(each.label)}: {found[each.name]}" + (f" {_(each.unit)}" if each.unit else "")
             for each in claim.quantities
+            if each.name in outcome.numbers
         )
         rows.append(
             [
                 claim.number,
                 _(claim.statement),
                 _(outcome.verdict.value),
-                _(claim.sentence(outcome.numbers), **found),
+                _(outcome.sentence, **found),
                 numbers,
                 _(claim.rule, **claim.thresholds()),
                 f"{claim.source.title}, {claim.source.year}, {claim.source.url}",

@@ -20,8 +20,9 @@ def show(claim: Claim, chosen: Chosen) -> None:
     _steps(claim)
     st.markdown(f"##### {claim.number}. {literal(_(claim.statement))}")
     place = st.empty()
-    task = _task(claim, chosen)
-    outcome = _outcome(task) if task else None
+    [task] = claims.tasks(chosen.source, head=chosen.head, load=compute.record, keys=[claim.key])
+    outcome = _outcome(task)
+    judged = outcome if outcome and not outcome.why else None
     with place.container(horizontal=True, vertical_alignment="center", gap="small"):
         if outcome:
             words.chip(outcome.verdict)
@@ -34,12 +35,12 @@ def show(claim: Claim, chosen: Chosen) -> None:
         st.markdown(words.finding(outcome))
         if outcome.verdict is Verdict.FAILS:
             st.caption(words.no_alarm())
-    if outcome:
+    if judged:
         left, right = st.columns([3, 2], gap="medium")
         with left:
-            _figure(outcome)
+            _figure(judged)
         with right:
-            _numbers(outcome)
+            _numbers(judged)
     left, right = st.columns(2, gap="medium")
     left.markdown(f"**{_('Experiment')}**  \n{literal(_(claim.experiment))}")
     right.markdown(f"**{_('Rule')}**  \n{words.rule(claim)}")
@@ -48,10 +49,10 @@ def show(claim: Claim, chosen: Chosen) -> None:
         heads.show(chosen)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         elsewhere.show(claim.key)
-        if outcome:
+        if judged:
             chart.choose_format()
-            takeaway.download(_("Rows (CSV)"), lambda: _csv(outcome), f"{claim.key}.csv", "text/csv", "claims.rows")
-        if task and task.timed:
+            takeaway.download(_("Rows (CSV)"), lambda: _csv(judged), f"{claim.key}.csv", "text/csv", "claims.rows")
+        if judged and task.timed:
             st.button(
                 _("Measure again"), icon=":material/timer:", key="claims.again", on_click=compute.forget,
                 args=("claims", task), help=_("Times differ from run to run; these are of this machine."),
@@ -86,15 +87,6 @@ def _steps(claim: Claim) -> None:
 def open_claim(key: str) -> None:
     """Show one claim; the board for an empty key."""
     st.session_state["claim"] = key
-
-
-def _task(claim: Claim, chosen: Chosen) -> ClaimTask | None:
-    """The check of the claim on this input; None, with a sentence on the page, where it is too short."""
-    if short := words.too_short(claim, chosen):
-        st.info(short, icon=":material/straighten:")
-        return None
-    [task] = claims.tasks(chosen.source, head=chosen.head, load=compute.record, keys=[claim.key])
-    return task
 
 
 def _outcome(task: ClaimTask) -> Outcome | None:

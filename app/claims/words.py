@@ -8,16 +8,17 @@ import streamlit as st
 
 from app.input_panel import Chosen
 from app.text import _, literal
-from attention_core.experiments.claims import LONGEST, Claim, Outcome, Verdict, all_claims, length, unbroken
+from attention_core.experiments.claims import LONGEST, Claim, Outcome, Verdict, all_claims, unbroken
 
-Colour = Literal["green", "orange", "gray"]
+Colour = Literal["green", "orange", "gray", "blue"]
 
 CHIPS: dict[Verdict, tuple[str, Colour]] = {
     Verdict.HOLDS: (":material/check_circle:", "green"),
     Verdict.PARTLY: (":material/contrast:", "orange"),
     Verdict.FAILS: (":material/radio_button_unchecked:", "gray"),
+    Verdict.UNTESTABLE: (":material/help:", "blue"),
 }
-"""A full, a half and an empty circle: no verdict is an alarm."""
+"""A full, a half and an empty circle, and one with a question mark: no verdict is an alarm."""
 
 
 def chip(verdict: Verdict) -> None:
@@ -34,7 +35,7 @@ def strip(outcomes: Sequence[Outcome]) -> str:
 
 def finding(outcome: Outcome) -> str:
     """What was found, as Markdown."""
-    return literal(unbroken(_(outcome.claim.sentence(outcome.numbers), **outcome.claim.found(outcome.numbers))))
+    return literal(unbroken(_(outcome.sentence, **outcome.found)))
 
 
 def rule(claim: Claim) -> str:
@@ -42,27 +43,23 @@ def rule(claim: Claim) -> str:
     return literal(unbroken(_(claim.rule, **claim.thresholds())))
 
 
-def too_short(claim: Claim, chosen: Chosen) -> str | None:
-    """Why an input cannot be used for a claim; None where it can."""
-    own = length(chosen.source, lambda source, tokens: chosen.qkv)
-    return (
-        None
-        if own >= claim.needs
-        else _("Needs at least {needs} tokens; this input has {n}.", needs=claim.needs, n=own)
-    )
-
-
 def overall(outcomes: Sequence[Outcome]) -> str:
-    """How the claims came out, in one sentence."""
+    """How the claims came out, in a sentence or two."""
     count, known = Counter(outcome.verdict for outcome in outcomes), len(all_claims())
-    told = _(
-        "On this input **{holds} of {all}** claims hold, **{partly}** partly and **{fails}** not.",
-        holds=count[Verdict.HOLDS],
-        all=len(outcomes),
-        partly=count[Verdict.PARTLY],
-        fails=count[Verdict.FAILS],
-    )
-    return told if len(outcomes) == known else f"{told} " + _("Not checked: {n}.", n=known - len(outcomes))
+    told = [
+        _(
+            "On this input **{holds} of {all}** claims hold, **{partly}** partly and **{fails}** not.",
+            holds=count[Verdict.HOLDS],
+            all=len(outcomes),
+            partly=count[Verdict.PARTLY],
+            fails=count[Verdict.FAILS],
+        )
+    ]
+    if untestable := count[Verdict.UNTESTABLE]:
+        told.append(_("Not testable on it: **{n}**.", n=untestable))
+    if len(outcomes) < known:
+        told.append(_("Not checked: {n}.", n=known - len(outcomes)))
+    return " ".join(told)
 
 
 def no_alarm() -> str:

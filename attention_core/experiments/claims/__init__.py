@@ -7,7 +7,17 @@ from dataclasses import dataclass
 from functools import cache
 
 from attention_core.errors import InputError
-from attention_core.experiments.claims.claim import Ask, Claim, Figure, Outcome, Quantity, Verdict, unbroken, written
+from attention_core.experiments.claims.claim import (
+    Ask,
+    Claim,
+    Figure,
+    Outcome,
+    Quantity,
+    UntestableError,
+    Verdict,
+    unbroken,
+    written,
+)
 from attention_core.experiments.lengths import reach
 from attention_core.experiments.task import Load, Row, load
 from attention_core.inputs.source import Source
@@ -20,6 +30,7 @@ __all__ = [
     "Figure",
     "Outcome",
     "Quantity",
+    "UntestableError",
     "Verdict",
     "all_claims",
     "chosen",
@@ -116,7 +127,7 @@ def tasks(
     keys: Sequence[str] | None = None,
     longest: int = LONGEST,
 ) -> tuple[ClaimTask, ...]:
-    """One task per claim that this input is long enough for, in the order of their numbers.
+    """One task per claim, in the order of their numbers.
 
     Args:
         source: the input.
@@ -128,22 +139,20 @@ def tasks(
     Raises:
         LabError: if the source cannot be read, or a key is unknown.
     """
-    own, room = length(source, load, longest), min(reach(source, load(source, None)), longest)
-    return tuple(
-        ClaimTask(key=c.key, source=source, head=head, longest=room, timed=c.timed)
-        for c in chosen(keys)
-        if c.needs <= own
-    )
+    room = min(reach(source, load(source, None)), longest)
+    return tuple(ClaimTask(key=c.key, source=source, head=head, longest=room, timed=c.timed) for c in chosen(keys))
 
 
 def run(task: ClaimTask, *, load: Load = load) -> tuple[Row, ...]:
-    """The rows of one claim's experiment; each says its ``claim``. ``Claim.judge`` turns them into a verdict.
+    """The rows of one claim; each says its ``claim``. ``Claim.judge`` turns them into a verdict.
+
+    Where the claim cannot be judged on this input they are one row, of which ``Claim.judge`` makes that verdict.
 
     Raises:
         LabError: if the source cannot be read at a length the experiment asks for.
     """
     ask = Ask(source=task.source, head=task.head, longest=task.longest, load=load)
-    return tuple({"claim": task.key, **row} for row in claim(task.key).measure(ask))
+    return tuple({"claim": task.key, **row} for row in claim(task.key).rows(ask))
 
 
 def judged(rows: Sequence[Row]) -> tuple[Outcome, ...]:

@@ -23,6 +23,35 @@ DECIMALS = 6
 """Decimals kept of what a fit makes of counts, beyond which is rounding: two stays two."""
 EVEN = 1e-6
 """Errors of matrices below this are float32's rounding."""
+WHY = "untestable"
+"""The column of the one row of a claim that cannot be judged: its sentence; the sentence's values stand beside it."""
+
+
+class UntestableError(InputError):
+    """There is nothing on this input by which the claim could be judged: what ``Claim.measure`` raises to say so.
+
+    Args:
+        template: why, in one sentence.
+        **fields: its values. Where the input is only too short, ``needs`` says how many tokens would do.
+    """
+
+    def __init__(self, template: str, **fields: str | int) -> None:
+        super().__init__(template, **fields)
+        self.row: Row = {WHY: template, **fields}
+
+    @classmethod
+    def of(cls, rows: Sequence[Row]) -> "UntestableError | None":
+        """What the rows of a claim say of why it could not be judged; None where it was."""
+        if not rows or WHY not in rows[0]:
+            return None
+        row = {name: value for name, value in rows[0].items() if name != "claim" and isinstance(value, str | int)}
+        return cls(str(row.pop(WHY)), **row)
+
+    @property
+    def needs(self) -> int | None:
+        """Tokens that would do; None where no length would."""
+        found = self.fields.get("needs")
+        return found if isinstance(found, int) else None
 
 
 class Verdict(StrEnum):
@@ -31,6 +60,7 @@ class Verdict(StrEnum):
     HOLDS = "holds"
     PARTLY = "holds partly"
     FAILS = "does not hold here"
+    UNTESTABLE = "not testable on this input"
 
     @classmethod
     def of_parts(cls, *kept: bool) -> "Verdict":
@@ -109,14 +139,22 @@ class Ask:
     longest: int
     load: Load
 
+    @property
+    def own(self) -> int:
+        """Tokens of the source as it is, at most ``longest``.
+
+        Raises:
+            LabError: if the source cannot be read.
+        """
+        return min(self.load(self.source, None).n, self.longest)
+
     def record(self, tokens: int | None = None) -> QKV:
         """The heads looked at, ``[H, n, d]``, at the source's own length (at most ``longest``) or another.
 
         Raises:
             LabError: if the source cannot be read at this length.
         """
-        tokens = tokens or min(self.load(self.source, None).n, self.longest)
-        return at_length(self.source, tokens, self.longest, self.load).of_head(self.head)
+        return at_length(self.source, tokens or self.own, self.longest, self.load).of_head(self.head)
 
     def seen(self, rows: Sequence[Row]) -> list[Row]:
         """The rows of the heads looked at, from an experiment that measures all of them."""
@@ -146,7 +184,12 @@ class Claim:
         numbers: condenses rows: ``rows -> {quantity's name: value}``.
         verdict: applies the rule: ``(numbers, bounds) -> verdict``.
         cases: what was found where the usual sentence would not fit; the first that applies counts.
-        needs: tokens without which it cannot be judged.
+        needs: tokens without which it cannot be judged: as many as make what it names, 64 landmarks say, more than a
+            word.
+        grows: whether it is measured at growing lengths, up to the longest that the source can be had at: those have to
+            reach ``needs``, as a synthetic input's own length decides nothing then.
+        theorem: why mathematics lets it come out in one way only, wherever it can be judged, in one sentence; empty for
+            a claim that inputs decide.
         timed: whether it measures time, so that its numbers differ from run to run.
     """
 
@@ -165,10 +208,28 @@ class Claim:
     bounds: Mapping[str, float] = field(default_factory=dict)
     cases: tuple[Case, ...] = ()
     needs: int = 2
+    grows: bool = False
+    theorem: str = ""
     timed: bool = False
 
+    def rows(self, ask: Ask) -> list[Row]:
+        """What its experiment finds; one row that says why, under ``WHY``, where it cannot be judged on this input.
+
+        Raises:
+            LabError: if the source cannot be read at a length the experiment asks for.
+        """
+        try:
+            n = ask.longest if self.grows else ask.own
+            if n < self.needs:
+                raise UntestableError("Needs at least {needs} tokens; this input has {n}.", needs=self.needs, n=n)
+            return self.measure(ask)
+        except UntestableError as why:
+            return [why.row]
+
     def judge(self, rows: Sequence[Row]) -> tuple[dict[str, float], Verdict]:
-        """The numbers that the rows of its experiment come to, and the verdict its rule passes on them."""
+        """The numbers that its rows come to, and the verdict its rule passes on them; none where it cannot judge."""
+        if UntestableError.of(rows):
+            return {}, Verdict.UNTESTABLE
         numbers = self.numbers(rows)
         return numbers, self.verdict(numbers, self.bounds)
 
@@ -192,7 +253,7 @@ class Outcome:
     Attributes:
         claim: the claim.
         rows: what its experiment found.
-        numbers: what they come to, by quantity.
+        numbers: what they come to, by quantity; none where it could not be judged.
         verdict: what its rule says of them.
     """
 
@@ -200,6 +261,21 @@ class Outcome:
     rows: tuple[Row, ...]
     numbers: Mapping[str, float]
     verdict: Verdict
+
+    @property
+    def why(self) -> UntestableError | None:
+        """Why the claim could not be judged; None where it was."""
+        return UntestableError.of(self.rows)
+
+    @property
+    def sentence(self) -> str:
+        """What was found, or why nothing could be; its placeholders as they are."""
+        return self.why.template if self.why else self.claim.sentence(self.numbers)
+
+    @property
+    def found(self) -> Mapping[str, object]:
+        """What fills the placeholders of ``sentence``."""
+        return self.why.fields if self.why else self.claim.found(self.numbers)
 
 
 def unbroken(sentence: str) -> str:
@@ -226,9 +302,9 @@ def check_uneven(uniform: Tensor) -> None:
         uniform: the relative error of uniform attention's matrix, of each head.
 
     Raises:
-        InputError: if it is, up to float32's rounding.
+        UntestableError: if it is, up to float32's rounding.
     """
     if (uniform < EVEN).all():
-        raise InputError(
+        raise UntestableError(
             "All tokens of this input weigh the same, so that every method agrees; choose one with sharper attention."
         )

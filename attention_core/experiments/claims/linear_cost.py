@@ -87,4 +87,5 @@ CLAIM = Claim(
     numbers=numbers,
     verdict=verdict,
     needs=8,
+    grows=True,
 )  # fmt: skip

@@ -96,4 +96,5 @@ CLAIM = Claim(
     numbers=numbers,
     verdict=verdict,
     needs=16,
+    grows=True,
 )  # fmt: skip

@@ -69,4 +69,5 @@ CLAIM = Claim(
     numbers=numbers,
     verdict=verdict,
     needs=8,
+    grows=True,
 )  # fmt: skip

@@ -6,8 +6,7 @@ from statistics import median
 from torch import Tensor
 
 from attention_core import registry
-from attention_core.errors import InputError
-from attention_core.experiments.claims.claim import Ask, Claim, Figure, Quantity, Verdict, column
+from attention_core.experiments.claims.claim import Ask, Claim, Figure, Quantity, UntestableError, Verdict, column
 from attention_core.experiments.error import uniform
 from attention_core.experiments.task import Row
 from attention_core.inputs.source import SyntheticSource
@@ -23,10 +22,10 @@ def measure(ask: Ask) -> list[Row]:
     """What lies within ± w of the diagonal, and what local attention with this window errs by, head by head.
 
     Raises:
-        InputError: if the input is synthetic.
+        UntestableError: if the input is synthetic.
     """
     if isinstance(ask.source, SyntheticSource):
-        raise InputError(
+        raise UntestableError(
             "This claim is about the attention of trained models; choose a text, or upload a model's queries and keys."
         )
     qkv = ask.record()

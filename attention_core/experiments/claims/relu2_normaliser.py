@@ -4,9 +4,8 @@ import math
 from collections.abc import Mapping, Sequence
 from statistics import median
 
-from attention_core.errors import InputError
 from attention_core.experiments import normalizer_length
-from attention_core.experiments.claims.claim import Ask, Claim, Figure, Quantity, Verdict, column
+from attention_core.experiments.claims.claim import Ask, Claim, Figure, Quantity, UntestableError, Verdict, column
 from attention_core.experiments.task import Row
 from attention_core.metrics.fit import fit_power
 from attention_core.variant import Paper
@@ -35,7 +34,7 @@ def measure(ask: Ask) -> list[Row]:
                 rows.append({"growing": SUMS, "n": n, "head": head, "growth": math.exp(log_z - log_start)})
                 rows.append({"growing": DIVISOR, "n": n, "head": head, "growth": n / start})
     if not rows:
-        raise InputError("No query has a positive logit here, so no row has a sum; choose another head or input.")
+        raise UntestableError("No query has a positive logit here, so no row has a sum; choose another head or input.")
     return rows
 
 
@@ -82,4 +81,5 @@ CLAIM = Claim(
     numbers=numbers,
     verdict=verdict,
     needs=8,
+    grows=True,
 )  # fmt: skip

@@ -83,4 +83,5 @@ CLAIM = Claim(
     numbers=numbers,
     verdict=verdict,
     needs=5,
+    grows=True,
 )  # fmt: skip

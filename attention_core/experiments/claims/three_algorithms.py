@@ -107,4 +107,5 @@ CLAIM = Claim(
     numbers=numbers,
     verdict=verdict,
     needs=18,
+    grows=True,
 )  # fmt: skip

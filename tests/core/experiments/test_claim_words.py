@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attention_core.experiments import claims
-from attention_core.experiments.claims import judged, unbroken, written
+from attention_core.experiments.claims import Verdict, judged, unbroken, written
 from attention_core.inputs import SyntheticSource, SyntheticSpec
 
 RAISED = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
@@ -67,15 +67,31 @@ def test_a_number_stays_with_its_sign():
     assert unbroken("43 % of 7") == "43\N{NO-BREAK SPACE}% of 7"
 
 
-def test_an_input_is_offered_the_claims_it_is_long_enough_for():
+def test_a_claim_is_judged_where_the_input_or_what_it_is_grown_to_is_long_enough():
     every = claims.all_claims()
     for n in (1, 8, 64):
-        offered = claims.tasks(SyntheticSource(SyntheticSpec(n=n, d=4, heads=1)))
-        assert [task.key for task in offered] == [claim.key for claim in every if claim.needs <= n]
-    # However long it could be made, a synthetic input is as long as it is; growth is measured beyond that.
-    assert {task.longest for task in offered} == {claims.LONGEST}
+        source = SyntheticSource(SyntheticSpec(n=n, d=4, heads=1))
+        offered = claims.tasks(source)
+        assert [task.key for task in offered] == [claim.key for claim in every]
+        # However long it could be made, a synthetic input is as long as it is; growth is measured beyond that.
+        assert {task.longest for task in offered} == {claims.LONGEST}
+    short = {task.key: claims.judged(claims.run(task))[0] for task in claims.tasks(SyntheticSource(
+        SyntheticSpec(n=1, d=4, heads=1)))}  # fmt: skip
+    grown = {claim.key for claim in every if claim.grows}
+    assert {"memory_quadruples", "linear_cost"} <= grown
+    assert {key for key, outcome in short.items() if outcome.verdict is not Verdict.UNTESTABLE} == grown
     assert claims.length(SyntheticSource(SyntheticSpec(n=700, d=4, heads=1))) == claims.LONGEST
     assert claims.length(SyntheticSource(SyntheticSpec(n=9, d=4, heads=1))) == 9
+
+
+def test_a_measure_that_finds_nothing_to_judge_says_why_in_its_row():
+    source = SyntheticSource(SyntheticSpec(n=20, d=4, heads=1, sharpness=0.0))
+    [task] = claims.tasks(source, keys=["cosine_closest"])
+    rows = claims.run(task)
+    assert [row["claim"] for row in rows] == ["cosine_closest"]
+    [outcome] = judged(rows)
+    assert (outcome.verdict, outcome.numbers, outcome.why.needs) == (Verdict.UNTESTABLE, {}, None)
+    assert "choose one with sharper attention" in outcome.sentence.format(**outcome.found)
 
 
 def test_claims_are_chosen_by_key_and_kept_in_order():

@@ -6,7 +6,7 @@ from string import Formatter
 import pytest
 import torch
 
-from attention_core.errors import InputError, LabError
+from attention_core.errors import InputError
 from attention_core.experiments import claims
 from attention_core.experiments.claims import Outcome, Verdict
 from attention_core.inputs import SyntheticSpec, TextSource, UploadSource, from_synthetic, to_npz
@@ -19,6 +19,7 @@ def saved(**how):
 
 TEXTLIKE = saved(kind="locally_correlated", n=48, d=16, heads=2, sharpness=2.0)
 LENGTH = 48
+ENOUGH = 256
 EVERY = [pytest.param(claim, id=claim.key) for claim in claims.all_claims()]
 UNTIMED = [pytest.param(claim, id=claim.key) for claim in claims.all_claims() if not claim.timed]
 
@@ -129,29 +130,33 @@ def test_one_head_is_the_one_asked_for(claim, found):
 
 
 @pytest.mark.parametrize("claim", EVERY)
-def test_it_can_be_judged_from_as_few_tokens_as_it_needs(claim):
-    def offered(n):
-        return [
-            task for task in claims.tasks(saved(n=n, d=8, heads=1), longest=n)
-            if task.key == claim.key
-        ]  # fmt: skip
+def test_it_is_judged_from_as_few_tokens_as_it_needs_and_from_no_fewer(claim):
+    assert claim.needs <= claims.LONGEST
 
-    assert not offered(claim.needs - 1)
-    [task] = offered(claim.needs)
-    numbers, _ = claim.judge(claims.run(task))
-    assert all(math.isfinite(value) for value in numbers.values())
+    def judged(n):
+        [task] = claims.tasks(saved(n=n, d=8, heads=1), keys=[claim.key], longest=n)
+        [outcome] = claims.judged(claims.run(task))
+        return outcome
+
+    short = judged(claim.needs - 1)
+    assert (short.verdict, short.numbers, short.why.needs) == (Verdict.UNTESTABLE, {}, claim.needs)
+    said = short.sentence.format(**short.found)
+    assert said == f"Needs at least {claim.needs} tokens; this input has {claim.needs - 1}."
+    enough = judged(claim.needs)
+    assert enough.why is None
+    assert enough.verdict is not Verdict.UNTESTABLE
+    assert all(math.isfinite(value) for value in enough.numbers.values())
 
 
 @pytest.mark.parametrize("claim", UNTIMED)
 @pytest.mark.parametrize("sharpness", [0.0, 1000.0])
 def test_extreme_inputs_are_judged_or_refused_in_one_sentence(claim, sharpness):
-    source, said, numbers = saved(n=40, d=8, heads=2, sharpness=sharpness), "", {}
-    try:
-        numbers, _ = claim.judge(rows_of(claim, source))
-    except LabError as refused:
-        said = str(refused)
-    assert said.endswith(".") or numbers
-    assert all(math.isfinite(value) for value in numbers.values())
+    source = saved(n=ENOUGH, d=8, heads=2, sharpness=sharpness)
+    [task] = claims.tasks(source, keys=[claim.key])
+    [outcome] = claims.judged(claims.run(task))
+    assert bool(outcome.numbers) == (outcome.verdict is not Verdict.UNTESTABLE)
+    assert outcome.sentence.format(**outcome.found).endswith(".")
+    assert all(math.isfinite(value) for value in outcome.numbers.values())
 
 
 @pytest.mark.parametrize("claim", UNTIMED)

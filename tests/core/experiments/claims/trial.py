@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from attention_core.experiments import claims
-from attention_core.experiments.claims import Verdict
+from attention_core.experiments.claims import UntestableError, Verdict
 from attention_core.experiments.task import Row
 from attention_core.inputs import SyntheticSource, SyntheticSpec, UploadSource, to_npz
 
@@ -16,6 +16,11 @@ class Trial:
     rows: list[Row]
     numbers: dict[str, float]
     verdict: Verdict
+
+    @property
+    def why(self):
+        """Why it could not be judged."""
+        return str(UntestableError.of(self.rows))
 
     def of(self, **where):
         """The rows that say this."""
