@@ -127,7 +127,7 @@ def _claims(given: argparse.Namespace) -> None:
             _tell(claim, "", str(error))
             continue
         counted[outcome.verdict] += 1
-        _tell(claim, outcome.verdict, outcome.sentence.format(**outcome.found))
+        _tell(claim, outcome.verdict, " ".join(outcome.sentences).format(**outcome.found))
     told = ", ".join(f"{verdict}: {counted[verdict]}" for verdict in claims.Verdict)
     if left := len(chosen) - counted.total():
         told += f", not checked: {left}"

@@ -151,7 +151,7 @@ def table(outcomes: Sequence[Outcome]) -> bytes:
                 claim.number,
                 _(claim.statement),
                 _(outcome.verdict.value),
-                _(outcome.sentence, **found),
+                words.told(outcome),
                 numbers,
                 _(claim.rule, **claim.thresholds()),
                 f"{claim.source.title}, {claim.source.year}, {claim.source.url}",

@@ -35,7 +35,12 @@ def strip(outcomes: Sequence[Outcome]) -> str:
 
 def finding(outcome: Outcome) -> str:
     """What was found, as Markdown."""
-    return literal(unbroken(_(outcome.sentence, **outcome.found)))
+    return literal(unbroken(told(outcome)))
+
+
+def told(outcome: Outcome) -> str:
+    """What was found, as it is."""
+    return " ".join(_(sentence, **outcome.found) for sentence in outcome.sentences)
 
 
 def rule(claim: Claim) -> str:

@@ -47,7 +47,7 @@ def said(at):
 
 
 def finding(outcome):
-    return plain(outcome.sentence.format(**outcome.found))
+    return plain(" ".join(outcome.sentences).format(**outcome.found))
 
 
 def plain(words):

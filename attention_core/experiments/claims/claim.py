@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
 
+import torch
 from torch import Tensor
 
 from attention_core.errors import InputError
@@ -112,11 +113,11 @@ class Figure:
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """What is to be said in place of a claim's usual finding.
+    """What is to be said in place of a claim's usual finding, or after it.
 
     Attributes:
         finding: the sentence, with the quantities as placeholders.
-        applies: whether it is the one that fits: ``numbers -> bool``.
+        applies: whether it fits: ``numbers -> bool``.
     """
 
     finding: str
@@ -184,6 +185,7 @@ class Claim:
         numbers: condenses rows: ``rows -> {quantity's name: value}``.
         verdict: applies the rule: ``(numbers, bounds) -> verdict``.
         cases: what was found where the usual sentence would not fit; the first that applies counts.
+        notes: what is said after the finding, each of them that applies.
         needs: tokens without which it cannot be judged: as many as make what it names, 64 landmarks say, more than a
             word.
         grows: whether it is measured at growing lengths, up to the longest that the source can be had at: those have to
@@ -207,6 +209,7 @@ class Claim:
     verdict: Callable[[Mapping[str, float], Mapping[str, float]], Verdict]
     bounds: Mapping[str, float] = field(default_factory=dict)
     cases: tuple[Case, ...] = ()
+    notes: tuple[Case, ...] = ()
     needs: int = 2
     grows: bool = False
     theorem: str = ""
@@ -268,13 +271,16 @@ class Outcome:
         return UntestableError.of(self.rows)
 
     @property
-    def sentence(self) -> str:
+    def sentences(self) -> tuple[str, ...]:
         """What was found, or why nothing could be; its placeholders as they are."""
-        return self.why.template if self.why else self.claim.sentence(self.numbers)
+        if self.why:
+            return (self.why.template,)
+        notes = (note.finding for note in self.claim.notes if note.applies(self.numbers))
+        return self.claim.sentence(self.numbers), *notes
 
     @property
     def found(self) -> Mapping[str, object]:
-        """What fills the placeholders of ``sentence``."""
+        """What fills the placeholders of ``sentences``."""
         return self.why.fields if self.why else self.claim.found(self.numbers)
 
 
@@ -293,6 +299,46 @@ def column(rows: Sequence[Row], name: str, **where: str | float | None) -> list[
     """
     chosen = [row.get(name) for row in rows if all(row.get(other) == value for other, value in where.items())]
     return [float(value) for value in chosen if isinstance(value, (int, float))]
+
+
+FUTURE = Quantity(name="future", label="weight that the input itself hides", unit="%")
+"""Per cent of the mass that lies on the future of a model which hides it; 0 where the input reads both ways."""
+READ_BOTH_WAYS = Case(
+    finding="This model writes from left to right, but was read both ways here: {future} % of that attention lies on "
+    "the future, which it never sees.",
+    applies=lambda numbers: numbers[FUTURE.name] > 0,
+)
+MOST_HIDDEN = 10
+"""Per cent of ``FUTURE`` up to which attention read both ways still is, nearly, what a causal model does. Trained heads
+have up to 64; spread evenly it would be 50."""
+
+
+def future(qkv: QKV, weights: Tensor) -> float:
+    """``FUTURE`` of matrices ``[H, n, n]`` that hide nothing, made from this record."""
+    return 100 * float(weights.triu(1).sum(dtype=torch.float64) / weights.sum(dtype=torch.float64)) * qkv.causal
+
+
+def check_seen(qkv: QKV, weights: Tensor, method: str) -> float:
+    """``FUTURE``, where a method that cannot hide the future is compared with softmax that does not hide it either.
+
+    Args:
+        qkv: the record.
+        weights: softmax of it with nothing hidden, ``[H, n, n]``.
+        method: the method's name.
+
+    Raises:
+        UntestableError: if that is not what the record's model does, nor near it.
+    """
+    hidden = future(qkv, weights)
+    if hidden > MOST_HIDDEN:
+        raise UntestableError(
+            "{method} cannot hide the future, as this model does: read both ways, {hidden} % of its attention would "
+            "lie there, where it never looks (up to {most} % would be let pass). Choose a model that reads both ways.",
+            method=method,
+            hidden=written(hidden, 3),
+            most=MOST_HIDDEN,
+        )
+    return hidden
 
 
 def check_uneven(uniform: Tensor) -> None:

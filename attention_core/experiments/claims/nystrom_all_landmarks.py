@@ -7,7 +7,17 @@ import numpy as np
 import torch
 
 from attention_core import metrics, registry
-from attention_core.experiments.claims.claim import Ask, Claim, Figure, Quantity, Verdict, column
+from attention_core.experiments.claims.claim import (
+    FUTURE,
+    READ_BOTH_WAYS,
+    Ask,
+    Claim,
+    Figure,
+    Quantity,
+    Verdict,
+    column,
+    future,
+)
 from attention_core.experiments.task import Row
 from attention_core.variant import Paper
 
@@ -25,6 +35,7 @@ def measure(ask: Ask) -> list[Row]:
     qkv, rows = ask.record(min(ask.record().n, MOST)), list[Row]()
     q, k = qkv.q.double(), qkv.k.double()
     exact = registry.get("softmax").weights(q, k)
+    hidden = future(qkv, exact)
     values = metrics.singular_values(exact)
     # What lies below the rounding of the largest is rounding itself.
     least = torch.maximum(values[..., -1], values[..., 0] * torch.finfo(values.dtype).eps)
@@ -36,7 +47,7 @@ def measure(ask: Ask) -> list[Row]:
             for (head, error), condition in zip(errors, conditions, strict=True):
                 rows.append(
                     {"inverse": inverse, "landmarks": landmarks, "n": qkv.n, "head": head, "condition": condition}
-                    | {"error": max(error, torch.finfo(q.dtype).eps)}
+                    | {"error": max(error, torch.finfo(q.dtype).eps), "future": hidden}
                 )
     return rows
 
@@ -49,6 +60,7 @@ def numbers(rows: Sequence[Row]) -> dict[str, float]:
         "condition": math.log10(max(column(rows, "condition"))),
         "iterated": float(np.median(column(rows, "error", inverse=ITERATED, landmarks=n))),
         "tokens": n,
+        "future": column(rows, "future")[0],
     }
 
 
@@ -76,6 +88,7 @@ CLAIM = Claim(
         Quantity(name="condition", label="condition number, power of ten", digits=2),
         Quantity(name="iterated", label="error, six iterations"),
         Quantity(name="tokens", label="tokens and landmarks", unit="tokens"),
+        FUTURE,
     ),
     figure=Figure(
         x="landmarks", y="error", by="inverse", x_title="landmarks m", y_title="relative error beside softmax",
@@ -84,5 +97,8 @@ CLAIM = Claim(
     measure=measure,
     numbers=numbers,
     verdict=verdict,
+    notes=(READ_BOTH_WAYS,),
     needs=2,
+    theorem="A A⁺ A = A for every matrix A and its pseudoinverse A⁺: softmax's own matrix A is all three factors once "
+    "every token is a landmark.",
 )  # fmt: skip

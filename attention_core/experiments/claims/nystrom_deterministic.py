@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from attention_core import metrics, registry
-from attention_core.experiments.claims.claim import Ask, Claim, Figure, Quantity, Verdict, column
+from attention_core.experiments.claims.claim import Ask, Case, Claim, Figure, Quantity, Verdict, column
 from attention_core.experiments.error import draws
 from attention_core.experiments.task import Row
 from attention_core.variant import Paper
@@ -14,14 +14,18 @@ NYSTROM, PERFORMER = "Nyström", "Performer"
 
 
 def measure(ask: Ask) -> list[Row]:
-    """How far each further run's output is from the first one's, relatively, per head."""
+    """How far each further run's output is from the first one's, relatively, per head.
+
+    Performer attends as the input does, causally or not; Nyström cannot hide the future.
+    """
     qkv, rows = ask.record(), list[Row]()
     performers, nystrom = draws(registry.get("performer")), registry.get("nystrom")
-    for variant, runs in ((PERFORMER, performers), (NYSTROM, [nystrom] * len(performers))):
-        first, *others = (run.attend(qkv.q, qkv.k, qkv.v) for run in runs)
+    every = ((PERFORMER, performers, qkv.causal), (NYSTROM, [nystrom] * len(performers), False))
+    for variant, runs, causal in every:
+        first, *others = (run.attend(qkv.q, qkv.k, qkv.v, causal=causal) for run in runs)
         for number, out in enumerate(others, 2):
             for head, change in ask.by_head(metrics.relative_error(out, first)):
-                rows.append({"variant": variant, "run": number, "head": head, "change": change})
+                rows.append({"variant": variant, "causal": causal, "run": number, "head": head, "change": change})
     return rows
 
 
@@ -31,6 +35,7 @@ def numbers(rows: Sequence[Row]) -> dict[str, float]:
         "performer": 100 * float(np.median(column(rows, "change", variant=PERFORMER))),
         "nystrom": 100 * max(column(rows, "change", variant=NYSTROM)),
         "runs": max(column(rows, "run")),
+        "causal": max(column(rows, "causal")),
     }
 
 
@@ -61,5 +66,12 @@ CLAIM = Claim(
     measure=measure,
     numbers=numbers,
     verdict=verdict,
+    notes=(
+        Case(
+            finding="This model writes from left to right: Performer hid the future, as it does; Nyström cannot, and "
+            "read both ways, as this model never does.",
+            applies=lambda numbers: numbers["causal"] > 0,
+        ),
+    ),
     needs=2,
 )  # fmt: skip

@@ -91,7 +91,7 @@ def test_a_measure_that_finds_nothing_to_judge_says_why_in_its_row():
     assert [row["claim"] for row in rows] == ["cosine_closest"]
     [outcome] = judged(rows)
     assert (outcome.verdict, outcome.numbers, outcome.why.needs) == (Verdict.UNTESTABLE, {}, None)
-    assert "choose one with sharper attention" in outcome.sentence.format(**outcome.found)
+    assert "choose one with sharper attention" in " ".join(outcome.sentences).format(**outcome.found)
 
 
 def test_claims_are_chosen_by_key_and_kept_in_order():
