@@ -11,7 +11,7 @@ from pathlib import Path
 
 from attention_core import registry
 from attention_core.errors import InputError, LabError
-from attention_core.experiments import claims, timing_length
+from attention_core.experiments import claims, survey, timing_length
 from attention_core.inputs import KINDS, Source, SyntheticSource, SyntheticSpec, TextSource, UploadSource
 from attention_core.measure.device import DEVICES, check_device, stamp
 from attention_core.measure.records import gather
@@ -67,6 +67,8 @@ def _parser() -> argparse.ArgumentParser:
     source.add_argument("--file", type=Path, metavar="PATH", help="a file with a text, or an .npz with q, k and v")
     kinds = [kind.key for kind in KINDS]
     source.add_argument("--synthetic", default=kinds[0], metavar="KIND", help=f"the default: {', '.join(kinds)}")
+    source.add_argument("--survey", action="store_true", help="count the verdicts over many fixed inputs: minutes")
+    check.add_argument("--out", type=Path, metavar="PATH", help="of a survey: the Markdown file")
     check.add_argument("--model", default="minilm", help="minilm, smollm2, or owner/name of one on the hub")
     check.add_argument("--layer", type=int, default=0, help="of the model, from 0")
     check.add_argument("--head", type=int, metavar="N", help="from 0; all heads by default")
@@ -95,8 +97,7 @@ def _bench(given: argparse.Namespace) -> None:
         head_size=given.head_size,
         rounds=given.rounds,
     )
-    if not given.out.parent.is_dir():
-        raise InputError("There is no folder {folder}; make it first.", folder=given.out.parent)
+    _check_folder(given.out)
     where, rows = stamp(spec.device), []
     for row in timing_length.run(spec, longest=given.longest):
         rows.append(row)
@@ -108,6 +109,11 @@ def _bench(given: argparse.Namespace) -> None:
 
 def _claims(given: argparse.Namespace) -> None:
     use_threads()
+    if given.survey:
+        _survey(given)
+        return
+    if given.out is not None:
+        raise InputError("--out is where a survey is written; give --survey, too.")
     if given.tokens is not None and not 1 <= given.tokens <= claims.LONGEST:
         raise InputError("--tokens is {n}; give 1 to {most}.", n=given.tokens, most=claims.LONGEST)
     source = _source(given)
@@ -132,6 +138,29 @@ def _claims(given: argparse.Namespace) -> None:
     if left := len(chosen) - counted.total():
         told += f", not checked: {left}"
     print(_wrapped(f"On {own} tokens of this input, of {len(chosen)} claims: {told}"))
+
+
+def _survey(given: argparse.Namespace) -> None:
+    if (given.model, given.layer, given.head, given.tokens) != ("minilm", 0, None, None):
+        raise InputError("A survey has inputs of its own; leave --model, --layer, --head and --tokens out.")
+    if given.out is not None:
+        _check_folder(given.out)
+    found = survey.run(
+        survey.INPUTS,
+        keys=given.only,
+        tell=lambda number, each: print(f"{number}/{len(survey.INPUTS)} {each.name}", file=sys.stderr, flush=True),
+    )
+    if given.out is not None:
+        given.out.write_text(survey.table(found), "utf-8")
+    for claim in claims.chosen(given.only):
+        verdicts = found.verdicts[claim.key]
+        told = ", ".join(f"{verdict}: {verdicts.count(verdict)}" for verdict in claims.Verdict)
+        print(f"{claim.number:>2}  {told}  ({claim.key})")
+
+
+def _check_folder(out: Path) -> None:
+    if not out.parent.is_dir():
+        raise InputError("There is no folder {folder}; make it first.", folder=out.parent)
 
 
 def _source(given: argparse.Namespace) -> Source:

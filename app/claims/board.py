@@ -7,7 +7,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from app import compute, sweep, takeaway
-from app.claims import heads, words
+from app.claims import heads, longer, words
 from app.claims.detail import SEEN, open_claim
 from app.input_panel import Chosen
 from app.text import _, literal
@@ -26,12 +26,14 @@ class Board:
     Attributes:
         place: where they stand.
         only: the verdict that is shown, None for all claims.
+        chosen: the input.
         slots: where a claim's chip and finding go, by key.
         told: the claims whose outcome is drawn.
     """
 
     place: DeltaGenerator
     only: Verdict | None
+    chosen: Chosen
     slots: dict[str, tuple[DeltaGenerator, DeltaGenerator]] = field(default_factory=dict)
     told: set[str] = field(default_factory=set)
 
@@ -52,6 +54,8 @@ class Board:
                 )  # fmt: skip
             st.markdown(f"**{literal(_(claim.statement))}**")
             finding = st.empty()
+            if told := words.theorem(claim):
+                st.caption(told)
         self.slots[claim.key] = chip, finding
 
     def refuse(self, task: ClaimTask, said: str) -> None:
@@ -70,7 +74,9 @@ class Board:
             chip, finding = self.slots[key]
             with chip.container():
                 words.chip(outcome.verdict)
-            finding.markdown(words.finding(outcome))
+            with finding.container(gap="xsmall"):
+                st.markdown(words.finding(outcome))
+                longer.show(outcome, self.chosen)
             self.told.add(key)
 
 
@@ -90,7 +96,7 @@ def show(chosen: Chosen) -> None:
         _pick(disabled=not tasks)
         heads.show(chosen)
     only = FILTERS.get(state["verdict"]) if tasks else None
-    board = Board(st.grid("auto", min_column_width=360, row_height="content", key="claims-board"), only)
+    board = Board(st.grid("auto", min_column_width=360, row_height="content", key="claims-board"), only, chosen)
     if only is None:
         for claim in claims.all_claims():
             board.add(claim)
@@ -110,7 +116,7 @@ def show(chosen: Chosen) -> None:
                 _("{n} statements from articles about attention, none of them checked on this input yet.", n=known)
             )
     if rows:
-        _close(claims.judged(rows), chosen)
+        _close(claims.judged(rows), chosen, tasks[0].longest)
 
 
 def _check() -> None:
@@ -126,13 +132,13 @@ def _pick(*, disabled: bool) -> None:
     )  # fmt: skip
 
 
-def _close(outcomes: Sequence[Outcome], chosen: Chosen) -> None:
+def _close(outcomes: Sequence[Outcome], chosen: Chosen, longest: int) -> None:
     """What stands beneath the board: what a verdict is, and all of them as a table."""
     if any(outcome.verdict is Verdict.FAILS for outcome in outcomes):
         st.caption(words.no_alarm())
     with st.container(horizontal=True, vertical_alignment="center"):
         takeaway.download(_("All claims (CSV)"), lambda: table(outcomes), "claims.csv", "text/csv", "claims.csv")
-        st.caption(words.looked_at(chosen), width="content")
+        st.caption(words.looked_at(chosen, longest), width="content")
 
 
 def table(outcomes: Sequence[Outcome]) -> bytes:

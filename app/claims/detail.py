@@ -4,7 +4,7 @@ import streamlit as st
 
 import attention_core as ac
 from app import chart, compute, takeaway
-from app.claims import elsewhere, heads, words
+from app.claims import elsewhere, heads, longer, words
 from app.claims.drawing import picture
 from app.input_panel import Chosen
 from app.text import _, literal, sentence
@@ -33,8 +33,11 @@ def show(claim: Claim, chosen: Chosen) -> None:
         )
     if outcome:
         st.markdown(words.finding(outcome))
+        longer.show(outcome, chosen)
         if outcome.verdict is Verdict.FAILS:
             st.caption(words.no_alarm())
+    if told := words.theorem(claim):
+        st.caption(told)
     if judged:
         left, right = st.columns([3, 2], gap="medium")
         with left:
@@ -45,7 +48,7 @@ def show(claim: Claim, chosen: Chosen) -> None:
     left.markdown(f"**{_('Experiment')}**  \n{literal(_(claim.experiment))}")
     right.markdown(f"**{_('Rule')}**  \n{words.rule(claim)}")
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
-        st.caption(words.looked_at(chosen), width="content")
+        st.caption(words.looked_at(chosen, task.longest, claim), width="content")
         heads.show(chosen)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         elsewhere.show(claim.key)

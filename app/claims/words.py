@@ -48,6 +48,11 @@ def rule(claim: Claim) -> str:
     return literal(unbroken(_(claim.rule, **claim.thresholds())))
 
 
+def theorem(claim: Claim) -> str:
+    """Why the claim cannot but come out as it does, as Markdown; empty for one that inputs decide."""
+    return _("**A theorem.** {why}", why=literal(_(claim.theorem))) if claim.theorem else ""
+
+
 def overall(outcomes: Sequence[Outcome]) -> str:
     """How the claims came out, in a sentence or two."""
     count, known = Counter(outcome.verdict for outcome in outcomes), len(all_claims())
@@ -75,14 +80,24 @@ def no_alarm() -> str:
     )
 
 
-def looked_at(chosen: Chosen) -> str:
-    """What the claims are checked on."""
+def looked_at(chosen: Chosen, longest: int, claim: Claim | None = None) -> str:
+    """What a claim, or all of them, are checked on.
+
+    Args:
+        chosen: the input.
+        longest: tokens of the longest length it is measured at.
+        claim: the one claim, None for all.
+    """
     if chosen.qkv.heads == 1:
         heads = _("one head")
     elif chosen.head is None:
         heads = _("all {heads} heads", heads=chosen.qkv.heads)
     else:
         heads = _("head {head} of {heads}", head=chosen.head, heads=chosen.qkv.heads)
+    grown = longest > chosen.qkv.n
+    if claim and claim.grows and grown:
+        return _("Checked at lengths up to {most} tokens, {which}.", most=longest, which=heads)
     if chosen.qkv.n > LONGEST:
         return _("Checked on the first {most} of {n} tokens, {which}.", most=LONGEST, n=chosen.qkv.n, which=heads)
-    return _("Checked on {n} tokens, {which}.", n=chosen.qkv.n, which=heads)
+    told = _("Checked on {n} tokens, {which}.", n=chosen.qkv.n, which=heads)
+    return told if claim or not grown else f"{told} " + _("Growth is followed up to {most}.", most=longest)

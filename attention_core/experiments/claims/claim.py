@@ -12,6 +12,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from attention_core import registry
 from attention_core.errors import InputError
 from attention_core.experiments.lengths import at_length
 from attention_core.experiments.task import Load, Row
@@ -188,10 +189,14 @@ class Claim:
         notes: what is said after the finding, each of them that applies.
         needs: tokens without which it cannot be judged: as many as make what it names, 64 landmarks say, more than a
             word.
+        unmasked: the method it compares with softmax and which cannot hide the future, so that there is nothing to
+            judge where a causal model looks ahead once its mask is off; empty where there is none.
         grows: whether it is measured at growing lengths, up to the longest that the source can be had at: those have to
             reach ``needs``, as a synthetic input's own length decides nothing then.
         theorem: why mathematics lets it come out in one way only, wherever it can be judged, in one sentence; empty for
             a claim that inputs decide.
+        otherwise: on what input it would come out in another way, in one sentence, where all inputs of the survey have
+            brought the same; empty for a theorem.
         timed: whether it measures time, so that its numbers differ from run to run.
     """
 
@@ -211,8 +216,10 @@ class Claim:
     cases: tuple[Case, ...] = ()
     notes: tuple[Case, ...] = ()
     needs: int = 2
+    unmasked: str = ""
     grows: bool = False
     theorem: str = ""
+    otherwise: str = ""
     timed: bool = False
 
     def rows(self, ask: Ask) -> list[Row]:
@@ -222,6 +229,8 @@ class Claim:
             LabError: if the source cannot be read at a length the experiment asks for.
         """
         try:
+            if self.unmasked:
+                check_seen(ask.record(), self.unmasked)
             n = ask.longest if self.grows else ask.own
             if n < self.needs:
                 raise UntestableError("Needs at least {needs} tokens; this input has {n}.", needs=self.needs, n=n)
@@ -318,18 +327,17 @@ def future(qkv: QKV, weights: Tensor) -> float:
     return 100 * float(weights.triu(1).sum(dtype=torch.float64) / weights.sum(dtype=torch.float64)) * qkv.causal
 
 
-def check_seen(qkv: QKV, weights: Tensor, method: str) -> float:
-    """``FUTURE``, where a method that cannot hide the future is compared with softmax that does not hide it either.
+def check_seen(qkv: QKV, method: str) -> None:
+    """That softmax which hides nothing, and a method that cannot hide anything, is near what a causal model does.
 
     Args:
-        qkv: the record.
-        weights: softmax of it with nothing hidden, ``[H, n, n]``.
+        qkv: the record; one that reads both ways always passes.
         method: the method's name.
 
     Raises:
-        UntestableError: if that is not what the record's model does, nor near it.
+        UntestableError: if it is not.
     """
-    hidden = future(qkv, weights)
+    hidden = future(qkv, registry.get("softmax").weights(qkv.q, qkv.k)) if qkv.causal else 0.0
     if hidden > MOST_HIDDEN:
         raise UntestableError(
             "{method} cannot hide the future, as this model does: read both ways, {hidden} % of its attention would "
@@ -338,7 +346,6 @@ def check_seen(qkv: QKV, weights: Tensor, method: str) -> float:
             hidden=written(hidden, 3),
             most=MOST_HIDDEN,
         )
-    return hidden
 
 
 def check_uneven(uniform: Tensor) -> None:
