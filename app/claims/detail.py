@@ -48,7 +48,7 @@ def show(claim: Claim, chosen: Chosen) -> None:
     left.markdown(f"**{_('Experiment')}**  \n{literal(_(claim.experiment))}")
     right.markdown(f"**{_('Rule')}**  \n{words.rule(claim)}")
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
-        st.caption(words.looked_at(chosen, task.longest, claim), width="content")
+        st.caption(words.looked_at(chosen, task.longest, claim) if judged else "", width="content")
         heads.show(chosen)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         elsewhere.show(claim.key)

@@ -83,10 +83,10 @@ def _text(name: str, text: str, model: str, layer: int, head: int | None = None,
 
 
 def _synthetic() -> Iterator[Surveyed]:
-    """Every kind at four lengths, each with a sharpness, a seed and a position encoding of its own; then extremes."""
+    """Every kind in five settings of length, size, sharpness, seed and position encoding; then extremes."""
     plain = SyntheticSpec(heads=HEADS)
     for seed, (n, d, sharpness, rope) in enumerate(
-        ((48, 16, 1.0, False), (96, 32, 0.25, True), (128, 16, 4.0, False), (256, 32, 1.0, True))
+        ((48, 16, 1.0, False), (96, 32, 0.25, True), (128, 16, 4.0, False), (256, 32, 1.0, True), (256, 16, 4.0, False))
     ):
         for kind in KINDS:
             spec = replace(plain, kind=kind.key, n=n, d=d, sharpness=sharpness, seed=seed, rope=rope)
@@ -98,6 +98,7 @@ def _synthetic() -> Iterator[Surveyed]:
         {"n": 64, "sharpness": 0.0},
         {"n": 128, "kind": "gaussian", "sharpness": 16.0},
         {"n": 128, "kind": "clustered", "sharpness": 16.0, "seed": 5},
+        {"n": 128, "kind": "gaussian", "sharpness": 64.0},
         {"n": 256, "kind": "low_rank", "sharpness": 0.2},
         {"n": 512, "d": 16, "seed": 7},
     ):

@@ -5,21 +5,23 @@ import io
 import json
 import re
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app import compute, share
+from app import compute, presets, share
 from app.claims import board, drawing, elsewhere
 from app.figures.spread import spread
 from app.figures.whiskers import whiskers
 from app.gate import Gate
+from app.input_panel import UPLOAD
 from app.text import literal
 from attention_core.__main__ import main
 from attention_core.experiments import claims
 from attention_core.experiments.claims import Figure, Verdict
-from attention_core.inputs import SyntheticSource, SyntheticSpec, TextSource
+from attention_core.inputs import SyntheticSource, SyntheticSpec, TextSource, UploadSource, to_npz
 
 ROOT = Path(__file__).parents[2]
 SMALL = {"input": "synthetic", "n": 40, "d": 8, "heads": 2, "head": -1}
@@ -245,6 +247,95 @@ def test_an_input_that_is_too_short_is_told_so():
     assert f"Needs at least {short[0].needs} tokens; this input has 3." in said(alone)
     assert chips(alone) == [Verdict.UNTESTABLE]
     assert not alone.get("plotly_chart")
+
+
+def test_a_synthetic_input_is_made_as_long_as_a_claim_needs_on_a_button():
+    at = open_page(n=40, sharpness=2.0, seed=3, claim="six_iterations")
+    assert "Needs at least 128 tokens; this input has 40." in said(at)
+    assert "Checked on" not in said(at)
+    button = at.button(key="claims.longer.six_iterations")
+    assert button.label == "Check it with n = 128"
+    button.click().run()
+    assert not at.exception
+    kept = {"n": 128, "d": 8, "heads": 2, "sharpness": 2.0, "seed": 3, "kind": "locally_correlated"}
+    assert {name: at.session_state[name] for name in kept} == kept
+    spec = SyntheticSpec(n=128, d=8, heads=2, sharpness=2.0, seed=3)
+    found = outcomes(SyntheticSource(spec), keys=["six_iterations"])["six_iterations"]
+    assert finding(found) in said(at)
+    assert chips(at) == [found.verdict]
+    assert "Checked on 128 tokens, all 2 heads." in said(at)
+
+
+def test_on_the_board_the_button_opens_the_claim_on_the_longer_input():
+    at = open_page(n=10, check=True)
+    short = [claim for claim in EVERY if claim.needs > 10 and not claim.grows]
+    buttons = [button for button in at.button if (button.key or "").startswith("claims.longer.")]
+    assert {button.key.removeprefix("claims.longer.") for button in buttons} == {claim.key for claim in short}
+    assert {button.label for button in buttons} == {f"Check it with n = {claim.needs}" for claim in short}
+    at.button(key="claims.longer.two_layers").click().run()
+    assert (at.session_state["claim"], at.session_state["n"]) == ("two_layers", 16)
+    assert chips(at) == [Verdict.HOLDS]
+    at.button(key="claims.back").click().run()
+    assert not at.exception
+    assert not any(button.key == "claims.longer.two_layers" for button in at.button)
+
+
+@pytest.mark.parametrize("model", ["minilm", "smollm2"])
+def test_a_short_text_gives_way_to_the_long_preset_on_a_button(model):
+    text = "The old bridge was closed, so we took the ferry."
+    at = open_page(input="text", text=text, model=model, layer=1, head=2, row=3, claim="two_layers")
+    tokens = TextSource(presets.texts()["long"], model, 1).load().n
+    button = at.button(key="claims.longer.two_layers")
+    assert button.label == f"Check it on the long preset, {tokens} tokens"
+    button.click().run()
+    assert not at.exception
+    kept = {"text": presets.texts()["long"], "model": model, "layer": 1, "head": 2, "row": None}
+    assert {name: at.session_state[name] for name in kept} == kept
+    assert f"Checked on {tokens} tokens" in said(at)
+    assert Verdict.UNTESTABLE not in chips(at)
+
+
+def test_where_the_long_preset_is_too_short_as_well_a_text_is_asked_for(monkeypatch):
+    known = claims.claim("two_layers")
+    monkeypatch.setitem(claims.discover(), "two_layers", replace(known, needs=400))
+    at = open_page(input="text", text="a short text", layer=0, claim="two_layers")
+    assert not at.exception
+    assert "Write or paste a text of 400 tokens or more to check it." in said(at)
+    assert not any((button.key or "").startswith("claims.longer.") for button in at.button)
+
+
+def test_an_upload_that_is_too_short_gets_a_sentence():
+    file = UploadSource.of("a.npz", to_npz(SyntheticSource(SyntheticSpec(n=12, d=4, heads=1)).load()))
+    at = open_page(**{"input": "upload", UPLOAD: file, "claim": "two_layers"})
+    assert not at.exception
+    assert "Needs at least 16 tokens; this input has 12." in said(at)
+    assert "Upload a sequence of 16 tokens or more to check it." in said(at)
+    assert not any((button.key or "").startswith("claims.longer.") for button in at.button)
+
+
+def test_where_no_length_would_help_none_is_offered():
+    at = open_page(claim="near_diagonal")
+    assert chips(at) == [Verdict.UNTESTABLE]
+    assert not any((button.key or "").startswith("claims.longer.") for button in at.button)
+
+
+def test_a_theorem_says_so_on_its_card_and_where_it_is_opened():
+    theorems = [claim for claim in EVERY if claim.theorem]
+    assert {"nystrom_all_landmarks"} <= {claim.key for claim in theorems}
+    shown = said(open_page())
+    assert shown.count("**A theorem.**") == len(theorems)
+    assert all(f"**A theorem.** {claim.theorem}" in shown for claim in theorems)
+    assert f"**A theorem.** {theorems[0].theorem}" in said(open_page(claim=theorems[0].key))
+    assert "A theorem" not in said(open_page(claim="drowning"))
+
+
+def test_what_is_grown_beyond_the_input_says_how_far():
+    assert "Checked at lengths up to 512 tokens, all 2 heads." in said(open_page(claim="memory_quadruples"))
+    board = said(open_page(check=True))
+    assert "Checked on 40 tokens, all 2 heads. Growth is followed up to 512." in board
+    text = "The old bridge over the river was closed, so we walked along the bank to the ferry."
+    read = said(open_page(input="text", text=text, layer=0, claim="memory_quadruples"))
+    assert f"Checked on {TextSource(text).load().n} tokens, all 12 heads." in read
 
 
 def test_what_cannot_be_judged_says_why_and_the_others_are():

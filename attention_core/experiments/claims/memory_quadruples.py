@@ -70,4 +70,5 @@ CLAIM = Claim(
     verdict=verdict,
     needs=8,
     grows=True,
+    theorem="n tokens have n² pairs, and all scores at once are one number for each.",
 )  # fmt: skip

@@ -74,4 +74,5 @@ CLAIM = Claim(
         ),
     ),
     needs=2,
+    otherwise="Where all queries and keys are zero, Performer's draws change nothing, and it holds only partly.",
 )  # fmt: skip

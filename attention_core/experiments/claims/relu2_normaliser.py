@@ -11,6 +11,8 @@ from attention_core.metrics.fit import fit_power
 from attention_core.variant import Paper
 
 SUMS, DIVISOR = "what rows sum to", "n, by which they are divided"
+SHORTEST = 16
+"""Tokens that have to double once at least: what rows of fewer sum to is a matter of single words, and no growth."""
 SLOWER = 0.9
 """Exponent up to which growth counts as slower than n: with every doubling of n the sum falls 7 % behind."""
 
@@ -80,6 +82,6 @@ CLAIM = Claim(
     measure=measure,
     numbers=numbers,
     verdict=verdict,
-    needs=8,
+    needs=2 * SHORTEST,
     grows=True,
 )  # fmt: skip

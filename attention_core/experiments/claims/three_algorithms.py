@@ -7,7 +7,7 @@ from functools import partial
 from torch import Tensor
 
 from attention_core import metrics, registry
-from attention_core.experiments.claims.claim import Ask, Claim, Figure, Quantity, Verdict, column
+from attention_core.experiments.claims.claim import Ask, Claim, Figure, Quantity, UntestableError, Verdict, column
 from attention_core.experiments.task import Row
 from attention_core.measure.counting import count
 from attention_core.variant import Paper
@@ -20,8 +20,13 @@ def measure(ask: Ask) -> list[Row]:
 
     A head is narrowed to its first ``size`` numbers where its own size squared is out of reach; ``difference`` is the
     relative one from the whole matrix's output, with heads as they are.
+
+    Raises:
+        UntestableError: if a head is one number: no length lies below its square.
     """
     size, rows = min(math.isqrt(ask.longest // 2), ask.record().q.shape[-1]), list[Row]()
+    if size < 2:
+        raise UntestableError("Heads of one number have no lengths below n = d²; choose an input with larger heads.")
     # A quarter of a few tokens is no text any more: two tokens are the model's own.
     for n in sorted({max(1, size**2 * quarters // 4) for quarters in ((1, 2, 4, 8) if size > 3 else (2, 4, 8))}):
         qkv = ask.record(n)
@@ -108,4 +113,6 @@ CLAIM = Claim(
     verdict=verdict,
     needs=18,
     grows=True,
+    theorem="All of them add up the same products, only in another order; one head's states after each of n tokens are "
+    "n d² numbers, its matrix is n².",
 )  # fmt: skip
