@@ -7,12 +7,15 @@ from functools import partial
 from torch import Tensor
 
 from attention_core import metrics, registry
+from attention_core.algorithms.causal_scan import CHUNK
 from attention_core.experiments.claims.claim import Ask, Claim, Figure, Quantity, UntestableError, Verdict, column
 from attention_core.experiments.task import Row
 from attention_core.measure.counting import count
 from attention_core.variant import Paper
 
 MATRIX, CUMSUM = "whole matrix", "cumulative sum"
+SMALLEST = math.isqrt(CHUNK // 2) + 1
+"""Least head size d: 2d² tokens, the longest of the lengths, are then more than one chunk."""
 
 
 def measure(ask: Ask) -> list[Row]:
@@ -22,13 +25,18 @@ def measure(ask: Ask) -> list[Row]:
     relative one from the whole matrix's output, with heads as they are.
 
     Raises:
-        UntestableError: if a head is one number: no length lies below its square.
+        UntestableError: if heads are so small that all lengths around their square lie within one chunk.
     """
     size, rows = min(math.isqrt(ask.longest // 2), ask.record().q.shape[-1]), list[Row]()
-    if size < 2:
-        raise UntestableError("Heads of one number have no lengths below n = d²; choose an input with larger heads.")
-    # A quarter of a few tokens is no text any more: two tokens are the model's own.
-    for n in sorted({max(1, size**2 * quarters // 4) for quarters in ((1, 2, 4, 8) if size > 3 else (2, 4, 8))}):
+    if size < SMALLEST:
+        raise UntestableError(
+            "With heads of {d} numbers n = 2d² is {n} tokens, which one chunk of {chunk} holds: that is the whole matrix. "
+            "Choose an input with larger heads.",
+            d=size,
+            n=2 * size**2,
+            chunk=CHUNK,
+        )
+    for n in (size**2 * quarters // 4 for quarters in (1, 2, 4, 8)):
         qkv = ask.record(n)
         q, k, v = (x[..., :size].contiguous() for x in (qkv.q, qkv.k, qkv.v))
         exact = _by_matrix(qkv.q, qkv.k, qkv.v)
@@ -88,9 +96,9 @@ CLAIM = Claim(
     statement="Causal linear attention is a recurrent network: token by token, in chunks or by one cumulative sum it "
     "gives one answer, and the cumulative sum pays, in memory, once n exceeds d².",
     source=Paper("Must attention have a softmax?", 2020, "https://kexue.fm/archives/7546"),
-    experiment="Linear attention (elu + 1) runs on this input by all three algorithms and by its whole matrix (a chunk "
-    "has 64 tokens: up to there it is the whole matrix, too); outputs "
-    "are compared, and the most numbers alive at once are counted on both sides of n = d², with d cut to reach it.",
+    experiment="Linear attention (elu + 1) runs on this input by all three algorithms (a chunk has 64 tokens) and by "
+    "its whole matrix; outputs are compared, and the most numbers alive at once are counted on both sides of n = d², "
+    "with d cut to reach it.",
     rule="Holds where outputs agree to {same} and the cumulative sum holds fewer numbers than the matrix "
     "at n = 2d² but not at n = d²/2; partly where only the outputs agree.",
     bounds={"same": 1e-4},
@@ -111,7 +119,7 @@ CLAIM = Claim(
     measure=measure,
     numbers=numbers,
     verdict=verdict,
-    needs=18,
+    needs=2 * SMALLEST**2,
     grows=True,
     theorem="All of them add up the same products, only in another order; one head's states after each of n tokens are "
     "n d² numbers, its matrix is n².",
