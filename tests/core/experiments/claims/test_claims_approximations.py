@@ -32,7 +32,7 @@ def arrays(source: SyntheticSource):
     ("kind", "sharpness", "verdict"),
     [
         ("gaussian", 0.1, HOLDS),  # logits so small that the first order is all there is
-        ("gaussian", 1.0, PARTLY),
+        ("gaussian", 1.0, FAILS),  # the closer one in most pairings, the closest in no head
         ("gaussian", 4.0, FAILS),
         ("low_rank", 0.2, FAILS),  # small logits, large cosines: worse than uniform attention
     ],
@@ -64,12 +64,33 @@ def test_uniform_attention_has_no_closest_kernel(key):
     assert "sharper" in found.why
 
 
+@pytest.mark.parametrize(("close", "verdict"), [(0, FAILS), (1, PARTLY), (2, PARTLY), (3, HOLDS)])
+def test_a_share_of_the_heads_makes_it_partly(close, verdict):
+    # Of logits of this size 1 + cos is the closest, of sixteen times sharper ones it is not.
+    scale = np.array([1.0] * close + [4.0] * (5 - close), np.float32)[:, None, None]
+    found = trial("cosine_closest", upload(scale * normal(1, 60, 8), scale * normal(1, 60, 8, seed=5)))
+    assert found.numbers["heads"] == pytest.approx(20 * close)
+    assert found.verdict is verdict
+
+
 @pytest.mark.parametrize(
     ("changed", "verdict"),
-    [({}, HOLDS), ({"heads": 49}, PARTLY), ({"heads": 0, "duels": 49}, FAILS), ({"cosine": 0.8}, FAILS)],
+    [
+        ({}, HOLDS),
+        ({"heads": 49}, PARTLY),
+        ({"heads": 17.1}, PARTLY),
+        ({"heads": 17}, FAILS),
+        ({"heads": 0, "duels": 90}, FAILS),
+        ({"cosine": 0.8}, FAILS),
+    ],
 )
 def test_cosines_bounds(changed, verdict):
     assert ruled("cosine_closest", {"heads": 50, "duels": 50, "cosine": 0.7, "uniform": 0.8}, **changed) is verdict
+
+
+def test_chance_is_that_of_the_kernels_there_are():
+    assert claims.claim("cosine_closest").bounds["chance"] == round(100 / 6)
+    assert len(cosine_closest.KERNELS) == 6
 
 
 @pytest.mark.parametrize(
