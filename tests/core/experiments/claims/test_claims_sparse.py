@@ -191,23 +191,45 @@ def test_a_synthetic_sequence_is_no_trained_attention():
 def test_mass_and_error_follow_their_definitions(causal):
     q, k, v = (normal(1, 48, 8, seed=seed) for seed in range(3))
     found = trial("near_diagonal", upload(q, k, v, causal=causal))
-    full = softmax(q, k, causal=causal)[0]
-    near = abs(np.subtract.outer(np.arange(48), np.arange(48))) <= 3
-    local = full * near / (full * near).sum(-1, keepdims=True)
-    even = softmax(0 * q, k, causal=causal)[0]
     assert found.numbers["window"] == 3
-    assert found.numbers["mass"] == pytest.approx(100 * full[near].sum() / 48, rel=1e-4)
-    assert found.numbers["even"] == pytest.approx(100 * even[near].sum() / 48, rel=1e-4)
-    assert found.numbers["error"] == pytest.approx(100 * error(local @ v[0], full @ v[0]), rel=1e-3)
+    for first, end in ((0, ""), (1, "_rest")):
+        n = 48 - first
+        full = softmax(q[:, first:], k[:, first:], causal=causal)[0]
+        near = abs(np.subtract.outer(np.arange(n), np.arange(n))) <= 3
+        local = full * near / (full * near).sum(-1, keepdims=True)
+        even = softmax(0 * q[:, first:], k[:, first:], causal=causal)[0]
+        assert found.numbers["mass" + end] == pytest.approx(100 * full[near].sum() / n, rel=1e-4)
+        assert found.numbers["even" + end] == pytest.approx(100 * even[near].sum() / n, rel=1e-4)
+        err = error(local @ v[0, first:], full @ v[0, first:])
+        assert found.numbers["error" + end] == pytest.approx(100 * err, rel=1e-3)
+    assert found.numbers["first"] == pytest.approx(100 * softmax(q, k, causal=causal)[0, :, 0].mean(), rel=1e-4)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_a_sink_on_the_first_token_hides_attention_that_is_near_the_diagonal(causal):
+    # Each token sees itself and, far more, the first one.
+    q = np.concatenate([40 * np.eye(40), np.full((40, 1), 8.0)], 1).astype(np.float32)[None]
+    k = np.concatenate([np.eye(40), np.zeros((40, 1))], 1).astype(np.float32)[None]
+    q[0, 0], k[0, 0] = 0, 0
+    k[0, 0, -1] = 8
+    found = trial("near_diagonal", upload(q, k, v=normal(1, 40, 4), causal=causal))
+    assert found.verdict is PARTLY
+    assert found.numbers["first"] > 90
+    assert found.numbers["mass"] < found.numbers["even"]
+    assert found.numbers["error"] > 25
+    assert found.numbers["mass_rest"] > 90
+    assert found.numbers["error_rest"] < 25
 
 
 def test_tokens_that_see_only_themselves_lose_nothing():
     alone = np.broadcast_to(40 * np.eye(32, dtype=np.float32), (2, 32, 32))
     found = trial("near_diagonal", upload(alone))
     assert found.verdict is HOLDS
-    assert found.numbers["mass"] == pytest.approx(100)
-    assert min(row["mass"] for row in found.of(attention=near_diagonal.MEASURED)) == pytest.approx(100)
+    for attention in (near_diagonal.MEASURED, near_diagonal.REST):
+        assert min(row["mass"] for row in found.of(attention=attention)) == pytest.approx(100)
+    assert found.numbers["mass"] == found.numbers["mass_rest"] == pytest.approx(100)
     assert found.numbers["error"] == pytest.approx(0, abs=1e-3)
+    assert found.numbers["error_rest"] == pytest.approx(0, abs=1e-3)
 
 
 def test_the_middle_head_counts():
@@ -220,7 +242,17 @@ def test_the_middle_head_counts():
 
 
 @pytest.mark.parametrize(
-    ("mass", "error", "verdict"), [(24, 25, HOLDS), (23.9, 25, PARTLY), (24, 25.1, PARTLY), (23.9, 25.1, FAILS)]
+    ("changed", "verdict"),
+    [
+        ({}, HOLDS),
+        ({"mass": 23.9}, PARTLY),
+        ({"error": 25.1}, PARTLY),
+        ({"mass_rest": 23.9}, PARTLY),
+        ({"error_rest": 25.1}, PARTLY),
+        ({"mass": 23.9, "error": 25.1, "mass_rest": 23.9}, PARTLY),
+        ({"mass": 23.9, "error": 25.1, "mass_rest": 23.9, "error_rest": 25.1}, FAILS),
+    ],
 )
-def test_diagonals_bounds(mass, error, verdict):
-    assert ruled("near_diagonal", {"even": 12}, mass=mass, error=error) is verdict
+def test_diagonals_bounds(changed, verdict):
+    least = {"even": 12, "mass": 24, "error": 25, "even_rest": 12, "mass_rest": 24, "error_rest": 25}
+    assert ruled("near_diagonal", least, **changed) is verdict
