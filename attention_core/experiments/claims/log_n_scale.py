@@ -17,13 +17,19 @@ PLAIN, SCALED = "Softmax", "Softmax, log n scale"
 SQUARED, SCALED_SQUARED = "Squared ReLU", "Squared ReLU, log n scale"
 
 
+def base(longest: int) -> int:
+    """The length at which logits stay as they are: the middle one of those measured."""
+    lengths = ladder(longest)
+    return lengths[len(lengths) // 2]
+
+
 def measure(ask: Ask) -> list[Row]:
-    """Entropy of every head at growing lengths, with and without logits scaled by ``log n / log longest``."""
+    """Entropy of every head at lengths up to the base length and beyond it, with and without the scale."""
     causal = ask.record(ask.longest).causal
     squared = registry.get("relu2", normalizer="sum").word
     names = {
         registry.get("softmax").word: PLAIN,
-        registry.get("softmax_log_n", base_length=ask.longest).word: SCALED,
+        registry.get("softmax_log_n", base_length=base(ask.longest)).word: SCALED,
         squared: SQUARED,
     }
     rows: list[Row] = []
@@ -33,7 +39,7 @@ def measure(ask: Ask) -> list[Row]:
             for row in ask.seen(entropy_length.run(task, load=ask.load))
         ]
     for n in ladder(ask.longest):
-        factor = math.log(n) / math.log(ask.longest)
+        factor = math.log(n) / math.log(base(ask.longest))
         steered = HomogeneityTask(source=ask.source, n=n, variants=(squared,), factor=factor, causal=causal)
         rows += [
             {"variant": SCALED_SQUARED, "n": n, "head": row["head"], "entropy": row["entropy"]}
@@ -43,54 +49,71 @@ def measure(ask: Ask) -> list[Row]:
 
 
 def numbers(rows: Sequence[Row]) -> dict[str, float]:
-    """How fast ``exp(entropy)``, the keys a row attends to, grows with n; and what the scale does to squared ReLU."""
-    lengths = sorted(set(column(rows, "n")))
+    """How fast ``exp(entropy)``, the keys a row attends to, grows with n up to the base length and beyond it.
 
-    def growth(variant: str) -> float:
-        return fit_power(
-            lengths, [math.exp(fmean(column(rows, "entropy", variant=variant, n=n))) for n in lengths]
-        ).exponent
+    And what the scale does to squared ReLU.
+    """
+    lengths = sorted(set(column(rows, "n")))
+    longest = lengths[-1]
+    middle = base(int(longest))
+
+    def growth(variant: str, part: Sequence[float]) -> float:
+        return fit_power(part, [math.exp(fmean(column(rows, "entropy", variant=variant, n=n))) for n in part]).exponent
 
     def moved(plain: str, scaled: str) -> float:
         # Rows of both come in one order: by length, then by head.
         both = zip(column(rows, "entropy", variant=plain), column(rows, "entropy", variant=scaled), strict=True)
         return max(abs(after - before) for before, after in both)
 
+    inside, outside = [n for n in lengths if n <= middle], [n for n in lengths if n >= middle]
     return {
-        "plain": growth(PLAIN),
-        "scaled": growth(SCALED),
+        "scaled": growth(SCALED, inside),
+        "plain": growth(PLAIN, inside),
+        "scaled_beyond": growth(SCALED, outside),
+        "plain_beyond": growth(PLAIN, outside),
+        "base": middle,
+        "longest": longest,
         "softmax": moved(PLAIN, SCALED),
         "squared": moved(SQUARED, SCALED_SQUARED),
     }
 
 
 def verdict(numbers: Mapping[str, float], bounds: Mapping[str, float]) -> Verdict:
-    """By how steady the scaled entropy is, if squared ReLU is indifferent."""
+    """By how steady the scaled entropy is, up to the base length and beyond, if squared ReLU is indifferent."""
     if numbers["squared"] > bounds["moved"]:
         return Verdict.FAILS
-    scaled, plain = abs(numbers["scaled"]), abs(numbers["plain"])
-    if scaled <= bounds["steady"]:
-        return Verdict.HOLDS
-    return Verdict.PARTLY if 100 * scaled <= bounds["flatter"] * plain else Verdict.FAILS
+    sides = [(abs(numbers["scaled" + end]), abs(numbers["plain" + end])) for end in ("", "_beyond")]
+    steady = [scaled <= bounds["steady"] for scaled, _ in sides]
+    if any(steady):
+        return Verdict.of_parts(*steady)
+    flatter = all(100 * scaled <= bounds["flatter"] * plain for scaled, plain in sides)
+    return Verdict.PARTLY if flatter else Verdict.FAILS
 
 
 CLAIM = Claim(
     key="log_n_scale",
     number=13,
-    statement="Logits multiplied by log n keep the entropy of softmax attention steady as a text grows; squared ReLU "
-    "divided by its sum cannot be steered so, as no factor on the logits changes it.",
+    statement="Logits multiplied by log n keep the entropy of softmax attention steady as a text grows, also beyond "
+    "the length of training; squared ReLU divided by its sum cannot be steered so, as no factor on the logits changes "
+    "it.",
     source=Paper("Entropy invariance and the scale of attention", 2021, "https://kexue.fm/archives/8823"),
     experiment="At growing lengths of this input the entropy of rows is taken with logits as they are and multiplied "
-    "by the log of how many keys a row sees, over the log of the longest length; for softmax and for squared ReLU.",
+    "by the log of how many keys a row sees, over the log of a base length; for softmax and for squared ReLU. The base "
+    "stands for the length of training, beyond which no text is read here, so it is the middle one of the lengths.",
     rule="The keys a row attends to, exp(entropy), grow like n^a. Holds where with the scale a lies within ± {steady}, "
-    "partly where the scale brings a down to at most {flatter} % of its size; and squared ReLU's entropy must not move "
-    "by more than {moved} nats.",
+    "up to the base length and beyond it; partly where it does so on one side, or the scale brings a down to at most "
+    "{flatter} % of its size on both. Squared ReLU's entropy must not move by more than {moved} nats.",
     bounds={"steady": 0.1, "flatter": 67, "moved": 0.001},
-    finding="The keys a row attends to grow like n to the power {plain} without the scale and {scaled} with it; the "
-    "scale moves softmax's entropy by up to {softmax} nats, squared ReLU's by {squared} nats.",
+    finding="Up to the base length of {base} tokens the keys a row attends to grow like n to the power {plain} without "
+    "the scale and {scaled} with it, beyond it up to {longest} tokens {plain_beyond} and {scaled_beyond}; the scale "
+    "moves softmax's entropy by up to {softmax} nats, squared ReLU's by {squared} nats.",
     quantities=(
-        Quantity(name="scaled", label="exponent with the scale"),
-        Quantity(name="plain", label="exponent without the scale"),
+        Quantity(name="scaled", label="exponent up to the base length, with the scale"),
+        Quantity(name="plain", label="the same without the scale"),
+        Quantity(name="scaled_beyond", label="exponent beyond the base length, with the scale"),
+        Quantity(name="plain_beyond", label="the same without the scale"),
+        Quantity(name="base", label="base length", unit="tokens"),
+        Quantity(name="longest", label="longest length", unit="tokens"),
         Quantity(name="softmax", label="most that softmax's entropy moves", unit="nats"),
         Quantity(name="squared", label="most that squared ReLU's entropy moves", unit="nats"),
     ),
@@ -98,5 +121,6 @@ CLAIM = Claim(
     measure=measure,
     numbers=numbers,
     verdict=verdict,
-    needs=8,
+    needs=16,
+    grows=True,
 )

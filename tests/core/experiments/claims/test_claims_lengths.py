@@ -131,12 +131,15 @@ def test_the_scale_steadies_sharp_logits_and_cannot_steady_flat_ones(sharpness, 
     found = trial("log_n_scale", synthetic("gaussian", heads=2, d=16, sharpness=sharpness))
     assert found.verdict is verdict
     assert found.numbers["scaled"] < found.numbers["plain"]
+    assert found.numbers["scaled_beyond"] < found.numbers["plain_beyond"]
     assert found.numbers["squared"] < 1e-6 < found.numbers["softmax"]
+    assert (found.numbers["base"], found.numbers["longest"]) == (128, 512)
 
 
 def test_flat_attention_keeps_growing_with_n():
     found = trial("log_n_scale", upload(np.zeros((1, 64, 4), np.float32)))
-    assert (found.numbers["plain"], found.numbers["scaled"]) == (pytest.approx(1), pytest.approx(1))
+    for name in ("plain", "scaled", "plain_beyond", "scaled_beyond"):
+        assert found.numbers[name] == pytest.approx(1)
     assert found.verdict is FAILS
 
 
@@ -144,12 +147,23 @@ def test_flat_attention_keeps_growing_with_n():
 def test_entropies_are_those_of_the_scaled_logits(causal):
     q, k = normal(1, 64, 8), 3 * normal(1, 64, 8, seed=1)
     found = trial("log_n_scale", upload(q, k, causal=causal))
-    for n in sorted({row["n"] for row in found.rows}):
+    base = found.numbers["base"]
+    # Half the lengths lie on either side of it.
+    lengths = sorted({row["n"] for row in found.rows})
+    assert sum(n < base for n in lengths) == sum(n > base for n in lengths) > 1
+    kept = {}
+    for n in lengths:
         seen = np.arange(1, n + 1)[:, None] if causal else n
-        for name, factor in ((log_n_scale.PLAIN, 1.0), (log_n_scale.SCALED, np.log(np.maximum(seen, 2)) / np.log(64))):
+        scale = np.log(np.maximum(seen, 2)) / np.log(base)
+        for name, factor in ((log_n_scale.PLAIN, 1.0), (log_n_scale.SCALED, scale)):
             weights = softmax(factor * q[0, :n].astype(np.float64), k[0, :n], causal=causal)
             expected = -(weights * np.log(weights + 1e-300)).sum(-1).mean()
             assert found.of(variant=name, n=n)[0]["entropy"] == pytest.approx(expected, rel=1e-4)
+            kept[name, n] = expected
+    for name, end in ((log_n_scale.PLAIN, "plain"), (log_n_scale.SCALED, "scaled")):
+        for part, side in (("", [n for n in lengths if n <= base]), ("_beyond", [n for n in lengths if n >= base])):
+            slope = np.polyfit(np.log(side), [kept[name, n] for n in side], 1)[0]
+            assert found.numbers[end + part] == pytest.approx(slope, rel=1e-3, abs=1e-4)
 
 
 def test_what_a_factor_steers_is_not_squared_relu():
@@ -165,11 +179,22 @@ def test_what_a_factor_steers_is_not_squared_relu():
 
 
 @pytest.mark.parametrize(
-    ("plain", "scaled", "verdict"),
-    [(0.5, 0.1, HOLDS), (0.5, -0.1, HOLDS), (0.5, 0.33, PARTLY), (0.5, 0.34, FAILS), (0.0, -0.2, FAILS)],
+    ("inside", "beyond", "verdict"),
+    [
+        ((0.5, 0.1), (0.5, -0.1), HOLDS),
+        ((0.5, 0.1), (0.5, 0.4), PARTLY),
+        ((0.5, 0.4), (0.5, 0.1), PARTLY),
+        ((0.5, 0.33), (0.5, -0.33), PARTLY),
+        ((0.5, 0.33), (0.5, 0.34), FAILS),
+        ((0.5, 0.34), (0.5, 0.33), FAILS),
+        ((0.5, 0.34), (0.5, -0.34), FAILS),
+        ((0.0, -0.2), (0.0, 0.2), FAILS),
+    ],
 )
-def test_scales_bounds(plain, scaled, verdict):
-    assert ruled("log_n_scale", {"squared": 0.0}, plain=plain, scaled=scaled) is verdict
+def test_scales_bounds(inside, beyond, verdict):
+    measured = dict(zip(("plain", "scaled", "plain_beyond", "scaled_beyond"), (*inside, *beyond), strict=True))
+    assert ruled("log_n_scale", {"squared": 0.001, **measured}) is verdict
+    assert ruled("log_n_scale", {"squared": 0.0011, **measured}) is FAILS
 
 
 def test_plain_sums_drown_the_first_tokens_and_decay_picks_others():
