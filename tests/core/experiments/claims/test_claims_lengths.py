@@ -360,17 +360,50 @@ def test_drownings_bounds(changed, verdict):
     assert ruled("drowning", {"fall": 0.8, "softmax_fall": 0.55, "kept": 50.0}, **changed) is verdict
 
 
-def test_running_sums_give_the_same_gradients_and_hold_less():
+def test_running_sums_give_the_same_gradients_and_hold_as_many_times_less_as_the_head_is_wide():
     found = trial("running_sums", upload(normal(2, 64, 32)))
     assert found.verdict is HOLDS
     assert found.numbers["difference"] < 1e-12
     # The states alone are 64 of 32 x 33 numbers of 4 bytes.
     assert found.numbers["states"] > 64 * 32 * 33 * 4 / 1024 > 2 * found.numbers["sums"]
+    assert [row["size"] for row in found.of(way=running_sums.NAMES[running_sums.SUMS])] == [4, 8, 16, 32]
+    assert (found.numbers["smallest"], found.numbers["size"], found.numbers["n"]) == (4, 32, 64)
+    sums, states = (found.of(way=name) for name in running_sums.NAMES.values())
+    ratios = [b["kib"] / a["kib"] for a, b in zip(sums, states, strict=True)]
+    slope = np.polyfit(np.log([4, 8, 16, 32]), np.log(ratios), 1)[0]
+    assert found.numbers["growth"] == pytest.approx(slope)
+    assert found.numbers["times"] == ratios[-1]
 
 
-@pytest.mark.parametrize(("d", "verdict"), [(8, PARTLY), (2, FAILS)])
-def test_small_states_are_cheap_to_keep(d, verdict):
-    assert trial("running_sums", upload(normal(1, 64, d))).verdict is verdict
+def test_the_length_is_the_greatest_power_of_two():
+    assert trial("running_sums", upload(normal(1, 100, 4))).numbers["n"] == 64
+    assert trial("running_sums", synthetic("gaussian", n=20, d=4, heads=1)).numbers["n"] == 512
+
+
+@pytest.mark.parametrize(("d", "n", "verdict"), [(32, 64, HOLDS), (256, 16, PARTLY), (2, 64, FAILS), (1, 64, FAILS)])
+def test_short_inputs_and_small_heads_are_cheap_in_both_ways(d, n, verdict):
+    assert trial("running_sums", upload(normal(1, n, d))).verdict is verdict
+
+
+def test_heads_are_halved_with_their_values():
+    assert running_sums.sizes(32, 8) == [(4, 1), (8, 2), (16, 4), (32, 8)]
+    assert running_sums.sizes(2, 1) == [(1, 1), (2, 1)]
+    assert running_sums.sizes(1, 1) == [(1, 1)]
+    said = claims.claim("running_sums").sentence
+    assert "has no half" in said({"smallest": 1, "size": 1})
+    assert "{growth}" in said({"smallest": 1, "size": 2})
+
+
+def test_a_ratio_that_does_not_grow_with_the_head_is_not_its_size():
+    rows = trial("running_sums", upload(normal(1, 64, 32))).rows
+    sums = [row["kib"] for row in rows if row["way"] == running_sums.NAMES[running_sums.SUMS]]
+    for row in rows:
+        if row["way"] == running_sums.NAMES[running_sums.STATES]:
+            row["kib"] = 10 * sums.pop(0)
+    numbers, verdict = claims.claim("running_sums").judge(rows)
+    assert numbers["growth"] == pytest.approx(0)
+    assert numbers["times"] == pytest.approx(10)
+    assert verdict is PARTLY
 
 
 def test_another_algorithm_does_not_pass_for_running_sums(monkeypatch):
@@ -391,8 +424,15 @@ def test_gradients_that_are_zero_do_not_differ():
 
 
 @pytest.mark.parametrize(
-    ("difference", "times", "verdict"),
-    [(1e-6, 4.0, HOLDS), (1e-6, 3.9, PARTLY), (1e-6, 1.0, FAILS), (1.1e-6, 9.0, FAILS)],
+    ("changed", "verdict"),
+    [
+        ({}, HOLDS),
+        ({"growth": 1.2}, HOLDS),
+        ({"growth": 0.79}, PARTLY),
+        ({"growth": 1.21}, PARTLY),
+        ({"times": 1.0}, FAILS),
+        ({"difference": 1.1e-6}, FAILS),
+    ],
 )
-def test_running_sums_bounds(difference, times, verdict):
-    assert ruled("running_sums", {}, difference=difference, times=times) is verdict
+def test_running_sums_bounds(changed, verdict):
+    assert ruled("running_sums", {"difference": 1e-6, "times": 1.1, "growth": 0.81}, **changed) is verdict
