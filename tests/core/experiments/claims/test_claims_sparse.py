@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 from trial import error, normal, ruled, saved, softmax, synthetic, trial, upload
 
 from attention_core import registry
@@ -95,76 +96,134 @@ def test_layers_bounds(two, verdict):
 
 @pytest.fixture
 def quick(monkeypatch):
-    monkeypatch.setattr(sparse_time, "LENGTHS", (1024,))
+    monkeypatch.setattr(sparse_time, "LENGTHS", (256, 1024))
     monkeypatch.setattr(sparse_time, "ROUNDS", 3)
 
 
-def timed(verdict, source):
-    """A trial that ends so, of a few: whatever else the machine does may spoil one."""
-    return next((found for found in (trial("sparse_time", source) for _ in range(5)) if found.verdict is verdict), None)
+def timed(expected, source):
+    """A trial whose numbers are as expected, of a few: whatever else the machine does may spoil one."""
+    trials = (trial("sparse_time", source) for _ in range(5))
+    return next((found for found in trials if expected(found.numbers)), None)
 
 
 @pytest.mark.usefixtures("quick")
-def test_in_a_long_text_sparse_attention_is_faster():
-    found = timed(HOLDS, upload(normal(2, 512, 64)))
+def test_in_a_long_text_local_and_sparse_attention_are_faster():
+    found = timed(lambda numbers: max(numbers[name] for name in ("local", "sparse", "atrous")) < 1 < numbers["held"],
+                  upload(normal(2, 256, 64)))  # fmt: skip
     assert found
-    assert (found.numbers["own"], found.numbers["longest"]) == (512, 1024)
-    assert {row["ratio"] for row in found.of(variant="Softmax")} == {1}
-    assert {(row["variant"], row["n"]) for row in found.rows} == {
-        (title, n) for title in ("Softmax", "Local", "Atrous") for n in (512, 1024)
-    }
+    assert found.verdict in (PARTLY, FAILS)
+    assert (found.numbers["own"], found.numbers["longest"]) == (256, 1024)
+    assert {row["ratio"] for row in found.of(variant=sparse_time.FULL)} == {1}
+    assert {(row["variant"], row["n"]) for row in found.rows} >= {
+        *((name, 256) for name in sparse_time.ATTENTIONS), (sparse_time.LOCAL, 1024)
+    }  # fmt: skip
+    held, masked = (found.of(variant=name, n=256) for name in (sparse_time.HELD, sparse_time.MASKED))
+    assert [row["unmasked"] for row in masked] == [b["ms"] / a["ms"] for a, b in zip(held, masked, strict=True)]
 
 
 @pytest.mark.usefixtures("quick")
-def test_in_a_short_text_it_is_slower_and_in_a_long_one_not():
+def test_in_a_short_text_sparse_attention_is_slower_and_in_a_long_one_not():
     # A few blocks of queries at the text's edges cost more calls than they save work.
-    found = timed(PARTLY, upload(normal(1, 56, 64)))
+    found = timed(lambda numbers: numbers["sparse_here"] > 1.1 > numbers["sparse"], upload(normal(2, 56, 64)))
     assert found
-    assert found.numbers["here"] > 1.1 > found.numbers["long"]
+    assert found.verdict is PARTLY
 
 
 @pytest.mark.usefixtures("quick")
-def test_what_is_slower_at_every_length_fails(monkeypatch):
-    monkeypatch.setattr(sparse_time, "SPARSE", ("taylor2",))
-    assert timed(FAILS, upload(normal(1, 64, 64)))
+def test_what_is_slower_at_every_length_holds_beside_a_faster_atrous_attention(monkeypatch):
+    slow = {sparse_time.LOCAL: "taylor2", sparse_time.SPARSE: "taylor2"}
+    monkeypatch.setattr(sparse_time, "ATTENTIONS", sparse_time.ATTENTIONS | slow)
+    found = timed(lambda numbers: min(numbers["local"], numbers["sparse"]) > 1.1 and numbers["atrous"] < 1,
+                  upload(normal(1, 64, 64)))  # fmt: skip
+    assert found
+    assert found.verdict is (HOLDS if 1.1 * found.numbers["masked"] >= 1 else PARTLY)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_the_masked_matrix_is_what_local_attention_computes(causal):
+    q, k, v = (torch.from_numpy(normal(1, 80, 8, seed=seed)) for seed in range(3))
+    outs = {name: sparse_time.call(name, q, k, v, causal=causal)() for name in sparse_time.ATTENTIONS}
+    torch.testing.assert_close(outs[sparse_time.HELD], outs[sparse_time.FULL])
+    torch.testing.assert_close(outs[sparse_time.MASKED], outs[sparse_time.LOCAL])
+    assert not torch.allclose(outs[sparse_time.LOCAL], outs[sparse_time.FULL])
+
+
+def test_a_way_that_would_take_too_long_is_left_out_from_there_on(monkeypatch):
+    # A clock by which holding the scores takes a hundredth of a second at 64 tokens, and everything else none.
+    class Clock:
+        def seconds(self, call, repeats):
+            held = call.__name__ == "held"
+            return (call() if held else 1e-6) * 1.0
+
+    def call(name, q, k, v, *, causal):
+        def held():
+            return 0.01 * (q.shape[-2] / 64) ** 2
+
+        return held if name in (sparse_time.HELD, sparse_time.MASKED) else lambda: 0
+
+    monkeypatch.setattr(sparse_time, "CpuClock", Clock)
+    monkeypatch.setattr(sparse_time, "call", call)
+    found = trial("sparse_time", upload(normal(1, 64, 4)))
+    assert {row["n"] for row in found.of(variant=sparse_time.LOCAL)} == {64, 128, 512, 1024}
+    # 0.04 s at 128 tokens, 0.64 s at 512.
+    assert {row["n"] for row in found.of(variant=sparse_time.MASKED)} == {64, 128}
+    assert (found.numbers["matrix"], found.numbers["longest"]) == (128, 1024)
 
 
 @pytest.mark.usefixtures("quick")
-def test_calls_that_would_take_too_long_are_left_out(monkeypatch):
+def test_lengths_that_would_take_too_long_are_left_out(monkeypatch):
     monkeypatch.setattr(sparse_time, "LONGEST", 1e-9)
     found = trial("sparse_time", upload(normal(1, 64, 16)))
     assert {row["n"] for row in found.rows} == {64}
     assert found.numbers["longest"] == 64
     claim = claims.claim("sparse_time")
-    assert "no other length" in claim.sentence(found.numbers)
-    assert claim.sentence(found.numbers).count("{own}") == 1
+    assert "no longer input could be timed" in claim.sentence(found.numbers)
     assert "{longest}" in claim.sentence({**found.numbers, "longest": 1024})
 
 
 def test_of_a_few_tokens_long_inputs_are_timed_all_the_same(monkeypatch):
-    # Two tokens' time is overhead; taken for the work of two it would rule all others out.
-    monkeypatch.setattr(sparse_time, "ROUNDS", 3)
-    monkeypatch.setattr(sparse_time, "LENGTHS", (*sparse_time.LENGTHS[:2],))
-    found = trial("sparse_time", upload(normal(4, 3, 32)))
-    assert {row["n"] for row in found.rows} == {3, 32, 512}
+    # Two tokens' time is overhead; taken for the work of two it would rule long inputs out.
+    monkeypatch.setattr(sparse_time, "ROUNDS", 1)
+    found = trial("sparse_time", upload(normal(4, 2, 32)))
+    assert {row["n"] for row in found.rows} == {2, *sparse_time.LENGTHS}
 
 
-def test_the_slower_of_the_two_counts_by_its_median():
-    def rows(title, n, *ratios, own=False):
-        return [{"variant": title, "n": n, "own": own, "ms": 1.0, "ratio": ratio} for ratio in ratios]
+def test_the_middle_of_each_ones_ratios_counts():
+    def rows(name, n, *ratios, own=False):
+        unmasked = 0.5 if name == sparse_time.MASKED else None
+        common = {"variant": name, "n": n, "own": own, "ms": 1.0, "unmasked": unmasked}
+        return [common | {"ratio": ratio} for ratio in ratios]
 
-    found = [
-        *rows("Local", 64, 0.5, 0.6, 9.0, own=True), *rows("Atrous", 64, 1.0, 1.1, 7.0, own=True),
-        *rows("Local", 2048, 0.1), *rows("Atrous", 2048, 0.3),
-    ]  # fmt: skip
+    found = []
+    for i, name in enumerate(sparse_time.ATTENTIONS):
+        found += [*rows(name, 64, 0.5, 1.0 + i, 9.0, own=True), *rows(name, 2048, 0.1 * (i + 1))]
     numbers, verdict = claims.claim("sparse_time").judge(found)
-    assert numbers == {"here": 1.1, "long": 0.3, "worst": 1.1, "own": 64, "longest": 2048}
-    assert verdict is HOLDS
+    expected = {"local_here": 4.0, "sparse_here": 5.0, "atrous_here": 6.0, "local": 0.4, "sparse": 0.5, "atrous": 0.6}
+    assert numbers == pytest.approx(
+        {**expected, "held": 0.2, "masked": 0.5, "matrix": 2048, "own": 64, "longest": 2048}
+    )
+    shorter = [row for row in found if row["n"] == 64 or row["variant"] not in (sparse_time.HELD, sparse_time.MASKED)]
+    numbers, _ = claims.claim("sparse_time").judge(shorter)
+    assert (numbers["held"], numbers["masked"], numbers["matrix"], numbers["longest"]) == (2.0, 0.5, 64, 2048)
+    assert verdict is PARTLY
 
 
-@pytest.mark.parametrize(("worst", "long", "verdict"), [(1.1, 1.1, HOLDS), (1.2, 1.1, PARTLY), (1.2, 1.11, FAILS)])
-def test_times_bounds(worst, long, verdict):
-    assert ruled("sparse_time", {}, worst=worst, long=long) is verdict
+@pytest.mark.parametrize(
+    ("changed", "verdict"),
+    [
+        ({}, HOLDS),
+        ({"atrous": 1.0}, PARTLY),
+        ({"masked": 0.9}, PARTLY),
+        ({"local": 1.1}, PARTLY),
+        ({"sparse": 1.1}, PARTLY),
+        ({"local": 1.1, "sparse": 1.1}, FAILS),
+        ({"local": 1.1, "sparse": 1.1, "local_here": 1.11}, PARTLY),
+        ({"local": 1.1, "sparse": 1.1, "sparse_here": 1.11}, PARTLY),
+    ],
+)
+def test_times_bounds(changed, verdict):
+    slow = {"local": 1.11, "sparse": 1.11, "atrous": 0.99, "masked": 0.91, "local_here": 1.1, "sparse_here": 1.1}
+    assert ruled("sparse_time", slow, **changed) is verdict
 
 
 @pytest.mark.parametrize(
