@@ -112,7 +112,7 @@ CLAIM = Claim(
     "the same with decay, which gives the last tokens {decayed_late} % instead of {late} %.",
     quantities=(
         Quantity(name="fall", label="exponent of the early share's fall, plain sums"),
-        Quantity(name="softmax_fall", label="the same with softmax"),
+        Quantity(name="softmax_fall", label="exponent of the early share's fall, softmax"),
         Quantity(name="kept", label="heaviest quarter that decay keeps", unit="%"),
         Quantity(name="early", label="first tokens' share, plain sums", unit="%"),
         Quantity(name="softmax", label="first tokens' share, softmax", unit="%"),

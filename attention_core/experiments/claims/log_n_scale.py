@@ -109,9 +109,9 @@ CLAIM = Claim(
     "moves softmax's entropy by up to {softmax} nats, squared ReLU's by {squared} nats.",
     quantities=(
         Quantity(name="scaled", label="exponent up to the base length, with the scale"),
-        Quantity(name="plain", label="the same without the scale"),
+        Quantity(name="plain", label="exponent up to the base length, without it"),
         Quantity(name="scaled_beyond", label="exponent beyond the base length, with the scale"),
-        Quantity(name="plain_beyond", label="the same without the scale"),
+        Quantity(name="plain_beyond", label="exponent beyond the base length, without it"),
         Quantity(name="base", label="base length", unit="tokens"),
         Quantity(name="longest", label="longest length", unit="tokens"),
         Quantity(name="softmax", label="most that softmax's entropy moves", unit="nats"),

@@ -113,7 +113,7 @@ CLAIM = Claim(
         Quantity(name="error", label="output error of local attention", unit="%"),
         Quantity(name="first", label="attention on the first token", unit="%"),
         Quantity(name="mass_rest", label="within the window, without the first token", unit="%"),
-        Quantity(name="even_rest", label="the same if spread evenly", unit="%"),
+        Quantity(name="even_rest", label="the same if spread evenly, without it", unit="%"),
         Quantity(name="error_rest", label="output error of local attention, without it", unit="%"),
         Quantity(name="window", label="window", unit="tokens"),
     ),

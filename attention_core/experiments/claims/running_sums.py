@@ -131,5 +131,4 @@ CLAIM = Claim(
     verdict=verdict,
     needs=SHORTEST,
     grows=True,
-    otherwise="Heads of one or two numbers have states so small that to keep all of them costs no more.",
 )  # fmt: skip
