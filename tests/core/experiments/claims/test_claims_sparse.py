@@ -9,6 +9,7 @@ from attention_core import registry
 from attention_core.experiments import claims
 from attention_core.experiments.claims import Verdict, near_diagonal, sparse_costs, sparse_time, two_layers
 from attention_core.inputs import SyntheticSpec, from_synthetic
+from attention_core.measure.counting import count
 
 HOLDS, PARTLY, FAILS = Verdict.HOLDS, Verdict.PARTLY, Verdict.FAILS
 
@@ -146,6 +147,15 @@ def test_the_masked_matrix_is_what_local_attention_computes(causal):
     torch.testing.assert_close(outs[sparse_time.HELD], outs[sparse_time.FULL])
     torch.testing.assert_close(outs[sparse_time.MASKED], outs[sparse_time.LOCAL])
     assert not torch.allclose(outs[sparse_time.LOCAL], outs[sparse_time.FULL])
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_the_masked_matrix_is_as_large_as_the_unmasked_one(causal):
+    q, k, v = (torch.from_numpy(normal(1, 256, 8, seed=seed)) for seed in range(3))
+    held = {name: count(sparse_time.call(name, q, k, v, causal=causal)) for name in sparse_time.ATTENTIONS}
+    assert held[sparse_time.MASKED].multiply_adds == held[sparse_time.HELD].multiply_adds == 2 * 256**2 * 8
+    for name, counts in held.items():
+        assert (counts.peak_elements > 256**2) == (name in (sparse_time.HELD, sparse_time.MASKED))
 
 
 def test_a_way_that_would_take_too_long_is_left_out_from_there_on(monkeypatch):
