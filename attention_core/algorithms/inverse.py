@@ -5,6 +5,9 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
+RCOND = 1e-10
+"""Singular values under this share of the largest are rounding, not information: float64 holds 16 digits."""
+
 
 def inverse_steps(a: Tensor, iterations: int) -> Iterator[Tensor]:
     """Approximations ``V_0, ..., V_T`` of the pseudo-inverse of ``a``, ``[..., m, m]`` each, third order in the error.
@@ -29,6 +32,6 @@ def inverse_steps(a: Tensor, iterations: int) -> Iterator[Tensor]:
 def exact_inverse(a: Tensor) -> Tensor:
     """The pseudo-inverse by singular values; ``a`` should be float64, its entries may reach the inverse of rounding.
 
-    Singular values under 1e-10 of the largest are rounding, not information, and are dropped.
+    Singular values under ``RCOND`` of the largest are dropped. For ``[..., r, c]`` the inverse is ``[..., c, r]``.
     """
-    return torch.linalg.pinv(a, rtol=1e-10)
+    return torch.linalg.pinv(a, rtol=RCOND)
