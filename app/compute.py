@@ -13,6 +13,7 @@ import numpy as np
 import streamlit as st
 
 import attention_core as ac
+import attention_core.experiments.cur as _cur
 import attention_core.experiments.fading as _fading
 import attention_core.experiments.future as _future
 import attention_core.experiments.gating as _gating
@@ -167,6 +168,14 @@ def future_share(source: Source, head: int | None) -> float:
     qkv = record(source)
     with gate().turn():
         return _future.future_share(qkv, head=head)
+
+
+@st.cache_data(max_entries=current().cached_results, show_spinner=False, hash_funcs=_KEYS)
+def columns_and_rows(view: View, word: str, pick: str) -> _cur.Cur:
+    """The view's head (the first, for an average) from as many columns and rows as Nyström attention has landmarks."""
+    qkv = record(view.source)
+    with gate().turn():
+        return _cur.look(qkv, ac.from_word(word), view.head or 0, pick)
 
 
 @st.cache_data(max_entries=8 * current().cached_results, show_spinner=False, hash_funcs=_KEYS)

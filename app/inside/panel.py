@@ -10,6 +10,7 @@ from app.comparison import number_repeats
 from app.comparison_more import about
 from app.compute import View
 from app.input_panel import Chosen
+from app.inside import columns_rows
 from app.inside.step import Seen, Step
 from app.inside.stories import discover
 from app.share import Field
@@ -23,9 +24,9 @@ MOST_STEPS = 9
 
 
 def use_link() -> None:
-    """What a link to this page carries beside the input: the variant with its settings, and the step."""
+    """What a link to this page carries beside the input: the variant with its settings, the step, a step's choice."""
     chosen = Field(ac.get(FIRST), _read, lambda attention: [attention.word])
-    share.use({"inside": chosen, "step": share.whole(1, 1, MOST_STEPS)})
+    share.use({"inside": chosen, "step": share.whole(1, 1, MOST_STEPS), columns_rows.FIELD: columns_rows.field()})
 
 
 def _read(given: list[str]) -> ac.Attention:

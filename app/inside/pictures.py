@@ -70,6 +70,7 @@ def grids(
     diverging: bool = False,
     tone: Tone = "sqrt",
     scale: Literal["shared", "panel"] = "shared",
+    masked: str | None = None,
 ) -> None:
     """Matrices side by side; those of one shape share crosshair and zoom.
 
@@ -80,6 +81,7 @@ def grids(
         diverging: the two-sided colours even where nothing is negative; where something is, they come by themselves.
         tone: how values become colours.
         scale: one colour scale for all, or one each.
+        masked: what a cell without a number is, "masked" if not given.
     """
     matrix_board(
         [
@@ -102,6 +104,7 @@ def grids(
         transform=tone,
         diverging=diverging,
         unit=unit,
+        masked=masked,
         panel_size=420,
         file_name="inside",
     )

@@ -7,7 +7,7 @@ import streamlit as st
 
 from app import compute
 from app.figures.theme import GREY
-from app.inside import landmarks, pictures
+from app.inside import columns_rows, landmarks, pictures
 from app.inside.closing import beside_softmax
 from app.inside.numbers import number
 from app.inside.pictures import Curve, Grid
@@ -23,7 +23,7 @@ LITTLE = 0.1
 
 
 def steps(seen: Seen) -> tuple[Step, ...]:
-    """Landmarks, factors, inverse, product."""
+    """Landmarks, factors, inverse, what the formula comes from, product."""
     rows = seen.weights.sum(-1)
     ending = _(
         "{negative:.1%} of its mass is negative and its rows sum to {low:.2f} … {high:.2f}; softmax's are positive and "
@@ -31,7 +31,13 @@ def steps(seen: Seen) -> tuple[Step, ...]:
         negative=np.abs(np.minimum(seen.weights, 0)).sum() / np.abs(seen.weights).sum(), low=rows.min(),
         high=rows.max(),
     )  # fmt: skip
-    return landmarks.which(seen), _factors(seen), _inverse(seen), beside_softmax(seen, ending)
+    return (
+        landmarks.which(seen),
+        _factors(seen),
+        _inverse(seen),
+        columns_rows.on_a_matrix(seen),
+        beside_softmax(seen, ending),
+    )
 
 
 def _factors(seen: Seen) -> Step:

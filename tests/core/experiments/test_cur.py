@@ -1,4 +1,4 @@
-"""Columns and rows of a matrix: Nyström's formula where it must be exact, its floor, and every number by numpy alone."""
+"""Columns and rows of a matrix: Nyström's formula where it must be exact, its floor, and its numbers by numpy alone."""
 
 import numpy as np
 import pytest
