@@ -52,6 +52,8 @@ PLACES = {
     "near_diagonal": Place("matrices", ("softmax", "local")),
     "drowning": Place("causal", fields={"c_view": "fading"}),
     "running_sums": Place("causal", fields={"c_view": "gradient"}),
+    "landmark_inverse": Place("inside", fields={"inside": "landmark", "step": "3"}),
+    "segment_means": Place("inside", fields={"inside": "nystrom~method~kmeans"}),
 }
 """By the claim's key; a claim that is not named here has no such link."""
 

@@ -13,6 +13,7 @@ from attention_core.inputs import SyntheticSource, SyntheticSpec
 
 LINK = "?input=synthetic&n=40&d=8&heads=2&head=-1"
 SOURCE = SyntheticSource(SyntheticSpec(n=40, d=8, heads=2))
+COUNT = len(claims.all_claims())
 
 
 def sentence(page):
@@ -25,20 +26,20 @@ def openers(page):
 
 def test_from_the_button_to_the_verdicts_and_one_claim_by_link(page, server, chromium):
     visit(page, f"{server}/claims{LINK}")
-    expect(page.get_by_text("19 statements from articles")).to_be_visible()
+    expect(page.get_by_text(f"{COUNT} statements from articles")).to_be_visible()
     expect(sentence(page)).to_have_count(0)
     page.get_by_role("button", name="Check all claims").click()
     expect(sentence(page)).to_be_visible(timeout=60_000)
     settle(page, 60_000)
     assert "check=1" in query(page)
-    expect(openers(page)).to_have_count(19)
+    expect(openers(page)).to_have_count(COUNT)
 
     with page.expect_download() as waiting:
         page.get_by_role("button", name="All claims (CSV)").click()
     rows = list(csv.DictReader(io.StringIO(Path(waiting.value.path()).read_text("utf-8-sig"))))
-    assert [row["number"] for row in rows] == [str(number) for number in range(1, 20)]
+    assert [row["number"] for row in rows] == [str(number) for number in range(1, COUNT + 1)]
     held = [row for row in rows if row["verdict"] == "holds"]
-    assert f"On this input {len(held)} of 19 claims hold" in sentence(page).inner_text()
+    assert f"On this input {len(held)} of {COUNT} claims hold" in sentence(page).inner_text()
 
     page.locator(".st-key-verdict").get_by_text("holds partly").click()
     settle(page)
@@ -79,7 +80,7 @@ def test_checks_can_be_stopped_and_taken_up_again(page, server):
     page.goto(f"{server}/claims?input=synthetic&n=512&head=-1&check=1")
     expect(sentence(page)).to_be_visible(timeout=60_000)
     page.get_by_test_id("stMain").get_by_role("button", name="Stop").click()
-    expect(page.get_by_text(re.compile(r"Stopped at \d+ of 19"))).to_be_visible(timeout=60_000)
+    expect(page.get_by_text(re.compile(rf"Stopped at \d+ of {COUNT}"))).to_be_visible(timeout=60_000)
     settle(page)
     expect(page.get_by_text(re.compile(r"Not checked: \d+\."))).to_be_visible()
     page.get_by_role("button", name="Continue").click()
