@@ -119,11 +119,37 @@ def test_the_numbers_are_those_of_one_landmark_for_four_tokens():
     assert kinds.numbers["times"] == pytest.approx((plain + 2 * 2 * 4 * 70 * m * d) / plain)
 
 
+def looking(sink):
+    """Queries and keys of a head that looks both ways but for what its first token draws, the more the larger."""
+    q, k = normal(1, 64, 8), normal(1, 64, 8, seed=1)
+    q[..., 0], k[..., 0] = sink, 0
+    k[:, 0] = [1, 0, 0, 0, 0, 0, 0, 0]
+    return q, k
+
+
 @pytest.mark.parametrize("key", KEYS)
-def test_landmarks_see_the_future_and_the_claim_says_so(key):
-    q, k = (x.astype(np.float32) for x in pair())
-    assert trial(key, upload(q, k, causal=True)).rows == trial(key, upload(q, k)).rows
-    assert "a causal model's queries and keys are read both ways" in claims.claim(key).experiment
+def test_a_causal_model_is_judged_only_where_it_hardly_looks_ahead(key):
+    ahead = trial(key, upload(*looking(0), causal=True))
+    assert ahead.verdict is Verdict.UNTESTABLE
+    assert "cannot hide the future, as this model does" in ahead.why
+    q, k = looking(24)
+    weights = softmax(q, k)
+    found, plain = (trial(key, upload(q, k, causal=causal)) for causal in (True, False))
+    assert found.verdict is plain.verdict is not Verdict.UNTESTABLE
+    assert found.numbers["future"] == pytest.approx(100 * np.triu(weights, 1).sum() / weights.sum(), rel=1e-3)
+    assert plain.numbers["future"] == 0
+    [note] = claims.claim(key).notes
+    assert "read both ways" in note.finding
+    assert [note.applies(each.numbers) for each in (found, plain)] == [True, False]
+
+
+@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("n", [16, 19, 64])
+def test_the_size_that_is_judged_is_the_one_that_is_named(key, n):
+    assert "one landmark for every four tokens" in claims.claim(key).statement
+    found = trial(key, upload(normal(1, n, 8)))
+    assert found.numbers["landmarks"] == n // 4
+    assert trial(key, upload(normal(1, 15, 8))).verdict is Verdict.UNTESTABLE
 
 
 @pytest.mark.parametrize("key", KEYS)
