@@ -66,7 +66,7 @@ def on_a_matrix(seen: Seen) -> Step:
         r"\begin{pmatrix} A \\ C \end{pmatrix} A^{+} \begin{pmatrix} A & B \end{pmatrix},"
         r"\qquad D \approx C A^{+} B",
         shapes={"A": (r, c), "B": (r, n - c), "C": (n - r, c), "D": (n - r, n - c)},
-        sentence=told(found, own_errors(rows, pick, _landmarks(seen)), _landmarks(seen)),
+        sentence=told(found, own_errors(rows, pick, _landmarks(seen)), _landmarks(seen), both_ways=seen.qkv.causal),
         draw=draw,
     )
 
@@ -76,13 +76,14 @@ def own_errors(rows: tuple[Row, ...], pick: str, m: int) -> dict[str, float]:
     return {str(row["made"]): float(row["error"] or 0) for row in rows if row["m"] == m and row["pick"] in (None, pick)}
 
 
-def told(found: Cur, errors: Mapping[str, float], m: int) -> str:
+def told(found: Cur, errors: Mapping[str, float], m: int, *, both_ways: bool = False) -> str:
     """What the formula makes of this head, and what Nyström attention does in its place.
 
     Args:
         found: the columns and rows, and what they share.
         errors: beside softmax, by what was made.
         m: landmarks.
+        both_ways: whether the model itself hides the future, and is read both ways here.
     """
     n = len(found.softmax)
     words = {name: percent(error) for name, error in errors.items()}
@@ -111,6 +112,8 @@ def told(found: Cur, errors: Mapping[str, float], m: int) -> str:
     )  # fmt: skip
     if 2 * n * m + m * m >= n * n:
         second += " " + _("With so many landmarks for so few tokens that saves nothing.")
+    if both_ways:
+        second += " " + _("This model hides the future, as no landmark can; its softmax is taken both ways here.")
     return f"{first}\n\n{second}"
 
 

@@ -143,6 +143,13 @@ def test_whether_landmarks_save_anything(m, saves):
     assert ("saves nothing" in told(LOOKED, BASE, m)) != saves
 
 
+def test_a_model_that_hides_the_future_is_said_to_be_read_both_ways():
+    words = "its softmax is taken both ways here"
+    text = {"input": "text", "text": "@english", "layer": "2", "head": "1"}
+    assert words in spoken(open_step(**text, model="smollm2"))
+    assert words not in spoken(open_step(**text, model="minilm"))
+
+
 @pytest.mark.parametrize(
     ("share", "words"), [(0.5, "50%"), (33.064, "3,306%"), (0.0, "0%"), (0.0312, "3.1%"), (2e9, "2 × 10¹¹%")]
 )

@@ -39,13 +39,13 @@ def measure(ask: Ask) -> list[Row]:
     for share in SHARES:
         landmarks = qkv.n // share
         common: Row = {"share": share, "landmarks": landmarks, "future": hidden}
-        errors = {UNIFORM: uniform} | {
+        errors = {
             form: metrics.relative_error(
                 registry.from_word(f"{word}~landmarks~{landmarks}").weights(qkv.q, qkv.k), exact
             )
             for form, word in FORMS.items()
         }
-        for form, values in errors.items():
+        for form, values in (errors | {UNIFORM: uniform}).items():
             for head, error in ask.by_head(values):
                 rows.append({**common, "form": form, "head": head, "error": error})
     return rows
