@@ -71,7 +71,11 @@ def from_synthetic(spec: SyntheticSpec) -> QKV:
     )
 
 
-def rotary(x: Tensor, base: float = 10_000.0) -> Tensor:
+BASE = 10_000.0
+"""How slowly the slowest pair of a rotary position embedding turns, where a model does not choose otherwise."""
+
+
+def rotary(x: Tensor, base: float = BASE, *, back: bool = False) -> Tensor:
     """Rotary position embedding: pair (2i, 2i+1) of token t is turned by the angle ``t base^(-2i/d)``.
 
     The inner product of a turned query and a turned key then depends on their distance, not on where they stand.
@@ -80,11 +84,13 @@ def rotary(x: Tensor, base: float = 10_000.0) -> Tensor:
     Args:
         x: ``[..., n, d]``.
         base: how slowly the slowest pair turns.
+        back: turn back what was turned.
     """
     pairs = x.shape[-1] // 2
     # Angles reach n radians: float64 keeps them exact to far beyond what float32 coordinates can show.
     speed = base ** (-torch.arange(pairs, dtype=torch.float64) / max(pairs, 1))
     angle = torch.arange(x.shape[-2], dtype=torch.float64).outer(speed)
+    angle = -angle if back else angle
     cos, sin = angle.cos().to(x.dtype), angle.sin().to(x.dtype)
     even, odd = x[..., 0 : 2 * pairs : 2], x[..., 1 : 2 * pairs : 2]
     turned = x.clone()

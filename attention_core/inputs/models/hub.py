@@ -71,6 +71,7 @@ def read(name: str) -> Loaded:
         causal=layers[0].causal,
         note="From the Hugging Face hub, as its author made it.",
         credit=f"{name} on the Hugging Face hub",
+        rotary=bool(getattr(model.config.get_text_config(), "rope_parameters", None)),
     )
     return Loaded(info, model, words.backend_tokenizer, words.unk_token_id)
 

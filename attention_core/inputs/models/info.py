@@ -24,6 +24,9 @@ class ModelInfo:
         causal: whether it hides the future.
         note: what a reader of its numbers must know: languages, quantisation.
         credit: who made the weights, and their licence.
+        rotary: whether queries and keys are recorded as turned by their positions (RoPE).
+        rotary_base: the base of the angles ``base^(-2i/d)`` by which it turns its pairs ``(i, i + d/2)``; None where it
+            turns nothing, or may do it in another way.
     """
 
     key: str
@@ -35,6 +38,8 @@ class ModelInfo:
     causal: bool
     note: str
     credit: str
+    rotary: bool = False
+    rotary_base: float | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,6 +31,8 @@ INFO = ModelInfo(
     note="Causal: no token sees later ones. 4-bit quantised. Trained on English; every script is read, as bytes: a "
     "Chinese character takes about 1.8 tokens.",
     credit="SmolLM2-135M-Instruct by Hugging Face TB, Apache-2.0",
+    rotary=True,
+    rotary_base=100_000.0,
 )
 
 WEIGHTS = Weights(

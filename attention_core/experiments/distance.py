@@ -1,0 +1,200 @@
+"""Does RoPE make attention fade with distance? Weights and logits over |i − j| with and without it, and its bound.
+
+RoPE turns pair i of a query and of a key by ``position · θ_i`` with ``θ_i = base^(-2i/d)``, so that their product is
+``Re Σ_i h_i e^{iΔθ_i}`` at distance Δ, where ``h_i`` is the pair's product before, as complex numbers. Summed by parts,
+with ``S_j = Σ_{i<j} e^{iΔθ_i}`` and ``h_{d/2} = 0``, it is at most ``max_i |h_{i+1} − h_i| · Σ_j |S_j|``. What decays
+with Δ is the mean ``|S_j|``: a bound, which the products themselves need not follow.
+
+Source: Su 2021, https://kexue.fm/archives/8265; Su et al. 2021, arXiv 2104.09864.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from attention_core import registry
+from attention_core.experiments.lengths import at_length, reseeded
+from attention_core.experiments.task import Load, Row, load
+from attention_core.inputs import models
+from attention_core.inputs.record import QKV
+from attention_core.inputs.source import Source, SyntheticSource, TextSource
+from attention_core.inputs.synthetic import BASE, rotary
+from attention_core.metrics.entropy import entropy
+
+PLAIN, TURNED = "plain", "turned"
+"""Queries and keys without RoPE, and with it."""
+EACH = 32
+"""Distances up to this are all measured; beyond, a few per doubling tell as much."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DistanceTask:
+    """One source with and without RoPE.
+
+    Attributes:
+        source: where the queries and keys come from; a synthetic one carries its seed.
+        n: tokens.
+        causal: whether the future is hidden.
+        seed: the synthetic source's seed, for the rows.
+    """
+
+    source: Source
+    n: int
+    causal: bool
+    seed: int | None
+
+
+def tasks(source: Source, *, n: int, causal: bool = False, seeds: int = 1) -> tuple[DistanceTask, ...]:
+    """One task per seed.
+
+    Args:
+        source: where the queries and keys come from.
+        n: tokens.
+        causal: whether the future is hidden.
+        seeds: seeds of a synthetic source, from its own onwards; others have none.
+    """
+    return tuple(DistanceTask(source=seeded, n=n, causal=causal, seed=seed) for seed, seeded in reseeded(source, seeds))
+
+
+def run(task: DistanceTask, *, load: Load = load) -> tuple[Row, ...]:
+    """Measure both forms of one source.
+
+    Returns:
+        Per form (``PLAIN``, ``TURNED``) and head, both with their ``seed``: one row with ``entropy`` (nats, softmax's,
+        mean over queries) whose ``distance`` is None, and one per distance with ``weight`` (softmax's), ``logit`` (the
+        absolute value of ``q·k / √d``) and, turned, ``bound`` (what bounds it), each the mean over all pairs that
+        far apart of which one may see the other.
+
+    Raises:
+        LabError: if the source cannot be read at this length.
+    """
+    qkv, rows = at_length(task.source, task.n, task.n, load), list[Row]()
+    near, found = distances(qkv.n), forms(qkv, task.source)
+    for form, (queries, keys) in found.items():
+        for head, (q, k) in enumerate(zip(queries, keys, strict=True)):
+            common: Row = {"form": form, "head": head, "seed": task.seed}
+            weights = registry.get("softmax").weights(q, k, causal=task.causal)
+            logits = (q @ k.mT / q.shape[-1] ** 0.5).abs()
+            rows.append({**common, "distance": None, "entropy": float(entropy(weights).mean())})
+            before = found[PLAIN] if form == TURNED and PLAIN in found else None
+            for distance in near:
+                rows.append(
+                    {
+                        **common,
+                        "distance": distance,
+                        "weight": _mean(weights, distance, causal=task.causal),
+                        "logit": _mean(logits, distance, causal=task.causal),
+                        "bound": before
+                        and _bound(before[0][head], before[1][head], distance, _base(task.source), causal=task.causal),
+                    }
+                )
+    return tuple(rows)
+
+
+def forms(qkv: QKV, source: Source) -> dict[str, tuple[Tensor, Tensor]]:
+    """The same queries and keys without RoPE and with it, ``[H, n, d]`` float64 each, pairs side by side.
+
+    What RoPE has turned already is turned back for the one, all else is turned for the other. Only the turned form is
+    there where a model turns in a way that is not known.
+    """
+    q, k = qkv.q.double(), qkv.k.double()
+    if not turned(source):
+        return {PLAIN: (q, k), TURNED: (rotary(q), rotary(k))}
+    if isinstance(source, TextSource):
+        if models.load(source.model).info.rotary_base is None:
+            return {TURNED: (q, k)}
+        q, k = _side_by_side(q), _side_by_side(k)
+    base = _base(source)
+    return {PLAIN: (rotary(q, base, back=True), rotary(k, base, back=True)), TURNED: (q, k)}
+
+
+def turned(source: Source) -> bool:
+    """Whether a source's queries and keys are turned by RoPE as they are recorded; of a file nobody knows."""
+    if isinstance(source, TextSource):
+        return models.load(source.model).info.rotary
+    return isinstance(source, SyntheticSource) and source.spec.rope
+
+
+def distances(n: int) -> tuple[int, ...]:
+    """Distances to measure, ascending: up to three quarters of n, as few pairs are further apart."""
+    last = 3 * n // 4
+    steps = [*range(min(EACH, last) + 1)]
+    while steps[-1] < last:
+        steps.append(min(steps[-1] + max(steps[-1] // 12, 1), last))
+    return tuple(steps)
+
+
+def sums(distance: int, d: int, base: float = BASE) -> Tensor:
+    """``|S_1| … |S_{d/2}|`` at a distance, ``[d // 2]`` float64."""
+    angle = distance * _speeds(d, base)
+    return torch.polar(torch.ones_like(angle), angle).cumsum(0).abs()
+
+
+def theory(over: Sequence[int], d: int, base: float = BASE) -> dict[str, list[float]]:
+    """What RoPE alone makes of distances, each over its value at distance 0.
+
+    Args:
+        over: the distances.
+        d: size of a head; a single coordinate is not turned.
+        base: how slowly the slowest pair turns.
+
+    Returns:
+        ``sums``: the mean of ``|S_j|``, the shape of the bound. ``cosines``: the mean of ``cos(Δ θ_i)``, the product of
+        a query and a key that are alike and use all pairs alike.
+    """
+    if d < 2:
+        return {"sums": [1.0] * len(over), "cosines": [1.0] * len(over)}
+    start = float(sums(0, d, base).mean())
+    return {
+        "sums": [float(sums(x, d, base).mean()) / start for x in over],
+        "cosines": [float((x * _speeds(d, base)).cos().mean()) for x in over],
+    }
+
+
+def _bound(q: Tensor, k: Tensor, distance: int, base: float, *, causal: bool) -> float:
+    """The mean of what bounds ``|q·k| / √d`` once queries and keys ``[n, d]``, not turned yet, are turned."""
+    d, pairs = q.shape[-1], q.shape[-1] // 2
+    total, means = float(sums(distance, d, base).sum()), []
+    left, right = (torch.view_as_complex(x[:, : 2 * pairs].unflatten(-1, (pairs, 2)).contiguous()) for x in (q, k))
+    for i, j in _ends(len(q), distance, causal=causal):
+        products = torch.view_as_real(left[i] * right[j].conj())
+        # The second zero is for a size of one, which has no pairs.
+        steps = F.pad(products, (0, 0, 0, 2)).diff(dim=-2).norm(dim=-1).amax(-1)
+        # An odd last coordinate is not turned: it adds what it is.
+        rest = (q[i] * k[j])[:, 2 * pairs :].abs().sum(-1)
+        means.append(float((steps * total + rest).mean()))
+    return sum(means) / len(means) / d**0.5
+
+
+def _ends(n: int, distance: int, *, causal: bool) -> Iterator[tuple[slice, slice]]:
+    """The queries and keys so far apart, keys before queries first; as many each way."""
+    near, far = slice(0, n - distance), slice(distance, n)
+    yield far, near
+    if distance and not causal:
+        yield near, far
+
+
+def _mean(matrix: Tensor, distance: int, *, causal: bool) -> float:
+    """The mean over the entries ``[n, n]`` so far from the diagonal."""
+    below = matrix.diagonal(-distance).mean()
+    return float(below if causal else (below + matrix.diagonal(distance).mean()) / 2)
+
+
+def _base(source: Source) -> float:
+    """How slowly the slowest pair turns; not known for a model that is turned in its own way."""
+    known = models.load(source.model).info.rotary_base if isinstance(source, TextSource) else None
+    return BASE if known is None else known
+
+
+def _side_by_side(x: Tensor) -> Tensor:
+    """Pairs (i, i + d/2), as transformers turns them, put side by side; products of queries and keys stay."""
+    return x.unflatten(-1, (2, -1)).transpose(-2, -1).flatten(-2)
+
+
+def _speeds(d: int, base: float) -> Tensor:
+    """``θ_i``, ``[d // 2]`` float64."""
+    pairs = d // 2
+    return base ** (-torch.arange(pairs, dtype=torch.float64) / max(pairs, 1))

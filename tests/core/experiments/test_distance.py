@@ -1,0 +1,215 @@
+"""RoPE over distance: the closed forms, the bound, and models whose queries and keys are turned already."""
+
+import math
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import attention_core as ac
+from attention_core.experiments import distance
+from attention_core.experiments.distance import PLAIN, TURNED
+from attention_core.inputs import SyntheticSource, SyntheticSpec, TextSource, UploadSource, from_upload, to_npz
+from attention_core.inputs.models import minilm, smollm2
+
+TEXT = "The old bridge over the river was closed, so we walked along the bank to the ferry."
+
+
+def turned(x, base=10_000.0):
+    """The paper's rotation, coordinate by coordinate."""
+    n, d = x.shape
+    out = np.array(x, dtype=float)
+    for t in range(n):
+        for i in range(d // 2):
+            angle = t * base ** (-2 * i / (d - d % 2))
+            c, s = math.cos(angle), math.sin(angle)
+            a, b = x[t, 2 * i], x[t, 2 * i + 1]
+            out[t, 2 * i : 2 * i + 2] = a * c - b * s, a * s + b * c
+    return out
+
+
+def softmax(logits, *, causal):
+    weights = np.exp(logits - logits.max(-1, keepdims=True))
+    weights = np.tril(weights) if causal else weights
+    return weights / weights.sum(-1, keepdims=True)
+
+
+def measured(source, n, **how):
+    return [row for task in distance.tasks(source, n=n, **how) for row in distance.run(task)]
+
+
+def of(rows, form, name, head=0):
+    return {row["distance"]: row[name] for row in rows if (row["form"], row["head"]) == (form, head) and name in row}
+
+
+def upload(q, k):
+    arrays = {name: np.asarray(x, np.float32)[None] for name, x in (("q", q), ("k", k), ("v", k))}
+    record = ac.inputs.QKV(
+        **{name: torch.tensor(x) for name, x in arrays.items()}, tokens=("a",) * len(q), special=(False,) * len(q),
+        groups=tuple(range(len(q))), causal=False, scale=q.shape[-1] ** -0.5, origin="test", total_tokens=len(q),
+    )  # fmt: skip
+    return UploadSource.of("arrays.npz", to_npz(record))
+
+
+@pytest.mark.parametrize("d", [2, 8, 32])
+def test_alike_queries_and_keys_follow_the_mean_cosine(d):
+    """The closed form: q = k = 1 everywhere gives Σ cos(Δ θ_i) · 2 / √d."""
+    n = 40
+    rows = measured(upload(np.ones((n, d)), np.ones((n, d))), n)
+    logits = of(rows, TURNED, "logit")
+    cosines = distance.theory(distance.distances(n), d)["cosines"]
+    for (x, logit), cosine in zip(((x, y) for x, y in logits.items() if x is not None), cosines, strict=True):
+        wanted = 2 / d * sum(math.cos(x * 10_000 ** (-2 * i / d)) for i in range(d // 2))
+        assert cosine == pytest.approx(wanted, abs=1e-12)
+        assert logit == pytest.approx(abs(wanted) * math.sqrt(d), abs=1e-6)
+    plain = of(rows, PLAIN, "logit")
+    assert all(plain[x] == pytest.approx(math.sqrt(d)) for x in distance.distances(n))
+
+
+@pytest.mark.parametrize(("d", "base"), [(2, 1e4), (7, 1e4), (128, 1e4), (64, 1e5)])
+def test_partial_sums_are_the_articles(d, base):
+    for x in (0, 1, 50, 256):
+        unit = np.exp(1j * x * base ** (-2 * np.arange(d // 2) / (d - d % 2)))
+        wanted = [abs(unit[: j + 1].sum()) for j in range(d // 2)]
+        np.testing.assert_allclose(distance.sums(x, d, base), wanted, atol=1e-10)
+    assert distance.theory([0, 256], d, base)["sums"][0] == 1
+
+
+def test_the_bound_decays_as_the_article_draws_it():
+    """Its figure: d = 128, distances to 256, from 32.5 down to less than a third of it, not steadily."""
+    means = [float(distance.sums(x, 128).mean()) for x in range(257)]
+    assert means[0] == 32.5
+    assert means[256] < 11
+    assert max(means) == means[0]
+    assert any(later > earlier for earlier, later in pairwise(means))
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(2, 9), st.integers(2, 14), st.booleans())
+def test_no_product_passes_its_bound_and_every_number_is_the_papers(seed, d, n, causal):
+    numbers = np.random.default_rng(seed)
+    q, k = numbers.standard_normal((2, n, d))
+    rows = measured(upload(q, k), n, causal=causal)
+    q, k = (x.astype(np.float32).astype(float) for x in (q, k))
+    forms = {PLAIN: (q, k), TURNED: (turned(q), turned(k))}
+    for form, (a, b) in forms.items():
+        logits = a @ b.T / math.sqrt(d)
+        weights = softmax(logits, causal=causal)
+        for x in distance.distances(n):
+            pairs = [(i, j) for i in range(n) for j in range(n) if (i - j == x if causal else abs(i - j) == x)]
+            assert of(rows, form, "weight")[x] == pytest.approx(np.mean([weights[p] for p in pairs]), abs=1e-9)
+            assert of(rows, form, "logit")[x] == pytest.approx(np.mean([abs(logits[p]) for p in pairs]), abs=1e-9)
+        entropies = [-sum(w * math.log(w) for w in row if w > 0) for row in weights]
+        assert of(rows, form, "entropy")[None] == pytest.approx(np.mean(entropies), abs=1e-9)
+    bounds, logits = of(rows, TURNED, "bound"), of(rows, TURNED, "logit")
+    assert all(logits[x] <= bounds[x] + 1e-9 for x in distance.distances(n))
+    assert all(row["bound"] is None for row in rows if row["form"] == PLAIN and row["distance"] is not None)
+
+
+def test_the_bound_by_its_formula():
+    numbers = np.random.default_rng(3)
+    q, k = numbers.standard_normal((2, 6, 4)).astype(np.float32).astype(float)
+    bound = of(measured(upload(q, k), 6, causal=True), TURNED, "bound")[4]
+    theta, found = 10_000.0 ** (-2 * np.arange(2) / 4), []
+    unit = np.exp(4j * theta)
+    for i, j in ((4, 0), (5, 1)):
+        h = (q[i, ::2] + 1j * q[i, 1::2]) * (k[j, ::2] - 1j * k[j, 1::2])
+        largest = max(abs(h[1] - h[0]), abs(h[1]))
+        found.append(largest * (abs(unit[0]) + abs(unit.sum())) / 2)
+    assert bound == pytest.approx(np.mean(found), rel=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "clustered"])
+def test_a_synthetic_input_is_the_same_one_with_and_without(kind):
+    spec = SyntheticSpec(kind=kind, n=20, d=6, heads=2)
+    for rope in (False, True):
+        source = SyntheticSource(SyntheticSpec(**{**vars(spec), "rope": rope}))
+        qkv = source.load()
+        found = distance.forms(qkv, source)
+        recorded = found[TURNED if rope else PLAIN]
+        torch.testing.assert_close(recorded[0].float(), qkv.q)
+        for plain, with_rope in zip(found[PLAIN], found[TURNED], strict=True):
+            np.testing.assert_allclose([turned(head) for head in plain.numpy()], with_rope, atol=1e-9)
+
+
+def test_smollm2_is_turned_back_to_what_its_projections_give():
+    loaded = ac.inputs.models.load("smollm2")
+    assert loaded.info.rotary
+    assert loaded.model.config.rope_parameters["rope_theta"] == loaded.info.rotary_base
+    assert loaded.model.config.rope_parameters["rope_type"] == "default"
+    source = TextSource(TEXT, "smollm2", 3)
+    projected, attention = {}, loaded.model.layers[3].self_attn
+
+    def keep(name):
+        return lambda module, given, out: projected.__setitem__(name, out[0])
+
+    handles = [getattr(attention, f"{name}_proj").register_forward_hook(keep(name)) for name in "qk"]
+    try:
+        ids = loaded.tokenizer.encode(TEXT).ids
+        with torch.no_grad():
+            loaded.model(input_ids=torch.tensor([ids]))
+    finally:
+        for handle in handles:
+            handle.remove()
+    found = distance.forms(source.load(), source)
+    for x, name, groups in zip(found[PLAIN], "qk", (1, 3), strict=True):
+        heads = projected[name].unflatten(-1, (-1, 64)).transpose(0, 1).repeat_interleave(groups, 0)
+        halves = x.unflatten(-1, (32, 2)).transpose(-2, -1).flatten(-2)
+        torch.testing.assert_close(halves.float(), heads, rtol=1e-4, atol=1e-4)
+    own = source.load()
+    logits = found[TURNED][0] @ found[TURNED][1].mT
+    torch.testing.assert_close(logits.float(), own.q @ own.k.mT, rtol=1e-4, atol=1e-3)
+
+
+def test_what_is_not_turned_is_turned_and_what_nobody_can_turn_back_is_shown_as_it_is(monkeypatch):
+    source = TextSource(TEXT, "minilm", 1)
+    assert not distance.turned(source)
+    assert set(distance.forms(source.load(), source)) == {PLAIN, TURNED}
+    other = TextSource(TEXT, "smollm2", 1)
+    known = ac.inputs.models.load("smollm2")
+    unknown = replace(known, info=replace(known.info, rotary_base=None))
+    qkv = other.load()
+    monkeypatch.setattr(ac.inputs.models, "load", lambda name: unknown)
+    assert distance.turned(other)
+    assert set(distance.forms(qkv, other)) == {TURNED}
+    [task] = distance.tasks(other, n=qkv.n, causal=True)
+    rows = distance.run(task, load=lambda source, tokens: qkv)
+    assert {row["form"] for row in rows} == {TURNED}
+    assert all(row["bound"] is None for row in rows if row["distance"] is not None)
+
+
+def test_only_models_with_rope_say_so():
+    assert (minilm.INFO.rotary, minilm.INFO.rotary_base) == (False, None)
+    assert (smollm2.INFO.rotary, smollm2.INFO.rotary_base) == (True, 100_000)
+
+
+@pytest.mark.parametrize(("n", "last"), [(1, 0), (2, 1), (5, 3), (40, 30), (1024, 768)])
+def test_distances_go_to_three_quarters_and_rise(n, last):
+    found = distance.distances(n)
+    assert (found[0], found[-1]) == (0, last)
+    assert list(found) == sorted(set(found))
+    assert set(range(min(last, 32) + 1)) <= set(found)
+    assert len(found) < 90
+
+
+def test_seeds_are_further_sequences():
+    source = SyntheticSource(SyntheticSpec(n=12, d=4, heads=1, seed=5))
+    rows = measured(source, 12, seeds=2)
+    assert {row["seed"] for row in rows} == {5, 6}
+    one = measured(SyntheticSource(SyntheticSpec(n=12, d=4, heads=1, seed=6)), 12)
+    assert [row for row in rows if row["seed"] == 6] == one
+
+
+def test_single_tokens_and_single_coordinates_are_measured():
+    rows = measured(SyntheticSource(SyntheticSpec(n=1, d=4, heads=1)), 1)
+    assert [row["distance"] for row in rows] == [None, 0] * 2
+    qkv = from_upload(upload(np.ones((4, 1)), np.ones((4, 1))).data, "x.npz")
+    assert qkv.q.shape[-1] == 1
+    rows = measured(upload(np.ones((4, 1)), np.ones((4, 1))), 4)
+    assert of(rows, TURNED, "logit") == of(rows, PLAIN, "logit")
+    assert of(rows, TURNED, "bound")[1] == pytest.approx(1)
+    assert distance.theory([0, 5], 1) == {"sums": [1, 1], "cosines": [1, 1]}
