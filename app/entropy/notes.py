@@ -81,6 +81,29 @@ def drift(question: Asked) -> None:
         )
 
 
+def distance() -> None:
+    """What RoPE does to a product, and what bounds it."""
+    with st.expander(_("How it is measured"), icon=":material/function:"):
+        st.latex(
+            r"q_i\cdot k_j = \operatorname{Re}\sum_{p<d/2} h_p\, e^{\mathrm{i}(i-j)\theta_p},\qquad "
+            r"\theta_p = \text{base}^{-2p/d},\qquad "
+            r"|q_i\cdot k_j| \le \max_p |h_{p+1}-h_p| \sum_{p=1}^{d/2} |S_p|,\quad "
+            r"S_p = \sum_{r<p} e^{\mathrm{i}(i-j)\theta_r}"
+        )
+        st.markdown(
+            _(
+                "- RoPE turns pair p of every query and key by its position times θ; h is the pair's product before, "
+                "as complex numbers, and 0 beyond the last. Sizes of queries and keys do not change.\n"
+                "- What [the article](https://kexue.fm/archives/8265) shows to fall with distance is the mean of the "
+                "|S|, and so a **bound**: products of "
+                "random queries and keys, whose mean is 0 at any distance, have nothing that could fall.\n"
+                "- Drawn is each head's mean over all pairs of tokens that far apart of which one may see the other, "
+                "up to three quarters of n; line and band are over heads and seeds. *Next door* is one token away, "
+                "*beyond n / 2* the mean over the distances drawn there."
+            )
+        )
+
+
 def homogeneity(n: int) -> None:
     """Why squared ReLU does not notice the factor, and what the power does in its place."""
     with st.expander(_("Why"), icon=":material/function:"):

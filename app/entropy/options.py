@@ -79,13 +79,14 @@ def use_link() -> None:
     """What a link to this page carries beside the input and the variants."""
     share.use(
         {
-            "h_view": share.choice("entropy", "normalizer", "drift", "factor"),
+            "h_view": share.choice("entropy", "normalizer", "drift", "distance", "factor"),
             "h_measure": share.choice("entropy", "normalised"),
             "h_scales": Field(["log_n"], _read_scales, _write_scales),
             "h_base": _one_of(512, BASES),
             "h_temperature": _one_of(2.0, TEMPERATURES),
             "h_drift": share.choice("total", "size"),
             "h_trained": share.whole(SHORTEST, 1, current().sweep_tokens),
+            "h_distance": share.choice("weight", "logit", "bound", "alone"),
             "h_factor": _one_of(4.0, FACTORS),
             "h_longest": _one_of(LONGEST, lengths()),
             "h_seeds": share.whole(2, 1, SEEDS),

@@ -1,13 +1,19 @@
-"""The page's four views, of which one is drawn."""
+"""The page's views, of which one is drawn."""
 
 import streamlit as st
 
 from app import variant_picker
-from app.entropy import drift, growth, homogeneity, normalizer, options
+from app.entropy import distance, drift, growth, homogeneity, normalizer, options
 from app.input_panel import Chosen
 from app.text import _
 
-VIEWS = {"entropy": growth.show, "normalizer": normalizer.show, "drift": drift.show, "factor": homogeneity.show}
+VIEWS = {
+    "entropy": growth.show,
+    "normalizer": normalizer.show,
+    "drift": drift.show,
+    "distance": distance.show,
+    "factor": homogeneity.show,
+}
 
 
 def pick() -> None:
@@ -16,6 +22,7 @@ def pick() -> None:
         "entropy": _("Entropy H"),
         "normalizer": _("Normaliser Z"),
         "drift": _("Other lengths"),
+        "distance": _("Distance and RoPE"),
         "factor": _("Logits × λ"),
     }
     options.pick("h_view", _("View"), names, label_visibility="collapsed")

@@ -63,10 +63,10 @@ def run(task: DistanceTask, *, load: Load = load) -> tuple[Row, ...]:
     """Measure both forms of one source.
 
     Returns:
-        Per form (``PLAIN``, ``TURNED``) and head, both with their ``seed``: one row with ``entropy`` (nats, softmax's,
-        mean over queries) whose ``distance`` is None, and one per distance with ``weight`` (softmax's), ``logit`` (the
-        absolute value of ``q·k / √d``) and, turned, ``bound`` (what bounds it), each the mean over all pairs that
-        far apart of which one may see the other.
+        Per ``form`` (``PLAIN``, ``TURNED``), ``head`` and ``seed`` one row with ``entropy`` (nats, softmax's, mean over
+        queries) whose ``distance`` is None, and one per distance with ``weight`` (softmax's), ``logit``
+        (``q·k / √d``), ``size`` (its absolute value) and, turned, ``bound`` (what bounds that), each the mean over all
+        pairs that far apart of which one may see the other.
 
     Raises:
         LabError: if the source cannot be read at this length.
@@ -77,20 +77,19 @@ def run(task: DistanceTask, *, load: Load = load) -> tuple[Row, ...]:
         for head, (q, k) in enumerate(zip(queries, keys, strict=True)):
             common: Row = {"form": form, "head": head, "seed": task.seed}
             weights = registry.get("softmax").weights(q, k, causal=task.causal)
-            logits = (q @ k.mT / q.shape[-1] ** 0.5).abs()
-            rows.append({**common, "distance": None, "entropy": float(entropy(weights).mean())})
-            before = found[PLAIN] if form == TURNED and PLAIN in found else None
+            logits = q @ k.mT / q.shape[-1] ** 0.5
+            matrices = {"weight": weights, "logit": logits, "size": logits.abs()}
+            none: Row = dict.fromkeys((*matrices, "bound"))
+            rows.append({**common, "distance": None, **none, "entropy": float(entropy(weights).mean())})
+            plain = [x[head] for x in found[PLAIN]] if form == TURNED and PLAIN in found else None
             for distance in near:
-                rows.append(
-                    {
-                        **common,
-                        "distance": distance,
-                        "weight": _mean(weights, distance, causal=task.causal),
-                        "logit": _mean(logits, distance, causal=task.causal),
-                        "bound": before
-                        and _bound(before[0][head], before[1][head], distance, _base(task.source), causal=task.causal),
-                    }
+                measured: Row = {name: _mean(of, distance, causal=task.causal) for name, of in matrices.items()}
+                measured["bound"] = (
+                    None
+                    if plain is None
+                    else _bound(plain[0], plain[1], distance, base(task.source), causal=task.causal)
                 )
+                rows.append({**common, "distance": distance, **measured, "entropy": None})
     return tuple(rows)
 
 
@@ -107,8 +106,8 @@ def forms(qkv: QKV, source: Source) -> dict[str, tuple[Tensor, Tensor]]:
         if models.load(source.model).info.rotary_base is None:
             return {TURNED: (q, k)}
         q, k = _side_by_side(q), _side_by_side(k)
-    base = _base(source)
-    return {PLAIN: (rotary(q, base, back=True), rotary(k, base, back=True)), TURNED: (q, k)}
+    own = base(source)
+    return {PLAIN: (rotary(q, own, back=True), rotary(k, own, back=True)), TURNED: (q, k)}
 
 
 def turned(source: Source) -> bool:
@@ -116,6 +115,12 @@ def turned(source: Source) -> bool:
     if isinstance(source, TextSource):
         return models.load(source.model).info.rotary
     return isinstance(source, SyntheticSource) and source.spec.rope
+
+
+def base(source: Source) -> float:
+    """How slowly the slowest pair turns; not known for a model that is turned in its own way."""
+    known = models.load(source.model).info.rotary_base if isinstance(source, TextSource) else None
+    return BASE if known is None else known
 
 
 def distances(n: int) -> tuple[int, ...]:
@@ -181,12 +186,6 @@ def _mean(matrix: Tensor, distance: int, *, causal: bool) -> float:
     """The mean over the entries ``[n, n]`` so far from the diagonal."""
     below = matrix.diagonal(-distance).mean()
     return float(below if causal else (below + matrix.diagonal(distance).mean()) / 2)
-
-
-def _base(source: Source) -> float:
-    """How slowly the slowest pair turns; not known for a model that is turned in its own way."""
-    known = models.load(source.model).info.rotary_base if isinstance(source, TextSource) else None
-    return BASE if known is None else known
 
 
 def _side_by_side(x: Tensor) -> Tensor:

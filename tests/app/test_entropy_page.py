@@ -71,7 +71,7 @@ def test_it_answers_its_question_on_the_default_text():
     assert "with the log n scale" in spoken(at)
 
 
-@pytest.mark.parametrize("view", ["entropy", "normalizer", "drift", "factor"])
+@pytest.mark.parametrize("view", ["entropy", "normalizer", "drift", "distance", "factor"])
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("source", ["text", "synthetic"])
 def test_every_view_opens_on_every_source(view, causal, source):

@@ -43,7 +43,11 @@ def measured(source, n, **how):
 
 
 def of(rows, form, name, head=0):
-    return {row["distance"]: row[name] for row in rows if (row["form"], row["head"]) == (form, head) and name in row}
+    return {
+        row["distance"]: row[name]
+        for row in rows
+        if (row["form"], row["head"]) == (form, head) and row[name] is not None
+    }
 
 
 def upload(q, k):
@@ -62,10 +66,11 @@ def test_alike_queries_and_keys_follow_the_mean_cosine(d):
     rows = measured(upload(np.ones((n, d)), np.ones((n, d))), n)
     logits = of(rows, TURNED, "logit")
     cosines = distance.theory(distance.distances(n), d)["cosines"]
-    for (x, logit), cosine in zip(((x, y) for x, y in logits.items() if x is not None), cosines, strict=True):
+    for (x, logit), cosine in zip(logits.items(), cosines, strict=True):
         wanted = 2 / d * sum(math.cos(x * 10_000 ** (-2 * i / d)) for i in range(d // 2))
         assert cosine == pytest.approx(wanted, abs=1e-12)
-        assert logit == pytest.approx(abs(wanted) * math.sqrt(d), abs=1e-6)
+        assert logit == pytest.approx(wanted * math.sqrt(d), abs=1e-6)
+        assert of(rows, TURNED, "size")[x] == pytest.approx(abs(wanted) * math.sqrt(d), abs=1e-6)
     plain = of(rows, PLAIN, "logit")
     assert all(plain[x] == pytest.approx(math.sqrt(d)) for x in distance.distances(n))
 
@@ -102,12 +107,13 @@ def test_no_product_passes_its_bound_and_every_number_is_the_papers(seed, d, n, 
         for x in distance.distances(n):
             pairs = [(i, j) for i in range(n) for j in range(n) if (i - j == x if causal else abs(i - j) == x)]
             assert of(rows, form, "weight")[x] == pytest.approx(np.mean([weights[p] for p in pairs]), abs=1e-9)
-            assert of(rows, form, "logit")[x] == pytest.approx(np.mean([abs(logits[p]) for p in pairs]), abs=1e-9)
+            assert of(rows, form, "logit")[x] == pytest.approx(np.mean([logits[p] for p in pairs]), abs=1e-9)
+            assert of(rows, form, "size")[x] == pytest.approx(np.mean([abs(logits[p]) for p in pairs]), abs=1e-9)
         entropies = [-sum(w * math.log(w) for w in row if w > 0) for row in weights]
         assert of(rows, form, "entropy")[None] == pytest.approx(np.mean(entropies), abs=1e-9)
-    bounds, logits = of(rows, TURNED, "bound"), of(rows, TURNED, "logit")
-    assert all(logits[x] <= bounds[x] + 1e-9 for x in distance.distances(n))
-    assert all(row["bound"] is None for row in rows if row["form"] == PLAIN and row["distance"] is not None)
+    bounds, sizes = of(rows, TURNED, "bound"), of(rows, TURNED, "size")
+    assert all(sizes[x] <= bounds[x] + 1e-9 for x in distance.distances(n))
+    assert all(row["bound"] is None for row in rows if row["form"] == PLAIN)
 
 
 def test_the_bound_by_its_formula():
@@ -179,7 +185,7 @@ def test_what_is_not_turned_is_turned_and_what_nobody_can_turn_back_is_shown_as_
     [task] = distance.tasks(other, n=qkv.n, causal=True)
     rows = distance.run(task, load=lambda source, tokens: qkv)
     assert {row["form"] for row in rows} == {TURNED}
-    assert all(row["bound"] is None for row in rows if row["distance"] is not None)
+    assert all(row["bound"] is None for row in rows)
 
 
 def test_only_models_with_rope_say_so():

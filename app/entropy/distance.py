@@ -1,0 +1,247 @@
+"""Attention over distance, with and without RoPE: its weights, its logits and what bounds them."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import streamlit as st
+
+from app import chart, sweep
+from app.entropy import notes, options
+from app.entropy.options import Asked
+from app.figures.curves import Curve, curves
+from app.figures.spread import spread
+from app.figures.theme import GREY
+from app.inside.numbers import number
+from app.text import _, literal
+from attention_core.experiments import distance
+from attention_core.experiments.distance import PLAIN, TURNED
+from attention_core.experiments.task import Row
+from attention_core.inputs import models
+from attention_core.inputs.source import Source, SyntheticSource, TextSource
+
+ALIKE = 1.05
+"""Numbers within this ratio are called alike."""
+
+
+def show(question: Asked) -> None:
+    """Draw the choice, the measurement and what it found."""
+    views = {
+        "weight": (_("weight"), _weights),
+        "logit": (_("logit"), _logits),
+        "bound": (_("its size and bound"), _bounded),
+        "alone": (_("what RoPE alone does"), _alone),
+    }
+    names = {word: title for word, (title, _view) in views.items()}
+    options.pick("h_distance", _("Over distance"), names)
+    n = question.record.n
+
+    def draw(rows: list[Row], key: str) -> None:
+        kept = question.of_heads(rows)
+        st.markdown(sentence(kept, n, question))
+        views[st.session_state["h_distance"]][1](kept, question, key)
+
+    tasks = distance.tasks(question.source, n=n, causal=question.causal, seeds=question.seeds)
+    rows = sweep.show("distance", tasks, draw, key="entropy.distance")
+    if rows:
+        st.caption(origin(question.source))
+        _table(question.of_heads(rows), n, question)
+        notes.distance()
+        notes.take_away(rows, question, "distance", n=n, seeds=question.seeds)
+
+
+def origin(source: Source) -> str:
+    """Which of the two forms the input itself has, and where the other comes from, as Markdown."""
+    if isinstance(source, SyntheticSource):
+        return _("Both are the same queries and keys, whether RoPE is switched on for this sequence or not.")
+    if not isinstance(source, TextSource):
+        return _("A file does not tell whether RoPE is in it: it is taken to be without, and turned for the other.")
+    info = models.load(source.model).info
+    name = literal(info.title)
+    if not info.rotary:
+        return _(
+            "{model} was trained without RoPE: turned by it, its queries and keys show what RoPE does.", model=name
+        )
+    if info.rotary_base is None:
+        return _("{model} turns queries and keys by RoPE before they are recorded, and how is not known.", model=name)
+    return _(
+        "{model} turns queries and keys by RoPE, with base {base:,.0f}, before they are recorded; without it they are "
+        "turned back.",
+        model=name, base=info.rotary_base,
+    )  # fmt: skip
+
+
+def ends(rows: Sequence[Row], form: str, name: str, n: int, *, mean: bool = False) -> tuple[float, float] | None:
+    """A measure one token away and beyond n / 2, the middle of the heads; None where nothing is that far apart."""
+    near, far = [], []
+    for head in options.by_head(rows, form=form):
+        found = options.points(head, name, x="distance")
+        here, there = [y for x, y in found if x == 1], [y for x, y in found if x > max(n / 2, 1)]
+        if here and there:
+            near.append(here[0])
+            far.append(float(np.mean(there)))
+    if not near:
+        return None
+    middle = np.mean if mean else np.median
+    return float(middle(near)), float(middle(far))
+
+
+def _entropy(rows: Sequence[Row], form: str, question: Asked) -> float:
+    values = [float(row["entropy"] or 0) for row in rows if row["form"] == form and row["entropy"] is not None]
+    return question.per_nat * float((np.mean if question.mean else np.median)(values))
+
+
+def sentence(rows: Sequence[Row], n: int, question: Asked) -> str:
+    """How weights and logits change with distance in both forms, and the entropies."""
+    forms = [form for form in (TURNED, PLAIN) if any(row["form"] == form for row in rows)]
+    entropies = {form: _entropy(rows, form, question) for form in forms}
+    unit = _(question.unit)
+    weights = {form: ends(rows, form, "weight", n, mean=question.mean) for form in forms}
+    if None in weights.values():
+        told = _("With so few tokens nothing is far apart; a longer input shows what distance does.")
+        return f"{told} {_spread_out(entropies, unit)}"
+    kept = {form: found[1] / found[0] for form, found in weights.items() if found}
+    told = _(
+        "Beyond n / 2 = {half:g} tokens, **softmax** with RoPE gives a key {turned} of the weight it gives to one next "
+        "door",
+        half=n / 2, turned=share(kept[TURNED]),
+    )  # fmt: skip
+    if PLAIN in kept:
+        told += _(", without it {plain}: {compared}.", plain=share(kept[PLAIN]), compared=compared(kept))
+    else:
+        told += "."
+    logits = {form: found for form in forms if (found := ends(rows, form, "logit", n, mean=question.mean))}
+    told += " " + scored(logits)
+    sizes, bounds = (ends(rows, TURNED, name, n, mean=question.mean) for name in ("size", "bound"))
+    if sizes and bounds and min(sizes) > 0:
+        told += " " + bounded(sizes, bounds)
+    return f"{told} {_spread_out(entropies, unit)}"
+
+
+def compared(kept: Mapping[str, float]) -> str:
+    """What RoPE does to the share of the weight that distant keys keep."""
+    if kept[TURNED] * ALIKE < kept[PLAIN]:
+        return _("**RoPE makes attention more local here**")
+    if kept[TURNED] > ALIKE * kept[PLAIN]:
+        return _("**RoPE makes attention less local here**")
+    return _("RoPE hardly changes how local attention is here")
+
+
+def scored(logits: Mapping[str, tuple[float, float]]) -> str:
+    """The mean logit one token away and beyond n / 2, in both forms."""
+    near, far = map(number, logits[TURNED])
+    if PLAIN not in logits:
+        return _("Its mean logit is {near} next door and {far} there.", near=near, far=far)
+    first, last = map(number, logits[PLAIN])
+    return _(
+        "Its mean logit is {near} next door and {far} there, without RoPE {first} and {last}.", near=near, far=far,
+        first=first, last=last,
+    )  # fmt: skip
+
+
+def bounded(sizes: tuple[float, float], bounds: tuple[float, float]) -> str:
+    """How the logits' size and what bounds it change from one token away to beyond n / 2."""
+    said = {
+        "bound": share(bounds[1] / bounds[0]), "size": share(sizes[1] / sizes[0]),
+        "times": number(bounds[1] / sizes[1]),
+    }  # fmt: skip
+    if sizes[1] > ALIKE * sizes[0]:
+        return _(
+            "What bounds the logits' size with RoPE is there {bound} of what it is next door; the size itself "
+            "**grows** to {size}, {times} times below its bound.",
+            **said,
+        )
+    return _(
+        "What bounds the logits' size with RoPE is there {bound} of what it is next door, and the size itself {size}, "
+        "{times} times below its bound.",
+        **said,
+    )
+
+
+def share(value: float) -> str:
+    """A share for reading."""
+    return number(100 * value) + "%"
+
+
+def _spread_out(entropies: Mapping[str, float], unit: str) -> str:
+    turned, plain = entropies[TURNED], entropies.get(PLAIN)
+    if plain is None:
+        return _("The entropy of its rows is {turned:.2f} {unit}.", turned=turned, unit=unit)
+    return _(
+        "The entropy of its rows is {turned:.2f} {unit} with RoPE and {plain:.2f} without.", turned=turned, plain=plain,
+        unit=unit,
+    )  # fmt: skip
+
+
+def _lines(rows: Sequence[Row], name: str, question: Asked) -> list[Curve]:
+    drawn = []
+    for colour, (form, title) in enumerate(names().items()):
+        found = spread(options.points(rows, name, x="distance", form=form), mean=question.mean)
+        if found.x:
+            line = found.curve(title, colour, band=question.band, dash="dash" if form == PLAIN else "solid")
+            drawn.append(line)
+    return drawn
+
+
+def names() -> dict[str, str]:
+    """The two forms on screen."""
+    return {TURNED: _("with RoPE"), PLAIN: _("without RoPE")}
+
+
+def _weights(rows: Sequence[Row], question: Asked, key: str) -> None:
+    drawn, n = _lines(rows, "weight", question), question.record.n
+    alike = [float(np.mean(1 / np.arange(x + 1, n + 1))) if question.causal else 1 / n for x in drawn[0].x]
+    drawn.append(Curve(name=_("uniform attention"), x=drawn[0].x, y=alike, colour=GREY, dash="dot", marks=False))
+    _draw(drawn, key, _("mean weight of softmax"), _("Curves: softmax's mean weight over distance"), log=True)
+
+
+def _logits(rows: Sequence[Row], question: Asked, key: str) -> None:
+    drawn = _lines(rows, "logit", question)
+    _draw(drawn, key, _("mean q·k / √d"), _("Curves: the mean logit over distance"))
+
+
+def _bounded(rows: Sequence[Row], question: Asked, key: str) -> None:
+    drawn = _lines(rows, "size", question)
+    bound = spread(options.points(rows, "bound", x="distance", form=TURNED), mean=question.mean)
+    if bound.x:
+        drawn.append(bound.curve(_("bound, with RoPE"), GREY, dash="dot", band=False))
+    title = _("mean |q·k| / √d")
+    _draw(drawn, key, title, _("Curves: the mean size of logits over distance, and what bounds it"), log=True)
+
+
+def _alone(rows: Sequence[Row], question: Asked, key: str) -> None:
+    far = sorted({int(x) for x, _y in options.points(rows, "weight", x="distance")})
+    found = distance.theory(far, question.record.q.shape[-1], distance.base(question.source))
+    drawn = [
+        Curve(name=_("bound: mean of |S|"), x=far, y=found["sums"], colour=0),
+        Curve(name=_("q = k: mean of cos Δθ"), x=far, y=found["cosines"], colour=1),
+    ]
+    _draw(drawn, key, _("relative to distance 0"), _("Curves: what RoPE makes of distance, whatever the input"))
+
+
+def _draw(drawn: Sequence[Curve], key: str, title: str, alt: str, *, log: bool = False) -> None:
+    thin = [Curve(**{**vars(line), "marks": False}) for line in drawn]
+    figure = curves(thin, x_title=_("distance |i − j|, in tokens"), y_title=title, log_y=log, height=480)
+    chart.show(figure, key=key, name="distance", alt=alt)
+
+
+def _table(rows: Sequence[Row], n: int, question: Asked) -> None:
+    """Both forms in numbers."""
+    unit, shown = _(question.unit), []
+    for form, title in names().items():
+        own = [row for row in rows if row["form"] == form]
+        if not own:
+            continue
+        nats = [question.per_nat * float(row["entropy"]) for row in own if isinstance(row["entropy"], float)]
+        weight, logit = (ends(own, form, name, n, mean=question.mean) for name in ("weight", "logit"))
+        shown.append(
+            {
+                _("softmax"): title,
+                f"H ({unit})": f"{_entropy(own, form, question):.2f}",
+                _("quartiles over heads"): options.quartiles(nats),
+                _("weight, next door"): weight and number(weight[0]),
+                _("beyond n / 2"): weight and number(weight[1]),
+                _("logit, next door"): logit and number(logit[0]),
+                _("beyond n / 2 "): logit and number(logit[1]),
+            }
+        )
+    st.dataframe(shown, hide_index=True)

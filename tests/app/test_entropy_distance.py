@@ -1,0 +1,199 @@
+"""The Entropy page's view over distance: with and without RoPE, its words, its curves, where either form comes from."""
+
+import base64
+import contextlib
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import attention_core as ac
+from app.entropy.distance import bounded, compared, ends, origin, scored, share
+from attention_core.experiments import distance
+from attention_core.experiments.distance import PLAIN, TURNED
+from attention_core.inputs import SyntheticSource, SyntheticSpec, TextSource, UploadSource
+
+ROOT = Path(__file__).parents[2]
+SMALL = {"input": "synthetic", "n": 40, "d": 8, "heads": 3, "head": 1, "h_seeds": 1, "h_view": "distance"}
+SOURCE = SyntheticSource(SyntheticSpec(n=40, d=8, heads=3))
+
+
+def open_page(**state):
+    at = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=60).run()
+    for name, value in (SMALL | state).items():
+        at.session_state[name] = value
+    return at.switch_page("../pages/entropy.py").run()
+
+
+def numbers(values):
+    packed = isinstance(values, dict)
+    return np.frombuffer(base64.b64decode(values["bdata"]), values["dtype"]).tolist() if packed else values
+
+
+def traces(at):
+    figure = json.loads(at.get("plotly_chart")[-1].proto.spec)
+    return {t["name"]: dict(zip(numbers(t["x"]), numbers(t["y"]), strict=True)) for t in figure["data"] if "name" in t}
+
+
+def spoken(at):
+    return " ".join(m.value for m in (*at.main.markdown, *at.main.caption)).replace("\N{NO-BREAK SPACE}", " ")
+
+
+def rows(source=SOURCE, **how):
+    return [row for task in distance.tasks(source, n=40, **how) for row in distance.run(task)]
+
+
+def median(found, form, name, x):
+    return np.median([row[name] for row in found if (row["form"], row["distance"]) == (form, x)])
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("rope", [False, True])
+def test_weights_are_the_cores_whether_rope_is_on_or_not(causal, rope):
+    at = open_page(causal=causal, rope=rope)
+    assert not at.exception
+    drawn = traces(at)
+    found = rows(SyntheticSource(SyntheticSpec(n=40, d=8, heads=3, rope=rope)), causal=causal)
+    for form, name in ((TURNED, "with RoPE"), (PLAIN, "without RoPE")):
+        assert set(drawn[name]) == set(distance.distances(40))
+        for x in (0, 1, 17, 30):
+            assert drawn[name][x] == pytest.approx(median(found, form, "weight", x))
+    alike = np.mean([1 / (i + 1) for i in range(30, 40)]) if causal else 1 / 40
+    assert drawn["uniform attention"][30] == pytest.approx(alike)
+    assert "Both are the same queries and keys, whether RoPE is switched on" in spoken(at)
+
+
+@pytest.mark.parametrize(
+    ("word", "names"),
+    [
+        ("logit", {"with RoPE", "without RoPE"}),
+        ("bound", {"with RoPE", "without RoPE", "bound, with RoPE"}),
+        ("alone", {"bound: mean of |S|", "q = k: mean of cos Δθ"}),
+    ],
+)
+def test_each_measure_has_its_curves(word, names):
+    at, found = open_page(h_distance=word), rows()
+    assert not at.exception
+    drawn = traces(at)
+    assert set(drawn) == names
+    if word == "logit":
+        assert drawn["with RoPE"][17] == pytest.approx(median(found, TURNED, "logit", 17))
+    if word == "bound":
+        assert drawn["with RoPE"][17] == pytest.approx(median(found, TURNED, "size", 17))
+        assert drawn["bound, with RoPE"][17] == pytest.approx(median(found, TURNED, "bound", 17))
+        assert all(drawn["with RoPE"][x] < drawn["bound, with RoPE"][x] for x in drawn["with RoPE"])
+    if word == "alone":
+        cosines = [np.cos(17 * 10_000 ** (-2 * i / 8)) for i in range(4)]
+        assert drawn["q = k: mean of cos Δθ"][17] == pytest.approx(np.mean(cosines))
+        assert drawn["bound: mean of |S|"][0] == 1
+
+
+def test_the_sentence_says_the_cores_numbers():
+    said, found = spoken(open_page()), rows()
+
+    def both(form, name):
+        return ends(found, form, name, 40)
+
+    near, far = both(TURNED, "weight")
+    heads = [[row for row in found if (row["form"], row["head"]) == (TURNED, head)] for head in range(3)]
+    own = [next(row["weight"] for row in head if row["distance"] == 1) for head in heads]
+    away = [np.mean([row["weight"] for row in head if (row["distance"] or 0) > 20]) for head in heads]
+    assert (near, far) == (pytest.approx(np.median(own)), pytest.approx(np.median(away)))
+    assert f"Beyond n / 2 = 20 tokens, **softmax** with RoPE gives a key {share(far / near)} of the weight" in said
+    plain = both(PLAIN, "weight")
+    kept = {TURNED: far / near, PLAIN: plain[1] / plain[0]}
+    assert f"without it {share(kept[PLAIN])}: {compared(kept)}." in said
+    assert scored({form: both(form, "logit") for form in (TURNED, PLAIN)}) in said
+    assert bounded(both(TURNED, "size"), both(TURNED, "bound")).replace("\N{NO-BREAK SPACE}", " ") in said
+    nats = {form: np.median([row["entropy"] for row in found if row["form"] == form and row["entropy"]])
+            for form in (TURNED, PLAIN)}  # fmt: skip
+    assert f"is {nats[TURNED]:.2f} nats with RoPE and {nats[PLAIN]:.2f} without." in said
+    bits = spoken(open_page(h_unit="bits"))
+    assert f"is {nats[TURNED] / np.log(2):.2f} bits with RoPE" in bits
+
+
+def test_one_head_alone():
+    drawn = traces(open_page(h_heads="one", head=2))
+    [weight] = [row["weight"] for row in rows() if (row["form"], row["head"], row["distance"]) == (TURNED, 2, 9)]
+    assert drawn["with RoPE"][9] == pytest.approx(weight)
+
+
+@pytest.mark.parametrize(
+    ("turned", "words"),
+    [(0.94, "more local"), (0.96, "hardly changes"), (1.0, "hardly changes"), (1.04, "hardly changes"),
+     (1.06, "less local")],
+)  # fmt: skip
+def test_rope_is_told_by_what_distant_keys_keep(turned, words):
+    assert words in compared({TURNED: turned, PLAIN: 1.0})
+
+
+@pytest.mark.parametrize(("far", "grows"), [(1.04, False), (1.06, True), (0.3, False)])
+def test_a_size_that_grows_while_its_bound_falls_is_told(far, grows):
+    said = bounded((1.0, far), (10.0, 4.0))
+    assert ("grows" in said) == grows
+    assert "there 40% of what it is next door" in said
+
+
+def test_without_the_plain_form_nothing_is_compared():
+    assert scored({TURNED: (1.0, -2.0)}) == "Its mean logit is 1 next door and \N{MINUS SIGN}2 there."
+    assert "without RoPE" in scored({TURNED: (1.0, -2.0), PLAIN: (0.5, 0.4)})
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_few_tokens_ask_for_more(n):
+    at = open_page(n=n)
+    assert not at.exception
+    assert "With so few tokens nothing is far apart" in spoken(at)
+    assert "nan" not in spoken(at)
+
+
+def test_attention_that_is_alike_everywhere_has_no_size_to_bound():
+    at = open_page(sharpness=0.0)
+    assert not at.exception
+    assert "times below its bound" not in spoken(at)
+    assert "RoPE hardly changes how local attention is here" in spoken(at)
+
+
+def test_where_each_form_comes_from_is_told(monkeypatch):
+    assert "recorded" in origin(TextSource("a", "smollm2", 0))
+    assert "base 100,000" in origin(TextSource("a", "smollm2", 0))
+    assert "trained without RoPE" in origin(TextSource("a", "minilm", 0))
+    assert "A file does not tell" in origin(UploadSource.of("a.npz", b""))
+    known = ac.inputs.models.load("smollm2")
+    unknown = replace(known, info=replace(known.info, rotary_base=None))
+    monkeypatch.setattr(ac.inputs.models, "load", lambda name: unknown)
+    assert "how is not known" in origin(TextSource("a", "smollm2", 0))
+
+
+def test_a_model_with_rope_is_shown_with_it_and_turned_back():
+    text = {"input": "text", "text": "the cat saw the dog and the dog saw the cat", "model": "smollm2", "layer": 2}
+    at = open_page(**text, causal=True, head=0)
+    assert not at.exception
+    assert {"with RoPE", "without RoPE"} <= set(traces(at))
+    assert "SmolLM2-135M turns queries and keys by RoPE" in spoken(at)
+
+
+def test_the_python_to_take_away_makes_the_same_numbers():
+    at = open_page()
+    [code] = [c.value for c in at.code if "rows = [" in c.value]
+    space = {}
+    with contextlib.redirect_stdout(io.StringIO()):
+        exec(code, space)
+    assert space["rows"] == rows()
+
+
+def test_a_link_that_does_not_fit_falls_back_and_is_named():
+    at = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=60).run()
+    at.switch_page("../pages/entropy.py")
+    for name, word in {"h_view": "distance", "h_distance": "far", "input": "synthetic", "n": "20"}.items():
+        at.query_params[name] = word
+    at.run()
+    assert not at.exception
+    assert at.session_state["h_distance"] == "weight"
+    assert any("h_distance" in w.value.replace("\\", "") for w in at.warning)
+    at = at.button_group(key="h_distance").set_value("bound").run()
+    assert at.query_params["h_distance"] == "bound"
