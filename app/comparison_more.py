@@ -9,6 +9,7 @@ from app.input_panel import Chosen
 from app.inside import link
 from app.text import _
 from app.variant_picker import label
+from attention_core.variant import Paper
 
 
 def show(found: Found, chosen: Chosen) -> None:
@@ -105,10 +106,17 @@ def about(attention: ac.Attention, chosen: Chosen) -> None:
         st.markdown(_("**Not causal:** {reason}", reason=_(variant.causal_reason)))
     if variant.note:
         st.markdown(_(variant.note))
-    st.markdown(f"{_('Source')}: [{variant.source.title} ({variant.source.year})]({variant.source.url})")
+    told = f"{_('Source')}: {_cited(variant.source)}"
+    if variant.further:
+        told += f"; {_('see also')} " + ", ".join(map(_cited, variant.further))
+    st.markdown(told)
     takeaway.snippet(attention.snippet())
     with st.expander(_("The variant's own file")):
         st.code(variant.source_code(), language="python")
+
+
+def _cited(paper: Paper) -> str:
+    return f"[{paper.title} ({paper.year})]({paper.url})"
 
 
 def _download(found: Found, chosen: Chosen) -> None:

@@ -75,6 +75,7 @@ class Variant:
         attend: ``(q, k, v, p, *, causal) -> [..., n, d_v]``, the algorithm one would run; never n x n.
         cost: ``(n, d, p, *, causal) -> Cost`` for one head with ``d_v = d``.
         source: paper or article.
+        further: papers or articles that derive it, or one of its settings, too.
         mask: ``(n, p, *, causal) -> bool [n, n]``, where the pattern is fixed in advance; true = may look.
         pattern: ``(q, k, p, *, causal) -> bool [..., n, n]``, where the pattern is found from the data.
         primitives: ``(q, k, p, *, causal) -> {name: bool [n, n] or [..., n, n]}``, what the mask or pattern is made of;
@@ -105,6 +106,7 @@ class Variant:
     attend: Callable[..., Tensor]
     cost: Callable[..., Cost]
     source: Paper
+    further: tuple[Paper, ...] = ()
     mask: Callable[..., Tensor] | None = None
     pattern: Callable[..., Tensor] | None = None
     primitives: Callable[..., dict[str, Tensor]] | None = None

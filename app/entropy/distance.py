@@ -209,7 +209,7 @@ def _bounded(rows: Sequence[Row], question: Asked, key: str) -> None:
 
 
 def _alone(rows: Sequence[Row], question: Asked, key: str) -> None:
-    far = sorted({int(x) for x, _y in options.points(rows, "weight", x="distance")})
+    far = range(int(max(x for x, _y in options.points(rows, "weight", x="distance"))) + 1)
     found = distance.theory(far, question.record.q.shape[-1], distance.base(question.source))
     drawn = [
         Curve(name=_("bound: mean of |S|"), x=far, y=found["sums"], colour=0),

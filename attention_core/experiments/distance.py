@@ -142,7 +142,7 @@ def theory(over: Sequence[int], d: int, base: float = BASE) -> dict[str, list[fl
     """What RoPE alone makes of distances, each over its value at distance 0.
 
     Args:
-        over: the distances.
+        over: distances.
         d: size of a head; a single coordinate is not turned.
         base: how slowly the slowest pair turns.
 

@@ -90,6 +90,7 @@ def test_each_measure_has_its_curves(word, names):
         cosines = [np.cos(17 * 10_000 ** (-2 * i / 8)) for i in range(4)]
         assert drawn["q = k: mean of cos Δθ"][17] == pytest.approx(np.mean(cosines))
         assert drawn["bound: mean of |S|"][0] == 1
+        assert set(drawn["bound: mean of |S|"]) == set(range(31))
 
 
 def test_the_sentence_says_the_cores_numbers():

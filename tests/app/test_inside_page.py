@@ -148,6 +148,20 @@ def test_landmarks_say_whether_nystroms_inverse_would_help():
     assert "Here it helps" in told(own), "with every token its own landmark Nyström is softmax"
 
 
+@pytest.mark.parametrize("key", ["nystrom", "linear", "performer"])
+def test_every_place_a_variant_comes_from_is_linked(key):
+    [line] = [m.value for m in open_inside(inside=[key]).main.markdown if m.value.startswith("Source: ")]
+    variant = ac.get(key).variant
+    assert line.index(variant.source.url) < line.index("see also") < line.index(variant.further[0].url)
+    assert all(f"[{paper.title} ({paper.year})]({paper.url})" in line for paper in (variant.source, *variant.further))
+
+
+def test_a_variant_with_one_source_has_no_more():
+    assert ac.get("efficient").variant.further == ()
+    [line] = [m.value for m in open_inside(inside=["efficient"]).main.markdown if m.value.startswith("Source: ")]
+    assert "see also" not in line
+
+
 def test_what_is_taken_away_is_what_was_shown():
     at = open_inside(inside=["nystrom~landmarks~4~inverse~exact"], head=["1"])
     code = next(c.value for c in at.main.code if "experiments.inside" in c.value)

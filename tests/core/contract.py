@@ -409,8 +409,12 @@ def check_documented(variant: Variant) -> None:
     assert variant.title == variant.title.strip()
     assert variant.formula.count("{") == variant.formula.count("}") > 0 or "{" not in variant.formula
     assert variant.formula.count(r"\left") - variant.formula.count(r"\leftarrow") == variant.formula.count(r"\right")
-    assert variant.source.url.startswith("https://")
-    assert 1960 < variant.source.year < 2100
+    papers = (variant.source, *variant.further)
+    for paper in papers:
+        assert paper.title
+        assert paper.url.startswith("https://")
+        assert 1960 < paper.year < 2100
+    assert len({paper.url for paper in papers}) == len(papers)
     assert variant.source_code().startswith('"""')
 
 

@@ -96,4 +96,9 @@ VARIANT = Variant(
     anatomy=anatomy,
     note="A row whose features all vanish, which only relu allows, is a zero row.",
     source=Paper("Transformers are RNNs", 2020, "https://arxiv.org/abs/2006.16236"),
+    further=(
+        Paper("Must attention have a softmax?", 2020, "https://kexue.fm/archives/7546"),
+        # Where exp comes from as a feature map: Performer's features with its fixed directions learned instead.
+        Paper("From Performer to linear attention", 2021, "https://kexue.fm/archives/8338"),
+    ),
 )

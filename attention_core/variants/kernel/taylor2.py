@@ -136,4 +136,6 @@ VARIANT = Variant(
     source=Paper(
         "The even-order Taylor polynomials of exp(x) at 0 are positive", 2020, "https://kexue.fm/archives/7919"
     ),
+    # The series as a product of features: 1, x and x ⊗ x / √2.
+    further=(Paper("Attention as linear attention of infinite dimension", 2021, "https://kexue.fm/archives/8601"),),
 )

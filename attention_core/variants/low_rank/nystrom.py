@@ -137,4 +137,7 @@ VARIANT = Variant(
     signed=True,
     anatomy=anatomy,
     source=Paper("Nyströmformer", 2021, "https://arxiv.org/abs/2102.03902"),
+    further=(
+        Paper("Nyströmformer: linearised attention by matrix decomposition", 2021, "https://kexue.fm/archives/8180"),
+    ),
 )
