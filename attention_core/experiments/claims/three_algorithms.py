@@ -30,8 +30,8 @@ def measure(ask: Ask) -> list[Row]:
     size, rows = min(math.isqrt(ask.longest // 2), ask.record().q.shape[-1]), list[Row]()
     if size < SMALLEST:
         raise UntestableError(
-            "With heads of {d} numbers n = 2d² is {n} tokens, which one chunk of {chunk} holds: that is the whole matrix. "
-            "Choose an input with larger heads.",
+            "With heads of {d} numbers n = 2d² is {n} tokens, which one chunk of {chunk} holds: that is the whole "
+            "matrix. Choose an input with larger heads.",
             d=size,
             n=2 * size**2,
             chunk=CHUNK,
