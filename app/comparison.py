@@ -155,8 +155,9 @@ def _pin(event: BoardEvent) -> None:
 def caption(attention: ac.Attention, found: Matrix, *, difference: bool) -> str:
     """A panel's line under its title: what is subtracted, how far the matrix is off and from what, its entropy."""
     numbers = found.passport
+    entropy = _("entropy {entropy:.2f} nats", entropy=numbers.entropy).replace(" ", "\N{NO-BREAK SPACE}")
     if attention.word == REFERENCE:
-        return _("entropy {entropy:.2f} nats", entropy=numbers.entropy)
+        return entropy
     told = {"error": numbers.relative_error, "reference": explain.reference(attention)}
     if difference:
         words = _("minus {reference} · matrix error {error:.2f}", **told)
@@ -164,7 +165,7 @@ def caption(attention: ac.Attention, found: Matrix, *, difference: bool) -> str:
         words = _("matrix error {error:.2f} beside {reference}", **told)
     else:
         words = _("matrix error {error:.2f}", **told)
-    words += " · " + _("entropy {entropy:.2f} nats", entropy=numbers.entropy)
+    words += f" · {entropy}"
     if numbers.negative_mass > 0.0005:
         words += " · " + _("{share:.1%} negative", share=numbers.negative_mass)
     return words

@@ -63,6 +63,8 @@ def _numbers(found: Found, chosen: Chosen) -> None:
             "signed rows: of their absolute values, normalised."
         )
     )
+    if len(found.words) < chosen.qkv.n:
+        st.caption(_("Hidden special tokens take part in the output error, and in no other number."))
     for attention in found.matrices:
         if attention.variant.reference is not None:
             st.caption(_("{name}: {note}", name=_(attention.title), note=_(attention.variant.note)))

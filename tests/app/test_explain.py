@@ -117,7 +117,7 @@ def test_a_panel_says_which_error_and_from_what():
         ("local", False, "matrix error 0."),
         ("local", True, "minus softmax · matrix error 0."),
         ("reformer", True, "minus shared-QK softmax · matrix error 0."),
-        ("softmax", True, "entropy "),
+        ("softmax", True, "entropy\N{NO-BREAK SPACE}"),
     ):
         attention = ac.get(key)
         assert comparison.caption(attention, found(attention), difference=difference).startswith(begins)
@@ -125,7 +125,7 @@ def test_a_panel_says_which_error_and_from_what():
     numbers = dataclasses.replace(found(reformer).passport, relative_error=0.25, entropy=1.5)
     told = dataclasses.replace(found(reformer), passport=numbers)
     assert comparison.caption(reformer, told, difference=False) == (
-        "matrix error 0.25 beside shared-QK softmax · entropy 1.50 nats"
+        "matrix error 0.25 beside shared-QK softmax · entropy\N{NO-BREAK SPACE}1.50\N{NO-BREAK SPACE}nats"
     )
 
 

@@ -288,6 +288,8 @@ def test_hidden_special_tokens_are_not_counted_where_they_are_not_drawn():
         at = open_app(text="one two three four", variants=(ac.get("softmax"),), **state)
         return next(c.value for c in at.caption if "12 heads" in c.value)
 
+    told = [c.value for c in open_app(text="one two", special=False, variants=(ac.get("softmax"),)).caption]
+    assert any("Hidden special tokens take part in the output error" in words for words in told)
     assert count(special=True) == "6 tokens · 12 heads of 32"
     assert count(special=False) == "4 tokens shown, 2 special ones hidden · 12 heads of 32"
     assert count(special=False, page="masks") == "6 tokens · 12 heads of 32"

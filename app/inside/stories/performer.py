@@ -223,5 +223,5 @@ def mean_formula(kind: str, row_norms: str) -> str:
     spread = rf"e^{{{square}}} - 1" if kind == "positive" else rf"\cosh {square} - 1"
     return (
         rf"\begin{{gathered}}{product}{truth},\\[14pt] \frac{{\operatorname{{Var}}}}{{\text{{mean}}^2}} = "
-        rf"\frac{{{spread}}}{{m}}\ \text{{(independent directions)}}\end{{gathered}}"
+        rf"\frac{{{spread}}}{{m}}\ \text{{(independent)}}\end{{gathered}}"
     )
