@@ -1,5 +1,7 @@
 """Columns and rows of a matrix: Nyström's formula where it must be exact, its floor, and its numbers by numpy alone."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -135,6 +137,13 @@ def test_the_nearest_token_is_one_of_its_landmarks_own(method):
         owner = np.repeat(np.arange(5), [5, 5, 5, 5, 4]) if method == "segment_means" else apart.argmin(0)
         wanted = {int(min(np.flatnonzero(owner == i), key=lambda j: apart[i, j])) for i in set(owner.tolist())}
         assert set(chosen.tolist()) == wanted
+
+
+def test_a_token_of_another_landmark_is_not_taken_however_near():
+    far = torch.tensor([[[-3.0, 0.0], [4.0, 0.0], [0.5, 0.0], [2.0, 0.0]]])  # 0.5 is the first mean and not of it
+    qkv = replace(SyntheticSource(SyntheticSpec(n=4, d=2, heads=1)).load(), q=far, k=far)
+    looked = cur.look(qkv, ac.get("nystrom", landmarks=2), 0, "nearest")
+    assert looked.columns.tolist() == [0, 2]
 
 
 def test_leverage_takes_what_weighs_most_in_the_leading_singular_vectors():

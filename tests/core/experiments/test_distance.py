@@ -116,13 +116,14 @@ def test_no_product_passes_its_bound_and_every_number_is_the_papers(seed, d, n, 
     assert all(row["bound"] is None for row in rows if row["form"] == PLAIN)
 
 
-def test_the_bound_by_its_formula():
+@pytest.mark.parametrize(("causal", "ends"), [(True, ((4, 0), (5, 1))), (False, ((4, 0), (5, 1), (0, 4), (1, 5)))])
+def test_the_bound_by_its_formula(causal, ends):
     numbers = np.random.default_rng(3)
     q, k = numbers.standard_normal((2, 6, 4)).astype(np.float32).astype(float)
-    bound = of(measured(upload(q, k), 6, causal=True), TURNED, "bound")[4]
+    bound = of(measured(upload(q, k), 6, causal=causal), TURNED, "bound")[4]
     theta, found = 10_000.0 ** (-2 * np.arange(2) / 4), []
     unit = np.exp(4j * theta)
-    for i, j in ((4, 0), (5, 1)):
+    for i, j in ends:
         h = (q[i, ::2] + 1j * q[i, 1::2]) * (k[j, ::2] - 1j * k[j, 1::2])
         largest = max(abs(h[1] - h[0]), abs(h[1]))
         found.append(largest * (abs(unit[0]) + abs(unit.sum())) / 2)
