@@ -6,11 +6,11 @@ import streamlit as st
 from app.text import _
 
 FORMAT = "picture"
+"""The name of the choice in links."""
 
 
 def choose_format() -> None:
     """How figures are saved, on every page; a page shows it once, beside its figures."""
-    st.session_state[FORMAT] = st.session_state.get(FORMAT, "png")  # a widget that was not drawn has lost its state
     st.segmented_control(_("Save as"), ["png", "svg"], key=FORMAT, format_func=str.upper, required=True)
 
 

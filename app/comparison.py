@@ -63,6 +63,7 @@ class Found:
 
 def use_link() -> None:
     """What a link to this page carries beside the input and the variants."""
+    keys = [variant.key for variant in ac.all_variants()]
     share.use(
         {
             "view": share.choice("weights", "difference"),
@@ -70,6 +71,8 @@ def use_link() -> None:
             "tone": share.choice("sqrt", "linear", "log"),
             "row": share.whole(None, 0, current().matrix_tokens - 1),
             "more": share.choice("numbers", "explain", "download"),
+            "coloured": share.one_of(None, keys),
+            "explained": share.one_of(None, keys),
         }
     )
 
@@ -87,6 +90,7 @@ def of(chosen: Chosen) -> Found:
             refused[attention] = sentence(error)
     qkv = chosen.qkv
     words = qkv.tokens if state["special"] else shown_tokens(qkv)
+    share.fit(row=range(len(words)))
     return Found(matrices, refused, words, number_repeats(words), state["view"] == "difference")
 
 

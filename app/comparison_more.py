@@ -3,7 +3,7 @@
 import streamlit as st
 
 import attention_core as ac
-from app import explain, takeaway
+from app import explain, share, takeaway
 from app.comparison import Found
 from app.input_panel import Chosen
 from app.inside import link
@@ -74,14 +74,10 @@ def _explain(found: Found, chosen: Chosen) -> None:
     attentions = {a.key: a for a in st.session_state["variants"]}
     titles = {key: _(a.title) for key, a in attentions.items()}
     key = st.pills(
-        _("Variant"),
-        list(titles),
-        key="explain.variant",
-        format_func=titles.__getitem__,
-        default="softmax",
-        required=True,
-    )
-    attention = attentions.get(key or "softmax", attentions["softmax"])
+        _("Variant"), list(titles), format_func=titles.__getitem__, required=True,
+        **share.mirror("explained", list(titles), share.REFERENCE, key="explain.variant"),
+    )  # fmt: skip
+    attention = attentions[key]
     if attention in found.matrices:
         st.markdown(explain.in_one_sentence(attention, found.matrices[attention]))
     link.show(attention)

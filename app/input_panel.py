@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import streamlit as st
 
 import attention_core as ac
-from app import compute, presets
+from app import compute, presets, share
 from app.matrix_board import thumbnail_board
 from app.navigation import HERE
 from app.text import _, literal, sentence
@@ -15,6 +15,10 @@ from attention_core.limits import current
 
 UPLOAD = "upload.file"
 AVERAGE = -1
+
+
+class NoInputError(Exception):
+    """There is nothing to look at, and the page says why: it ends here."""
 
 
 @dataclass(frozen=True)
@@ -43,9 +47,12 @@ def show() -> None:
     if state["input"] == "upload" and UPLOAD not in state:
         return
     try:
+        if state["input"] == "text" or state["model"] in [info.key for info in ac.inputs.models.BUILT_IN]:
+            share.fit(layer=range(ac.inputs.models.layer_count(state["model"])))  # loads one that is not built in
         qkv = compute.record(_source())
     except ac.LabError:
         return  # the page says it, where there is room for a sentence
+    share.fit(head=range(AVERAGE, qkv.heads))
     _head(qkv)
     # Only this page leaves tokens out; everywhere else all of them take part.
     drops = not st.session_state["special"] and st.session_state[HERE].path == "matrices"
@@ -68,22 +75,25 @@ def shown_tokens(qkv: ac.inputs.QKV) -> tuple[str, ...]:
 
 
 def chosen(*, switch: bool = True) -> Chosen:
-    """The chosen input, or one sentence on the page and nothing more.
+    """The chosen input, or one sentence on the page.
 
     Args:
         switch: whether the page follows the causal switch; one that does says what an input from a causal model, read
             with the switch off, looks at that the model never sees.
+
+    Raises:
+        NoInputError: in the second case. Not ``st.stop``, after which not even the address can be written.
     """
     if st.session_state["input"] == "upload" and UPLOAD not in st.session_state:
         st.info(_("Upload an .npz file with the arrays q, k and v in the panel on the left."), icon=":material/upload:")
-        st.stop()
+        raise NoInputError
     try:
         source = _source()
         with st.spinner(_("Reading the input …"), show_time=True):
             qkv = compute.record(source)
     except ac.LabError as error:
         st.error(literal(sentence(error)), icon=":material/error:")
-        st.stop()
+        raise NoInputError from error
     head = st.session_state["head"]
     found = Chosen(source, qkv, None if head == AVERAGE else min(head, qkv.heads - 1))
     if switch and qkv.causal and not st.session_state["causal"] and qkv.n > 1:

@@ -1,10 +1,11 @@
 """The router: page settings, the shared input, the menu, and the page itself."""
 
+from contextlib import suppress
 from pathlib import Path
 
 import streamlit as st
 
-from app import input_panel, share
+from app import history, input_panel, share
 from app.navigation import HERE, entries, page_of
 
 FOLDER = Path(__file__).parent
@@ -14,6 +15,7 @@ st.set_page_config(
     page_title="Attention Lab", page_icon=str(FOLDER / "icon.svg"), layout="wide", initial_sidebar_state=350
 )
 st.html(FOLDER / "style.css")
+history.keep()
 share.open_link()
 share.use(share.shared())
 
@@ -24,8 +26,7 @@ st.session_state[HERE] = pages[here]
 if pages[here].uses_input:
     with st.sidebar:
         input_panel.show()
-notice = st.empty()
-try:
+share.show_notices(st.empty())
+with suppress(input_panel.NoInputError):
     here.run()
-finally:
-    share.close_link(notice)  # also where a page stopped early
+share.close_link()

@@ -69,6 +69,7 @@ def of(chosen: Chosen) -> Found:
     """Find the pattern of every chosen variant; each is a result of its own, so a knob moves only its own."""
     state = st.session_state
     view = View(source=chosen.source, head=chosen.head, causal=state["causal"], special=True)
+    share.fit(front=range(chosen.qkv.n))
     patterns, refused = {}, {}
     for attention in state["variants"]:
         try:
@@ -108,7 +109,7 @@ def show_board(found: Found) -> None:
         categories=kinds.categories,
         none=_("may not look"),
         unit=_("Allowed by"),
-        pinned=_pinned(len(found.labels)),
+        pinned=st.session_state["front"],
         on_pin=take_token,
         file_name="masks",
     )
@@ -120,11 +121,6 @@ def show_board(found: Found) -> None:
 def take_token(event: BoardEvent) -> None:
     """The row pinned on a board is the token whose reach is followed."""
     st.session_state["front"] = event.pinned
-
-
-def _pinned(n: int) -> int | None:
-    front: int | None = st.session_state["front"]
-    return front if front is not None and front < n else None
 
 
 class Kinds:

@@ -20,9 +20,14 @@ def use_link() -> None:
         {
             "masks_part": share.choice("reach", "numbers", "order", "download"),
             "hash_order": share.choice("sorted", "original"),
-            "hash_round": share.whole(0, 0, 63),
+            **hash_choice(),
         }
     )
+
+
+def hash_choice() -> dict[str, share.Field]:
+    """What a link carries of the round of hashing that is looked at."""
+    return {"hash_round": share.whole(0, 0, 63)}
 
 
 def show(found: Found, chosen: Chosen) -> None:
@@ -104,7 +109,9 @@ def _order(found: Found, chosen: Chosen) -> None:
         st.info(_("None of these variants sorts the tokens by a hash. Add Reformer to see its order."))
         return
     attention, hashed = next(iter(hashes.items()))
-    state["hash_round"] = min(state["hash_round"], hashed.rounds - 1)
+    if state["hash_round"] >= hashed.rounds:
+        share.fit(hash_round=range(hashed.rounds))
+        hashed = compute.hashed(found.view, attention.word, state["hash_round"]) or hashed
     names = {"sorted": _("sorted"), "original": _("original")}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.segmented_control(

@@ -130,8 +130,6 @@ def _curves(found: Found, stack: list[ac.Attention]) -> None:
 
 def _front(found: Found, all_first: np.ndarray, depth: int) -> None:
     state, n = st.session_state, len(found.labels)
-    if state["front"] is not None and state["front"] >= n:
-        state["front"] = None
     left, right, save = st.columns([4, 4, 2], vertical_alignment="bottom")
     left.selectbox(
         _("Front of token"), range(n), index=None, key="front", format_func=lambda i: f"{i}  {found.labels[i]}",

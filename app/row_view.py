@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 import streamlit as st
 
-from app import chart
+from app import chart, share
 from app.figures.bars import row_bars
 from app.text import _
 
@@ -29,8 +29,6 @@ def show(
         unit: what the numbers are, for the axis.
     """
     state = st.session_state
-    if state["row"] is not None and state["row"] >= len(words):
-        state["row"] = None
     left, middle, right = st.columns([4, 4, 2], vertical_alignment="bottom")
     left.selectbox(
         _("Pinned query"),
@@ -43,7 +41,10 @@ def show(
     if state["row"] is None:
         return
     rows = {key: values[state["row"]] for key, values in matrices.items()}
-    key = middle.selectbox(_("Colour the text by"), list(rows), key="row.variant", format_func=names.__getitem__)
+    key = middle.selectbox(
+        _("Colour the text by"), list(rows), format_func=names.__getitem__,
+        **share.mirror("coloured", list(rows), next(iter(rows)), key="row.variant"),
+    )  # fmt: skip
     with right:
         chart.choose_format()
     st.html(coloured_text(rows[key], words, pinned=state["row"]))

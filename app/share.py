@@ -2,23 +2,27 @@
 
 A value lives in ``st.session_state`` under its name; the address holds what differs from the defaults, so the same link
 shows the same picture anywhere. Nothing in an address is trusted: a value that does not pass its check falls back to
-its default and is named in a notice.
+its default and is named in a notice. What can be checked of a word alone is checked as it is read (``Field.read``);
+what depends on the input, or on anything else on screen, once that is known (``fit``).
 """
 
 import base64
 import binascii
+import re
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 import attention_core as ac
 from app import presets
 from app.text import _, literal
+from attention_core.inputs import models
 from attention_core.inputs.synthetic import KINDS, SyntheticSpec
 from attention_core.limits import current
 
@@ -26,6 +30,11 @@ LINK_TEXT = 12_000
 """Characters of compressed text that a link may carry: web servers refuse addresses longer than about 16,000."""
 
 LINK = "link"
+NAMED = 12
+"""Refused values that a notice names; of more it tells the number."""
+WORD = 30
+"""Characters of a link's word that a notice repeats."""
+REFERENCE = "softmax"
 
 
 @dataclass
@@ -35,53 +44,109 @@ class Link:
     Attributes:
         given: what a new link says, by name; None where the address is our own.
         written: what the last run put into the address.
+        unchecked: the words of values that came from a link and may yet turn out not to fit what is on screen.
         fields: what this run has asked for.
-        refused: names whose values did not fit.
+        refused: the words of values that did not fit, by name.
+        place: where on the page the notice goes.
+        arriving: whether this is a session's first run, which leaves the address as it came: it does stand for what is
+            shown, and to put it right now would lead "back" to it again.
     """
 
     given: dict[str, list[str]] | None
     written: dict[str, list[str]]
+    unchecked: dict[str, list[str]] = field(default_factory=dict)
     fields: dict[str, "Field"] = field(default_factory=dict)
-    refused: tuple[str, ...] = ()
+    refused: dict[str, list[str]] = field(default_factory=dict)
+    place: DeltaGenerator | None = None
+    arriving: bool = False
 
 
 @dataclass(frozen=True)
 class Field:
-    """One value that a link carries: its default, and how it is read from words and written as words."""
+    """One value that a link carries.
+
+    Attributes:
+        default: the value that an address leaves out.
+        read: from an address's words to the value; raises where they do not fit.
+        write: the way back.
+        options: the values there are beside the default; None where they cannot be counted.
+    """
 
     default: Any
     read: Callable[[list[str]], Any]
     write: Callable[[Any], list[str]] = lambda value: [str(value)]
+    options: Sequence[Any] | None = None
+
+    def holds(self, value: object) -> bool:
+        """Whether a value is one of those there are."""
+        return self.options is None or value == self.default or value in self.options
+
+
+class CutError(ValueError):
+    """A list in a link of which only a part can be shown."""
+
+    def __init__(self, kept: object) -> None:
+        super().__init__()
+        self.kept = kept
+
+
+UNREADABLE = (ValueError, KeyError, ac.LabError, binascii.Error, zlib.error, OverflowError)
+"""What a field raises where an address's words do not fit."""
+
+
+def only(given: list[str]) -> str:
+    """The word of a value that has just one."""
+    [word] = given  # none or several raise ValueError
+    return word
+
+
+def one_of(default: Any, options: Iterable[Any]) -> Field:  # noqa: ANN401 - of any type that str tells apart
+    """One of some values."""
+    known = {str(option): option for option in options}
+    return Field(default, lambda given: known[only(given)], options=tuple(known.values()))
+
+
+def some_of(default: list[Any], options: Sequence[Any]) -> Field:
+    """Any number of some values, in their order; ``none`` stands for none of them."""
+    known = {str(option): option for option in options}
+
+    def read(given: list[str]) -> list[Any]:
+        if len({*given}) < len(given) or ("none" in given and len(given) > 1):
+            raise ValueError
+        chosen = [] if given == ["none"] else [known[word] for word in given]
+        return sorted(chosen, key=options.index)
+
+    def write(chosen: list[Any]) -> list[str]:
+        return [str(option) for option in sorted(chosen, key=options.index)] or ["none"]
+
+    return Field(default, read, write)
 
 
 def choice(*words: str) -> Field:
     """One of some words, the first being the default."""
-
-    def read(given: list[str]) -> str:
-        if given[-1] not in words:
-            raise ValueError
-        return given[-1]
-
-    return Field(words[0], read)
+    return one_of(words[0], words)
 
 
 def whole(default: int | None, low: int, high: int) -> Field:
     """A whole number within bounds; a default of None allows none."""
+    allowed = range(low, high + 1)
 
     def read(given: list[str]) -> int:
-        value = int(given[-1])
-        if not low <= value <= high:
+        value = int(only(given))
+        if value not in allowed or str(value) != only(given):  # int reads " 3" and "\N{ARABIC-INDIC DIGIT THREE}" too
             raise ValueError
         return value
 
-    return Field(default, read)
+    return Field(default, read, options=allowed)
 
 
 def number(default: float, low: float, high: float) -> Field:
     """A number within bounds."""
 
     def read(given: list[str]) -> float:
-        value = float(given[-1])
+        if not re.fullmatch(r"[-+.\de]+", only(given), re.ASCII):
+            raise ValueError
+        value = float(only(given))
         if not low <= value <= high:
             raise ValueError
         return value
@@ -91,12 +156,34 @@ def number(default: float, low: float, high: float) -> Field:
 
 def switch(default: bool) -> Field:
     """On or off."""
-    return Field(default, lambda given: {"1": True, "0": False}[given[-1]], lambda on: ["1" if on else "0"])
+    return Field(
+        default, lambda given: {"1": True, "0": False}[only(given)], lambda on: ["1" if on else "0"], (True, False)
+    )
+
+
+def of_variant(accepts: Callable[[ac.Variant], bool], default: str) -> Field:
+    """One variant with its settings, among those that are accepted."""
+
+    def read(given: list[str]) -> ac.Attention:
+        attention = ac.from_word(only(given))
+        if not accepts(attention.variant):
+            raise ValueError
+        return attention
+
+    return Field(ac.get(default), read, lambda attention: [attention.word])
+
+
+def read_model(given: list[str]) -> str:
+    """The key of a built-in model; where the profile lets one ask for others, the name of any."""
+    name = only(given)
+    if not models.may_ask(name):
+        raise ValueError
+    return name
 
 
 def read_text(given: list[str]) -> str:
     """A preset's name after ``@``, or a text that ``write_text`` packed."""
-    word = given[-1]
+    word = only(given)
     if word.startswith("@"):
         return presets.texts()[word[1:]]
     packed = base64.urlsafe_b64decode(word.encode("ascii") + b"=" * (-len(word) % 4))
@@ -117,9 +204,14 @@ def write_text(text: str) -> list[str]:
 
 
 def read_variants(given: list[str]) -> tuple[ac.Attention, ...]:
-    """Variants with their changed settings, in the order they are shown; each once."""
-    chosen = [ac.from_word(word) for word in given[: current().compared_variants]]
-    return tuple({attention.key: attention for attention in chosen}.values())
+    """Variants with their changed settings, in the order they are shown; each once, and always the reference."""
+    chosen = {attention.key: attention for attention in map(ac.from_word, given)}
+    if REFERENCE not in chosen:
+        chosen = {REFERENCE: ac.get(REFERENCE)} | chosen
+    kept = tuple(chosen.values())[: current().compared_variants]
+    if len(given) != len(kept):
+        raise CutError(kept)
+    return kept
 
 
 def default_variants() -> tuple[ac.Attention, ...]:
@@ -135,7 +227,7 @@ def shared() -> dict[str, Field]:
     return {
         "input": choice("text", "synthetic", "upload"),
         "text": Field(presets.texts()["english"], read_text, write_text),
-        "model": Field("minilm", lambda given: given[-1][:96]),
+        "model": Field("minilm", read_model),
         "layer": whole(presets.LAYER, 0, 999),
         "head": whole(presets.HEAD, -1, 999),
         "kind": choice(plain.kind, *(kind.key for kind in KINDS if kind.key != plain.kind)),
@@ -148,18 +240,24 @@ def shared() -> dict[str, Field]:
         "variants": Field(default_variants(), read_variants, lambda chosen: [attention.word for attention in chosen]),
         "causal": switch(False),
         "special": switch(True),
+        "picture": choice("png", "svg"),
     }
 
 
 def open_link() -> None:
     """Look at the address, called once at the top of a run: one that was not written by the last run is a new link.
 
-    A page change clears the address; the state then stays, and is written again at the end of the run.
+    A page change by the menu clears the address; the state then stays, and is written again. A step back or forward in
+    the browser asks for what its address says, even if that is nothing.
     """
     state, query = st.session_state, st.query_params
     given = {name: query.get_all(name) for name in query}
-    fresh = LINK not in state or (bool(given) and given != state[LINK].written)
-    state[LINK] = Link(given if fresh else None, {} if fresh else state[LINK].written)
+    last: Link | None = state.get(LINK)
+    stepped = getattr(get_script_run_ctx(), "is_history_navigation", False)
+    if last is None or stepped or (given and given != last.written):
+        state[LINK] = Link(given, given, arriving=last is None)
+    else:
+        state[LINK] = Link(None, last.written, last.unchecked)
 
 
 def use(fields: Mapping[str, Field]) -> None:
@@ -172,33 +270,124 @@ def use(fields: Mapping[str, Field]) -> None:
     link.fields.update(fields)
     if link.given is None:
         for name, kind in fields.items():
-            # A widget that is not drawn in a run loses its state; writing a value to itself keeps it.
-            state[name] = state.get(name, kind.default)
+            # A widget that is not drawn in a run loses its state; writing a value to itself keeps it. One whose options
+            # have changed may hand back the word that it showed.
+            value = state.get(name, kind.default)
+            state[name] = value if kind.holds(value) else kind.default
         return
     values, refused = read_link(link.given, fields)
+    for name in set(values) - set(link.given):
+        if name in state and not fields[name].write(state[name]):
+            del values[name]  # what is too long for an address is not gone because an address does not hold it
     state.update(values)
-    link.refused += refused
+    link.refused |= {name: link.given[name] for name in refused}
+    link.unchecked |= {name: link.given[name] for name in fields if name in link.given and name not in refused}
 
 
-def close_link(notice: DeltaGenerator) -> None:
-    """Put the state into the address and name what a link carried in vain; called once at the end of a run.
+def fit(**options: Container[Any]) -> None:
+    """Bring values back to their defaults that what is on screen does not have; those from a link are refused.
+
+    Called when it is known what there is: layers of a model, heads and tokens of an input, steps of a story. A default
+    need not fit: whoever draws it does with the nearest that does.
 
     Args:
-        notice: where on the page the sentence goes.
+        options: by the value's name, those there are.
     """
+    state = st.session_state
+    link: Link = state[LINK]
+    for name, allowed in options.items():
+        words = link.unchecked.pop(name, None)
+        if state[name] != link.fields[name].default and state[name] not in allowed:
+            state[name] = link.fields[name].default
+            if words is not None:
+                link.refused[name] = words
+
+
+def mirror(name: str, options: Sequence[Any], otherwise: object, *, key: str) -> dict[str, Any]:
+    """Arguments of a widget that shows a value, or what the page takes while nothing that fits was chosen.
+
+    Args:
+        name: the value's name; unlike a widget's own, its default need not be among the options.
+        options: what can be chosen.
+        otherwise: the one shown while none of them is.
+        key: the widget's own key.
+    """
+    fit(**{name: options})
+    state = st.session_state
+    state[key] = state[name] if state[name] in options else otherwise
+    return {"key": key, "on_change": _take, "args": (name, key)}
+
+
+def _take(name: str, key: str) -> None:
+    st.session_state[name] = st.session_state[key]
+
+
+def show_notices(place: DeltaGenerator) -> None:
+    """Where on the page the sentence goes that names what a link carried in vain."""
+    st.session_state[LINK].place = place
+
+
+def announce() -> None:
+    """Write the address and name what does not fit, as soon as a page has asked for its values: the rest takes time."""
     link: Link = st.session_state[LINK]
-    unknown = [name for name in link.given or () if name not in link.fields]
-    if refused := [*link.refused, *unknown]:
-        names = ", ".join(literal(name[:30]) for name in refused[:6])
-        notice.warning(
-            _("The link carried values that do not fit; their defaults are shown instead: {names}.", names=names)
-        )
     write_link()
+    unknown = {name: words for name, words in (link.given or {}).items() if name not in link.fields}
+    if link.place and (link.refused or unknown):
+        link.place.warning(refusal(st.session_state, link.fields, link.refused | unknown))
+
+
+def close_link() -> None:
+    """The same at the end of a run, when everything has been checked."""
+    announce()
+    st.session_state[LINK].arriving = False
+
+
+def refusal(state: Mapping[Any, Any], fields: Mapping[str, Field], refused: Mapping[str, Sequence[str]]) -> str:
+    """Which of a link's values do not fit, and what is shown instead, as Markdown.
+
+    Args:
+        state: what is shown.
+        fields: what the page knows.
+        refused: the link's words by name.
+    """
+    instead = [
+        _("{name} is {shown}, not {word}", name=name, shown=_shown(fields[name], state[name]), word=_quoted(words))
+        for name, words in refused.items()
+        if name in fields
+    ]
+    unknown = [_quoted([name]) for name in refused if name not in fields]
+    told = [_("The link carried values that do not fit.")]
+    if instead:
+        told.append(_("Shown instead: {values}.", values=_some(instead)))
+    if unknown:
+        told.append(_("This page does not know: {names}.", names=_some(unknown)))
+    return " ".join(told)
+
+
+def _some(told: Sequence[str]) -> str:
+    more = len(told) - NAMED
+    return "; ".join(told[:NAMED]) + (_(" and {n} more", n=more) if more > 0 else "")
+
+
+def _quoted(words: Sequence[str]) -> str:
+    word = ", ".join(words[:NAMED])
+    return "“" + literal(word[:WORD] + ("…" if len(word) > WORD else "")) + "”"
+
+
+def _shown(kind: Field, value: object) -> str:
+    if value is None:
+        return _("none")
+    words = kind.write(value)
+    if value == kind.default and len(", ".join(words)) > WORD:
+        return _("the default")
+    return _quoted(words)
 
 
 def write_link() -> None:
     """Put the state into the address; a fragment calls it when it has changed what a link carries."""
     link: Link = st.session_state[LINK]
+    if link.arriving:
+        return
     link.written = {name: words for name, words in link_of(st.session_state, link.fields).items() if words}
     if {name: st.query_params.get_all(name) for name in st.query_params} != link.written:
         st.query_params.from_dict(link.written)
@@ -206,13 +395,17 @@ def write_link() -> None:
 
 def read_link(given: Mapping[str, list[str]], known: Mapping[str, Field]) -> tuple[dict[str, Any], tuple[str, ...]]:
     """The full state a link stands for, and the names of its values that were refused."""
-    values, refused = {}, []
+    values: dict[str, Any] = {}
+    refused = []
     for name, kind in known.items():
         values[name] = kind.default
         if name in given:
             try:
                 values[name] = kind.read(given[name])
-            except (ValueError, KeyError, ac.LabError, binascii.Error, zlib.error, OverflowError):
+            except CutError as cut:
+                values[name] = cut.kept
+                refused.append(name)
+            except UNREADABLE:
                 refused.append(name)
     return values, tuple(refused)
 

@@ -24,13 +24,15 @@ def use_link() -> None:
     """What a link carries of the stack."""
     share.use(
         {
-            "stack": share.Field(("local", "atrous"), _read_stack, list),
+            "stack": share.Field(("local", "atrous"), _read_stack, lambda stack: list(stack) or ["none"]),
             "stack_depth": share.whole(2, 1, current().stack_layers),
         }
     )
 
 
 def _read_stack(given: list[str]) -> tuple[str, ...]:
+    if given == ["none"]:
+        return ()
     if len(given) > current().stack_layers or not all(has_pattern(ac.variant(key)) for key in given):
         raise ValueError
     return tuple(given)

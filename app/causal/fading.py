@@ -51,14 +51,9 @@ class Line:
 
 def fields() -> dict[str, Field]:
     """What a link to this view carries."""
-    known = {str(decay): decay for decay in DECAYS}
     return {
         "c_early": share.whole(10, 0, current().matrix_tokens - 1),
-        "c_decays": Field(
-            [0.8, 0.95],
-            lambda given: [] if given == ["none"] else sorted({known[word] for word in given}),
-            lambda decays: [str(decay) for decay in sorted(decays)] or ["none"],
-        ),
+        "c_decays": share.some_of([0.8, 0.95], DECAYS),
         "c_map": share.choice(*_maps()),
         "c_log": share.switch(True),
     } | gates.fields()

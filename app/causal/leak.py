@@ -34,6 +34,7 @@ def show(chosen: Chosen) -> None:
         with st.spinner(_("Computing {name} …", name=attention.title), show_time=True):
             found[attention] = compute.leak(chosen.source, chosen.head, attention.word)
     labels = number_repeats(chosen.qkv.tokens[: len(found[state["variants"][0]].moved)])
+    share.fit(c_token=range(len(labels)))
     state["c_token"] = min(state["c_token"], len(labels) - 1)
     st.markdown(_sentence(found, labels))
     if len(labels) > 1:

@@ -33,16 +33,9 @@ FORM = ("mode",)
 def fields() -> dict[str, Field]:
     """What a link to this view carries."""
     return {
-        "c_state": Field(ac.get("linear"), _read, lambda attention: [attention.word]),
+        "c_state": share.of_variant(lambda variant: variant.decoder is not None, "linear"),
         "c_at": share.whole(10, 0, current().matrix_tokens - 1),
     }
-
-
-def _read(given: list[str]) -> ac.Attention:
-    attention = ac.from_word(given[-1])
-    if attention.variant.decoder is None:
-        raise ValueError
-    return attention
 
 
 def show(chosen: Chosen) -> None:
@@ -51,6 +44,7 @@ def show(chosen: Chosen) -> None:
     with st.spinner(_("Computing {name} …", name=attention.title), show_time=True):
         grown = compute.grown(chosen.source, head, attention.word)
     labels = number_repeats(chosen.qkv.tokens[: len(grown.keys)])
+    share.fit(c_at=range(len(labels)))
     for words in _notes(chosen, attention, grown, head):
         st.caption(words)
     # Only the part that plays runs again at every picture, and only while it plays.

@@ -40,5 +40,6 @@ def pick() -> None:
 
 
 def show(chosen: Chosen) -> None:
-    """Draw the view that was picked."""
+    """Draw the view that was picked; the others' tokens are checked too, as the address holds them."""
+    share.fit(**dict.fromkeys(("c_token", "c_early", "c_at"), range(chosen.qkv.n)))
     VIEWS[st.session_state["c_view"]].show(chosen)

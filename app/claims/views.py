@@ -5,7 +5,6 @@ import streamlit as st
 from app import share
 from app.claims import board, detail, heads
 from app.input_panel import Chosen
-from app.share import Field
 from attention_core.experiments import claims
 
 
@@ -14,7 +13,7 @@ def use_link() -> None:
     share.use(
         {
             "check": share.switch(False),
-            "claim": Field("", lambda given: claims.claim(given[-1]).key),
+            "claim": share.one_of("", [claim.key for claim in claims.all_claims()]),
             heads.FIELD: heads.field(),
             "verdict": share.choice("all", *board.FILTERS),
         }

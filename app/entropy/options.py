@@ -10,7 +10,6 @@ import streamlit as st
 from app import chart, presets, share
 from app.figures.spread import spread
 from app.input_panel import Chosen
-from app.share import Field
 from app.text import _
 from attention_core.experiments.entropy_length import EntropyTask
 from attention_core.experiments.homogeneity import FACTORS
@@ -81,14 +80,14 @@ def use_link() -> None:
         {
             "h_view": share.choice("entropy", "normalizer", "drift", "distance", "factor"),
             "h_measure": share.choice("entropy", "normalised"),
-            "h_scales": Field(["log_n"], _read_scales, _write_scales),
-            "h_base": _one_of(512, BASES),
-            "h_temperature": _one_of(2.0, TEMPERATURES),
+            "h_scales": share.some_of(["log_n"], SCALES),
+            "h_base": share.one_of(512, BASES),
+            "h_temperature": share.one_of(2.0, TEMPERATURES),
             "h_drift": share.choice("total", "size"),
             "h_trained": share.whole(SHORTEST, 1, current().sweep_tokens),
             "h_distance": share.choice("weight", "logit", "bound", "alone"),
-            "h_factor": _one_of(4.0, FACTORS),
-            "h_longest": _one_of(LONGEST, lengths()),
+            "h_factor": share.one_of(4.0, FACTORS),
+            "h_longest": share.one_of(LONGEST, lengths()),
             "h_seeds": share.whole(2, 1, SEEDS),
             "h_heads": share.choice("all", "one"),
             "h_line": share.choice("median", "mean"),
@@ -96,21 +95,6 @@ def use_link() -> None:
             "h_unit": share.choice("nats", "bits"),
         }
     )
-
-
-def _one_of(default: float, allowed: Sequence[float]) -> Field:
-    known = {str(value): value for value in allowed}
-    return Field(default, lambda given: known[given[-1]])
-
-
-def _read_scales(given: list[str]) -> list[str]:
-    if not set(given) <= {*SCALES, "none"}:
-        raise ValueError
-    return [name for name in SCALES if name in given]
-
-
-def _write_scales(chosen: list[str]) -> list[str]:
-    return list(chosen) or ["none"]
 
 
 def asked(chosen: Chosen) -> Asked:

@@ -30,6 +30,7 @@ def use_link() -> None:
             "against": share.choice("budget", "length", "cost"),
             "fidelity": share.choice(*MEASURES),
             "log_error": share.switch(False),
+            "price": share.choice("count", "ms"),
         }
     )
 
@@ -99,7 +100,7 @@ def _times(chosen: Chosen, tasks: Sequence[ErrorTask]) -> Mapping[str, float] | 
     names = {"count": _("counted multiply-adds"), "ms": _("measured time")}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         price = st.segmented_control(
-            _("Cost in"), list(names), key="error.price", default="count", format_func=names.__getitem__, required=True
+            _("Cost in"), list(names), key="price", format_func=names.__getitem__, required=True
         )
         if price != "ms":
             return None

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import streamlit as st
 
-from app import sweep
+from app import share, sweep
 from app.figures.spread import Spread, spread
 from app.figures.theme import GREY
 from app.inside import pictures
@@ -21,6 +21,8 @@ from attention_core.experiments.performer_bias import positive_bias
 from attention_core.experiments.performer_error import LADDER, SEEDS, TOKENS, WAYS
 from attention_core.experiments.task import Row
 
+MEASURES = ("kernel", "matrix")
+"""What the error may be of: the similarities, or the matrix made of them."""
 FACTORS = (1.0, 0.25, 0.05)
 """What logits may be multiplied by: as they are, and small enough for the theory to show."""
 
@@ -53,12 +55,13 @@ def more_features(seen: Seen) -> Step:
         names = {1.0: _("as they are"), 0.25: _("a quarter"), 0.05: _("a twentieth")}
         with st.container(horizontal=True):
             measure = st.segmented_control(
-                _("Error of"), list(measures), key=f"{key}.measure", format_func=measures.__getitem__, required=True,
-                default="kernel",
+                _("Error of"), list(measures), format_func=measures.__getitem__, required=True,
+                **share.mirror("feature_error", MEASURES, MEASURES[0], key=f"{key}.measure"),
             )  # fmt: skip
             factor = st.segmented_control(
-                _("Logits"), FACTORS, key=f"{key}.factor", format_func=names.__getitem__, required=True, default=1.0,
+                _("Logits"), FACTORS, format_func=names.__getitem__, required=True,
                 help=_("The theory speaks of small logits: see what it promises there, and what is left of it here."),
+                **share.mirror("logits", FACTORS, FACTORS[0], key=f"{key}.factor"),
             )  # fmt: skip
 
         def chart(rows: list[Row], drawn_key: str) -> None:

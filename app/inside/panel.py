@@ -11,29 +11,39 @@ from app.comparison_more import about
 from app.compute import View
 from app.input_panel import Chosen
 from app.inside import columns_rows
+from app.inside.more_features import FACTORS, MEASURES
 from app.inside.step import Seen, Step
 from app.inside.stories import discover
-from app.share import Field
+from app.masks_more import hash_choice
 from app.text import _
 from app.variant_picker import family_title, knobs, label, turned
+from attention_core.limits import current
 from attention_core.variant import Value
 
 FIRST = "nystrom"
 """What a first visit sees."""
 MOST_STEPS = 9
+MOST_FEATURES = 2 * current().head_size
+"""Features whose map can be looked at alone: a feature map has at most two for each entry of a key."""
 
 
 def use_link() -> None:
-    """What a link to this page carries beside the input: the variant with its settings, the step, a step's choice."""
-    chosen = Field(ac.get(FIRST), _read, lambda attention: [attention.word])
-    share.use({"inside": chosen, "step": share.whole(1, 1, MOST_STEPS), columns_rows.FIELD: columns_rows.field()})
+    """What a link to this page carries beside the input: the variant with its settings, the step, and its choices.
 
-
-def _read(given: list[str]) -> ac.Attention:
-    attention = ac.from_word(given[-1])
-    if attention.key not in discover():
-        raise ValueError
-    return attention
+    Where a step picks a query or a feature by itself until one is chosen, the default is None.
+    """
+    share.use(
+        {
+            "inside": share.of_variant(lambda variant: variant.key in discover(), FIRST),
+            "step": share.whole(1, 1, MOST_STEPS),
+            "query": share.whole(None, 0, current().matrix_tokens - 1),
+            "feature": share.whole(None, 0, MOST_FEATURES - 1),
+            "feature_error": share.choice(*MEASURES),
+            "logits": share.one_of(1.0, FACTORS),
+            columns_rows.FIELD: columns_rows.field(),
+            **hash_choice(),
+        }
+    )
 
 
 def choose() -> None:
@@ -110,7 +120,7 @@ def show(chosen: Chosen) -> None:
 def _pick(steps: tuple[Step, ...]) -> None:
     """The steps by number and title, with a way back and on."""
     state = st.session_state
-    state["step"] = min(state["step"], len(steps))
+    share.fit(step=range(1, len(steps) + 1))
     names = {i: f"{i} · {step.title}" for i, step in enumerate(steps, 1)}
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="inside.steps"):
         for name, icon, way, by in (

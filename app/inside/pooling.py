@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import streamlit as st
 
+from app import share
 from app.figures.categories import PRIMITIVES
 from app.inside import pictures
 from app.inside.closing import shown
@@ -109,8 +110,8 @@ def look(seen: Seen, extra: str = "", *, among: int | None = None) -> Step:
 
     def draw(key: str) -> None:
         query = st.selectbox(
-            _("Query"), range(len(left)), index=int(i), key=f"{key}.query",
-            format_func=lambda at: f"{at}  {seen.labels[at]}",
+            _("Query"), range(len(left)), format_func=lambda at: f"{at}  {seen.labels[at]}",
+            **share.mirror("query", range(len(left)), int(i), key=f"{key}.query"),
         )  # fmt: skip
         draw_strip(seen, left[query])
         st.caption(_("The pools, shaded by the weight that this query gives each."))

@@ -3,37 +3,36 @@
 import streamlit as st
 
 import attention_core as ac
-from app import takeaway
+from app import share, takeaway
 from app.text import _, literal, sentence
 from app.timing.live import LIVE
+from app.timing.options import LOADED, NONE
 from attention_core.limits import current
 from attention_core.measure.records import Run
 from attention_core.measure.run_file import from_json, recorded, to_json
 from attention_core.measure.timing import TimingSpec
 
-LOADED = "timing.loaded"
-NONE = "none"
+FILE = "timing.loaded"
+"""The run from a file."""
 
 
 def show(spec: TimingSpec) -> Run | None:
     """Draw the picker of runs that measured the same thing, and the file box; the run picked."""
     state = st.session_state
-    known: dict[str, Run] = {**recorded(), **({"loaded": state[LOADED]} if LOADED in state else {})}
+    known: dict[str, Run] = {**recorded(), **({LOADED: state[FILE]} if FILE in state else {})}
     fitting = {name: run for name, run in known.items() if (run.spec.mode, run.spec.causal) == (spec.mode, spec.causal)}
-    options = [*sorted(fitting, key=lambda name: name != "loaded"), NONE]
-    state["timing.beside"] = state["t_beside"] if state["t_beside"] in options else options[0]
-    st.selectbox(
+    options = [*sorted(fitting, key=lambda name: name != LOADED), NONE]
+    picked = st.selectbox(
         _("Recorded run (dashed)"),
         options,
-        key="timing.beside",
         format_func=lambda name: title(fitting[name]) if name in fitting else _("none"),
-        on_change=_choose,
         width=400,
         help=None if fitting else _("No recorded run measured this; run it here, or load one."),
+        **share.mirror("t_beside", options, options[0], key="timing.beside"),
     )
     with st.popover(_("Save and load"), icon=":material/folder_open:", type="tertiary"):
         _files()
-    return fitting.get(state["timing.beside"])
+    return fitting.get(picked)
 
 
 def title(run: Run) -> str:
@@ -46,10 +45,6 @@ def title(run: Run) -> str:
         d=run.spec.head_size,
         date=run.stamp.date[:10],
     )
-
-
-def _choose() -> None:
-    st.session_state["t_beside"] = st.session_state["timing.beside"]
 
 
 def _files() -> None:
@@ -85,4 +80,4 @@ def _load() -> None:
         state["timing.refused"] = sentence(error)
         return
     # What was loaded is what one wants to see.
-    state[LOADED], state["t_beside"], state["t_mode"], state["causal"] = run, "loaded", run.spec.mode, run.spec.causal
+    state[FILE], state["t_beside"], state["t_mode"], state["causal"] = run, LOADED, run.spec.mode, run.spec.causal

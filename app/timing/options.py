@@ -4,14 +4,16 @@ import streamlit as st
 
 import attention_core as ac
 from app import chart, share
-from app.share import Field
 from app.text import _
 from app.variant_picker import label
 from attention_core.limits import current
 from attention_core.measure.device import devices
 from attention_core.measure.masked import FORMS, Masked
+from attention_core.measure.run_file import recorded
 from attention_core.measure.timing import DTYPES, MODES, SIZES, TimingSpec
 
+LOADED, NONE = "loaded", "none"
+"""What may stand beside the live run, other than a recorded one: one from a file, or nothing."""
 SHORTEST = 16
 NOBODY = "none"
 """Stands in a link for a run without a mask on the full matrix."""
@@ -27,20 +29,18 @@ def use_link() -> None:
             "t_mode": share.choice(*MODES),
             "t_device": share.choice("cpu", "cuda"),
             "t_dtype": share.choice(*DTYPES),
-            "t_from": _one_of(SIZES[0]),
-            "t_to": _one_of(min(SIZES[-1], limits.timed_tokens)),
+            "t_from": share.one_of(SIZES[0], _doublings()),
+            "t_to": share.one_of(min(SIZES[-1], limits.timed_tokens), _doublings()),
             "t_heads": share.whole(8, 1, limits.heads),
             "t_d": share.whole(64, 2, limits.head_size),
             "t_rounds": share.whole(5, 1, MOST_ROUNDS),
             "t_side": share.choice("ratio", "memory", "work"),
-            "t_masked": share.choice("", NOBODY, *(v.key for v in ac.all_variants() if v.mask is not None)),
+            "t_masked": share.one_of(None, (NOBODY, *(v.key for v in ac.all_variants() if v.mask is not None))),
             "t_form": share.choice(*FORMS),
-            "t_beside": Field("", lambda given: given[-1][:64]),
+            "t_beside": share.one_of(None, (*recorded(), LOADED, NONE)),
         }
     )
-    if st.session_state["t_device"] not in devices():
-        st.session_state["t_device"] = "cpu"
-        st.info(_("This machine has no CUDA device that torch sees; the CPU is timed instead."))
+    share.fit(t_device=devices())
 
 
 def modes() -> dict[str, str]:
@@ -142,10 +142,3 @@ def _pick(key: str, title: str, names: dict[str, str]) -> None:
 
 def _doublings() -> list[int]:
     return [2**i for i in range(SHORTEST.bit_length() - 1, current().timed_tokens.bit_length())]
-
-
-def _one_of(default: int) -> Field:
-    def read(given: list[str]) -> int:
-        return _doublings()[_doublings().index(int(given[-1]))]  # one that is not there raises ValueError
-
-    return Field(default, read)

@@ -10,7 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import attention_core as ac
-from app import share
+from app import presets, share
 from app.navigation import entries
 
 ROOT = Path(__file__).parent.parent.parent
@@ -79,7 +79,7 @@ def test_whatever_has_an_inside_can_be_taken_apart_from_where_it_is_shown():
     found = apart(open_app("home"))
     assert sorted(found) == sorted([v.key] for v in ac.all_variants() if v.anatomy)
     variants = (ac.get("softmax"), ac.get("nystrom", landmarks=7))
-    assert apart(open_app(variants=variants, more="explain", **{"explain.variant": "nystrom"})) == [
+    assert apart(open_app(variants=variants, more="explain", explained="nystrom")) == [
         ["nystrom~landmarks~7"]
     ]
     assert apart(open_app(variants=variants, more="explain")) == []
@@ -173,7 +173,7 @@ def test_a_layer_and_a_head_beyond_the_model_are_brought_back():
     at = open_app(layer=99, head=99, variants=(ac.get("softmax"),))
     assert not at.exception
     assert not at.error
-    assert (at.session_state["layer"], at.session_state["head"]) == (5, 11)
+    assert (at.session_state["layer"], at.session_state["head"]) == (presets.LAYER, presets.HEAD)
 
 
 def npz(**arrays):

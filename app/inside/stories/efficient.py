@@ -3,6 +3,7 @@
 import numpy as np
 import streamlit as st
 
+from app import share
 from app.inside import pictures
 from app.inside.closing import beside_softmax
 from app.inside.kernels import perplexity
@@ -37,9 +38,11 @@ def _gather(seen: Seen) -> Step:
             _("What each feature gathers"), gather, f"{key}.maps", columns=seen.labels, row_title=_("feature"),
             col_title=_("token"), unit=_("share"),
         )  # fmt: skip
+        features = [int(f) for f in wide.argsort()]
         chosen = st.selectbox(
-            _("One feature's map"), [int(f) for f in wide.argsort()], key=f"{key}.feature",
+            _("One feature's map"), features,
             format_func=lambda f: _("feature {f}, like {wide:.1f} tokens", f=f, wide=wide[f]),
+            **share.mirror("feature", features, features[0], key=f"{key}.feature"),
         )  # fmt: skip
         pictures.bars(
             {_("feature {f}", f=chosen): gather[chosen]}, seen.labels, key=f"{key}.bars", x_title=_("token"),

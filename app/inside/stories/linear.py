@@ -4,6 +4,7 @@ import numpy as np
 import streamlit as st
 
 import attention_core as ac
+from app import share
 from app.figures.theme import GREY
 from app.inside import pictures
 from app.inside.closing import beside_softmax, visible
@@ -146,8 +147,8 @@ def _sum_first(seen: Seen) -> Step:
 
     def draw(key: str) -> None:
         query = st.selectbox(
-            _("Query that reads"), range(n), index=n - 1, key=f"{key}.query", width=240,
-            format_func=lambda at: f"{at}  {seen.labels[at]}",
+            _("Query that reads"), range(n), width=240, format_func=lambda at: f"{at}  {seen.labels[at]}",
+            **share.mirror("query", range(n), n - 1, key=f"{key}.query"),
         )  # fmt: skip
         found = sum_for(seen, query)
         summed, counted = st.columns(2)

@@ -19,10 +19,8 @@ from attention_core.experiments.reach import Hashed
 
 def steps(seen: Seen) -> tuple[Step, ...]:
     """Hash, sort, cut, repeat, miss, keep nothing, compare."""
-    share.use({"hash_round": share.whole(0, 0, 63)})
-    state = st.session_state
-    state["hash_round"] = min(state["hash_round"], len(seen.parts["buckets"]) - 1)
-    number = state["hash_round"]
+    share.fit(hash_round=range(len(seen.parts["buckets"])))
+    number = st.session_state["hash_round"]
     return (
         _hash(seen, number),
         _sort(seen, number),
@@ -39,17 +37,12 @@ def steps(seen: Seen) -> tuple[Step, ...]:
 
 
 def _pick_round(seen: Seen, key: str) -> None:
-    count, state = len(seen.parts["buckets"]), st.session_state
-    if count == 1:
-        return
-
-    def take() -> None:
-        state["hash_round"] = state[f"{key}.round"]
-
-    state[f"{key}.round"] = state["hash_round"]
-    st.selectbox(
-        _("Round"), range(count), key=f"{key}.round", format_func=lambda i: str(i + 1), width=120, on_change=take
-    )
+    count = len(seen.parts["buckets"])
+    if count > 1:
+        st.selectbox(
+            _("Round"), range(count), format_func=lambda i: str(i + 1), width=120,
+            **share.mirror("hash_round", range(count), 0, key=f"{key}.round"),
+        )  # fmt: skip
 
 
 def _hash(seen: Seen, number: int) -> Step:

@@ -6,12 +6,13 @@ transformers is imported when the first model is loaded, not before, so that the
 import threading
 from functools import cache, lru_cache
 
+from attention_core import limits
 from attention_core.errors import ModelError
 from attention_core.inputs.models import minilm, smollm2
-from attention_core.inputs.models.info import Loaded, ModelInfo
+from attention_core.inputs.models.info import NAME, Loaded, ModelInfo
 from attention_core.suggest import nearest
 
-__all__ = ["BUILT_IN", "Loaded", "ModelInfo", "layer_count", "load"]
+__all__ = ["BUILT_IN", "Loaded", "ModelInfo", "layer_count", "load", "may_ask"]
 
 BUILT_IN: tuple[ModelInfo, ...] = (minilm.INFO, smollm2.INFO)
 
@@ -40,6 +41,11 @@ def load(model: str) -> Loaded:
         )
     with _LOCKS["hub"]:
         return _from_hub(model)
+
+
+def may_ask(model: str) -> bool:
+    """Whether a model is built in, or so named that the hub may have it, where the profile lets one ask the hub."""
+    return model in _READERS or (limits.current().hub_models and NAME.fullmatch(model) is not None)
 
 
 def layer_count(model: str) -> int:

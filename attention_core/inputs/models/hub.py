@@ -4,7 +4,6 @@ The files are fetched first and then read from this machine alone. A folder of t
 cannot reach outside the hub's cache.
 """
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,10 +15,9 @@ from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedModel, 
 
 from attention_core import limits
 from attention_core.errors import LabError, ModelError
-from attention_core.inputs.models.info import Loaded, ModelInfo
+from attention_core.inputs.models.info import NAME, Loaded, ModelInfo
 from attention_core.inputs.models.recorder import MAKING, RECORDER, record
 
-NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
 WORDS = ["*.json", "*.txt", "*.model"]
 WEIGHTS = ["model*.safetensors"]
 MAX_PARAMETERS = 3_000_000_000
