@@ -1,19 +1,25 @@
 """Every page's link: what it refuses, what it brings back, and that nothing a visitor can set is left out of it."""
 
+import ast
 from functools import cache
 from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app import share
+import attention_core as ac
+from app import chart, share
 from app.navigation import entries
 from app.share import LINK
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = [entry.file.removesuffix(".py") for entry in entries()]
-TINY = {"input": "synthetic", "n": "12", "heads": "2", "d": "4", "head": "1"}
-"""An input on which every page is quick."""
+TINY = {
+    "input": "synthetic", "n": "12", "heads": "2", "d": "4", "head": "1", "variants": ["softmax", "local", "reformer"],
+}  # fmt: skip
+"""What makes every page quick."""
+MORE = {"entropy": {"input": "text", "text": share.write_text("a few words are enough")}}
+"""The same for some: a synthetic sequence goes on for ever."""
 HOSTILE = (
     "", " ", "NaN", "inf", "-inf", "1e999", "-99999999999", "9" * 5000, "None", "perhaps", "0x1", "1_0", " 1", "٣", "½",
     "\U0001f642", "<script>alert(1)</script>", "'; drop table", "../../etc/passwd", "a/b/c", "@nowhere", "x" * 20_000,
@@ -22,8 +28,8 @@ HOSTILE = (
 """Words that no value has."""
 WORDS = [
     ["0.5"], ["1.25"], ["none"], ["@chinese"], share.write_text("any words\n…"), share.write_text(""), ["smollm2"],
-    ["owner/name"], ["nystrom~landmarks~7"], ["retention~decay~0.5"], ["softmax", "local~window~3"], ["sparse", "local"],
-    ["softmax"],
+    ["owner/name"], ["nystrom~landmarks~7"], ["retention~decay~0.5"], ["softmax", "local~window~3"],
+    ["sparse", "local"], ["softmax"],
 ]  # fmt: skip
 """An address's words for the values that cannot be listed."""
 
@@ -31,7 +37,7 @@ WORDS = [
 def open_page(page, query=()):
     at = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=120).run()
     at.switch_page(f"../pages/{page}.py")
-    for name, words in dict(query).items():
+    for name, words in (TINY | MORE.get(page, {}) | dict(query)).items():
         at.query_params[name] = words
     return at.run()
 
@@ -39,9 +45,14 @@ def open_page(page, query=()):
 @cache
 def fields(page):
     """What a page declares, on a small input."""
-    at = open_page(page, TINY)
+    at = open_page(page)
     assert not at.exception
     return dict(at.session_state[LINK].fields)
+
+
+def own(page):
+    """What is a page's own; what all pages share counts as the first one's."""
+    return {name: kind for name, kind in fields(page).items() if page == PAGES[0] or name not in share.shared()}
 
 
 def others(kind):
@@ -60,7 +71,7 @@ def others(kind):
 
 @pytest.mark.parametrize("page", PAGES)
 def test_hostile_words_fall_back_and_are_named(page):
-    for name, kind in fields(page).items():
+    for name, kind in own(page).items():
         for word in HOSTILE:
             values, refused = share.read_link({name: [word]}, {name: kind})
             assert (values, refused) == ({name: kind.default}, (name,)), (name, word)
@@ -69,7 +80,7 @@ def test_hostile_words_fall_back_and_are_named(page):
 
 @pytest.mark.parametrize("page", PAGES)
 def test_a_word_given_twice_is_refused(page):
-    for name, kind in fields(page).items():
+    for name, kind in own(page).items():
         word = kind.write(others(kind)[-1])[-1]
         values, refused = share.read_link({name: [word, word]}, {name: kind})
         assert refused == (name,) or (name == "stack" and values == {"stack": (word, word)}), name
@@ -77,7 +88,7 @@ def test_a_word_given_twice_is_refused(page):
 
 @pytest.mark.parametrize("page", PAGES)
 def test_every_value_travels_in_a_link(page):
-    for name, kind in fields(page).items():
+    for name, kind in own(page).items():
         assert others(kind), name
         for value in others(kind):
             link = share.link_of({name: value}, {name: kind})
@@ -88,11 +99,117 @@ def test_every_value_travels_in_a_link(page):
 
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_opens_on_a_link_of_nothing_but_hostile_words(page):
-    known = list(fields(page))
+    known = list(own(page))
     for start in range(0, len(known), share.NAMED):
         names = known[start : start + share.NAMED]
-        at = open_page(page, TINY | dict.fromkeys(names, "perhaps"))
+        at = open_page(page, dict.fromkeys(names, "perhaps"))
         assert not at.exception
         assert not at.error
         for name in names:
             assert f"{name} is " in at.warning[0].value
+
+
+@pytest.mark.parametrize("page", PAGES[1:])
+def test_a_page_takes_a_link_in_which_everything_is_set_and_writes_the_same(page):
+    needs_more = {"t_device": "cpu", "t_beside": "none", "coloured": "local", "explained": "local"}
+    values = {name: needs_more.get(name, others(kind)[0]) for name, kind in own(page).items()}
+    link = share.link_of(values, own(page))
+    at = open_page(page, link)
+    assert not at.exception
+    assert not at.warning
+    assert {name: at.query_params.get(name) for name in link} == {
+        name: words if len(words) > 1 else words[0] for name, words in link.items()
+    }
+
+
+CONTROLS = (
+    "selectbox", "segmented_control", "pills", "slider", "select_slider", "toggle", "number_input", "text_area",
+    "text_input", "checkbox", "radio", "multiselect",
+)  # fmt: skip
+
+
+def controls():
+    """Every control in the code: its place, its key, and whether it hands on what it is set to."""
+    for path in sorted((ROOT / "app").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in CONTROLS:
+                words = {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg}
+                hands_on = "on_change" in words or any(
+                    not k.arg and "share.mirror(" in ast.unparse(k) for k in node.keywords
+                )
+                yield f"{path.name}:{node.lineno}", words.get("key"), hands_on
+
+
+def test_every_control_is_a_value_of_the_link_or_hands_on_to_one():
+    known = {name for page in PAGES for name in fields(page)}
+    assert len(list(controls())) > 40
+    for place, key, hands_on in controls():
+        if isinstance(key, ast.Name) and key.id == "FORMAT":
+            key = ast.Constant(chart.FORMAT)
+        constant = key.value if isinstance(key, ast.Constant) else None
+        handed_in = isinstance(key, ast.Name)  # to a helper for several controls
+        assert hands_on or constant in known or handed_in, place
+
+
+VIEWS = {
+    "matrices": [{"row": "3"}, {"row": "3", "more": "explain"}, {"input": "text", "text": "@repeats"}],
+    "masks": [{}, {"masks_part": "order"}],
+    "entropy": [{"h_view": view} for view in ("entropy", "factor")],
+    "error": [{"against": "cost"}],
+    "timing": [{}],
+    "causal": [{"c_view": view} for view in ("leak", "algorithms", "state", "fading")],
+    "inside": [{"inside": key, "step": step} for key, step in (
+        ("linear", "4"), ("efficient", "2"), ("performer", "5"), ("reformer", "1"), ("pooled", "2"),
+    )],
+    "claims": [{}, {"claim": "relu2_normaliser"}],
+}  # fmt: skip
+"""Addresses that between them show every control there is."""
+TRIED = set()
+"""The kinds of controls that have been moved: those of the variants are the same on every page."""
+
+
+def drawn(at):
+    """The controls on a page."""
+    for name in ("button_group", *CONTROLS):
+        yield from at.get(name)
+
+
+def moved(control):
+    """The control set to something else; None where there is nothing else."""
+    if control.type == "button_group":
+        other = next((option for option in control.options if option not in control.formatted_values), None)
+        return other and control.set_value(other if control._is_single_select else [*control.value, other])
+    if control.type in ("selectbox", "select_slider"):
+        other = next((o for o in control.options if o != control.format_func(control.value)), None)
+        return other and control.set_value(other)
+    if control.type in ("toggle", "checkbox"):
+        return control.set_value(not control.value)
+    return control.set_value(control.min if control.value != control.min else control.max)
+
+
+def kind_of(key):
+    """A control's key without what differs from variant to variant."""
+    keys = {v.key for v in ac.all_variants()} | set(ac.families())
+    return ".".join(part for part in key.split(".") if part not in keys and not part.isdigit())
+
+
+@pytest.mark.parametrize("page", VIEWS)
+def test_whatever_is_set_on_a_page_is_in_its_link(page):
+    for view in VIEWS[page]:
+        at = open_page(page, view)
+        assert not at.exception
+        for key in [control.key for control in drawn(at)]:
+            control = next((each for each in drawn(at) if each.key == key), None)
+            if control is None or key in at.session_state[LINK].fields or kind_of(key) in TRIED:
+                continue  # a widget whose key is a value's name is that value
+            before = dict(at.query_params)
+            if moved(control) is None:
+                continue
+            at.run()
+            TRIED.add(kind_of(key))
+            assert not at.exception
+            assert dict(at.query_params) != before, key
+            link = at.session_state[LINK]
+            values, refused = share.read_link(link.written, link.fields)
+            assert refused == ()
+            assert all(at.session_state[name] == value for name, value in values.items())

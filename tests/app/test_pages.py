@@ -79,9 +79,7 @@ def test_whatever_has_an_inside_can_be_taken_apart_from_where_it_is_shown():
     found = apart(open_app("home"))
     assert sorted(found) == sorted([v.key] for v in ac.all_variants() if v.anatomy)
     variants = (ac.get("softmax"), ac.get("nystrom", landmarks=7))
-    assert apart(open_app(variants=variants, more="explain", explained="nystrom")) == [
-        ["nystrom~landmarks~7"]
-    ]
+    assert apart(open_app(variants=variants, more="explain", explained="nystrom")) == [["nystrom~landmarks~7"]]
     assert apart(open_app(variants=variants, more="explain")) == []
 
 
@@ -220,6 +218,70 @@ def test_a_malformed_link_opens_on_the_defaults_and_names_what_was_wrong():
     assert at.session_state["variants"] == DEFAULT
     shown = at.warning[0].value if at.warning else ""
     assert all(name in shown for name in ("layer", "variants", "script"))
+
+
+def open_link(page="matrices", **query):
+    at = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=60)
+    for name, words in query.items():
+        at.query_params[name] = words
+    at.run()  # at Home, which reads no input
+    return at if page == "home" else at.switch_page(f"../pages/{page}.py").run()
+
+
+@pytest.mark.parametrize("page", ["matrices", "masks", "inside"])
+def test_what_the_input_lacks_falls_back_and_is_named_wherever_it_is_found_out(page):
+    at = open_link(page, head="99", layer="999", model="foo")
+    assert not at.exception
+    assert not at.error
+    assert (at.session_state["layer"], at.session_state["head"]) == (presets.LAYER, presets.HEAD)
+    told = at.warning[0].value
+    assert "head is “3”, not “99”" in told
+    assert "layer is “2”, not “999”" in told
+    assert not {"head", "layer", "model"} & set(at.query_params)
+    assert not at.run().warning  # once is enough
+
+
+def test_a_model_of_the_hub_is_asked_for_only_where_the_profile_says_so(monkeypatch):
+    known = {"model": share.shared()["model"]}
+    assert share.read_link({"model": ["owner/name"]}, known) == ({"model": "owner/name"}, ())
+    monkeypatch.setenv("ATTENTION_LAB_PROFILE", "hosted")
+    assert share.read_link({"model": ["owner/name"]}, known) == ({"model": "minilm"}, ("model",))
+    assert share.read_link({"model": ["smollm2"]}, known) == ({"model": "smollm2"}, ())
+
+
+def test_a_link_with_more_variants_than_fit_or_without_the_reference_shows_what_it_can():
+    many = [v.key for v in ac.all_variants() if v.key != "softmax"]
+    values, refused = share.read_link({"variants": many}, share.shared())
+    assert refused == ("variants",)
+    assert [a.key for a in values["variants"]] == ["softmax", *many][: len(values["variants"])]
+    at = open_app(
+        "matrices", more="explain", variants=share.read_link({"variants": ["local"]}, share.shared())[0]["variants"]
+    )
+    assert not at.exception
+
+
+def test_the_address_of_an_empty_text_is_that_of_an_empty_text():
+    at = open_app(text="one two")
+    before = at.query_params["text"]
+    at.text_area(key="text").set_value("").run()
+    assert "empty" in at.error[0].value
+    assert at.query_params["text"] != before
+    words = at.query_params["text"]
+    assert share.read_text(words if isinstance(words, list) else [words]) == ""
+    assert "text" not in at.text_area(key="text").set_value(presets.texts()["english"]).run().query_params
+
+
+def test_a_text_too_long_for_a_link_is_not_lost_by_following_one():
+    import random
+
+    noise = "".join(random.Random(1).choices("abcdefghijklmnopqrstuvwxyz ", k=19_000))
+    assert share.write_text(noise) == []
+    at = open_app("home", family="sparse", text=noise).run()
+    at.switch_page("../pages/timing.py")
+    at.query_params["causal"] = "1"
+    at.run()
+    assert at.session_state["causal"]
+    assert at.session_state["text"] == noise
 
 
 def test_a_knob_moves_only_its_own_variant():
