@@ -1,0 +1,74 @@
+"""Back and forward in the browser: one step for each thing a visitor did."""
+
+from conftest import query, settle, visit
+from playwright.sync_api import expect
+
+
+def causal(page):
+    return page.get_by_role("switch", name="Causal", exact=True)
+
+
+def entries(page):
+    return page.evaluate("history.length")
+
+
+def step(page, by):
+    """One press of the browser's own button."""
+    page.go_back() if by < 0 else page.go_forward()
+    page.wait_for_timeout(300)
+    settle(page)
+
+
+def test_one_step_back_undoes_what_was_done_last_and_one_forward_does_it_again(page, server):
+    visit(page, f"{server}/timing")
+    page.get_by_text("Causal", exact=True).click()
+    page.wait_for_url("**/timing?causal=1")
+    settle(page)
+    page.get_by_text("Peak memory", exact=True).first.click()
+    page.wait_for_url("**t_side=memory")
+    settle(page)
+    before = entries(page)
+    page.get_by_test_id("stTopNavLink").filter(has_text="Home").click()
+    expect(page.get_by_text("What can be compared")).to_be_visible()
+    settle(page)
+    assert entries(page) == before + 1
+    assert query(page) == "causal=1"
+
+    step(page, -1)
+    assert page.url == f"{server}/timing?causal=1&t_side=memory"
+    expect(page.get_by_role("radio", name="Peak memory")).to_be_checked()
+    step(page, -1)
+    assert page.url == f"{server}/timing?causal=1"
+    expect(page.get_by_role("radio", name="Peak memory")).not_to_be_checked()
+    expect(causal(page)).to_be_checked()
+    step(page, -1)
+    assert page.url == f"{server}/timing"
+    expect(causal(page)).not_to_be_checked()
+    for address in ("/timing?causal=1", "/timing?causal=1&t_side=memory", "/?causal=1"):
+        step(page, +1)
+        assert page.url == server + address
+    expect(page.get_by_text("What can be compared")).to_be_visible()
+
+
+def test_a_page_reached_by_a_link_on_another_is_one_step_away(page, server):
+    visit(page, f"{server}/?causal=1&family=sparse")
+    before = entries(page)
+    page.get_by_test_id("stMain").get_by_role("link", name="Timing").click()
+    page.wait_for_url("**/timing?causal=1")
+    settle(page)
+    assert entries(page) == before + 1
+    step(page, -1)
+    assert query(page) == "causal=1&family=sparse"
+    expect(page.get_by_text("What can be compared")).to_be_visible()
+
+
+def test_a_link_that_is_put_right_leaves_no_step_behind(page, server):
+    visit(page, server)
+    before = entries(page)
+    visit(page, f"{server}/timing?t_from=65")
+    expect(page.get_by_text("The link carried values that do not fit")).to_be_visible()
+    assert entries(page) == before + 1
+    page.get_by_text("Causal", exact=True).click()
+    page.wait_for_url("**/timing?causal=1")
+    settle(page)
+    assert entries(page) == before + 2
