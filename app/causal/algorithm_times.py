@@ -1,6 +1,7 @@
 """The time of each algorithm: a button that starts a measurement and ends it, and what it has found so far."""
 
 import statistics
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -12,12 +13,12 @@ from attention_core.experiments import causal_modes
 from attention_core.experiments.causal_modes import ROUNDS, AgreementTask, CostTask
 from attention_core.experiments.task import Row
 
-JOB, TIMES = "causal.job", "causal.times"
+JOB, STOPPED, TIMES = "causal.job", "causal.stopped", "causal.times"
 
 
 @dataclass(eq=False)
 class Job:
-    """A measurement under way; a script that takes over from another goes on with its samples."""
+    """A measurement under way, or one that was stopped; a script that takes over goes on with its samples."""
 
     tasks: tuple[CostTask, ...]
     samples: Iterator[Row]
@@ -37,10 +38,18 @@ def show_button(tasks: tuple[CostTask, ...]) -> list[Row]:
             _("Measure times"), icon=":material/timer:", key="causal.measure", type="primary", on_click=_begin,
             args=(tasks,),
         )  # fmt: skip
+        stopped: Job | None = state.get(STOPPED)
+        more = st.empty()
+        if stopped is not None and stopped.tasks == tasks:
+            more.button(
+                _("Continue"), icon=":material/play_arrow:", key="causal.continue", on_click=_go_on, args=(stopped,)
+            )
     else:
         st.button(_("Stop"), icon=":material/stop:", key="causal.measure", type="primary", on_click=_end)
+        st.empty()  # where the other button was
         _take(job)
         _end()
+        state[STOPPED] = None  # it has come to its end
         st.rerun()
     measured, rows = state.get(TIMES, ((), []))
     return list(rows) if measured == tasks else []
@@ -56,7 +65,17 @@ def _take(job: Job) -> None:
 
 
 def _begin(tasks: tuple[CostTask, ...]) -> None:
-    st.session_state[JOB] = Job(tasks, causal_modes.timed(tasks))
+    st.session_state[JOB], st.session_state[STOPPED] = Job(tasks, causal_modes.timed(tasks)), None
+
+
+def _go_on(job: Job) -> None:
+    st.session_state[JOB], st.session_state[STOPPED] = job, None
+
+
+def rounds(times: Sequence[Row], tasks: Sequence[CostTask]) -> int:
+    """Whole rounds that there are of a measurement."""
+    counts = Counter((str(row["way"]), int(row["n"] or 0)) for row in times)
+    return min((counts[task.way, task.n] for task in tasks), default=0)
 
 
 def _end() -> None:
@@ -64,7 +83,7 @@ def _end() -> None:
     job: Job | None = st.session_state.get(JOB)
     st.session_state[JOB] = None
     if job is not None and job.rows:
-        st.session_state[TIMES] = job.tasks, job.rows
+        st.session_state[TIMES], st.session_state[STOPPED] = (job.tasks, job.rows), job
 
 
 def medians(times: Sequence[Row]) -> list[Row]:

@@ -8,7 +8,7 @@ import streamlit as st
 
 import attention_core as ac
 from app import chart, share, sweep, takeaway
-from app.causal.algorithm_times import effort, medians, show_button
+from app.causal.algorithm_times import effort, medians, rounds, show_button
 from app.causal.cost_words import COLOURS, MIB, listed, titles, tokens, with_settings
 from app.figures.curves import Curve, curves
 from app.input_panel import Chosen
@@ -48,7 +48,7 @@ def show(chosen: Chosen) -> None:
     def draw(rows: list[Row], key: str) -> None:
         agreed = [row for row in rows if "difference" in row]
         counted = [row for row in rows if "way" in row]
-        st.markdown(_sentence(chosen, agreed, counted, times, word))
+        st.markdown(_sentence(chosen, agreed, counted, times, word, rounds(times, costs)))
         if counted:
             _charts(counted, times, key)
         _table(attentions, agreed, key)
@@ -97,7 +97,9 @@ def _crossing(rows: Sequence[Row], measure: str) -> tuple[float, float] | None:
     return causal_modes.crossing(_points(rows, "cumsum", measure), _points(rows, MATRIX, measure))
 
 
-def _sentence(chosen: Chosen, agreed: Sequence[Row], counted: Sequence[Row], times: Sequence[Row], word: str) -> str:
+def _sentence(
+    chosen: Chosen, agreed: Sequence[Row], counted: Sequence[Row], times: Sequence[Row], word: str, whole: int
+) -> str:
     worst = {
         name: max((float(r["difference"] or 0) for r in agreed if r["dtype"] == name), default=0.0) for name in DTYPES
     }
@@ -122,6 +124,8 @@ def _sentence(chosen: Chosen, agreed: Sequence[Row], counted: Sequence[Row], tim
         )  # fmt: skip
     if clock is not None:
         told += " " + _("On this machine it is faster, too, from n ≈ {n} on.", n=tokens(clock[0]))
+    if times and whole < ROUNDS:
+        told += " " + _("The times are not complete: {count} of {all} rounds are there.", count=whole, all=ROUNDS)
     return told
 
 

@@ -21,7 +21,7 @@ from attention_core.experiments.task import Row
 from attention_core.limits import current
 from attention_core.measure.records import Run
 from attention_core.measure.run_file import recorded
-from attention_core.measure.summary import REFERENCE, crossing, of_variant, ratios
+from attention_core.measure.summary import REFERENCE, of_variant, ratios
 from attention_core.measure.timing import TimingSpec
 from attention_core.registry import recurrent
 
@@ -198,7 +198,7 @@ def _table(held: Sequence[Row], by_word: dict[str, Series], run: Run, *, live: b
                 _("variant"): _name(row),
                 _("state"): memory(float(row["state_bytes"] or 0)),
                 _("smaller from"): _("{n:,} tokens", n=row["outgrown"]),
-                faster: told(crossing(line.ratios)) if line else "",
+                faster: told(line) if line else "",
                 ms: last.quartiles[1] if last else None,
             }
         )

@@ -16,18 +16,28 @@ from attention_core.measure.device import Stamp, stamp
 from attention_core.measure.records import Run, gather
 from attention_core.measure.timing import TimingSpec
 
-JOB, LIVE, BUTTON = "timing.job", "timing.live", "timing.button"
+JOB, STOPPED, LIVE, BUTTON = "timing.job", "timing.stopped", "timing.live", "timing.button"
 
 
 @dataclass(eq=False)
 class Job:
-    """A run under way; a script that takes over from another goes on with its samples."""
+    """A run under way, or one that was stopped; a script that takes over from another goes on with its samples.
+
+    Attributes:
+        spec: what it measures.
+        stamp: where and when.
+        samples: those to come.
+        begun: the clock's seconds when it began, the time it stood still left out.
+        rows: the samples taken.
+        stood: the clock's seconds when it was stopped.
+    """
 
     spec: TimingSpec
     stamp: Stamp
     samples: Iterator[Row]
     begun: float
     rows: list[Row] = field(default_factory=list)
+    stood: float = 0.0
 
     def run(self) -> Run:
         """What has been measured so far."""
@@ -47,6 +57,7 @@ def show(spec: TimingSpec, row: DeltaGenerator, draw: Callable[[Run | None, str]
     if job is not None and job.spec != spec:
         stop()  # the controls ask for something else now
         job = None
+    stopped: Job | None = state.get(STOPPED)
     # One button under one key: another in its place would stay on screen until the run has ended.
     if job is None:
         row.button(
@@ -55,10 +66,15 @@ def show(spec: TimingSpec, row: DeltaGenerator, draw: Callable[[Run | None, str]
         )  # fmt: skip
     else:
         row.button(_("Stop"), icon=":material/stop:", key=BUTTON, type="primary", on_click=stop)
-    bar, chart = row.empty(), st.empty()
+    more, bar, chart = row.empty(), row.empty(), st.empty()
+    if job is None and stopped is not None and stopped.spec == spec:
+        more.button(
+            _("Continue"), icon=":material/play_arrow:", key="timing.continue", on_click=_go_on, args=(stopped,)
+        )
     if job is not None:
         _take(job, bar, lambda key: _into(chart, draw, job.run(), key))
         stop()
+        state[STOPPED] = None  # it has come to its end
         st.rerun()
     done: Run | None = state.get(LIVE)
     same = done is not None and (done.spec.mode, done.spec.causal) == (spec.mode, spec.causal)
@@ -66,11 +82,18 @@ def show(spec: TimingSpec, row: DeltaGenerator, draw: Callable[[Run | None, str]
 
 
 def stop() -> None:
-    """End the run; what it has measured stays."""
-    job: Job | None = st.session_state.get(JOB)
-    st.session_state[JOB] = None
+    """Stop the run; what it has measured stays, and it can go on from there."""
+    state = st.session_state
+    job: Job | None = state.get(JOB)
+    state[JOB] = None
     if job is not None and job.rows:
-        st.session_state[LIVE] = job.run()
+        job.stood = time.monotonic()
+        state[LIVE], state[STOPPED] = job.run(), job
+
+
+def _go_on(job: Job) -> None:
+    job.begun += time.monotonic() - job.stood
+    st.session_state[JOB], st.session_state[STOPPED] = job, None
 
 
 def _take(job: Job, bar: DeltaGenerator, draw: Callable[[str], None]) -> None:
@@ -101,4 +124,4 @@ def _into(place: DeltaGenerator, draw: Callable[[Run | None, str], None], run: R
 
 def _start(spec: TimingSpec) -> None:
     job = Job(spec, stamp(spec.device), timing_length.run(spec), time.monotonic())
-    st.session_state[JOB] = job
+    st.session_state[JOB], st.session_state[STOPPED] = job, None

@@ -13,7 +13,7 @@ from app.timing.options import subjects
 from app.timing.series import Series, name, series
 from app.timing.words import in_one_sentence, masking, stamp_lines, told
 from attention_core.measure.records import Run
-from attention_core.measure.summary import crossing, growth
+from attention_core.measure.summary import growth
 
 MIB = 2**20
 
@@ -108,7 +108,7 @@ def _row(line: Series) -> dict[str, object]:
     return {
         _("variant"): line.name,
         _("run"): _("live") if line.live else _("recorded"),
-        _("faster from"): "" if line.is_reference else told(crossing(line.ratios)),
+        _("faster from"): "" if line.is_reference else told(line),
         _("time ∝ n^"): time and time.exponent,
         "R²": time and time.r2,
         _("work ∝ n^"): work and work.exponent,

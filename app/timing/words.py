@@ -8,6 +8,7 @@ import streamlit as st
 from app.text import _, literal
 from app.timing.options import forms
 from app.timing.series import Series
+from attention_core.experiments.timing_length import unfinished
 from attention_core.measure.records import Run
 from attention_core.measure.summary import TAIL, Crossing, Ratio, crossing
 
@@ -32,7 +33,25 @@ def in_one_sentence(found: Sequence[Series]) -> str:
         told.append(_("slower at the longest length measured: {names}", names=_names(beyond)))
     if not told:
         return _("Add a variant to see from which length on it is faster than softmax.")
-    return f"{machine}, " + "; ".join(told) + "."
+    missing = so_far(found[0].run)
+    if not missing:
+        return f"{machine}, " + "; ".join(told) + "."
+    return f"{machine}, " + _("so far") + ", " + "; ".join(told) + f". {missing}"
+
+
+def so_far(run: Run) -> str:
+    """What is missing from a run; empty where nothing is."""
+    found = unfinished(run)
+    if found is None:
+        return ""
+    if found.rounds:
+        return _("The run is not complete: {count} of {all} rounds are there.", count=found.rounds, all=run.spec.rounds)
+    if found.tokens is None:
+        return _("The run is not complete: not every variant has been measured even at the shortest length.")
+    return _(
+        "The run is not complete: only up to {n:,} of {longest:,} tokens has every variant been measured.",
+        n=found.tokens, longest=run.spec.sizes[-1],
+    )  # fmt: skip
 
 
 def masking(found: Sequence[Series]) -> str:
@@ -77,16 +96,18 @@ def _tokens(n: float) -> str:
     return f"{round(n, 1 - math.floor(math.log10(n))):,.0f}"
 
 
-def told(at: Crossing | None) -> str:
-    """A crossing in the table's words."""
+def told(line: Series) -> str:
+    """Where a variant overtakes softmax, in the table's words."""
+    at = crossing(line.ratios)
     if at is None:
         return ""
-    return {
+    where = {
         "at": _("{n} tokens", n=_tokens(at.tokens)),
         "below": _("below {n:,}", n=round(at.tokens)),
         "beyond": _("not within the measured lengths"),
         "even": _("no clear difference"),
     }[at.where]
+    return where if unfinished(line.run) is None else _("{where}, so far", where=where)
 
 
 def stamp_lines(run: Run, *, live: bool) -> list[str]:

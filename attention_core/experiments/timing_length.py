@@ -14,6 +14,7 @@ from attention_core.experiments.task import Row
 from attention_core.limits import current
 from attention_core.measure.clock import Call, Clock, clock_for
 from attention_core.measure.masked import Masked, subject
+from attention_core.measure.records import Run
 from attention_core.measure.timing import TimingSpec, inputs, prepare, why_not
 from attention_core.variant import Attention
 
@@ -35,6 +36,39 @@ class _Known:
     samples: int
     multiply_adds: int
     peak_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unfinished:
+    """How far a run came that was ended before its end.
+
+    Attributes:
+        tokens: up to this length every variant was measured at least once, but for what was left out; None where not
+            even at the shortest.
+        rounds: whole rounds that there are; 0 where the first was not ended.
+    """
+
+    tokens: int | None
+    rounds: int
+
+
+def unfinished(run: Run) -> Unfinished | None:
+    """How far a run came; None for one that gave all it was asked for."""
+    out = {(left.variant, n) for left in run.left_out for n in run.spec.sizes if n >= left.n}
+    wanted = [(word, n) for n in run.spec.sizes for word in run.spec.variants if (word, n) not in out]
+    samples = {(point.variant, point.n): point.ms for point in run.points}
+    short = [
+        (n, len(ms))
+        for word, n in wanted
+        for ms in [samples.get((word, n), ())]
+        if len(ms) < run.spec.rounds and not (len(ms) >= FEWEST and sum(ms) >= 1e3 * ENOUGH)
+    ]
+    if not short:
+        return None
+    missing = [n for n, count in short if not count]
+    if not missing:
+        return Unfinished(tokens=run.spec.sizes[-1], rounds=min(count for _n, count in short))
+    return Unfinished(tokens=max((n for n in run.spec.sizes if n < min(missing)), default=None), rounds=0)
 
 
 def total(spec: TimingSpec) -> int:

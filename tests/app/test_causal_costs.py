@@ -161,6 +161,23 @@ def test_another_question_ends_a_measurement_and_keeps_what_it_has():
     assert charts(at.run())[1] == {"chunked": {16: 1.0, 32: 1.0}}
 
 
+def test_a_stopped_measurement_says_what_is_missing_and_goes_on_where_it_was():
+    tasks = [task for task in causal_modes.tasks(
+        ac.inputs.SyntheticSource(ac.inputs.SyntheticSpec(n=4)), (), head=None, word="linear", d=8
+    ) if isinstance(task, causal_modes.CostTask)]  # fmt: skip
+    rows = [{"way": task.way, "n": task.n, "round": i, "ms": 1.0} for i in range(causal_modes.ROUNDS) for task in tasks]
+    job = Job(tuple(tasks), iter(rows[len(tasks) + 1 :]), rows[: len(tasks) + 1])
+    at = open_view("algorithms", c_cost="time", c_size=16, **{JOB: job})  # other controls end it
+    assert not [b for b in at.button if b.label == "Continue"]
+    at.session_state["c_size"] = 8
+    missing = f"The times are not complete: 1 of {causal_modes.ROUNDS} rounds are there."
+    assert missing in spoken(at.run())
+    next(b for b in at.button if b.label == "Continue").click().run()
+    assert not at.exception
+    assert "not complete" not in spoken(at)
+    assert not [b for b in at.button if b.label == "Continue"]
+
+
 def test_a_script_that_takes_over_goes_on_with_the_measurement():
     begun = {"way": "chunked", "n": 16, "round": 0, "ms": 7.0}
     rest = iter([{"way": "chunked", "n": 32, "round": 0, "ms": 9.0}])

@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 import attention_core as ac
 from app import compute
 from app.gate import Gate
-from app.timing.words import beside_own
+from app.timing.words import beside_own, so_far
 from attention_core.experiments import timing_length
 from attention_core.measure.device import Stamp, stamp
 from attention_core.measure.records import gather
@@ -192,6 +192,45 @@ def test_a_script_that_takes_over_goes_on_with_the_run():
     live = at.session_state["timing.live"]
     assert [len(p.ms) for p in live.points] == [2] * 4
     assert live.points[0].ms[0] == first["ms"]
+
+
+def test_a_stopped_run_says_what_is_missing_and_goes_on_where_it_was():
+    from app.timing.live import JOB, Job
+
+    spec = TimingSpec(variants=("softmax", "local"), sizes=(16, 32), heads=1, head_size=4, rounds=2)
+    job = Job(spec, stamp("cpu"), timing_length.run(spec), time.monotonic())
+    job.rows += [next(job.samples) for _ in range(3)]
+    at = open_timing(variants=PAIR, t_beside="none", **TINY | {"t_rounds": 3}, **{JOB: job})  # other controls end it
+    missing = "The run is not complete: only up to 16 of 32 tokens has every variant been measured."
+    assert missing in sentence(at)
+    assert sentence(at).startswith("On this machine, so far, ")
+    assert list(at.dataframe[0].value["faster from"])[1].endswith(", so far")
+    assert not [b for b in at.button if b.label == "Continue"]  # it answers another question
+    at.session_state["t_rounds"] = 2
+    at.run()
+    assert missing in sentence(at)
+    next(b for b in at.button if b.label == "Continue").click().run()
+    assert not at.exception
+    live = at.session_state["timing.live"]
+    assert [len(p.ms) for p in live.points] == [2] * 4
+    assert live.points[0].ms[0] == job.rows[0]["ms"]
+    assert "not complete" not in sentence(at)
+    assert "so far" not in sentence(at) + "".join(at.dataframe[0].value["faster from"])
+    assert not [b for b in at.button if b.label == "Continue"]
+
+
+def test_a_run_stopped_between_rounds_names_them():
+    spec = TimingSpec(variants=("softmax", "local"), sizes=(16, 32), heads=1, head_size=4, rounds=5)
+    rows = [
+        {"variant": word, "n": n, "round": i, "ms": 1.0, "multiply_adds": 1, "promised": None, "peak_bytes": 1,
+         "reason": None}
+        for i in range(2) for n in spec.sizes for word in spec.variants
+    ]  # fmt: skip
+    assert so_far(gather(spec, stamp("cpu"), rows)) == "The run is not complete: 2 of 5 rounds are there."
+    assert so_far(gather(spec, stamp("cpu"), rows[:1])).endswith(
+        "not every variant has been measured even at the shortest length."
+    )
+    assert so_far(gather(spec, stamp("cpu"), rows * 3)) == ""
 
 
 def test_a_variant_without_a_step_is_left_out_with_its_reason():

@@ -5,8 +5,11 @@ import torch
 
 from attention_core.errors import LabError
 from attention_core.experiments import timing_length
-from attention_core.experiments.timing_length import ENOUGH, FEWEST, SHORTEST, run, total
+from attention_core.experiments.timing_length import ENOUGH, FEWEST, SHORTEST, run, total, unfinished
 from attention_core.measure.counting import Counts
+from attention_core.measure.device import stamp
+from attention_core.measure.records import gather
+from attention_core.measure.run_file import recorded
 from attention_core.measure.timing import TimingSpec
 
 WORDS = ("softmax", "linear", "local~window~4")
@@ -131,3 +134,33 @@ def test_a_device_that_is_not_there_is_refused(monkeypatch):
 def test_a_step_of_decoding_is_never_predicted_to_be_too_long():
     rows = list(run(spec(mode="decode", variants=("softmax",), sizes=(8, 64)), clock=FakeClock(1.0), longest=2.0))
     assert timing_length.total(spec(mode="decode", variants=("softmax",), sizes=(8, 64))) == len(rows)
+
+
+def came(asked, count, **clock):
+    """How far a run came of which only so many samples were taken, and all of them."""
+    rows = list(run(asked, clock=FakeClock(**clock), longest=100))
+    return unfinished(gather(asked, stamp("cpu"), rows[:count])), len(rows)
+
+
+@pytest.mark.parametrize(
+    ("count", "tokens", "rounds"),
+    [(0, None, 0), (2, None, 0), (3, 8, 0), (5, 8, 0), (6, 16, 1), (11, 16, 1), (12, 16, 2), (17, 16, 2)],
+)
+def test_a_run_that_was_ended_knows_how_far_it_came(count, tokens, rounds):
+    found, whole = came(spec(), count)
+    assert whole == 18
+    assert (found.tokens, found.rounds) == (tokens, rounds)
+
+
+def test_a_run_that_gave_all_it_was_asked_for_is_finished():
+    assert came(spec(), 18)[0] is None
+    assert came(spec(rounds=9), None, seconds=ENOUGH)[0] is None  # of long calls a few do
+    assert came(spec(mode="decode", variants=("softmax", "linear", "nystrom")), None)[0] is None  # one has no step
+    assert not [name for name, each in recorded().items() if unfinished(each)]
+
+
+def test_what_was_left_out_is_not_missing():
+    rows = list(run(spec(sizes=(8, 16, 32)), clock=FakeClock(broken_after=5)))
+    found = gather(spec(sizes=(8, 16, 32)), stamp("cpu"), rows)
+    assert {left.variant for left in found.left_out}
+    assert unfinished(found) is None
