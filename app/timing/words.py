@@ -10,7 +10,7 @@ from app.timing.options import forms
 from app.timing.series import Series
 from attention_core.experiments.timing_length import unfinished
 from attention_core.measure.records import Run
-from attention_core.measure.summary import TAIL, Crossing, Ratio, crossing
+from attention_core.measure.summary import TAIL, Ratio, crossing
 
 
 def in_one_sentence(found: Sequence[Series]) -> str:
