@@ -48,7 +48,7 @@ PLACES = {
     "log_n_scale": Place("entropy", ("softmax", "relu2")),
     "sparse_costs": Place("masks", ("softmax", "local", "atrous"), {"masks_part": "numbers"}),
     "two_layers": Place("masks", ("softmax", "local", "atrous"), {"masks_part": "reach"}),
-    "sparse_time": Place("timing", ("softmax", "local", "atrous")),
+    "sparse_time": Place("timing", ("softmax", "local", "sparse", "atrous")),
     "near_diagonal": Place("matrices", ("softmax", "local")),
     "drowning": Place("causal", fields={"c_view": "fading"}),
     "running_sums": Place("causal", fields={"c_view": "gradient"}),
