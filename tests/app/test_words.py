@@ -11,6 +11,7 @@ import attention_core as ac
 from app import extraction, text
 from attention_core.errors import InputError
 from attention_core.experiments import claims
+from attention_core.experiments.claims import UntestableError
 from attention_core.inputs import SyntheticSpec, UploadSource, from_synthetic, to_npz
 
 ROOT = Path(__file__).parent.parent.parent
@@ -39,7 +40,7 @@ def test_translators_are_given_what_claims_say():
     assert {verdict.value for verdict in claims.Verdict} <= words
     for claim in claims.all_claims():
         assert {claim.statement, claim.experiment, claim.rule, claim.finding} <= words
-        assert {case.finding for case in claim.cases} <= words
+        assert {case.finding for case in (*claim.cases, *claim.notes)} | {claim.theorem} - {""} <= words
         assert {each.label for each in claim.quantities} <= words
         assert {each.unit for each in claim.quantities} - {""} <= words
         assert {claim.figure.x_title, claim.figure.y_title} <= words
@@ -47,10 +48,12 @@ def test_translators_are_given_what_claims_say():
 
 def test_translators_are_given_what_names_the_lines_of_a_claims_figure():
     words = core_words()
-    source = UploadSource.of("arrays.npz", to_npz(from_synthetic(SyntheticSpec(n=64, heads=1))))
+    source = UploadSource.of("arrays.npz", to_npz(from_synthetic(SyntheticSpec(n=256, heads=1))))
     for task in claims.tasks(source):
         figure = claims.claim(task.key).figure
-        for row in claims.run(task):
+        rows = claims.run(task)
+        assert not UntestableError.of(rows)
+        for row in rows:
             assert {row[name] for name in (figure.by, figure.x) if isinstance(row[name], str)} <= words
 
 

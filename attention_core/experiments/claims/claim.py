@@ -9,11 +9,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
 
-import torch
 from torch import Tensor
 
-from attention_core import registry
 from attention_core.errors import InputError
+from attention_core.experiments.future import future_share
 from attention_core.experiments.lengths import at_length
 from attention_core.experiments.task import Load, Row
 from attention_core.inputs.record import QKV
@@ -322,9 +321,9 @@ MOST_HIDDEN = 10
 have up to 64; spread evenly it would be 50."""
 
 
-def future(qkv: QKV, weights: Tensor) -> float:
-    """``FUTURE`` of matrices ``[H, n, n]`` that hide nothing, made from this record."""
-    return 100 * float(weights.triu(1).sum(dtype=torch.float64) / weights.sum(dtype=torch.float64)) * qkv.causal
+def future(qkv: QKV) -> float:
+    """``FUTURE`` of this record."""
+    return 100 * future_share(qkv, head=None) if qkv.causal else 0.0
 
 
 def check_seen(qkv: QKV, method: str) -> None:
@@ -337,7 +336,7 @@ def check_seen(qkv: QKV, method: str) -> None:
     Raises:
         UntestableError: if it is not.
     """
-    hidden = future(qkv, registry.get("softmax").weights(qkv.q, qkv.k)) if qkv.causal else 0.0
+    hidden = future(qkv)
     if hidden > MOST_HIDDEN:
         raise UntestableError(
             "{method} cannot hide the future, as this model does: read both ways, {hidden} % of its attention would "

@@ -35,7 +35,7 @@ def measure(ask: Ask) -> list[Row]:
     qkv, rows = ask.record(min(ask.record().n, MOST)), list[Row]()
     q, k = qkv.q.double(), qkv.k.double()
     exact = registry.get("softmax").weights(q, k)
-    hidden = future(qkv, exact)
+    hidden = future(qkv)
     values = metrics.singular_values(exact)
     # What lies below the rounding of the largest is rounding itself.
     least = torch.maximum(values[..., -1], values[..., 0] * torch.finfo(values.dtype).eps)

@@ -70,13 +70,13 @@ def test_a_number_stays_with_its_sign():
 def test_a_claim_is_judged_where_the_input_or_what_it_is_grown_to_is_long_enough():
     every = claims.all_claims()
     for n in (1, 8, 64):
-        source = SyntheticSource(SyntheticSpec(n=n, d=4, heads=1))
+        source = SyntheticSource(SyntheticSpec(n=n, d=8, heads=1))
         offered = claims.tasks(source)
         assert [task.key for task in offered] == [claim.key for claim in every]
         # However long it could be made, a synthetic input is as long as it is; growth is measured beyond that.
         assert {task.longest for task in offered} == {claims.LONGEST}
-    short = {task.key: claims.judged(claims.run(task))[0] for task in claims.tasks(SyntheticSource(
-        SyntheticSpec(n=1, d=4, heads=1)))}  # fmt: skip
+    shortest = SyntheticSource(SyntheticSpec(n=1, d=8, heads=1))
+    short = {task.key: judged(claims.run(task))[0] for task in claims.tasks(shortest)}
     grown = {claim.key for claim in every if claim.grows}
     assert {"memory_quadruples", "linear_cost"} <= grown
     assert {key for key, outcome in short.items() if outcome.verdict is not Verdict.UNTESTABLE} == grown

@@ -244,8 +244,8 @@ def test_nystrom_beats_performer_where_neighbours_are_alike(kind, sharpness, ver
 
 
 def test_nystrom_loses_to_performer_where_the_mean_of_neighbours_stands_for_none_of_them():
-    alternating = 2.4 * (-1.0) ** np.arange(128)[:, None] * np.eye(32)[:4, None]
-    found = trial("nystrom_beats_performer", upload(alternating + 0.1 * normal(4, 128, 32)))
+    alternating = 2.4 * (-1.0) ** np.arange(256)[:, None] * np.eye(32)[:4, None]
+    found = trial("nystrom_beats_performer", upload(alternating + 0.1 * normal(4, 256, 32)))
     assert found.verdict is FAILS
     assert found.numbers["performer"] < 0.3 * found.numbers["nystrom"]
     assert found.numbers["nystrom"] > 0.9 * found.numbers["uniform"]
@@ -381,7 +381,7 @@ def test_an_identity_of_matrices_is_judged_on_a_causal_model_too_and_says_what_w
     found = trial("nystrom_all_landmarks", upload(q, k, causal=causal))
     assert found.verdict is HOLDS
     share = 100 * np.triu(weights, 1).sum() / weights.sum()
-    assert found.numbers["future"] == pytest.approx(share if causal else 0)
+    assert found.numbers["future"] == pytest.approx(share if causal else 0, rel=1e-5)
     assert ("read both ways here" in noted("nystrom_all_landmarks", found)) == causal
 
 
