@@ -8,9 +8,12 @@ import attention_core as ac
 from app import comparison, explain
 from app.compute import View, matrix
 from app.explain import Rival, headline, in_one_sentence, shares_out
+from app.fidelity.lines import Asked
+from app.fidelity.words import in_one_sentence as in_view
 from app.fidelity.words import verdict
 from app.input_panel import shown_tokens, size_in_words, unmasked
 from app.variant_picker import label
+from attention_core.experiments.error import UNIFORM
 from attention_core.experiments.tradeoff import Point
 from attention_core.inputs.source import SyntheticSource
 from attention_core.inputs.synthetic import SyntheticSpec
@@ -154,11 +157,28 @@ def test_a_mask_that_is_off_is_named_with_its_head():
     assert all("Switch **Causal** on" in unmasked(0.1, head) for head in (None, 0))
 
 
-def point(middle):
+def point(middle, variant="local", word="local~window~4", reference="softmax"):
     return Point(
-        variant="local", word="local~window~4", reference="softmax", setting="window", value=4, n=64, multiply_adds=9,
+        variant=variant, word=word, reference=reference, setting="window", value=4, n=64, multiply_adds=9,
         low=middle, middle=middle, high=middle, floor=None, floor_kind="",
     )  # fmt: skip
+
+
+def test_an_offer_is_ranked_only_among_those_with_its_reference():
+    """Reformer is closer to its own reference than Local to softmax: that makes it no better an offer."""
+    asked = Asked(
+        attentions=[ac.get("reformer"), ac.get("local")], places={"reformer": 0, "local": 1}, against="budget",
+        measure="matrix", n=64, d=8, causal=False, heads=1, times=None,
+    )  # fmt: skip
+    near = [point(0.1, "reformer", "reformer", "reformer"), point(0.7, UNIFORM, UNIFORM, "reformer")]
+    far = [point(0.5), point(0.9, UNIFORM, UNIFORM)]
+    one, other = in_view(asked, near + far).split("At half")[1:]
+    assert "**Local · window 4** comes closest to softmax" in one
+    assert "0.5; the plain mean of the values has 0.9" in one
+    assert "**Reformer · rounds 2** comes closest to shared-QK softmax" in other
+    assert "0.1; the plain mean of the values has 0.7" in other
+    assert "Reformer" not in in_view(asked, far)
+    assert "Local" not in in_view(asked, near)
 
 
 @pytest.mark.parametrize("reference", ["softmax", "shared-QK softmax"])
