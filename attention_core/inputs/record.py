@@ -69,6 +69,15 @@ class QKV:
                 "There are {tokens} token labels for {n} positions; give one each.", tokens=len(self.tokens), n=n
             )
 
+    def __repr__(self) -> str:
+        """One line, which a console can show: what it is, not its numbers."""
+        values = f", values of {self.v.shape[-1]}" if self.v.shape[-1] != self.q.shape[-1] else ""
+        said = [f"{self.heads} heads x {self.n} tokens x {self.q.shape[-1]}{values}"]
+        said += ["causal"] * self.causal
+        said += [f"cut from {self.total_tokens}"] * (self.total_tokens > self.n)
+        said += [f"notices: {len(self.notices)}"] * bool(self.notices)
+        return f"QKV({self.origin!r}, {', '.join(said)})"
+
     @property
     def n(self) -> int:
         """Number of tokens."""
