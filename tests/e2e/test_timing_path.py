@@ -1,6 +1,7 @@
 """The Timing page in the browser: a recorded answer, a live run with its stop, a file saved and loaded, a link."""
 
 import json
+import re
 
 from conftest import query, settle, visit
 from playwright.sync_api import expect
@@ -19,7 +20,13 @@ def test_recorded_first_then_run_stop_save_and_load(page, server, tmp_path):
     page.get_by_test_id("stMain").get_by_role("button", name="Stop").click()
     expect(page.get_by_role("button", name="Run on this machine")).to_be_visible()
     settle(page)
-    expect(page.get_by_text("On this machine,").first).to_be_visible()
+    expect(page.get_by_text("On this machine, so far,").first).to_contain_text("The run is not complete")
+
+    page.get_by_role("button", name="Continue").click()
+    expect(page.get_by_text("samples · about").first).to_be_visible()
+    page.get_by_test_id("stMain").get_by_role("button", name="Stop").click()
+    expect(page.get_by_role("button", name="Run on this machine")).to_be_visible()
+    settle(page)
 
     page.get_by_role("button", name="Save and load").click()
     with page.expect_download() as download:
@@ -54,3 +61,28 @@ def test_a_malformed_link_opens_on_the_defaults_and_names_what_was_wrong(page, s
     for name in ("t_from", "t_to", "t_mode", "t_rounds"):
         expect(notice).to_contain_text(name)
     expect(page.locator(".js-plotly-plot")).to_have_count(2)
+
+
+def test_the_only_stop_is_the_one_that_keeps_what_is_there_and_a_lost_connection_shows(page, server):
+    sockets, lost = [], []
+
+    def connect(socket):
+        if lost:
+            socket.close()
+        else:
+            socket.connect_to_server()
+            sockets.append(socket)
+
+    page.route_web_socket(re.compile("_stcore/stream"), connect)
+    visit(page, f"{server}/timing?{TINY}&t_from=16&t_to=4096&t_rounds=25")
+    page.get_by_role("button", name="Run on this machine").click()
+    expect(page.get_by_text("samples · about").first).to_be_visible()
+    expect(page.get_by_test_id("stStatusWidget")).to_be_visible()  # it says that something runs
+    expect(page.get_by_role("button", name="Stop")).to_have_count(1)
+    page.get_by_test_id("stMain").get_by_role("button", name="Stop").click()
+    expect(page.get_by_role("button", name="Continue")).to_be_visible()
+    settle(page)
+    lost.append(True)
+    for socket in sockets:
+        socket.close()
+    expect(page.get_by_test_id("stConnectionStatus")).to_be_visible()
