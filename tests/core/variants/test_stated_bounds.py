@@ -82,7 +82,7 @@ def test_a_row_that_sees_base_length_keys_is_softmaxs_own_and_no_other(causal):
 def test_pooled_bars_are_flat_but_for_the_window_that_is_named(pool):
     bars = ac.get("pooled", stride=5, pool=pool).weights(*numbers(2, 20, 4)).unflatten(-1, (4, 5))
     flat = bool(((bars.amax(-1) - bars.amin(-1)) < 1e-12).all())
-    assert flat == (pool != said(ac.variant("pooled").note, r"flat, but with (\w+) highest"))
+    assert flat == (pool != said(ac.variant("pooled").note, r'get one weight \(with "(\w+)" its middle more\)'))
     if not flat:
         assert (bars.argmax(-1) == 2).all()
 
