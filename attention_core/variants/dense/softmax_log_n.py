@@ -39,10 +39,11 @@ def weights(q: Tensor, k: Tensor, p: SoftmaxLogNParams, *, causal: bool) -> Tens
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: SoftmaxLogNParams, *, causal: bool) -> Tensor:
     """The fused kernel, with the factor in its scale or, where rows differ, in the queries: O(n² d), memory O(n d)."""
-    factor = _factor(widened(q), p, causal=causal)
     if not causal:
-        return exact_attention(q, k, v, scale=factor.item() * q.shape[-1] ** -0.5)
-    return exact_attention(widened(q) * factor, widened(k), widened(v), causal=True).to(v.dtype)
+        n, d = q.shape[-2:]
+        return exact_attention(q, k, v, scale=math.log(max(n, 2)) / math.log(p.base_length) * d**-0.5)
+    q, k = widened(q), widened(k)
+    return exact_attention(q * _factor(q, p, causal=True), k, widened(v), causal=True).to(v.dtype)
 
 
 def cost(n: int, d: int, p: SoftmaxLogNParams, *, causal: bool) -> Cost:
