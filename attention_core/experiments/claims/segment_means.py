@@ -37,7 +37,7 @@ def measure(ask: Ask) -> list[Row]:
     """
     qkv, rows = ask.record(), list[Row]()
     exact = registry.get("softmax").weights(qkv.q, qkv.k)
-    uniform, hidden = metrics.uniform_error(exact), future(qkv, exact)
+    uniform, hidden = metrics.uniform_error(exact), future(qkv)
     check_uneven(uniform)
     for share in SHARES:
         common: Row = {"share": share, "landmarks": qkv.n // share, "future": hidden}
