@@ -331,10 +331,10 @@ def test_what_is_held_against_a_reference_of_its_own_says_so_and_is_not_ranked(v
 def test_a_variant_is_told_of_beside_its_own_reference():
     given = {"input": "synthetic", "n": 24, "more": "explain", "variants": tuple(map(ac.get, OWN))}
     assert "on other tokens than softmax does" in " ".join(
-        m.value for m in open_app(**given, **{"explain.variant": "local"}).markdown
+        m.value for m in open_app(**given, **{"explained": "local"}).markdown
     )
     assert "on other tokens than shared-QK softmax does" in " ".join(
-        m.value for m in open_app(**given, **{"explain.variant": "reformer"}).markdown
+        m.value for m in open_app(**given, **{"explained": "reformer"}).markdown
     )
 
 
