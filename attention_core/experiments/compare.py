@@ -6,14 +6,15 @@ import torch
 from torch import Tensor
 
 from attention_core.algorithms.masked import causal_mask
+from attention_core.brief import Brief
 from attention_core.experiments.error import reference_of
 from attention_core.inputs.record import QKV
 from attention_core.metrics.passport import Passport, passport
 from attention_core.variant import Attention
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Compared:
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Compared(Brief):
     """One variant on one record.
 
     Attributes:

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from attention_core import registry
+from attention_core.brief import Brief
 from attention_core.inputs.record import QKV
 from attention_core.metrics.fit import fit_power
 from attention_core.variant import Attention
@@ -16,8 +17,8 @@ DECAYS = (0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995)
 """Decays to compare, from forgetting within a token or two to some two hundred."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Faded:
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Faded(Brief):
     """The weight of one token in all later rows.
 
     Attributes:

@@ -5,13 +5,14 @@ from dataclasses import dataclass
 import numpy as np
 from torch import Tensor
 
+from attention_core.brief import Brief
 from attention_core.experiments.error import reference_of
 from attention_core.inputs.record import QKV
 from attention_core.variant import Attention
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Inside:
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Inside(Brief):
     """One variant taken apart on one head.
 
     Attributes:

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from attention_core.algorithms.causal_scan import nonzero
 from attention_core.algorithms.random import generator
+from attention_core.brief import Brief
 from attention_core.inputs.record import QKV
 from attention_core.variant import Attention
 
@@ -24,8 +25,8 @@ ALIVE = 2**22
 """Numbers alive at once, 8 bytes each, unless a single run needs more: as many tokens are replaced side by side."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Leak:
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Leak(Brief):
     """What moves in one variant.
 
     Attributes:

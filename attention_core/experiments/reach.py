@@ -6,14 +6,15 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from attention_core.brief import Brief
 from attention_core.experiments.compare import visible
 from attention_core.inputs.record import QKV
 from attention_core.metrics.reach import first_layers, reached_share, smallest_depth
 from attention_core.variant import Attention, Variant
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Pattern:
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Pattern(Brief):
     """One variant's pattern on one record.
 
     Attributes:
@@ -34,8 +35,8 @@ class Pattern:
     diameter: int | None
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Reach:
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Reach(Brief):
     """How far a stack reaches.
 
     Attributes:
@@ -49,8 +50,8 @@ class Reach:
     complete: int | None
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Hashed:
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Hashed(Brief):
     """How one round of a hash sorts the tokens of one head.
 
     Attributes:

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from attention_core import registry
 from attention_core.algorithms.causal_scan import State
+from attention_core.brief import Brief
 from attention_core.inputs.record import QKV
 from attention_core.metrics.error import relative_error
 from attention_core.variant import Attention
@@ -19,8 +20,8 @@ RANGE = 60.0
 """Natural logarithm of the largest factor a state is scaled back by: e⁶⁰ times a state still fits float32."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Grown:
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Grown(Brief):
     """One head's state over time.
 
     Attributes:

@@ -70,13 +70,11 @@ class QKV:
             )
 
     def __repr__(self) -> str:
-        """One line, which a console can show: what it is, not its numbers."""
-        values = f", values of {self.v.shape[-1]}" if self.v.shape[-1] != self.q.shape[-1] else ""
-        said = [f"{self.heads} heads x {self.n} tokens x {self.q.shape[-1]}{values}"]
-        said += ["causal"] * self.causal
-        said += [f"cut from {self.total_tokens}"] * (self.total_tokens > self.n)
-        said += [f"notices: {len(self.notices)}"] * bool(self.notices)
-        return f"QKV({self.origin!r}, {', '.join(said)})"
+        sizes = f"{self.heads} heads × {self.n} tokens × {self.q.shape[-1]}"
+        if self.v.shape[-1] != self.q.shape[-1]:
+            sizes += f" (values {self.v.shape[-1]})"
+        count = f"{len(self.notices)} notice{'' if len(self.notices) == 1 else 's'}"
+        return f"QKV({self.origin[:80]!r}, {sizes}, causal={self.causal}, {count})"
 
     @property
     def n(self) -> int:

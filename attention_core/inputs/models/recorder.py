@@ -19,6 +19,7 @@ from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedM
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 
+from attention_core.brief import Brief
 from attention_core.errors import ModelError
 
 RECORDER = "attention_lab_record"
@@ -28,8 +29,8 @@ MAKING = threading.Lock()
 LOGIT_CHANGES = ("softcap", "s_aux", "position_bias")
 
 
-@dataclass(frozen=True, eq=False)
-class Layer:
+@dataclass(frozen=True, eq=False, repr=False)
+class Layer(Brief):
     """What one layer attended with.
 
     Attributes:
