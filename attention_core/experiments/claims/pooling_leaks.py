@@ -166,12 +166,6 @@ def verdict(numbers: Mapping[str, float], bounds: Mapping[str, float]) -> Verdic
     return Verdict.HOLDS if every else Verdict.PARTLY
 
 
-STRUCK = (
-    "With weights on the future struck out, the last token still moves earlier outputs in {leaking} of {pooled} pooled "
-    "variants, up to {back} tokens back, and in {moved} of {others} others. "
-)
-BLIND = " Depending on the variant, that mask leaves {fewest} to {most} of {n} rows with nothing to see."
-
 CLAIM = Claim(
     key="pooling_leaks",
     number=11,
@@ -184,15 +178,24 @@ CLAIM = Claim(
     rule="Holds where every pooled variant leaks through either mask and no other variant through the first; partly "
     "where at least {partly} pooled ones leak through the first.",
     bounds={"partly": 3},
-    finding=STRUCK + "With unfinished pools hidden it does so in {left} of the pooled ones." + BLIND,
+    finding="With weights on the future struck out, the last token still moves earlier outputs in {leaking} of "
+    "{pooled} pooled variants, up to {back} tokens back, and in {moved} of {others} others. "
+    "With unfinished pools hidden it does so in {left} of the pooled ones. "
+    "Depending on the variant, that mask leaves {fewest} to {most} of {n} rows with nothing to see.",
     cases=(
         Case(
-            finding=STRUCK + "With unfinished pools hidden it does so in none of them." + BLIND,
+            finding="With weights on the future struck out, the last token still moves earlier outputs in {leaking} of "
+            "{pooled} pooled variants, up to {back} tokens back, and in {moved} of {others} others. "
+            "With unfinished pools hidden it does so in none of them. "
+            "Depending on the variant, that mask leaves {fewest} to {most} of {n} rows with nothing to see.",
             applies=lambda numbers: numbers["left"] == 0,
         ),
         Case(
-            finding=STRUCK + "With unfinished pools hidden it does so in Nyström alone, {inverted} tokens back: the "
-            "iterations that invert its landmarks' matrix mix them all." + BLIND,
+            finding="With weights on the future struck out, the last token still moves earlier outputs in {leaking} of "
+            "{pooled} pooled variants, up to {back} tokens back, and in {moved} of {others} others. "
+            "With unfinished pools hidden it does so in Nyström alone, {inverted} tokens back: the iterations that "
+            "invert its landmarks' matrix mix them all. "
+            "Depending on the variant, that mask leaves {fewest} to {most} of {n} rows with nothing to see.",
             applies=lambda numbers: numbers["left"] == 1 and numbers["inverted"] > 0,
         ),
     ),
