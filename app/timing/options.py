@@ -13,10 +13,8 @@ from attention_core.measure.run_file import recorded
 from attention_core.measure.timing import DTYPES, MODES, SIZES, TimingSpec
 
 LOADED, NONE = "loaded", "none"
-"""What may stand beside the live run, other than a recorded one: one from a file, or nothing."""
+"""What may stand beside the live run, other than a recorded one: one from a file, or nothing, as for masks."""
 SHORTEST = 16
-NOBODY = "none"
-"""Stands in a link for a run without a mask on the full matrix."""
 MOST_ROUNDS = 25
 """Rounds a visitor may ask for: quartiles move little after these."""
 
@@ -35,7 +33,7 @@ def use_link() -> None:
             "t_d": share.whole(64, 2, limits.head_size),
             "t_rounds": share.whole(5, 1, MOST_ROUNDS),
             "t_side": share.choice("ratio", "memory", "work"),
-            "t_masked": share.one_of(None, (NOBODY, *(v.key for v in ac.all_variants() if v.mask is not None))),
+            "t_masked": share.one_of(None, (NONE, *(v.key for v in ac.all_variants() if v.mask is not None))),
             "t_form": share.choice(*FORMS),
             "t_beside": share.one_of(None, (*recorded(), LOADED, NONE)),
         }
@@ -74,7 +72,7 @@ def subjects() -> tuple[ac.Attention, ...]:
     """What is timed: the chosen variants, and one of their masks on the full matrix."""
     state = st.session_state
     able = _maskable()
-    if not able or state["t_masked"] == NOBODY:
+    if not able or state["t_masked"] == NONE:
         return tuple(state["variants"])
     laid = able.get(state["t_masked"]) or next(iter(able.values()))
     return (*state["variants"], Masked(laid.variant, laid.params, state["t_form"]))
@@ -90,24 +88,18 @@ def _maskable() -> dict[str, ac.Attention]:
 
 def show_masked() -> None:
     """Whose mask is laid on the full matrix."""
-    state, able = st.session_state, _maskable()
+    able = _maskable()
     if not able:
         return
-    options = [*able, NOBODY]
-    state["timing.masked"] = state["t_masked"] if state["t_masked"] in options else options[0]
+    options = [*able, NONE]
     st.selectbox(
         _("Mask on the full matrix (dotted)"),
         options,
-        key="timing.masked",
         format_func=lambda key: label(able[key]) if key in able else _("none"),
-        on_change=_choose_masked,
         width=250,
         help=_("Every pair is computed and the pattern only hides some: beside it, what the pattern's own way saves."),
+        **share.mirror("t_masked", options, options[0], key="timing.masked"),
     )
-
-
-def _choose_masked() -> None:
-    st.session_state["t_masked"] = st.session_state["timing.masked"]
 
 
 def forms() -> dict[str, str]:

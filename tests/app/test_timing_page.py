@@ -200,7 +200,8 @@ def test_a_stopped_run_says_what_is_missing_and_goes_on_where_it_was():
     spec = TimingSpec(variants=("softmax", "local"), sizes=(16, 32), heads=1, head_size=4, rounds=2)
     job = Job(spec, stamp("cpu"), timing_length.run(spec), time.monotonic())
     job.rows += [next(job.samples) for _ in range(3)]
-    at = open_timing(variants=PAIR, t_beside="none", **TINY | {"t_rounds": 3}, **{JOB: job})  # other controls end it
+    # Other controls end it.
+    at = open_timing(variants=PAIR, t_beside="none", t_masked="none", **TINY | {"t_rounds": 3}, **{JOB: job})
     missing = "The run is not complete: only up to 16 of 32 tokens has every variant been measured."
     assert missing in sentence(at)
     assert sentence(at).startswith("On this machine, so far, ")

@@ -10,7 +10,7 @@ TINY = "variants=softmax&variants=local&variants=linear&t_heads=2&t_d=8"
 
 
 def test_recorded_first_then_run_stop_save_and_load(page, server, tmp_path):
-    visit(page, f"{server}/timing?{TINY}&t_from=16&t_to=1024&t_rounds=25")
+    visit(page, f"{server}/timing?{TINY}&t_from=16&t_to=4096&t_rounds=25")
     expect(page.get_by_text("On ").first).to_be_visible()
     expect(page.locator(".js-plotly-plot")).to_have_count(2)
 
@@ -35,7 +35,7 @@ def test_recorded_first_then_run_stop_save_and_load(page, server, tmp_path):
     download.value.save_as(saved)
     run = json.loads(saved.read_text())
     samples = sum(len(point["ms"]) for point in run["points"])
-    assert 0 < samples < 25 * 7 * 3
+    assert 0 < samples < 25 * 9 * 4  # three variants, and the mask of one
 
     page.locator('input[type="file"]').set_input_files(saved)
     settle(page)
