@@ -3,7 +3,7 @@
 import numpy as np
 import streamlit as st
 
-from app import compute
+from app import compute, share
 from app.inside import pictures
 from app.inside.closing import shown
 from app.inside.numbers import number
@@ -90,7 +90,9 @@ def _gate(seen: Seen, found: Look) -> Step:
             caption=_("the first {channels} of {total} channels", channels=channels, total=total)
             if channels < total else "",
         )  # fmt: skip
-        own = st.select_slider(_("Channel c"), range(channels), key=f"{key}.channel")
+        own = st.select_slider(
+            _("Channel c"), range(channels), **share.mirror("channel", range(channels), 0, key=f"{key}.channel")
+        )
         pictures.grids(
             [
                 Grid(title=title, caption=words, values=shown(seen, values), rows=seen.labels, columns=seen.labels)

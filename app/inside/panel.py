@@ -17,6 +17,7 @@ from app.inside.stories import discover
 from app.masks_more import hash_choice
 from app.text import _
 from app.variant_picker import family_title, knobs, label, turned
+from attention_core.experiments.gau import CHANNELS
 from attention_core.limits import current
 from attention_core.variant import Value
 
@@ -40,6 +41,7 @@ def use_link() -> None:
             "feature": share.whole(None, 0, MOST_FEATURES - 1),
             "feature_error": share.choice(*MEASURES),
             "logits": share.one_of(1.0, FACTORS),
+            "channel": share.whole(0, 0, CHANNELS - 1),
             columns_rows.FIELD: columns_rows.field(),
             **hash_choice(),
         }

@@ -27,6 +27,7 @@ from torch import Tensor
 from attention_core import metrics, registry
 from attention_core.algorithms.inverse import RCOND, exact_inverse
 from attention_core.algorithms.landmarks import landmarks
+from attention_core.brief import Brief
 from attention_core.experiments.membership import membership
 from attention_core.experiments.task import Load, Row, load
 from attention_core.inputs.record import QKV
@@ -58,8 +59,8 @@ class CurTask:
     pick: str
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Cur:
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Cur(Brief):
     """One head's softmax made from some of its columns and rows.
 
     Attributes:
@@ -156,8 +157,8 @@ def best_middle(s: Tensor, columns: Tensor, rows: Tensor) -> Tensor:
     return left @ (left.mT @ s @ right) @ right.mT
 
 
-@dataclass(frozen=True, eq=False)
-class _Head:
+@dataclass(frozen=True, eq=False, repr=False)
+class _Head(Brief):
     """Queries, keys, ``[n, d]``, and softmax, ``[n, n]``, of one head, in float64."""
 
     q: Tensor

@@ -15,6 +15,7 @@ from torch import Tensor
 from attention_core.algorithms.features import MAPS, Features, exponential_features
 from attention_core.algorithms.kernel import kernel_weights
 from attention_core.algorithms.random import normal
+from attention_core.brief import Brief
 from attention_core.inputs.record import QKV
 
 KINDS = ("surprise", "drawn")
@@ -36,8 +37,8 @@ class Gate:
     seed: int = 0
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Gated:
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Gated(Brief):
     """Linear attention under a gate.
 
     Attributes:

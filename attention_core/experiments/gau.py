@@ -14,6 +14,7 @@ from torch import Tensor
 
 from attention_core import registry
 from attention_core.algorithms.random import normal
+from attention_core.brief import Brief
 from attention_core.inputs.record import QKV
 from attention_core.variant import Attention
 
@@ -29,8 +30,8 @@ HEADS = 4
 """Heads whose softmax is kept to be looked at, from the first."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Unit:
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Unit(Brief):
     """The numbers a unit would learn, for width D, c channels and the shared size s.
 
     Attributes:
@@ -48,8 +49,8 @@ class Unit:
     offset: Tensor
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Passed:
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Passed(Brief):
     """What a unit makes of its input.
 
     Attributes:
@@ -63,8 +64,8 @@ class Passed:
     mixed: Tensor
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Look:
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Look(Brief):
     """A drawn unit on an input's values, beside the input's own heads.
 
     Attributes:

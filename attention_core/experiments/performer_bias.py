@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from attention_core.algorithms.random_features import estimate_and_kernel
+from attention_core.brief import Brief
 from attention_core.inputs.record import QKV
 from attention_core.variants.kernel.performer import PerformerParams, directions
 
@@ -34,8 +35,8 @@ LARGEST = 1400.0
 """Largest ``t²`` at which ``e^{t²/2}`` is still a float64."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Means:
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Means(Brief):
     """What the similarities' estimates are in the mean, on a head's first tokens.
 
     Attributes:

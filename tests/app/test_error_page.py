@@ -122,7 +122,7 @@ def test_cost_marks_the_front_from_the_mean_of_v_to_softmax():
 
 
 def test_times_are_measured_on_a_button_and_forgotten_with_the_input():
-    at = open_page(against="cost", variants=chosen("softmax", "local"), **{"error.price": "ms"})
+    at = open_page(against="cost", variants=chosen("softmax", "local"), price="ms")
     assert not at.get("plotly_chart")
     assert any("Measure times" in i.value for i in at.info)
     at.button(key="error.measure").click().run()

@@ -22,12 +22,6 @@ def test_recorded_first_then_run_stop_save_and_load(page, server, tmp_path):
     settle(page)
     expect(page.get_by_text("On this machine, so far,").first).to_contain_text("The run is not complete")
 
-    page.get_by_role("button", name="Continue").click()
-    expect(page.get_by_text("samples · about").first).to_be_visible()
-    page.get_by_test_id("stMain").get_by_role("button", name="Stop").click()
-    expect(page.get_by_role("button", name="Run on this machine")).to_be_visible()
-    settle(page)
-
     page.get_by_role("button", name="Save and load").click()
     with page.expect_download() as download:
         page.get_by_role("button", name="Save the live run (JSON)").click()
@@ -63,7 +57,7 @@ def test_a_malformed_link_opens_on_the_defaults_and_names_what_was_wrong(page, s
     expect(page.locator(".js-plotly-plot")).to_have_count(2)
 
 
-def test_the_only_stop_is_the_one_that_keeps_what_is_there_and_a_lost_connection_shows(page, server):
+def test_the_only_stop_is_the_one_after_which_a_run_can_go_on_and_a_lost_connection_shows(page, server):
     sockets, lost = [], []
 
     def connect(socket):
@@ -74,14 +68,18 @@ def test_the_only_stop_is_the_one_that_keeps_what_is_there_and_a_lost_connection
             sockets.append(socket)
 
     page.route_web_socket(re.compile("_stcore/stream"), connect)
-    visit(page, f"{server}/timing?{TINY}&t_from=16&t_to=4096&t_rounds=25")
+    visit(page, f"{server}/timing?{TINY}&t_from=256&t_to=8192&t_rounds=25")
     page.get_by_role("button", name="Run on this machine").click()
     expect(page.get_by_text("samples · about").first).to_be_visible()
     expect(page.get_by_test_id("stStatusWidget")).to_be_visible()  # it says that something runs
     expect(page.get_by_role("button", name="Stop")).to_have_count(1)
-    page.get_by_test_id("stMain").get_by_role("button", name="Stop").click()
-    expect(page.get_by_role("button", name="Continue")).to_be_visible()
-    settle(page)
+    for _again in range(2):
+        page.get_by_test_id("stMain").get_by_role("button", name="Stop").click()
+        expect(page.get_by_role("button", name="Run on this machine")).to_be_visible()
+        settle(page)
+        expect(page.get_by_text("On this machine, so far,").first).to_contain_text("The run is not complete")
+        page.get_by_role("button", name="Continue").click()
+        expect(page.get_by_text("samples · about").first).to_be_visible()
     lost.append(True)
     for socket in sockets:
         socket.close()
