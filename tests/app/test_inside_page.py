@@ -116,9 +116,13 @@ def test_a_link_that_does_not_fit_is_named_and_the_default_shown(name, word):
     assert at.session_state["inside"].key == "nystrom"
 
 
-def test_a_step_that_this_variant_lacks_is_its_last():
-    at = open_inside(inside=["nystrom"], step=["9"])
-    assert at.session_state["step"] == len(steps(at))
+def test_a_step_that_this_variant_lacks_is_named_and_the_first_shown():
+    last = len(steps(open_inside(inside=["nystrom"])))
+    at = open_inside(inside=["nystrom"], step=[str(last)])
+    assert (at.session_state["step"], list(at.warning)) == (last, [])
+    at = open_inside(inside=["nystrom"], step=[str(last + 1)])
+    assert at.session_state["step"] == 1
+    assert f"step is “1”, not “{last + 1}”" in at.warning[0].value
 
 
 def test_the_average_of_heads_is_shown_by_its_first():
