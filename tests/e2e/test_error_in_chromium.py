@@ -26,7 +26,9 @@ def legend(page):
 def test_from_a_link_over_every_view_to_the_numbers(page, server):
     visit(page, f"{server}/error{LINK}")
     expect(page.get_by_text(re.compile("multiply-adds.*n = 40"))).to_be_visible(timeout=30_000)
-    assert {"Mean of v", "Mean of v, for Reformer", "Local · window", "Nyström · landmarks"} <= set(legend(page))
+    assert {"Mean of v", "Mean of v beside shared-QK softmax", "Local · window", "Nyström · landmarks"} <= set(
+        legend(page)
+    )
     expect(page.get_by_text("not softmax of q·k")).to_be_visible()
 
     page.get_by_role("radio", name="cost").or_(page.get_by_text("cost", exact=True)).first.click()
