@@ -74,9 +74,12 @@ def _explain(found: Found, chosen: Chosen) -> None:
     attentions = {a.key: a for a in st.session_state["variants"]}
     titles = {key: _(a.title) for key, a in attentions.items()}
     key = st.pills(
-        _("Variant"), list(titles), format_func=titles.__getitem__, required=True,
+        _("Variant"),
+        list(titles),
+        format_func=titles.__getitem__,
+        required=True,
         **share.mirror("explained", list(titles), share.REFERENCE, key="explain.variant"),
-    )  # fmt: skip
+    )
     attention = attentions[key]
     if attention in found.matrices:
         st.markdown(explain.in_one_sentence(attention, found.matrices[attention]))
@@ -125,13 +128,17 @@ def _download(found: Found, chosen: Chosen) -> None:
         takeaway.download(
             _("Matrices (CSV)"),
             lambda: takeaway.to_csv(header, takeaway.matrix_rows(shown, found.labels)),
-            "matrices.csv", "text/csv", "matrices.csv",
-        )  # fmt: skip
+            "matrices.csv",
+            "text/csv",
+            "matrices.csv",
+        )
         takeaway.download(
             _("Matrices (NPZ)"),
             lambda: takeaway.to_npz({a.key: m.weights for a, m in found.matrices.items()}),
-            "matrices.npz", "application/octet-stream", "matrices.npz",
-        )  # fmt: skip
+            "matrices.npz",
+            "application/octet-stream",
+            "matrices.npz",
+        )
         takeaway.download(
             _("Q, K, V (NPZ)"), lambda: ac.inputs.to_npz(qkv), "qkv.npz", "application/octet-stream", "matrices.qkv"
         )

@@ -5,8 +5,16 @@ from collections.abc import Iterable, Iterator
 from typing import IO, Any
 
 SHOWN = {"help", "summary", "title", "causal_reason", "note", "complexity", "reference_name"} | {
-    "statement", "experiment", "rule", "finding", "theorem", "label", "unit", "x_title", "y_title",
-}  # fmt: skip
+    "statement",
+    "experiment",
+    "rule",
+    "finding",
+    "theorem",
+    "label",
+    "unit",
+    "x_title",
+    "y_title",
+}
 """Keyword arguments of the core's records whose words reach the screen."""
 
 Message = tuple[int, None, str, list[str]]

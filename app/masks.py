@@ -196,11 +196,7 @@ def hide_future(codes: np.ndarray, *, causal: bool) -> np.ndarray:
 def _caption(pattern: Pattern, *, every_head: bool) -> str:
     share_ = pattern.pairs / pattern.possible
     if every_head and pattern.allowed.sum() > round(pattern.pairs):
-        return _(
-            "{share:.1%} per head, {all:.1%} in any",
-            share=share_,
-            all=pattern.allowed.sum() / pattern.possible,
-        )
+        return _("{share:.1%} per head, {all:.1%} in any", share=share_, all=pattern.allowed.sum() / pattern.possible)
     return _("{share:.1%} of all · {pairs:,.0f}", share=share_, pairs=pattern.pairs)
 
 
@@ -212,9 +208,7 @@ def _seen(found: Found) -> str:
     alone = _("**{name}** lets {share:.1%} of {possible:,} pairs look.")
     fewest = _("**{name}** lets the fewest of {possible:,} pairs look, {share:.1%}.")
     words = (alone if len(found.drawn) == 1 else fewest).format(
-        possible=pattern.possible,
-        name=label(sparsest),
-        share=pattern.pairs / pattern.possible,
+        possible=pattern.possible, name=label(sparsest), share=pattern.pairs / pattern.possible
     )
     deep = {a: p.diameter for a, p in found.drawn.items() if p.diameter is not None}
     if deep:

@@ -34,12 +34,7 @@ def show(found: Found, chosen: Chosen) -> None:
     """Draw one of the parts."""
     if not found.patterns:
         return
-    names = {
-        "reach": _("Reach"),
-        "numbers": _("Numbers"),
-        "order": _("Hashed order"),
-        "download": _("Take away"),
-    }
+    names = {"reach": _("Reach"), "numbers": _("Numbers"), "order": _("Hashed order"), "download": _("Take away")}
     st.segmented_control(
         _("More"),
         list(names),
@@ -87,10 +82,10 @@ def _numbers(found: Found, chosen: Chosen) -> None:
                 help=_(
                     "Leading order, not causal. n tokens, w window, r stride, g global tokens, ρ random keys, "
                     "s sinks, k kept, κ share kept, c bucket size."
-                )
+                ),
             ),
         },
-    )  # fmt: skip
+    )
     st.caption(
         _(
             "{n} tokens, {possible:,} pairs that could look. Layers to connect all: this pattern alone, stacked, each "
@@ -170,8 +165,10 @@ def _download(found: Found, chosen: Chosen) -> None:
         takeaway.download(
             _("Numbers (CSV)"),
             lambda: takeaway.to_csv(list(rows[0]), [list(row.values()) for row in rows]),
-            "masks.csv", "text/csv", "masks.csv",
-        )  # fmt: skip
+            "masks.csv",
+            "text/csv",
+            "masks.csv",
+        )
         takeaway.download(
             _("Masks (NPZ)"), lambda: takeaway.to_npz(arrays), "masks.npz", "application/octet-stream", "masks.npz"
         )

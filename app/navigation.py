@@ -27,32 +27,57 @@ def entries() -> tuple[Entry, ...]:
     return (
         Entry("home.py", _("Home"), ":material/home:", "home", "", default=True, uses_input=False),
         Entry(
-            "matrices.py", _("Matrices"), ":material/grid_view:", "matrices", explore,
+            "matrices.py",
+            _("Matrices"),
+            ":material/grid_view:",
+            "matrices",
+            explore,
             _("Where does each variant look?"),
         ),
         Entry("masks.py", _("Masks"), ":material/grid_on:", "masks", explore, _("Who may look at whom, and how far?")),
         Entry(
-            "entropy.py", _("Entropy"), ":material/trending_up:", "entropy", measure,
+            "entropy.py",
+            _("Entropy"),
+            ":material/trending_up:",
+            "entropy",
+            measure,
             _("Does attention dilute as text grows?"),
         ),
         Entry(
-            "error.py", _("Error"), ":material/trending_down:", "error", measure,
+            "error.py",
+            _("Error"),
+            ":material/trending_down:",
+            "error",
+            measure,
             _("What does the cheap version cost in fidelity?"),
         ),
         Entry(
-            "timing.py", _("Timing"), ":material/timer:", "timing", measure, _("When does the cheap version pay?"),
+            "timing.py",
+            _("Timing"),
+            ":material/timer:",
+            "timing",
+            measure,
+            _("When does the cheap version pay?"),
             uses_input=False,
         ),
         Entry(
-            "causal.py", _("Causal"), ":material/timeline:", "causal", understand,
+            "causal.py",
+            _("Causal"),
+            ":material/timeline:",
+            "causal",
+            understand,
             _("Can it generate, and at what cost?"),
         ),
         Entry("inside.py", _("Inside"), ":material/biotech:", "inside", understand, _("How does it work?")),
         Entry(
-            "claims.py", _("Claims"), ":material/fact_check:", "claims", understand,
+            "claims.py",
+            _("Claims"),
+            ":material/fact_check:",
+            "claims",
+            understand,
             _("Is what the articles say true here?"),
         ),
-    )  # fmt: skip
+    )
 
 
 HERE = "navigation.here"

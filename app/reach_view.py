@@ -132,10 +132,14 @@ def _front(found: Found, all_first: np.ndarray, depth: int) -> None:
     state, n = st.session_state, len(found.labels)
     left, right, save = st.columns([4, 4, 2], vertical_alignment="bottom")
     left.selectbox(
-        _("Front of token"), range(n), index=None, key="front", format_func=lambda i: f"{i}  {found.labels[i]}",
+        _("Front of token"),
+        range(n),
+        index=None,
+        key="front",
+        format_func=lambda i: f"{i}  {found.labels[i]}",
         placeholder=_("{place}  {token} (the middle)", place=n // 2, token=found.labels[n // 2]),
         help=_("Click a row of a board, or pick a token here."),
-    )  # fmt: skip
+    )
     ways = {"heard": _("who has heard of it"), "hears": _("what it has heard of")}
     right.segmented_control(_("Show"), list(ways), key="front_way", format_func=ways.__getitem__, required=True)
     with save:
@@ -154,10 +158,16 @@ def _front(found: Found, all_first: np.ndarray, depth: int) -> None:
     st.markdown(template.format(token=literal(found.labels[token]), counts=known, n=n))
     chart.show(
         front(
-            first, found.labels, colours, x_title=_("token"), y_title=_("after layer"), play=_("Play"),
-            pause=_("Pause"), after=_("after layer"),
+            first,
+            found.labels,
+            colours,
+            x_title=_("token"),
+            y_title=_("after layer"),
+            play=_("Play"),
+            pause=_("Pause"),
+            after=_("after layer"),
         ),
         key="reach.front",
         name="front",
         alt=_("One row per layer, one column per token: which tokens token {token} is connected with", token=token),
-    )  # fmt: skip
+    )

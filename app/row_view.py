@@ -42,9 +42,11 @@ def show(
         return
     rows = {key: values[state["row"]] for key, values in matrices.items()}
     key = middle.selectbox(
-        _("Colour the text by"), list(rows), format_func=names.__getitem__,
+        _("Colour the text by"),
+        list(rows),
+        format_func=names.__getitem__,
         **share.mirror("coloured", list(rows), next(iter(rows)), key="row.variant"),
-    )  # fmt: skip
+    )
     with right:
         chart.choose_format()
     st.html(coloured_text(rows[key], words, pinned=state["row"]))

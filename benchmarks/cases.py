@@ -89,12 +89,7 @@ MORE = (
         {"window": 48, "global_tokens": 64, "random_keys": 64},
         peers=("transformers BigBird",),
     ),
-    Case(
-        "linear elu+1 causal",
-        "linear",
-        causal=True,
-        peers=("fla chunked linear", "performer-pytorch causal linear"),
-    ),
+    Case("linear elu+1 causal", "linear", causal=True, peers=("fla chunked linear", "performer-pytorch causal linear")),
     Case("retention causal", "retention", causal=True, peers=("fla chunked retention",)),
     Case("performer 256 causal", "performer", {"features": 256}, causal=True, peers=("performer-pytorch causal",)),
     Case("linformer 256 gaussian", "linformer", {"rank": 256, "projection": "gaussian"}, peers=("linformer",)),

@@ -28,12 +28,15 @@ def forbidden(path):
         "attention_core/": ("app", "pages", "streamlit", "plotly"),
         "attention_core/algorithms/": ("attention_core.variants", "attention_core.registry", "attention_core.inputs"),
         "attention_core/variants/": (
-            "attention_core.variants", "attention_core.registry", "attention_core.inputs", "attention_core.metrics",
+            "attention_core.variants",
+            "attention_core.registry",
+            "attention_core.inputs",
+            "attention_core.metrics",
         ),
         "app/": ("pages", "main", "streamlit_app"),
         "app/figures/": ("streamlit", "torch", "attention_core", "app.compute"),
         "pages/": ("torch", "numpy", "plotly", "attention_core.limits", "attention_core.variants", "pages"),
-    }  # fmt: skip
+    }
     return {name for prefix, names in rules.items() if place.startswith(prefix) for name in names}
 
 

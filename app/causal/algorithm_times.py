@@ -35,9 +35,13 @@ def show_button(tasks: tuple[CostTask, ...]) -> list[Row]:
     # One button under one key: another in its place would stay on screen until the measurement has ended.
     if job is None:
         st.button(
-            _("Measure times"), icon=":material/timer:", key="causal.measure", type="primary", on_click=_begin,
+            _("Measure times"),
+            icon=":material/timer:",
+            key="causal.measure",
+            type="primary",
+            on_click=_begin,
             args=(tasks,),
-        )  # fmt: skip
+        )
         stopped: Job | None = state.get(STOPPED)
         more = st.empty()
         if stopped is not None and stopped.tasks == tasks:

@@ -60,9 +60,12 @@ def show(chosen: Chosen) -> None:
         _formulas()
         if rows:
             takeaway.download(
-                _("Numbers (CSV)"), lambda: _csv(rows, times), "causal-algorithms.csv", "text/csv",
+                _("Numbers (CSV)"),
+                lambda: _csv(rows, times),
+                "causal-algorithms.csv",
+                "text/csv",
                 "causal.algorithms.csv",
-            )  # fmt: skip
+            )
 
 
 def _sizes() -> list[int]:
@@ -106,8 +109,10 @@ def _sentence(
     told = _(
         "On {tokens} every algorithm gives **one answer**: no two differ by more than {single} of the "
         "largest output in float32, {double} in float64.",
-        tokens=_compared(chosen.qkv.n), single=written(worst["float32"], 1), double=written(worst["float64"], 1),
-    )  # fmt: skip
+        tokens=_compared(chosen.qkv.n),
+        single=written(worst["float32"], 1),
+        double=written(worst["float64"], 1),
+    )
     if not counted:
         return told
     d, last, name = counted[0]["d"], max(int(r["n"] or 0) for r in counted), label(ac.from_word(word))
@@ -115,13 +120,19 @@ def _sentence(
     if at is None:
         told += " " + _(
             "All states of {name} at once (cumsum) still hold more than the explicit matrix at n = {last:,}: d² is "
-            "{square:,}.", name=listed([name]), last=last, square=int(d or 0) ** 2,
-        )  # fmt: skip
+            "{square:,}.",
+            name=listed([name]),
+            last=last,
+            square=int(d or 0) ** 2,
+        )
     else:
         told += " " + _(
             "All states of {name} at once (cumsum) hold less than the explicit matrix from **n ≈ {at}** on, where "
-            "d² = {square:,}.", name=listed([name]), at=tokens(at[0]), square=int(d or 0) ** 2,
-        )  # fmt: skip
+            "d² = {square:,}.",
+            name=listed([name]),
+            at=tokens(at[0]),
+            square=int(d or 0) ** 2,
+        )
     if clock is not None:
         told += " " + _("On this machine it is faster, too, from n ≈ {n} on.", n=tokens(clock[0]))
     if times and whole < ROUNDS:
@@ -134,8 +145,10 @@ def _compared(n: int) -> str:
         return _("these {n} tokens", n=compared(n))
     return _(
         "these {n} tokens, repeated to {several} so that chunks of {chunk} follow one another,",
-        n=n, several=compared(n), chunk=CHUNK,
-    )  # fmt: skip
+        n=n,
+        several=compared(n),
+        chunk=CHUNK,
+    )
 
 
 def _charts(counted: Sequence[Row], times: Sequence[Row], key: str) -> None:
@@ -174,9 +187,7 @@ def _lines(rows: Sequence[Row], measure: str, factor: float) -> list[Curve]:
 def _chart(lines: list[Curve], unit: str, key: str, name: str, mark: float | None = None) -> None:
     ticks = sorted({x for line in lines if len(line.x) > 1 for x in line.x})
     axis = _("tokens n (upright line: d²)") if mark else _("tokens n")
-    figure = curves(
-        lines, x_title=axis, y_title=unit, log_x=True, log_y=True, mark=mark, x_ticks=ticks, height=HEIGHT
-    )  # fmt: skip
+    figure = curves(lines, x_title=axis, y_title=unit, log_x=True, log_y=True, mark=mark, x_ticks=ticks, height=HEIGHT)
     told = _("Lines: {what} of each algorithm against the number of tokens", what=unit)
     chart.show(figure, key=key, name=f"causal-{name}", alt=told)
 
@@ -208,7 +219,8 @@ def _notes(chosen: Chosen, attentions: Sequence[ac.Attention]) -> list[str]:
     told = [
         _(
             "— {names}: no cumsum form; their features are made chunk by chunk, so that all n states never exist at "
-            "once.", names=listed(without),
+            "once.",
+            names=listed(without),
         ),
         _(
             "Costs are counted (time is measured) on Gaussian q, k and v with d_v = d: they do not depend on the "
@@ -218,7 +230,7 @@ def _notes(chosen: Chosen, attentions: Sequence[ac.Attention]) -> list[str]:
             "A chunk has {chunk} tokens: up to there *chunked* makes one explicit matrix and costs what that does.",
             chunk=CHUNK,
         ),
-    ]  # fmt: skip
+    ]
     if chosen.qkv.n > AGREED:
         told.insert(0, _("Differences are taken on the first {most} of {n} tokens.", most=AGREED, n=chosen.qkv.n))
     return told
@@ -226,8 +238,10 @@ def _notes(chosen: Chosen, attentions: Sequence[ac.Attention]) -> list[str]:
 
 def _formulas() -> None:
     with st.popover(_("The three algorithms"), icon=":material/function:", type="tertiary"):
-        st.latex(r"o_i = \frac{\varphi(q_i)^\top S_i}{\varphi(q_i)^\top z_i},\quad "
-                 r"S_i = \sum_{j\le i}\varphi(k_j)v_j^\top,\quad z_i = \sum_{j\le i}\varphi(k_j)")  # fmt: skip
+        st.latex(
+            r"o_i = \frac{\varphi(q_i)^\top S_i}{\varphi(q_i)^\top z_i},\quad "
+            r"S_i = \sum_{j\le i}\varphi(k_j)v_j^\top,\quad z_i = \sum_{j\le i}\varphi(k_j)"
+        )
         st.markdown(
             _(
                 "- **recurrent**: one token after the other, $S_i = S_{{i-1}} + \\varphi(k_i)v_i^\\top$: one state of "

@@ -54,6 +54,4 @@ def listed(names: Iterable[str]) -> str:
 
 def titles() -> dict[str, str]:
     """The forms' names on screen."""
-    return {
-        "chunked": _("chunked"), "recurrent": _("recurrent"), "cumsum": _("cumsum"), MATRIX: _("explicit matrix"),
-    }  # fmt: skip
+    return {"chunked": _("chunked"), "recurrent": _("recurrent"), "cumsum": _("cumsum"), MATRIX: _("explicit matrix")}

@@ -106,12 +106,15 @@ def _lines(chosen: Chosen) -> list[Line]:
             weights = compute.causal_weights(chosen.source, chosen.head, attention.word)
         lines.append(
             Line(
-                name=_name(attention), word=attention.word, weights=weights,
+                name=_name(attention),
+                word=attention.word,
+                weights=weights,
                 found=fade(weights, state["c_early"], decay=_decay(attention)),
                 law={"linear": "power", "retention": "factor"}.get(attention.key, ""),
-                colour=_colours()[attention.key], dash=next(strokes) if attention.key == "retention" else "solid",
+                colour=_colours()[attention.key],
+                dash=next(strokes) if attention.key == "retention" else "solid",
             )
-        )  # fmt: skip
+        )
     return lines
 
 
@@ -119,14 +122,19 @@ def _gated_lines(gate: Gate, gated: Gated) -> list[Line]:
     """The gate, and the fixed decay that forgets as much."""
     return [
         Line(
-            name=name, word=word, weights=weights, law="factor", colour=_colours()[gates.KEY], dash=dash,
+            name=name,
+            word=word,
+            weights=weights,
+            law="factor",
+            colour=_colours()[gates.KEY],
+            dash=dash,
             found=fade(weights, st.session_state["c_early"], decay=min(gated.mean, gates.MOST)),
         )
         for name, word, weights, dash in (
             (gates.name(gate), gates.word(gate), gated.weights, "solid"),
             (gates.even_name(gated), f"{gates.word(gate)}~even", gated.even, "dot"),
         )
-    ]  # fmt: skip
+    ]
 
 
 def _decay(attention: ac.Attention) -> float | None:
@@ -146,17 +154,23 @@ def _quarter(n: int) -> int:
 def _controls(labels: tuple[str, ...]) -> None:
     if len(labels) > 1:
         st.select_slider(
-            _("Token j, whose weight is followed"), range(len(labels)), key="c_early",
+            _("Token j, whose weight is followed"),
+            range(len(labels)),
+            key="c_early",
             format_func=lambda j: f"{j}  {labels[j]}",
-        )  # fmt: skip
+        )
     left, right = st.columns([8, 5])
     left.pills(
-        _("Decay γ of retention"), DECAYS, key="c_decays", selection_mode="multi", format_func="{:g}".format,
+        _("Decay γ of retention"),
+        DECAYS,
+        key="c_decays",
+        selection_mode="multi",
+        format_func="{:g}".format,
         help=_("What is left of a weight at each further token; 1 would be linear."),
-    )  # fmt: skip
+    )
     right.segmented_control(
-        _("Feature map φ"), _maps(), key="c_map", required=True, help=_("Of linear attention and retention alike."),
-    )  # fmt: skip
+        _("Feature map φ"), _maps(), key="c_map", required=True, help=_("Of linear attention and retention alike.")
+    )
     gates.controls()
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         st.toggle(_("Logarithmic weights"), key="c_log", width="content")
@@ -170,8 +184,12 @@ def _sentence(lines: Sequence[Line], labels: tuple[str, ...], token: int) -> str
     ends = ", ".join(_("**{name}** {weight}", name=line.name, weight=percent(line.found.weights[-1])) for line in lines)
     words = _(
         "In the last of {n} rows token {token} “{name}” still weighs: {ends}; an even share is {even}.",
-        n=n, token=token, name=name, ends=ends, even=percent(1 / n),
-    )  # fmt: skip
+        n=n,
+        token=token,
+        name=name,
+        ends=ends,
+        even=percent(1 / n),
+    )
     shares = ", ".join(
         _("{name} {share}", name=line.name, share=percent(first_share(line.weights[-1], _quarter(n)))) for line in lines
     )
@@ -198,23 +216,34 @@ def _weights(lines: Sequence[Line], token: int, n: int) -> None:
     rows = list(range(token, n))
     drawn = [
         Curve(
-            name=line.name, x=rows,
+            name=line.name,
+            x=rows,
             y=[100 * w if w > LOWEST or not log else None for w in line.found.weights.tolist()],
-            colour=line.colour, dash=line.dash, marks=n - token < 3,
+            colour=line.colour,
+            dash=line.dash,
+            marks=n - token < 3,
         )
         for line in lines
-    ]  # fmt: skip
+    ]
     drawn.append(
-        Curve(name=_("even share, 1 / (i + 1)"), x=rows, y=[100 / (i + 1) for i in rows], colour=GREY, dash="dot",
-              marks=n - token < 3)
-    )  # fmt: skip
+        Curve(
+            name=_("even share, 1 / (i + 1)"),
+            x=rows,
+            y=[100 / (i + 1) for i in rows],
+            colour=GREY,
+            dash="dot",
+            marks=n - token < 3,
+        )
+    )
     figure = curves(
-        drawn, x_title=_("row i (query)"), y_title=_("weight on token j, %"), log_y=log, number=".2g", height=430,
-    )  # fmt: skip
+        drawn, x_title=_("row i (query)"), y_title=_("weight on token j, %"), log_y=log, number=".2g", height=430
+    )
     chart.show(
-        figure, key="causal.fading", name="fading",
+        figure,
+        key="causal.fading",
+        name="fading",
         alt=_("Curves: the weight of token {token} in every later row, one per variant", token=token),
-    )  # fmt: skip
+    )
 
 
 def _quarters(lines: Sequence[Line], n: int) -> None:
@@ -222,21 +251,33 @@ def _quarters(lines: Sequence[Line], n: int) -> None:
     rows = list(range(quarter - 1, n))
     drawn = [
         Curve(
-            name=line.name, x=rows, y=[100 * first_share(line.weights[i], quarter) for i in rows], colour=line.colour,
-            dash=line.dash, marks=len(rows) < 3,
+            name=line.name,
+            x=rows,
+            y=[100 * first_share(line.weights[i], quarter) for i in rows],
+            colour=line.colour,
+            dash=line.dash,
+            marks=len(rows) < 3,
         )
         for line in lines
-    ]  # fmt: skip
+    ]
     drawn.append(
-        Curve(name=_("even shares"), x=rows, y=[100 * quarter / (i + 1) for i in rows], colour=GREY, dash="dot",
-              marks=len(rows) < 3)
-    )  # fmt: skip
+        Curve(
+            name=_("even shares"),
+            x=rows,
+            y=[100 * quarter / (i + 1) for i in rows],
+            colour=GREY,
+            dash="dot",
+            marks=len(rows) < 3,
+        )
+    )
     title = _("weight on the first {count} tokens, %", count=quarter)
     figure = curves(drawn, x_title=_("row i (query)"), y_title=title, number=".1f", height=430)
     chart.show(
-        figure, key="causal.quarter", name="first-quarter",
+        figure,
+        key="causal.quarter",
+        name="first-quarter",
         alt=_("Curves: the share of every row's weight on the first quarter of the tokens, one per variant"),
-    )  # fmt: skip
+    )
 
 
 def _table(lines: Sequence[Line]) -> None:
@@ -313,8 +354,10 @@ def _take_away(lines: Sequence[Line], token: int, gate: Gate | None) -> None:
                 (_("variant"), "j", "i", _("weight")),
                 [[a.word, token, token + i, w] for a in lines for i, w in enumerate(a.found.weights.tolist())],
             ),
-            "fading.csv", "text/csv", "causal.fading.csv",
-        )  # fmt: skip
+            "fading.csv",
+            "text/csv",
+            "causal.fading.csv",
+        )
         takeaway.snippet(
             "import attention_core as ac\nfrom attention_core.experiments.fading import causal_weights, fade\n\n"
             'qkv = ac.inputs.from_text("The cat sat on the mat.", layer=2)\n'

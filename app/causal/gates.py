@@ -63,17 +63,29 @@ def controls() -> None:
     state = st.session_state
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         st.segmented_control(
-            _("Gate γₜ from the data, untrained"), [*KINDS, NONE], key="c_gate", required=True,
-            format_func=names().__getitem__, width="content",
-            help=_("A trained model learns this gate. By surprise: the less a key is like the mean of the keys before, "
-                   "the more is forgotten. Drawn: a sigmoid of the key's direction along one drawn at random."),
-        )  # fmt: skip
+            _("Gate γₜ from the data, untrained"),
+            [*KINDS, NONE],
+            key="c_gate",
+            required=True,
+            format_func=names().__getitem__,
+            width="content",
+            help=_(
+                "A trained model learns this gate. By surprise: the less a key is like the mean of the keys before, "
+                "the more is forgotten. Drawn: a sigmoid of the key's direction along one drawn at random."
+            ),
+        )
         if state["c_gate"] != NONE:
             st.select_slider(
-                _("γ of the gate"), DECAYS, key="c_gate_decay", format_func="{:g}".format, width=260,
-                help=_("By surprise: what a key at right angles to the mean before it leaves of the past. Drawn: what "
-                       "a key at right angles to the drawn direction leaves."),
-            )  # fmt: skip
+                _("γ of the gate"),
+                DECAYS,
+                key="c_gate_decay",
+                format_func="{:g}".format,
+                width=260,
+                help=_(
+                    "By surprise: what a key at right angles to the mean before it leaves of the past. Drawn: what "
+                    "a key at right angles to the drawn direction leaves."
+                ),
+            )
         if state["c_gate"] == "drawn":
             st.number_input(_("Seed"), 0, SEEDS, key="c_gate_seed", width=110)
 
@@ -91,16 +103,21 @@ def sentence(found: Gated, gate: Gate, token: int, labels: tuple[str, ...]) -> s
     kind = names()[gate.kind]
     if np.ptp(later) < 1e-6:
         told = _(
-            "The untrained **gate** {kind} keeps {kept:.1%} of the past at every token here: it is a "
-            "fixed decay.",
-            kind=kind, kept=later.mean(),
-        )  # fmt: skip
+            "The untrained **gate** {kind} keeps {kept:.1%} of the past at every token here: it is a fixed decay.",
+            kind=kind,
+            kept=later.mean(),
+        )
     else:
         told = _(
             "The untrained **gate** {kind} keeps between {low:.1%} and {high:.1%} of the past, least when token "
             "{least} “{name}” comes; over the whole text it forgets as much as a fixed decay of γ = {mean:.3g}.",
-            kind=kind, low=later.min(), high=later.max(), least=least, name=literal(labels[least]), mean=found.mean,
-        )  # fmt: skip
+            kind=kind,
+            low=later.min(),
+            high=later.max(),
+            least=least,
+            name=literal(labels[least]),
+            mean=found.mean,
+        )
     return told + " " + survival(float(found.weights[-1, token]), float(found.even[-1, token]), token)
 
 
@@ -112,10 +129,16 @@ def survival(gated: float, even: float, token: int) -> str:
     if 1 / 1.05 < ratio < 1.05:
         return _("Token {token} survives under both alike.", token=token)
     if ratio > 1:
-        return _("Token {token} survives better under the gate: {ratio:.3g} times as much weight in the last row.",
-                 token=token, ratio=ratio)  # fmt: skip
-    return _("Token {token} survives better under the fixed decay: {ratio:.3g} times as much weight in the last row.",
-             token=token, ratio=1 / ratio)  # fmt: skip
+        return _(
+            "Token {token} survives better under the gate: {ratio:.3g} times as much weight in the last row.",
+            token=token,
+            ratio=ratio,
+        )
+    return _(
+        "Token {token} survives better under the fixed decay: {ratio:.3g} times as much weight in the last row.",
+        token=token,
+        ratio=1 / ratio,
+    )
 
 
 def draw(found: Gated, token: int, labels: tuple[str, ...], *, colour: int) -> None:
@@ -128,10 +151,8 @@ def draw(found: Gated, token: int, labels: tuple[str, ...], *, colour: int) -> N
     ]
     figure = curves(
         lines, x_title=_("token t"), y_title=_("what is left of the past"), mark=token, height=260, number=".3f"
-    )  # fmt: skip
-    chart.show(
-        figure, key="causal.gates", name="gates", alt=_("A curve: what each token's gate leaves of the past"),
-    )  # fmt: skip
+    )
+    chart.show(figure, key="causal.gates", name="gates", alt=_("A curve: what each token's gate leaves of the past"))
 
 
 def snippet(gate: Gate, feature_map: str) -> str:

@@ -43,9 +43,12 @@ def show(chosen: Chosen) -> None:
     tasks = generation.tasks([a.word for a in attentions], heads=heads, d=d, d_v=d_v)
     held = [row for task in tasks for row in compute.rows("generation", task)]
     spec = TimingSpec(
-        variants=(REFERENCE, *(a.word for a in attentions)), sizes=_sizes(heads * d), mode="decode", heads=heads,
+        variants=(REFERENCE, *(a.word for a in attentions)),
+        sizes=_sizes(heads * d),
+        mode="decode",
+        heads=heads,
         head_size=d,
-    )  # fmt: skip
+    )
     row = st.container(horizontal=True, vertical_alignment="center")
 
     def draw(run: Run | None, key: str) -> None:
@@ -84,9 +87,10 @@ def _draw(chosen: Chosen, attentions: Sequence[ac.Attention], held: Sequence[Row
             st.caption(
                 _(
                     "Press the button to measure this input's {own} heads of {size}.",
-                    own=chosen.qkv.heads, size=chosen.qkv.q.shape[-1],
+                    own=chosen.qkv.heads,
+                    size=chosen.qkv.q.shape[-1],
                 )
-            )  # fmt: skip
+            )
     _table(held, by_word, run or shipped, live=run is not None, key=key)
     if key.endswith("end"):
         takeaway.download(
@@ -99,12 +103,17 @@ def _series(run: Run, attentions: Sequence[ac.Attention], colours: dict[str, int
     names = {REFERENCE: _("Softmax, key-value cache")} | {a.word: label(a) for a in attentions}
     return [
         Series(
-            run=run, word=word, name=name, colour=colours[word.partition("~")[0]], live=live, points=points,
+            run=run,
+            word=word,
+            name=name,
+            colour=colours[word.partition("~")[0]],
+            live=live,
+            points=points,
             ratios=ratios(run, word),
         )
         for word, name in names.items()
         if (points := of_variant(run, word))
-    ]  # fmt: skip
+    ]
 
 
 def _where_timed(line: Series) -> str:
@@ -120,10 +129,16 @@ def _sentence(chosen: Chosen, held: Sequence[Row]) -> str:
     return _(
         "Every token adds {token} to a key-value cache ({heads} heads of {d}): from **{soon:,}** tokens on it holds "
         "more than {first}'s constant {small}, from **{late:,}** on more than {last}'s {large}.",
-        token=memory(float(first["token_bytes"] or 0)), heads=chosen.qkv.heads, d=chosen.qkv.q.shape[-1],
-        soon=first["outgrown"], first=listed([_name(first)]), small=memory(float(first["state_bytes"] or 0)),
-        late=last["outgrown"], last=listed([_name(last)]), large=memory(float(last["state_bytes"] or 0)),
-    )  # fmt: skip
+        token=memory(float(first["token_bytes"] or 0)),
+        heads=chosen.qkv.heads,
+        d=chosen.qkv.q.shape[-1],
+        soon=first["outgrown"],
+        first=listed([_name(first)]),
+        small=memory(float(first["state_bytes"] or 0)),
+        late=last["outgrown"],
+        last=listed([_name(last)]),
+        large=memory(float(last["state_bytes"] or 0)),
+    )
 
 
 def _name(row: Row) -> str:
@@ -136,10 +151,13 @@ def _bytes_chart(chosen: Chosen, held: Sequence[Row], colours: dict[str, int], k
     token = float(held[0]["token_bytes"] or 0) / MIB
     lines = [
         Curve(
-            name=_("Softmax, key-value cache"), x=ends, y=[n * token for n in ends], colour=colours[REFERENCE],
+            name=_("Softmax, key-value cache"),
+            x=ends,
+            y=[n * token for n in ends],
+            colour=colours[REFERENCE],
             marks=False,
         )
-    ]  # fmt: skip
+    ]
     # Even lines that lie on each other are all seen: each stroke covers less of the same period than the one below it.
     order = sorted(held, key=lambda row: -float(row["state_bytes"] or 0))
     strokes = {str(row["variant"]): STROKES[place % len(STROKES)] for place, row in enumerate(order)}
@@ -148,18 +166,32 @@ def _bytes_chart(chosen: Chosen, held: Sequence[Row], colours: dict[str, int], k
         name, colour = f"{_name(row)}: {memory(state * MIB)}", colours[str(row["variant"]).partition("~")[0]]
         notes = [_("{name}: the cache outgrows it at {n:,} tokens", name=_name(row), n=at)]
         lines += [
-            Curve(name=name, x=[ends[0], ends[-1]], y=[state] * 2, colour=colour, marks=False,
-                  dash=strokes[str(row["variant"])]),
+            Curve(
+                name=name,
+                x=[ends[0], ends[-1]],
+                y=[state] * 2,
+                colour=colour,
+                marks=False,
+                dash=strokes[str(row["variant"])],
+            ),
             Curve(name=name, x=[at], y=[state], colour=colour, notes=notes, hollow=True, listed=False),
-        ]  # fmt: skip
+        ]
     figure = curves(
-        lines, x_title=_("tokens so far (upright line: this input)"), y_title=_("MiB held"), log_x=True, log_y=True,
-        mark=chosen.qkv.n, x_ticks=ends[::2], height=HEIGHT,
-    )  # fmt: skip
+        lines,
+        x_title=_("tokens so far (upright line: this input)"),
+        y_title=_("MiB held"),
+        log_x=True,
+        log_y=True,
+        mark=chosen.qkv.n,
+        x_ticks=ends[::2],
+        height=HEIGHT,
+    )
     chart.show(
-        figure, key=key, name="generation-bytes",
+        figure,
+        key=key,
+        name="generation-bytes",
         alt=_("Lines: bytes held against the number of tokens, a growing cache and constant states"),
-    )  # fmt: skip
+    )
 
 
 def _time_chart(lines: Sequence[Series], key: str) -> None:
@@ -168,20 +200,33 @@ def _time_chart(lines: Sequence[Series], key: str) -> None:
         low, middle, high = zip(*(point.quartiles for point in line.points), strict=True)
         drawn.append(
             Curve(
-                name=line.name, x=[point.n for point in line.points], y=middle, low=low, high=high, colour=line.colour,
-                dash="solid" if line.live else "dash", hollow=not line.live,
+                name=line.name,
+                x=[point.n for point in line.points],
+                y=middle,
+                low=low,
+                high=high,
+                colour=line.colour,
+                dash="solid" if line.live else "dash",
+                hollow=not line.live,
             )
-        )  # fmt: skip
+        )
     sizes = sorted({point.n for line in lines for point in line.points})
     figure = curves(
-        drawn, x_title=_("tokens so far"), y_title=_("ms per new token"), log_x=True, log_y=True, x_ticks=sizes,
+        drawn,
+        x_title=_("tokens so far"),
+        y_title=_("ms per new token"),
+        log_x=True,
+        log_y=True,
+        x_ticks=sizes,
         height=HEIGHT,
-    )  # fmt: skip
+    )
     stamp = stamp_lines(lines[0].run, live=lines[0].live) if lines else []
     chart.show(
-        stamped(figure, stamp), key=key, name="generation-time",
+        stamped(figure, stamp),
+        key=key,
+        name="generation-time",
         alt=_("Lines: milliseconds per new token against the number of tokens so far"),
-    )  # fmt: skip
+    )
 
 
 def _table(held: Sequence[Row], by_word: dict[str, Series], run: Run, *, live: bool, key: str) -> None:
@@ -204,7 +249,9 @@ def _table(held: Sequence[Row], by_word: dict[str, Series], run: Run, *, live: b
         )
     column = st.column_config
     st.dataframe(
-        shown, hide_index=True, key=f"{key}.table",
+        shown,
+        hide_index=True,
+        key=f"{key}.table",
         column_config={
             _("state"): column.TextColumn(help=_("Of all heads of this input, constant.")),
             _("smaller from"): column.TextColumn(help=_("From so many tokens on a key-value cache holds more.")),
@@ -213,7 +260,7 @@ def _table(held: Sequence[Row], by_word: dict[str, Series], run: Run, *, live: b
             ),
             ms: column.NumberColumn(format="%.3g", help=_("Milliseconds per new token after so many tokens.")),
         },
-    )  # fmt: skip
+    )
 
 
 def _method(chosen: Chosen) -> None:
@@ -229,9 +276,11 @@ def _method(chosen: Chosen) -> None:
                 "a cache only for long texts.\n"
                 "- **Time** is one step from a state, or one query against a cache of n keys and values that the new "
                 "token has just entered; {heads} heads of {d}, values as wide as keys.",
-                wide=1 + (d := chosen.qkv.q.shape[-1]) + d * (d + 1) // 2, heads=chosen.qkv.heads, d=d,
+                wide=1 + (d := chosen.qkv.q.shape[-1]) + d * (d + 1) // 2,
+                heads=chosen.qkv.heads,
+                d=d,
             )
-        )  # fmt: skip
+        )
 
 
 def _csv(held: Sequence[Row], lines: Sequence[Series]) -> bytes:

@@ -45,9 +45,11 @@ def show(chosen: Chosen) -> None:
     st.caption(
         _(
             "Bytes are counted: forward and backward of one head with d = {d}, beyond q, k, v. Gradients are compared "
-            "on the first {n} tokens of this input.", d=d, n=min(chosen.qkv.n, COMPARED),
+            "on the first {n} tokens of this input.",
+            d=d,
+            n=min(chosen.qkv.n, COMPARED),
         )
-    )  # fmt: skip
+    )
     _derivation()
     with st.container(horizontal=True, vertical_alignment="bottom"):
         chart.choose_format()
@@ -59,9 +61,7 @@ def show(chosen: Chosen) -> None:
 
 def names() -> dict[str, str]:
     """The ways' names on screen."""
-    return {
-        SUMS: _("running sums"), STATES: _("autograd through all states"), MATRIX: _("autograd through the matrix"),
-    }  # fmt: skip
+    return {SUMS: _("running sums"), STATES: _("autograd through all states"), MATRIX: _("autograd through the matrix")}
 
 
 def _effort(task: BytesTask | DifferenceTask) -> float:
@@ -82,12 +82,20 @@ def _sentence(held: Sequence[Row], apart: Sequence[Row], attention: ac.Attention
     if not both:
         return differ
     n = max(both)
-    return _(
-        "At n = {n} autograd through all states of {name} holds **{states}** and through the explicit matrix {matrix}, "
-        "the running sums hold **{sums}**, {factor:.0f} times less than all states.",
-        n=n, name=listed([label(attention)]), states=memory(states[n]), matrix=memory(matrix[n]), sums=memory(sums[n]),
-        factor=states[n] / sums[n],
-    ) + " " + differ  # fmt: skip
+    return (
+        _(
+            "At n = {n} autograd through all states of {name} holds **{states}** and through the explicit matrix "
+            "{matrix}, the running sums hold **{sums}**, {factor:.0f} times less than all states.",
+            n=n,
+            name=listed([label(attention)]),
+            states=memory(states[n]),
+            matrix=memory(matrix[n]),
+            sums=memory(sums[n]),
+            factor=states[n] / sums[n],
+        )
+        + " "
+        + differ
+    )
 
 
 def _charts(held: Sequence[Row], key: str) -> None:

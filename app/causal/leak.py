@@ -40,9 +40,12 @@ def show(chosen: Chosen) -> None:
     if len(labels) > 1:
         left, right = st.columns([8, 2], vertical_alignment="bottom")
         left.select_slider(
-            _("Token t, replaced"), range(len(labels)), key="c_token",
-            format_func=lambda i: f"{i}  {labels[i]}", help=_("A click on a row of a map below picks its token too."),
-        )  # fmt: skip
+            _("Token t, replaced"),
+            range(len(labels)),
+            key="c_token",
+            format_func=lambda i: f"{i}  {labels[i]}",
+            help=_("A click on a row of a map below picks its token too."),
+        )
         with right:
             chart.choose_format()
     _strips(found, labels)
@@ -84,13 +87,21 @@ def _strips(found: Leaks, labels: tuple[str, ...]) -> None:
         told = _("leaks: {count} of {t} before it move", count=before, t=t) if before else _("nothing before it moves")
         rows.append(Strip(title=f"<b>{label(attention)}</b> · {told}", sizes=leak.moved[t]))
     figure = strips(
-        rows, t, labels, dark=st.context.theme.type == "dark", x_title=_("output position"),
-        before=_("move before t: a leak"), after=_("move from t on"), still=_("does not move"),
-    )  # fmt: skip
+        rows,
+        t,
+        labels,
+        dark=st.context.theme.type == "dark",
+        x_title=_("output position"),
+        before=_("move before t: a leak"),
+        after=_("move from t on"),
+        still=_("does not move"),
+    )
     chart.show(
-        figure, key="causal.strips", name="leak",
+        figure,
+        key="causal.strips",
+        name="leak",
         alt=_("One strip per variant: how far each output moves when token {t} is replaced", t=t),
-    )  # fmt: skip
+    )
 
 
 def _reasons(found: Leaks) -> None:
@@ -148,8 +159,9 @@ def _notes(chosen: Chosen, shown: int) -> str:
     if chosen.qkv.n > shown:
         words += " " + _(
             "Only the first {shown} of {n} tokens are used: replacing each of them is a run of its own.",
-            shown=shown, n=chosen.qkv.n,
-        )  # fmt: skip
+            shown=shown,
+            n=chosen.qkv.n,
+        )
     return words
 
 
@@ -183,12 +195,17 @@ def _take_away(found: Leaks, labels: tuple[str, ...]) -> None:
                 lambda: takeaway.to_csv(
                     header, takeaway.matrix_rows({a.word: leak.moved for a, leak in found.items()}, labels)
                 ),
-                "leaks.csv", "text/csv", "causal.leak.csv",
-            )  # fmt: skip
+                "leaks.csv",
+                "text/csv",
+                "causal.leak.csv",
+            )
             takeaway.download(
-                _("Maps (NPZ)"), lambda: takeaway.to_npz({a.key: leak.moved for a, leak in found.items()}),
-                "leaks.npz", "application/octet-stream", "causal.leak.npz",
-            )  # fmt: skip
+                _("Maps (NPZ)"),
+                lambda: takeaway.to_npz({a.key: leak.moved for a, leak in found.items()}),
+                "leaks.npz",
+                "application/octet-stream",
+                "causal.leak.npz",
+            )
         takeaway.snippet(
             "import attention_core as ac\nfrom attention_core.experiments.leak import leak\n\n"
             'qkv = ac.inputs.from_text("The cat sat on the mat.", layer=2)\n'

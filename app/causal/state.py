@@ -60,9 +60,13 @@ def _pick() -> ac.Attention:
     state["causal.variant"] = state["c_state"].key
     left, right = st.columns([5, 3], vertical_alignment="bottom")
     left.pills(
-        _("Variant"), list(titles), key="causal.variant", format_func=titles.__getitem__, on_change=_take_variant,
+        _("Variant"),
+        list(titles),
+        key="causal.variant",
+        format_func=titles.__getitem__,
+        on_change=_take_variant,
         required=True,
-    )  # fmt: skip
+    )
     with right, st.container(horizontal=True, vertical_alignment="bottom"):
         if any(setting.name not in FORM for setting in state["c_state"].variant.params.settings()):
             with st.popover(_("Settings"), icon=":material/tune:", type="tertiary"):
@@ -132,10 +136,15 @@ def _sentence(grown: Grown, labels: tuple[str, ...], i: int) -> str:
         "After token {i} “{token}” {held:,} numbers stand for {count} tokens, as they would for a million. ‖S‖ is at "
         "{share:.0%} of its largest. What is read from the state is the output of {name}'s own n × n matrix, to "
         "{difference}. From **softmax's output** it lies {lost:.0%} of that one's length away.",
-        i=i, token=literal(labels[i]), held=features * (values + 1), count=i + 1,
-        share=sizes[i] / (sizes.max() or 1.0), difference=written(grown.difference(i), 1), lost=grown.lost(i),
+        i=i,
+        token=literal(labels[i]),
+        held=features * (values + 1),
+        count=i + 1,
+        share=sizes[i] / (sizes.max() or 1.0),
+        difference=written(grown.difference(i), 1),
+        lost=grown.lost(i),
         name=_(st.session_state["c_state"].title),
-    )  # fmt: skip
+    )
 
 
 def _norms(states: np.ndarray) -> np.ndarray:
@@ -147,10 +156,20 @@ def _board(grown: Grown, labels: tuple[str, ...], i: int) -> None:
     top = float(abs(grown.sums).max())  # one scale for all tokens, so that growth is seen
     matrix_board(
         [
-            Panel(key="state", title="S", caption=_("all {count} tokens so far", count=i + 1), values=grown.sums[i],
-                  top=top),
-            Panel(key="added", title="φ(k) vᵀ", caption=_("what “{token}” adds", token=labels[i]),
-                  values=grown.added[i], top=top),
+            Panel(
+                key="state",
+                title="S",
+                caption=_("all {count} tokens so far", count=i + 1),
+                values=grown.sums[i],
+                top=top,
+            ),
+            Panel(
+                key="added",
+                title="φ(k) vᵀ",
+                caption=_("what “{token}” adds", token=labels[i]),
+                values=grown.added[i],
+                top=top,
+            ),
         ],
         row_labels=None,
         col_labels=None,
@@ -163,7 +182,7 @@ def _board(grown: Grown, labels: tuple[str, ...], i: int) -> None:
         row_name=_("feature"),
         col_name=_("value entry"),
         file_name="state",
-    )  # fmt: skip
+    )
 
 
 def _figure(grown: Grown, i: int) -> None:
@@ -173,14 +192,20 @@ def _figure(grown: Grown, i: int) -> None:
         {"‖S‖": _norms(grown.sums), "‖z‖": _norms(keys)},
         {_("state"): grown.outputs[i], _("own n × n matrix"): grown.full[i], _("softmax"): grown.softmax[i]},
         i,
-        keys_title=_("z: the sum of φ(k) so far"), feature=_("feature"), sizes_title=_("size of the state"),
-        position=_("token i"), outputs_title=_("output of token i"), entry=_("value entry"),
+        keys_title=_("z: the sum of φ(k) so far"),
+        feature=_("feature"),
+        sizes_title=_("size of the state"),
+        position=_("token i"),
+        outputs_title=_("output of token i"),
+        entry=_("value entry"),
         tallest=(min(0.0, float(keys.min())), 1.05 * float(keys.max())),
-    )  # fmt: skip
+    )
     chart.show(
-        figure, key="causal.memory", name="state",
+        figure,
+        key="causal.memory",
+        name="state",
         alt=_("Bars: the normaliser's state; lines: how large the state is at every token; bars: the output"),
-    )  # fmt: skip
+    )
 
 
 def _notes(chosen: Chosen, attention: ac.Attention, grown: Grown, head: int) -> list[str]:
@@ -191,9 +216,11 @@ def _notes(chosen: Chosen, attention: ac.Attention, grown: Grown, head: int) -> 
         notes.append(
             _(
                 "Each state holds {size:,} numbers, so only the first {shown} of {n} tokens are followed.",
-                size=grown.sums[0].size + grown.keys[0].size, shown=len(grown.keys), n=chosen.qkv.n,
+                size=grown.sums[0].size + grown.keys[0].size,
+                shown=len(grown.keys),
+                n=chosen.qkv.n,
             )
-        )  # fmt: skip
+        )
     if grown.log_unit:
         notes.append(
             _("S and z are beyond a number's range; shown is their share of e^{power:.0f}.", power=grown.log_unit)
@@ -233,16 +260,25 @@ def _take_away(grown: Grown, attention: ac.Attention, head: int) -> None:
                         for i, (s, z) in enumerate(zip(_norms(grown.sums), _norms(grown.keys), strict=True))
                     ],
                 ),
-                "state.csv", "text/csv", "causal.state.csv",
-            )  # fmt: skip
+                "state.csv",
+                "text/csv",
+                "causal.state.csv",
+            )
             takeaway.download(
                 _("States (NPZ)"),
                 lambda: takeaway.to_npz(
-                    {"S": grown.sums, "z": grown.keys, "out": grown.outputs, "full": grown.full,
-                     "softmax": grown.softmax}
+                    {
+                        "S": grown.sums,
+                        "z": grown.keys,
+                        "out": grown.outputs,
+                        "full": grown.full,
+                        "softmax": grown.softmax,
+                    }
                 ),
-                "state.npz", "application/octet-stream", "causal.state.npz",
-            )  # fmt: skip
+                "state.npz",
+                "application/octet-stream",
+                "causal.state.npz",
+            )
         takeaway.snippet(
             "import attention_core as ac\nfrom attention_core.experiments.state import grow\n\n"
             'qkv = ac.inputs.from_text("The cat sat on the mat.", layer=2)\n'

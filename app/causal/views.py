@@ -34,9 +34,8 @@ def pick() -> None:
         "gradient": _("Gradient"),
     }
     st.segmented_control(
-        _("View"), list(VIEWS), key="c_view", format_func=names.__getitem__, required=True,
-        label_visibility="collapsed",
-    )  # fmt: skip
+        _("View"), list(VIEWS), key="c_view", format_func=names.__getitem__, required=True, label_visibility="collapsed"
+    )
 
 
 def show(chosen: Chosen) -> None:

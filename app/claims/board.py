@@ -49,9 +49,14 @@ class Board:
                     st.markdown(f"**{claim.number}**", width="content")
                     chip = st.empty()
                 st.button(
-                    _("Open"), icon=":material/arrow_forward:", icon_position="right", key=f"claims.open.{claim.key}",
-                    type="tertiary", on_click=open_claim, args=(claim.key,),
-                )  # fmt: skip
+                    _("Open"),
+                    icon=":material/arrow_forward:",
+                    icon_position="right",
+                    key=f"claims.open.{claim.key}",
+                    type="tertiary",
+                    on_click=open_claim,
+                    args=(claim.key,),
+                )
             st.markdown(f"**{literal(_(claim.statement))}**")
             finding = st.empty()
             if told := words.theorem(claim):
@@ -127,9 +132,15 @@ def _pick(*, disabled: bool) -> None:
     names = {"all": _("All")}
     names |= {word: f"{words.CHIPS[verdict][0]} {_(verdict.value)}" for word, verdict in FILTERS.items()}
     st.pills(
-        _("Verdict"), list(names), key="verdict", format_func=names.__getitem__, required=True, disabled=disabled,
-        label_visibility="collapsed", width="content",
-    )  # fmt: skip
+        _("Verdict"),
+        list(names),
+        key="verdict",
+        format_func=names.__getitem__,
+        required=True,
+        disabled=disabled,
+        label_visibility="collapsed",
+        width="content",
+    )
 
 
 def _close(outcomes: Sequence[Outcome], chosen: Chosen, longest: int) -> None:

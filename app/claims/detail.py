@@ -57,9 +57,13 @@ def show(claim: Claim, chosen: Chosen) -> None:
             takeaway.download(_("Rows (CSV)"), lambda: _csv(judged), f"{claim.key}.csv", "text/csv", "claims.rows")
         if judged and task.timed:
             st.button(
-                _("Measure again"), icon=":material/timer:", key="claims.again", on_click=compute.forget,
-                args=("claims", task), help=_("Times differ from run to run; these are of this machine."),
-            )  # fmt: skip
+                _("Measure again"),
+                icon=":material/timer:",
+                key="claims.again",
+                on_click=compute.forget,
+                args=("claims", task),
+                help=_("Times differ from run to run; these are of this machine."),
+            )
 
 
 def _steps(claim: Claim) -> None:
@@ -82,9 +86,14 @@ def _steps(claim: Claim) -> None:
             ):
                 to = at + step
                 st.button(
-                    name, icon=icon, key=f"claims.step{step}", disabled=not 0 <= to < len(known), on_click=open_claim,
-                    args=(known[to % len(known)],), icon_position="left" if step < 0 else "right",
-                )  # fmt: skip
+                    name,
+                    icon=icon,
+                    key=f"claims.step{step}",
+                    disabled=not 0 <= to < len(known),
+                    on_click=open_claim,
+                    args=(known[to % len(known)],),
+                    icon_position="left" if step < 0 else "right",
+                )
 
 
 def open_claim(key: str) -> None:

@@ -27,6 +27,11 @@ def show(chosen: Chosen) -> None:
     if chosen.qkv.heads > 1:
         names = {"all": _("all of the layer"), "one": _("the one picked on the left")}
         st.segmented_control(
-            _("Heads"), list(names), key=FIELD, format_func=names.__getitem__, required=True, width="content",
+            _("Heads"),
+            list(names),
+            key=FIELD,
+            format_func=names.__getitem__,
+            required=True,
+            width="content",
             help=_("With the average picked on the left, these are all of the layer too."),
-        )  # fmt: skip
+        )

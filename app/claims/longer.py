@@ -45,9 +45,13 @@ def _tokens(source: TextSource) -> int:
 
 def _button(label: str, outcome: Outcome, changes: dict[str, Any]) -> None:
     st.button(
-        label, icon=":material/straighten:", key=f"claims.longer.{outcome.claim.key}", on_click=_take,
-        args=(outcome.claim.key, changes), help=_("It changes the input on the left and opens this claim."),
-    )  # fmt: skip
+        label,
+        icon=":material/straighten:",
+        key=f"claims.longer.{outcome.claim.key}",
+        on_click=_take,
+        args=(outcome.claim.key, changes),
+        help=_("It changes the input on the left and opens this claim."),
+    )
 
 
 def _take(key: str, changes: dict[str, Any]) -> None:

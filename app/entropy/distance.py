@@ -66,8 +66,9 @@ def origin(source: Source) -> str:
     return _(
         "{model} turns queries and keys by RoPE, with base {base:,.0f}, before they are recorded; without it they are "
         "turned back.",
-        model=name, base=info.rotary_base,
-    )  # fmt: skip
+        model=name,
+        base=info.rotary_base,
+    )
 
 
 def ends(rows: Sequence[Row], form: str, name: str, n: int, *, mean: bool = False) -> tuple[float, float] | None:
@@ -103,8 +104,9 @@ def sentence(rows: Sequence[Row], n: int, question: Asked) -> str:
     told = _(
         "Beyond n / 2 = {half:g} tokens, **softmax** with RoPE gives a key {turned} of the weight it gives to one next "
         "door",
-        half=n / 2, turned=share(kept[TURNED]),
-    )  # fmt: skip
+        half=n / 2,
+        turned=share(kept[TURNED]),
+    )
     if PLAIN in kept:
         told += _(", without it {plain}: {compared}.", plain=share(kept[PLAIN]), compared=compared(kept))
     else:
@@ -133,17 +135,21 @@ def scored(logits: Mapping[str, tuple[float, float]]) -> str:
         return _("Its mean logit is {near} next door and {far} there.", near=near, far=far)
     first, last = map(number, logits[PLAIN])
     return _(
-        "Its mean logit is {near} next door and {far} there, without RoPE {first} and {last}.", near=near, far=far,
-        first=first, last=last,
-    )  # fmt: skip
+        "Its mean logit is {near} next door and {far} there, without RoPE {first} and {last}.",
+        near=near,
+        far=far,
+        first=first,
+        last=last,
+    )
 
 
 def bounded(sizes: tuple[float, float], bounds: tuple[float, float]) -> str:
     """How the logits' size and what bounds it change from one token away to beyond n / 2."""
     said = {
-        "bound": share(bounds[1] / bounds[0]), "size": share(sizes[1] / sizes[0]),
+        "bound": share(bounds[1] / bounds[0]),
+        "size": share(sizes[1] / sizes[0]),
         "times": number(bounds[1] / sizes[1]),
-    }  # fmt: skip
+    }
     if sizes[1] > ALIKE * sizes[0]:
         return _(
             "What bounds the logits' size with RoPE is there {bound} of what it is next door; the size itself "
@@ -167,9 +173,11 @@ def _spread_out(entropies: Mapping[str, float], unit: str) -> str:
     if plain is None:
         return _("The entropy of its rows is {turned:.2f} {unit}.", turned=turned, unit=unit)
     return _(
-        "The entropy of its rows is {turned:.2f} {unit} with RoPE and {plain:.2f} without.", turned=turned, plain=plain,
+        "The entropy of its rows is {turned:.2f} {unit} with RoPE and {plain:.2f} without.",
+        turned=turned,
+        plain=plain,
         unit=unit,
-    )  # fmt: skip
+    )
 
 
 def _lines(rows: Sequence[Row], name: str, question: Asked) -> list[Curve]:

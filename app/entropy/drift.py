@@ -29,9 +29,12 @@ def show(question: Asked) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         options.pick("h_drift", _("Measure"), {"total": _("row total"), "size": _("output size")})
         st.selectbox(
-            _("Trained at n₀"), lengths, key="h_trained", width=120,
+            _("Trained at n₀"),
+            lengths,
+            key="h_trained",
+            width=120,
             help=_("The length whose rows and outputs count as 1: a model trained there has learned any factor away."),
-        )  # fmt: skip
+        )
         options.show_extent(question)
     options.show_hint(question)
 
@@ -40,9 +43,7 @@ def show(question: Asked) -> None:
         st.markdown(sentence(found, state["h_trained"], state["h_drift"]))
         _chart(found, question, key)
 
-    tasks = length_drift.tasks(
-        question.source, longest=question.longest, causal=question.causal, seeds=question.seeds
-    )  # fmt: skip
+    tasks = length_drift.tasks(question.source, longest=question.longest, causal=question.causal, seeds=question.seeds)
     rows = sweep.show("length_drift", tasks, draw, key="entropy.drift", effort=options.effort)
     if rows:
         _table(question.of_heads(rows), question)
@@ -90,12 +91,18 @@ def sentence(found: Mapping[str, Spread], base: int, measure: str) -> str:
         else _("Trained at {base} tokens and used at {n}, the output of squared ReLU has", base=base, n=int(far))
     )
     told += " " + (
-        _("{length} times what it did if it is divided by **n**, {squared} times by **n²**, {fixed} times by a "
-          "**constant** and {sum} times by its **own sum**; softmax's, {softmax} times.", **words)
+        _(
+            "{length} times what it did if it is divided by **n**, {squared} times by **n²**, {fixed} times by a "
+            "**constant** and {sum} times by its **own sum**; softmax's, {softmax} times.",
+            **words,
+        )
         if measure == "total"
-        else _("{length} times its size there if rows are divided by **n**, {squared} times by **n²**, {fixed} times "
-               "by a **constant** and {sum} times by their **own sum**; softmax's, {softmax} times.", **words)
-    )  # fmt: skip
+        else _(
+            "{length} times its size there if rows are divided by **n**, {squared} times by **n²**, {fixed} times "
+            "by a **constant** and {sum} times by their **own sum**; softmax's, {softmax} times.",
+            **words,
+        )
+    )
     return told + " " + least({name: ends[name] or 0.0 for name in ("length", "squared", "fixed")})
 
 
@@ -115,11 +122,13 @@ def _chart(found: Mapping[str, Spread], question: Asked, key: str) -> None:
     softmax, relu2 = options.colours("softmax", "relu2")
     drawn = [
         each.curve(
-            names()[name], softmax if name == SOFTMAX else relu2, dash=DASHES.get(name, "solid"),
+            names()[name],
+            softmax if name == SOFTMAX else relu2,
+            dash=DASHES.get(name, "solid"),
             band=question.band and name in (SOFTMAX, "length"),
         )
         for name, each in found.items()
-    ]  # fmt: skip
+    ]
     lengths = found[SOFTMAX].x
     if lengths:
         drawn.append(Curve(name=_("no drift"), x=lengths, y=[1.0] * len(lengths), colour=GREY, marks=False, dash="dot"))
@@ -129,13 +138,13 @@ def _chart(found: Mapping[str, Spread], question: Asked, key: str) -> None:
         if st.session_state["h_drift"] == "total"
         else _("output size over that at {base} tokens", base=base)
     )
-    figure = curves(
-        drawn, x_title=_("tokens n"), y_title=title, log_x=True, log_y=True, mark=base, x_ticks=lengths
-    )  # fmt: skip
+    figure = curves(drawn, x_title=_("tokens n"), y_title=title, log_x=True, log_y=True, mark=base, x_ticks=lengths)
     chart.show(
-        figure, key=key, name="drift",
+        figure,
+        key=key,
+        name="drift",
         alt=_("Curves: how rows and outputs drift away from the length trained at, by what rows are divided by"),
-    )  # fmt: skip
+    )
 
 
 def _table(rows: Sequence[Row], question: Asked) -> None:

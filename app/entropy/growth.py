@@ -68,18 +68,21 @@ def _lines(*, causal: bool) -> dict[str, Line]:
     base, temperature = state["h_base"], state["h_temperature"]
     scaled = {
         "log_n": Line(
-            attention=ac.get("softmax_log_n", base_length=base), name=_("Softmax · log n, n₀ {base}", base=base),
-            colour=0, dash="dash",
+            attention=ac.get("softmax_log_n", base_length=base),
+            name=_("Softmax · log n, n₀ {base}", base=base),
+            colour=0,
+            dash="dash",
         ),
         "temperature": Line(
-            attention=ac.get("softmax", temperature=temperature), name=_("Softmax · temperature {t:g}", t=temperature),
-            colour=0, dash="dashdot",
+            attention=ac.get("softmax", temperature=temperature),
+            name=_("Softmax · temperature {t:g}", t=temperature),
+            colour=0,
+            dash="dashdot",
         ),
         "unscaled": Line(
-            attention=ac.get("nonlocal", similarity="gaussian"), name=_("Softmax · no scale"), colour=0,
-            dash="longdash",
+            attention=ac.get("nonlocal", similarity="gaussian"), name=_("Softmax · no scale"), colour=0, dash="longdash"
         ),
-    }  # fmt: skip
+    }
     for line in (scaled[scale] for scale in state["h_scales"]):
         lines.setdefault(line.attention.word, line)
     return lines
@@ -142,11 +145,14 @@ def _sentence(rows: Sequence[Row], lines: dict[str, Line], question: Asked) -> s
         return _("At n = {a} **softmax**'s entropy is {low:.2f} {unit}. A longer input shows how it grows.", **told)
     told["share"] = own.exponent / uniform.exponent
     sentence = (
-        _("From n = {a} to {b} **softmax**'s entropy rises from {low:.2f} to {high:.2f} {unit}, {share:.2f} times as "
-          "steeply as uniform attention's", **told)
+        _(
+            "From n = {a} to {b} **softmax**'s entropy rises from {low:.2f} to {high:.2f} {unit}, {share:.2f} times as "
+            "steeply as uniform attention's",
+            **told,
+        )
         if high >= low
         else _("From n = {a} to {b} **softmax**'s entropy falls from {low:.2f} to {high:.2f} {unit}", **told)
-    )  # fmt: skip
+    )
     steered = _line_slope(rows, words["softmax_log_n"], question) if "softmax_log_n" in words else None
     if steered is not None:
         sentence += _("; with the log n scale {share:.2f} times", share=steered.exponent / uniform.exponent)
@@ -176,7 +182,7 @@ def _table(rows: Sequence[Row], lines: dict[str, Line], question: Asked) -> None
             }
         )
     st.dataframe(
-        shown, hide_index=True, column_config=dict.fromkeys(
-            list(shown[0])[1:5], st.column_config.NumberColumn(format="%.2f")
-        ),
-    )  # fmt: skip
+        shown,
+        hide_index=True,
+        column_config=dict.fromkeys(list(shown[0])[1:5], st.column_config.NumberColumn(format="%.2f")),
+    )

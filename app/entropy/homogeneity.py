@@ -25,9 +25,12 @@ SAME = 0.005
 def show(question: Asked) -> None:
     """Draw the factor, the sweep over factors and what the chosen one does."""
     st.select_slider(
-        _("λ: every logit is multiplied by"), FACTORS, key="h_factor", format_func="{:g}".format,
+        _("λ: every logit is multiplied by"),
+        FACTORS,
+        key="h_factor",
+        format_func="{:g}".format,
         help=_("λ is the inverse of a temperature: above 1 sharpens, below 1 flattens."),
-    )  # fmt: skip
+    )
 
     def draw(rows: list[Row], key: str) -> None:
         kept = question.of_heads(rows)
@@ -67,9 +70,14 @@ def _chart(rows: Sequence[Row], question: Asked, key: str) -> None:
         found = spread(((x, question.per_nat * y) for x, y in values), mean=question.mean)
         drawn.append(found.curve(names()[word], colour, dash=dash, band=question.band and dash == "solid"))
     figure = curves(
-        drawn, x_title=_("factor λ on every logit"), y_title=_("entropy H ({unit})", unit=_(question.unit)), log_x=True,
-        mark=st.session_state["h_factor"], height=380, x_ticks=FACTORS,
-    )  # fmt: skip
+        drawn,
+        x_title=_("factor λ on every logit"),
+        y_title=_("entropy H ({unit})", unit=_(question.unit)),
+        log_x=True,
+        mark=st.session_state["h_factor"],
+        height=380,
+        x_ticks=FACTORS,
+    )
     chart.show(
         figure, key=key, name="factor", alt=_("Curves: the entropy of softmax and squared ReLU against the factor")
     )
@@ -85,9 +93,13 @@ def _sentence(rows: Sequence[Row], question: Asked) -> str:
     return _(
         "At λ = {factor:g} **softmax**'s entropy goes from {plain:.2f} to {steered:.2f} {unit}. **Squared ReLU** "
         "divided by its row sum stays at {still:.2f}: the largest change of any weight is {change:.1g}.",
-        factor=factor, plain=plain, steered=steered, unit=_(question.unit), still=still,
+        factor=factor,
+        plain=plain,
+        steered=steered,
+        unit=_(question.unit),
+        still=still,
         change=_change(rows, relu2, factor),
-    )  # fmt: skip
+    )
 
 
 def _table(rows: Sequence[Row], question: Asked) -> None:
@@ -117,15 +129,24 @@ def _powers(softmax: float | None, question: Asked, n: int) -> None:
         )
         moved = max((y for _x, y in options.points(question.of_heads(rows), "change", x="power")), default=0.0)
         st.markdown(power_sentence(found, _(question.unit), moved))
-        lines = [found.curve(_("ReLU to the power p / row sum"), options.colours("softmax", "relu2")[1],
-                             band=question.band)]  # fmt: skip
+        lines = [
+            found.curve(_("ReLU to the power p / row sum"), options.colours("softmax", "relu2")[1], band=question.band)
+        ]
         if softmax is not None:
-            lines.append(Curve(name=_("Softmax, λ = 1"), x=POWERS, y=[softmax] * len(POWERS), colour=GREY, dash="dash",
-                               marks=False))  # fmt: skip
+            lines.append(
+                Curve(
+                    name=_("Softmax, λ = 1"), x=POWERS, y=[softmax] * len(POWERS), colour=GREY, dash="dash", marks=False
+                )
+            )
         figure = curves(
-            lines, x_title=_("power p"), y_title=_("entropy H ({unit})", unit=_(question.unit)), log_x=True, mark=2.0,
-            height=340, x_ticks=POWERS,
-        )  # fmt: skip
+            lines,
+            x_title=_("power p"),
+            y_title=_("entropy H ({unit})", unit=_(question.unit)),
+            log_x=True,
+            mark=2.0,
+            height=340,
+            x_ticks=POWERS,
+        )
         chart.show(figure, key=key, name="power", alt=_("Curve: the entropy of ReLU to a power against the power"))
 
     tasks = powers.tasks(question.source, n=n, causal=question.causal)
@@ -141,10 +162,19 @@ def power_sentence(found: Spread, unit: str, moved: float) -> str:
     if first - last < SAME:
         return _(
             "From p = {low:g} to p = {high:g} the entropy stays at {first:.2f} {unit}, and {still}.",
-            low=low, high=high, first=first, unit=unit, still=still,
-        )  # fmt: skip
+            low=low,
+            high=high,
+            first=first,
+            unit=unit,
+            still=still,
+        )
     return _(
         "From p = {low:g} to p = {high:g} the entropy falls from {first:.2f} to {last:.2f} {unit}, while {still}: it "
         "is the power, not a factor, that sharpens a row.",
-        low=low, high=high, first=first, last=last, unit=unit, still=still,
-    )  # fmt: skip
+        low=low,
+        high=high,
+        first=first,
+        last=last,
+        unit=unit,
+        still=still,
+    )

@@ -91,9 +91,13 @@ def _sentence(found: dict[str, Spread]) -> str:
         return _("One length says nothing of growth: give a longer input.")
     told = _(
         "While n grows {n:.3g}-fold, from {a} to {b}, **softmax**'s normaliser Z grows {z:.3g}-fold: about as n to the "
-        "power {exponent:.2f}.", n=softmax.x[-1] / softmax.x[0], a=int(softmax.x[0]), b=int(softmax.x[-1]),
-        z=softmax.middle[-1], exponent=law.exponent,
-    )  # fmt: skip
+        "power {exponent:.2f}.",
+        n=softmax.x[-1] / softmax.x[0],
+        a=int(softmax.x[0]),
+        b=int(softmax.x[-1]),
+        z=softmax.middle[-1],
+        exponent=law.exponent,
+    )
     if other is None:
         return told
     told += " " + _("**Squared ReLU**'s grows as n to the power {exponent:.2f}", exponent=other.exponent)

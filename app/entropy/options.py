@@ -133,15 +133,22 @@ def show_scales() -> None:
         "unscaled": _("no scale"),
     }
     st.pills(
-        _("Softmax scales beside 1/√d"), SCALES, key="h_scales", selection_mode="multi",
-        format_func=names.__getitem__, width="content",
-    )  # fmt: skip
+        _("Softmax scales beside 1/√d"),
+        SCALES,
+        key="h_scales",
+        selection_mode="multi",
+        format_func=names.__getitem__,
+        width="content",
+    )
     with st.popover(_("n₀ and T"), icon=":material/tune:", type="tertiary"):
         st.select_slider("n₀", BASES, key="h_base", help=_("The length at which the log n scale equals 1/√d."))
         st.select_slider(
-            _("Temperature"), TEMPERATURES, key="h_temperature", format_func="{:g}".format,
+            _("Temperature"),
+            TEMPERATURES,
+            key="h_temperature",
+            format_func="{:g}".format,
             help=_("Divides the logits."),
-        )  # fmt: skip
+        )
 
 
 def effort(task: EntropyTask | NormalizerTask) -> float:
@@ -155,10 +162,13 @@ def show_extent(question: Asked) -> None:
     if room > known[0]:
         last = max(st.session_state["h_longest"], next(n for n in known if n >= room))
         st.selectbox(
-            _("Longest n"), [*(n for n in known if n < room), last], key="h_longest", width=120,
+            _("Longest n"),
+            [*(n for n in known if n < room), last],
+            key="h_longest",
+            width=120,
             format_func=lambda n: _("{n} (all)", n=room) if n >= room else str(n),
             help=_("The work grows with n²; a sweep can be stopped and keeps what it has."),
-        )  # fmt: skip
+        )
     if isinstance(question.source, SyntheticSource):
         st.number_input(_("Seeds"), 1, SEEDS, key="h_seeds", width=110)
 

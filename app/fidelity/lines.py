@@ -157,13 +157,7 @@ def _over_cost(asked: Asked, found: Sequence[Point]) -> list[Curve]:
 
 
 def _line(
-    asked: Asked,
-    attention: ac.Attention,
-    own: Sequence[Point],
-    xs: Sequence[float],
-    *,
-    name: str,
-    marks: bool = True,
+    asked: Asked, attention: ac.Attention, own: Sequence[Point], xs: Sequence[float], *, name: str, marks: bool = True
 ) -> Curve:
     spread, other = any(p.low < p.high for p in own), replaces(attention)
     return Curve(

@@ -71,9 +71,13 @@ def verdict(best: Point | None, *, n: int, zero: float, measure: str, reference:
             reference=reference,
         )
     told = {
-        "name": label(ac.from_word(best.word)), "error": best.middle, "zero": zero, "n": n, "measure": measure,
+        "name": label(ac.from_word(best.word)),
+        "error": best.middle,
+        "zero": zero,
+        "n": n,
+        "measure": measure,
         "reference": reference,
-    }  # fmt: skip
+    }
     if best.middle >= zero:
         return _(
             "At half of softmax's multiply-adds, **nothing beats the plain mean of the values** beside {reference} at "

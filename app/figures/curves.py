@@ -76,20 +76,40 @@ def curves(
         group = line.group or line.name
         if line.low is not None and line.high is not None:
             figure.add_scatter(
-                x=[*line.x, *reversed(line.x)], y=[*line.high, *reversed(line.low)], mode="lines", fill="toself",
-                opacity=0.18, fillcolor=colour, line={"width": 0}, hoverinfo="skip", showlegend=False,
+                x=[*line.x, *reversed(line.x)],
+                y=[*line.high, *reversed(line.low)],
+                mode="lines",
+                fill="toself",
+                opacity=0.18,
+                fillcolor=colour,
+                line={"width": 0},
+                hoverinfo="skip",
+                showlegend=False,
                 legendgroup=group,
-            )  # fmt: skip
+            )
         figure.add_scatter(
-            x=list(line.x), y=list(line.y), name=line.name, legendgroup=group, showlegend=line.listed,
-            mode="lines+markers" if line.marks else "lines", opacity=0.45 if line.halo else 1.0,
-            line={"color": colour, "dash": line.dash, "width": 5 if line.halo else 2,
-                  "shape": "hv" if line.halo else "linear"},
-            marker={"size": 15 if line.halo else 6, "symbol": "circle-open" if line.hollow or line.halo else "circle",
-                    "line": {"width": 2 if line.hollow or line.halo else 0}},
-            customdata=list(line.notes) or None, hoverinfo="skip" if line.halo else None,
+            x=list(line.x),
+            y=list(line.y),
+            name=line.name,
+            legendgroup=group,
+            showlegend=line.listed,
+            mode="lines+markers" if line.marks else "lines",
+            opacity=0.45 if line.halo else 1.0,
+            line={
+                "color": colour,
+                "dash": line.dash,
+                "width": 5 if line.halo else 2,
+                "shape": "hv" if line.halo else "linear",
+            },
+            marker={
+                "size": 15 if line.halo else 6,
+                "symbol": "circle-open" if line.hollow or line.halo else "circle",
+                "line": {"width": 2 if line.hollow or line.halo else 0},
+            },
+            customdata=list(line.notes) or None,
+            hoverinfo="skip" if line.halo else None,
             hovertemplate=None if line.halo else f"{_told(line, number)}<extra>{line.name}</extra>",
-        )  # fmt: skip
+        )
     figure.update_xaxes(title=x_title, type="log" if log_x else "linear")
     figure.update_yaxes(title=y_title, type="log" if log_y else "linear")
     if mark is not None:

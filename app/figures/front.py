@@ -59,8 +59,14 @@ def front(
         margin={"l": 8, "r": 8, "t": 8, "b": 160},
         updatemenus=[
             {
-                "type": "buttons", "direction": "left", "x": 0, "y": 0, "xanchor": "left", "yanchor": "top",
-                "pad": {"t": 132}, "showactive": False,
+                "type": "buttons",
+                "direction": "left",
+                "x": 0,
+                "y": 0,
+                "xanchor": "left",
+                "yanchor": "top",
+                "pad": {"t": 132},
+                "showactive": False,
                 "buttons": [
                     {"label": f"▶ {play}", "method": "animate", "args": [None, playing]},
                     {"label": f"❚❚ {pause}", "method": "animate", "args": [[None], still]},
@@ -69,14 +75,19 @@ def front(
         ],
         sliders=[
             {
-                "active": count - 1, "x": 0, "len": 1, "y": 0, "pad": {"t": 50}, "ticklen": 4,
+                "active": count - 1,
+                "x": 0,
+                "len": 1,
+                "y": 0,
+                "pad": {"t": 50},
+                "ticklen": 4,
                 "currentvalue": {"prefix": f"{after} ", "font": {"size": 13}},
                 "steps": [
                     {"label": str(layer), "method": "animate", "args": [[str(layer)], still]} for layer in range(count)
                 ],
             }
         ],
-    )  # fmt: skip
+    )
 
 
 def _upto(first: np.ndarray, layer: int, count: int) -> np.ndarray:

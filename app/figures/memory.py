@@ -42,21 +42,38 @@ def memory(
         rows=3, cols=1, vertical_spacing=0.2, subplot_titles=(keys_title, sizes_title, outputs_title)
     )
     figure.add_bar(
-        x=np.arange(len(keys)), y=keys, marker_color=SERIES[0], showlegend=False, row=1, col=1,
+        x=np.arange(len(keys)),
+        y=keys,
+        marker_color=SERIES[0],
+        showlegend=False,
+        row=1,
+        col=1,
         hovertemplate=feature + " %{x}: %{y:.3g}<extra></extra>",
-    )  # fmt: skip
+    )
     for place, (name, values) in enumerate(sizes.items()):
         figure.add_scatter(
-            x=np.arange(len(values)), y=values, name=name, line={"color": SERIES[place + 1], "width": 2}, row=2, col=1,
-            mode="lines+markers" if len(values) == 1 else "lines", legend="legend",
+            x=np.arange(len(values)),
+            y=values,
+            name=name,
+            line={"color": SERIES[place + 1], "width": 2},
+            row=2,
+            col=1,
+            mode="lines+markers" if len(values) == 1 else "lines",
+            legend="legend",
             hovertemplate="%{x}: %{y:.3g}<extra>" + name + "</extra>",
-        )  # fmt: skip
+        )
     figure.add_vline(token, line={"color": SERIES[GREY], "width": 2, "dash": "dot"}, row=2, col=1)
     for place, (name, values) in enumerate(outputs.items()):
         figure.add_bar(
-            x=np.arange(len(values)), y=values, name=name, marker_color=SERIES[place + 3], row=3, col=1,
-            legend="legend2", hovertemplate=entry + " %{x}: %{y:.4g}<extra>" + name + "</extra>",
-        )  # fmt: skip
+            x=np.arange(len(values)),
+            y=values,
+            name=name,
+            marker_color=SERIES[place + 3],
+            row=3,
+            col=1,
+            legend="legend2",
+            hovertemplate=entry + " %{x}: %{y:.4g}<extra>" + name + "</extra>",
+        )
     figure.update_yaxes(range=tallest, row=1)
     for row, title in enumerate((feature, position, entry), 1):
         figure.update_xaxes(title={"text": title, "standoff": 6}, row=row)

@@ -61,18 +61,25 @@ def scatter(
             ends += [float(x[order].min()), float(x[order].max())]
         colour = SERIES[cloud.colour % len(SERIES)]
         figure.add_scatter(
-            x=x[order], y=y[order], name=cloud.name, mode="markers",
+            x=x[order],
+            y=y[order],
+            name=cloud.name,
+            mode="markers",
             marker={"color": colour, "size": 5, "opacity": 0.55},
             customdata=[_plain(cloud.notes[i]) for i in order] if cloud.notes else None,
             hovertemplate=("%{customdata}<br>" if cloud.notes else "")
             + f"{x_title}: %{{x:.3g}}<br>{y_title}: %{{y:.3g}}<extra>{cloud.name}</extra>",
-        )  # fmt: skip
+        )
     if diagonal and ends:
         span = [min(ends), max(ends)]
         figure.add_scatter(
-            x=span, y=span, name=diagonal, mode="lines", hoverinfo="skip",
+            x=span,
+            y=span,
+            name=diagonal,
+            mode="lines",
+            hoverinfo="skip",
             line={"color": SERIES[GREY], "dash": "dash", "width": 1.5},
-        )  # fmt: skip
+        )
     kind = "log" if log else "linear"
     figure.update_xaxes(title=x_title, type=kind)
     figure.update_yaxes(title=y_title, type=kind)

@@ -66,34 +66,59 @@ def strips(
     gaps = {"ygap": 0, "xgap": 1 if n <= 128 else 0, "hoverongaps": False, "text": [names] * len(sizes)}
     figure = go.Figure()
     figure.add_heatmap(
-        z=np.where(sizes == 0, 0.0, np.nan), showscale=False, colorscale=[[0, _css(ramps.masked)],
-        [1, _css(ramps.masked)]], hovertemplate="%{text}: " + still + "<extra></extra>", **gaps,
-    )  # fmt: skip
+        z=np.where(sizes == 0, 0.0, np.nan),
+        showscale=False,
+        colorscale=[[0, _css(ramps.masked)], [1, _css(ramps.masked)]],
+        hovertemplate="%{text}: " + still + "<extra></extra>",
+        **gaps,
+    )
     for shown, ramp, name, x in ((left, ramps.negative, before, 0.0), (~left, ramps.positive, after, 0.5)):
         figure.add_heatmap(
-            z=np.where(shown, logs, np.nan), colorscale=_scale(ramp), customdata=sizes, **scale, **gaps,
+            z=np.where(shown, logs, np.nan),
+            colorscale=_scale(ramp),
+            customdata=sizes,
+            **scale,
+            **gaps,
             hovertemplate="%{text}: %{customdata:.2g}<extra></extra>",
             colorbar={
-                "orientation": "h", "len": 0.44, "x": x, "xanchor": "left", "y": 1, "yanchor": "bottom", "xpad": 0,
-                "ypad": 2, "thickness": 8, "outlinewidth": 0,
+                "orientation": "h",
+                "len": 0.44,
+                "x": x,
+                "xanchor": "left",
+                "y": 1,
+                "yanchor": "bottom",
+                "xpad": 0,
+                "ypad": 2,
+                "thickness": 8,
+                "outlinewidth": 0,
                 "title": {"text": name, "side": "top", "font": {"size": 12}},
                 "tickvals": top - np.array([5, 3, 1]),
                 "ticktext": [f"10<sup>{top - k:.0f}</sup>" for k in (5, 3, 1)],
             },
-        )  # fmt: skip
+        )
     for i, strip in enumerate(rows):
         figure.add_annotation(
-            x=-0.5, y=2 * i + 0.1, text=strip.title, showarrow=False, xanchor="left", yanchor="middle", xshift=-3,
-        )  # fmt: skip
+            x=-0.5, y=2 * i + 0.1, text=strip.title, showarrow=False, xanchor="left", yanchor="middle", xshift=-3
+        )
         figure.add_shape(
-            type="rect", x0=place - 0.5, x1=place + 0.5, y0=2 * i + 0.5, y1=2 * i + 1.5,
+            type="rect",
+            x0=place - 0.5,
+            x1=place + 0.5,
+            y0=2 * i + 0.5,
+            y1=2 * i + 1.5,
             line={"width": 2, "color": _css(ramps.positive[-1])},
-        )  # fmt: skip
+        )
     named = range(0, n, -(-n // _NAMED))
     figure.update_xaxes(
-        title=x_title, range=[-0.5, n - 0.5], showgrid=False, zeroline=False, automargin=False, tickangle=-60,
-        tickvals=list(named), ticktext=[_short(labels[i]) for i in named],
-    )  # fmt: skip
+        title=x_title,
+        range=[-0.5, n - 0.5],
+        showgrid=False,
+        zeroline=False,
+        automargin=False,
+        tickangle=-60,
+        tickvals=list(named),
+        ticktext=[_short(labels[i]) for i in named],
+    )
     figure.update_yaxes(visible=False, range=[2 * len(rows) - 0.5, -0.5])
     finish(figure, height=_ROW * len(rows) + _HEAD + _FOOT)
     return figure.update_layout(margin={"t": _HEAD, "b": _FOOT})

@@ -17,9 +17,17 @@ def stamped(figure: go.Figure, lines: Sequence[str]) -> go.Figure:
     """
     figure.add_annotation(
         text="<br>".join(html.escape(line, quote=False) for line in lines),
-        x=0, y=0, xref="paper", yref="paper", xanchor="left", yanchor="top", yshift=-50, align="left", showarrow=False,
+        x=0,
+        y=0,
+        xref="paper",
+        yref="paper",
+        xanchor="left",
+        yanchor="top",
+        yshift=-50,
+        align="left",
+        showarrow=False,
         font={"size": 11, "color": SERIES[GREY]},
-    )  # fmt: skip
+    )
     room = 15 * len(lines)
     return figure.update_layout(margin_b=62 + room, height=figure.layout.height + room)
 

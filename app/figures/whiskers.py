@@ -39,13 +39,25 @@ def whiskers(
         up = [high - middle for high, middle in zip(found.high, found.middle, strict=True)]
         down = [middle - low for middle, low in zip(found.middle, found.low, strict=True)]
         figure.add_bar(
-            name=name, x=list(found.x), y=list(found.middle), marker_color=SERIES[i % len(SERIES)],
-            text=[_short(y) for y in found.middle] if alone else None, textposition="outside", cliponaxis=False,
-            error_y={"type": "data", "array": up, "arrayminus": down, "visible": any(up) or any(down),
-                     "color": SERIES[GREY], "thickness": 1.5, "width": 4},
+            name=name,
+            x=list(found.x),
+            y=list(found.middle),
+            marker_color=SERIES[i % len(SERIES)],
+            text=[_short(y) for y in found.middle] if alone else None,
+            textposition="outside",
+            cliponaxis=False,
+            error_y={
+                "type": "data",
+                "array": up,
+                "arrayminus": down,
+                "visible": any(up) or any(down),
+                "color": SERIES[GREY],
+                "thickness": 1.5,
+                "width": 4,
+            },
             customdata=[labels[int(x)] for x in found.x],
             hovertemplate="%{customdata}: %{y:.3~g}<extra>" + name + "</extra>",
-        )  # fmt: skip
+        )
     ticks = ["<br>".join(textwrap.wrap(label, max(room, 8), break_long_words=False)) for label in labels]
     figure.update_xaxes(
         title=x_title,

@@ -31,8 +31,9 @@ def beside_softmax(seen: Seen, sentence: str = "") -> Step:
         wrong = np.abs(difference).sum(-1).mean() / 2
         told += " " + _(
             "It puts {wrong:.0%} of a row's mass on other tokens than {reference} does.",
-            wrong=wrong, reference=reference,
-        )  # fmt: skip
+            wrong=wrong,
+            reference=reference,
+        )
 
     def draw(key: str) -> None:
         named = (

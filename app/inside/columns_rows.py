@@ -45,13 +45,18 @@ def on_a_matrix(seen: Seen) -> Step:
     def draw(key: str) -> None:
         names = _picks()
         st.segmented_control(
-            _("Columns and rows"), PICKS, key=FIELD, format_func=names.__getitem__, required=True, width="content",
+            _("Columns and rows"),
+            PICKS,
+            key=FIELD,
+            format_func=names.__getitem__,
+            required=True,
+            width="content",
             help=_(
                 "Evenly spaced: the same tokens for both. Nearest: of the tokens of each landmark the one most like "
                 "it. Leverage: what weighs most in the leading singular vectors, for which all of softmax must be "
                 "known."
             ),
-        )  # fmt: skip
+        )
         _matrices(seen, found, key)
         left, right = st.columns(2)
         with left:
@@ -96,20 +101,30 @@ def told(found: Cur, errors: Mapping[str, float], m: int, *, both_ways: bool = F
             "has rank {common} and softmax {rank}. The formula is off by {formula}, the best middle between the same "
             "columns and rows, for which all of softmax must be known, by {best}; no matrix of rank {m} is off by less "
             "than {floor}.",
-            columns=len(found.columns), rows=len(found.rows), common=found.common_rank, rank=found.rank, m=m, **words,
-        )  # fmt: skip
+            columns=len(found.columns),
+            rows=len(found.rows),
+            common=found.common_rank,
+            rank=found.rank,
+            m=m,
+            **words,
+        )
     if errors[FORMULA] > max(errors[UNIFORM], LITTLE):
         first += " " + _(
             "**Looking everywhere alike would be off by {uniform} only**: the largest singular value of A is {ratio} "
             "times the smallest, and along the small ones its inverse magnifies.",
-            ratio=number(found.condition), **words,
-        )  # fmt: skip
+            ratio=number(found.condition),
+            **words,
+        )
     second = _(
         "**Nyström attention** keeps the form and not the formula: each entry of a column of softmax is divided by a "
         "sum over all {n} keys, so even one column takes all {full:,} products of queries and keys. It takes softmax "
         "over landmarks in the place of all three factors, {own:,} products, and is off by {attention}: {beside}.",
-        n=n, full=n * n, own=2 * n * m + m * m, beside=_beside(errors[ATTENTION], errors[FORMULA]), **words,
-    )  # fmt: skip
+        n=n,
+        full=n * n,
+        own=2 * n * m + m * m,
+        beside=_beside(errors[ATTENTION], errors[FORMULA]),
+        **words,
+    )
     if 2 * n * m + m * m >= n * n:
         second += " " + _("With so many landmarks for so few tokens that saves nothing.")
     if both_ways:
@@ -143,18 +158,23 @@ def _matrices(seen: Seen, found: Cur, key: str) -> None:
     read[found.rows], read[:, found.columns] = True, True
     shown = (
         (_("Softmax"), _("all of it"), found.softmax),
-        (_("Columns and rows"), _("{share:.0%} of the entries", share=read.mean()),
-         np.where(read, found.softmax, np.nan)),
+        (
+            _("Columns and rows"),
+            _("{share:.0%} of the entries", share=read.mean()),
+            np.where(read, found.softmax, np.nan),
+        ),
         (_("Nyström's formula"), _("from these columns and rows"), found.formula),
         (label(seen.attention), _("softmax is never made"), seen.weights),
-    )  # fmt: skip
+    )
     pictures.grids(
         [
             Grid(title=title, caption=words, values=values, rows=seen.labels, columns=seen.labels)
             for title, words, values in shown
         ],
-        f"{key}.columns", scale="panel", masked=_("not read"),
-    )  # fmt: skip
+        f"{key}.columns",
+        scale="panel",
+        masked=_("not read"),
+    )
 
 
 def _names(seen: Seen) -> dict[str, str]:
@@ -174,21 +194,34 @@ def _against_m(seen: Seen, rows: tuple[Row, ...], key: str) -> None:
     strokes = {FLOOR: (GREY, "dash"), UNIFORM: (GREY, "dot")}
     drawn = []
     for place, (made, name) in enumerate(names.items()):
-        points = {int(row["m"] or 0): float(row["error"] or 0) for row in rows
-                  if row["made"] == made and row["pick"] in (None, pick)}  # fmt: skip
+        points = {
+            int(row["m"] or 0): float(row["error"] or 0)
+            for row in rows
+            if row["made"] == made and row["pick"] in (None, pick)
+        }
         colour, dash = strokes.get(made, (place, "solid"))
         drawn.append(
             Curve(
-                name=name, x=list(points), y=[error if error > 0 else None for error in points.values()],
-                colour=colour, dash=dash, marks=made not in strokes,
+                name=name,
+                x=list(points),
+                y=[error if error > 0 else None for error in points.values()],
+                colour=colour,
+                dash=dash,
+                marks=made not in strokes,
             )
-        )  # fmt: skip
+        )
     pictures.lines(
-        drawn, key=f"{key}.against", x_title=_("columns and rows, or landmarks, m"),
-        y_title=_("relative error beside softmax"), log_x=True, log_y=True, mark=_landmarks(seen),
-        x_ticks=drawn[0].x, height=380,
+        drawn,
+        key=f"{key}.against",
+        x_title=_("columns and rows, or landmarks, m"),
+        y_title=_("relative error beside softmax"),
+        log_x=True,
+        log_y=True,
+        mark=_landmarks(seen),
+        x_ticks=drawn[0].x,
+        height=380,
         alt=_("Lines: how far each matrix is from softmax, over the number of columns and rows"),
-    )  # fmt: skip
+    )
 
 
 def _table(seen: Seen, rows: tuple[Row, ...]) -> None:

@@ -46,8 +46,9 @@ def _one_matrix(seen: Seen, found: Look) -> Step:
                 Grid(title=title, caption=words, values=shown(seen, values), rows=seen.labels, columns=seen.labels)
                 for title, words, values in named
             ],
-            key, scale="panel",
-        )  # fmt: skip
+            key,
+            scale="panel",
+        )
         if len(found.heads) < seen.qkv.heads:
             st.caption(_("Shown are the first {shown} of {heads} heads.", shown=len(found.heads), heads=seen.qkv.heads))
 
@@ -72,11 +73,16 @@ def matrix_sentence(heads: int, channels: int, apart: float) -> str:
     )
     if heads == 1:
         return told + " " + _("This input has one head, so softmax has a single matrix too.")
-    return told + " " + _(
-        "Softmax has a matrix for each of the {heads} heads: {apart:.0%} of a row's mass lies on other tokens than in "
-        "the heads' average.",
-        heads=heads, apart=apart,
-    )  # fmt: skip
+    return (
+        told
+        + " "
+        + _(
+            "Softmax has a matrix for each of the {heads} heads: {apart:.0%} of a row's mass lies on other tokens than "
+            "in the heads' average.",
+            heads=heads,
+            apart=apart,
+        )
+    )
 
 
 def _gate(seen: Seen, found: Look) -> Step:
@@ -85,11 +91,20 @@ def _gate(seen: Seen, found: Look) -> Step:
     def draw(key: str) -> None:
         names = [str(c) for c in range(channels)]
         pictures.grid(
-            _("Gate U"), found.gate, f"{key}.gate", seen.labels, names, row_title=_("token"), col_title=_("channel"),
-            unit=_("gate"), diverging=True, tone="linear",
+            _("Gate U"),
+            found.gate,
+            f"{key}.gate",
+            seen.labels,
+            names,
+            row_title=_("token"),
+            col_title=_("channel"),
+            unit=_("gate"),
+            diverging=True,
+            tone="linear",
             caption=_("the first {channels} of {total} channels", channels=channels, total=total)
-            if channels < total else "",
-        )  # fmt: skip
+            if channels < total
+            else "",
+        )
         own = st.select_slider(
             _("Channel c"), range(channels), **share.mirror("channel", range(channels), 0, key=f"{key}.channel")
         )
@@ -101,8 +116,9 @@ def _gate(seen: Seen, found: Look) -> Step:
                     (_("diag(u) A"), _("what channel {own} sees", own=own), found.gate[:, own, None] * found.weights),
                 )
             ],
-            f"{key}.own", diverging=True,
-        )  # fmt: skip
+            f"{key}.own",
+            diverging=True,
+        )
 
     return Step(
         title=_("Gate"),
@@ -120,8 +136,11 @@ def gate_sentence(found: Look) -> str:
     told = _(
         "{shut:.0%} of these untrained gates are all but shut (between −{bound} and {bound}), {negative:.0%} are "
         "negative; the widest is {most}.",
-        shut=shut, bound=SHUT, negative=negative, most=number(float(found.gate.max())),
-    )  # fmt: skip
+        shut=shut,
+        bound=SHUT,
+        negative=negative,
+        most=number(float(found.gate.max())),
+    )
     if found.distance is None:
         told += " " + _("Nothing comes through: A V is zero here, or every gate that it meets.")
     elif found.distance < SAME:
@@ -157,10 +176,16 @@ def _price(seen: Seen) -> Step:
                         Curve(name=word, x=LENGTHS, y=[times * getattr(price(m), name) for m in LENGTHS], colour=i)
                         for i, (word, price, times) in enumerate(both)
                     ],
-                    key=f"{key}.{name}", x_title=_("tokens n"), y_title=title, log_x=True, log_y=True, mark=n,
-                    x_ticks=LENGTHS[::2], height=380,
+                    key=f"{key}.{name}",
+                    x_title=_("tokens n"),
+                    y_title=title,
+                    log_x=True,
+                    log_y=True,
+                    mark=n,
+                    x_ticks=LENGTHS[::2],
+                    height=380,
                     alt=_("Lines: {what} of both layers against the number of tokens", what=title),
-                )  # fmt: skip
+                )
 
     return Step(
         title=_("Two for one"),
@@ -180,7 +205,12 @@ def price_sentence(n: int, width: int, heads: int) -> str:
         "{width} they have {parameters:.2f} times as many parameters; on {n} tokens they take {adds:.2f} times as many "
         "multiply-adds, at {longest:,} tokens {far:.2f} times, as each A mixes twice as many channels. Their attention "
         "matrices hold {own:,} numbers, the layer's {theirs:,}, as it has one for each head.",
-        width=width, parameters=2 * unit.parameters / block.parameters, n=n,
-        adds=2 * unit.multiply_adds / block.multiply_adds, longest=longest, far=far, own=2 * unit.matrices,
+        width=width,
+        parameters=2 * unit.parameters / block.parameters,
+        n=n,
+        adds=2 * unit.multiply_adds / block.multiply_adds,
+        longest=longest,
+        far=far,
+        own=2 * unit.matrices,
         theirs=block.matrices,
-    )  # fmt: skip
+    )

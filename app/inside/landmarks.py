@@ -40,14 +40,22 @@ def sides(seen: Seen) -> tuple[Grid, Grid]:
     queries, keys = names(seen)
     return (
         Grid(
-            title=_("Left L"), caption=_("all queries, key landmarks"), values=seen.parts["left"], rows=seen.labels,
-            columns=keys, col_title=landmark,
+            title=_("Left L"),
+            caption=_("all queries, key landmarks"),
+            values=seen.parts["left"],
+            rows=seen.labels,
+            columns=keys,
+            col_title=landmark,
         ),
         Grid(
-            title=_("Right R"), caption=_("query landmarks, all keys"), values=seen.parts["right"], rows=queries,
-            columns=seen.labels, row_title=landmark,
+            title=_("Right R"),
+            caption=_("query landmarks, all keys"),
+            values=seen.parts["right"],
+            rows=queries,
+            columns=seen.labels,
+            row_title=landmark,
         ),
-    )  # fmt: skip
+    )
 
 
 def which(seen: Seen) -> Step:
@@ -67,15 +75,19 @@ def which(seen: Seen) -> Step:
         pictures.grids(
             [
                 Grid(
-                    title=_("Landmarks") if means else titles[name], values=of, rows=labels(seen, of),
-                    columns=seen.labels, row_title=_("landmark"), col_title=_("token"),
+                    title=_("Landmarks") if means else titles[name],
+                    values=of,
+                    rows=labels(seen, of),
+                    columns=seen.labels,
+                    row_title=_("landmark"),
+                    col_title=_("token"),
                 )
                 for name, of in drawn.items()
             ],
             f"{key}.shares",
             unit=_("share of the token in the landmark"),
             tone="linear",
-        )  # fmt: skip
+        )
 
     return Step(
         title=_("Landmarks"),
@@ -97,21 +109,32 @@ def _told(seen: Seen, found: dict[str, np.ndarray], *, means: bool) -> str:
     if means:
         told = _(
             "{m} landmarks stand for {n} tokens; each is the mean of {least} to {most} neighbours.",
-            m=m, n=n, least=sizes["query"].min(), most=sizes["query"].max(),
-        )  # fmt: skip
+            m=m,
+            n=n,
+            least=sizes["query"].min(),
+            most=sizes["query"].max(),
+        )
     else:
         told = _(
             "{m} landmarks stand for {n} tokens; each is the mean of tokens that are alike, at most {query} queries or "
             "{key} keys. Each token is shown at its nearest landmark; moved to the means of these, they would move by "
             "{drift:.1%}.",
-            m=m, n=n, query=sizes["query"].max(), key=sizes["key"].max(),
+            m=m,
+            n=n,
+            query=sizes["query"].max(),
+            key=sizes["key"].max(),
             drift=max(membership.drift(x, *_settings(seen)) for x in vectors.values()),
-        )  # fmt: skip
-    return told + " " + _(
-        "Within landmarks lie {query:.0%} of the queries' variance and {key:.0%} of the keys': that is what the "
-        "averages forget.",
-        query=gone["query"], key=gone["key"],
-    )  # fmt: skip
+        )
+    return (
+        told
+        + " "
+        + _(
+            "Within landmarks lie {query:.0%} of the queries' variance and {key:.0%} of the keys': that is what the "
+            "averages forget.",
+            query=gone["query"],
+            key=gone["key"],
+        )
+    )
 
 
 def _vectors(seen: Seen) -> dict[str, Tensor]:

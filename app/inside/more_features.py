@@ -55,14 +55,20 @@ def more_features(seen: Seen) -> Step:
         names = {1.0: _("as they are"), 0.25: _("a quarter"), 0.05: _("a twentieth")}
         with st.container(horizontal=True):
             measure = st.segmented_control(
-                _("Error of"), list(measures), format_func=measures.__getitem__, required=True,
+                _("Error of"),
+                list(measures),
+                format_func=measures.__getitem__,
+                required=True,
                 **share.mirror("feature_error", MEASURES, MEASURES[0], key=f"{key}.measure"),
-            )  # fmt: skip
+            )
             factor = st.segmented_control(
-                _("Logits"), FACTORS, format_func=names.__getitem__, required=True,
+                _("Logits"),
+                FACTORS,
+                format_func=names.__getitem__,
+                required=True,
                 help=_("The theory speaks of small logits: see what it promises there, and what is left of it here."),
                 **share.mirror("logits", FACTORS, FACTORS[0], key=f"{key}.factor"),
-            )  # fmt: skip
+            )
 
         def chart(rows: list[Row], drawn_key: str) -> None:
             found = {
@@ -75,11 +81,13 @@ def more_features(seen: Seen) -> Step:
             }
             lines = [
                 each.curve(
-                    f"{_(kind)}, {_('orthogonal') if straight else _('independent')}", kinds.index(kind),
-                    dash="solid" if straight else "dot", band=straight,
+                    f"{_(kind)}, {_('orthogonal') if straight else _('independent')}",
+                    kinds.index(kind),
+                    dash="solid" if straight else "dot",
+                    band=straight,
                 )
                 for (kind, straight), each in found.items()
-            ]  # fmt: skip
+            ]
             # Positive and hyperbolic features err alike where both fail: dashes on top leave both to be seen.
             over = [
                 replace(curve, hollow=True, dash="dash" if straight else "dot")
@@ -92,14 +100,20 @@ def more_features(seen: Seen) -> Step:
             lines.append(Curve(name="1/√m", x=LADDER, y=guide, colour=GREY, dash="dash", marks=False))
             st.markdown(_fall(found, row_norms=norms))
             pictures.lines(
-                lines, key=drawn_key, x_title=_("directions m"), y_title=_("relative error"), log_x=True, log_y=True,
-                x_ticks=LADDER, height=440,
+                lines,
+                key=drawn_key,
+                x_title=_("directions m"),
+                y_title=_("relative error"),
+                log_x=True,
+                log_y=True,
+                x_ticks=LADDER,
+                height=440,
                 alt=_("Lines: the error of each way to draw features against their number"),
-            )  # fmt: skip
+            )
 
         tasks = performer_error.tasks(
-            seen.source, head=seen.head, causal=seen.causal, row_norms=norms, factor=factor, ways=tuple(ways),
-        )  # fmt: skip
+            seen.source, head=seen.head, causal=seen.causal, row_norms=norms, factor=factor, ways=tuple(ways)
+        )
         sweep.show("performer_error", tasks, chart, key=f"{key}.sweep", effort=lambda task: 64 + task.features)
 
     n = min(seen.qkv.n, TOKENS)
@@ -111,7 +125,7 @@ def more_features(seen: Seen) -> Step:
         shapes={"W": (LADDER[-1], seen.qkv.q.shape[-1]), r"\varphi(Q)\,\varphi(K)^\top": (n, n)},
         sentence=what_to_expect(typical, seen.qkv.q.shape[-1], row_norms=norms),
         draw=draw,
-    )  # fmt: skip
+    )
 
 
 def what_to_expect(typical: float, d: int, *, row_norms: str) -> str:
@@ -127,8 +141,9 @@ def what_to_expect(typical: float, d: int, *, row_norms: str) -> str:
             "Positive features of fixed length miss {bias:.0%} of the truth in the mean on the median pair of this "
             "head, however many they are: only what chance adds falls like 1/√m. Divide the logits by four and they "
             "miss {quarter:.0%}.",
-            bias=positive_bias(typical, d), quarter=positive_bias(typical / 4, d),
-        )  # fmt: skip
+            bias=positive_bias(typical, d),
+            quarter=positive_bias(typical / 4, d),
+        )
     half, quarter = (f"$e^{{{chance(square):.1f}}}$" for square in (typical, typical / 4))
     words = _(
         "Independent positive features err by {half} / √m on the median pair of this head, as a root mean square over "
@@ -174,13 +189,19 @@ def _fall(found: dict[tuple[str, bool], Spread], *, row_norms: str) -> str:
         )
     )
     told = promise.format(
-        a=first.x[0], b=first.x[-1], start=number(first.middle[0]), end=number(first.middle[-1]), slope=number(slope),
-        promised=number(-0.5, 1), least=number(ends[best]), best=best[0],
+        a=first.x[0],
+        b=first.x[-1],
+        start=number(first.middle[0]),
+        end=number(first.middle[-1]),
+        slope=number(slope),
+        promised=number(-0.5, 1),
+        least=number(ends[best]),
+        best=best[0],
         trig=number(found["trig", True].middle[-1], 3),
-    )  # fmt: skip
+    )
     if first.middle[-1] > NEAR_ALL and max(first.middle) < 1 / NEAR_ALL:
         told += " " + _(
             "The median of {seeds} draws stays near 1: an estimate far too small misses nearly all of the truth.",
             seeds=SEEDS,
-        )  # fmt: skip
+        )
     return told

@@ -138,9 +138,14 @@ def _pick(steps: tuple[Step, ...]) -> None:
                 width="content",
             )
         st.segmented_control(
-            _("Step"), list(names), key="step", format_func=names.__getitem__, required=True,
-            label_visibility="collapsed", width="content",
-        )  # fmt: skip
+            _("Step"),
+            list(names),
+            key="step",
+            format_func=names.__getitem__,
+            required=True,
+            label_visibility="collapsed",
+            width="content",
+        )
 
 
 def _go(number: int) -> None:
@@ -164,13 +169,19 @@ def _more(seen: Seen, chosen: Chosen) -> None:
         with st.container(horizontal=True):
             arrays = {**seen.parts, "weights": seen.weights, "reference": seen.reference}
             takeaway.download(
-                _("All parts (NPZ)"), lambda: takeaway.to_npz(arrays), f"{seen.attention.key}-inside.npz",
-                "application/octet-stream", "inside.npz",
-            )  # fmt: skip
+                _("All parts (NPZ)"),
+                lambda: takeaway.to_npz(arrays),
+                f"{seen.attention.key}-inside.npz",
+                "application/octet-stream",
+                "inside.npz",
+            )
             takeaway.download(
-                _("Q, K, V (NPZ)"), lambda: ac.inputs.to_npz(seen.qkv), "qkv.npz", "application/octet-stream",
+                _("Q, K, V (NPZ)"),
+                lambda: ac.inputs.to_npz(seen.qkv),
+                "qkv.npz",
+                "application/octet-stream",
                 "inside.qkv",
-            )  # fmt: skip
+            )
         takeaway.snippet(snippet(seen))
 
 

@@ -56,9 +56,14 @@ def grid(
 ) -> None:
     """One matrix; arguments as of `Grid` and `grids`."""
     alone = Grid(
-        title=title, values=values, rows=rows, columns=columns, row_title=row_title, col_title=col_title,
+        title=title,
+        values=values,
+        rows=rows,
+        columns=columns,
+        row_title=row_title,
+        col_title=col_title,
         caption=caption,
-    )  # fmt: skip
+    )
     grids([alone], key, unit=unit, diverging=diverging, tone=tone)
 
 

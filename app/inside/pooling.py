@@ -27,9 +27,11 @@ def told(seen: Seen, pool: Pool) -> str:
     """The same for a sentence, with the places of its tokens."""
     words = _("“{name}”", name=literal(name(seen, pool)))
     first, last = pool
-    return _("{words} (token {first})", words=words, first=first) if first == last else _(
-        "{words} (tokens {first} to {last})", words=words, first=first, last=last
-    )  # fmt: skip
+    return (
+        _("{words} (token {first})", words=words, first=first)
+        if first == last
+        else _("{words} (tokens {first} to {last})", words=words, first=first, last=last)
+    )
 
 
 def levels(pools: Sequence[Pool]) -> list[list[int]]:
@@ -78,9 +80,16 @@ def cover(seen: Seen, what: str = "") -> Step:
         draw_strip(seen)
         st.caption(_("Each box is one {what}, as wide as the tokens it holds.", what=what))
         pictures.grid(
-            _("What each {what} is made of", what=what), P, f"{key}.provenance", pool_names(seen), seen.labels, what,
-            _("token"), unit=_("share of the token"), tone="linear",
-        )  # fmt: skip
+            _("What each {what} is made of", what=what),
+            P,
+            f"{key}.provenance",
+            pool_names(seen),
+            seen.labels,
+            what,
+            _("token"),
+            unit=_("share of the token"),
+            tone="linear",
+        )
 
     return Step(
         title=_("Pool the keys"),
@@ -89,10 +98,13 @@ def cover(seen: Seen, what: str = "") -> Step:
         sentence=_(
             "{n} tokens become **{m} keys**. The widest holds {pool}; a key amounts to {size:.1f} equally weighted "
             "tokens on average.",
-            n=n, m=m, pool=told(seen, widest), size=sizes.mean(),
+            n=n,
+            m=m,
+            pool=told(seen, widest),
+            size=sizes.mean(),
         ),
         draw=draw,
-    )  # fmt: skip
+    )
 
 
 def look(seen: Seen, extra: str = "", *, among: int | None = None) -> Step:
@@ -110,14 +122,14 @@ def look(seen: Seen, extra: str = "", *, among: int | None = None) -> Step:
 
     def draw(key: str) -> None:
         query = st.selectbox(
-            _("Query"), range(len(left)), format_func=lambda at: f"{at}  {seen.labels[at]}",
+            _("Query"),
+            range(len(left)),
+            format_func=lambda at: f"{at}  {seen.labels[at]}",
             **share.mirror("query", range(len(left)), int(i), key=f"{key}.query"),
-        )  # fmt: skip
+        )
         draw_strip(seen, left[query])
         st.caption(_("The pools, shaded by the weight that this query gives each."))
-        pictures.grid(
-            _("Left factor: softmax over these keys"), left, f"{key}.left", seen.labels, pool_names(seen),
-        )  # fmt: skip
+        pictures.grid(_("Left factor: softmax over these keys"), left, f"{key}.left", seen.labels, pool_names(seen))
 
     return Step(
         title=_("Look at the pools"),
@@ -127,11 +139,15 @@ def look(seen: Seen, extra: str = "", *, among: int | None = None) -> Step:
             "{look}: **“{query}”** (token {i}) puts {weight:.0%} of its weight on {pool}. Softmax itself puts "
             "{exact:.0%} there.",
             look=_("The firmest look") if among is None else _("The firmest look at a pool"),
-            query=literal(seen.labels[i]), i=int(i), weight=float(left[i, r]), pool=told(seen, (first, last)),
+            query=literal(seen.labels[i]),
+            i=int(i),
+            weight=float(left[i, r]),
+            pool=told(seen, (first, last)),
             exact=float(seen.reference[i, first : last + 1].sum()),
-        ) + (f" {extra}" if extra else ""),
+        )
+        + (f" {extra}" if extra else ""),
         draw=draw,
-    )  # fmt: skip
+    )
 
 
 def blur(seen: Seen, *, queries: bool = False) -> Step:
@@ -151,14 +167,20 @@ def blur(seen: Seen, *, queries: bool = False) -> Step:
         words = _(
             "The product has rank {rank} of {n} and {kinds} different {lines}. That blur alone makes it "
             "**{floor:.0%}** off softmax (Frobenius), whatever the weights; the actual ones make it **{error:.0%}**.",
-            rank=rank, n=n, kinds=kinds, lines=_("rows") if queries else _("columns"), floor=floor, error=error,
-        )  # fmt: skip
+            rank=rank,
+            n=n,
+            kinds=kinds,
+            lines=_("rows") if queries else _("columns"),
+            floor=floor,
+            error=error,
+        )
     else:
         words = _(
             "With as many independent mixtures as tokens nothing has to be blurred: the best weights would come within "
             "{floor:.0%} of softmax, the actual ones are {error:.0%} off.",
-            floor=floor, error=error,
-        )  # fmt: skip
+            floor=floor,
+            error=error,
+        )
     return Step(
         title=_("Multiply: what blurs"),
         formula=r"A = L R,\qquad \operatorname{rank} A \le m,\qquad "
@@ -184,14 +206,24 @@ def draw_best(seen: Seen, best: np.ndarray, key: str) -> None:
     """
     pictures.grids(
         [
-            Grid(title=_("Product of the factors"), values=shown(seen, seen.weights), rows=seen.labels,
-                 columns=seen.labels, caption=_("off by {error:.0%}", error=off(seen, seen.weights))),
-            Grid(title=_("Best with these mixtures"), values=shown(seen, best), rows=seen.labels, columns=seen.labels,
-                 caption=_("off by {error:.0%}, whatever the weights", error=off(seen, best))),
+            Grid(
+                title=_("Product of the factors"),
+                values=shown(seen, seen.weights),
+                rows=seen.labels,
+                columns=seen.labels,
+                caption=_("off by {error:.0%}", error=off(seen, seen.weights)),
+            ),
+            Grid(
+                title=_("Best with these mixtures"),
+                values=shown(seen, best),
+                rows=seen.labels,
+                columns=seen.labels,
+                caption=_("off by {error:.0%}, whatever the weights", error=off(seen, best)),
+            ),
             Grid(title=_("Softmax"), values=shown(seen, seen.reference), rows=seen.labels, columns=seen.labels),
         ],
         f"{key}.best",
-    )  # fmt: skip
+    )
 
 
 def leak(seen: Seen) -> Step:
@@ -210,10 +242,16 @@ def leak(seen: Seen) -> Step:
             "The key of tokens {first} to {last} tells query {first}, **“{query}”**, of token {last}, **“{token}”**, "
             "{distance} ahead. Hide every key that begins after its query: still {mean:.0%} of the weight lies on the "
             "future on average, {most:.0%} for “{worst}” (token {i}).",
-            first=first, last=last, query=literal(seen.labels[first]), token=literal(seen.labels[last]),
-            distance=last - first, mean=float(shares.mean()), most=float(shares[worst]),
-            worst=literal(seen.labels[worst]), i=worst,
-        )  # fmt: skip
+            first=first,
+            last=last,
+            query=literal(seen.labels[first]),
+            token=literal(seen.labels[last]),
+            distance=last - first,
+            mean=float(shares.mean()),
+            most=float(shares[worst]),
+            worst=literal(seen.labels[worst]),
+            i=worst,
+        )
         words += " " + hidden_whole(seen)
     return Step(
         title=_("Why it leaks"),
@@ -234,8 +272,9 @@ def hidden_whole(seen: Seen) -> str:
         return _("Hide every key that ends after its query, and nothing leaks; each query still sees a key.")
     return _(
         "Hide every key that ends after its query, and nothing leaks; but {blind} of {n} queries see no key then.",
-        blind=blind, n=n,
-    )  # fmt: skip
+        blind=blind,
+        n=n,
+    )
 
 
 def draw_leak(seen: Seen, key: str, values: np.ndarray, leaking: str, title: str, unit: str) -> None:
@@ -258,12 +297,21 @@ def draw_leak(seen: Seen, key: str, values: np.ndarray, leaking: str, title: str
     with left:
         matrix_board(
             [
-                Panel(key="told", title=_("Who hears of whom"), values=kinds, caption=_(
-                    "{share:.1%} of all looks ahead leak", share=share
-                ))
+                Panel(
+                    key="told",
+                    title=_("Who hears of whom"),
+                    values=kinds,
+                    caption=_("{share:.1%} of all looks ahead leak", share=share),
+                )
             ],
-            row_labels=seen.labels, col_labels=seen.labels, key=f"{key}.told", categories=categories,
-            none=_("hidden"), unit=_("Pairs"), panel_size=420, file_name="leak",
-        )  # fmt: skip
+            row_labels=seen.labels,
+            col_labels=seen.labels,
+            key=f"{key}.told",
+            categories=categories,
+            none=_("hidden"),
+            unit=_("Pairs"),
+            panel_size=420,
+            file_name="leak",
+        )
     with right:
         pictures.grid(title, values, f"{key}.ahead", seen.labels, seen.labels, unit=unit)

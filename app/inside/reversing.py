@@ -60,15 +60,26 @@ def _draw(rows: Sequence[Row], key: str) -> None:
                 x, y = zip(*points, strict=True)
                 lines.append(
                     Curve(
-                        name=names[way], x=x, y=y, colour=place, dash=dash, marks=dash == "solid", group=way,
+                        name=names[way],
+                        x=x,
+                        y=y,
+                        colour=place,
+                        dash=dash,
+                        marks=dash == "solid",
+                        group=way,
                         listed=dash == "solid",
                     )
-                )  # fmt: skip
+                )
     pictures.lines(
-        lines, key=f"{key}.lines", x_title=_("blocks L"), y_title=_("MiB at the peak, forward + backward"), log_x=True,
-        log_y=True, x_ticks=sorted({int(r["depth"] or 0) for r in rows}),
+        lines,
+        key=f"{key}.lines",
+        x_title=_("blocks L"),
+        y_title=_("MiB at the peak, forward + backward"),
+        log_x=True,
+        log_y=True,
+        x_ticks=sorted({int(r["depth"] or 0) for r in rows}),
         alt=_("Lines: bytes that a forward and backward pass holds against the number of blocks, in three ways"),
-    )  # fmt: skip
+    )
     st.caption(
         _(
             "Points: counted tensor by tensor, beyond the input, the weights and their gradients. Dashes, at most "
@@ -92,15 +103,26 @@ def in_one_sentence(rows: Sequence[Row]) -> str:
     words = _(
         "At **{blocks} blocks** plain residuals hold {plain}, a checkpoint every {every} blocks {checkpoints}, "
         "reversible ones **{own}**: {factor:.1f} times less than plain.",
-        blocks=last, plain=memory(plain), every=reversible.segment(last), checkpoints=memory(checkpoints),
-        own=memory(own), factor=plain / own,
-    )  # fmt: skip
+        blocks=last,
+        plain=memory(plain),
+        every=reversible.segment(last),
+        checkpoints=memory(checkpoints),
+        own=memory(own),
+        factor=plain / own,
+    )
     if last > first:
         words += " " + _(
             "From {first} blocks to {blocks} theirs grows {growth:.2f}-fold, plain ones' {plain:.2f}-fold.",
-            first=first, blocks=last, growth=own / held[REVERSIBLE, first], plain=plain / held[PLAIN, first],
-        )  # fmt: skip
-    return words + " " + _(
-        "Run backwards in float32, the blocks give the input back to within {error} of its size.",
-        error=written(error, 2),
-    )  # fmt: skip
+            first=first,
+            blocks=last,
+            growth=own / held[REVERSIBLE, first],
+            plain=plain / held[PLAIN, first],
+        )
+    return (
+        words
+        + " "
+        + _(
+            "Run backwards in float32, the blocks give the input back to within {error} of its size.",
+            error=written(error, 2),
+        )
+    )

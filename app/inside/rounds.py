@@ -40,13 +40,18 @@ def union(seen: Seen) -> Step:
             panel = Panel("found", _("Who finds each pair"), early, hide_future(found.copy(), causal=seen.causal))
             most = int(told.max(initial=1))
             matrix_board(
-                [panel], row_labels=seen.labels, col_labels=seen.labels, key=f"{key}.found",
+                [panel],
+                row_labels=seen.labels,
+                col_labels=seen.labels,
+                key=f"{key}.found",
                 categories=[
                     Category(_("one round") if i == 1 else _("{i} rounds", i=i), *colour)
                     for i, colour in enumerate(reversed(shades(most)), 1)
                 ],
-                none=_("none"), unit=_("Found by"), file_name="rounds",
-            )  # fmt: skip
+                none=_("none"),
+                unit=_("Found by"),
+                file_name="rounds",
+            )
         with right:
             tasks = hash_rounds.tasks(seen.source, seen.attention.word, head=seen.head, causal=seen.causal)
             sweep.show("hash_rounds", tasks, lambda rows, at: _growth(rows, rounds, reference, at), key=f"{key}.rounds")
@@ -60,14 +65,21 @@ def union(seen: Seen) -> Step:
         sentence=_(
             "{rounds} rounds together let **{share:.1%}** of {possible:,} pairs look; {once:.0%} of these were found "
             "by one round only.",
-            rounds=rounds, share=pairs / max(1, possible), possible=possible, once=once / max(1, pairs),
+            rounds=rounds,
+            share=pairs / max(1, possible),
+            possible=possible,
+            once=once / max(1, pairs),
         )
         + kept
         if rounds > 1
-        else _("One round lets **{share:.1%}** of {possible:,} pairs look; more rounds would find more.",
-               share=pairs / max(1, possible), possible=possible) + kept,
+        else _(
+            "One round lets **{share:.1%}** of {possible:,} pairs look; more rounds would find more.",
+            share=pairs / max(1, possible),
+            possible=possible,
+        )
+        + kept,
         draw=draw,
-    )  # fmt: skip
+    )
 
 
 def looked(seen: Seen) -> np.ndarray:
@@ -85,13 +97,14 @@ def _growth(rows: list[Row], rounds: int, reference: str, key: str) -> None:
             spread(points("pairs")).curve(_("pairs that look"), 0),
             spread(points("mass")).curve(_("mass of {reference} they hold", reference=reference), 1),
         ],
-        x_title=_("rounds"), y_title=_("%, median and quartiles of {count} seeds", count=hash_rounds.SEEDS),
-        mark=rounds, height=400,
-    )  # fmt: skip
+        x_title=_("rounds"),
+        y_title=_("%, median and quartiles of {count} seeds", count=hash_rounds.SEEDS),
+        mark=rounds,
+        height=400,
+    )
     chart.show(
-        figure, key=key, name="rounds",
-        alt=_("Lines: pairs found and the mass they hold against the number of rounds"),
-    )  # fmt: skip
+        figure, key=key, name="rounds", alt=_("Lines: pairs found and the mass they hold against the number of rounds")
+    )
 
 
 def missed(seen: Seen) -> Step:
@@ -107,14 +120,22 @@ def missed(seen: Seen) -> Step:
         hidden = np.where(seen.weights > 0, np.nan, unseen).astype(np.float32)
         pictures.grids(
             [
-                Grid(title=_("Missed: weight over all pairs"), values=hide_future(hidden, causal=seen.causal),
-                     rows=seen.labels, columns=seen.labels,
-                     caption=_("masked: looked at, or the future") if seen.causal else _("masked: looked at")),
-                Grid(title=_("All pairs: {reference}", reference=reference),
-                     values=hide_future(full.copy(), causal=seen.causal), rows=seen.labels, columns=seen.labels),
+                Grid(
+                    title=_("Missed: weight over all pairs"),
+                    values=hide_future(hidden, causal=seen.causal),
+                    rows=seen.labels,
+                    columns=seen.labels,
+                    caption=_("masked: looked at, or the future") if seen.causal else _("masked: looked at"),
+                ),
+                Grid(
+                    title=_("All pairs: {reference}", reference=reference),
+                    values=hide_future(full.copy(), causal=seen.causal),
+                    rows=seen.labels,
+                    columns=seen.labels,
+                ),
             ],
             f"{key}.missed",
-        )  # fmt: skip
+        )
         if pairs:
             st.dataframe(
                 [
@@ -137,9 +158,14 @@ def missed(seen: Seen) -> Step:
             "**{lost:.0%}** of {reference}'s mass lies outside the pattern. The heaviest missed look is "
             "**“{query}” → “{key}”**, {weight:.0%} of its row. {together:,} pairs share a bucket in some round and yet "
             "do not look; they hold {part:.1%} of the mass.",
-            reference=reference, lost=float(lost.mean()), query=literal(seen.labels[i]), key=literal(seen.labels[j]),
-            weight=float(full[i, j]), together=int(together.sum()), part=float(full[together].sum() / n),
-        )  # fmt: skip
+            reference=reference,
+            lost=float(lost.mean()),
+            query=literal(seen.labels[i]),
+            key=literal(seen.labels[j]),
+            weight=float(full[i, j]),
+            together=int(together.sum()),
+            part=float(full[together].sum() / n),
+        )
     return Step(
         title=_("Missed"),
         formula=r"\text{missed} = \frac1n \sum_i \sum_{j \notin P_i} \operatorname{softmax}_{j \ne i}"

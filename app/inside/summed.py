@@ -54,6 +54,11 @@ def draw_reading(found: Sum, key: str) -> None:
     for place, (column, (name, values, title, alt)) in enumerate(zip(st.columns(3), parts, strict=True)):
         with column:
             pictures.bars(
-                {name: values}, [str(i) for i in range(len(values))], key=f"{key}.read.{place}", x_title=title,
-                y_title=name, alt=alt, height=260,
-            )  # fmt: skip
+                {name: values},
+                [str(i) for i in range(len(values))],
+                key=f"{key}.read.{place}",
+                x_title=title,
+                y_title=name,
+                alt=alt,
+                height=260,
+            )

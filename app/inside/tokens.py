@@ -39,9 +39,7 @@ def painted(
 
 
 def strip(
-    levels: Sequence[Sequence[Pool]],
-    names: Sequence[Sequence[str]],
-    shares: Sequence[Sequence[float]] | None = None,
+    levels: Sequence[Sequence[Pool]], names: Sequence[Sequence[str]], shares: Sequence[Sequence[float]] | None = None
 ) -> str:
     """Levels of pools under each other as HTML, each pool as wide as the tokens it holds.
 

@@ -15,9 +15,20 @@ import streamlit as st
 _HERE = Path(__file__).parent
 # One module in several files, in the order in which they build on each other; no build step.
 _SOURCES = (
-    "color.js", "pen.js", "page.js", "panel.js", "categories.js", "marks.js", "export.js", "views.js", "readout.js",
-    "hands.js", "board.js", "thumbnails.js", "main.js",
-)  # fmt: skip
+    "color.js",
+    "pen.js",
+    "page.js",
+    "panel.js",
+    "categories.js",
+    "marks.js",
+    "export.js",
+    "views.js",
+    "readout.js",
+    "hands.js",
+    "board.js",
+    "thumbnails.js",
+    "main.js",
+)
 _NUMBERS = st.components.v2.component(
     "attention_lab_board",
     css=(_HERE / "board.css").read_text("utf-8"),

@@ -61,9 +61,13 @@ def show(spec: TimingSpec, row: DeltaGenerator, draw: Callable[[Run | None, str]
     # One button under one key: another in its place would stay on screen until the run has ended.
     if job is None:
         row.button(
-            _("Run on this machine"), icon=":material/play_arrow:", key=BUTTON, type="primary",
-            on_click=_start, args=(spec,),
-        )  # fmt: skip
+            _("Run on this machine"),
+            icon=":material/play_arrow:",
+            key=BUTTON,
+            type="primary",
+            on_click=_start,
+            args=(spec,),
+        )
     else:
         row.button(_("Stop"), icon=":material/stop:", key=BUTTON, type="primary", on_click=stop)
     more, bar, chart = row.empty(), row.empty(), st.empty()

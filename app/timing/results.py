@@ -73,11 +73,17 @@ def _curve(line: Series, values: Sequence[tuple[float, float, float, float]], fo
     banded = low != high and (line.live or not solid)  # the bands of two runs would hide each other
     dash = ("dot", "dashdot") if line.masked else ("solid", "dash")
     return Curve(
-        name=line.name, x=x, y=[y or None for y in middle],
-        low=low if banded else None, high=high if banded else None, colour=line.colour,
-        dash=dash[not line.live], group=line.name, listed=line.live or line.name not in solid,
+        name=line.name,
+        x=x,
+        y=[y or None for y in middle],
+        low=low if banded else None,
+        high=high if banded else None,
+        colour=line.colour,
+        dash=dash[not line.live],
+        group=line.name,
+        listed=line.live or line.name not in solid,
         hollow=not line.live,
-    )  # fmt: skip
+    )
 
 
 def _chart(
@@ -145,25 +151,58 @@ def _notes(run: Run, live: bool) -> None:
                 ":material/block: "
                 + _(
                     "{name} ({run}) is left out from {n:,} tokens on: {reason}",
-                    name=literal(who), run=_("live") if live else _("recorded"), n=left.n,
+                    name=literal(who),
+                    run=_("live") if live else _("recorded"),
+                    n=left.n,
                     reason=literal(_(left.reason)),
                 )
-            )  # fmt: skip
+            )
 
 
 def _csv(found: Sequence[Series]) -> bytes:
     header = (
-        "variant", "run", "device", "threads", "torch", "date", "mode", "causal", "dtype", "heads", "head size",
-        "tokens", "sample", "ms", "multiply-adds", "multiply-adds by formula", "peak bytes",
-    )  # fmt: skip
+        "variant",
+        "run",
+        "device",
+        "threads",
+        "torch",
+        "date",
+        "mode",
+        "causal",
+        "dtype",
+        "heads",
+        "head size",
+        "tokens",
+        "sample",
+        "ms",
+        "multiply-adds",
+        "multiply-adds by formula",
+        "peak bytes",
+    )
     rows = []
     for line in found:
         at, spec = line.run.stamp, line.run.spec
         for p in line.points:
             rows += [
-                [line.word, "live" if line.live else "recorded", at.device, at.threads, at.torch, at.date, spec.mode,
-                 spec.causal, spec.dtype, spec.heads, spec.head_size, p.n, i, ms, p.multiply_adds, p.promised,
-                 p.peak_bytes]
+                [
+                    line.word,
+                    "live" if line.live else "recorded",
+                    at.device,
+                    at.threads,
+                    at.torch,
+                    at.date,
+                    spec.mode,
+                    spec.causal,
+                    spec.dtype,
+                    spec.heads,
+                    spec.head_size,
+                    p.n,
+                    i,
+                    ms,
+                    p.multiply_adds,
+                    p.promised,
+                    p.peak_bytes,
+                ]
                 for i, ms in enumerate(p.ms)
-            ]  # fmt: skip
+            ]
     return takeaway.to_csv(header, rows)

@@ -53,10 +53,16 @@ def series(run: Run, *, live: bool) -> list[Series]:
             own = subject(word)
             found.append(
                 Series(
-                    run=run, word=word, name=name(own), colour=place, live=live, points=points,
-                    masked=own if isinstance(own, Masked) else None, ratios=ratios(run, word),
+                    run=run,
+                    word=word,
+                    name=name(own),
+                    colour=place,
+                    live=live,
+                    points=points,
+                    masked=own if isinstance(own, Masked) else None,
+                    ratios=ratios(run, word),
                 )
-            )  # fmt: skip
+            )
     return found
 
 

@@ -50,8 +50,9 @@ def so_far(run: Run) -> str:
         return _("The run is not complete: not every variant has been measured even at the shortest length.")
     return _(
         "The run is not complete: only up to {n:,} of {longest:,} tokens has every variant been measured.",
-        n=found.tokens, longest=run.spec.sizes[-1],
-    )  # fmt: skip
+        n=found.tokens,
+        longest=run.spec.sizes[-1],
+    )
 
 
 def masking(found: Sequence[Series]) -> str:
@@ -80,11 +81,19 @@ def beside_own(name: str, form: str, masked: Ratio, own: Ratio) -> str:
         told = _("**Whether a mask saves time cannot be told here:**")
     else:
         told = _("**A mask saves nothing:**")
-    return told + " " + _(
-        "that of {name}, laid on the full matrix ({form}), takes {masked:.2g} times softmax's time at {n:,} tokens; "
-        "the pattern's own algorithm takes {own:.2g} times.",
-        name=literal(name), form=form, masked=masked.middle, n=masked.n, own=own.middle,
-    )  # fmt: skip
+    return (
+        told
+        + " "
+        + _(
+            "that of {name}, laid on the full matrix ({form}), takes {masked:.2g} times softmax's time at {n:,} "
+            "tokens; the pattern's own algorithm takes {own:.2g} times.",
+            name=literal(name),
+            form=form,
+            masked=masked.middle,
+            n=masked.n,
+            own=own.middle,
+        )
+    )
 
 
 def _names(items: Sequence[tuple[float, str]]) -> str:

@@ -155,6 +155,8 @@ def _bytes(task: BytesTask) -> Row:
 
 def ratios(rows: Sequence[Row], way: str) -> list[tuple[int, float]]:
     """How many times the running sums' bytes a way holds, ``(n, factor)`` where both are counted."""
-    by_way = {w: {int(r["n"] or 0): float(r["peak_bytes"] or 0) for r in rows if r.get("peak_bytes") and r["way"] == w}
-              for w in (SUMS, way)}  # fmt: skip
+    by_way = {
+        w: {int(r["n"] or 0): float(r["peak_bytes"] or 0) for r in rows if r.get("peak_bytes") and r["way"] == w}
+        for w in (SUMS, way)
+    }
     return [(n, held / by_way[SUMS][n]) for n, held in by_way[way].items() if n in by_way[SUMS]]

@@ -172,9 +172,13 @@ def _cost(task: CostTask) -> Row:
     # What cumsum multiplies entry by entry is as much as it reads in matrix products: every state's every number once.
     adds = counts.multiply_adds * (2 if task.way == "cumsum" else 1)
     return {
-        "variant": task.word, "way": task.way, "n": task.n, "d": task.d, "multiply_adds": adds,
+        "variant": task.word,
+        "way": task.way,
+        "n": task.n,
+        "d": task.d,
+        "multiply_adds": adds,
         "peak_bytes": counts.peak_elements,
-    }  # fmt: skip
+    }
 
 
 def _call(task: CostTask) -> Callable[[], Tensor]:

@@ -188,6 +188,4 @@ def unit_price(n: int, width: int) -> Price:
 def block_price(n: int, width: int, heads: int) -> Price:
     """One transformer block: attention with its four projections, then two of the feed-forward layer; H matrices."""
     projections = (4 + 2 * FEED_FORWARD) * width**2
-    return Price(
-        parameters=projections, multiply_adds=n * projections + 2 * n * n * width, matrices=heads * n * n
-    )  # fmt: skip
+    return Price(parameters=projections, multiply_adds=n * projections + 2 * n * n * width, matrices=heads * n * n)

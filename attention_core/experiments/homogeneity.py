@@ -76,12 +76,6 @@ def run(task: HomogeneityTask, *, load: Load = load) -> tuple[Row, ...]:
         change = (steered - plain).abs().amax((-2, -1))
         for head, (nats, changed) in enumerate(zip(entropy(steered).mean(-1), change, strict=True)):
             rows.append(
-                {
-                    "variant": word,
-                    "factor": task.factor,
-                    "head": head,
-                    "entropy": float(nats),
-                    "change": float(changed),
-                }
+                {"variant": word, "factor": task.factor, "head": head, "entropy": float(nats), "change": float(changed)}
             )
     return tuple(rows)

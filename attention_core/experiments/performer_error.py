@@ -71,12 +71,19 @@ def tasks(
     """
     return tuple(
         PerformerErrorTask(
-            source=source, head=head, causal=causal, kind=kind, orthogonal=orthogonal, row_norms=row_norms,
-            features=features, seed=seed, factor=factor,
+            source=source,
+            head=head,
+            causal=causal,
+            kind=kind,
+            orthogonal=orthogonal,
+            row_norms=row_norms,
+            features=features,
+            seed=seed,
+            factor=factor,
         )
         for features in LADDER
         for kind, orthogonal in ways
-    )  # fmt: skip
+    )
 
 
 def run(task: PerformerErrorTask, *, load: Load = load) -> tuple[Row, ...]:

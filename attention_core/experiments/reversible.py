@@ -84,9 +84,13 @@ def run(task: ReversibleTask, *, load: Load = load) -> tuple[Row, ...]:
         torch.autograd.backward(evaluated(task.way, x1, x2, blocks), (at_output, at_output))
 
     row: Row = {
-        "way": task.way, "depth": task.depth, "n": n, "d": d,
-        "peak_bytes": count(both, unit=torch.uint8).peak_elements, "error": None,
-    }  # fmt: skip
+        "way": task.way,
+        "depth": task.depth,
+        "n": n,
+        "d": d,
+        "peak_bytes": count(both, unit=torch.uint8).peak_elements,
+        "error": None,
+    }
     if task.way == REVERSIBLE:
         with torch.no_grad():
             back = restored(*forward(x, x, blocks), blocks)

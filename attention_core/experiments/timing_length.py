@@ -191,6 +191,12 @@ def _promised(attention: Attention, spec: TimingSpec, n: int) -> int | None:
 
 def _left_out(attention: Attention, n: int, reason: str) -> Row:
     return {
-        "variant": attention.word, "n": n, "round": 0, "ms": None, "multiply_adds": None, "promised": None,
-        "peak_bytes": None, "reason": reason,
-    }  # fmt: skip
+        "variant": attention.word,
+        "n": n,
+        "round": 0,
+        "ms": None,
+        "multiply_adds": None,
+        "promised": None,
+        "peak_bytes": None,
+        "reason": reason,
+    }

@@ -170,10 +170,7 @@ KINDS = (
         _periodic,
     ),
     SyntheticKind(
-        "needle",
-        "Needle",
-        "One key matters to every query and the others are noise: who still finds it?",
-        _needle,
+        "needle", "Needle", "One key matters to every query and the others are noise: who still finds it?", _needle
     ),
     SyntheticKind(
         "low_rank",

@@ -53,16 +53,21 @@ class TimingSpec:
 
     def __post_init__(self) -> None:
         for name, word, known in (
-            ("mode", self.mode, MODES), ("device", self.device, DEVICES), ("dtype", self.dtype, tuple(DTYPES)),
-        ):  # fmt: skip
+            ("mode", self.mode, MODES),
+            ("device", self.device, DEVICES),
+            ("dtype", self.dtype, tuple(DTYPES)),
+        ):
             if word not in known:
                 raise InputError(
                     "The {name} is {word!r}; choose one of {known}.", name=name, word=word[:40], known=", ".join(known)
                 )
         for name, value in (
-            ("heads", self.heads), ("head size", self.head_size), ("rounds", self.rounds),
-            ("variants", len(self.variants)), *(("tokens", n) for n in self.sizes),
-        ):  # fmt: skip
+            ("heads", self.heads),
+            ("head size", self.head_size),
+            ("rounds", self.rounds),
+            ("variants", len(self.variants)),
+            *(("tokens", n) for n in self.sizes),
+        ):
             if not 1 <= value <= BOUNDS[name]:
                 raise InputError(
                     "A timing of {value} {name} was asked; give 1 to {most}.", value=value, name=name, most=BOUNDS[name]

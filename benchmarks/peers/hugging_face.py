@@ -17,10 +17,7 @@ def nystromformer(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
 
     heads, n, d = q.shape[1:]
     config = NystromformerConfig(
-        hidden_size=heads * d,
-        num_attention_heads=heads,
-        num_landmarks=p["landmarks"],
-        segment_means_seq_len=n,
+        hidden_size=heads * d, num_attention_heads=heads, num_landmarks=p["landmarks"], segment_means_seq_len=n
     )
     module = NystromformerSelfAttention(config).eval()
     module.conv_kernel_size = None
@@ -49,11 +46,7 @@ def longformer(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
 
     def call() -> Tensor:
         return module(
-            x,
-            attention_mask=mask,
-            is_index_masked=mask < 0,
-            is_index_global_attn=mask > 0,
-            is_global_attn=tokens > 0,
+            x, attention_mask=mask, is_index_masked=mask < 0, is_index_global_attn=mask > 0, is_global_attn=tokens > 0
         )[0]
 
     return Built(call)

@@ -68,9 +68,12 @@ def lab(rgb: np.ndarray) -> np.ndarray:
 
 
 TOGETHER = [
-    ("window", "stride"), ("block", "summary"), ("window", "global", "random"), ("window", "sink"),
+    ("window", "stride"),
+    ("block", "summary"),
+    ("window", "global", "random"),
+    ("window", "sink"),
     ("bucket", "chunk", "itself", "round", "missed"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("mode", [0, 1], ids=["light", "dark"])

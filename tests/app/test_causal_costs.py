@@ -162,9 +162,13 @@ def test_another_question_ends_a_measurement_and_keeps_what_it_has():
 
 
 def test_a_stopped_measurement_says_what_is_missing_and_goes_on_where_it_was():
-    tasks = [task for task in causal_modes.tasks(
-        ac.inputs.SyntheticSource(ac.inputs.SyntheticSpec(n=4)), (), head=None, word="linear", d=8
-    ) if isinstance(task, causal_modes.CostTask)]  # fmt: skip
+    tasks = [
+        task
+        for task in causal_modes.tasks(
+            ac.inputs.SyntheticSource(ac.inputs.SyntheticSpec(n=4)), (), head=None, word="linear", d=8
+        )
+        if isinstance(task, causal_modes.CostTask)
+    ]
     rows = [{"way": task.way, "n": task.n, "round": i, "ms": 1.0} for i in range(causal_modes.ROUNDS) for task in tasks]
     job = Job(tuple(tasks), iter(rows[len(tasks) + 1 :]), rows[: len(tasks) + 1])
     at = open_view("algorithms", c_cost="time", c_size=16, **{JOB: job})  # other controls end it

@@ -63,9 +63,7 @@ def chips(at):
 
 
 def outcomes(source=SOURCE, head=None, **asked):
-    return {
-        task.key: claims.judged(claims.run(task))[0] for task in claims.tasks(source, head=head, **asked)
-    }  # fmt: skip
+    return {task.key: claims.judged(claims.run(task))[0] for task in claims.tasks(source, head=head, **asked)}
 
 
 @pytest.fixture(scope="module")

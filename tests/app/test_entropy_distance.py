@@ -110,8 +110,10 @@ def test_the_sentence_says_the_cores_numbers():
     assert f"without it {share(kept[PLAIN])}: {compared(kept)}." in said
     assert scored({form: both(form, "logit") for form in (TURNED, PLAIN)}) in said
     assert bounded(both(TURNED, "size"), both(TURNED, "bound")).replace("\N{NO-BREAK SPACE}", " ") in said
-    nats = {form: np.median([row["entropy"] for row in found if row["form"] == form and row["entropy"]])
-            for form in (TURNED, PLAIN)}  # fmt: skip
+    nats = {
+        form: np.median([row["entropy"] for row in found if row["form"] == form and row["entropy"]])
+        for form in (TURNED, PLAIN)
+    }
     assert f"is {nats[TURNED]:.2f} nats with RoPE and {nats[PLAIN]:.2f} without." in said
     bits = spoken(open_page(h_unit="bits"))
     assert f"is {nats[TURNED] / np.log(2):.2f} bits with RoPE" in bits
@@ -125,9 +127,14 @@ def test_one_head_alone():
 
 @pytest.mark.parametrize(
     ("turned", "words"),
-    [(0.94, "more local"), (0.96, "hardly changes"), (1.0, "hardly changes"), (1.04, "hardly changes"),
-     (1.06, "less local")],
-)  # fmt: skip
+    [
+        (0.94, "more local"),
+        (0.96, "hardly changes"),
+        (1.0, "hardly changes"),
+        (1.04, "hardly changes"),
+        (1.06, "less local"),
+    ],
+)
 def test_rope_is_told_by_what_distant_keys_keep(turned, words):
     assert words in compared({TURNED: turned, PLAIN: 1.0})
 

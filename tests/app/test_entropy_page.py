@@ -287,8 +287,7 @@ def test_the_length_trained_at_is_one_that_is_measured():
 
 
 @pytest.mark.parametrize(
-    ("state", "n"),
-    [({"input": "text", "text": "a"}, 3), ({"input": "text", "text": "a", "model": "smollm2"}, 1)],
+    ("state", "n"), [({"input": "text", "text": "a"}, 3), ({"input": "text", "text": "a", "model": "smollm2"}, 1)]
 )
 @pytest.mark.parametrize("view", ["entropy", "normalizer", "drift", "factor"])
 def test_a_single_length_is_drawn_and_asks_for_more(state, n, view):
@@ -312,9 +311,15 @@ def test_a_causal_model_goes_beyond_what_is_drawn(monkeypatch):
     monkeypatch.setenv("ATTENTION_LAB_PROFILE", "hosted")
     text = " ".join([presets.texts()["long"]] * 3)
     at = open_page(
-        input="text", text=text, model="smollm2", layer=0, causal=True, variants=chosen("softmax"), h_longest=1024,
+        input="text",
+        text=text,
+        model="smollm2",
+        layer=0,
+        causal=True,
+        variants=chosen("softmax"),
+        h_longest=1024,
         h_scales=[],
-    )  # fmt: skip
+    )
     assert not at.exception
     assert 800 < max(traces(at)["Softmax"]) <= 1024
 

@@ -91,13 +91,7 @@ def test_only_what_shares_a_reference_is_ranked():
 
 @pytest.mark.parametrize(
     ("low", "high", "negative", "whole"),
-    [
-        (1, 1, 0, True),
-        (0.996, 1.004, 0.0004, True),
-        (0.994, 1, 0, False),
-        (1, 1.006, 0, False),
-        (1, 1, 0.0006, False),
-    ],
+    [(1, 1, 0, True), (0.996, 1.004, 0.0004, True), (0.994, 1, 0, False), (1, 1.006, 0, False), (1, 1, 0.0006, False)],
 )
 def test_mass_is_spoken_of_only_where_rows_share_it_out(low, high, negative, whole):
     assert shares_out(low, high, negative) == whole
@@ -159,17 +153,34 @@ def test_a_mask_that_is_off_is_named_with_its_head():
 
 def point(middle, variant="local", word="local~window~4", reference="softmax"):
     return Point(
-        variant=variant, word=word, reference=reference, setting="window", value=4, n=64, multiply_adds=9,
-        low=middle, middle=middle, high=middle, floor=None, floor_kind="",
-    )  # fmt: skip
+        variant=variant,
+        word=word,
+        reference=reference,
+        setting="window",
+        value=4,
+        n=64,
+        multiply_adds=9,
+        low=middle,
+        middle=middle,
+        high=middle,
+        floor=None,
+        floor_kind="",
+    )
 
 
 def test_an_offer_is_ranked_only_among_those_with_its_reference():
     """Reformer is closer to its own reference than Local to softmax: that makes it no better an offer."""
     asked = Asked(
-        attentions=[ac.get("reformer"), ac.get("local")], places={"reformer": 0, "local": 1}, against="budget",
-        measure="matrix", n=64, d=8, causal=False, heads=1, times=None,
-    )  # fmt: skip
+        attentions=[ac.get("reformer"), ac.get("local")],
+        places={"reformer": 0, "local": 1},
+        against="budget",
+        measure="matrix",
+        n=64,
+        d=8,
+        causal=False,
+        heads=1,
+        times=None,
+    )
     near = [point(0.1, "reformer", "reformer", "reformer"), point(0.7, UNIFORM, UNIFORM, "reformer")]
     far = [point(0.5), point(0.9, UNIFORM, UNIFORM)]
     one, other = in_view(asked, near + far).split("At half")[1:]

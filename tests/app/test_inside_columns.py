@@ -62,8 +62,12 @@ def test_it_says_and_draws_what_the_core_found(pick):
     assert f"The formula is off by {percent(own['formula'])}" in spoken(at)
     drawn = curves(at)
     assert set(drawn) == {
-        "Nyström's formula", "best middle", "Nyström attention", "best of rank m (SVD)", "uniform attention",
-    }  # fmt: skip
+        "Nyström's formula",
+        "best middle",
+        "Nyström attention",
+        "best of rank m (SVD)",
+        "uniform attention",
+    }
     for made, name in (("formula", "Nyström's formula"), ("best", "best middle"), ("attention", "Nyström attention")):
         x, y = drawn[name]
         wanted = [(row["m"], row["error"]) for row in rows if row["made"] == made and row["pick"] in (None, pick)]
@@ -130,9 +134,13 @@ def test_a_formula_that_loses_to_uniform_attention_says_why(formula, uniform, al
 
 @pytest.mark.parametrize(
     ("attention", "words"),
-    [(0.4, "closer to softmax than"), (0.495, "as far from softmax as"), (0.51, "as far from softmax as"),
-     (0.52, "further from softmax than")],
-)  # fmt: skip
+    [
+        (0.4, "closer to softmax than"),
+        (0.495, "as far from softmax as"),
+        (0.51, "as far from softmax as"),
+        (0.52, "further from softmax than"),
+    ],
+)
 def test_nystrom_attention_is_ranked_against_the_formula(attention, words):
     assert f": {words} the formula on softmax itself." in told(LOOKED, BASE | {"attention": attention}, 6)
 

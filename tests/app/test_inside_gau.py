@@ -91,9 +91,13 @@ def test_one_head_and_many_are_told_apart():
 
 def test_what_the_gate_does_is_said_as_it_is():
     plain = Look(
-        weights=np.eye(2), gate=np.array([[0.05, -0.2], [2.0, -0.01]]), mixed=np.ones((2, 2)), heads=np.eye(2)[None],
-        apart=0.0, distance=0.42,
-    )  # fmt: skip
+        weights=np.eye(2),
+        gate=np.array([[0.05, -0.2], [2.0, -0.01]]),
+        mixed=np.ones((2, 2)),
+        heads=np.eye(2)[None],
+        apart=0.0,
+        distance=0.42,
+    )
     told = gate_sentence(plain)
     assert "50% of these untrained gates are all but shut (between −0.1 and 0.1), 50% are negative" in told
     assert "the widest is 2." in told

@@ -277,8 +277,11 @@ def test_small_logits_keep_the_promise():
 def test_feature_maps_are_drawn_and_the_chosen_one_stands_out():
     at = open_page(ac.get("linear", feature_map="relu"), 1)
     figure = json.loads(at.get("plotly_chart")[-1].proto.spec)
-    dashes = {t["name"]: t["line"]["dash"] for t in figure["data"] if t.get("name") in {"elu+1", "relu", "exp"}
-              or "softmax" in t.get("name", "")}  # fmt: skip
+    dashes = {
+        t["name"]: t["line"]["dash"]
+        for t in figure["data"]
+        if t.get("name") in {"elu+1", "relu", "exp"} or "softmax" in t.get("name", "")
+    }
     assert dashes == {"elu+1": "dot", "relu": "solid", "softmax × 8, others 0": "dot", "exp": "dot"}
     x, y = traces(at)["elu+1"]
     assert y == pytest.approx([a + 1 if a > 0 else math.exp(a) for a in x])
@@ -400,11 +403,17 @@ def test_a_root_mean_square_is_told_from_a_typical_draw(sharpness, rare):
 
 @pytest.mark.parametrize(
     ("value", "digits", "words"),
-    [(521.3, 2, "521"), (0.00021, 2, "2.1\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}10⁻⁴"), (-0.5, 1, "−0.5"), (0, 2, "0"),
-     (9.99e9, 2, "1\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}10¹⁰"),
-     (2.5e307, 2, "2.5\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}10³⁰⁷"),
-     (math.inf, 2, "∞"), (math.nan, 2, "–")],
-)  # fmt: skip
+    [
+        (521.3, 2, "521"),
+        (0.00021, 2, "2.1\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}10⁻⁴"),
+        (-0.5, 1, "−0.5"),
+        (0, 2, "0"),
+        (9.99e9, 2, "1\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}10¹⁰"),
+        (2.5e307, 2, "2.5\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}10³⁰⁷"),
+        (math.inf, 2, "∞"),
+        (math.nan, 2, "–"),
+    ],
+)
 def test_numbers_are_written_as_in_a_text(value, digits, words):
     assert number(value, digits) == words
 
@@ -445,8 +454,9 @@ def test_bases_hold_tokens():
     moved = (z.argmax(-1).diff(dim=0) != 0).double().mean(-1)
     second, final = said(open_page(attention, 1), r"; ([\d.]+)% of the tokens changed .*, ([\d.]+)% in the last")
     assert (second, final) == (
-        pytest.approx(100 * float(moved[0]), abs=0.51), pytest.approx(100 * float(moved[-1]), abs=0.51)
-    )  # fmt: skip
+        pytest.approx(100 * float(moved[0]), abs=0.51),
+        pytest.approx(100 * float(moved[-1]), abs=0.51),
+    )
 
 
 def test_emanet_stays_whole_while_causal_is_on():

@@ -191,8 +191,13 @@ def test_causal_pools_are_those_before_and_ones_own_is_seen_one_by_one():
     exact = softmax(np.where(np.tri(24), q @ k.T / 8**0.5, -np.inf))[i, 4 * r : 4 * r + 4].sum()
     told = r"look at a pool: .*\(token (\d+)\) puts (\d+)%.*tokens (\d+) to (\d+)\).*puts (\d+)% .*average (\d+)% of"
     assert said(at, told) == (
-        i, round(100 * left[i, r]), 4 * r, 4 * r + 3, round(100 * exact), round(100 * left[:, 6:].sum() / 24),
-    )  # fmt: skip
+        i,
+        round(100 * left[i, r]),
+        4 * r,
+        4 * r + 3,
+        round(100 * exact),
+        round(100 * left[:, 6:].sum() / 24),
+    )
     alone = open_page(ac.get("pooled", stride=64), 2, again=at, causal=True)
     assert "no query has another before its own" in " ".join(m.value for m in alone.markdown)
 
@@ -216,8 +221,12 @@ def test_both_cuts_are_told_apart():
     at = open_page(ac.get("pooled"), 4, causal=True)
     # Six pools of four: 3 + 2 + 1 pairs each look ahead inside, of 24 * 23 / 2.
     assert said(at, r"pool of query (\d+), .* token (\d+), .*let ([\d.]+)% .* alone (\d+) of (\d+) queries") == (
-        0, 3, round(100 * 36 / 276, 1), 3, 24,
-    )  # fmt: skip
+        0,
+        3,
+        round(100 * 36 / 276, 1),
+        3,
+        24,
+    )
     fine = open_page(ac.get("pooled", stride=1), 4, again=at, causal=True)
     assert "this is causal softmax itself" in " ".join(m.value for m in fine.markdown)
 

@@ -15,22 +15,58 @@ from app.share import LINK
 ROOT = Path(__file__).parent.parent.parent
 PAGES = [entry.file.removesuffix(".py") for entry in entries()]
 TINY = {
-    "input": "synthetic", "n": "12", "heads": "2", "d": "4", "head": "1", "variants": ["softmax", "local", "reformer"],
-}  # fmt: skip
+    "input": "synthetic",
+    "n": "12",
+    "heads": "2",
+    "d": "4",
+    "head": "1",
+    "variants": ["softmax", "local", "reformer"],
+}
 """What makes every page quick."""
 MORE = {"entropy": {"input": "text", "text": share.write_text("a few words are enough")}}
 """The same for some: a synthetic sequence goes on for ever."""
 HOSTILE = (
-    "", " ", "NaN", "inf", "-inf", "1e999", "-99999999999", "9" * 5000, "None", "perhaps", "0x1", "1_0", " 1", "٣", "½",
-    "\U0001f642", "<script>alert(1)</script>", "'; drop table", "../../etc/passwd", "a/b/c", "@nowhere", "x" * 20_000,
-    "softmax~temperature~nan", "\x00",
-)  # fmt: skip
+    "",
+    " ",
+    "NaN",
+    "inf",
+    "-inf",
+    "1e999",
+    "-99999999999",
+    "9" * 5000,
+    "None",
+    "perhaps",
+    "0x1",
+    "1_0",
+    " 1",
+    "٣",
+    "½",
+    "\U0001f642",
+    "<script>alert(1)</script>",
+    "'; drop table",
+    "../../etc/passwd",
+    "a/b/c",
+    "@nowhere",
+    "x" * 20_000,
+    "softmax~temperature~nan",
+    "\x00",
+)
 """Words that no value has."""
 WORDS = [
-    ["0.5"], ["1.25"], ["none"], ["@chinese"], share.write_text("any words\n…"), share.write_text(""), ["smollm2"],
-    ["owner/name"], ["nystrom~landmarks~7"], ["retention~decay~0.5"], ["softmax", "local~window~3"],
-    ["sparse", "local"], ["softmax"],
-]  # fmt: skip
+    ["0.5"],
+    ["1.25"],
+    ["none"],
+    ["@chinese"],
+    share.write_text("any words\n…"),
+    share.write_text(""),
+    ["smollm2"],
+    ["owner/name"],
+    ["nystrom~landmarks~7"],
+    ["retention~decay~0.5"],
+    ["softmax", "local~window~3"],
+    ["sparse", "local"],
+    ["softmax"],
+]
 """An address's words for the values that cannot be listed."""
 
 
@@ -123,9 +159,19 @@ def test_a_page_takes_a_link_in_which_everything_is_set_and_writes_the_same(page
 
 
 CONTROLS = (
-    "selectbox", "segmented_control", "pills", "slider", "select_slider", "toggle", "number_input", "text_area",
-    "text_input", "checkbox", "radio", "multiselect",
-)  # fmt: skip
+    "selectbox",
+    "segmented_control",
+    "pills",
+    "slider",
+    "select_slider",
+    "toggle",
+    "number_input",
+    "text_area",
+    "text_input",
+    "checkbox",
+    "radio",
+    "multiselect",
+)
 
 
 def controls():
@@ -158,11 +204,12 @@ VIEWS = {
     "error": [{"against": "cost"}],
     "timing": [{}],
     "causal": [{"c_view": view} for view in ("leak", "algorithms", "state", "fading")],
-    "inside": [{"inside": key, "step": step} for key, step in (
-        ("linear", "4"), ("efficient", "2"), ("performer", "5"), ("reformer", "1"), ("pooled", "2"),
-    )],
+    "inside": [
+        {"inside": key, "step": step}
+        for key, step in (("linear", "4"), ("efficient", "2"), ("performer", "5"), ("reformer", "1"), ("pooled", "2"))
+    ],
     "claims": [{}, {"claim": "relu2_normaliser"}],
-}  # fmt: skip
+}
 """Addresses that between them show every control there is."""
 TRIED = set()
 """The kinds of controls that have been moved: those of the variants are the same on every page."""

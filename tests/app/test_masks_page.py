@@ -106,9 +106,13 @@ def test_a_preset_and_the_layers_make_the_stack():
 
 def test_the_front_counts_what_the_stack_reaches():
     at = open_masks(
-        n=30, variants=(ac.get("softmax"), ac.get("local", window=2)), stack=("local",), stack_depth=4, front=10,
+        n=30,
+        variants=(ac.get("softmax"), ac.get("local", window=2)),
+        stack=("local",),
+        stack_depth=4,
+        front=10,
         causal=True,
-    )  # fmt: skip
+    )
     assert "layers: 1, 3, 5, 7, 9 of 30" in said(at)
     at.selectbox(key="front").set_value(28).run()
     assert "layers: 1, 2, 2, 2, 2 of 30" in said(at)

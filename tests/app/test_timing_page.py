@@ -223,10 +223,20 @@ def test_a_stopped_run_says_what_is_missing_and_goes_on_where_it_was():
 def test_a_run_stopped_between_rounds_names_them():
     spec = TimingSpec(variants=("softmax", "local"), sizes=(16, 32), heads=1, head_size=4, rounds=5)
     rows = [
-        {"variant": word, "n": n, "round": i, "ms": 1.0, "multiply_adds": 1, "promised": None, "peak_bytes": 1,
-         "reason": None}
-        for i in range(2) for n in spec.sizes for word in spec.variants
-    ]  # fmt: skip
+        {
+            "variant": word,
+            "n": n,
+            "round": i,
+            "ms": 1.0,
+            "multiply_adds": 1,
+            "promised": None,
+            "peak_bytes": 1,
+            "reason": None,
+        }
+        for i in range(2)
+        for n in spec.sizes
+        for word in spec.variants
+    ]
     assert so_far(gather(spec, stamp("cpu"), rows)) == "The run is not complete: 2 of 5 rounds are there."
     assert so_far(gather(spec, stamp("cpu"), rows[:1])).endswith(
         "not every variant has been measured even at the shortest length."
@@ -245,10 +255,18 @@ def test_a_variant_without_a_step_is_left_out_with_its_reason():
 def test_a_run_from_a_file_is_drawn_in_place_of_the_recorded_one():
     spec = TimingSpec(variants=("softmax", "local"), sizes=(8,), mode="backward", dtype="bfloat16")
     rows = [
-        {"variant": word, "n": 8, "round": 0, "ms": ms, "multiply_adds": 1, "promised": None, "peak_bytes": 1,
-         "reason": None}
+        {
+            "variant": word,
+            "n": 8,
+            "round": 0,
+            "ms": ms,
+            "multiply_adds": 1,
+            "promised": None,
+            "peak_bytes": 1,
+            "reason": None,
+        }
         for word, ms in (("softmax", 2.5), ("local", 1.25))
-    ]  # fmt: skip
+    ]
     hostile = Stamp(device="<b>*[x](http://y)*", cpu="c", cores=1, threads=1, torch="2", date="2026")
     run = gather(spec, hostile, rows)
     at = open_timing(t_mode="backward", t_beside="loaded", **{"timing.loaded": run})

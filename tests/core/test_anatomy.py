@@ -147,8 +147,15 @@ FACTORS = {"left": "* n m", "right": "m n", "provenance": "m n"}
 INSIDES: dict[str, Inside] = {
     "nystrom": Inside(
         three_factors,
-        {"query_landmarks": "* m d", "key_landmarks": "* m d", "left": "* n m", "middle": "* m m",
-         "inverse": "* m m", "right": "* m n", "residuals": "* t"},
+        {
+            "query_landmarks": "* m d",
+            "key_landmarks": "* m d",
+            "left": "* n m",
+            "middle": "* m m",
+            "inverse": "* m m",
+            "right": "* m n",
+            "residuals": "* t",
+        },
         lambda n, p: {"m": min(p.landmarks, n), "t": p.iterations + 1 if p.inverse == "iterative" else 1},
         ("left", "inverse", "right"),
     ),
@@ -157,7 +164,10 @@ INSIDES: dict[str, Inside] = {
     ),
     "linformer": Inside(two_factors, FACTORS, lambda n, p: {"m": min(p.rank, n)}, ("left", "right")),
     "pooled": Inside(
-        two_factors, FACTORS, lambda n, p: {"m": pools(n, p.stride)}, ("left", "right"),
+        two_factors,
+        FACTORS,
+        lambda n, p: {"m": pools(n, p.stride)},
+        ("left", "right"),
         lambda n, p: {"m": pools(n, p.stride) + n},
     ),
     "pyramid": Inside(
@@ -171,8 +181,13 @@ INSIDES: dict[str, Inside] = {
     ),
     "performer": Inside(
         estimated,
-        {"directions": "m d", "query_features": "* n c", "key_features": "* n c", "estimate": "* n n",
-         "kernel": "* n n"},
+        {
+            "directions": "m d",
+            "query_features": "* n c",
+            "key_features": "* n c",
+            "estimate": "* n n",
+            "kernel": "* n n",
+        },
         lambda n, p: {"m": p.features, "c": p.features * (2 if p.kind in ("hyperbolic", "trig") else 1)},
         ("estimate", "query_features", "key_features"),
     ),
@@ -212,7 +227,7 @@ INSIDES: dict[str, Inside] = {
         lambda n, p: {},
         ("logits", "squares", "length", "squared", "sum"),
     ),
-}  # fmt: skip
+}
 NAMED = [v for v in ac.all_variants() if v.anatomy is not None]
 """Every variant that can be taken apart, found by walking the registry."""
 

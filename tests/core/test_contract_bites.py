@@ -161,12 +161,8 @@ WRONG: dict[Callable[[Any], None], dict[str, Variant]] = {
         "reseeds the global generator": asking(lambda q: q + torch.randn(q.shape, generator=torch.manual_seed(0))),
         "overwrites its input": asking(overwritten),
     },
-    contract.check_axes: {
-        "mixes heads": asking(lambda q: q - q.mean(-3, keepdim=True) if q.ndim > 2 else q),
-    },
-    contract.check_layouts: {
-        "reads memory as if it were packed": wrong(attend=packed_alone),
-    },
+    contract.check_axes: {"mixes heads": asking(lambda q: q - q.mean(-3, keepdim=True) if q.ndim > 2 else q)},
+    contract.check_layouts: {"reads memory as if it were packed": wrong(attend=packed_alone)},
     contract.check_heads_coupled: {"claims that heads decide together": wrong(couples_heads=True)},
     contract.check_gradients: {
         "stops the gradient in attend": wrong(

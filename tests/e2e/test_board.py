@@ -135,10 +135,15 @@ def test_everything_works_from_the_keyboard(page, boards):
     expect(grid).to_have_attribute("aria-label", re.compile("Arrow keys"))
     grid.focus()
     for keys, place in (
-        ("ArrowDown", (0, 0)), ("ArrowDown ArrowRight ArrowRight", (1, 2)), ("PageDown", (11, 2)), ("End", (11, 29)),
-        ("PageDown PageDown", (29, 29)), ("ArrowDown ArrowRight", (29, 29)), ("Home ArrowUp ArrowLeft", (28, 0)),
+        ("ArrowDown", (0, 0)),
+        ("ArrowDown ArrowRight ArrowRight", (1, 2)),
+        ("PageDown", (11, 2)),
+        ("End", (11, 29)),
+        ("PageDown PageDown", (29, 29)),
+        ("ArrowDown ArrowRight", (29, 29)),
+        ("Home ArrowUp ArrowLeft", (28, 0)),
         ("PageUp", (18, 0)),
-    ):  # fmt: skip
+    ):
         for key in keys.split():
             page.keyboard.press(key)
         expect(board).to_have_attribute("data-cell", f"{place[0]},{place[1]}")

@@ -27,27 +27,42 @@ def _gather(seen: Seen) -> Step:
     told = _(
         "Each of the {c} features holds one attention map over the whole text, the same for every query: the median "
         "map spreads like {middle:.0f} of {n} tokens, the sharpest, feature {feature}, gives {share:.0%} to “{token}”.",
-        c=c, n=n, middle=np.median(wide), feature=sharpest, share=gather[sharpest].max(),
+        c=c,
+        n=n,
+        middle=np.median(wide),
+        feature=sharpest,
+        share=gather[sharpest].max(),
         token=literal(seen.labels[int(gather[sharpest].argmax())]),
-    )  # fmt: skip
+    )
     if seen.causal:
         told += " " + _("Shown is the map after the last token: while causal is on, each query sees its own.")
 
     def draw(key: str) -> None:
         pictures.grid(
-            _("What each feature gathers"), gather, f"{key}.maps", columns=seen.labels, row_title=_("feature"),
-            col_title=_("token"), unit=_("share"),
-        )  # fmt: skip
+            _("What each feature gathers"),
+            gather,
+            f"{key}.maps",
+            columns=seen.labels,
+            row_title=_("feature"),
+            col_title=_("token"),
+            unit=_("share"),
+        )
         features = [int(f) for f in wide.argsort()]
         chosen = st.selectbox(
-            _("One feature's map"), features,
+            _("One feature's map"),
+            features,
             format_func=lambda f: _("feature {f}, like {wide:.1f} tokens", f=f, wide=wide[f]),
             **share.mirror("feature", features, features[0], key=f"{key}.feature"),
-        )  # fmt: skip
+        )
         pictures.bars(
-            {_("feature {f}", f=chosen): gather[chosen]}, seen.labels, key=f"{key}.bars", x_title=_("token"),
-            y_title=_("share"), alt=_("Bars: how much feature {f} takes from each token", f=chosen), height=260,
-        )  # fmt: skip
+            {_("feature {f}", f=chosen): gather[chosen]},
+            seen.labels,
+            key=f"{key}.bars",
+            x_title=_("token"),
+            y_title=_("share"),
+            alt=_("Bars: how much feature {f} takes from each token", f=chosen),
+            height=260,
+        )
 
     return Step(
         title=_("Gather"),
@@ -74,33 +89,40 @@ def _distribute(seen: Seen) -> Step:
         sentence=_(
             "The median query mixes like {wide:.1f} of {c} features. Feature {feature} is the largest share of {count} "
             "of {n} queries, and {none} features are nobody's largest.",
-            wide=np.median(perplexity(given)), c=given.shape[-1], feature=top.argmax(), count=top.max(), n=len(given),
+            wide=np.median(perplexity(given)),
+            c=given.shape[-1],
+            feature=top.argmax(),
+            count=top.max(),
+            n=len(given),
             none=(top == 0).sum(),
         ),
         draw=draw,
-    )  # fmt: skip
+    )
 
 
 def _product(seen: Seen) -> Step:
     rows, columns = seen.weights.sum(-1), seen.weights.sum(0)
     most = int(columns.argmax())
-    told = _(
-        "No row was divided by anything, and none is further from one than {off:.0e}.", off=np.abs(rows - 1).max()
-    )  # fmt: skip
+    told = _("No row was divided by anything, and none is further from one than {off:.0e}.", off=np.abs(rows - 1).max())
     if seen.causal:
         told = _("No row is further from one than {off:.0e}.", off=np.abs(rows - 1).max())
         told += " " + _(seen.attention.variant.note)
     told += " " + _(
         "Columns are free: “{token}” is given {most:.2f} in all, the least of all tokens {least:.2f}.",
-        token=literal(seen.labels[most]), most=columns[most], least=columns.min(),
-    )  # fmt: skip
+        token=literal(seen.labels[most]),
+        most=columns[most],
+        least=columns.min(),
+    )
 
     def draw(key: str) -> None:
         pictures.bars(
-            {_("sum of its row, as a query"): rows, _("sum of its column, as a key"): columns}, seen.labels, key=key,
-            x_title=_("token"), y_title=_("sum of weights"),
+            {_("sum of its row, as a query"): rows, _("sum of its column, as a key"): columns},
+            seen.labels,
+            key=key,
+            x_title=_("token"),
+            y_title=_("sum of weights"),
             alt=_("Bars: the sums of rows, all one, and of columns"),
-        )  # fmt: skip
+        )
 
     return Step(
         title=_("Product"),

@@ -28,8 +28,12 @@ def _rounds(seen: Seen) -> Step:
     count, n, b = z.shape
     owner = z.argmax(-1)
     moved = [(owner[t] != owner[t - 1]).mean() for t in range(1, count)]
-    told = _("After {count} rounds {used} of {b} bases are the nearest of some token", count=count, b=b,
-             used=len(np.unique(owner[-1])))  # fmt: skip
+    told = _(
+        "After {count} rounds {used} of {b} bases are the nearest of some token",
+        count=count,
+        b=b,
+        used=len(np.unique(owner[-1])),
+    )
     if moved:
         told += _("; {first:.0%} of the tokens changed their nearest basis in the second round", first=moved[0])
     if len(moved) > 1:
@@ -38,10 +42,11 @@ def _rounds(seen: Seen) -> Step:
     def draw(key: str) -> None:
         chosen = np.unique(np.linspace(0, count - 1, min(count, SHOWN)).round().astype(int))
         panels = [
-            Grid(title=_("Round {t}", t=t + 1), values=z[t], rows=seen.labels, row_title=_("token"),
-                 col_title=_("basis"))
+            Grid(
+                title=_("Round {t}", t=t + 1), values=z[t], rows=seen.labels, row_title=_("token"), col_title=_("basis")
+            )
             for t in chosen.tolist()
-        ]  # fmt: skip
+        ]
         pictures.grids(panels, key, unit=_("responsibility"))
 
     return Step(
@@ -69,9 +74,14 @@ def _sharpening(seen: Seen) -> Step:
             with place:
                 line = Curve(name=title, x=rounds, y=values.tolist(), colour=0 if name == "largest" else 1)
                 pictures.lines(
-                    [line], key=f"{key}.{name}", x_title=_("round"), y_title=title, x_ticks=rounds, height=280,
+                    [line],
+                    key=f"{key}.{name}",
+                    x_title=_("round"),
+                    y_title=title,
+                    x_ticks=rounds,
+                    height=280,
                     alt=_("Line: {what} in every round", what=title),
-                )  # fmt: skip
+                )
 
     return Step(
         title=_("Firmness"),
@@ -80,10 +90,14 @@ def _sharpening(seen: Seen) -> Step:
         sentence=_(
             "A token's largest responsibility goes from {first:.0%} to {last:.0%} (alike would be {alike:.0%}); it is "
             "shared among {wide:.1f} bases at first and among {narrow:.1f} at last.",
-            first=largest[0], last=largest[-1], alike=1 / z.shape[-1], wide=wide[0], narrow=wide[-1],
+            first=largest[0],
+            last=largest[-1],
+            alike=1 / z.shape[-1],
+            wide=wide[0],
+            narrow=wide[-1],
         ),
         draw=draw,
-    )  # fmt: skip
+    )
 
 
 def _holdings(seen: Seen) -> Step:
@@ -105,11 +119,14 @@ def _holdings(seen: Seen) -> Step:
                 }
                 for b in order
             ],
-            hide_index=True, key=key, height="auto" if len(order) <= SHOWN * 4 else 460, column_config={
+            hide_index=True,
+            key=key,
+            height="auto" if len(order) <= SHOWN * 4 else 460,
+            column_config={
                 _("tokens held"): st.column_config.NumberColumn(format="%.1f"),
                 _("largest share"): st.column_config.NumberColumn(format="percent"),
             },
-        )  # fmt: skip
+        )
 
     return Step(
         title=_("Holdings"),
@@ -117,11 +134,13 @@ def _holdings(seen: Seen) -> Step:
         shapes={r"\hat z": z.shape},
         sentence=_(
             "The largest basis holds {most:.1f} of {n} tokens, above all {tokens}; the smallest holds {least:.1f}.",
-            most=held.max(), n=len(z), least=held.min(),
+            most=held.max(),
+            n=len(z),
+            least=held.min(),
             tokens=", ".join(f"“{literal(token)}”" for token in named[largest][:3]),
         ),
         draw=draw,
-    )  # fmt: skip
+    )
 
 
 def _bases(seen: Seen) -> Step:
@@ -134,9 +153,8 @@ def _bases(seen: Seen) -> Step:
     def draw(key: str) -> None:
         words = {"row_title": _("basis"), "col_title": _("basis")}
         panels = [
-            Grid(title=_("After round {t}", t=t + 1), values=similar[t], **words)
-            for t in sorted({0, len(bases) - 1})
-        ]  # fmt: skip
+            Grid(title=_("After round {t}", t=t + 1), values=similar[t], **words) for t in sorted({0, len(bases) - 1})
+        ]
         pictures.grids(panels, key, unit=_("cosine"), diverging=True, tone="linear")
 
     return Step(
@@ -146,10 +164,12 @@ def _bases(seen: Seen) -> Step:
         sentence=_(
             "The mean cosine of two bases is {first:.2f} after the first round and {last:.2f} after the last; {twins} "
             "pairs are all but the same (above 0.99).",
-            first=means[0], last=means[1], twins=twins,
+            first=means[0],
+            last=means[1],
+            twins=twins,
         ),
         draw=draw,
-    )  # fmt: skip
+    )
 
 
 def _product(seen: Seen) -> Step:
@@ -159,9 +179,14 @@ def _product(seen: Seen) -> Step:
     def draw(key: str) -> None:
         panels = [
             Grid(title=_("Queries over bases"), values=given, rows=seen.labels, col_title=_("basis")),
-            Grid(title=_("Bases over tokens"), values=taken, columns=seen.labels, row_title=_("basis"),
-                 col_title=_("token")),
-        ]  # fmt: skip
+            Grid(
+                title=_("Bases over tokens"),
+                values=taken,
+                columns=seen.labels,
+                row_title=_("basis"),
+                col_title=_("token"),
+            ),
+        ]
         pictures.grids(panels, key, unit=_("share"), scale="panel")
 
     return Step(
@@ -171,8 +196,11 @@ def _product(seen: Seen) -> Step:
         sentence=_(
             "{n} × {b} times {b} × {n}: {held} numbers instead of {whole}, and rows that sum to one with no division "
             "(off by at most {off:.0e}).",
-            n=len(given), b=given.shape[-1], held=2 * given.size, whole=seen.weights.size,
+            n=len(given),
+            b=given.shape[-1],
+            held=2 * given.size,
+            whole=seen.weights.size,
             off=np.abs(seen.weights.sum(-1) - 1).max(),
         ),
         draw=draw,
-    )  # fmt: skip
+    )

@@ -29,9 +29,12 @@ def _average(seen: Seen) -> Step:
         sentence=_(
             "{n} queries become **{m}**: the first token, “{first}”, asks alone; the widest of the others averages "
             "{pool}. Keys and values stay {n}.",
-            n=n, m=m, first=literal(seen.labels[0]), pool=pooling.told(seen, widest),
+            n=n,
+            m=m,
+            first=literal(seen.labels[0]),
+            pool=pooling.told(seen, widest),
         ),
-    )  # fmt: skip
+    )
 
 
 def _ask(seen: Seen) -> Step:
@@ -48,14 +51,22 @@ def _ask(seen: Seen) -> Step:
         sentence=_(
             "The firmest common look: {pool} puts {weight:.0%} on **“{token}”** (token {j}). On their own, under "
             "softmax, its tokens give that key {low:.0%} to {high:.0%}.",
-            pool=pooling.told(seen, (first, last)), weight=float(right[r, key_token]),
-            token=literal(seen.labels[key_token]), j=key_token, low=float(own.min()), high=float(own.max()),
+            pool=pooling.told(seen, (first, last)),
+            weight=float(right[r, key_token]),
+            token=literal(seen.labels[key_token]),
+            j=key_token,
+            low=float(own.min()),
+            high=float(own.max()),
         ),
         draw=lambda key: pictures.grid(
-            _("Right factor: one row per common query"), right, f"{key}.right", pooling.pool_names(seen), seen.labels,
+            _("Right factor: one row per common query"),
+            right,
+            f"{key}.right",
+            pooling.pool_names(seen),
+            seen.labels,
             _("common query"),
         ),
-    )  # fmt: skip
+    )
 
 
 def _leak(seen: Seen) -> Step:
@@ -70,9 +81,14 @@ def _leak(seen: Seen) -> Step:
             "Tokens {first} to {last} get one answer. For token {first}, **“{query}”**, {share:.0%} of the question is "
             "asked by the tokens after it, up to “{token}”, {distance} ahead: hiding later keys does not undo that. "
             "On average {mean:.0%} of a question comes from the future.",
-            first=first, last=last, query=literal(seen.labels[first]), token=literal(seen.labels[last]),
-            distance=last - first, share=float(shares[first]), mean=float(np.mean(shares)),
-        )  # fmt: skip
+            first=first,
+            last=last,
+            query=literal(seen.labels[first]),
+            token=literal(seen.labels[last]),
+            distance=last - first,
+            share=float(shares[first]),
+            mean=float(np.mean(shares)),
+        )
     return Step(
         title=_("Why it leaks"),
         formula=r"j > i,\qquad \exists\, r:\; P_{ri} \ne 0,\; P_{rj} \ne 0 \;\Rightarrow\; i \text{ hears of } j",

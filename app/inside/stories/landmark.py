@@ -26,8 +26,11 @@ def _maps(seen: Seen) -> Step:
         "Queries look at {m} landmarks of the keys, {m} landmarks of the queries look at all {n} keys; the key "
         "landmark looked at most holds {share:.0%} of all weight. Rows of both maps sum to one, so rows of their "
         "product do (none is further off than {off:.0e}), and nothing is negative: no inverse is needed.",
-        m=m, n=n, share=most.max(), off=np.abs(product.sum(-1) - 1).max(),
-    )  # fmt: skip
+        m=m,
+        n=n,
+        share=most.max(),
+        off=np.abs(product.sum(-1) - 1).max(),
+    )
 
     def draw(key: str) -> None:
         whole = Grid(title=_("Product L R"), values=product, rows=seen.labels, columns=seen.labels)
@@ -52,11 +55,17 @@ def _inverse(seen: Seen) -> Step:
     own, other = compute.matrix(view, seen.attention.word), compute.matrix(view, word)
     exact = compute.matrix(view, "softmax")
     n, m = seen.parts["left"].shape
-    told = _(
-        "Two softmaxes in a row blur: a query spreads like {own:.1f} equally weighted keys, in softmax like "
-        "{exact:.1f}. Nyström puts the inverse of the landmarks' own map between them, to take one of the two back.",
-        own=own.passport.perplexity, exact=exact.passport.perplexity,
-    ) + " " + _helps(own.passport, other.passport)  # fmt: skip
+    told = (
+        _(
+            "Two softmaxes in a row blur: a query spreads like {own:.1f} equally weighted keys, in softmax like "
+            "{exact:.1f}. Nyström puts the inverse of the landmarks' own map between them, to take one of the two "
+            "back.",
+            own=own.passport.perplexity,
+            exact=exact.passport.perplexity,
+        )
+        + " "
+        + _helps(own.passport, other.passport)
+    )
 
     def draw(key: str) -> None:
         pictures.grids(

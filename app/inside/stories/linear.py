@@ -28,8 +28,9 @@ def steps(seen: Seen) -> tuple[Step, ...]:
     """From the feature map to the weights."""
     ending = _(
         "A row of it spreads like {own:.0f} equally weighted keys, softmax's like {exact:.0f}.",
-        own=np.median(perplexity(seen.weights)), exact=np.median(perplexity(seen.reference)),
-    )  # fmt: skip
+        own=np.median(perplexity(seen.weights)),
+        exact=np.median(perplexity(seen.reference)),
+    )
     return _map(seen), _features(seen), _kernel(seen), _sum_first(seen), _divided(seen), beside_softmax(seen, ending)
 
 
@@ -48,21 +49,34 @@ def _map(seen: Seen) -> Step:
         x = np.linspace(-4, 4, 161)
         lines = [
             Curve(
-                name=_("softmax × {d}, others 0", d=d) if name == "softmax" else name, x=x.tolist(), colour=i,
+                name=_("softmax × {d}, others 0", d=d) if name == "softmax" else name,
+                x=x.tolist(),
+                colour=i,
                 y=[y if y < TALLEST else None for y in _curve(name, x, d).tolist()],
-                dash="solid" if name == own else "dot", marks=False,
+                dash="solid" if name == own else "dot",
+                marks=False,
             )
             for i, name in enumerate(setting.choices)
-        ]  # fmt: skip
+        ]
         lines.insert(
             0,
-            Curve(name=_("middle half of the entries"), x=[low, high], y=[0.0, 0.0], low=[0.0, 0.0],
-                  high=[TALLEST, TALLEST], colour=GREY, marks=False),
-        )  # fmt: skip
+            Curve(
+                name=_("middle half of the entries"),
+                x=[low, high],
+                y=[0.0, 0.0],
+                low=[0.0, 0.0],
+                high=[TALLEST, TALLEST],
+                colour=GREY,
+                marks=False,
+            ),
+        )
         pictures.lines(
-            lines, key=key, x_title=_("entry x of a query or key"), y_title="φ(x)",
+            lines,
+            key=key,
+            x_title=_("entry x of a query or key"),
+            y_title="φ(x)",
             alt=_("Lines: what each feature map makes of a number; the chosen one is solid"),
-        )  # fmt: skip
+        )
 
     return Step(
         title=_("Feature map"),
@@ -71,10 +85,13 @@ def _map(seen: Seen) -> Step:
         sentence=_(
             "{share:.0%} of the entries of queries and keys are negative, the middle half lies between {low} and "
             "{high} (shaded): that is where **{name}** (solid) decides what remains of them.",
-            share=(entries < 0).mean(), low=number(low), high=number(high), name=own,
+            share=(entries < 0).mean(),
+            low=number(low),
+            high=number(high),
+            name=own,
         ),
         draw=draw,
-    )  # fmt: skip
+    )
 
 
 def _curve(name: str, x: np.ndarray, d: int) -> np.ndarray:
@@ -96,10 +113,11 @@ def _features(seen: Seen) -> Step:
         sentence=_(
             "No feature is negative and {zero:.0%} are zero, so all vectors lie in one corner of the space: the mean "
             "cosine between a query's and a key's is {cosine:.2f}, and nothing can point away from anything.",
-            zero=(both == 0).mean(), cosine=(cosines[: len(q)] @ cosines[len(q) :].T).mean(),
+            zero=(both == 0).mean(),
+            cosine=(cosines[: len(q)] @ cosines[len(q) :].T).mean(),
         ),
         draw=draw,
-    )  # fmt: skip
+    )
 
 
 def _kernel(seen: Seen) -> Step:
@@ -110,10 +128,13 @@ def _kernel(seen: Seen) -> Step:
 
     def draw(key: str) -> None:
         pictures.cloud(
-            [Points(name=_("pairs of tokens"), x=exact, y=own)], key=key, log=True,
-            x_title=_("exp(q·k/√d), its row summing to one"), y_title=_("φ(q)·φ(k), its row summing to one"),
+            [Points(name=_("pairs of tokens"), x=exact, y=own)],
+            key=key,
+            log=True,
+            x_title=_("exp(q·k/√d), its row summing to one"),
+            y_title=_("φ(q)·φ(k), its row summing to one"),
             alt=_("Points: the weight of each pair under the kernel against its weight under the exponential"),
-        )  # fmt: skip
+        )
 
     return Step(
         title=_("Kernel beside exp"),
@@ -123,13 +144,15 @@ def _kernel(seen: Seen) -> Step:
         sentence=_(
             "The median pair gets {middle:.2g} times its softmax weight, the heaviest {share:.0%} of pairs {heavy:.2g} "
             "times theirs: {told}",
-            middle=np.median(ratio), share=HEAVY, heavy=np.median(ratio[heavy]),
+            middle=np.median(ratio),
+            share=HEAVY,
+            heavy=np.median(ratio[heavy]),
             told=_("the kernel is flatter, weight moves from the peaks to everything else.")
             if np.median(ratio[heavy]) < min(1, np.median(ratio))
             else _("the kernel is not flatter than the exponential here."),
         ),
         draw=draw,
-    )  # fmt: skip
+    )
 
 
 def _sum_first(seen: Seen) -> Step:
@@ -147,19 +170,28 @@ def _sum_first(seen: Seen) -> Step:
 
     def draw(key: str) -> None:
         query = st.selectbox(
-            _("Query that reads"), range(n), width=240, format_func=lambda at: f"{at}  {seen.labels[at]}",
+            _("Query that reads"),
+            range(n),
+            width=240,
+            format_func=lambda at: f"{at}  {seen.labels[at]}",
             **share.mirror("query", range(n), n - 1, key=f"{key}.query"),
-        )  # fmt: skip
+        )
         found = sum_for(seen, query)
         summed, counted = st.columns(2)
         with summed:
             st.markdown("**" + _("The sum of this input") + "**")
             pictures.grid(
-                "S = φ(K)ᵀ V", found.values, f"{key}.sum", row_title=_("feature"), col_title=_("entry of v"),
-                unit=_("summed value"), diverging=True,
-                caption=_("keys 0 to {query}", query=query) if seen.causal
+                "S = φ(K)ᵀ V",
+                found.values,
+                f"{key}.sum",
+                row_title=_("feature"),
+                col_title=_("entry of v"),
+                unit=_("summed value"),
+                diverging=True,
+                caption=_("keys 0 to {query}", query=query)
+                if seen.causal
                 else _("all {n} keys, the same for every query", n=n),
-            )  # fmt: skip
+            )
         with counted:
             st.markdown("**" + _("What it costs") + "**")
             compared(key)
@@ -173,9 +205,17 @@ def _sum_first(seen: Seen) -> Step:
             for i, (name, attention) in enumerate(both)
         ]
         pictures.lines(
-            lines, key=key, height=420, x_title=_("tokens n"), y_title=_("multiply-adds"), log_x=True, log_y=True,
-            mark=n, x_ticks=LENGTHS[::2], alt=_("Lines: multiply-adds of both orders against the number of tokens"),
-        )  # fmt: skip
+            lines,
+            key=key,
+            height=420,
+            x_title=_("tokens n"),
+            y_title=_("multiply-adds"),
+            log_x=True,
+            log_y=True,
+            mark=n,
+            x_ticks=LENGTHS[::2],
+            alt=_("Lines: multiply-adds of both orders against the number of tokens"),
+        )
 
     return Step(
         title=_("Sum first"),
@@ -184,11 +224,16 @@ def _sum_first(seen: Seen) -> Step:
         sentence=_(
             "The {c} × {d} sum stands in for the {n} × {n} matrix: on these {n} tokens {own:,} multiply-adds instead "
             "of {exact:,}. It is the cheaper order from n = {cheaper} on.",
-            c=c, d=d, n=n, own=adds(seen.attention, n), exact=adds(softmax, n), cheaper=cheaper,
+            c=c,
+            d=d,
+            n=n,
+            own=adds(seen.attention, n),
+            exact=adds(softmax, n),
+            cheaper=cheaper,
         )
         + f" {told.strip()}".rstrip(),
         draw=draw,
-    )  # fmt: skip
+    )
 
 
 def _divided(seen: Seen) -> Step:
@@ -205,9 +250,13 @@ def _divided(seen: Seen) -> Step:
 
     def draw(key: str) -> None:
         pictures.bars(
-            {_("normaliser"): z}, seen.labels, key=key, x_title=_("query"), y_title="φ(q)·Σ φ(k)",
+            {_("normaliser"): z},
+            seen.labels,
+            key=key,
+            x_title=_("query"),
+            y_title="φ(q)·Σ φ(k)",
             alt=_("Bars: what each query's row is divided by"),
-        )  # fmt: skip
+        )
 
     return Step(
         title=_("Normaliser"),

@@ -55,13 +55,37 @@ def _mix(seen: Seen) -> Step:
 
     def draw(key: str) -> None:
         names = [_("key {number}", number=r) for r in range(m)]
-        drawn = [Grid(title=_("E: what each key is made of"), values=E, rows=names, columns=seen.labels,
-                      row_title=_("projected key"), col_title=_("token"))]  # fmt: skip
+        drawn = [
+            Grid(
+                title=_("E: what each key is made of"),
+                values=E,
+                rows=names,
+                columns=seen.labels,
+                row_title=_("projected key"),
+                col_title=_("token"),
+            )
+        ]
         if not same:
-            drawn.append(Grid(title=_("F: what each value is made of"), values=F, rows=names, columns=seen.labels,
-                              row_title=_("projected value"), col_title=_("token")))  # fmt: skip
-        drawn.append(Grid(title=_("FᵀE: what comes back of each token"), values=back, rows=seen.labels,
-                          columns=seen.labels, row_title=_("token"), col_title=_("token")))  # fmt: skip
+            drawn.append(
+                Grid(
+                    title=_("F: what each value is made of"),
+                    values=F,
+                    rows=names,
+                    columns=seen.labels,
+                    row_title=_("projected value"),
+                    col_title=_("token"),
+                )
+            )
+        drawn.append(
+            Grid(
+                title=_("FᵀE: what comes back of each token"),
+                values=back,
+                rows=seen.labels,
+                columns=seen.labels,
+                row_title=_("token"),
+                col_title=_("token"),
+            )
+        )
         pictures.grids(drawn, f"{key}.mixtures", unit=_("share of the token"), tone="linear", scale="panel")
 
     return Step(
@@ -72,11 +96,16 @@ def _mix(seen: Seen) -> Step:
             "Each of **{m} keys** is a random sum over all {n} tokens, with plus and minus: key 0 amounts to "
             "{size:.0f} equally weighted ones, most of all “{token}” ({share:+.2f}). A token comes back as {own:.2f} "
             "of itself and ±{noise:.2f} of every other. The paper trains E and F; here they are untrained.",
-            m=m, n=n, size=float(provenance.blended(E)[0]), token=literal(seen.labels[token]),
-            share=float(E[0, token]), own=float(back.diagonal().mean()), noise=noise,
+            m=m,
+            n=n,
+            size=float(provenance.blended(E)[0]),
+            token=literal(seen.labels[token]),
+            share=float(E[0, token]),
+            own=float(back.diagonal().mean()),
+            noise=noise,
         ),
         draw=draw,
-    )  # fmt: skip
+    )
 
 
 def _look(seen: Seen) -> Step:
@@ -94,10 +123,18 @@ def _look(seen: Seen) -> Step:
         sentence=_(
             "The firmest look: **“{query}”** (token {i}) puts {weight:.0%} of its weight on key {key}, which is mostly "
             "{makers}: no token in particular.",
-            query=literal(seen.labels[i]), i=int(i), weight=float(left[i, r]), key=int(r), makers=makers,
+            query=literal(seen.labels[i]),
+            i=int(i),
+            weight=float(left[i, r]),
+            key=int(r),
+            makers=makers,
         ),
         draw=lambda key: pictures.grid(
-            _("Left factor: softmax over the mixtures"), left, f"{key}.left", seen.labels,
-            [_("key {number}", number=number) for number in range(left.shape[1])], col_title=_("projected key"),
+            _("Left factor: softmax over the mixtures"),
+            left,
+            f"{key}.left",
+            seen.labels,
+            [_("key {number}", number=number) for number in range(left.shape[1])],
+            col_title=_("projected key"),
         ),
-    )  # fmt: skip
+    )

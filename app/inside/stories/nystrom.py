@@ -28,9 +28,10 @@ def steps(seen: Seen) -> tuple[Step, ...]:
     ending = _(
         "{negative:.1%} of its mass is negative and its rows sum to {low:.2f} … {high:.2f}; softmax's are positive and "
         "sum to one.",
-        negative=np.abs(np.minimum(seen.weights, 0)).sum() / np.abs(seen.weights).sum(), low=rows.min(),
+        negative=np.abs(np.minimum(seen.weights, 0)).sum() / np.abs(seen.weights).sum(),
+        low=rows.min(),
         high=rows.max(),
-    )  # fmt: skip
+    )
     return (
         landmarks.which(seen),
         _factors(seen),
@@ -46,8 +47,10 @@ def _factors(seen: Seen) -> Step:
     told = _(
         "Softmax is taken three times, each time with landmarks on one side at least: {own:,} weights in place of "
         "{full:,}. A landmark gives itself {self:.0%} of its weight on average.",
-        own=left.size + middle.size + right.size, full=n * n, self=float(np.diagonal(middle).mean()),
-    )  # fmt: skip
+        own=left.size + middle.size + right.size,
+        full=n * n,
+        self=float(np.diagonal(middle).mean()),
+    )
     if m < n <= 2 * m:
         told += " " + _("With so many landmarks for so few tokens nothing is saved.")
 
@@ -55,9 +58,14 @@ def _factors(seen: Seen) -> Step:
         queries, keys = landmarks.names(seen)
         left_side, right_side = landmarks.sides(seen)
         between = Grid(
-            title=_("Middle M"), caption=_("landmarks among themselves"), values=middle, rows=queries, columns=keys,
-            row_title=_("landmark"), col_title=_("landmark"),
-        )  # fmt: skip
+            title=_("Middle M"),
+            caption=_("landmarks among themselves"),
+            values=middle,
+            rows=queries,
+            columns=keys,
+            row_title=_("landmark"),
+            col_title=_("landmark"),
+        )
         pictures.grids([left_side, between, right_side], f"{key}.factors")
 
     return Step(
@@ -81,15 +89,36 @@ def _inverse(seen: Seen) -> Step:
         landmark, turned = _("landmark"), {"rows": keys, "columns": queries}
         pictures.grids(
             [
-                Grid(title=_("Middle M"), values=middle, rows=queries, columns=keys, row_title=landmark,
-                     col_title=landmark),
-                Grid(title=_("Its inverse V"), caption=_("as set: {how}", how=_how(seen)), values=inverse,
-                     row_title=landmark, col_title=landmark, **turned),
-                Grid(title=_("M V"), caption=_("the identity, if V were an inverse"), values=middle @ inverse,
-                     rows=queries, columns=queries, row_title=landmark, col_title=landmark),
+                Grid(
+                    title=_("Middle M"),
+                    values=middle,
+                    rows=queries,
+                    columns=keys,
+                    row_title=landmark,
+                    col_title=landmark,
+                ),
+                Grid(
+                    title=_("Its inverse V"),
+                    caption=_("as set: {how}", how=_how(seen)),
+                    values=inverse,
+                    row_title=landmark,
+                    col_title=landmark,
+                    **turned,
+                ),
+                Grid(
+                    title=_("M V"),
+                    caption=_("the identity, if V were an inverse"),
+                    values=middle @ inverse,
+                    rows=queries,
+                    columns=queries,
+                    row_title=landmark,
+                    col_title=landmark,
+                ),
             ],
-            f"{key}.inverse", unit=_("entry"), scale="panel",
-        )  # fmt: skip
+            f"{key}.inverse",
+            unit=_("entry"),
+            scale="panel",
+        )
         left, right = st.columns(2)
         with left:
             st.markdown("**" + _("Each iteration makes a better inverse …") + "**")
@@ -123,16 +152,24 @@ def _told(seen: Seen, rows: tuple[Row, ...]) -> str:
     told = _(
         "The best matrix comes after {best} of {all} iterations, off by {error:.0%}; the exact inverse is off by "
         "{exact:.0%}.",
-        best=best + 1, all=len(iterated), error=iterated[best], exact=exact,
-    )  # fmt: skip
+        best=best + 1,
+        all=len(iterated),
+        error=iterated[best],
+        exact=exact,
+    )
     worse = exact > EQUAL * iterated[best]
     if worse and exact > LITTLE:
-        return told + " " + _(
-            "**An exact inverse is worse than stopping early here**: the largest singular value of M is {ratio} "
-            "times the smallest, along the small ones an inverse magnifies what the averages got wrong (its entries "
-            "reach {largest:,.0f}), and stopping early leaves these alone.",
-            ratio=number(values[0] / max(values[-1], np.finfo(float).tiny)), largest=rows[-1]["largest"],
-        )  # fmt: skip
+        return (
+            told
+            + " "
+            + _(
+                "**An exact inverse is worse than stopping early here**: the largest singular value of M is {ratio} "
+                "times the smallest, along the small ones an inverse magnifies what the averages got wrong (its "
+                "entries reach {largest:,.0f}), and stopping early leaves these alone.",
+                ratio=number(values[0] / max(values[-1], np.finfo(float).tiny)),
+                largest=rows[-1]["largest"],
+            )
+        )
     if worse:
         return told + " " + _("Stopping early does slightly better than an exact inverse here, and both come close.")
     if exact > LITTLE:
@@ -143,9 +180,15 @@ def _told(seen: Seen, rows: tuple[Row, ...]) -> str:
 def _against(of: Sequence[Curve], key: str, title: str, *, log: bool = False) -> None:
     """One number per count of iterations."""
     pictures.lines(
-        of, key=key, x_title=_("iterations"), y_title=title, log_y=log, x_ticks=of[0].x, height=320,
+        of,
+        key=key,
+        x_title=_("iterations"),
+        y_title=title,
+        log_y=log,
+        x_ticks=of[0].x,
+        height=320,
         alt=_("Lines: {what} over the number of iterations", what=title),
-    )  # fmt: skip
+    )
 
 
 def _residuals(rows: tuple[Row, ...]) -> list[Curve]:
@@ -182,29 +225,41 @@ def _directions(seen: Seen, key: str) -> None:
         _(
             "{done} of {m} directions are inverted to nine tenths after {count} iterations; the exact inverse inverts "
             "all, down to a singular value of {least}.",
-            done=(share >= 0.9).sum(), m=len(values), count=iterations, least=number(float(values[-1])),
+            done=(share >= 0.9).sum(),
+            m=len(values),
+            count=iterations,
+            least=number(float(values[-1])),
         )
-    )  # fmt: skip
+    )
     left, right = st.columns(2)
     with left:
         pictures.lines(
             [Curve(name=_("singular values of M"), x=x, y=[_above_zero(float(s)) for s in values])],
-            key=f"{key}.values", x_title=_("direction"), y_title=_("singular value"), log_y=True, height=300,
+            key=f"{key}.values",
+            x_title=_("direction"),
+            y_title=_("singular value"),
+            log_y=True,
+            height=300,
             alt=_("A line: the singular values of the middle factor, descending"),
-        )  # fmt: skip
+        )
     with right:
         shown = sorted({1, iterations, 12})
         pictures.lines(
             [
                 *(
                     Curve(
-                        name=f"T = {count}", x=x, colour=i,
+                        name=f"T = {count}",
+                        x=x,
+                        colour=i,
                         y=nystrom_inverse.inverted(seen.parts["middle"], count)[1].tolist(),
                     )
                     for i, count in enumerate(shown)
                 ),
                 Curve(name=_("exact inverse"), x=[x[0], x[-1]], y=[1.0, 1.0], colour=GREY, dash="dash", marks=False),
             ],
-            key=f"{key}.shares", x_title=_("direction"), y_title=_("share inverted after T iterations"), height=300,
+            key=f"{key}.shares",
+            x_title=_("direction"),
+            y_title=_("share inverted after T iterations"),
+            height=300,
             alt=_("Lines: how much of each direction is inverted after T iterations"),
-        )  # fmt: skip
+        )

@@ -57,24 +57,37 @@ def _directions(seen: Seen) -> Step:
         panels = [
             Grid(title=names[way], caption=_("chosen") if way == own else "", values=cosines[way], **words)
             for way in (own, not own)
-        ]  # fmt: skip
+        ]
         pictures.grids(panels, f"{key}.cosines", unit=_("cosine"), diverging=True, tone="linear")
-        norms = {way: np.sort(np.linalg.norm(_anatomy(seen, 1, row_norms=way)["directions"], axis=-1))
-                 for way in ("fixed", "chi")}  # fmt: skip
+        norms = {
+            way: np.sort(np.linalg.norm(_anatomy(seen, 1, row_norms=way)["directions"], axis=-1))
+            for way in ("fixed", "chi")
+        }
         lines = [
-            Curve(name=name, x=range(1, m + 1), y=norm.tolist(), colour=i, marks=False,
-                  dash="solid" if name == setting(seen, "row_norms") else "dot")
+            Curve(
+                name=name,
+                x=range(1, m + 1),
+                y=norm.tolist(),
+                colour=i,
+                marks=False,
+                dash="solid" if name == setting(seen, "row_norms") else "dot",
+            )
             for i, (name, norm) in enumerate(norms.items())
-        ]  # fmt: skip
+        ]
         pictures.lines(
-            lines, key=f"{key}.lengths", x_title=_("direction, the shortest first"), y_title=_("length"), height=260,
+            lines,
+            key=f"{key}.lengths",
+            x_title=_("direction, the shortest first"),
+            y_title=_("length"),
+            height=260,
             alt=_("Lines: the lengths of the directions, fixed and as of normal vectors"),
-        )  # fmt: skip
+        )
 
     return Step(
         title=_("Directions"),
         formula=(
-            r"w_f \sim \mathcal{N}(0, I_d)" if setting(seen, "row_norms") == "chi"
+            r"w_f \sim \mathcal{N}(0, I_d)"
+            if setting(seen, "row_norms") == "chi"
             else r"w_f \text{ uniform on } \lVert w \rVert = \sqrt d"
         )
         + r",\quad W \in \mathbb{R}^{m \times d}",
@@ -82,11 +95,15 @@ def _directions(seen: Seen) -> Step:
         sentence=_(
             "In a block of {count} directions the mean |cosine| of two is {straight:.2f} if they are made orthogonal, "
             "{free:.2f} if chance decides. Here their lengths lie between {low:.1f} and {high:.1f}; √d is {root:.1f}.",
-            count=min(m, d), straight=sizes[True], free=sizes[False], low=lengths[own].min(), high=lengths[own].max(),
+            count=min(m, d),
+            straight=sizes[True],
+            free=sizes[False],
+            low=lengths[own].min(),
+            high=lengths[own].max(),
             root=d**0.5,
         ),
         draw=draw,
-    )  # fmt: skip
+    )
 
 
 def _features(seen: Seen) -> Step:
@@ -105,15 +122,17 @@ def _features(seen: Seen) -> Step:
             "hyperbolic": r"\varphi(x) = \tfrac{1}{\sqrt{2m}}\, e^{-\|x\|^2/2} \left[e^{W x},\ e^{-W x}\right]",
             "trig": r"\varphi(x) = \tfrac{1}{\sqrt m}\, e^{\|x\|^2/2} \left[\cos W x,\ \sin W x\right]",
             "relu": r"\varphi(x) = \tfrac{1}{\sqrt m} \operatorname{relu}(W x)",
-        }[str(setting(seen, "kind"))] + r",\qquad x = q / d^{1/4}",
+        }[str(setting(seen, "kind"))]
+        + r",\qquad x = q / d^{1/4}",
         shapes={r"\varphi(Q)": q.shape, r"\varphi(K)": k.shape},
         sentence=_(
             "The median query's row rests on {bearing:.1f} of its {features} features: the others add next to nothing "
             "to it, and a direction that would matter may not have been drawn.",
-            bearing=np.median(bearing), features=q.shape[-1],
+            bearing=np.median(bearing),
+            features=q.shape[-1],
         ),
         draw=draw,
-    )  # fmt: skip
+    )
 
 
 def _estimate(seen: Seen) -> Step:
@@ -135,11 +154,18 @@ def _estimate(seen: Seen) -> Step:
         )
     size = float(np.median(pair_sizes(seen)))
     needed = 2 * (chance(size) / math.log(10) - math.log10(WANTED))
-    price = "" if kind == "relu" else " " + _(
-        "The median pair has ‖x + y‖² = {size:.0f}, so that independent positive features of random length err by "
-        "{wanted:.0%}, as a root mean square over the draws, only from about {needed} of them on.",
-        size=size, wanted=WANTED, needed=f"$10^{{{max(0.0, needed):.0f}}}$",
-    )  # fmt: skip
+    price = (
+        ""
+        if kind == "relu"
+        else " "
+        + _(
+            "The median pair has ‖x + y‖² = {size:.0f}, so that independent positive features of random length err by "
+            "{wanted:.0%}, as a root mean square over the draws, only from about {needed} of them on.",
+            size=size,
+            wanted=WANTED,
+            needed=f"$10^{{{max(0.0, needed):.0f}}}$",
+        )
+    )
 
     def draw(key: str) -> None:
         names = (
@@ -150,10 +176,13 @@ def _estimate(seen: Seen) -> Step:
         clouds = ((kernel, estimate), (truth, drawn), (truth, share * truth))
         pictures.cloud(
             [Points(name=name, x=x, y=y, colour=i) for i, (name, (x, y)) in enumerate(zip(names, clouds, strict=True))],
-            key=key, log=True, x_title=_("true similarity, over its row's largest"),
-            y_title=_("estimate, over the same"), height=460,
+            key=key,
+            log=True,
+            x_title=_("true similarity, over its row's largest"),
+            y_title=_("estimate, over the same"),
+            height=460,
             alt=_("Points: the estimated similarity of each pair against the true one, in one draw and in the mean"),
-        )  # fmt: skip
+        )
         if (estimate <= 0).any():
             st.caption(_("{share:.0%} of the estimates are not positive: no logarithm.", share=(estimate <= 0).mean()))
 
@@ -164,11 +193,12 @@ def _estimate(seen: Seen) -> Step:
         sentence=_(
             "{near:.0%} of the similarities are estimated within a factor of two; the median estimate is {middle} "
             "of the truth.",
-            near=((ratio > 0.5) & (ratio < 2)).mean(), middle=number(float(np.median(ratio))),
+            near=((ratio > 0.5) & (ratio < 2)).mean(),
+            middle=number(float(np.median(ratio))),
         )
         + f" {told}{price}",
         draw=draw,
-    )  # fmt: skip
+    )
 
 
 def in_the_mean(*, kind: str, row_norms: str, expected: float, found: float, draws: int) -> str:

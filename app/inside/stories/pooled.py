@@ -44,8 +44,11 @@ def _cover(seen: Seen) -> Step:
     words = _(
         "{n} tokens make **{m} pools** of {stride}, counted from the first. A query sees the pools before its own "
         "and, one by one, the tokens of its own up to itself: at most {most} keys instead of {n}.",
-        n=n, m=m, stride=stride, most=_keys(P),
-    )  # fmt: skip
+        n=n,
+        m=m,
+        stride=stride,
+        most=_keys(P),
+    )
     if last - first + 1 < stride:
         words += " " + _("The last pool is {size} long, and no query is behind it.", size=last - first + 1)
     return replace(
@@ -90,10 +93,11 @@ def _blur(seen: Seen) -> Step:
         sentence=_(
             "Pools before a query's own are blurred, its own is not. That blur alone makes the product **{floor:.0%}** "
             "off softmax (Frobenius), whatever the weights; the actual ones make it **{error:.0%}**.",
-            floor=pooling.off(seen, best), error=pooling.off(seen, seen.weights),
+            floor=pooling.off(seen, best),
+            error=pooling.off(seen, seen.weights),
         ),
         draw=lambda key: pooling.draw_best(seen, best, key),
-    )  # fmt: skip
+    )
 
 
 def _hide(seen: Seen) -> Step:
@@ -112,9 +116,14 @@ def _hide(seen: Seen) -> Step:
             "that begin after a query would let {share:.1%} of all looks ahead through; hiding every pool that ends "
             "after it lets **none** through. With pools alone {blind} of {n} queries would then see nothing, so each "
             "sees the tokens of its own pool up to itself.",
-            i=i, query=literal(seen.labels[i]), hidden=hidden, token=literal(seen.labels[hidden]), share=share,
-            blind=blind, n=n,
-        )  # fmt: skip
+            i=i,
+            query=literal(seen.labels[i]),
+            hidden=hidden,
+            token=literal(seen.labels[hidden]),
+            share=share,
+            blind=blind,
+            n=n,
+        )
 
     def draw(key: str) -> None:
         past = np.tri(n, dtype=np.float32)
@@ -128,12 +137,19 @@ def _hide(seen: Seen) -> Step:
             ("missed", _("told ahead of time")),
         )
         matrix_board(
-            [Panel(key=cut, title=title, values=codes, caption=words.format(share=share))
-             for cut, title, codes, words in cuts],
-            row_labels=seen.labels, col_labels=seen.labels, key=f"{key}.cuts",
+            [
+                Panel(key=cut, title=title, values=codes, caption=words.format(share=share))
+                for cut, title, codes, words in cuts
+            ],
+            row_labels=seen.labels,
+            col_labels=seen.labels,
+            key=f"{key}.cuts",
             categories=[Category(name, *PRIMITIVES[kind]) for kind, name in kinds],
-            none=_("hidden"), unit=_("Pairs"), panel_size=420, file_name="cuts",
-        )  # fmt: skip
+            none=_("hidden"),
+            unit=_("Pairs"),
+            panel_size=420,
+            file_name="cuts",
+        )
 
     return Step(
         title=_("Why it does not leak"),

@@ -58,11 +58,15 @@ def _count(seen: Seen, tally: Tally) -> Step:
         sentence=_(
             "Over all {heads} heads {first} receives most attention, **{times:.1f} times** what it would if all were "
             "alike; {others} follow. Half of all attention goes to {count} of {n} tokens.",
-            heads=seen.qkv.heads, first=_quoted(seen, top[:1]), times=float(received[top[0]]),
-            others=_quoted(seen, top[1:]) or _("none"), count=int((shares < 0.5).sum()) + 1, n=n,
+            heads=seen.qkv.heads,
+            first=_quoted(seen, top[:1]),
+            times=float(received[top[0]]),
+            others=_quoted(seen, top[1:]) or _("none"),
+            count=int((shares < 0.5).sum()) + 1,
+            n=n,
         ),
         draw=lambda key: _bars(seen, tally, key, range(n), _("token, in the order of the text")),
-    )  # fmt: skip
+    )
 
 
 def _drop(seen: Seen, tally: Tally) -> Step:
@@ -90,12 +94,16 @@ def _drop(seen: Seen, tally: Tally) -> Step:
         else _(
             "**{kept} of {n}** tokens stay. The last to stay is {last} with {low:.2f} times the mean, the first to go "
             "{first} with {next:.2f}; {gone} receive least.",
-            kept=kept, n=n, last=_quoted(seen, tally.ranked[kept - 1 : kept]),
-            low=float(tally.received[tally.ranked[kept - 1]]), first=_quoted(seen, tally.ranked[kept : kept + 1]),
-            next=float(tally.received[tally.ranked[kept]]), gone=_quoted(seen, tally.ranked[max(kept, n - 3) :]),
+            kept=kept,
+            n=n,
+            last=_quoted(seen, tally.ranked[kept - 1 : kept]),
+            low=float(tally.received[tally.ranked[kept - 1]]),
+            first=_quoted(seen, tally.ranked[kept : kept + 1]),
+            next=float(tally.received[tally.ranked[kept]]),
+            gone=_quoted(seen, tally.ranked[max(kept, n - 3) :]),
         ),
         draw=draw,
-    )  # fmt: skip
+    )
 
 
 def _rows(seen: Seen, tally: Tally) -> Step:
@@ -109,17 +117,24 @@ def _rows(seen: Seen, tally: Tally) -> Step:
         sentence=_(
             "**{zero} of {n}** rows are zero, {part:.0%} of the matrix: these outputs are not computed. The other rows "
             "differ from softmax's by {moved:.1g} at most: they still look at dropped tokens.",
-            zero=zero, n=n, part=zero / n, moved=moved,
+            zero=zero,
+            n=n,
+            part=zero / n,
+            moved=moved,
         ),
         draw=lambda key: pictures.grids(
             [
-                Grid(title=_("Weights, dropped rows masked"), rows=seen.labels, columns=seen.labels,
-                     values=np.where(tally.stays[:, None], seen.weights, np.nan)),
+                Grid(
+                    title=_("Weights, dropped rows masked"),
+                    rows=seen.labels,
+                    columns=seen.labels,
+                    values=np.where(tally.stays[:, None], seen.weights, np.nan),
+                ),
                 Grid(title=_("Softmax"), values=seen.reference, rows=seen.labels, columns=seen.labels),
             ],
             f"{key}.rows",
         ),
-    )  # fmt: skip
+    )
 
 
 def _lost(seen: Seen, tally: Tally) -> Step:
@@ -135,14 +150,28 @@ def _lost(seen: Seen, tally: Tally) -> Step:
         pictures.lines(
             [
                 Curve(name=_("all heads"), x=shares, y=lost.clip(min=0).tolist(), marks=False),
-                Curve(name=_("head {head}", head=seen.head), x=shares, y=column.clip(min=0).tolist(), marks=False,
-                      colour=1),
-                Curve(name=_("were all tokens alike"), x=shares, y=[100 - x for x in shares], marks=False, dash="dot",
-                      colour=11),
+                Curve(
+                    name=_("head {head}", head=seen.head),
+                    x=shares,
+                    y=column.clip(min=0).tolist(),
+                    marks=False,
+                    colour=1,
+                ),
+                Curve(
+                    name=_("were all tokens alike"),
+                    x=shares,
+                    y=[100 - x for x in shares],
+                    marks=False,
+                    dash="dot",
+                    colour=11,
+                ),
             ],
-            key=key, x_title=_("tokens kept, %"), y_title=_("attention to dropped tokens, %"), mark=100 * kept / n,
+            key=key,
+            x_title=_("tokens kept, %"),
+            y_title=_("attention to dropped tokens, %"),
+            mark=100 * kept / n,
             alt=_("Lines: the share of softmax's mass on the dropped tokens against the share kept"),
-        )  # fmt: skip
+        )
 
     return Step(
         title=_("What is lost"),
@@ -153,11 +182,17 @@ def _lost(seen: Seen, tally: Tally) -> Step:
         else _(
             "The {gone} dropped tokens held **{every:.1%}** of all attention, where an even share would be {even:.0%}; "
             "in head {head} {here:.1%}. Of “{query}” (token {i}) they held {most:.0%}.",
-            gone=len(gone), every=every, even=len(gone) / n, head=seen.head, here=float(here.mean()),
-            query=literal(seen.labels[worst]), i=worst, most=float(here[worst]),
+            gone=len(gone),
+            every=every,
+            even=len(gone) / n,
+            head=seen.head,
+            here=float(here.mean()),
+            query=literal(seen.labels[worst]),
+            i=worst,
+            most=float(here[worst]),
         ),
         draw=draw,
-    )  # fmt: skip
+    )
 
 
 def _bars(seen: Seen, tally: Tally, key: str, order: range | np.ndarray, title: str) -> None:
@@ -167,10 +202,14 @@ def _bars(seen: Seen, tally: Tally, key: str, order: range | np.ndarray, title: 
     title_y = _("times the mean")
     pictures.bars(
         {_("stays"): np.where(stays, values, 0), _("goes"): np.where(stays, 0, values)},
-        [seen.labels[i] for i in places], key=f"{key}.bars", stacked=True, x_title=title,
-        y_title=_("{title} (log)", title=title_y) if log else title_y, log=log,
+        [seen.labels[i] for i in places],
+        key=f"{key}.bars",
+        stacked=True,
+        x_title=title,
+        y_title=_("{title} (log)", title=title_y) if log else title_y,
+        log=log,
         alt=_("Bars: the attention each token receives"),
-    )  # fmt: skip
+    )
 
 
 def _quoted(seen: Seen, tokens: np.ndarray) -> str:

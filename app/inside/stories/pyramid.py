@@ -21,11 +21,15 @@ def steps(seen: Seen) -> tuple[Step, ...]:
             "{n} tokens become **{m} keys** on {count} levels: {sizes} pools of up to {tokens} tokens. Their numbers "
             "are {paper} times {levels}, the setting “levels”, but none is above {n}. Every token is in one pool of "
             "each level.",
-            n=P.shape[1], m=P.shape[0], count=len(rows), sizes=", ".join(str(len(row)) for row in rows),
-            tokens=", ".join(str(-(-P.shape[1] // len(row))) for row in rows), paper=", ".join(map(str, SIZES)),
+            n=P.shape[1],
+            m=P.shape[0],
+            count=len(rows),
+            sizes=", ".join(str(len(row)) for row in rows),
+            tokens=", ".join(str(-(-P.shape[1] // len(row))) for row in rows),
+            paper=", ".join(map(str, SIZES)),
             levels=seen.attention.params.levels,  # type: ignore[attr-defined]
         ),
-    )  # fmt: skip
+    )
     shares = ", ".join(f"{left[:, row].sum(-1).mean():.0%}" for row in rows)
     look = pooling.look(seen, _("From the coarsest level to the finest a query gives {shares}.", shares=shares))
     return (cover, look, pooling.blur(seen), pooling.leak(seen), beside_softmax(seen))

@@ -30,19 +30,24 @@ def steps(seen: Seen) -> tuple[Step, ...]:
         reversing.memory_over_depth(seen),
         beside_softmax(
             seen,
-            _("Queries serve as keys too: {reference} is their softmax over all other tokens.",
-              reference=explain.reference(seen.attention)),
+            _(
+                "Queries serve as keys too: {reference} is their softmax over all other tokens.",
+                reference=explain.reference(seen.attention),
+            ),
         ),
-    )  # fmt: skip
+    )
 
 
 def _pick_round(seen: Seen, key: str) -> None:
     count = len(seen.parts["buckets"])
     if count > 1:
         st.selectbox(
-            _("Round"), range(count), format_func=lambda i: str(i + 1), width=120,
+            _("Round"),
+            range(count),
+            format_func=lambda i: str(i + 1),
+            width=120,
             **share.mirror("hash_round", range(count), 0, key=f"{key}.round"),
-        )  # fmt: skip
+        )
 
 
 def _hash(seen: Seen, number: int) -> Step:
@@ -61,15 +66,19 @@ def _hash(seen: Seen, number: int) -> Step:
 
     words = _(
         "Round {number} puts {n} tokens into **{filled} buckets**; the fullest holds {most}: {names}.",
-        number=number + 1, n=n, filled=len(filled), most=len(fullest),
+        number=number + 1,
+        n=n,
+        filled=len(filled),
+        most=len(fullest),
         names=", ".join(_("“{token}”", token=literal(seen.labels[i])) for i in fullest[:5])
         + (_(" and {more} more", more=len(fullest) - 5) if len(fullest) > 5 else ""),
-    )  # fmt: skip
+    )
     if np.isfinite(inside) and np.isfinite(outside):
         words += " " + _(
             "Two tokens of one bucket have a mean cosine of {inside:.2f}, two of different ones {outside:.2f}.",
-            inside=inside, outside=outside,
-        )  # fmt: skip
+            inside=inside,
+            outside=outside,
+        )
     return Step(
         title=_("Hash"),
         formula=r"b(i) = \operatorname{argmax}\,[x_i R;\, -x_i R],\qquad x_i = \frac{q_i}{\lVert q_i \rVert} = k_i",
@@ -104,21 +113,31 @@ def _sort(seen: Seen, number: int) -> Step:
     def draw(key: str) -> None:
         _pick_round(seen, key)
         figure = sorting(
-            order, buckets, seen.labels, borders=borders, above=_("text"), below=_("sorted"),
-            x_title=_("place, tokens"), kind=_("bucket"),
-        )  # fmt: skip
+            order,
+            buckets,
+            seen.labels,
+            borders=borders,
+            above=_("text"),
+            below=_("sorted"),
+            x_title=_("place, tokens"),
+            kind=_("bucket"),
+        )
         chart.show(
-            figure, key=f"{key}.sorting", name="sorting",
+            figure,
+            key=f"{key}.sorting",
+            name="sorting",
             alt=_("Lines: every token from its place in the text to its place in the sorted order"),
-        )  # fmt: skip
+        )
         marks = [int(order[i]) for i in borders]
         notes = [_("token {i}: bucket {bucket}", i=i, bucket=buckets[i]) for i in order]
         st.html(
             painted(
-                [seen.labels[i] for i in order], [colours[i] for i in order], notes=notes,
+                [seen.labels[i] for i in order],
+                [colours[i] for i in order],
+                notes=notes,
                 borders=set(np.flatnonzero(np.isin(order, marks)).tolist()),
             )
-        )  # fmt: skip
+        )
         st.caption(_("The text in the sorted order; a line stands between two chunks."))
 
     if not alike.any():
@@ -128,11 +147,16 @@ def _sort(seen: Seen, number: int) -> Step:
         words = _(
             "Sorting brings **“{one}”** and **“{other}”** side by side, of one bucket and {distance} tokens apart in "
             "the text; “{token}” moves farthest, {moved} places. The order is cut into {chunks} chunks, {how}.",
-            one=literal(seen.labels[order[at]]), other=literal(seen.labels[order[at + 1]]), distance=int(apart[at]),
-            token=literal(seen.labels[farthest]), moved=int(abs(place[farthest] - farthest)), chunks=len(borders) + 1,
-            how=_("each bucket by itself, every {size} places", size=size) if seen.causal
+            one=literal(seen.labels[order[at]]),
+            other=literal(seen.labels[order[at + 1]]),
+            distance=int(apart[at]),
+            token=literal(seen.labels[farthest]),
+            moved=int(abs(place[farthest] - farthest)),
+            chunks=len(borders) + 1,
+            how=_("each bucket by itself, every {size} places", size=size)
+            if seen.causal
             else _("every {size} places, no matter where a bucket ends", size=size),
-        )  # fmt: skip
+        )
     return Step(
         title=_("Sort and cut"),
         formula=r"\pi = \operatorname{argsort}(b(i),\, i),\qquad c(i) = \left\lfloor \pi^{-1}(i) / s \right\rfloor",
@@ -163,15 +187,32 @@ def _cut(seen: Seen, number: int) -> Step:
         sorted_labels = [seen.labels[i] for i in found.order]
         matrix_board(
             [
-                Panel(key="sorted", title=_("In the sorted order"), caption=_("lines: where chunks begin"),
-                      values=codes[np.ix_(found.order, found.order)], row_labels=sorted_labels,
-                      col_labels=sorted_labels, borders=found.borders),
-                Panel(key="text", title=_("In the order of the text"), caption="", values=codes,
-                      row_labels=seen.labels, col_labels=seen.labels),
+                Panel(
+                    key="sorted",
+                    title=_("In the sorted order"),
+                    caption=_("lines: where chunks begin"),
+                    values=codes[np.ix_(found.order, found.order)],
+                    row_labels=sorted_labels,
+                    col_labels=sorted_labels,
+                    borders=found.borders,
+                ),
+                Panel(
+                    key="text",
+                    title=_("In the order of the text"),
+                    caption="",
+                    values=codes,
+                    row_labels=seen.labels,
+                    col_labels=seen.labels,
+                ),
             ],
-            row_labels=None, col_labels=None, key=f"{key}.chunks", categories=kinds.categories,
-            none=_("may not look"), unit=_("Allowed by"), file_name="chunks",
-        )  # fmt: skip
+            row_labels=None,
+            col_labels=None,
+            key=f"{key}.chunks",
+            categories=kinds.categories,
+            none=_("may not look"),
+            unit=_("Allowed by"),
+            file_name="chunks",
+        )
 
     return Step(
         title=_("Who may look"),
@@ -181,8 +222,12 @@ def _cut(seen: Seen, number: int) -> Step:
         sentence=_(
             "Round {number} lets **{bucket:,}** pairs of one bucket look, and {chunk:,} that only share or neighbour a "
             "chunk; {missed:,} pairs of one bucket are cut apart. With all rounds {share:.1%} of {possible:,} look.",
-            number=number + 1, bucket=counts["bucket"], chunk=counts["chunk"], missed=counts["missed"],
-            share=(counts["bucket"] + counts["chunk"] + counts["round"]) / max(1, possible), possible=possible,
+            number=number + 1,
+            bucket=counts["bucket"],
+            chunk=counts["chunk"],
+            missed=counts["missed"],
+            share=(counts["bucket"] + counts["chunk"] + counts["round"]) / max(1, possible),
+            possible=possible,
         ),
         draw=draw,
-    )  # fmt: skip
+    )

@@ -39,9 +39,15 @@ def _logits(seen: Seen) -> Step:
 
     def draw(key: str) -> None:
         pictures.grid(
-            _("Logits"), shown(seen, logits), key, seen.labels, seen.labels, unit=_("logit"), diverging=True,
+            _("Logits"),
+            shown(seen, logits),
+            key,
+            seen.labels,
+            seen.labels,
+            unit=_("logit"),
+            diverging=True,
             tone="linear",
-        )  # fmt: skip
+        )
 
     return Step(
         title=_("Logits"),
@@ -50,10 +56,12 @@ def _logits(seen: Seen) -> Step:
         sentence=_(
             "The logits run from {low} to {high}, and {share:.0%} of them are negative: softmax gives those "
             "pairs little, squared ReLU gives them nothing.",
-            low=number(float(here.min())), high=number(float(here.max())), share=(here < 0).mean(),
+            low=number(float(here.min())),
+            high=number(float(here.max())),
+            share=(here < 0).mean(),
         ),
         draw=draw,
-    )  # fmt: skip
+    )
 
 
 def _squares(seen: Seen) -> Step:
@@ -70,30 +78,42 @@ def _squares(seen: Seen) -> Step:
         sentence=_(
             "{share:.0%} of the entries are exactly zero: the median query keeps {kept:.0f} of {n} keys, and {none} "
             "queries keep none. Softmax never gives a zero.",
-            share=(squares[allowed] == 0).mean(), kept=np.median(kept), n=len(squares), none=(kept == 0).sum(),
+            share=(squares[allowed] == 0).mean(),
+            kept=np.median(kept),
+            n=len(squares),
+            none=(kept == 0).sum(),
         ),
         draw=draw,
-    )  # fmt: skip
+    )
 
 
 def _normalisers(seen: Seen) -> Step:
-    names = {
-        "length": _("length n"), "squared": _("squared length n²"), "fixed": _("fixed n₀"), "sum": _("row sum"),
-    }  # fmt: skip
+    names = {"length": _("length n"), "squared": _("squared length n²"), "fixed": _("fixed n₀"), "sum": _("row sum")}
     own = seen.attention.params.normalizer  # type: ignore[attr-defined]
     sums, divisor = seen.parts["sum"], seen.parts[own]
     positions = range(len(sums))
 
     def draw(key: str) -> None:
         lines = [
-            Curve(name=title, x=positions, y=[z if z > 0 else None for z in seen.parts[name].tolist()], colour=i,
-                  dash="solid" if name == own else "dash", marks=False, notes=_notes(seen, seen.parts[name]))
+            Curve(
+                name=title,
+                x=positions,
+                y=[z if z > 0 else None for z in seen.parts[name].tolist()],
+                colour=i,
+                dash="solid" if name == own else "dash",
+                marks=False,
+                notes=_notes(seen, seen.parts[name]),
+            )
             for i, (name, title) in enumerate(names.items())
-        ]  # fmt: skip
+        ]
         pictures.lines(
-            lines, key=key, x_title=_("query"), y_title=_("what its row is divided by"), log_y=True,
+            lines,
+            key=key,
+            x_title=_("query"),
+            y_title=_("what its row is divided by"),
+            log_y=True,
             alt=_("Lines: the length, its square, the fixed length and the row sum of every query"),
-        )  # fmt: skip
+        )
 
     return Step(
         title=_("Normalisers"),
@@ -103,11 +123,16 @@ def _normalisers(seen: Seen) -> Step:
         sentence=_(
             "The row sums lie between {low:.3g} and {high:.3g}, median {middle:.3g}; the length is at most {n}, the "
             "fixed n₀ is {base:.0f}. Here rows are divided by the {own}, so that the median row sums to {total:.2g}.",
-            low=sums.min(), high=sums.max(), middle=np.median(sums), n=len(sums), base=seen.parts["fixed"][0],
-            own=names[own], total=np.median(seen.weights.sum(-1)),
+            low=sums.min(),
+            high=sums.max(),
+            middle=np.median(sums),
+            n=len(sums),
+            base=seen.parts["fixed"][0],
+            own=names[own],
+            total=np.median(seen.weights.sum(-1)),
         ),
         draw=draw,
-    )  # fmt: skip
+    )
 
 
 def _notes(seen: Seen, values: np.ndarray) -> list[str]:
@@ -132,10 +157,15 @@ def _factor(seen: Seen) -> Step:
                     most = max(float(r["change"] or 0) for r in own)
                     st.caption(_("Over the row sum no weight moves by more than {most}.", most=number(most, 1)))
             pictures.lines(
-                lines, key=drawn_key, x_title=_("factor λ on every logit"),
-                y_title=_("entropy of a row's shares (nats)"), log_x=True, x_ticks=FACTORS, height=400,
+                lines,
+                key=drawn_key,
+                x_title=_("factor λ on every logit"),
+                y_title=_("entropy of a row's shares (nats)"),
+                log_x=True,
+                x_ticks=FACTORS,
+                height=400,
                 alt=_("Lines: the entropy of softmax and of squared ReLU against the factor"),
-            )  # fmt: skip
+            )
 
         tasks = homogeneity.tasks(seen.source, n=n, causal=seen.causal)
         left, right = st.columns(2)
@@ -144,18 +174,31 @@ def _factor(seen: Seen) -> Step:
             sweep.show("homogeneity", tasks, chart, key=key)
         with right:
             st.markdown("**" + _("… and how large its weights are") + "**")
-            heights = ([_top(seen, factor) for factor in FACTORS], [most_of_sum] * len(FACTORS),
-                       [largest * factor**2 for factor in FACTORS])  # fmt: skip
+            heights = (
+                [_top(seen, factor) for factor in FACTORS],
+                [most_of_sum] * len(FACTORS),
+                [largest * factor**2 for factor in FACTORS],
+            )
             pictures.lines(
                 [
-                    Curve(name=title, x=FACTORS, y=[y if y > 0 else None for y in ys], colour=i,
-                          dash="dash" if i == 2 else "solid")
+                    Curve(
+                        name=title,
+                        x=FACTORS,
+                        y=[y if y > 0 else None for y in ys],
+                        colour=i,
+                        dash="dash" if i == 2 else "solid",
+                    )
                     for i, (title, ys) in enumerate(zip(names.values(), heights, strict=True))
                 ],
-                key=f"{key}.largest", x_title=_("factor λ on every logit"), y_title=_("largest weight"), log_x=True,
-                log_y=True, x_ticks=FACTORS, height=400,
+                key=f"{key}.largest",
+                x_title=_("factor λ on every logit"),
+                y_title=_("largest weight"),
+                log_x=True,
+                log_y=True,
+                x_ticks=FACTORS,
+                height=400,
                 alt=_("Lines: the largest weight of softmax and of squared ReLU against the factor"),
-            )  # fmt: skip
+            )
 
     return Step(
         title=_("Logits times λ"),
@@ -165,10 +208,11 @@ def _factor(seen: Seen) -> Step:
         sentence=_(
             "Divided by the length the largest weight, {one}, becomes {four} when all logits double; divided "
             "by the row sum λ² cancels and nothing moves, so no temperature can sharpen it.",
-            one=number(largest, 3), four=number(4 * largest, 3),
+            one=number(largest, 3),
+            four=number(4 * largest, 3),
         ),
         draw=draw,
-    )  # fmt: skip
+    )
 
 
 def _top(seen: Seen, factor: float) -> float:

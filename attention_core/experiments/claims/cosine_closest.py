@@ -86,10 +86,10 @@ CLAIM = Claim(
         Quantity(name="uniform", label="error of uniform attention"),
     ),
     figure=Figure(
-        x="kernel", y="error", by="of", x_title="kernel", y_title="relative error beside softmax", kind="bars",
+        x="kernel", y="error", by="of", x_title="kernel", y_title="relative error beside softmax", kind="bars"
     ),
     measure=measure,
     numbers=numbers,
     verdict=verdict,
     needs=2,
-)  # fmt: skip
+)

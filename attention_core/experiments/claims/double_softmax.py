@@ -71,11 +71,9 @@ CLAIM = Claim(
         Quantity(name="hidden", label="smallest row sum, future hidden"),
         Quantity(name="other", label="largest row sum with elu + 1"),
     ),
-    figure=Figure(
-        x="product", y="sum", by="row", x_title="product", y_title="sum of a row", kind="bars", log_y=True,
-    ),
+    figure=Figure(x="product", y="sum", by="row", x_title="product", y_title="sum of a row", kind="bars", log_y=True),
     measure=measure,
     numbers=numbers,
     verdict=verdict,
     needs=2,
-)  # fmt: skip
+)

@@ -122,11 +122,16 @@ CLAIM = Claim(
         Quantity(name="decayed_late", label="last tokens' share, with decay", unit="%"),
     ),
     figure=Figure(
-        x="n", y="share", by="of", x_title="tokens so far", y_title="share of the newest tokens' weight (%)",
-        log_x=True, log_y=True,
+        x="n",
+        y="share",
+        by="of",
+        x_title="tokens so far",
+        y_title="share of the newest tokens' weight (%)",
+        log_x=True,
+        log_y=True,
     ),
     measure=measure,
     numbers=numbers,
     verdict=verdict,
     needs=8,
-)  # fmt: skip
+)

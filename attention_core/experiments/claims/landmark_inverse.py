@@ -97,8 +97,13 @@ CLAIM = Claim(
         FUTURE,
     ),
     figure=Figure(
-        x="landmarks", y="error", by="form", x_title="landmarks m", y_title="relative error beside softmax",
-        log_x=True, log_y=True,
+        x="landmarks",
+        y="error",
+        by="form",
+        x_title="landmarks m",
+        y_title="relative error beside softmax",
+        log_x=True,
+        log_y=True,
     ),
     measure=measure,
     numbers=numbers,
@@ -106,4 +111,4 @@ CLAIM = Claim(
     notes=(READ_BOTH_WAYS,),
     unmasked="Attention over landmarks",
     needs=16,
-)  # fmt: skip
+)

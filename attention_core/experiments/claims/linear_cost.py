@@ -80,12 +80,17 @@ CLAIM = Claim(
         Quantity(name="longest", label="longest input", unit="tokens"),
     ),
     figure=Figure(
-        x="n", y="multiply_adds", by="variant", x_title="tokens n", y_title="multiply-adds of one head",
-        log_x=True, log_y=True,
+        x="n",
+        y="multiply_adds",
+        by="variant",
+        x_title="tokens n",
+        y_title="multiply-adds of one head",
+        log_x=True,
+        log_y=True,
     ),
     measure=measure,
     numbers=numbers,
     verdict=verdict,
     needs=8,
     grows=True,
-)  # fmt: skip
+)

@@ -109,7 +109,7 @@ CLAIM = Claim(
         FUTURE,
     ),
     figure=Figure(
-        x="n", y="error", by="matrix", x_title="tokens n", y_title="relative error beside softmax", log_x=True,
+        x="n", y="error", by="matrix", x_title="tokens n", y_title="relative error beside softmax", log_x=True
     ),
     measure=measure,
     numbers=numbers,
@@ -118,4 +118,4 @@ CLAIM = Claim(
     unmasked=LINFORMER,
     needs=SMALLEST * TIMES[-1],
     grows=True,
-)  # fmt: skip
+)

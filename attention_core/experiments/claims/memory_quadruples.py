@@ -62,8 +62,13 @@ CLAIM = Claim(
         Quantity(name="elements", label="scores in one head"),
     ),
     figure=Figure(
-        x="n", y="elements", by="way", x_title="tokens n", y_title="numbers in one head's largest tensor",
-        log_x=True, log_y=True,
+        x="n",
+        y="elements",
+        by="way",
+        x_title="tokens n",
+        y_title="numbers in one head's largest tensor",
+        log_x=True,
+        log_y=True,
     ),
     measure=measure,
     numbers=numbers,
@@ -71,4 +76,4 @@ CLAIM = Claim(
     needs=8,
     grows=True,
     theorem="n tokens have n² pairs, and all scores at once are one number for each.",
-)  # fmt: skip
+)

@@ -118,11 +118,15 @@ CLAIM = Claim(
         Quantity(name="window", label="window", unit="tokens"),
     ),
     figure=Figure(
-        x="window", y="mass", by="attention", x_title="distance from the diagonal w (tokens)",
-        y_title="attention within ± w (%)", log_x=True,
+        x="window",
+        y="mass",
+        by="attention",
+        x_title="distance from the diagonal w (tokens)",
+        y_title="attention within ± w (%)",
+        log_x=True,
     ),
     measure=measure,
     numbers=numbers,
     verdict=verdict,
     needs=8,
-)  # fmt: skip
+)

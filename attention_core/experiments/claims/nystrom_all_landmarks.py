@@ -91,8 +91,13 @@ CLAIM = Claim(
         FUTURE,
     ),
     figure=Figure(
-        x="landmarks", y="error", by="inverse", x_title="landmarks m", y_title="relative error beside softmax",
-        log_x=True, log_y=True,
+        x="landmarks",
+        y="error",
+        by="inverse",
+        x_title="landmarks m",
+        y_title="relative error beside softmax",
+        log_x=True,
+        log_y=True,
     ),
     measure=measure,
     numbers=numbers,
@@ -101,4 +106,4 @@ CLAIM = Claim(
     needs=2,
     theorem="A A⁺ A = A for every matrix A and its pseudoinverse A⁺: softmax's own matrix A is all three factors once "
     "every token is a landmark.",
-)  # fmt: skip
+)

@@ -100,8 +100,12 @@ CLAIM = Claim(
         FUTURE,
     ),
     figure=Figure(
-        x="times", y="error", by="variant", x_title="Performer's features, in head sizes d",
-        y_title="relative error beside softmax", log_x=True,
+        x="times",
+        y="error",
+        by="variant",
+        x_title="Performer's features, in head sizes d",
+        y_title="relative error beside softmax",
+        log_x=True,
     ),
     measure=measure,
     numbers=numbers,
@@ -109,4 +113,4 @@ CLAIM = Claim(
     notes=(READ_BOTH_WAYS,),
     unmasked=NYSTROM,
     needs=SHARED * LANDMARKS,
-)  # fmt: skip
+)

@@ -75,4 +75,4 @@ CLAIM = Claim(
     ),
     needs=2,
     otherwise="Where all queries and keys are zero, Performer's draws change nothing, and it holds only partly.",
-)  # fmt: skip
+)

@@ -10,16 +10,7 @@ from attention_core import registry
 from attention_core.algorithms.causal_scan import nonzero
 from attention_core.algorithms.inverse import inverse_steps
 from attention_core.algorithms.pooling import even_segments, pooling_matrix
-from attention_core.experiments.claims.claim import (
-    Ask,
-    Case,
-    Claim,
-    Figure,
-    Quantity,
-    UntestableError,
-    Verdict,
-    column,
-)
+from attention_core.experiments.claims.claim import Ask, Case, Claim, Figure, Quantity, UntestableError, Verdict, column
 from attention_core.experiments.leak import MOST
 from attention_core.experiments.task import Row
 from attention_core.inputs.source import first_tokens
@@ -52,8 +43,9 @@ def measure(ask: Ask) -> list[Row]:
     rows: list[Row] = []
     for attention in (*pooled, *(registry.get(key) for key in OTHERS)):
         ways: dict[str, Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]] = {
-            OPEN: partial(outputs, attention), CUT: partial(struck, attention)
-        }  # fmt: skip
+            OPEN: partial(outputs, attention),
+            CUT: partial(struck, attention),
+        }
         if attention in pooled:
             ways[HIDDEN] = partial(hidden, attention)
         for mask, way in ways.items():

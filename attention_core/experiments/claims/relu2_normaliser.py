@@ -76,12 +76,17 @@ CLAIM = Claim(
         Quantity(name="lowest", label="exponent of the slowest head"),
     ),
     figure=Figure(
-        x="n", y="growth", by="growing", x_title="tokens n", y_title="growth since the shortest length (times)",
-        log_x=True, log_y=True,
+        x="n",
+        y="growth",
+        by="growing",
+        x_title="tokens n",
+        y_title="growth since the shortest length (times)",
+        log_x=True,
+        log_y=True,
     ),
     measure=measure,
     numbers=numbers,
     verdict=verdict,
     needs=2 * SHORTEST,
     grows=True,
-)  # fmt: skip
+)

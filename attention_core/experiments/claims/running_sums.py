@@ -123,12 +123,17 @@ CLAIM = Claim(
         Quantity(name="n", label="length", unit="tokens"),
     ),
     figure=Figure(
-        x="size", y="kib", by="way", x_title="size of a head d", y_title="held at once, one head (KiB)",
-        log_x=True, log_y=True,
+        x="size",
+        y="kib",
+        by="way",
+        x_title="size of a head d",
+        y_title="held at once, one head (KiB)",
+        log_x=True,
+        log_y=True,
     ),
     measure=measure,
     numbers=numbers,
     verdict=verdict,
     needs=SHORTEST,
     grows=True,
-)  # fmt: skip
+)

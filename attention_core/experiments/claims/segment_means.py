@@ -103,8 +103,13 @@ CLAIM = Claim(
         FUTURE,
     ),
     figure=Figure(
-        x="landmarks", y="error", by="method", x_title="landmarks m", y_title="relative error beside softmax",
-        log_x=True, log_y=True,
+        x="landmarks",
+        y="error",
+        by="method",
+        x_title="landmarks m",
+        y_title="relative error beside softmax",
+        log_x=True,
+        log_y=True,
     ),
     measure=measure,
     numbers=numbers,
@@ -112,4 +117,4 @@ CLAIM = Claim(
     notes=(READ_BOTH_WAYS,),
     unmasked="Nyström",
     needs=16,
-)  # fmt: skip
+)

@@ -90,7 +90,7 @@ CLAIM = Claim(
         FUTURE,
     ),
     figure=Figure(
-        x="iteration", y="error", by="of", x_title="iterations", y_title="residual or relative error", log_y=True,
+        x="iteration", y="error", by="of", x_title="iterations", y_title="residual or relative error", log_y=True
     ),
     measure=measure,
     numbers=numbers,
@@ -98,4 +98,4 @@ CLAIM = Claim(
     notes=(READ_BOTH_WAYS,),
     unmasked="Nyström",
     needs=SHARED * LANDMARKS,
-)  # fmt: skip
+)

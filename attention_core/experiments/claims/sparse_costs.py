@@ -76,12 +76,17 @@ CLAIM = Claim(
         Quantity(name="longest", label="longest length", unit="tokens"),
     ),
     figure=Figure(
-        x="n", y="multiply_adds", by="variant", x_title="tokens n", y_title="multiply-adds per head",
-        log_x=True, log_y=True,
+        x="n",
+        y="multiply_adds",
+        by="variant",
+        x_title="tokens n",
+        y_title="multiply-adds per head",
+        log_x=True,
+        log_y=True,
     ),
     measure=measure,
     numbers=numbers,
     verdict=verdict,
     needs=5,
     grows=True,
-)  # fmt: skip
+)

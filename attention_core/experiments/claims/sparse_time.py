@@ -139,12 +139,17 @@ CLAIM = Claim(
         Quantity(name="matrix", label="length of these two", unit="tokens"),
     ),
     figure=Figure(
-        x="n", y="ratio", by="variant", x_title="tokens n", y_title="time ÷ fused full attention's time",
-        log_x=True, log_y=True,
+        x="n",
+        y="ratio",
+        by="variant",
+        x_title="tokens n",
+        y_title="time ÷ fused full attention's time",
+        log_x=True,
+        log_y=True,
     ),
     measure=measure,
     numbers=numbers,
     verdict=verdict,
     otherwise="An input so long that both are faster at its own length too.",
     timed=True,
-)  # fmt: skip
+)

@@ -113,8 +113,13 @@ CLAIM = Claim(
         Quantity(name="long", label="n = 2d²", unit="tokens"),
     ),
     figure=Figure(
-        x="n", y="elements", by="algorithm", x_title="tokens n", y_title="most numbers alive at once, one head",
-        log_x=True, log_y=True,
+        x="n",
+        y="elements",
+        by="algorithm",
+        x_title="tokens n",
+        y_title="most numbers alive at once, one head",
+        log_x=True,
+        log_y=True,
     ),
     measure=measure,
     numbers=numbers,
@@ -123,4 +128,4 @@ CLAIM = Claim(
     grows=True,
     theorem="All of them add up the same products, only in another order; one head's states after each of n tokens are "
     "n d² numbers, its matrix is n².",
-)  # fmt: skip
+)

@@ -71,9 +71,7 @@ VARIANT = Variant(
     attend=attend,
     cost=cost,
     source=Paper(
-        "Neural Machine Translation by Jointly Learning to Align and Translate",
-        2014,
-        "https://arxiv.org/abs/1409.0473",
+        "Neural Machine Translation by Jointly Learning to Align and Translate", 2014, "https://arxiv.org/abs/1409.0473"
     ),
     random=True,
     note="The judging vector w is drawn, not trained, and n² d values of tanh make it slower than its products tell.",

@@ -89,8 +89,7 @@ def cost(n: int, d: int, p: EmanetParams, *, causal: bool) -> Cost:
     """Two products of tokens and bases per round, and three to hand out queries and values."""
     b = p.bases
     return Cost(
-        multiply_adds=(2 * p.iterations + 3) * n * b * d,
-        peak_elements=max(3 * n * b, n * d + 2 * n * b) + 2 * b * d,
+        multiply_adds=(2 * p.iterations + 3) * n * b * d, peak_elements=max(3 * n * b, n * d + 2 * n * b) + 2 * b * d
     )
 
 

@@ -68,11 +68,7 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: FunnelParams, *, causal: bool) -
     """
     segments = _segments(q.shape[-2], p)
     means = pooling_matrix(segments, q)
-    return {
-        "provenance": means,
-        "left": spreading_matrix(segments, q),
-        "right": scores(means @ q, k).softmax(-1),
-    }
+    return {"provenance": means, "left": spreading_matrix(segments, q), "right": scores(means @ q, k).softmax(-1)}
 
 
 VARIANT = Variant(

@@ -76,10 +76,7 @@ def cost(n: int, d: int, p: LinformerParams, *, causal: bool) -> Cost:
     """Two n x m x d products; the gaussian projections add two more and are themselves held."""
     m = min(p.rank, n)
     drawn = 0 if p.projection != "gaussian" else 1 if p.share else 2
-    return Cost(
-        multiply_adds=(4 if drawn else 2) * n * m * d,
-        peak_elements=n * (d + 1) + 2 * m * d + drawn * m * n,
-    )
+    return Cost(multiply_adds=(4 if drawn else 2) * n * m * d, peak_elements=n * (d + 1) + 2 * m * d + drawn * m * n)
 
 
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: LinformerParams, *, causal: bool) -> dict[str, Tensor]:

@@ -90,8 +90,7 @@ def cost(n: int, d: int, p: NystromParams, *, causal: bool) -> Cost:
         return Cost(multiply_adds=adds, peak_elements=9 * n * d + 6 * m * d)
     clusters = n * (m + 2) if p.method == "kmeans" else 0
     return Cost(
-        multiply_adds=adds + 4 * p.iterations * m**3,
-        peak_elements=max(n * (d + 1), 10 * m * m, clusters) + 3 * m * d,
+        multiply_adds=adds + 4 * p.iterations * m**3, peak_elements=max(n * (d + 1), 10 * m * m, clusters) + 3 * m * d
     )
 
 

@@ -19,19 +19,9 @@ from attention_core.variant import Cost, Paper, Params, Variant, param
 class BigBirdParams(Params):
     """Settings of BigBird attention."""
 
-    window: int = param(
-        8,
-        low=1,
-        high=4096,
-        scale="log",
-        help="Tokens visible on each side.",
-        budget=True,
-    )
+    window: int = param(8, low=1, high=4096, scale="log", help="Tokens visible on each side.", budget=True)
     global_tokens: int = param(
-        1,
-        low=0,
-        high=64,
-        help="How many tokens at the start see everything and are seen by all.",
+        1, low=0, high=64, help="How many tokens at the start see everything and are seen by all."
     )
     random_keys: int = param(
         3,

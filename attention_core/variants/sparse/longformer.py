@@ -19,14 +19,7 @@ from attention_core.variant import Cost, Paper, Params, Variant, param
 class LongformerParams(Params):
     """Settings of Longformer attention."""
 
-    window: int = param(
-        8,
-        low=1,
-        high=4096,
-        scale="log",
-        help="Tokens visible on each side.",
-        budget=True,
-    )
+    window: int = param(8, low=1, high=4096, scale="log", help="Tokens visible on each side.", budget=True)
     dilation: int = param(
         1,
         low=1,
@@ -36,10 +29,7 @@ class LongformerParams(Params):
         "as far.",
     )
     global_tokens: int = param(
-        1,
-        low=0,
-        high=64,
-        help="How many tokens at the start see everything and are seen by all.",
+        1, low=0, high=64, help="How many tokens at the start see everything and are seen by all."
     )
 
 

@@ -90,8 +90,7 @@ def cost(n: int, d: int, p: PowerBertParams, *, causal: bool) -> Cost:
     """One product of all pairs for the significance, two of the survivors with all; a block of weights, the outputs."""
     m = kept_count(n, p)
     return Cost(
-        multiply_adds=n * n * d + 2 * m * n * d,
-        peak_elements=max(n + 2 * largest_block(n), n * d + m * (d + 3)),
+        multiply_adds=n * n * d + 2 * m * n * d, peak_elements=max(n + 2 * largest_block(n), n * d + m * (d + 3))
     )
 
 

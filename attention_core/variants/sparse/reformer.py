@@ -37,11 +37,7 @@ class ReformerParams(Params):
         help="Tokens in a chunk, and about how many share a bucket; each round shows a token at most twice as many.",
     )
     rounds: int = param(
-        2,
-        low=1,
-        high=16,
-        help="How often the tokens are hashed: what one round misses, another may find.",
-        budget=True,
+        2, low=1, high=16, help="How often the tokens are hashed: what one round misses, another may find.", budget=True
     )
     seed: int = param(0, low=0, high=9999, help="Another number draws other directions to hash by.")
 

@@ -25,12 +25,7 @@ class SinkParams(Params):
         help="Tokens visible up to and with the token itself; as many the other way unless causal.",
         budget=True,
     )
-    sinks: int = param(
-        4,
-        low=0,
-        high=64,
-        help="How many tokens at the start every token keeps seeing.",
-    )
+    sinks: int = param(4, low=0, high=64, help="How many tokens at the start every token keeps seeing.")
 
 
 def parts(n: int, p: SinkParams, device: torch.device | None, *, causal: bool) -> dict[str, Tensor]:

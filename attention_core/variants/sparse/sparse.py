@@ -26,12 +26,7 @@ class SparseParams(Params):
     """Settings of sparse attention."""
 
     window: int = param(
-        8,
-        low=1,
-        high=4096,
-        scale="log",
-        help="Tokens visible on each side (strided pattern).",
-        budget=True,
+        8, low=1, high=4096, scale="log", help="Tokens visible on each side (strided pattern).", budget=True
     )
     stride: int = param(
         8,
@@ -46,10 +41,7 @@ class SparseParams(Params):
         help="Window and regular steps around each token, or fixed blocks with summary columns that all may see.",
     )
     summary: int = param(
-        1,
-        low=1,
-        high=64,
-        help="Columns at the end of each block that every token sees (fixed pattern).",
+        1, low=1, high=64, help="Columns at the end of each block that every token sees (fixed pattern)."
     )
 
 

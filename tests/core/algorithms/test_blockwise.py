@@ -51,9 +51,13 @@ def test_softmax_in_blocks_is_the_fused_kernel_s(lead, n, causal):
 
 @settings(max_examples=40, deadline=None)
 @given(
-    n=st.integers(1, 150), d=st.integers(1, 9), d_v=st.integers(1, 9), heads=st.integers(1, 4),
-    causal=st.booleans(), width=st.integers(1, 20),
-)  # fmt: skip
+    n=st.integers(1, 150),
+    d=st.integers(1, 9),
+    d_v=st.integers(1, 9),
+    heads=st.integers(1, 4),
+    causal=st.booleans(),
+    width=st.integers(1, 20),
+)
 def test_a_rule_that_knows_its_rows(n, d, d_v, heads, causal, width):
     q, k, v = inputs(heads, n=n, d=d, d_v=d_v)
     out = blockwise_attention(signed, q, k, v, causal=causal, width=width)

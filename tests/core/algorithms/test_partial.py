@@ -117,9 +117,21 @@ def other_kind(q: Tensor) -> Tensor:
         lambda x: x.long(),
         other_kind,
     ],
-    ids=["last axis strided", "expanded", "gaps", "type", "device", "sparse", "size", "axes", "lead", "empty", "whole",
-         "subclass"],
-)  # fmt: skip
+    ids=[
+        "last axis strided",
+        "expanded",
+        "gaps",
+        "type",
+        "device",
+        "sparse",
+        "size",
+        "axes",
+        "lead",
+        "empty",
+        "whole",
+        "subclass",
+    ],
+)
 def test_the_kernel_does_not_run_where_an_assumption_fails(change, at: int):
     x = [y.detach() for y in inputs(m=13)]
     assert kernel_takes(*x, None)

@@ -107,7 +107,9 @@ def test_the_difference_comes_first_and_short_lengths_before_long():
 
 def test_ratios_are_taken_where_both_are_counted():
     rows = [
-        {"way": SUMS, "n": 16, "peak_bytes": 10}, {"way": STATES, "n": 16, "peak_bytes": 80},
-        {"way": STATES, "n": 32, "peak_bytes": 160}, {"dtype": "float32", "way": STATES, "difference": 0.0},
-    ]  # fmt: skip
+        {"way": SUMS, "n": 16, "peak_bytes": 10},
+        {"way": STATES, "n": 16, "peak_bytes": 80},
+        {"way": STATES, "n": 32, "peak_bytes": 160},
+        {"dtype": "float32", "way": STATES, "difference": 0.0},
+    ]
     assert causal_gradient.ratios(rows, STATES) == [(16, 8)]

@@ -58,9 +58,10 @@ def test_short_inputs_are_repeated_over_several_chunks(monkeypatch):
     seen = []
     whole = causal_modes.computed
     monkeypatch.setattr(
-        causal_modes, "computed",
+        causal_modes,
+        "computed",
         lambda attention, way: lambda q, k, v: seen.append((q, k, v)) or whole(attention, way)(q, k, v),
-    )  # fmt: skip
+    )
     causal_modes.run(AgreementTask(source=SOURCE, head=0, word="linear"))
     assert 2 * 64 < causal_modes.compared(70) == 160
     record = SOURCE.load()
@@ -88,9 +89,7 @@ def test_long_inputs_are_compared_on_their_beginning():
 @pytest.mark.parametrize("d", [8, 16, 32])
 def test_all_states_at_once_outgrow_the_matrix_until_d_squared(d):
     rows = [cost(way, n, d) for n in causal_modes.lengths(d) for way in ("cumsum", MATRIX)]
-    one, other = (
-        [(r["n"], r["peak_bytes"]) for r in rows if r["way"] == way] for way in ("cumsum", MATRIX)
-    )  # fmt: skip
+    one, other = ([(r["n"], r["peak_bytes"]) for r in rows if r["way"] == way] for way in ("cumsum", MATRIX))
     n, held = crossing(one, other)
     assert n == pytest.approx(d * d, rel=0.2)
     assert held == pytest.approx(2 * 4 * n * d * (d + 1), rel=0.25)  # the terms and their sums

@@ -84,8 +84,9 @@ def test_no_choice_beats_the_best_matrix_of_its_rank_and_none_the_best_middle(se
     numbers = np.random.default_rng(seed)
     s = softmax(*(3 * numbers.standard_normal((2, n, 3))))
     rows, columns = (np.sort(numbers.permutation(n)[:m]) for _ in "rc")
-    formula, best = (make(*map(torch.from_numpy, (s, columns, rows))).numpy()
-                     for make in (cur.nystrom_formula, cur.best_middle))  # fmt: skip
+    formula, best = (
+        make(*map(torch.from_numpy, (s, columns, rows))).numpy() for make in (cur.nystrom_formula, cur.best_middle)
+    )
     values = np.linalg.svd(s, compute_uv=False)
     floor = np.linalg.norm(values[m:]) / np.linalg.norm(values)
     assert floor <= off(best, s) + 1e-9
@@ -209,7 +210,9 @@ def test_a_causal_models_softmax_is_read_both_ways():
     np.testing.assert_allclose(cur.look(qkv, ac.get("nystrom"), 0, "even").softmax, softmax(*head(source, 0)))
 
 
-@pytest.mark.parametrize(("n", "own", "wanted"), [(1, 5, (1,)), (2, 1, (1,)), (3, 2, (1, 2)), (16, 5, (1, 2, 4, 5, 8)),
-                                                  (17, 99, (1, 2, 4, 8, 17))])  # fmt: skip
+@pytest.mark.parametrize(
+    ("n", "own", "wanted"),
+    [(1, 5, (1,)), (2, 1, (1,)), (3, 2, (1, 2)), (16, 5, (1, 2, 4, 5, 8)), (17, 99, (1, 2, 4, 8, 17))],
+)
 def test_the_ladder_doubles_to_half_the_tokens(n, own, wanted):
     assert cur.ladder(n, own) == wanted

@@ -53,9 +53,15 @@ def of(rows, form, name, head=0):
 def upload(q, k):
     arrays = {name: np.asarray(x, np.float32)[None] for name, x in (("q", q), ("k", k), ("v", k))}
     record = ac.inputs.QKV(
-        **{name: torch.tensor(x) for name, x in arrays.items()}, tokens=("a",) * len(q), special=(False,) * len(q),
-        groups=tuple(range(len(q))), causal=False, scale=q.shape[-1] ** -0.5, origin="test", total_tokens=len(q),
-    )  # fmt: skip
+        **{name: torch.tensor(x) for name, x in arrays.items()},
+        tokens=("a",) * len(q),
+        special=(False,) * len(q),
+        groups=tuple(range(len(q))),
+        causal=False,
+        scale=q.shape[-1] ** -0.5,
+        origin="test",
+        total_tokens=len(q),
+    )
     return UploadSource.of("arrays.npz", to_npz(record))
 
 

@@ -50,10 +50,15 @@ def test_on_a_real_head_no_variant_at_any_budget_lies_below_its_floor(causal):
 
 @settings(max_examples=120, deadline=None)
 @given(
-    key=st.sampled_from(ALL), n=st.integers(1, 24), d=st.integers(1, 9), seed=st.integers(0, 99),
-    sharpness=st.sampled_from([0.0, 0.5, 2.0, 12.0]), kind=st.sampled_from(KINDS),
-    step=st.integers(0, 9), causal=st.booleans(),
-)  # fmt: skip
+    key=st.sampled_from(ALL),
+    n=st.integers(1, 24),
+    d=st.integers(1, 9),
+    seed=st.integers(0, 99),
+    sharpness=st.sampled_from([0.0, 0.5, 2.0, 12.0]),
+    kind=st.sampled_from(KINDS),
+    step=st.integers(0, 9),
+    causal=st.booleans(),
+)
 def test_on_random_inputs_no_variant_lies_below_its_floor(key, n, d, seed, sharpness, kind, step, causal):
     spec = SyntheticSpec(kind=kind, n=n, d=2 * d, heads=1, sharpness=sharpness, seed=seed)
     attention = ac.get(key)
@@ -64,10 +69,18 @@ def test_on_random_inputs_no_variant_lies_below_its_floor(key, n, d, seed, sharp
 
 
 FULL = [
-    ("local", "window", 56), ("atrous", "stride", 1), ("topk", "k", 56), ("linformer", "rank", 56),
-    ("pooled", "stride", 1), ("funnel", "stride", 1), ("sink", "window", 56), ("longformer", "window", 56),
-    ("bigbird", "window", 56), ("sparse", "window", 56), ("power_bert", "keep", 1.0),
-]  # fmt: skip
+    ("local", "window", 56),
+    ("atrous", "stride", 1),
+    ("topk", "k", 56),
+    ("linformer", "rank", 56),
+    ("pooled", "stride", 1),
+    ("funnel", "stride", 1),
+    ("sink", "window", 56),
+    ("longformer", "window", 56),
+    ("bigbird", "window", 56),
+    ("sparse", "window", 56),
+    ("power_bert", "keep", 1.0),
+]
 
 
 @pytest.mark.parametrize(("key", "setting", "value"), FULL)

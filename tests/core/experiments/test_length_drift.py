@@ -28,9 +28,7 @@ def test_totals_and_sizes_are_those_of_the_matrices(causal):
         qkv = from_synthetic(SyntheticSpec(heads=2, d=8, n=row["n"]))
         q, k, v = (x[row["head"]].double() for x in (qkv.q, qkv.k, qkv.v))
         name = row["normalizer"]
-        attention = (
-            ac.get("softmax") if name == "softmax" else ac.get("relu2", normalizer=name, base_length=1)
-        )  # fmt: skip
+        attention = ac.get("softmax") if name == "softmax" else ac.get("relu2", normalizer=name, base_length=1)
         weights = attention.weights(q, k, causal=causal)
         out = weights @ v
         assert row["total"] == pytest.approx(float(weights.sum(-1).mean()), rel=1e-4)

@@ -75,8 +75,9 @@ def test_the_bias_grows_with_the_pair_and_fades_with_the_head_size():
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_is_the_mean_of_the_variant_itself(kind, row_norms, orthogonal):
     q, k = numbers(2, 6, 4)
-    found = [inside(q, k, kind=kind, row_norms=row_norms, orthogonal=orthogonal, features=2048, seed=s)
-             for s in range(20)]  # fmt: skip
+    found = [
+        inside(q, k, kind=kind, row_norms=row_norms, orthogonal=orthogonal, features=2048, seed=s) for s in range(20)
+    ]
     estimates = torch.stack([f["estimate"] for f in found])
     share = mean_share(q, k, kind=kind, row_norms=row_norms)
     z = (estimates.mean(0) - share * found[0]["kernel"]) / (estimates.std(0) / 20**0.5)
@@ -91,10 +92,17 @@ def record(n, d, scale=1.0):
     q, k = numbers(2, n, d, scale=scale)
     out = {name: x[None].float().numpy() for name, x in (("q", q), ("k", k), ("v", k))}
     return ac.inputs.QKV(
-        q=torch.from_numpy(out["q"]), k=torch.from_numpy(out["k"]), v=torch.from_numpy(out["v"]),
-        tokens=("a",) * n, special=(False,) * n, groups=tuple(range(n)), causal=False, scale=1.0, origin="",
+        q=torch.from_numpy(out["q"]),
+        k=torch.from_numpy(out["k"]),
+        v=torch.from_numpy(out["v"]),
+        tokens=("a",) * n,
+        special=(False,) * n,
+        groups=tuple(range(n)),
+        causal=False,
+        scale=1.0,
+        origin="",
         total_tokens=n,
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize("row_norms", ["chi", "fixed"])

@@ -50,9 +50,8 @@ def test_orthogonal_directions_err_less():
 @pytest.mark.parametrize("kind", ["positive", "trig", "relu"])
 def test_rows_hold_the_errors_of_the_variant_itself(kind, causal):
     [task] = [
-        t for t in performer_error.tasks(SOURCE, head=1, causal=causal, ways=[(kind, True)], seed=3)
-        if t.features == 64
-    ]  # fmt: skip
+        t for t in performer_error.tasks(SOURCE, head=1, causal=causal, ways=[(kind, True)], seed=3) if t.features == 64
+    ]
     rows = performer_error.run(task)
     assert [row["seed"] for row in rows] == list(range(3, 3 + SEEDS))
     qkv = SOURCE.load()
@@ -89,10 +88,17 @@ def test_a_long_input_is_measured_at_its_beginning_and_a_seed_near_the_end_goes_
     source = SyntheticSource(SyntheticSpec(n=TOKENS + 20, heads=1, d=4))
     whole = source.load()
     short = ac.inputs.QKV(
-        q=whole.q[:, :TOKENS], k=whole.k[:, :TOKENS], v=whole.v[:, :TOKENS], tokens=whole.tokens[:TOKENS],
-        special=whole.special[:TOKENS], groups=whole.groups[:TOKENS], causal=False, scale=whole.scale, origin="",
+        q=whole.q[:, :TOKENS],
+        k=whole.k[:, :TOKENS],
+        v=whole.v[:, :TOKENS],
+        tokens=whole.tokens[:TOKENS],
+        special=whole.special[:TOKENS],
+        groups=whole.groups[:TOKENS],
+        causal=False,
+        scale=whole.scale,
+        origin="",
         total_tokens=TOKENS,
-    )  # fmt: skip
+    )
     task = performer_error.tasks(source, head=0, seed=2**31 - 2)[0]
     rows = performer_error.run(task)
     assert rows == performer_error.run(task, load=lambda source, tokens: short)

@@ -15,9 +15,18 @@ OFFERS = st.lists(
 
 def row(error, *, word="local", head=0, n=8, cost=10, **more):
     return {
-        "variant": word.split("~")[0], "setting": "window", "value": 4, "word": word, "reference": "softmax",
-        "head": head, "seed": None, "n": n, "multiply_adds": cost, "matrix": error, **more,
-    }  # fmt: skip
+        "variant": word.split("~")[0],
+        "setting": "window",
+        "value": 4,
+        "word": word,
+        "reference": "softmax",
+        "head": head,
+        "seed": None,
+        "n": n,
+        "multiply_adds": cost,
+        "matrix": error,
+        **more,
+    }
 
 
 def beaten(offer, offers):

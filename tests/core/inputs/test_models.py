@@ -48,10 +48,14 @@ TINY = {
         n_embd=24, n_layer=3, n_head=3, n_positions=32, vocab_size=64, scale_attn_by_inverse_layer_idx=True
     ),
     "llama, grouped heads": LlamaConfig(
-        hidden_size=32, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2, intermediate_size=48,
+        hidden_size=32,
+        num_hidden_layers=3,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        intermediate_size=48,
         vocab_size=64,
     ),
-}  # fmt: skip
+}
 
 
 def build(config, seed=0):

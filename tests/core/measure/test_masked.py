@@ -65,10 +65,18 @@ def test_its_word_is_read_back_and_survives_a_file():
     assert masked.plain == ac.get("sparse", window=4, stride=16)
     spec = TimingSpec(variants=("softmax", masked.word), sizes=(8,), rounds=1)
     rows = [
-        {"variant": word, "n": 8, "round": 0, "ms": 1.0, "multiply_adds": 1, "promised": 1, "peak_bytes": 1,
-         "reason": None}
+        {
+            "variant": word,
+            "n": 8,
+            "round": 0,
+            "ms": 1.0,
+            "multiply_adds": 1,
+            "promised": 1,
+            "peak_bytes": 1,
+            "reason": None,
+        }
         for word in spec.variants
-    ]  # fmt: skip
+    ]
     run = gather(spec, Stamp(device="a", cpu="a", cores=1, threads=1, torch="2", date="2026"), rows)
     assert from_json(to_json(run)) == run
 

@@ -78,13 +78,24 @@ def test_a_decode_step_costs_softmax_more_with_length_and_a_recurrent_variant_th
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"mode": "sideways"}, {"dtype": "float16"}, {"device": "tpu"}, {"sizes": ()}, {"sizes": (8, 8)},
-        {"sizes": (16, 8)}, {"sizes": (0,)}, {"sizes": (2**30,)}, {"heads": 0}, {"head_size": 10**6}, {"rounds": 0},
-        {"variants": ()}, {"variants": ("softmax", "softmax")}, {"variants": ("sofmax",)},
+        {"mode": "sideways"},
+        {"dtype": "float16"},
+        {"device": "tpu"},
+        {"sizes": ()},
+        {"sizes": (8, 8)},
+        {"sizes": (16, 8)},
+        {"sizes": (0,)},
+        {"sizes": (2**30,)},
+        {"heads": 0},
+        {"head_size": 10**6},
+        {"rounds": 0},
+        {"variants": ()},
+        {"variants": ("softmax", "softmax")},
+        {"variants": ("sofmax",)},
         {"variants": ("local~window~0",)},
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_a_spec_that_cannot_be_is_refused_with_a_sentence(wrong):
     with pytest.raises(ac.LabError):
         TimingSpec(**({"variants": ("softmax",)} | wrong))
@@ -150,9 +161,7 @@ def test_the_cuda_clock_reads_the_allocators_peak_of_one_call_after_a_first_one(
     fake = FakeCuda(monkeypatch)
     _counts, peak = CudaClock().costs(fake.call)
     assert peak == 123
-    assert fake.log == [
-        "call", "synchronize", "reset_peak_memory_stats", "before", "call", "synchronize", "peak",
-    ]  # fmt: skip
+    assert fake.log == ["call", "synchronize", "reset_peak_memory_stats", "before", "call", "synchronize", "peak"]
 
 
 def test_the_device_decides_the_clock_and_the_stamp(monkeypatch):

@@ -21,18 +21,23 @@ def row(variant, n, index, ms, **more):
 
 SPEC = TimingSpec(variants=("softmax", "local~window~8", "topk"), sizes=(16, 64), rounds=3)
 ROWS = [
-    row("softmax", 16, 0, 1.0), row("local~window~8", 16, 0, 3.0, promised=7),
-    row("topk", 16, 0, None, reason="Too slow."), row("softmax", 64, 0, 8.0),
-    row("softmax", 16, 1, 4.0), row("softmax", 16, 2, 2.0),
-]  # fmt: skip
+    row("softmax", 16, 0, 1.0),
+    row("local~window~8", 16, 0, 3.0, promised=7),
+    row("topk", 16, 0, None, reason="Too slow."),
+    row("softmax", 64, 0, 8.0),
+    row("softmax", 16, 1, 4.0),
+    row("softmax", 16, 2, 2.0),
+]
 RUN = gather(SPEC, STAMP, ROWS)
 DOCUMENT = json.loads(to_json(RUN))
 
 
 def test_samples_are_gathered_by_variant_and_length():
     assert [(p.variant, p.n, p.ms) for p in RUN.points] == [
-        ("softmax", 16, (1.0, 4.0, 2.0)), ("softmax", 64, (8.0,)), ("local~window~8", 16, (3.0,)),
-    ]  # fmt: skip
+        ("softmax", 16, (1.0, 4.0, 2.0)),
+        ("softmax", 64, (8.0,)),
+        ("local~window~8", 16, (3.0,)),
+    ]
     assert RUN.points[0].quartiles == (1.5, 2.0, 3.0)
     assert [(x.variant, x.reason) for x in RUN.left_out] == [("topk", "Too slow.")]
 
@@ -103,16 +108,29 @@ def test_a_field_that_is_missing_or_of_another_kind_is_refused(path):
 @pytest.mark.parametrize(
     "data",
     [
-        b"", b"{}", b"[]", b"null", b"\xff\xfe", b"[" * 100_000, b'{"a":' * 50_000, b"1" * 10_000, b"NaN",
+        b"",
+        b"{}",
+        b"[]",
+        b"null",
+        b"\xff\xfe",
+        b"[" * 100_000,
+        b'{"a":' * 50_000,
+        b"1" * 10_000,
+        b"NaN",
         b" " * (2 * 2**20 + 1),
-        to_json(RUN).replace(b"1.0", b"NaN"), to_json(RUN).replace(b"1.0", b"1e999"), to_json(RUN)[:-5],
-        to_json(RUN).replace(b'"local~window~8"', b'"__import__"'), to_json(RUN).replace(b'"n": 64', b'"n": 16'),
-        to_json(RUN).replace(b'"version": 1', b'"version": 2'), to_json(RUN).replace(b'"n": 64', b'"n": true'),
-        to_json(RUN).replace(b"[1.0, 4.0, 2.0]", b"[]"), to_json(RUN).replace(b"4.0", b"4.0, 1.0, 1.0"),
+        to_json(RUN).replace(b"1.0", b"NaN"),
+        to_json(RUN).replace(b"1.0", b"1e999"),
+        to_json(RUN)[:-5],
+        to_json(RUN).replace(b'"local~window~8"', b'"__import__"'),
+        to_json(RUN).replace(b'"n": 64', b'"n": 16'),
+        to_json(RUN).replace(b'"version": 1', b'"version": 2'),
+        to_json(RUN).replace(b'"n": 64', b'"n": true'),
+        to_json(RUN).replace(b"[1.0, 4.0, 2.0]", b"[]"),
+        to_json(RUN).replace(b"4.0", b"4.0, 1.0, 1.0"),
         to_json(RUN).replace(b"4.0", b"0.0"),
     ],
     ids=lambda data: repr(data[:12]),
-)  # fmt: skip
+)
 def test_hostile_files_are_refused_with_a_sentence(data):
     with pytest.raises(ac.errors.InputError):
         from_json(data)

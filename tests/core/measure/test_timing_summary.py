@@ -16,12 +16,20 @@ STAMP = Stamp(device="A", cpu="A", cores=1, threads=1, torch="2", date="2026-01-
 def run(times, drift=(1.0,)):
     """A run whose times are known: per variant a function of n, in ms, times a drift per round."""
     rows = [
-        {"variant": word, "n": n, "round": i, "ms": time(n) * slow, "multiply_adds": n, "promised": n, "peak_bytes": n,
-         "reason": None}
+        {
+            "variant": word,
+            "n": n,
+            "round": i,
+            "ms": time(n) * slow,
+            "multiply_adds": n,
+            "promised": n,
+            "peak_bytes": n,
+            "reason": None,
+        }
         for i, slow in enumerate(drift)
         for n in SIZES
         for word, time in times.items()
-    ]  # fmt: skip
+    ]
     return gather(TimingSpec(variants=tuple(times), sizes=SIZES, rounds=len(drift)), STAMP, rows)
 
 

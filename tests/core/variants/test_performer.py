@@ -124,11 +124,7 @@ def test_directions_are_orthogonal_in_blocks_and_uniform(row_norms):
     assert (gram[:4, 4:].abs() > 1e-3).all()
     lengths = W.norm(dim=-1)
     assert torch.equal(lengths.sub(2).abs() < 1e-12, torch.full((11,), row_norms == "fixed"))
-    many = torch.stack(
-        [
-            random_directions(4, 4, seed, W, orthogonal=True, row_norms=row_norms) for seed in range(800)
-        ]
-    )  # fmt: skip
+    many = torch.stack([random_directions(4, 4, seed, W, orthogonal=True, row_norms=row_norms) for seed in range(800)])
     # Each entry has mean 0 and variance 1, and no row is a function of the others' signs.
     assert many.mean(0).abs().max() < 4.5 / 800**0.5
     assert many.square().mean(0).sub(1).abs().max() < 4.5 * 2**0.5 / 800**0.5

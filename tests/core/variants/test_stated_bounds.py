@@ -71,8 +71,10 @@ def test_a_random_synthesizer_knows_the_position_and_nothing_else():
 def test_a_row_that_sees_base_length_keys_is_softmaxs_own_and_no_other(causal):
     assert "row" in ac.variant("softmax_log_n").note
     q, k = numbers(2, 20, 4)
-    A, S = (ac.get(key, **given).weights(q, k, causal=causal)
-            for key, given in (("softmax_log_n", {"base_length": 8}), ("softmax", {})))  # fmt: skip
+    A, S = (
+        ac.get(key, **given).weights(q, k, causal=causal)
+        for key, given in (("softmax_log_n", {"base_length": 8}), ("softmax", {}))
+    )
     same = [bool(torch.allclose(a, s)) for a, s in zip(A, S, strict=True)]
     # The first causal row sees one key, whose weight is 1 under any scale.
     assert same == ([i in (0, 7) for i in range(20)] if causal else [False] * 20)

@@ -270,8 +270,7 @@ def test_the_duel_by_its_formula():
 
 
 @pytest.mark.parametrize(
-    ("changed", "verdict"),
-    [({}, HOLDS), ({"wins": 74}, PARTLY), ({"nystrom": 0.91}, PARTLY), ({"wins": 49}, FAILS)],
+    ("changed", "verdict"), [({}, HOLDS), ({"wins": 74}, PARTLY), ({"nystrom": 0.91}, PARTLY), ({"wins": 49}, FAILS)]
 )
 def test_the_duels_bounds(changed, verdict):
     assert ruled("nystrom_beats_performer", {"wins": 75, "nystrom": 0.9, "uniform": 1.0}, **changed) is verdict

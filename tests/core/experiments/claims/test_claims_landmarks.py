@@ -160,9 +160,13 @@ def test_where_attention_is_uniform_landmarks_have_nothing_to_prove(key):
 
 @pytest.mark.parametrize(
     ("changed", "verdict"),
-    [({}, HOLDS), ({"iterated_wins": 74}, PARTLY), ({"exact_wins": 74}, PARTLY),
-     ({"iterated_wins": 74, "exact_wins": 74}, FAILS)],
-)  # fmt: skip
+    [
+        ({}, HOLDS),
+        ({"iterated_wins": 74}, PARTLY),
+        ({"exact_wins": 74}, PARTLY),
+        ({"iterated_wins": 74, "exact_wins": 74}, FAILS),
+    ],
+)
 def test_the_inverses_bounds(changed, verdict):
     assert ruled("landmark_inverse", {"iterated_wins": 75, "exact_wins": 75}, **changed) is verdict
 

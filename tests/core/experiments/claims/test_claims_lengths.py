@@ -143,8 +143,10 @@ def test_sums_of_like_keys_grow_as_n():
     found = trial("relu2_normaliser", sums(1, 1))
     assert (found.verdict, found.numbers["slower"]) == (FAILS, 0)
     assert found.numbers["exponent"] == pytest.approx(1)
-    own, divisor = ([row["growth"] for row in found.of(growing=name, head=0)]
-                    for name in (relu2_normaliser.SUMS, relu2_normaliser.DIVISOR))  # fmt: skip
+    own, divisor = (
+        [row["growth"] for row in found.of(growing=name, head=0)]
+        for name in (relu2_normaliser.SUMS, relu2_normaliser.DIVISOR)
+    )
     assert own == pytest.approx(divisor)
 
 

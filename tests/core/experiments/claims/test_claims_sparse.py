@@ -109,15 +109,18 @@ def timed(expected, source):
 
 @pytest.mark.usefixtures("quick")
 def test_in_a_long_text_local_and_sparse_attention_are_faster():
-    found = timed(lambda numbers: max(numbers[name] for name in ("local", "sparse", "atrous")) < 1 < numbers["held"],
-                  upload(normal(2, 256, 64)))  # fmt: skip
+    found = timed(
+        lambda numbers: max(numbers[name] for name in ("local", "sparse", "atrous")) < 1 < numbers["held"],
+        upload(normal(2, 256, 64)),
+    )
     assert found
     assert found.verdict in (PARTLY, FAILS)
     assert (found.numbers["own"], found.numbers["longest"]) == (256, 1024)
     assert {row["ratio"] for row in found.of(variant=sparse_time.FULL)} == {1}
     assert {(row["variant"], row["n"]) for row in found.rows} >= {
-        *((name, 256) for name in sparse_time.ATTENTIONS), (sparse_time.LOCAL, 1024)
-    }  # fmt: skip
+        *((name, 256) for name in sparse_time.ATTENTIONS),
+        (sparse_time.LOCAL, 1024),
+    }
     held, masked = (found.of(variant=name, n=256) for name in (sparse_time.HELD, sparse_time.MASKED))
     assert [row["unmasked"] for row in masked] == [b["ms"] / a["ms"] for a, b in zip(held, masked, strict=True)]
 
@@ -134,8 +137,10 @@ def test_in_a_short_text_sparse_attention_is_slower_and_in_a_long_one_not():
 def test_what_is_slower_at_every_length_holds_beside_a_faster_atrous_attention(monkeypatch):
     slow = {sparse_time.LOCAL: "taylor2", sparse_time.SPARSE: "taylor2"}
     monkeypatch.setattr(sparse_time, "ATTENTIONS", sparse_time.ATTENTIONS | slow)
-    found = timed(lambda numbers: min(numbers["local"], numbers["sparse"]) > 1.1 and numbers["atrous"] < 1,
-                  upload(normal(1, 64, 64)))  # fmt: skip
+    found = timed(
+        lambda numbers: min(numbers["local"], numbers["sparse"]) > 1.1 and numbers["atrous"] < 1,
+        upload(normal(1, 64, 64)),
+    )
     assert found
     assert found.verdict is (HOLDS if 1.1 * found.numbers["masked"] >= 1 else PARTLY)
 
