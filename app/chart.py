@@ -3,15 +3,12 @@
 import plotly.graph_objects as go
 import streamlit as st
 
-from app.text import _
-
-FORMAT = "picture"
-"""The name of the choice in links."""
+from app.visit import Visit
 
 
 def choose_format() -> None:
     """How figures are saved, on every page; a page shows it once, beside its figures."""
-    st.segmented_control(_("Save as"), ["png", "svg"], key=FORMAT, format_func=str.upper, required=True)
+    Visit.picture.draw()
 
 
 def show(figure: go.Figure, *, key: str, name: str, alt: str) -> None:
@@ -23,7 +20,7 @@ def show(figure: go.Figure, *, key: str, name: str, alt: str) -> None:
         name: of the saved file, without its ending.
         alt: the figure in one sentence, for those who cannot see it.
     """
-    button = {"filename": name, "format": st.session_state.get(FORMAT, "png"), "scale": 2}
+    button = {"filename": name, "format": Visit.picture.value, "scale": 2}
     st.plotly_chart(
         figure,
         key=key,

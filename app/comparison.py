@@ -61,20 +61,18 @@ class Found:
         return found.difference if self.difference else found.weights
 
 
-def use_link() -> None:
+def fields() -> dict[str, share.Field]:
     """What a link to this page carries beside the input and the variants."""
     keys = [variant.key for variant in ac.all_variants()]
-    share.use(
-        {
-            "view": share.choice("weights", "difference"),
-            "scale": share.choice("shared", "panel"),
-            "tone": share.choice("sqrt", "linear", "log"),
-            "row": share.whole(None, 0, current().matrix_tokens - 1),
-            "more": share.choice("numbers", "explain", "download"),
-            "coloured": share.one_of(None, keys),
-            "explained": share.one_of(None, keys),
-        }
-    )
+    return {
+        "view": share.choice("weights", "difference"),
+        "scale": share.choice("shared", "panel"),
+        "tone": share.choice("sqrt", "linear", "log"),
+        "row": share.whole(None, 0, current().matrix_tokens - 1),
+        "more": share.choice("numbers", "explain", "download"),
+        "coloured": share.one_of(None, keys),
+        "explained": share.one_of(None, keys),
+    }
 
 
 def of(chosen: Chosen) -> Found:

@@ -8,7 +8,7 @@ from app.comparison import Found
 from app.input_panel import Chosen
 from app.inside import link
 from app.text import _
-from app.variant_picker import label
+from app.variant_picker import REFERENCE, label
 from attention_core.variant import Paper
 
 
@@ -78,7 +78,7 @@ def _explain(found: Found, chosen: Chosen) -> None:
         list(titles),
         format_func=titles.__getitem__,
         required=True,
-        **share.mirror("explained", list(titles), share.REFERENCE, key="explain.variant"),
+        **share.mirror("explained", list(titles), REFERENCE, key="explain.variant"),
     )
     attention = attentions[key]
     if attention in found.matrices:

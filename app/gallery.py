@@ -3,21 +3,22 @@
 import streamlit as st
 
 import attention_core as ac
-from app import compute, share
+from app import compute, navigation, share
 from app.compute import View
 from app.figures.picture import picture
 from app.inside import link
 from app.text import _
 from app.variant_picker import family_title
+from app.visit import read_variants
 from attention_core.inputs.source import SyntheticSource
 from attention_core.inputs.synthetic import SyntheticSpec
 
 SAMPLE = SyntheticSource(SyntheticSpec(n=32, heads=1))
 
 
-def use_link() -> None:
+def fields() -> dict[str, share.Field]:
     """What a link to the gallery carries."""
-    share.use({"family": share.choice("all", *ac.families())})
+    return {"family": share.choice("all", *ac.families())}
 
 
 def show() -> None:
@@ -54,10 +55,7 @@ def _card(variant: ac.Variant) -> None:
         )
     )
     pair = list(dict.fromkeys(("softmax", variant.key)))
-    st.page_link(
-        "../pages/matrices.py",
-        label=_("Compare it with softmax"),
-        icon=":material/arrow_forward:",
-        query_params=share.link_of(st.session_state, share.shared(), variants=share.read_variants(pair)),
+    navigation.link(
+        "matrices", _("Compare it with softmax"), icon=":material/arrow_forward:", variants=read_variants(pair)
     )
     link.show(ac.get(variant.key))

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 import streamlit as st
 
 import attention_core as ac
-from app import compute, presets, share
+from app import compute, presets
 from app.matrix_board import thumbnail_board
-from app.navigation import HERE
 from app.text import _, literal, sentence
+from app.visit import Visit, take_text
 from attention_core.inputs.source import Source, SyntheticSource, TextSource, UploadSource
 from attention_core.inputs.synthetic import KINDS, SyntheticSpec
 from attention_core.limits import current
@@ -36,26 +36,25 @@ class Chosen:
     head: int | None
 
 
-def show() -> None:
-    """Draw the panel."""
-    state = st.session_state
-    names = {"text": _("Text"), "synthetic": _("Synthetic"), "upload": _("Upload")}
-    st.segmented_control(
-        _("Input"), list(names), key="input", format_func=names.__getitem__, required=True, width="stretch"
-    )
-    {"text": _text, "synthetic": _synthetic, "upload": _upload}[state["input"]]()
-    if state["input"] == "upload" and UPLOAD not in state:
+def show(*, hides_special: bool) -> None:
+    """Draw the panel.
+
+    Args:
+        hides_special: whether the page leaves out the tokenizer's own tokens where the visitor wants that; on every
+            other page all of them take part.
+    """
+    {"text": _text, "synthetic": _synthetic, "upload": _upload}[Visit.input.draw()]()
+    if Visit.input.value == "upload" and UPLOAD not in st.session_state:
         return
     try:
-        if state["input"] == "text" or state["model"] in [info.key for info in ac.inputs.models.BUILT_IN]:
-            share.fit(layer=range(ac.inputs.models.layer_count(state["model"])))  # loads one that is not built in
+        if Visit.input.value == "text" or Visit.model.value in [info.key for info in ac.inputs.models.BUILT_IN]:
+            Visit.layer.fit(range(ac.inputs.models.layer_count(Visit.model.value)))  # loads one that is not built in
         qkv = compute.record(_source())
     except ac.LabError:
         return  # the page says it, where there is room for a sentence
-    share.fit(head=range(AVERAGE, qkv.heads))
+    Visit.head.fit(range(AVERAGE, qkv.heads))
     _head(qkv)
-    # Only this page leaves tokens out; everywhere else all of them take part.
-    drops = not st.session_state["special"] and st.session_state[HERE].path == "matrices"
+    drops = hides_special and not Visit.special.value
     st.caption(size_in_words(qkv, shown=len(shown_tokens(qkv)) if drops else qkv.n))
     for notice in qkv.notices:
         st.info(literal(sentence(notice)), icon=":material/info:")
@@ -84,7 +83,7 @@ def chosen(*, switch: bool = True) -> Chosen:
     Raises:
         NoInputError: in the second case. Not ``st.stop``, after which not even the address can be written.
     """
-    if st.session_state["input"] == "upload" and UPLOAD not in st.session_state:
+    if Visit.input.value == "upload" and UPLOAD not in st.session_state:
         st.info(_("Upload an .npz file with the arrays q, k and v in the panel on the left."), icon=":material/upload:")
         raise NoInputError
     try:
@@ -94,9 +93,9 @@ def chosen(*, switch: bool = True) -> Chosen:
     except ac.LabError as error:
         st.error(literal(sentence(error)), icon=":material/error:")
         raise NoInputError from error
-    head = st.session_state["head"]
+    head = Visit.head.value
     found = Chosen(source, qkv, None if head == AVERAGE else min(head, qkv.heads - 1))
-    if switch and qkv.causal and not st.session_state["causal"] and qkv.n > 1:
+    if switch and qkv.causal and not Visit.causal.value and qkv.n > 1:
         st.caption(f":material/visibility: {unmasked(compute.future_share(source, found.head), found.head)}")
     return found
 
@@ -118,29 +117,30 @@ def unmasked(share: float, head: int | None) -> str:
 
 
 def _source() -> Source:
-    state = st.session_state
-    if state["input"] == "text":
-        last = ac.inputs.models.layer_count(state["model"]) - 1
-        return TextSource(state["text"], state["model"], min(state["layer"], last))
-    if state["input"] == "synthetic":
-        names = ("kind", "n", "d", "heads", "sharpness", "seed", "rope")
-        return SyntheticSource(SyntheticSpec(**{name: state[name] for name in names}))
-    upload: UploadSource = state[UPLOAD]
+    now = Visit.now()
+    if now.input == "text":
+        last = ac.inputs.models.layer_count(now.model) - 1
+        return TextSource(now.text, now.model, min(now.layer, last))
+    if now.input == "synthetic":
+        spec = SyntheticSpec(
+            kind=now.kind, n=now.n, d=now.d, heads=now.heads, sharpness=now.sharpness, seed=now.seed, rope=now.rope
+        )
+        return SyntheticSource(spec)
+    upload: UploadSource = st.session_state[UPLOAD]
     return upload
 
 
 def _text() -> None:
-    state = st.session_state
     names = {"english": _("English"), "repeats": _("Repeats"), "chinese": _("Chinese"), "long": _("Long")}
-    state["preset"] = next((name for name, text in presets.texts().items() if text == state["text"]), None)
+    st.session_state["preset"] = next(
+        (name for name, text in presets.texts().items() if text == Visit.text.value), None
+    )
     st.pills(_("Start from"), list(names), key="preset", format_func=names.__getitem__, on_change=_take_preset)
-    st.text_area(_("Your text"), key="text", height=150)
+    Visit.text.draw(height=150)
     models = {info.key: info for info in ac.inputs.models.BUILT_IN}
-    options = list(models) + ([state["model"]] if state["model"] not in models else [])
-    st.selectbox(
-        _("Model"),
-        options,
-        key="model",
+    model = Visit.model.value
+    Visit.model.draw(
+        options=list(models) + ([model] if model not in models else []),
         format_func=lambda key: models[key].title if key in models else key,
         accept_new_options=current().hub_models,
         on_change=_take_model,
@@ -148,41 +148,37 @@ def _text() -> None:
         if current().hub_models
         else None,
     )
-    if state["model"] in models:
-        st.caption(_(models[state["model"]].note))
+    if model in models:
+        st.caption(_(models[model].note))
 
 
 def _take_preset() -> None:
-    state = st.session_state
-    if state["preset"]:
-        state["text"] = presets.texts()[state["preset"]]
-        state["row"] = None
+    if preset := st.session_state["preset"]:
+        take_text(presets.texts()[preset])
 
 
 def _take_model() -> None:
     # A model that writes from left to right hides the future; one that reads both ways does not.
     known = {info.key: info for info in ac.inputs.models.BUILT_IN}
-    if st.session_state["model"] in known:
-        st.session_state["causal"] = known[st.session_state["model"]].causal
+    if Visit.model.value in known:
+        Visit.causal.set(known[Visit.model.value].causal)
 
 
 def _synthetic() -> None:
-    limits = current()
-    kinds = {kind.key: kind for kind in KINDS}
-    st.selectbox(_("Kind"), list(kinds), key="kind", format_func=lambda key: _(kinds[key].title))
-    st.caption(_(kinds[st.session_state["kind"]].summary))
-    st.slider(_("Tokens n"), 1, limits.matrix_tokens, key="n")
+    summaries = {kind.key: kind.summary for kind in KINDS}
+    st.caption(_(summaries[Visit.kind.draw()]))
+    Visit.n.draw()
     left, right = st.columns(2)
-    left.number_input(_("Head size d"), 2, limits.head_size, key="d")
-    right.number_input(_("Heads"), 1, limits.heads, key="heads")
-    st.slider(
-        _("Sharpness"), 0.0, 16.0, step=0.25, key="sharpness", help=_("Multiplies the logits: higher is more decided.")
-    )
+    with left:
+        Visit.d.draw()
+    with right:
+        Visit.heads.draw()
+    Visit.sharpness.draw()
     left, right = st.columns(2, vertical_alignment="bottom")
-    left.number_input(_("Seed"), 0, 2**31 - 1, key="seed")
-    right.toggle(
-        _("RoPE"), key="rope", help=_("Turns queries and keys by their position, as Llama does (arXiv 2104.09864).")
-    )
+    with left:
+        Visit.seed.draw()
+    with right:
+        Visit.rope.draw()
 
 
 def _upload() -> None:
@@ -198,29 +194,28 @@ def _upload() -> None:
 
 def _head(qkv: ac.inputs.QKV) -> None:
     """Pickers for layer and head, by list and by picture."""
-    state = st.session_state
     source = _source()
     layers = 1
     if isinstance(source, TextSource):
         layers = ac.inputs.models.layer_count(source.model)
-        state["layer"] = source.layer
+        Visit.layer.set(source.layer)
         source = replace(source, layer=0)  # the pictures show every layer
-    state["head"] = min(state["head"], qkv.heads - 1)
+    Visit.head.set(min(Visit.head.value, qkv.heads - 1))
     columns = iter(st.columns(2))
     if layers > 1:
-        next(columns).selectbox(_("Layer"), range(layers), key="layer")
-    next(columns).selectbox(
-        _("Head"),
-        range(AVERAGE, qkv.heads),
-        key="head",
-        format_func=lambda head: _("average") if head == AVERAGE else str(head),
-    )
-    here = (state["layer"] if layers > 1 else 0, state["head"])
-    pictures = compute.head_miniatures(source, state["causal"])
+        with next(columns):
+            Visit.layer.draw(options=range(layers))
+    with next(columns):
+        Visit.head.draw(
+            options=range(AVERAGE, qkv.heads), format_func=lambda head: _("average") if head == AVERAGE else str(head)
+        )
+    here = (Visit.layer.value if layers > 1 else 0, Visit.head.value)
+    pictures = compute.head_miniatures(source, Visit.causal.value)
     thumbnail_board(pictures, selected=here, key="heads.board", on_choose=_take_head)
 
 
 def _take_head(choice: tuple[int, int]) -> None:
-    layer, st.session_state["head"] = choice
-    if st.session_state["input"] == "text":  # elsewhere there is one layer, and the text's own layer stays
-        st.session_state["layer"] = layer
+    layer, head = choice
+    Visit.head.set(head)
+    if Visit.input.value == "text":  # elsewhere there is one layer, and the text's own layer stays
+        Visit.layer.set(layer)

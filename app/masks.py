@@ -41,9 +41,9 @@ class Found:
         return {a: p for a, p in self.patterns.items() if has_pattern(a.variant)}
 
 
-def use_link() -> None:
+def fields() -> dict[str, share.Field]:
     """What a link to this page carries beside the input and the variants."""
-    share.use({"front": share.whole(None, 0, current().matrix_tokens - 1)})
+    return {"front": share.whole(None, 0, current().matrix_tokens - 1)}
 
 
 def show_add_all() -> None:

@@ -13,21 +13,18 @@ from app.variant_picker import label
 from attention_core.experiments.reach import Hashed, has_pattern
 
 
-def use_link() -> None:
+def fields() -> dict[str, share.Field]:
     """What a link carries of this part."""
-    reach_view.use_link()
-    share.use(
-        {
-            "masks_part": share.choice("reach", "numbers", "order", "download"),
-            "hash_order": share.choice("sorted", "original"),
-            **hash_choice(),
-        }
-    )
+    return reach_view.fields() | {
+        "masks_part": share.choice("reach", "numbers", "order", "download"),
+        "hash_order": share.choice("sorted", "original"),
+        **hash_choice(),
+    }
 
 
 def hash_choice() -> dict[str, share.Field]:
     """What a link carries of the round of hashing that is looked at."""
-    return {"hash_round": share.whole(0, 0, 63)}
+    return reach_view.fields() | {"hash_round": share.whole(0, 0, 63)}
 
 
 def show(found: Found, chosen: Chosen) -> None:

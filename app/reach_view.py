@@ -17,10 +17,9 @@ from attention_core.experiments.reach import Reach
 from attention_core.limits import current
 
 
-def use_link() -> None:
+def fields() -> dict[str, share.Field]:
     """What a link carries of the stack."""
-    stack_picker.use_link()
-    share.use({"front_way": share.choice("heard", "hears")})
+    return stack_picker.fields() | {"front_way": share.choice("heard", "hears")}
 
 
 def show(found: Found) -> None:

@@ -6,7 +6,6 @@ its default and is named in a notice. What can be checked of a word alone is che
 what depends on the input, or on anything else on screen, once that is known (``fit``).
 """
 
-import base64
 import binascii
 import re
 import zlib
@@ -20,21 +19,13 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 import attention_core as ac
-from app import presets
 from app.text import _, literal
-from attention_core.inputs import models
-from attention_core.inputs.synthetic import KINDS, SyntheticSpec
-from attention_core.limits import current
-
-LINK_TEXT = 12_000
-"""Characters of compressed text that a link may carry: web servers refuse addresses longer than about 16,000."""
 
 LINK = "link"
 NAMED = 12
 """Refused values that a notice names; of more it tells the number."""
 WORD = 30
 """Characters of a link's word that a notice repeats."""
-REFERENCE = "softmax"
 
 
 @dataclass
@@ -159,89 +150,6 @@ def switch(default: bool) -> Field:
     return Field(
         default, lambda given: {"1": True, "0": False}[only(given)], lambda on: ["1" if on else "0"], (True, False)
     )
-
-
-def of_variant(accepts: Callable[[ac.Variant], bool], default: str) -> Field:
-    """One variant with its settings, among those that are accepted."""
-
-    def read(given: list[str]) -> ac.Attention:
-        attention = ac.from_word(only(given))
-        if not accepts(attention.variant):
-            raise ValueError
-        return attention
-
-    return Field(ac.get(default), read, lambda attention: [attention.word])
-
-
-def read_model(given: list[str]) -> str:
-    """The key of a built-in model; where the profile lets one ask for others, the name of any."""
-    name = only(given)
-    if not models.may_ask(name):
-        raise ValueError
-    return name
-
-
-def read_text(given: list[str]) -> str:
-    """A preset's name after ``@``, or a text that ``write_text`` packed."""
-    word = only(given)
-    if word.startswith("@"):
-        return presets.texts()[word[1:]]
-    packed = base64.urlsafe_b64decode(word.encode("ascii") + b"=" * (-len(word) % 4))
-    unpack = zlib.decompressobj()
-    text = unpack.decompress(packed, 4 * current().text_characters)
-    if unpack.unconsumed_tail or not unpack.eof:
-        raise ValueError
-    return text.decode()
-
-
-def write_text(text: str) -> list[str]:
-    """A preset by name, any other text deflated; a text too long for an address stays out of it."""
-    for name, known in presets.texts().items():
-        if text == known:
-            return ["@" + name]
-    packed = base64.urlsafe_b64encode(zlib.compress(text.encode("utf-8", "replace"), 9)).decode().rstrip("=")
-    return [packed] if len(packed) <= LINK_TEXT else []
-
-
-def read_variants(given: list[str]) -> tuple[ac.Attention, ...]:
-    """Variants with their changed settings, in the order they are shown; each once, and always the reference."""
-    chosen = {attention.key: attention for attention in map(ac.from_word, given)}
-    if REFERENCE not in chosen:
-        chosen = {REFERENCE: ac.get(REFERENCE)} | chosen
-    kept = tuple(chosen.values())[: current().compared_variants]
-    if len(given) != len(kept):
-        raise CutError(kept)
-    return kept
-
-
-def default_variants() -> tuple[ac.Attention, ...]:
-    """What a first visit compares: the reference, two linear forms, four sparse patterns and one of low rank."""
-    return tuple(
-        ac.get(key) for key in ("softmax", "linear", "efficient", "local", "atrous", "sparse", "topk", "nystrom")
-    )
-
-
-def shared() -> dict[str, Field]:
-    """What every page has in common: the input, the variants, and whether the future is hidden."""
-    limits, plain = current(), SyntheticSpec()
-    return {
-        "input": choice("text", "synthetic", "upload"),
-        "text": Field(presets.texts()["english"], read_text, write_text),
-        "model": Field("minilm", read_model),
-        "layer": whole(presets.LAYER, 0, 999),
-        "head": whole(presets.HEAD, -1, 999),
-        "kind": choice(plain.kind, *(kind.key for kind in KINDS if kind.key != plain.kind)),
-        "n": whole(plain.n, 1, limits.matrix_tokens),
-        "d": whole(plain.d, 2, limits.head_size),
-        "heads": whole(plain.heads, 1, limits.heads),
-        "sharpness": number(plain.sharpness, 0.0, 16.0),
-        "seed": whole(plain.seed, 0, 2**31 - 1),
-        "rope": switch(plain.rope),
-        "variants": Field(default_variants(), read_variants, lambda chosen: [attention.word for attention in chosen]),
-        "causal": switch(False),
-        "special": switch(True),
-        "picture": choice("png", "svg"),
-    }
 
 
 def open_link() -> None:
@@ -420,17 +328,9 @@ def link_of(
     return {name: kind.write(now[name]) for name, kind in fields.items() if now[name] != kind.default}
 
 
-def show_share() -> None:
-    """How to share what is on screen, and what cannot travel in a link."""
-    with st.popover(_("Share"), icon=":material/share:", type="tertiary"):
-        st.markdown(_("The address bar always holds everything on screen: input, layer, head, variants and knobs."))
-        state = st.session_state
-        if state["input"] == "upload":
-            st.info(_("An uploaded file does not travel in a link: whoever opens it must upload the file again."))
-        elif state["input"] == "text" and not write_text(state["text"]):
-            st.info(_("This text is too long for a link: the link opens with the default text."))
-        address = (st.context.url or "").split("?")[0]  # there is none outside a browser
-        st.code(address + query_string(link_of(state, state[LINK].fields)), language=None, wrap_lines=True)
+def here() -> dict[str, list[str]]:
+    """The query of the address that stands for what is on screen."""
+    return link_of(st.session_state, st.session_state[LINK].fields)
 
 
 def query_string(link: Mapping[str, list[str]]) -> str:

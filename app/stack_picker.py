@@ -20,14 +20,12 @@ PRESETS = {
 """Stacks to start from: one round of layers, and how deep."""
 
 
-def use_link() -> None:
+def fields() -> dict[str, share.Field]:
     """What a link carries of the stack."""
-    share.use(
-        {
-            "stack": share.Field(("local", "atrous"), _read_stack, lambda stack: list(stack) or ["none"]),
-            "stack_depth": share.whole(2, 1, current().stack_layers),
-        }
-    )
+    return {
+        "stack": share.Field(("local", "atrous"), _read_stack, lambda stack: list(stack) or ["none"]),
+        "stack_depth": share.whole(2, 1, current().stack_layers),
+    }
 
 
 def _read_stack(given: list[str]) -> tuple[str, ...]:

@@ -16,13 +16,14 @@ def warm_up() -> None:
     """Import what the pages need, load the default model and run it once."""
     import app as app_package
     import attention_core as ac
-    from app import presets
+    from app import page, presets
     from attention_core.threads import use_threads
 
     use_threads()
     for module in pkgutil.walk_packages(app_package.__path__, "app."):
         if module.name not in ("app.main", "app.streamlit_app"):  # what runs, rather than what is shared
             importlib.import_module(module.name)
+    page.discover()
     ac.all_variants()
     ac.inputs.from_text(presets.texts()["english"], model="minilm", layer=presets.LAYER)
     # Streamlit collects all generations after every run; without the frozen imports that takes 0.2 s under the lock.

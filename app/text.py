@@ -24,6 +24,11 @@ def _(message: str, **values: object) -> str:
     return words.format(**values) if values else words
 
 
+def N_(message: str) -> str:  # noqa: N802 - gettext's own name
+    """Mark a message that is translated where it is shown."""
+    return message
+
+
 def sentence(told: LabError | Notice) -> str:
     """An error's or a notice's sentence in the visitor's language."""
     return _(told.template, **dict(told.fields))

@@ -7,28 +7,27 @@ import streamlit as st
 
 import attention_core as ac
 from app.text import _
+from app.visit import REFERENCE, Visit
 from attention_core.limits import current
 from attention_core.variant import Setting, Value
-
-REFERENCE = "softmax"
 
 
 def show(*, all_stay: bool = False) -> None:
     """Draw one chip per chosen variant, its knobs behind it, and the menu of the others.
 
-    The choice lives in ``st.session_state["variants"]``, in the order shown; softmax, the reference, always stays.
+    The choice is ``Visit.variants``, in the order shown; softmax, the reference, always stays.
 
     Args:
         all_stay: whether variants that cannot be causal take part even while causal is on.
     """
     with st.container(horizontal=True, gap="xsmall", key="variants.chips"):
-        for attention in st.session_state["variants"]:
+        for attention in Visit.variants.value:
             _chip(attention, refused=None if all_stay else _refusal(attention))
         _menu()
 
 
 def _refusal(attention: ac.Attention) -> str | None:
-    return attention.variant.causal_reason if st.session_state["causal"] else None
+    return attention.variant.causal_reason if Visit.causal.value else None
 
 
 def _chip(attention: ac.Attention, refused: str | None) -> None:
@@ -125,17 +124,15 @@ def _pass_on(name: str, key: str, take: Take) -> None:
 
 
 def _turn(key: str, name: str, value: Value) -> None:
-    state = st.session_state
-    state["variants"] = tuple(turned(a, name, value) if a.key == key else a for a in state["variants"])
+    Visit.variants.set(tuple(turned(a, name, value) if a.key == key else a for a in Visit.variants.value))
 
 
 def _remove(key: str) -> None:
-    state = st.session_state
-    state["variants"] = tuple(a for a in state["variants"] if a.key != key)
+    Visit.variants.set(tuple(a for a in Visit.variants.value if a.key != key))
 
 
 def _menu() -> None:
-    chosen = [a.key for a in st.session_state["variants"]]
+    chosen = [a.key for a in Visit.variants.value]
     with st.popover(_("Add or remove"), icon=":material/add:", type="tertiary", key="variants.menu"):
         if len(chosen) >= current().compared_variants:
             st.caption(_("{count} variants at once are the most; remove one to add another.", count=len(chosen)))
@@ -157,11 +154,10 @@ def _menu() -> None:
 
 
 def _choose(family: str, members: Iterable[str]) -> None:
-    state = st.session_state
-    wanted = set(state[f"variants.menu.{family}"])
-    kept = tuple(a for a in state["variants"] if a.key in wanted or a.key not in members)
+    wanted = set(st.session_state[f"variants.menu.{family}"])
+    kept = tuple(a for a in Visit.variants.value if a.key in wanted or a.key not in members)
     new = tuple(ac.get(key) for key in members if key in wanted - {a.key for a in kept})
-    state["variants"] = (kept + new)[: current().compared_variants]
+    Visit.variants.set((kept + new)[: current().compared_variants])
 
 
 def family_title(family: str) -> str:

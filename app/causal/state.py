@@ -13,6 +13,7 @@ from app.input_panel import Chosen
 from app.matrix_board import Panel, matrix_board
 from app.share import Field
 from app.text import _, literal
+from app.visit import of_variant
 from attention_core.experiments.state import Grown
 from attention_core.limits import current
 from attention_core.registry import recurrent
@@ -33,7 +34,7 @@ FORM = ("mode",)
 def fields() -> dict[str, Field]:
     """What a link to this view carries."""
     return {
-        "c_state": share.of_variant(lambda variant: variant.decoder is not None, "linear"),
+        "c_state": of_variant(lambda variant: variant.decoder is not None, "linear"),
         "c_at": share.whole(10, 0, current().matrix_tokens - 1),
     }
 

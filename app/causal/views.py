@@ -17,10 +17,10 @@ VIEWS = {
 }
 
 
-def use_link() -> None:
+def fields() -> dict[str, share.Field]:
     """What a link to this page carries beside the input and the variants."""
-    fields = {name: field for view in VIEWS.values() for name, field in view.fields().items()}
-    share.use({"c_view": share.choice(*VIEWS)} | fields)
+    known = {name: field for view in VIEWS.values() for name, field in view.fields().items()}
+    return {"c_view": share.choice(*VIEWS)} | known
 
 
 def pick() -> None:

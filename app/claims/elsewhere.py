@@ -6,9 +6,10 @@ from typing import Any
 
 import streamlit as st
 
-from app import share
-from app.navigation import entries
+from app import navigation, share
+from app.page import discover
 from app.text import _
+from app.visit import Visit, read_variants
 
 
 @dataclass(frozen=True)
@@ -27,8 +28,8 @@ class Place:
 
     def query(self, state: Mapping[Any, Any]) -> dict[str, list[str]]:
         """The address's query: the input as it is, with what the claim is about."""
-        changes = {"variants": share.read_variants(list(self.variants))} if self.variants else {}
-        link = share.link_of(state, share.shared(), **changes)
+        changes = {"variants": read_variants(list(self.variants))} if self.variants else {}
+        link = share.link_of(state, Visit.fields(), **changes)
         return link | {name: [word] for name, word in self.fields.items()}
 
 
@@ -63,10 +64,11 @@ def show(key: str) -> None:
     place = PLACES.get(key)
     if place is None:
         return
-    entry = next(entry for entry in entries() if entry.path == place.path)
+    page = discover()[place.path]
+    state = st.session_state
     st.page_link(
-        f"../pages/{entry.file}",
-        label=_("See it at large: {page}", page=entry.title),
-        icon=entry.icon,
-        query_params=place.query(st.session_state),
+        state[navigation.ENTRIES][place.path],
+        label=_("See it at large: {page}", page=_(page.title)),
+        icon=page.icon,
+        query_params=place.query(state),
     )

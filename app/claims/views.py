@@ -8,16 +8,14 @@ from app.input_panel import Chosen
 from attention_core.experiments import claims
 
 
-def use_link() -> None:
+def fields() -> dict[str, share.Field]:
     """What a link to this page carries beside the input."""
-    share.use(
-        {
-            "check": share.switch(False),
-            "claim": share.one_of("", [claim.key for claim in claims.all_claims()]),
-            heads.FIELD: heads.field(),
-            "verdict": share.choice("all", *board.FILTERS),
-        }
-    )
+    return {
+        "check": share.switch(False),
+        "claim": share.one_of("", [claim.key for claim in claims.all_claims()]),
+        heads.FIELD: heads.field(),
+        "verdict": share.choice("all", *board.FILTERS),
+    }
 
 
 def show(chosen: Chosen) -> None:

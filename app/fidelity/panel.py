@@ -23,16 +23,14 @@ HEADROOM = 1.6
 """A linear axis ends at this many times the error of the plain mean: what is worse than that need not be told apart."""
 
 
-def use_link() -> None:
+def fields() -> dict[str, share.Field]:
     """What a link to this page carries beside the input and the variants."""
-    share.use(
-        {
-            "against": share.choice("budget", "length", "cost"),
-            "fidelity": share.choice(*MEASURES),
-            "log_error": share.switch(False),
-            "price": share.choice("count", "ms"),
-        }
-    )
+    return {
+        "against": share.choice("budget", "length", "cost"),
+        "fidelity": share.choice(*MEASURES),
+        "log_error": share.switch(False),
+        "price": share.choice("count", "ms"),
+    }
 
 
 def show_options() -> None:

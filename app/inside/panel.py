@@ -17,6 +17,7 @@ from app.inside.stories import discover
 from app.masks_more import hash_choice
 from app.text import _
 from app.variant_picker import family_title, knobs, label, turned
+from app.visit import of_variant
 from attention_core.experiments.gau import CHANNELS
 from attention_core.limits import current
 from attention_core.variant import Value
@@ -28,24 +29,22 @@ MOST_FEATURES = 2 * current().head_size
 """Features whose map can be looked at alone: a feature map has at most two for each entry of a key."""
 
 
-def use_link() -> None:
+def fields() -> dict[str, share.Field]:
     """What a link to this page carries beside the input: the variant with its settings, the step, and its choices.
 
     Where a step picks a query or a feature by itself until one is chosen, the default is None.
     """
-    share.use(
-        {
-            "inside": share.of_variant(lambda variant: variant.key in discover(), FIRST),
-            "step": share.whole(1, 1, MOST_STEPS),
-            "query": share.whole(None, 0, current().matrix_tokens - 1),
-            "feature": share.whole(None, 0, MOST_FEATURES - 1),
-            "feature_error": share.choice(*MEASURES),
-            "logits": share.one_of(1.0, FACTORS),
-            "channel": share.whole(0, 0, CHANNELS - 1),
-            columns_rows.FIELD: columns_rows.field(),
-            **hash_choice(),
-        }
-    )
+    return {
+        "inside": of_variant(lambda variant: variant.key in discover(), FIRST),
+        "step": share.whole(1, 1, MOST_STEPS),
+        "query": share.whole(None, 0, current().matrix_tokens - 1),
+        "feature": share.whole(None, 0, MOST_FEATURES - 1),
+        "feature_error": share.choice(*MEASURES),
+        "logits": share.one_of(1.0, FACTORS),
+        "channel": share.whole(0, 0, CHANNELS - 1),
+        columns_rows.FIELD: columns_rows.field(),
+        **hash_choice(),
+    }
 
 
 def choose() -> None:

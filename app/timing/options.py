@@ -19,26 +19,23 @@ MOST_ROUNDS = 25
 """Rounds a visitor may ask for: quartiles move little after these."""
 
 
-def use_link() -> None:
+def fields() -> dict[str, share.Field]:
     """What a link to this page carries beside the variants."""
     limits = current()
-    share.use(
-        {
-            "t_mode": share.choice(*MODES),
-            "t_device": share.choice("cpu", "cuda"),
-            "t_dtype": share.choice(*DTYPES),
-            "t_from": share.one_of(SIZES[0], _doublings()),
-            "t_to": share.one_of(min(SIZES[-1], limits.timed_tokens), _doublings()),
-            "t_heads": share.whole(8, 1, limits.heads),
-            "t_d": share.whole(64, 2, limits.head_size),
-            "t_rounds": share.whole(5, 1, MOST_ROUNDS),
-            "t_side": share.choice("ratio", "memory", "work"),
-            "t_masked": share.one_of(None, (NONE, *(v.key for v in ac.all_variants() if v.mask is not None))),
-            "t_form": share.choice(*FORMS),
-            "t_beside": share.one_of(None, (*recorded(), LOADED, NONE)),
-        }
-    )
-    share.fit(t_device=devices())
+    return {
+        "t_mode": share.choice(*MODES),
+        "t_device": share.choice("cpu", "cuda"),
+        "t_dtype": share.choice(*DTYPES),
+        "t_from": share.one_of(SIZES[0], _doublings()),
+        "t_to": share.one_of(min(SIZES[-1], limits.timed_tokens), _doublings()),
+        "t_heads": share.whole(8, 1, limits.heads),
+        "t_d": share.whole(64, 2, limits.head_size),
+        "t_rounds": share.whole(5, 1, MOST_ROUNDS),
+        "t_side": share.choice("ratio", "memory", "work"),
+        "t_masked": share.one_of(None, (NONE, *(v.key for v in ac.all_variants() if v.mask is not None))),
+        "t_form": share.choice(*FORMS),
+        "t_beside": share.one_of(None, (*recorded(), LOADED, NONE)),
+    }
 
 
 def modes() -> dict[str, str]:
@@ -48,6 +45,7 @@ def modes() -> dict[str, str]:
 
 def show() -> TimingSpec:
     """Draw the controls; what they ask for."""
+    share.fit(t_device=devices())
     state = st.session_state
     _pick("t_mode", _("Measure"), modes())
     if len(devices()) > 1:

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 import streamlit as st
 
 from app import chart, sweep
-from app.entropy import notes, options
-from app.entropy.options import Asked
 from app.figures.curves import Curve, curves
 from app.figures.spread import Spread, spread
 from app.figures.theme import GREY
@@ -17,36 +15,33 @@ from attention_core.experiments.length_drift import NORMALIZERS, SOFTMAX
 from attention_core.experiments.lengths import ladder
 from attention_core.experiments.task import Row
 from attention_core.metrics.fit import fit_power
+from pages.entropy import notes, options
+from pages.entropy.options import EntropyOptions, Question
 
 DASHES = dict(zip(NORMALIZERS, ("solid", "dash", "dashdot", "dot"), strict=True))
 """Squared ReLU's normalisers share its colour."""
 
 
-def show(question: Asked) -> None:
+def show(question: Question) -> None:
     """Draw the controls, the sweep and what it found."""
-    state, lengths = st.session_state, ladder(question.longest)
-    state["h_trained"] = min(lengths, key=lambda n: abs(math.log(n / state["h_trained"])))
+    lengths, measure = ladder(question.longest), question.options.drift
+    base = min(lengths, key=lambda n: abs(math.log(n / question.options.trained)))
+    EntropyOptions.trained.set(base)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        options.pick("h_drift", _("Measure"), {"total": _("row total"), "size": _("output size")})
-        st.selectbox(
-            _("Trained at n₀"),
-            lengths,
-            key="h_trained",
-            width=120,
-            help=_("The length whose rows and outputs count as 1: a model trained there has learned any factor away."),
-        )
+        EntropyOptions.drift.draw()
+        EntropyOptions.trained.draw(options=lengths)
         options.show_extent(question)
     options.show_hint(question)
 
     def draw(rows: list[Row], key: str) -> None:
-        found = drifts(question.of_heads(rows), state["h_trained"], state["h_drift"], mean=question.mean)
-        st.markdown(sentence(found, state["h_trained"], state["h_drift"]))
-        _chart(found, question, key)
+        found = drifts(question.of_heads(rows), base, measure, mean=question.mean)
+        st.markdown(sentence(found, base, measure))
+        _chart(found, base, question, key)
 
     tasks = length_drift.tasks(question.source, longest=question.longest, causal=question.causal, seeds=question.seeds)
     rows = sweep.show("length_drift", tasks, draw, key="entropy.drift", effort=options.effort)
     if rows:
-        _table(question.of_heads(rows), question)
+        _table(question.of_heads(rows), base, question)
         notes.drift(question)
         notes.take_away(rows, question, "length_drift")
 
@@ -118,24 +113,23 @@ def least(ends: Mapping[str, float]) -> str:
     )
 
 
-def _chart(found: Mapping[str, Spread], question: Asked, key: str) -> None:
+def _chart(found: Mapping[str, Spread], base: int, question: Question, key: str) -> None:
     softmax, relu2 = options.colours("softmax", "relu2")
     drawn = [
         each.curve(
             names()[name],
             softmax if name == SOFTMAX else relu2,
             dash=DASHES.get(name, "solid"),
-            band=question.band and name in (SOFTMAX, "length"),
+            band=question.options.band and name in (SOFTMAX, "length"),
         )
         for name, each in found.items()
     ]
     lengths = found[SOFTMAX].x
     if lengths:
         drawn.append(Curve(name=_("no drift"), x=lengths, y=[1.0] * len(lengths), colour=GREY, marks=False, dash="dot"))
-    base = st.session_state["h_trained"]
     title = (
         _("row total over that at {base} tokens", base=base)
-        if st.session_state["h_drift"] == "total"
+        if question.options.drift == "total"
         else _("output size over that at {base} tokens", base=base)
     )
     figure = curves(drawn, x_title=_("tokens n"), y_title=title, log_x=True, log_y=True, mark=base, x_ticks=lengths)
@@ -147,9 +141,8 @@ def _chart(found: Mapping[str, Spread], question: Asked, key: str) -> None:
     )
 
 
-def _table(rows: Sequence[Row], question: Asked) -> None:
+def _table(rows: Sequence[Row], base: int, question: Question) -> None:
     """Both measures at the ends, and how fast each moves."""
-    base = st.session_state["h_trained"]
     columns = {"total": _("row total"), "size": _("output size")}
     found = {measure: drifts(rows, base, measure, mean=question.mean) for measure in columns}
     shown = []

@@ -5,8 +5,6 @@ from collections.abc import Sequence
 import streamlit as st
 
 from app import chart, sweep
-from app.entropy import notes, options
-from app.entropy.options import Asked
 from app.figures.curves import Curve, curves
 from app.figures.spread import Spread, spread
 from app.figures.theme import GREY
@@ -15,6 +13,8 @@ from attention_core.experiments import homogeneity, powers
 from attention_core.experiments.homogeneity import FACTORS, VARIANTS
 from attention_core.experiments.powers import POWERS
 from attention_core.experiments.task import Row
+from pages.entropy import notes, options
+from pages.entropy.options import EntropyOptions, Question
 
 MOST = 256
 """Tokens at most: the effect needs no more, and every factor is computed for every head."""
@@ -22,15 +22,9 @@ SAME = 0.005
 """Difference of entropies that two decimals do not show."""
 
 
-def show(question: Asked) -> None:
+def show(question: Question) -> None:
     """Draw the factor, the sweep over factors and what the chosen one does."""
-    st.select_slider(
-        _("λ: every logit is multiplied by"),
-        FACTORS,
-        key="h_factor",
-        format_func="{:g}".format,
-        help=_("λ is the inverse of a temperature: above 1 sharpens, below 1 flattens."),
-    )
+    EntropyOptions.factor.draw()
 
     def draw(rows: list[Row], key: str) -> None:
         kept = question.of_heads(rows)
@@ -53,7 +47,7 @@ def names() -> dict[str, str]:
     return dict(zip(VARIANTS, (_("Softmax"), _("Squared ReLU / row sum"), _("Squared ReLU / length")), strict=True))
 
 
-def _entropy(rows: Sequence[Row], word: str, factor: float, question: Asked) -> float | None:
+def _entropy(rows: Sequence[Row], word: str, factor: float, question: Question) -> float | None:
     found = [h for x, h in options.points(rows, "entropy", x="factor", variant=word) if x == factor]
     return question.per_nat * spread(((factor, h) for h in found), mean=question.mean).middle[0] if found else None
 
@@ -62,19 +56,19 @@ def _change(rows: Sequence[Row], word: str, factor: float) -> float:
     return max((y for x, y in options.points(rows, "change", x="factor", variant=word) if x == factor), default=0.0)
 
 
-def _chart(rows: Sequence[Row], question: Asked, key: str) -> None:
+def _chart(rows: Sequence[Row], question: Question, key: str) -> None:
     softmax, relu2 = options.colours("softmax", "relu2")
     drawn = []
     for word, colour, dash in zip(VARIANTS, (softmax, relu2, relu2), ("solid", "solid", "dash"), strict=True):
         values = options.points(rows, "entropy", x="factor", variant=word)
         found = spread(((x, question.per_nat * y) for x, y in values), mean=question.mean)
-        drawn.append(found.curve(names()[word], colour, dash=dash, band=question.band and dash == "solid"))
+        drawn.append(found.curve(names()[word], colour, dash=dash, band=question.options.band and dash == "solid"))
     figure = curves(
         drawn,
         x_title=_("factor λ on every logit"),
-        y_title=_("entropy H ({unit})", unit=_(question.unit)),
+        y_title=_("entropy H ({unit})", unit=question.unit),
         log_x=True,
-        mark=st.session_state["h_factor"],
+        mark=question.options.factor,
         height=380,
         x_ticks=FACTORS,
     )
@@ -83,8 +77,8 @@ def _chart(rows: Sequence[Row], question: Asked, key: str) -> None:
     )
 
 
-def _sentence(rows: Sequence[Row], question: Asked) -> str:
-    factor = st.session_state["h_factor"]
+def _sentence(rows: Sequence[Row], question: Question) -> str:
+    factor = question.options.factor
     softmax, relu2 = VARIANTS[:2]
     plain, steered = (_entropy(rows, softmax, x, question) for x in (1.0, factor))
     still = _entropy(rows, relu2, factor, question)
@@ -96,14 +90,14 @@ def _sentence(rows: Sequence[Row], question: Asked) -> str:
         factor=factor,
         plain=plain,
         steered=steered,
-        unit=_(question.unit),
+        unit=question.unit,
         still=still,
         change=_change(rows, relu2, factor),
     )
 
 
-def _table(rows: Sequence[Row], question: Asked) -> None:
-    factor, unit = st.session_state["h_factor"], _(question.unit)
+def _table(rows: Sequence[Row], question: Question) -> None:
+    factor, unit = question.options.factor, question.unit
     change = f"max |A(λ={factor:g}) − A(1)|"
     shown = [
         {
@@ -118,8 +112,9 @@ def _table(rows: Sequence[Row], question: Asked) -> None:
     st.dataframe(shown, hide_index=True, column_config=dict.fromkeys(list(shown[0])[1:3], two))
 
 
-def _powers(softmax: float | None, question: Asked, n: int) -> None:
+def _powers(softmax: float | None, question: Question, n: int) -> None:
     """What another power than the square does, beside softmax as it is."""
+    colour = options.colours("softmax", "relu2")[1]
     st.markdown("**" + _("Other powers than the square") + "**")
 
     def draw(rows: list[Row], key: str) -> None:
@@ -128,10 +123,8 @@ def _powers(softmax: float | None, question: Asked, n: int) -> None:
             mean=question.mean,
         )
         moved = max((y for _x, y in options.points(question.of_heads(rows), "change", x="power")), default=0.0)
-        st.markdown(power_sentence(found, _(question.unit), moved))
-        lines = [
-            found.curve(_("ReLU to the power p / row sum"), options.colours("softmax", "relu2")[1], band=question.band)
-        ]
+        st.markdown(power_sentence(found, question.unit, moved))
+        lines = [found.curve(_("ReLU to the power p / row sum"), colour, band=question.options.band)]
         if softmax is not None:
             lines.append(
                 Curve(
@@ -141,7 +134,7 @@ def _powers(softmax: float | None, question: Asked, n: int) -> None:
         figure = curves(
             lines,
             x_title=_("power p"),
-            y_title=_("entropy H ({unit})", unit=_(question.unit)),
+            y_title=_("entropy H ({unit})", unit=question.unit),
             log_x=True,
             mark=2.0,
             height=340,

@@ -6,8 +6,6 @@ import numpy as np
 import streamlit as st
 
 from app import chart, sweep
-from app.entropy import notes, options
-from app.entropy.options import Asked
 from app.figures.curves import Curve, curves
 from app.figures.spread import spread
 from app.figures.theme import GREY
@@ -18,27 +16,22 @@ from attention_core.experiments.distance import PLAIN, TURNED
 from attention_core.experiments.task import Row
 from attention_core.inputs import models
 from attention_core.inputs.source import Source, SyntheticSource, TextSource
+from pages.entropy import notes, options
+from pages.entropy.options import EntropyOptions, Question
 
 ALIKE = 1.05
 """Numbers within this ratio are called alike."""
 
 
-def show(question: Asked) -> None:
+def show(question: Question) -> None:
     """Draw the choice, the measurement and what it found."""
-    views = {
-        "weight": (_("weight"), _weights),
-        "logit": (_("logit"), _logits),
-        "bound": (_("its size and bound"), _bounded),
-        "alone": (_("what RoPE alone does"), _alone),
-    }
-    names = {word: title for word, (title, _view) in views.items()}
-    options.pick("h_distance", _("Over distance"), names)
+    curves = {"weight": _weights, "logit": _logits, "bound": _bounded, "alone": _alone}[EntropyOptions.distance.draw()]
     n = question.record.n
 
     def draw(rows: list[Row], key: str) -> None:
         kept = question.of_heads(rows)
         st.markdown(sentence(kept, n, question))
-        views[st.session_state["h_distance"]][1](kept, question, key)
+        curves(kept, question, key)
 
     tasks = distance.tasks(question.source, n=n, causal=question.causal, seeds=question.seeds)
     rows = sweep.show("distance", tasks, draw, key="entropy.distance")
@@ -86,16 +79,16 @@ def ends(rows: Sequence[Row], form: str, name: str, n: int, *, mean: bool = Fals
     return float(middle(near)), float(middle(far))
 
 
-def _entropy(rows: Sequence[Row], form: str, question: Asked) -> float:
+def _entropy(rows: Sequence[Row], form: str, question: Question) -> float:
     values = [float(row["entropy"] or 0) for row in rows if row["form"] == form and row["entropy"] is not None]
     return question.per_nat * float((np.mean if question.mean else np.median)(values))
 
 
-def sentence(rows: Sequence[Row], n: int, question: Asked) -> str:
+def sentence(rows: Sequence[Row], n: int, question: Question) -> str:
     """How weights and logits change with distance in both forms, and the entropies."""
     forms = [form for form in (TURNED, PLAIN) if any(row["form"] == form for row in rows)]
     entropies = {form: _entropy(rows, form, question) for form in forms}
-    unit = _(question.unit)
+    unit = question.unit
     weights = {form: ends(rows, form, "weight", n, mean=question.mean) for form in forms}
     if None in weights.values():
         told = _("With so few tokens nothing is far apart; a longer input shows what distance does.")
@@ -180,12 +173,12 @@ def _spread_out(entropies: Mapping[str, float], unit: str) -> str:
     )
 
 
-def _lines(rows: Sequence[Row], name: str, question: Asked) -> list[Curve]:
+def _lines(rows: Sequence[Row], name: str, question: Question) -> list[Curve]:
     drawn = []
     for colour, (form, title) in enumerate(names().items()):
         found = spread(options.points(rows, name, x="distance", form=form), mean=question.mean)
         if found.x:
-            line = found.curve(title, colour, band=question.band, dash="dash" if form == PLAIN else "solid")
+            line = found.curve(title, colour, band=question.options.band, dash="dash" if form == PLAIN else "solid")
             drawn.append(line)
     return drawn
 
@@ -195,19 +188,19 @@ def names() -> dict[str, str]:
     return {TURNED: _("with RoPE"), PLAIN: _("without RoPE")}
 
 
-def _weights(rows: Sequence[Row], question: Asked, key: str) -> None:
+def _weights(rows: Sequence[Row], question: Question, key: str) -> None:
     drawn, n = _lines(rows, "weight", question), question.record.n
     alike = [float(np.mean(1 / np.arange(x + 1, n + 1))) if question.causal else 1 / n for x in drawn[0].x]
     drawn.append(Curve(name=_("uniform attention"), x=drawn[0].x, y=alike, colour=GREY, dash="dot", marks=False))
     _draw(drawn, key, _("mean weight of softmax"), _("Curves: softmax's mean weight over distance"), log=True)
 
 
-def _logits(rows: Sequence[Row], question: Asked, key: str) -> None:
+def _logits(rows: Sequence[Row], question: Question, key: str) -> None:
     drawn = _lines(rows, "logit", question)
     _draw(drawn, key, _("mean q·k / √d"), _("Curves: the mean logit over distance"))
 
 
-def _bounded(rows: Sequence[Row], question: Asked, key: str) -> None:
+def _bounded(rows: Sequence[Row], question: Question, key: str) -> None:
     drawn = _lines(rows, "size", question)
     bound = spread(options.points(rows, "bound", x="distance", form=TURNED), mean=question.mean)
     if bound.x:
@@ -216,7 +209,7 @@ def _bounded(rows: Sequence[Row], question: Asked, key: str) -> None:
     _draw(drawn, key, title, _("Curves: the mean size of logits over distance, and what bounds it"), log=True)
 
 
-def _alone(rows: Sequence[Row], question: Asked, key: str) -> None:
+def _alone(rows: Sequence[Row], question: Question, key: str) -> None:
     far = range(int(max(x for x, _y in options.points(rows, "weight", x="distance"))) + 1)
     found = distance.theory(far, question.record.q.shape[-1], distance.base(question.source))
     drawn = [
@@ -232,9 +225,9 @@ def _draw(drawn: Sequence[Curve], key: str, title: str, alt: str, *, log: bool =
     chart.show(figure, key=key, name="distance", alt=alt)
 
 
-def _table(rows: Sequence[Row], n: int, question: Asked) -> None:
+def _table(rows: Sequence[Row], n: int, question: Question) -> None:
     """Both forms in numbers."""
-    unit, shown = _(question.unit), []
+    unit, shown = question.unit, []
     for form, title in names().items():
         own = [row for row in rows if row["form"] == form]
         if not own:

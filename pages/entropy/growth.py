@@ -8,16 +8,17 @@ import streamlit as st
 
 import attention_core as ac
 from app import chart, sweep
-from app.entropy import notes, options
-from app.entropy.options import Asked
 from app.figures.curves import Curve, curves
 from app.figures.spread import Spread, spread
 from app.figures.theme import GREY
 from app.text import _, literal
 from app.variant_picker import label
+from app.visit import Visit
 from attention_core.experiments import entropy_length
 from attention_core.experiments.task import Row
 from attention_core.metrics.fit import PowerFit, fit_power
+from pages.entropy import notes, options
+from pages.entropy.options import EntropyOptions, Question
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,15 +31,15 @@ class Line:
     dash: str = "solid"
 
 
-def show(question: Asked) -> None:
+def show(question: Question) -> None:
     """Draw the controls, the sweep and what it found."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        options.pick("h_measure", _("Measure"), {"entropy": "H", "normalised": "H / log n"})
-        options.show_scales()
+        EntropyOptions.measure.draw()
+        options.show_scales(question.options)
         options.show_extent(question)
     options.show_hint(question)
     with st.container():
-        lines = _lines(causal=question.causal)
+        lines = _lines(question)
 
     def draw(rows: list[Row], key: str) -> None:
         rows = question.of_heads(rows)
@@ -55,17 +56,16 @@ def show(question: Asked) -> None:
         notes.take_away(rows, question, "entropy_length", list(lines))
 
 
-def _lines(*, causal: bool) -> dict[str, Line]:
+def _lines(question: Question) -> dict[str, Line]:
     """The curves by the variant's word: the chosen variants, then softmax with other scales."""
-    state = st.session_state
     lines = {}
-    for colour, attention in enumerate(state["variants"]):
-        if causal and (reason := attention.variant.causal_reason):
+    for colour, attention in enumerate(Visit.variants.value):
+        if question.causal and (reason := attention.variant.causal_reason):
             told = _("{title} cannot be causal: {reason}", title=_(attention.title), reason=_(reason))
             st.caption(f":material/block: {literal(told)} " + _("It is left out while causal is on."))
         else:
             lines[attention.word] = Line(attention=attention, name=label(attention), colour=colour)
-    base, temperature = state["h_base"], state["h_temperature"]
+    base, temperature = question.options.base, question.options.temperature
     scaled = {
         "log_n": Line(
             attention=ac.get("softmax_log_n", base_length=base),
@@ -83,12 +83,12 @@ def _lines(*, causal: bool) -> dict[str, Line]:
             attention=ac.get("nonlocal", similarity="gaussian"), name=_("Softmax · no scale"), colour=0, dash="longdash"
         ),
     }
-    for line in (scaled[scale] for scale in state["h_scales"]):
+    for line in (scaled[scale] for scale in question.options.scales):
         lines.setdefault(line.attention.word, line)
     return lines
 
 
-def _gathered(rows: Sequence[Row], word: str, question: Asked, measure: str) -> Spread:
+def _gathered(rows: Sequence[Row], word: str, question: Question, measure: str) -> Spread:
     """One curve's values by length, entropies in the unit asked for."""
     unit = question.per_nat if measure == "entropy" else 1.0
     return spread(((x, unit * y) for x, y in options.points(rows, measure, variant=word)), mean=question.mean)
@@ -99,16 +99,16 @@ def _uniform(lengths: Sequence[float], *, causal: bool) -> list[float]:
     return [math.lgamma(n + 1) / n if causal else math.log(n) for n in lengths]
 
 
-def _chart(rows: Sequence[Row], lines: dict[str, Line], question: Asked, key: str) -> None:
-    measure = st.session_state["h_measure"]
+def _chart(rows: Sequence[Row], lines: dict[str, Line], question: Question, key: str) -> None:
+    measure = question.options.measure
     drawn: list[Curve] = []
     for word, line in lines.items():
         found = _gathered(rows, word, question, measure)
-        drawn.append(found.curve(line.name, line.colour, dash=line.dash, band=question.band))
+        drawn.append(found.curve(line.name, line.colour, dash=line.dash, band=question.options.band))
     lengths = max((curve.x for curve in drawn), key=len)
     if measure == "entropy":
         top = [question.per_nat * h for h in _uniform(lengths, causal=question.causal)]
-        title = _("entropy H ({unit})", unit=_(question.unit))
+        title = _("entropy H ({unit})", unit=question.unit)
     else:
         top, title = [1.0] * len(lengths), _("H / log n")
     drawn.append(Curve(name=_("uniform attention"), x=lengths, y=top, colour=GREY, dash="dot", marks=False))
@@ -125,18 +125,18 @@ def _slope(lengths: Sequence[float], nats: Sequence[float]) -> PowerFit | None:
     return fit_power(lengths, [math.exp(h) for h in nats]) if len(lengths) > 1 else None
 
 
-def _line_slope(rows: Sequence[Row], word: str, question: Asked) -> PowerFit | None:
+def _line_slope(rows: Sequence[Row], word: str, question: Question) -> PowerFit | None:
     found = _gathered(rows, word, question, "entropy")
     return _slope(found.x, [h / question.per_nat for h in found.middle])
 
 
-def _sentence(rows: Sequence[Row], lines: dict[str, Line], question: Asked) -> str:
+def _sentence(rows: Sequence[Row], lines: dict[str, Line], question: Question) -> str:
     words = {line.attention.key: word for word, line in reversed(lines.items())}
     found = _gathered(rows, words["softmax"], question, "entropy")
     if not found.x:
         return _("Measuring **softmax** …")
     low, high = found.middle[0], found.middle[-1]
-    told = {"a": int(found.x[0]), "b": int(found.x[-1]), "low": low, "high": high, "unit": _(question.unit)}
+    told = {"a": int(found.x[0]), "b": int(found.x[-1]), "low": low, "high": high, "unit": question.unit}
     own, uniform = (
         _line_slope(rows, words["softmax"], question),
         _slope(found.x, _uniform(found.x, causal=question.causal)),
@@ -159,11 +159,11 @@ def _sentence(rows: Sequence[Row], lines: dict[str, Line], question: Asked) -> s
     return sentence + "."
 
 
-def _table(rows: Sequence[Row], lines: dict[str, Line], question: Asked) -> None:
+def _table(rows: Sequence[Row], lines: dict[str, Line], question: Question) -> None:
     """How steep each curve is, and how much heads differ in it."""
     lengths = sorted({x for word in lines for x, _y in options.points(rows, "entropy", variant=word)})
     first, last = lengths[0], lengths[-1]
-    unit = _(question.unit)
+    unit = question.unit
     slope, heads = _("slope against log n"), _("quartiles over heads")
     shown = []
     for word, line in lines.items():

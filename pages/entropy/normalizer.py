@@ -6,8 +6,6 @@ from collections.abc import Sequence
 import streamlit as st
 
 from app import chart, sweep
-from app.entropy import notes, options
-from app.entropy.options import Asked
 from app.figures.curves import Curve, curves
 from app.figures.spread import Spread, spread
 from app.figures.theme import GREY
@@ -15,12 +13,14 @@ from app.text import _
 from attention_core.experiments import normalizer_length
 from attention_core.experiments.task import Row
 from attention_core.metrics.fit import PowerFit, fit_power
+from pages.entropy import notes, options
+from pages.entropy.options import Question
 
 LARGEST = 700.0
 """Logarithm up to which a number is drawn: beyond it there is no such float64."""
 
 
-def show(question: Asked) -> None:
+def show(question: Question) -> None:
     """Draw the controls, the sweep and what it found."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         options.show_extent(question)
@@ -60,12 +60,12 @@ def fit(found: Spread) -> PowerFit | None:
     return fit_power(found.x, found.middle) if len(found.x) > 1 else None
 
 
-def _chart(found: dict[str, Spread], question: Asked, key: str) -> None:
+def _chart(found: dict[str, Spread], question: Question, key: str) -> None:
     colours = options.colours("softmax", "relu2")
     drawn: list[Curve] = []
     for name, colour in zip(found, colours, strict=True):
         each = found[name]
-        drawn.append(each.curve(names()[name], colour, band=question.band))
+        drawn.append(each.curve(names()[name], colour, band=question.options.band))
         if law := fit(each):
             title = _("fit n<sup>{a:.2f}</sup>, R² {r2:.2f}", a=law.exponent, r2=law.r2)
             y = [law.at(x) for x in each.x]
@@ -108,7 +108,7 @@ def _sentence(found: dict[str, Spread]) -> str:
     return told + _(": dividing by n suits it.")
 
 
-def _table(rows: Sequence[Row], question: Asked) -> None:
+def _table(rows: Sequence[Row], question: Question) -> None:
     """The totals themselves at both ends, and how heads differ in their growth."""
     shown = []
     for name, title in names().items():

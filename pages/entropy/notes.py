@@ -6,16 +6,16 @@ from collections.abc import Sequence
 import streamlit as st
 
 from app import takeaway
-from app.entropy.options import Asked
 from app.text import _
 from attention_core.experiments.task import Row
 from attention_core.inputs.source import SyntheticSource, TextSource, UploadSource
+from pages.entropy.options import Question
 
 UNITS = {"entropy": "entropy (nats)"}
 """Columns whose name needs a unit in a file."""
 
 
-def entropy(question: Asked) -> None:
+def entropy(question: Question) -> None:
     """How entropy is defined, here and for rows that are no probabilities."""
     with st.expander(_("How it is measured"), icon=":material/function:"):
         st.latex(r"H_i = -\sum_j p_{ij}\log p_{ij},\qquad p_{ij} = \frac{|A_{ij}|}{\sum_l |A_{il}|}")
@@ -36,7 +36,7 @@ def entropy(question: Asked) -> None:
         )
 
 
-def normalizer(question: Asked) -> None:
+def normalizer(question: Question) -> None:
     """What Z is and how its exponent is fitted."""
     with st.expander(_("How it is measured"), icon=":material/function:"):
         st.latex(
@@ -58,7 +58,7 @@ def normalizer(question: Asked) -> None:
         )
 
 
-def drift(question: Asked) -> None:
+def drift(question: Question) -> None:
     """What drifts, and why a factor that stays does not count."""
     with st.expander(_("How it is measured"), icon=":material/function:"):
         st.latex(
@@ -129,7 +129,7 @@ def homogeneity(n: int) -> None:
         )
 
 
-def _lengths(question: Asked) -> str:
+def _lengths(question: Question) -> str:
     if isinstance(question.source, SyntheticSource):
         told = _("Each length is a new sequence of the same kind and seed.")
     elif isinstance(question.source, TextSource) and not question.record.causal:
@@ -141,7 +141,7 @@ def _lengths(question: Asked) -> str:
     return told
 
 
-def take_away(rows: Sequence[Row], question: Asked, experiment: str, *given: object, **settings: object) -> None:
+def take_away(rows: Sequence[Row], question: Question, experiment: str, *given: object, **settings: object) -> None:
     """The rows as a table, and the Python that measures them again."""
     with st.expander(_("Take away"), icon=":material/download:"):
         takeaway.download(
@@ -164,7 +164,7 @@ def take_away(rows: Sequence[Row], question: Asked, experiment: str, *given: obj
         )
 
 
-def _source(question: Asked) -> str:
+def _source(question: Question) -> str:
     source = question.source
     if isinstance(source, UploadSource):
         return f'ac.inputs.UploadSource.of({source.name!r}, open("your-file.npz", "rb").read())'

@@ -1,0 +1,83 @@
+"""What a page is: declared once in its folder, found by walking ``pages/``."""
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Generic, Protocol, TypeVar
+
+from app.controls import Options
+from app.text import N_
+
+Q = TypeVar("Q")
+
+SECTIONS = (N_("Explore"), N_("Measure"), N_("Understand"))
+"""Of the menu, in its order; a page without one stands before them."""
+
+
+class Chooser(Protocol):
+    """The option of a page that says which of its views is drawn."""
+
+    @property
+    def value(self) -> str:
+        """The view's word."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Page(Generic[Q]):
+    """A page: its place in the menu, what a visitor can set, and what is drawn.
+
+    Attributes:
+        title: in the menu.
+        icon: before it.
+        section: of the menu; empty for the first page.
+        rank: its place in the section.
+        question: what it answers, at its top and on Home.
+        options: what a link carries beside what all pages share.
+        top: draws what stands above every view; returns what the views are given.
+        views: what is drawn below, by the word of the option that chooses; just one where there is nothing to choose.
+        view: that option.
+        header: draws the page's own controls beside its question; None for a page without that line.
+        switch: whether the causal switch stands there; a page that is about the causal forms has no use for it.
+        uses_input: whether it works on the shared input, asked for in the sidebar.
+        hides_special: whether it leaves out tokens that the tokenizer added where the visitor wants that.
+    """
+
+    title: str
+    icon: str
+    section: str = ""
+    rank: int = 0
+    question: str = ""
+    options: type[Options] = Options
+    top: Callable[[], Q]
+    views: Mapping[str, Callable[[Q], None]]
+    view: Chooser | None = None
+    header: Callable[[], None] | None = None
+    switch: bool = True
+    uses_input: bool = True
+    hides_special: bool = False
+
+    def draw(self) -> None:
+        """Draw all of it below its header."""
+        given = self.top()
+        chosen = next(iter(self.views)) if self.view is None else self.view.value
+        self.views[chosen](given)
+
+
+@cache
+def discover() -> dict[str, Page[Any]]:
+    """Every page by its folder's name, which is its path in addresses, in the order of the menu.
+
+    Raises:
+        TypeError: if a folder's ``page.py`` has no ``PAGE``.
+    """
+    folder = importlib.import_module("pages")  # by name: the shared part knows no page
+    found = {}
+    for info in pkgutil.iter_modules(folder.__path__):
+        page = getattr(importlib.import_module(f"pages.{info.name}.page"), "PAGE", None)
+        if not isinstance(page, Page):
+            raise TypeError(f"pages/{info.name}/page.py must define PAGE, a Page")
+        found[info.name] = page
+    places = {section: place for place, section in enumerate(("", *SECTIONS))}
+    return dict(sorted(found.items(), key=lambda each: (places[each[1].section], each[1].rank)))

@@ -1,0 +1,133 @@
+"""A visit: what all pages share, in the session and in links: the input, the variants, whether the future is hidden."""
+
+import base64
+import zlib
+from collections.abc import Callable
+
+import streamlit as st
+
+import attention_core as ac
+from app import presets
+from app.controls import Options, choice, kept, listed_whole, selection, switch, whole
+from app.share import CutError, Field, number, only
+from app.text import N_, _
+from attention_core.inputs import models
+from attention_core.inputs.synthetic import KINDS, SyntheticSpec
+from attention_core.limits import current
+
+LINK_TEXT = 12_000
+"""Characters of compressed text that a link may carry: web servers refuse addresses longer than about 16,000."""
+REFERENCE = "softmax"
+PINNED = "row"
+"""The pinned token of the Matrices page in links."""
+PLAIN = SyntheticSpec()
+
+
+def of_variant(accepts: Callable[[ac.Variant], bool], default: str) -> Field:
+    """One variant with its settings, among those that are accepted."""
+
+    def read(given: list[str]) -> ac.Attention:
+        attention = ac.from_word(only(given))
+        if not accepts(attention.variant):
+            raise ValueError
+        return attention
+
+    return Field(ac.get(default), read, lambda attention: [attention.word])
+
+
+def read_model(given: list[str]) -> str:
+    """The key of a built-in model; where the profile lets one ask for others, the name of any."""
+    name = only(given)
+    if not models.may_ask(name):
+        raise ValueError
+    return name
+
+
+def read_text(given: list[str]) -> str:
+    """A preset's name after ``@``, or a text that ``write_text`` packed."""
+    word = only(given)
+    if word.startswith("@"):
+        return presets.texts()[word[1:]]
+    packed = base64.urlsafe_b64decode(word.encode("ascii") + b"=" * (-len(word) % 4))
+    unpack = zlib.decompressobj()
+    text = unpack.decompress(packed, 4 * current().text_characters)
+    if unpack.unconsumed_tail or not unpack.eof:
+        raise ValueError
+    return text.decode()
+
+
+def write_text(text: str) -> list[str]:
+    """A preset by name, any other text deflated; a text too long for an address stays out of it."""
+    for name, known in presets.texts().items():
+        if text == known:
+            return ["@" + name]
+    packed = base64.urlsafe_b64encode(zlib.compress(text.encode("utf-8", "replace"), 9)).decode().rstrip("=")
+    return [packed] if len(packed) <= LINK_TEXT else []
+
+
+def read_variants(given: list[str]) -> tuple[ac.Attention, ...]:
+    """Variants with their changed settings, in the order they are shown; each once, and always the reference."""
+    chosen = {attention.key: attention for attention in map(ac.from_word, given)}
+    if REFERENCE not in chosen:
+        chosen = {REFERENCE: ac.get(REFERENCE)} | chosen
+    kept = tuple(chosen.values())[: current().compared_variants]
+    if len(given) != len(kept):
+        raise CutError(kept)
+    return kept
+
+
+def default_variants() -> tuple[ac.Attention, ...]:
+    """What a first visit compares: the reference, two linear forms, four sparse patterns and one of low rank."""
+    return tuple(
+        ac.get(key) for key in ("softmax", "linear", "efficient", "local", "atrous", "sparse", "topk", "nystrom")
+    )
+
+
+def kinds() -> dict[str, str]:
+    """The titles of the kinds of synthetic sequences."""
+    return {kind.key: _(kind.title) for kind in KINDS}
+
+
+class Visit(Options):
+    """What every page has in common."""
+
+    input = choice(
+        {"text": N_("Text"), "synthetic": N_("Synthetic"), "upload": N_("Upload")},
+        N_("Input"),
+        layout={"width": "stretch"},
+    )
+    text = kept(lambda: Field(presets.texts()["english"], read_text, write_text), N_("Your text"), widget=st.text_area)
+    model = kept(lambda: Field("minilm", read_model), N_("Model"), widget=st.selectbox)
+    layer = listed_whole(presets.LAYER, 0, 999, N_("Layer"))
+    head = listed_whole(presets.HEAD, -1, 999, N_("Head"))
+    kind = selection(kinds, N_("Kind"), default=PLAIN.kind)
+    n = whole(PLAIN.n, 1, lambda: current().matrix_tokens, N_("Tokens n"), widget=st.slider)
+    d = whole(PLAIN.d, 2, lambda: current().head_size, N_("Head size d"))
+    heads = whole(PLAIN.heads, 1, lambda: current().heads, N_("Heads"))
+    sharpness = kept(
+        lambda: number(PLAIN.sharpness, 0.0, 16.0),
+        N_("Sharpness"),
+        widget=st.slider,
+        arguments=lambda: {"min_value": 0.0, "max_value": 16.0, "step": 0.25},
+        help=N_("Multiplies the logits: higher is more decided."),
+    )
+    seed = whole(PLAIN.seed, 0, 2**31 - 1, N_("Seed"))
+    rope = switch(
+        PLAIN.rope, N_("RoPE"), help=N_("Turns queries and keys by their position, as Llama does (arXiv 2104.09864).")
+    )
+    variants = kept(
+        lambda: Field(default_variants(), read_variants, lambda chosen: [attention.word for attention in chosen])
+    )
+    causal = switch(False, N_("Causal"), help=N_("Hide the future: query i sees keys 0 to i."))
+    special = switch(
+        True,
+        N_("Special tokens"),
+        help=N_("Tokens the tokenizer adds. Without them each row is scaled back to its former total."),
+    )
+    picture = choice({"png": "PNG", "svg": "SVG"}, N_("Save as"))
+
+
+def take_text(text: str) -> None:
+    """Look at another text; what was pinned is a place in the one before."""
+    Visit.text.set(text)
+    st.session_state[PINNED] = None

@@ -1,0 +1,1 @@
+"""The pages: one folder each, declared by the ``PAGE`` of its ``page.py``."""

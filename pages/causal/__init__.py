@@ -1,0 +1,1 @@
+"""Causal: can it generate, and at what cost?"""

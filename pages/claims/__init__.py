@@ -1,0 +1,1 @@
+"""Claims: is what the articles say true here?"""

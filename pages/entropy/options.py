@@ -1,0 +1,252 @@
+"""What the visitor asks of the Entropy page: its options, its controls, and the question they amount to."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from app import chart, presets
+from app.controls import Options, choice, listed_whole, selection, several, stops, switch, whole
+from app.figures.spread import spread
+from app.input_panel import Chosen
+from app.text import N_, _
+from app.visit import Visit
+from attention_core.experiments.entropy_length import EntropyTask
+from attention_core.experiments.homogeneity import FACTORS
+from attention_core.experiments.lengths import SHORTEST, reach
+from attention_core.experiments.normalizer_length import NormalizerTask
+from attention_core.experiments.task import Row
+from attention_core.inputs.record import QKV
+from attention_core.inputs.source import Source, SyntheticSource, TextSource
+from attention_core.limits import current
+
+LONGEST = 2048
+"""Tokens of the longest length at first: eight variants on the default synthetic input take some 12 s on one core."""
+SHORT = 256
+"""Tokens below which a text tells little of growth, so that a longer one is offered."""
+BASES = (16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
+TEMPERATURES = (0.25, 0.5, 0.71, 1.0, 1.41, 2.0, 4.0)
+SEEDS = 8
+"""Most seeds: quartiles of more heads than these look alike."""
+
+
+def lengths() -> list[int]:
+    """The longest lengths to choose from."""
+    return [2**i for i in range(7, current().sweep_tokens.bit_length())]
+
+
+class EntropyOptions(Options, prefix="h_"):
+    """What a link to this page carries beside the input and the variants."""
+
+    view = choice(
+        {
+            "entropy": N_("Entropy H"),
+            "normalizer": N_("Normaliser Z"),
+            "drift": N_("Other lengths"),
+            "distance": N_("Distance and RoPE"),
+            "factor": N_("Logits × λ"),
+        },
+        N_("View"),
+        layout={"label_visibility": "collapsed"},
+    )
+    unit = choice({"nats": N_("nats"), "bits": N_("bits")}, N_("Entropy in"))
+    heads = choice({"all": N_("all of the layer"), "one": N_("the one picked on the left")}, N_("Heads"))
+    line = choice({"median": N_("median"), "mean": N_("mean")}, N_("Line"))
+    band = switch(True, N_("Band"), help=N_("From the lower to the upper quartile over heads and seeds."))
+    longest = selection(
+        lambda: {n: str(n) for n in lengths()},
+        N_("Longest n"),
+        default=LONGEST,
+        layout={"width": 120},
+        help=N_("The work grows with n²; a sweep can be stopped and keeps what it has."),
+    )
+    seeds = whole(2, 1, SEEDS, N_("Seeds"), layout={"width": 110})
+
+    measure = choice({"entropy": "H", "normalised": "H / log n"}, N_("Measure"))
+    scales = several(("log_n", "temperature", "unscaled"), ["log_n"], N_("Softmax scales beside 1/√d"))
+    base = stops(BASES, 512, "n₀", help=N_("The length at which the log n scale equals 1/√d."))
+    temperature = stops(TEMPERATURES, 2.0, N_("Temperature"), form="{:g}", help=N_("Divides the logits."))
+
+    drift = choice({"total": N_("row total"), "size": N_("output size")}, N_("Measure"))
+    trained = listed_whole(
+        SHORTEST,
+        1,
+        lambda: current().sweep_tokens,
+        N_("Trained at n₀"),
+        layout={"width": 120},
+        help=N_("The length whose rows and outputs count as 1: a model trained there has learned any factor away."),
+    )
+
+    distance = choice(
+        {
+            "weight": N_("weight"),
+            "logit": N_("logit"),
+            "bound": N_("its size and bound"),
+            "alone": N_("what RoPE alone does"),
+        },
+        N_("Over distance"),
+    )
+    factor = stops(
+        FACTORS,
+        4.0,
+        N_("λ: every logit is multiplied by"),
+        form="{:g}",
+        help=N_("λ is the inverse of a temperature: above 1 sharpens, below 1 flattens."),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """What the page is asked, of one input.
+
+    Attributes:
+        source: where queries and keys come from.
+        record: the source's record at its own length.
+        head: the one head looked at, None for all.
+        causal: whether the future is hidden.
+        room: tokens the source can be measured at, at most.
+        longest: tokens of the longest length.
+        seeds: seeds of a synthetic source.
+        options: the page's options.
+    """
+
+    source: Source
+    record: QKV
+    head: int | None
+    causal: bool
+    room: int
+    longest: int
+    seeds: int
+    options: EntropyOptions
+
+    @property
+    def per_nat(self) -> float:
+        """The unit's number of one nat."""
+        return 1.0 if self.options.unit == "nats" else 1 / math.log(2)
+
+    @property
+    def unit(self) -> str:
+        """The unit of entropies, on screen."""
+        return _(self.options.unit)
+
+    @property
+    def mean(self) -> bool:
+        """Whether lines are means rather than medians."""
+        return self.options.line == "mean"
+
+    def of_heads(self, rows: Sequence[Row]) -> list[Row]:
+        """The rows of the heads looked at."""
+        return [row for row in rows if self.head is None or row["head"] == self.head]
+
+
+def question(chosen: Chosen) -> Question:
+    """The question as it stands."""
+    options, room = EntropyOptions.now(), reach(chosen.source, chosen.qkv)
+    return Question(
+        source=chosen.source,
+        record=chosen.qkv,
+        head=chosen.head if options.heads == "one" else None,
+        causal=Visit.causal.value,
+        room=room,
+        longest=min(options.longest, room),
+        seeds=options.seeds if isinstance(chosen.source, SyntheticSource) else 1,
+        options=options,
+    )
+
+
+def show_display() -> None:
+    """How things are drawn, and over what."""
+    with st.popover(_("Display"), icon=":material/tune:", type="tertiary"):
+        EntropyOptions.unit.draw()
+        EntropyOptions.heads.draw()
+        EntropyOptions.line.draw()
+        EntropyOptions.band.draw()
+        chart.choose_format()
+
+
+def show_scales(options: EntropyOptions) -> None:
+    """Which further scales of softmax's logits are drawn beside it."""
+    names = {
+        "log_n": _("log n (n₀ = {base})", base=options.base),
+        "temperature": _("temperature {t:g}", t=options.temperature),
+        "unscaled": _("no scale"),
+    }
+    EntropyOptions.scales.draw(format_func=names.__getitem__)
+    with st.popover(_("n₀ and T"), icon=":material/tune:", type="tertiary"):
+        EntropyOptions.base.draw()
+        EntropyOptions.temperature.draw()
+
+
+def effort(task: EntropyTask | NormalizerTask) -> float:
+    """A task's work beside the others': pairs of tokens, and what every task costs before the first."""
+    return task.n**2 + 10_000
+
+
+def show_extent(question: Question) -> None:
+    """How far the sweep goes."""
+    room, known = question.room, lengths()
+    if room > known[0]:
+        last = max(question.options.longest, next(n for n in known if n >= room))
+        EntropyOptions.longest.draw(
+            options=[*(n for n in known if n < room), last],
+            format_func=lambda n: _("{n} (all)", n=room) if n >= room else str(n),
+        )
+    if isinstance(question.source, SyntheticSource):
+        EntropyOptions.seeds.draw()
+
+
+def show_hint(question: Question) -> None:
+    """Where a text ends early: what gives a longer one."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        if question.room < SHORT and isinstance(question.source, TextSource):
+            st.caption(_("This text ends at {n} tokens. To see further:", n=question.room), width="content")
+            st.button(
+                _("a longer text"),
+                type="tertiary",
+                icon=":material/notes:",
+                on_click=Visit.text.set,
+                args=(presets.texts()["long"],),
+            )
+            st.button(
+                _("a synthetic sequence"),
+                type="tertiary",
+                icon=":material/ssid_chart:",
+                on_click=Visit.input.set,
+                args=("synthetic",),
+            )
+
+
+def points(rows: Iterable[Row], measure: str, *, x: str = "n", **where: object) -> list[tuple[float, float]]:
+    """``(x, measure)`` of the rows that have these values, where there is a number."""
+    return [
+        (float(at), value)
+        for row in rows
+        if all(row[name] == wanted for name, wanted in where.items())
+        and isinstance(at := row[x], (int, float))
+        and isinstance(value := row[measure], float)
+    ]
+
+
+def by_head(rows: Iterable[Row], **where: object) -> list[list[Row]]:
+    """The rows that have these values, head by head and seed by seed."""
+    groups: dict[tuple[object, object], list[Row]] = {}
+    for row in rows:
+        if all(row[name] == value for name, value in where.items()):
+            groups.setdefault((row["head"], row["seed"]), []).append(row)
+    return list(groups.values())
+
+
+def quartiles(values: Sequence[float]) -> str | None:
+    """The lower and the upper quartile of some numbers, in words."""
+    if not values:
+        return None
+    found = spread((0.0, value) for value in values)
+    return f"{found.low[0]:.2f} … {found.high[0]:.2f}"
+
+
+def colours(*keys: str) -> list[int]:
+    """The colour's place of variants by key: their own where they are among the chosen, else the next free ones."""
+    chosen = [attention.key for attention in Visit.variants.value]
+    others = [key for key in keys if key not in chosen]
+    return [chosen.index(key) if key in chosen else len(chosen) + others.index(key) for key in keys]

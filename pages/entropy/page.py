@@ -1,0 +1,34 @@
+"""Entropy: does attention dilute as text grows?"""
+
+from app import input_panel, variant_picker
+from app.page import Page
+from app.text import N_
+from pages.entropy import distance, drift, factor, growth, normalizer
+from pages.entropy.options import EntropyOptions, Question, question, show_display
+
+
+def top() -> Question:
+    """Which of the questions is asked, and the variants where it is about them."""
+    if EntropyOptions.view.draw() == "entropy":
+        variant_picker.show()
+    return question(input_panel.chosen())
+
+
+PAGE = Page(
+    title=N_("Entropy"),
+    icon=":material/trending_up:",
+    section="Measure",
+    rank=1,
+    question=N_("Does attention dilute as text grows?"),
+    options=EntropyOptions,
+    header=show_display,
+    top=top,
+    view=EntropyOptions.view,
+    views={
+        "entropy": growth.show,
+        "normalizer": normalizer.show,
+        "drift": drift.show,
+        "distance": distance.show,
+        "factor": factor.show,
+    },
+)

@@ -1,0 +1,1 @@
+"""Home: what this is, and what can be compared."""

@@ -1,0 +1,1 @@
+"""Masks: who may look at whom, and how far does it reach?"""

@@ -1,0 +1,1 @@
+"""Matrices: where does each variant look? All on the same queries, keys and values."""
