@@ -6,6 +6,7 @@ from functools import partial
 import streamlit as st
 
 import attention_core as ac
+from app.naming import family_title, label, readable
 from app.text import _
 from app.visit import REFERENCE, Visit
 from attention_core.limits import current
@@ -50,18 +51,6 @@ def _chip(attention: ac.Attention, refused: str | None) -> None:
                 on_click=partial(_remove, variant.key),
                 type="tertiary",
             )
-
-
-def label(attention: ac.Attention) -> str:
-    """The variant's name with its budget, ``Nyström · landmarks 16``; softmax's with whatever sets it apart."""
-    budget, p = attention.variant.budget, attention.params
-    told = p.changed() if attention.key == REFERENCE else () if budget is None else (budget.name,)
-    return " · ".join([_(attention.title), *(f"{readable(name)} {getattr(p, name)}" for name in told)])
-
-
-def readable(name: str) -> str:
-    """A setting's name as words."""
-    return _(name.replace("_", " "))
 
 
 Take = Callable[[str, Value], None]
@@ -158,14 +147,3 @@ def _choose(family: str, members: Iterable[str]) -> None:
     kept = tuple(a for a in Visit.variants.value if a.key in wanted or a.key not in members)
     new = tuple(ac.get(key) for key in members if key in wanted - {a.key for a in kept})
     Visit.variants.set((kept + new)[: current().compared_variants])
-
-
-def family_title(family: str) -> str:
-    """A family's name on screen."""
-    return {
-        "dense": _("Dense"),
-        "sparse": _("Sparse"),
-        "kernel": _("Linear (kernel)"),
-        "low_rank": _("Low rank and pooled"),
-        "mixed": _("Mixed"),
-    }[family]

@@ -35,7 +35,7 @@ def forbidden(path):
         ),
         "app/": ("pages", "app.main", "app.streamlit_app"),
         "app/figures/": ("streamlit", "torch", "attention_core", "app.compute"),
-        "pages/": ("torch", "attention_core.variants"),
+        "pages/": ("torch", "plotly", "attention_core.variants"),
     }
     return {name for prefix, names in rules.items() if place.startswith(prefix) for name in names}
 

@@ -12,9 +12,9 @@ from app.causal.algorithm_times import effort, medians, rounds, show_button
 from app.causal.cost_words import COLOURS, MIB, listed, titles, tokens, with_settings
 from app.figures.curves import Curve, curves
 from app.input_panel import Chosen
+from app.naming import label
 from app.share import Field
 from app.text import _
-from app.variant_picker import label
 from attention_core.algorithms.causal_scan import CHUNK
 from attention_core.experiments import causal_modes
 from attention_core.experiments.causal_modes import AGREED, DTYPES, MATRIX, ROUNDS, CostTask, compared

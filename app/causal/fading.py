@@ -10,7 +10,6 @@ import attention_core as ac
 from app import chart, compute, share, takeaway
 from app.causal import gates
 from app.causal.cost_words import places
-from app.comparison import number_repeats
 from app.figures.curves import Curve, curves
 from app.figures.theme import GREY
 from app.input_panel import Chosen
@@ -18,6 +17,7 @@ from app.share import Field
 from app.text import _, literal
 from attention_core.experiments.fading import DECAYS, Faded, fade, first_share, variants
 from attention_core.experiments.gating import Gate, Gated
+from attention_core.inputs.labels import number_repeats
 from attention_core.limits import current
 
 STROKES = ("dash", "dot", "dashdot", "longdash", "longdashdot", "5px,2px", "2px,4px", "12px,3px")

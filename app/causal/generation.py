@@ -10,12 +10,12 @@ from app.causal.cost_words import MIB, listed, memory, places, with_settings
 from app.figures.curves import Curve, curves
 from app.figures.timing import stamped
 from app.input_panel import Chosen
+from app.naming import label
 from app.share import Field
 from app.text import _
 from app.timing import live
 from app.timing.series import Series
 from app.timing.words import in_one_sentence, stamp_lines, told
-from app.variant_picker import label
 from attention_core.experiments import generation
 from attention_core.experiments.task import Row
 from attention_core.limits import current

@@ -9,9 +9,9 @@ from app import chart, sweep, takeaway
 from app.causal.cost_words import COLOURS, MIB, listed, memory, with_settings
 from app.figures.curves import Curve, curves
 from app.input_panel import Chosen
+from app.naming import label
 from app.share import Field
 from app.text import _
-from app.variant_picker import label
 from attention_core.experiments import causal_gradient
 from attention_core.experiments.causal_gradient import COMPARED, STATES, SUMS, BytesTask, DifferenceTask
 from attention_core.experiments.causal_modes import DTYPES, MATRIX

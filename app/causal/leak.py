@@ -7,14 +7,14 @@ import streamlit as st
 
 import attention_core as ac
 from app import chart, compute, share, takeaway, variant_picker
-from app.comparison import number_repeats
 from app.figures.strips import Strip, strips
 from app.input_panel import Chosen
 from app.matrix_board import BoardEvent, Panel, matrix_board
+from app.naming import label
 from app.share import Field
 from app.text import _, literal
-from app.variant_picker import label
 from attention_core.experiments.leak import MOST, ROUNDING, Leak
+from attention_core.inputs.labels import number_repeats
 from attention_core.writing import written
 
 Leaks = Mapping[ac.Attention, Leak]

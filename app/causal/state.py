@@ -7,7 +7,6 @@ import streamlit as st
 
 import attention_core as ac
 from app import chart, compute, share, takeaway, variant_picker
-from app.comparison import number_repeats
 from app.figures.memory import memory
 from app.input_panel import Chosen
 from app.matrix_board import Panel, matrix_board
@@ -15,6 +14,7 @@ from app.share import Field
 from app.text import _, literal
 from app.visit import of_variant
 from attention_core.experiments.state import Grown
+from attention_core.inputs.labels import number_repeats
 from attention_core.limits import current
 from attention_core.registry import recurrent
 from attention_core.settings import Value

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 import attention_core as ac
 from app.figures.curves import Curve
 from app.figures.theme import GREY
+from app.naming import label, readable
 from app.text import _
-from app.variant_picker import REFERENCE, label, readable
+from app.visit import REFERENCE
 from attention_core.experiments.error import UNIFORM
 from attention_core.experiments.tradeoff import Point, pareto_front
 

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 
 import attention_core as ac
 from app.fidelity.lines import Asked, by_variant, cheaper_upwards, reference_name, replaces
+from app.naming import label
 from app.text import _
-from app.variant_picker import REFERENCE, label
+from app.visit import REFERENCE
 from attention_core.experiments.error import SEEDS, UNIFORM
 from attention_core.experiments.tradeoff import Point, best_within
 

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from app import explain
 from app.inside import pictures
 from app.inside.pictures import Grid
 from app.inside.step import Seen, Step
+from app.naming import label, reference_name
 from app.text import _
-from app.variant_picker import label
+from attention_core.metrics.passport import shares_out
 
 
 def beside_softmax(seen: Seen, sentence: str = "") -> Step:
@@ -17,7 +17,7 @@ def beside_softmax(seen: Seen, sentence: str = "") -> Step:
         seen: the variant on a head.
         sentence: what the story adds to the numbers that every variant has.
     """
-    reference, own = explain.reference(seen.attention), seen.attention.variant.reference is not None
+    reference, own = reference_name(seen.attention), seen.attention.variant.reference is not None
     difference, sums = seen.weights - seen.reference, seen.weights.sum(-1)
     told = _(
         "The matrix of **{name}** is off by {error:.0%} from {reference}'s, where looking everywhere alike would be "
@@ -27,7 +27,7 @@ def beside_softmax(seen: Seen, sentence: str = "") -> Step:
         error=_norm(difference) / _norm(seen.reference),
         zero=_norm(_uniform(seen) - seen.reference) / _norm(seen.reference),
     )
-    if explain.shares_out(sums.min(), sums.max(), float(np.maximum(-seen.weights, 0).sum() / len(sums))):
+    if shares_out(sums.min(), sums.max(), float(np.maximum(-seen.weights, 0).sum() / len(sums))):
         wrong = np.abs(difference).sum(-1).mean() / 2
         told += " " + _(
             "It puts {wrong:.0%} of a row's mass on other tokens than {reference} does.",

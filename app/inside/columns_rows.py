@@ -12,9 +12,9 @@ from app.inside import pictures
 from app.inside.numbers import number
 from app.inside.pictures import Curve, Grid
 from app.inside.step import Seen, Step
+from app.naming import label
 from app.share import Field, choice
 from app.text import _, literal
-from app.variant_picker import label
 from attention_core.experiments import cur
 from attention_core.experiments.cur import ATTENTION, BEST, FLOOR, FORMULA, PICKS, RCOND, UNIFORM, Cur
 from attention_core.experiments.task import Row

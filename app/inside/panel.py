@@ -5,20 +5,19 @@ from functools import partial
 import streamlit as st
 
 import attention_core as ac
-from app import chart, compute, share, takeaway
-from app.comparison import number_repeats
-from app.comparison_more import about
+from app import about, chart, compute, share, takeaway
 from app.compute import View
 from app.input_panel import Chosen
 from app.inside import columns_rows
 from app.inside.more_features import FACTORS, MEASURES
 from app.inside.step import Seen, Step
 from app.inside.stories import discover
-from app.masks_more import hash_choice
+from app.naming import family_title, label
 from app.text import _
-from app.variant_picker import family_title, knobs, label, turned
+from app.variant_picker import knobs, turned
 from app.visit import of_variant
 from attention_core.experiments.gau import CHANNELS
+from attention_core.inputs.labels import number_repeats
 from attention_core.limits import current
 from attention_core.variant import Value
 
@@ -43,7 +42,7 @@ def fields() -> dict[str, share.Field]:
         "logits": share.one_of(1.0, FACTORS),
         "channel": share.whole(0, 0, CHANNELS - 1),
         columns_rows.FIELD: columns_rows.field(),
-        **hash_choice(),
+        "hash_round": share.whole(0, 0, 63),
     }
 
 
@@ -162,7 +161,7 @@ def _draw(step: Step, key: str) -> None:
 
 def _more(seen: Seen, chosen: Chosen) -> None:
     with st.expander(_("Formula and code")):
-        about(seen.attention, chosen)
+        about.show(seen.attention, chosen)
     with st.expander(_("Take away")):
         chart.choose_format()
         with st.container(horizontal=True):

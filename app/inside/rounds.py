@@ -3,15 +3,16 @@
 import numpy as np
 import streamlit as st
 
-from app import chart, explain, sweep
+from app import chart, sweep
 from app.figures.categories import steps as shades
 from app.figures.curves import curves
 from app.figures.spread import spread
 from app.inside import pictures
 from app.inside.pictures import Grid
 from app.inside.step import Seen, Step
-from app.masks import hide_future
 from app.matrix_board import Category, Panel, matrix_board
+from app.matrix_board.pair_kinds import hide_future
+from app.naming import reference_name
 from app.text import _, literal
 from attention_core.experiments import hash_rounds
 from attention_core.experiments.task import Row
@@ -30,7 +31,7 @@ def union(seen: Seen) -> Step:
     pairs, once = int((told > 0).sum()), int((told == 1).sum())
     possible = (n - 1) * n // 2 - max(0, start * (start - 1)) // 2 if seen.causal else n * (n - 1)
     held = float((seen.parts["all_pairs"] * looked(seen)).sum(-1).mean())
-    reference = explain.reference(seen.attention)
+    reference = reference_name(seen.attention)
     kept = " " + _("All pairs that look hold **{held:.0%}** of {reference}'s mass.", held=held, reference=reference)
 
     def draw(key: str) -> None:
@@ -109,7 +110,7 @@ def _growth(rows: list[Row], rounds: int, reference: str, key: str) -> None:
 
 def missed(seen: Seen) -> Step:
     """The heaviest looks that no round finds, and the mass outside the pattern."""
-    full, reference = seen.parts["all_pairs"], explain.reference(seen.attention)
+    full, reference = seen.parts["all_pairs"], reference_name(seen.attention)
     unseen = np.where(looked(seen), 0.0, full)
     together = seen.parts["missed"].astype(bool)
     n, lost = len(full), unseen.sum(-1)

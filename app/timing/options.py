@@ -4,8 +4,8 @@ import streamlit as st
 
 import attention_core as ac
 from app import chart, share
+from app.naming import label
 from app.text import _
-from app.variant_picker import label
 from attention_core.limits import current
 from attention_core.measure.device import devices
 from attention_core.measure.masked import FORMS, Masked

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 import attention_core as ac
+from app.naming import label
 from app.text import _
 from app.timing.options import subjects
-from app.variant_picker import label
 from attention_core.measure.masked import Masked, subject
 from attention_core.measure.records import Point, Run
 from attention_core.measure.summary import REFERENCE, Ratio, of_variant, ratios

@@ -45,6 +45,16 @@ def readable(piece: str) -> str:
     return DOTTED_CIRCLE + shown if unicodedata.category(shown[:1] or " ").startswith("M") else shown
 
 
+def number_repeats(tokens: Sequence[str]) -> tuple[str, ...]:
+    """Tokens that can be told apart: the third ``cat`` is ``cat (3)``."""
+    seen: dict[str, int] = {}
+    labels = []
+    for token in tokens:
+        seen[token] = seen.get(token, 0) + 1
+        labels.append(f"{token} ({seen[token]})" if seen[token] > 1 else token)
+    return tuple(labels)
+
+
 def _sign(character: str) -> str:
     """One character as shown: itself, a sign, or nothing for an invisible one that only shapes its neighbours."""
     if character in MARKS:

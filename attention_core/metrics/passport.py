@@ -75,3 +75,14 @@ def passport(weights: Tensor, reference: Tensor, *, causal: bool, mask: Tensor |
         kl=float(kl_divergence(weights, reference).mean()),
         top_k_overlap=float(top_k_overlap(weights, reference, HEAVIEST).mean()),
     )
+
+
+ROUNDING = 0.005
+"""A row that sums to one but for this is taken to share out its mass."""
+NEGATIVE = ROUNDING / 10
+"""Share of negative mass up to which there is none to speak of."""
+
+
+def shares_out(lowest_sum: float, highest_sum: float, negative: float) -> bool:
+    """Whether every row shares out a mass of one: only then is what differs a share of it that lies elsewhere."""
+    return max(abs(lowest_sum - 1), abs(highest_sum - 1)) < ROUNDING and negative <= NEGATIVE

@@ -11,8 +11,8 @@ from app import chart, sweep
 from app.figures.curves import Curve, curves
 from app.figures.spread import Spread, spread
 from app.figures.theme import GREY
+from app.naming import label
 from app.text import _, literal
-from app.variant_picker import label
 from app.visit import Visit
 from attention_core.experiments import entropy_length
 from attention_core.experiments.task import Row

@@ -2,20 +2,11 @@
 
 import streamlit as st
 
-from app import contents, gallery
-from app.controls import Options
-from app.page import Page
-from app.share import Field
+from app import navigation
+from app.page import SECTIONS, Page, discover
 from app.text import N_, _
-
-
-class HomeOptions(Options):
-    """What a link to this page carries beside what all pages share."""
-
-    @classmethod
-    def fields(cls) -> dict[str, Field]:
-        """What a link carries."""
-        return gallery.fields()
+from pages.home import gallery
+from pages.home.gallery import HomeOptions
 
 
 def top() -> None:
@@ -28,7 +19,18 @@ def top() -> None:
             "every picture on these pages is computed from the input you chose."
         )
     )
-    contents.show()
+    _contents()
+
+
+def _contents() -> None:
+    """Draw the pages section by section; the input and the variants go along."""
+    with st.container(key="contents"):
+        for column, section in zip(st.columns(len(SECTIONS)), SECTIONS, strict=True):
+            with column.container(border=True, height="stretch", gap="xsmall"):
+                st.markdown(f"**{_(section)}**")
+                for key, page in discover().items():
+                    if page.section == section:
+                        navigation.link(key, f"**{_(page.title)}** · {_(page.question)}")
 
 
 def show(given: None) -> None:

@@ -1,30 +1,20 @@
 """Masks: who may look at whom, and how far does it reach?"""
 
-from app import input_panel, masks, masks_more, variant_picker
-from app.controls import Options
-from app.input_panel import Chosen
-from app.masks import Found
+from app import input_panel, variant_picker
 from app.page import Page
-from app.share import Field
 from app.text import N_
+from pages.masks import hashed_order, numbers, patterns, reach
+from pages.masks.options import MasksOptions, show_add_all
+from pages.masks.patterns import Found
 
 
-class MasksOptions(Options):
-    """What a link to this page carries beside what all pages share."""
-
-    @classmethod
-    def fields(cls) -> dict[str, Field]:
-        """What a link carries."""
-        return masks.fields() | masks_more.fields()
-
-
-def top() -> tuple[Found, Chosen]:
-    """The variants and the patterns."""
+def top() -> Found:
+    """The variants and their patterns."""
     variant_picker.show()
-    chosen = input_panel.chosen()
-    found = masks.of(chosen)
-    masks.show_board(found)
-    return found, chosen
+    found = patterns.of(input_panel.chosen())
+    patterns.show(found)
+    MasksOptions.below.draw()
+    return found
 
 
 PAGE = Page(
@@ -34,7 +24,8 @@ PAGE = Page(
     rank=2,
     question=N_("Who may look at whom, and how far?"),
     options=MasksOptions,
-    header=masks.show_add_all,
+    header=show_add_all,
     top=top,
-    views={"more": lambda given: masks_more.show(*given)},
+    view=MasksOptions.below,
+    views={"reach": reach.show, "numbers": numbers.show, "order": hashed_order.show, "download": numbers.take_away},
 )

@@ -1,31 +1,21 @@
 """Matrices: where does each variant look? All on the same queries, keys and values."""
 
-from app import comparison, comparison_more, input_panel, row_view, variant_picker
-from app.comparison import Found
-from app.controls import Options
-from app.input_panel import Chosen
+from app import input_panel, variant_picker
 from app.page import Page
-from app.share import Field
 from app.text import N_
+from pages.matrices import comparison, formula, numbers, pinned_row, take_away
+from pages.matrices.comparison import Found
+from pages.matrices.options import MatricesOptions, show_display
 
 
-class MatricesOptions(Options):
-    """What a link to this page carries beside what all pages share."""
-
-    @classmethod
-    def fields(cls) -> dict[str, Field]:
-        """What a link carries."""
-        return comparison.fields()
-
-
-def top() -> tuple[Found, Chosen]:
-    """The variants, the board and the pinned row."""
+def top() -> Found:
+    """The variants, their matrices and the pinned row."""
     variant_picker.show()
-    chosen = input_panel.chosen()
-    found = comparison.of(chosen)
-    comparison.show_board(found)
-    row_view.show(found.shown, found.names, found.words, found.labels, unit=found.unit)
-    return found, chosen
+    found = comparison.of(input_panel.chosen())
+    comparison.show(found)
+    pinned_row.show(found)
+    MatricesOptions.below.draw()
+    return found
 
 
 PAGE = Page(
@@ -35,8 +25,9 @@ PAGE = Page(
     rank=1,
     question=N_("Where does each variant look?"),
     options=MatricesOptions,
-    header=comparison.show_view_options,
+    header=show_display,
     hides_special=True,
     top=top,
-    views={"more": lambda given: comparison_more.show(*given)},
+    view=MatricesOptions.below,
+    views={"numbers": numbers.show, "explain": formula.show, "download": take_away.show},
 )

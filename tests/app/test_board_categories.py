@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from app.figures.categories import PRIMITIVES, steps
-from app.masks import Kinds
 from app.matrix_board import Panel
 from app.matrix_board.board import pack
+from app.matrix_board.pair_kinds import Kinds
 
 
 def read(panel: Panel) -> tuple[dict, np.ndarray]:

@@ -11,13 +11,14 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app import compute, presets, share
+from app import compute, presets
 from app.claims import board, drawing, elsewhere
 from app.figures.spread import spread
 from app.figures.whiskers import whiskers
 from app.gate import Gate
 from app.input_panel import UPLOAD
 from app.text import literal
+from app.visit import Visit
 from attention_core.__main__ import main
 from attention_core.experiments import claims
 from attention_core.experiments.claims import Figure, Verdict
@@ -380,7 +381,7 @@ def test_the_table_holds_every_claim_with_its_numbers(expected):
 def test_every_claim_leads_to_a_page_that_takes_its_link():
     assert set(elsewhere.PLACES) == {claim.key for claim in EVERY}
     text = {"input": "text", "text": "a short text", "n": 8}
-    known = {name: each.default for name, each in share.shared().items()} | text
+    known = {name: each.default for name, each in Visit.fields().items()} | text
     links = {(place.path, str(place.fields)): (key, place.query(known)) for key, place in elsewhere.PLACES.items()}
     for (path, _fields), (key, query) in links.items():
         at = open_link(path, **query)

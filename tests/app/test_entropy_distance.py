@@ -12,10 +12,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import attention_core as ac
-from app.entropy.distance import bounded, compared, ends, origin, scored, share
 from attention_core.experiments import distance
 from attention_core.experiments.distance import PLAIN, TURNED
 from attention_core.inputs import SyntheticSource, SyntheticSpec, TextSource, UploadSource
+from pages.entropy.distance import bounded, compared, ends, origin, scored, share
 
 ROOT = Path(__file__).parents[2]
 SMALL = {"input": "synthetic", "n": 40, "d": 8, "heads": 3, "head": 1, "h_seeds": 1, "h_view": "distance"}

@@ -12,13 +12,13 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import attention_core as ac
-from app import presets, share
-from app.entropy import drift
-from app.entropy.homogeneity import power_sentence
+from app import presets, visit
 from app.figures.spread import spread
 from app.input_panel import UPLOAD
 from attention_core.experiments.homogeneity import FACTORS
 from attention_core.experiments.powers import POWERS, shares
+from pages.entropy import drift
+from pages.entropy.factor import power_sentence
 
 ROOT = Path(__file__).parents[2]
 SMALL = {"input": "synthetic", "heads": 3, "h_longest": 128, "h_seeds": 1}
@@ -66,7 +66,7 @@ def test_it_answers_its_question_on_the_default_text():
     at = open_page(input="text", h_longest=2048)
     assert not at.exception
     assert not at.error
-    assert len(traces(at)) == len(share.default_variants()) + 2  # the log n scale and uniform attention
+    assert len(traces(at)) == len(visit.default_variants()) + 2  # the log n scale and uniform attention
     assert "**softmax**'s entropy rises from" in spoken(at)
     assert "with the log n scale" in spoken(at)
 

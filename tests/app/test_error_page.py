@@ -10,7 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import attention_core as ac
-from app import share
+from app import visit
 from app.fidelity.words import measures
 from attention_core.experiments.error import MEASURES
 
@@ -159,7 +159,7 @@ def test_what_cannot_be_causal_says_why_and_the_rest_is_drawn():
 @pytest.mark.parametrize("against", ["budget", "length", "cost"])
 @pytest.mark.parametrize("n", [1, 2])
 def test_one_token_is_enough(against, n):
-    at = open_page(n=n, against=against, variants=(*share.default_variants()[:7], ac.get("reformer")))
+    at = open_page(n=n, against=against, variants=(*visit.default_variants()[:7], ac.get("reformer")))
     assert not at.exception
     assert not at.error
 

@@ -5,18 +5,18 @@ import dataclasses
 import pytest
 
 import attention_core as ac
-from app import comparison, explain
 from app.compute import View, matrix
-from app.explain import Rival, headline, in_one_sentence, shares_out
 from app.fidelity.lines import Asked
 from app.fidelity.words import in_one_sentence as in_view
 from app.fidelity.words import verdict
 from app.input_panel import shown_tokens, size_in_words, unmasked
-from app.variant_picker import label
+from app.naming import label
 from attention_core.experiments.error import UNIFORM
 from attention_core.experiments.tradeoff import Point
 from attention_core.inputs.source import SyntheticSource
 from attention_core.inputs.synthetic import SyntheticSpec
+from attention_core.metrics.passport import shares_out
+from pages.matrices.words import Rival, caption, headline, in_one_sentence, overall
 
 SMALL = View(source=SyntheticSource(SyntheticSpec(n=16, heads=1, d=8)), head=0, causal=False, special=True)
 
@@ -80,13 +80,13 @@ def found(attention):
 
 def test_only_what_shares_a_reference_is_ranked():
     chosen = [ac.get(key) for key in ("softmax", "reformer", "linear", "local")]
-    words = explain.overall({a: found(a) for a in chosen})
+    words = overall({a: found(a) for a in chosen})
     one, other = words.split("On this input")[1:]
     assert "Reformer" not in one
     assert "softmax's" in one
     assert "Reformer" in other
     assert "shared-QK softmax's" in other
-    assert explain.overall({chosen[0]: found(chosen[0])}).startswith("Add a variant")
+    assert overall({chosen[0]: found(chosen[0])}).startswith("Add a variant")
 
 
 @pytest.mark.parametrize(
@@ -117,11 +117,11 @@ def test_a_panel_says_which_error_and_from_what():
         ("softmax", True, "entropy\N{NO-BREAK SPACE}"),
     ):
         attention = ac.get(key)
-        assert comparison.caption(attention, found(attention), difference=difference).startswith(begins)
+        assert caption(attention, found(attention), difference=difference).startswith(begins)
     reformer = ac.get("reformer")
     numbers = dataclasses.replace(found(reformer).passport, relative_error=0.25, entropy=1.5)
     told = dataclasses.replace(found(reformer), passport=numbers)
-    assert comparison.caption(reformer, told, difference=False) == (
+    assert caption(reformer, told, difference=False) == (
         "matrix error 0.25 beside shared-QK softmax · entropy\N{NO-BREAK SPACE}1.50\N{NO-BREAK SPACE}nats"
     )
 

@@ -10,7 +10,7 @@ from app.figures import theme
 from app.figures.bars import row_bars
 from app.figures.curves import Curve, curves
 from app.figures.picture import picture
-from app.row_view import coloured_text
+from pages.matrices.pinned_row import coloured_text
 
 
 def test_bars_show_each_variants_own_weights_under_their_tokens():

@@ -8,12 +8,13 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import attention_core as ac
-from app import chart, share
-from app.navigation import entries
+from app import chart, share, visit
+from app.page import discover
 from app.share import LINK
+from app.visit import Visit
 
 ROOT = Path(__file__).parent.parent.parent
-PAGES = [entry.file.removesuffix(".py") for entry in entries()]
+PAGES = list(discover())
 TINY = {
     "input": "synthetic",
     "n": "12",
@@ -23,7 +24,7 @@ TINY = {
     "variants": ["softmax", "local", "reformer"],
 }
 """What makes every page quick."""
-MORE = {"entropy": {"input": "text", "text": share.write_text("a few words are enough")}}
+MORE = {"entropy": {"input": "text", "text": visit.write_text("a few words are enough")}}
 """The same for some: a synthetic sequence goes on for ever."""
 HOSTILE = (
     "",
@@ -57,8 +58,8 @@ WORDS = [
     ["1.25"],
     ["none"],
     ["@chinese"],
-    share.write_text("any words\n…"),
-    share.write_text(""),
+    visit.write_text("any words\n…"),
+    visit.write_text(""),
     ["smollm2"],
     ["owner/name"],
     ["nystrom~landmarks~7"],
@@ -88,7 +89,7 @@ def fields(page):
 
 def own(page):
     """What is a page's own; what all pages share counts as the first one's."""
-    return {name: kind for name, kind in fields(page).items() if page == PAGES[0] or name not in share.shared()}
+    return {name: kind for name, kind in fields(page).items() if page == PAGES[0] or name not in Visit.fields()}
 
 
 def others(kind):

@@ -10,11 +10,12 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import attention_core as ac
-from app import presets, share
-from app.navigation import entries
+from app import presets, share, visit
+from app.page import discover
+from app.visit import Visit
 
 ROOT = Path(__file__).parent.parent.parent
-DEFAULT = share.default_variants()
+DEFAULT = visit.default_variants()
 
 
 def open_app(page="matrices", **state):
@@ -36,9 +37,9 @@ def titles(at):
     return [w.value for w in at.title] + [w.value for w in at.markdown if w.value.startswith("#")]
 
 
-@pytest.mark.parametrize("entry", entries(), ids=lambda e: e.file)
-def test_every_page_opens_without_an_error(entry):
-    at = open_app(entry.file.removesuffix(".py"))
+@pytest.mark.parametrize("page", discover())
+def test_every_page_opens_without_an_error(page):
+    at = open_app(page)
     assert not at.exception
     assert not at.error
     assert titles(at)
@@ -62,10 +63,10 @@ def test_the_gallery_filters_by_family():
 def test_home_leads_to_every_page_by_its_question():
     at = open_app("home")
     links = [(each.proto.page, each.proto.label) for each in at.get("page_link")]
-    for entry in entries():
-        if entry.file != "home.py":
-            assert (entry.path, f"**{entry.title}** · {entry.question}") in links
-            assert f"##### {entry.question}" in titles(open_app(entry.path))
+    for key, page in discover().items():
+        if key != "home":
+            assert (key, f"**{page.title}** · {page.question}") in links
+            assert f"##### {page.question}" in titles(open_app(key))
 
 
 def apart(at):
@@ -242,7 +243,7 @@ def test_what_the_input_lacks_falls_back_and_is_named_wherever_it_is_found_out(p
 
 
 def test_a_model_of_the_hub_is_asked_for_only_where_the_profile_says_so(monkeypatch):
-    known = {"model": share.shared()["model"]}
+    known = {"model": Visit.fields()["model"]}
     assert share.read_link({"model": ["owner/name"]}, known) == ({"model": "owner/name"}, ())
     monkeypatch.setenv("ATTENTION_LAB_PROFILE", "hosted")
     assert share.read_link({"model": ["owner/name"]}, known) == ({"model": "minilm"}, ("model",))
@@ -251,11 +252,11 @@ def test_a_model_of_the_hub_is_asked_for_only_where_the_profile_says_so(monkeypa
 
 def test_a_link_with_more_variants_than_fit_or_without_the_reference_shows_what_it_can():
     many = [v.key for v in ac.all_variants() if v.key != "softmax"]
-    values, refused = share.read_link({"variants": many}, share.shared())
+    values, refused = share.read_link({"variants": many}, Visit.fields())
     assert refused == ("variants",)
     assert [a.key for a in values["variants"]] == ["softmax", *many][: len(values["variants"])]
     at = open_app(
-        "matrices", more="explain", variants=share.read_link({"variants": ["local"]}, share.shared())[0]["variants"]
+        "matrices", more="explain", variants=share.read_link({"variants": ["local"]}, Visit.fields())[0]["variants"]
     )
     assert not at.exception
 
@@ -267,7 +268,7 @@ def test_the_address_of_an_empty_text_is_that_of_an_empty_text():
     assert "empty" in at.error[0].value
     assert at.query_params["text"] != before
     words = at.query_params["text"]
-    assert share.read_text(words if isinstance(words, list) else [words]) == ""
+    assert visit.read_text(words if isinstance(words, list) else [words]) == ""
     assert "text" not in at.text_area(key="text").set_value(presets.texts()["english"]).run().query_params
 
 
@@ -275,7 +276,7 @@ def test_a_text_too_long_for_a_link_is_not_lost_by_following_one():
     import random
 
     noise = "".join(random.Random(1).choices("abcdefghijklmnopqrstuvwxyz ", k=19_000))
-    assert share.write_text(noise) == []
+    assert visit.write_text(noise) == []
     at = open_app("home", family="sparse", text=noise).run()
     at.switch_page("../pages/timing.py")
     at.query_params["causal"] = "1"

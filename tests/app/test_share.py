@@ -5,10 +5,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import attention_core as ac
-from app import presets, share
+from app import presets, share, visit
+from app.visit import Visit
 from attention_core.limits import current
 
-KNOWN = share.shared() | {
+KNOWN = Visit.fields() | {
     "tone": share.choice("sqrt", "linear", "log"),
     "row": share.whole(None, 0, current().matrix_tokens - 1),
 }
@@ -81,8 +82,8 @@ def test_a_text_too_long_for_an_address_stays_out_of_it():
     import random
 
     noise = "".join(random.Random(1).choices("abcdefghijklmnopqrstuvwxyz", k=30_000))
-    assert share.write_text(noise) == []
-    assert len(share.write_text("word " * 4000)[0]) < share.LINK_TEXT
+    assert visit.write_text(noise) == []
+    assert len(visit.write_text("word " * 4000)[0]) < visit.LINK_TEXT
 
 
 @pytest.mark.parametrize(

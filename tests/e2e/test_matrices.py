@@ -10,7 +10,7 @@ from conftest import query, settle, visit
 from playwright.sync_api import expect
 
 import attention_core as ac
-from app import share
+from app.visit import default_variants
 
 SMALL = "?input=synthetic&n=20&heads=2"
 
@@ -55,7 +55,7 @@ def test_home_leads_to_a_comparison(page, server):
 
 def test_it_opens_on_a_real_paragraph_with_eight_variants(page, server):
     matrices(page, server)
-    expect(panels(page)).to_have_count(len(share.default_variants()))
+    expect(panels(page)).to_have_count(len(default_variants()))
     expect(page.get_by_text("12 heads of 32")).to_be_visible()
     assert query(page) == ""
 
@@ -65,7 +65,7 @@ def test_a_number_under_the_pointer_is_the_weight_of_the_core(page, server):
     point_at(page, "nystrom", 0.5, 0.5)
     row, col = map(int, page.locator(".board:not(.thumbnails)").get_attribute("data-cell").split(","))
     qkv = ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=20, heads=2))
-    for attention in share.default_variants():
+    for attention in default_variants():
         true = float(attention.weights(qkv.q, qkv.k)[1, row, col])
         shown = page.locator(f'[data-panel="{attention.key}"] .value').inner_text().replace("\N{MINUS SIGN}", "-")
         if shown != "masked":

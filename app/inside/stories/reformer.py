@@ -3,15 +3,16 @@
 import numpy as np
 import streamlit as st
 
-from app import chart, compute, explain, share
+from app import chart, compute, share
 from app.compute import View
 from app.figures.sorting import sorting
 from app.inside import reversing, rounds
 from app.inside.closing import beside_softmax
 from app.inside.step import Seen, Step
 from app.inside.tokens import painted
-from app.masks import Kinds, hide_future
 from app.matrix_board import Panel, matrix_board
+from app.matrix_board.pair_kinds import Kinds, hide_future
+from app.naming import reference_name
 from app.text import _, literal
 from attention_core.experiments import hash_rounds
 from attention_core.experiments.reach import Hashed
@@ -32,7 +33,7 @@ def steps(seen: Seen) -> tuple[Step, ...]:
             seen,
             _(
                 "Queries serve as keys too: {reference} is their softmax over all other tokens.",
-                reference=explain.reference(seen.attention),
+                reference=reference_name(seen.attention),
             ),
         ),
     )

@@ -1,60 +1,43 @@
 """The pinned query: its text coloured by one variant's weights, and its bars for all variants together."""
 
 import html
-from collections.abc import Mapping
 
 import numpy as np
 import streamlit as st
 
-from app import chart, share
+from app import chart
 from app.figures.bars import row_bars
 from app.text import _
+from pages.matrices.comparison import Found
+from pages.matrices.options import MatricesOptions
 
 
-def show(
-    matrices: Mapping[str, np.ndarray],
-    names: Mapping[str, str],
-    words: tuple[str, ...],
-    labels: tuple[str, ...],
-    *,
-    unit: str,
-) -> None:
-    """Draw the row of the query in ``st.session_state["row"]``, with a picker for it.
-
-    Args:
-        matrices: ``[n, n]`` by the variant's key.
-        names: the variants' names on screen.
-        words: one token per position.
-        labels: the same, repeats numbered.
-        unit: what the numbers are, for the axis.
-    """
-    state = st.session_state
+def show(found: Found) -> None:
+    """Draw the pinned query's row in every variant, with a picker for it."""
     left, middle, right = st.columns([4, 4, 2], vertical_alignment="bottom")
-    left.selectbox(
-        _("Pinned query"),
-        range(len(words)),
-        index=None,
-        key="row",
-        format_func=lambda i: f"{i}  {labels[i]}",
-        placeholder=_("Click a cell, or pick a token here"),
-    )
-    if state["row"] is None:
+    with left:
+        row = MatricesOptions.row.draw(
+            options=range(len(found.words)),
+            index=None,
+            format_func=lambda i: f"{i}  {found.labels[i]}",
+            placeholder=_("Click a cell, or pick a token here"),
+        )
+    if row is None:
         return
-    rows = {key: values[state["row"]] for key, values in matrices.items()}
-    key = middle.selectbox(
-        _("Colour the text by"),
-        list(rows),
-        format_func=names.__getitem__,
-        **share.mirror("coloured", list(rows), next(iter(rows)), key="row.variant"),
-    )
+    rows, names = {key: values[row] for key, values in found.shown.items()}, found.names
+    with middle:
+        key = MatricesOptions.coloured.draw_among(
+            list(rows), next(iter(rows)), key="row.variant", format_func=names.__getitem__
+        )
     with right:
         chart.choose_format()
-    st.html(coloured_text(rows[key], words, pinned=state["row"]))
+    bars = {names[key]: values for key, values in rows.items()}
+    st.html(coloured_text(rows[key], found.words, pinned=row))
     chart.show(
-        row_bars({names[key]: row for key, row in rows.items()}, labels, key_title=_("key"), value_title=unit),
+        row_bars(bars, found.labels, key_title=_("key"), value_title=found.unit),
         key="row.bars",
         name="pinned-row",
-        alt=_("Bars: the weight of query {row} on each key, for every variant", row=state["row"]),
+        alt=_("Bars: the weight of query {row} on each key, for every variant", row=row),
     )
 
 

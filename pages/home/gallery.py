@@ -3,12 +3,12 @@
 import streamlit as st
 
 import attention_core as ac
-from app import compute, navigation, share
+from app import about, compute, navigation
 from app.compute import View
+from app.controls import Options, pills
 from app.figures.picture import picture
-from app.inside import link
-from app.text import _
-from app.variant_picker import family_title
+from app.naming import family_title
+from app.text import N_, _
 from app.visit import read_variants
 from attention_core.inputs.source import SyntheticSource
 from attention_core.inputs.synthetic import SyntheticSpec
@@ -16,23 +16,20 @@ from attention_core.inputs.synthetic import SyntheticSpec
 SAMPLE = SyntheticSource(SyntheticSpec(n=32, heads=1))
 
 
-def fields() -> dict[str, share.Field]:
-    """What a link to the gallery carries."""
-    return {"family": share.choice("all", *ac.families())}
+def _families() -> dict[str, str]:
+    present = {variant.family for variant in ac.all_variants()}
+    return {"all": _("All"), **{family: family_title(family) for family in ac.families() if family in present}}
+
+
+class HomeOptions(Options):
+    """What a link to this page carries beside what all pages share."""
+
+    family = pills(_families, N_("Family"))
 
 
 def show() -> None:
     """Draw the family filter and one card per variant, each with its matrix on the same small input."""
-    names = {"all": _("All"), **{family: family_title(family) for family in ac.families()}}
-    present = {variant.family for variant in ac.all_variants()}
-    st.pills(
-        _("Family"),
-        [name for name in names if name == "all" or name in present],
-        key="family",
-        format_func=names.__getitem__,
-        required=True,
-    )
-    family = st.session_state["family"]
+    family = HomeOptions.family.draw()
     with st.grid("auto", min_column_width=260, row_height="content", key="gallery"):
         for variant in ac.all_variants():
             if family in ("all", variant.family):
@@ -58,4 +55,4 @@ def _card(variant: ac.Variant) -> None:
     navigation.link(
         "matrices", _("Compare it with softmax"), icon=":material/arrow_forward:", variants=read_variants(pair)
     )
-    link.show(ac.get(variant.key))
+    about.link_inside(ac.get(variant.key))

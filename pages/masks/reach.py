@@ -4,27 +4,26 @@ import numpy as np
 import streamlit as st
 
 import attention_core as ac
-from app import chart, compute, share, stack_picker
+from app import chart, compute
 from app.compute import View
 from app.figures.categories import steps
 from app.figures.curves import Curve, curves
 from app.figures.front import front
-from app.masks import Found, hide_future, take_token
 from app.matrix_board import Category, Panel, matrix_board
+from app.matrix_board.pair_kinds import hide_future
+from app.naming import label
 from app.text import _, literal
-from app.variant_picker import label
+from app.visit import Visit
 from attention_core.experiments.reach import Reach
 from attention_core.limits import current
-
-
-def fields() -> dict[str, share.Field]:
-    """What a link carries of the stack."""
-    return stack_picker.fields() | {"front_way": share.choice("heard", "hears")}
+from pages.masks.options import MasksOptions, take_token
+from pages.masks.patterns import Found
+from pages.masks.stack import choose_stack
 
 
 def show(found: Found) -> None:
     """Draw the composer, the matrix of first layers beside the curve, and the front."""
-    stack, depth = stack_picker.show()
+    stack, depth = choose_stack()
     refused = [a.title for a in stack if found.view.causal and a.variant.causal_reason is not None]
     stack = [a for a in stack if a.title not in refused]
     if refused:
@@ -97,7 +96,7 @@ def _board(found: Found, first: np.ndarray, depth: int, connected: float) -> Non
         categories=categories,
         none=_("not yet"),
         unit=_("First connected by"),
-        pinned=st.session_state["front"],
+        pinned=MasksOptions.front.value,
         on_pin=take_token,
         file_name="reach",
     )
@@ -105,7 +104,7 @@ def _board(found: Found, first: np.ndarray, depth: int, connected: float) -> Non
 
 def _curves(found: Found, stack: list[ac.Attention]) -> None:
     layers = list(range(current().stack_layers + 1))
-    place = {a.key: i for i, a in enumerate(st.session_state["variants"])}
+    place = {a.key: i for i, a in enumerate(Visit.variants.value)}
     lines = [
         Curve(name=label(a), x=layers, y=[100 * s for s in _follow(found.view, [a]).shares], colour=place[a.key])
         for a in found.drawn
@@ -128,23 +127,22 @@ def _curves(found: Found, stack: list[ac.Attention]) -> None:
 
 
 def _front(found: Found, all_first: np.ndarray, depth: int) -> None:
-    state, n = st.session_state, len(found.labels)
+    n = len(found.labels)
     left, right, save = st.columns([4, 4, 2], vertical_alignment="bottom")
-    left.selectbox(
-        _("Front of token"),
-        range(n),
-        index=None,
-        key="front",
-        format_func=lambda i: f"{i}  {found.labels[i]}",
-        placeholder=_("{place}  {token} (the middle)", place=n // 2, token=found.labels[n // 2]),
-        help=_("Click a row of a board, or pick a token here."),
-    )
-    ways = {"heard": _("who has heard of it"), "hears": _("what it has heard of")}
-    right.segmented_control(_("Show"), list(ways), key="front_way", format_func=ways.__getitem__, required=True)
+    with left:
+        MasksOptions.front.draw(
+            options=range(n),
+            index=None,
+            format_func=lambda i: f"{i}  {found.labels[i]}",
+            placeholder=_("{place}  {token} (the middle)", place=n // 2, token=found.labels[n // 2]),
+        )
+    with right:
+        MasksOptions.front_way.draw()
     with save:
         chart.choose_format()
-    token = n // 2 if state["front"] is None else state["front"]
-    heard = state["front_way"] == "heard"
+    options = MasksOptions.now()
+    token = n // 2 if options.front is None else options.front
+    heard = options.front_way == "heard"
     first = all_first[:, token] if heard else all_first[token]
     dark = st.context.theme.type == "dark"
     colours = ["#c2186b" if not dark else "#ff74b4", *(pair[dark] for pair in steps(depth))]

@@ -1,15 +1,14 @@
-"""Why they differ: sentences computed from what is on screen. Each is a function of numbers alone."""
+"""Why the matrices differ: sentences computed from what is on screen. Each is a function of numbers alone."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from app.compute import Matrix
+from app.naming import label, reference_name
 from app.text import _
-from app.variant_picker import REFERENCE, label
+from app.visit import REFERENCE
+from attention_core.metrics.passport import NEGATIVE, shares_out
 from attention_core.variant import Attention
-
-ROUNDING = 0.005
-"""A row that sums to one but for this is taken to share out its mass."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +38,7 @@ def in_one_sentence(attention: Attention, found: Matrix) -> str:
         )
     told = {
         "name": name,
-        "reference": reference(attention),
+        "reference": reference_name(attention),
         "wrong": numbers.total_variation,
         "matrix": numbers.relative_error,
         "error": found.output_error,
@@ -56,19 +55,9 @@ def in_one_sentence(attention: Attention, found: Matrix) -> str:
         "of the values by {zero:.0%}).",
         **told,
     )
-    if numbers.negative_mass > ROUNDING / 10:
+    if numbers.negative_mass > NEGATIVE:
         words += " " + _("{share:.1%} of its mass is negative.", share=numbers.negative_mass)
     return words
-
-
-def shares_out(lowest_sum: float, highest_sum: float, negative: float) -> bool:
-    """Whether every row shares out a mass of one: only then is what differs a share of it that lies elsewhere."""
-    return max(abs(lowest_sum - 1), abs(highest_sum - 1)) < ROUNDING and negative <= ROUNDING / 10
-
-
-def reference(attention: Attention) -> str:
-    """What a variant's errors are taken against, in the visitor's language."""
-    return _(attention.variant.reference_name)
 
 
 def overall(matrices: Mapping[Attention, Matrix]) -> str:
@@ -77,7 +66,7 @@ def overall(matrices: Mapping[Attention, Matrix]) -> str:
     for attention, found in matrices.items():
         if attention.word != REFERENCE:
             rival = Rival(name=label(attention), error=found.output_error, zero=found.uniform_error)
-            groups.setdefault(reference(attention), []).append(rival)
+            groups.setdefault(reference_name(attention), []).append(rival)
     told = [headline(against, rivals) for against, rivals in groups.items() if rivals]
     return " ".join(told) or _("Add a variant to compare it with softmax on the same queries, keys and values.")
 
@@ -134,3 +123,22 @@ def headline(against: str, rivals: Sequence[Rival]) -> str:
 def _shown(error: float) -> float:
     """An error as far as it is told: two that read alike are not ranked."""
     return float(f"{error:.0%}".rstrip("%"))
+
+
+def caption(attention: Attention, found: Matrix, *, difference: bool) -> str:
+    """A panel's line under its title: what is subtracted, how far the matrix is off and from what, its entropy."""
+    numbers = found.passport
+    entropy = _("entropy {entropy:.2f} nats", entropy=numbers.entropy).replace(" ", "\N{NO-BREAK SPACE}")
+    if attention.word == REFERENCE:
+        return entropy
+    told = {"error": numbers.relative_error, "reference": reference_name(attention)}
+    if difference:
+        words = _("minus {reference} · matrix error {error:.2f}", **told)
+    elif attention.variant.reference is not None:
+        words = _("matrix error {error:.2f} beside {reference}", **told)
+    else:
+        words = _("matrix error {error:.2f}", **told)
+    words += f" · {entropy}"
+    if numbers.negative_mass > NEGATIVE:
+        words += " · " + _("{share:.1%} negative", share=numbers.negative_mass)
+    return words

@@ -1,0 +1,79 @@
+"""What allows pairs to look, as coloured kinds on a board."""
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from app.figures.categories import OTHER, PRIMITIVES
+from app.matrix_board.panel import Category
+from app.text import _
+
+
+class Kinds:
+    """The kinds of pairs on one board: each primitive, and each mix of several, which the legend leaves out.
+
+    Args:
+        boards: what allows the pairs of each panel, ``bool [n, n]`` by name.
+    """
+
+    def __init__(self, boards: Iterable[Mapping[str, np.ndarray]]) -> None:
+        known = {name for parts in boards for name, part in parts.items() if part.any()}
+        order = [*PRIMITIVES, *sorted(known - PRIMITIVES.keys())]
+        self._names: list[tuple[str, ...]] = [(name,) for name in order if name in known]
+
+    def codes(self, parts: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Each pair's number on the board, ``float32 [n, n]``; 0 where nothing allows it.
+
+        Args:
+            parts: what allows the pairs, ``bool [n, n]`` each; a pair has the colour of the first.
+        """
+        bits = sum(part.astype(np.int64) << place for place, part in enumerate(parts.values()))
+        codes = np.zeros(np.shape(bits), np.float32)
+        for mix in np.unique(bits).tolist():
+            names = tuple(name for place, name in enumerate(parts) if mix >> place & 1)
+            if not names:
+                continue
+            if names not in self._names:
+                self._names.append(names)
+            codes[bits == mix] = self._names.index(names) + 1
+        return codes
+
+    @property
+    def categories(self) -> list[Category]:
+        """What the numbers stand for; a mix has the colour of its first primitive."""
+        return [
+            Category(
+                " + ".join(primitive_name(name) for name in names),
+                *PRIMITIVES.get(names[0], OTHER),
+                listed=len(names) == 1,
+            )
+            for names in self._names
+        ]
+
+
+def primitive_name(name: str) -> str:
+    """A primitive in the visitor's language."""
+    return {
+        "window": _("window"),
+        "stride": _("stride"),
+        "global": _("global token"),
+        "random": _("random key"),
+        "sink": _("sink"),
+        "block": _("block"),
+        "summary": _("summary column"),
+        "kept": _("largest scores"),
+        "bucket": _("same bucket"),
+        "chunk": _("same or previous chunk"),
+        "itself": _("itself, seeing no other"),
+        "survivor": _("surviving query"),
+        "round": _("another round"),
+        "missed": _("same bucket, missed"),
+        "pattern": _("the pattern"),
+    }.get(name, name)
+
+
+def hide_future(codes: np.ndarray, *, causal: bool) -> np.ndarray:
+    """The same with the pairs that causal hides masked."""
+    if causal:
+        codes[np.triu_indices(len(codes), 1)] = np.nan
+    return codes

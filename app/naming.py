@@ -1,0 +1,33 @@
+"""What variants, their settings and their references are called on screen."""
+
+import attention_core as ac
+from app.text import _
+from app.visit import REFERENCE
+
+
+def label(attention: ac.Attention) -> str:
+    """The variant's name with its budget, ``Nyström · landmarks 16``; softmax's with whatever sets it apart."""
+    budget, p = attention.variant.budget, attention.params
+    told = p.changed() if attention.key == REFERENCE else () if budget is None else (budget.name,)
+    return " · ".join([_(attention.title), *(f"{readable(name)} {getattr(p, name)}" for name in told)])
+
+
+def readable(name: str) -> str:
+    """A setting's name as words."""
+    return _(name.replace("_", " "))
+
+
+def reference_name(attention: ac.Attention) -> str:
+    """What a variant's errors are taken against, in the visitor's language."""
+    return _(attention.variant.reference_name)
+
+
+def family_title(family: str) -> str:
+    """A family's name on screen."""
+    return {
+        "dense": _("Dense"),
+        "sparse": _("Sparse"),
+        "kernel": _("Linear (kernel)"),
+        "low_rank": _("Low rank and pooled"),
+        "mixed": _("Mixed"),
+    }[family]

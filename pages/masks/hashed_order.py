@@ -1,0 +1,69 @@
+"""How a hash sorts the tokens of a sequence, round by round."""
+
+import numpy as np
+import streamlit as st
+
+import attention_core as ac
+from app import compute
+from app.matrix_board import Panel, matrix_board
+from app.matrix_board.pair_kinds import Kinds, hide_future
+from app.naming import label
+from app.text import _
+from attention_core.experiments.reach import Hashed
+from pages.masks.options import MasksOptions
+from pages.masks.patterns import Found
+
+
+def show(found: Found) -> None:
+    """Draw the choice of the round and its order."""
+    number = MasksOptions.hash_round.value
+    hashes = {a: h for a in found.drawn if (h := compute.hashed(found.view, a.word, number)) is not None}
+    if not hashes:
+        st.info(_("None of these variants sorts the tokens by a hash. Add Reformer to see its order."))
+        return
+    attention, hashed = next(iter(hashes.items()))
+    if number >= hashed.rounds:
+        number = MasksOptions.hash_round.fit(range(hashed.rounds))
+        hashed = compute.hashed(found.view, attention.word, number) or hashed
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        MasksOptions.hash_order.draw()
+        MasksOptions.hash_round.draw(options=range(hashed.rounds), format_func=lambda i: str(i + 1))
+    _hash_board(found, attention, hashed)
+    st.caption(
+        _(
+            "A round hashes every token into a bucket, sorts by bucket and position and cuts the order into chunks "
+            "(lines): a token sees its chunk and the one before it. In head {head} this round puts {missed:,} pairs "
+            "into one bucket that no round lets look. Pairs far from the diagonal are found by other rounds.",
+            missed=int(hashed.parts["missed"].sum()),
+            head=found.view.head or 0,
+        )
+    )
+
+
+def _hash_board(found: Found, attention: ac.Attention, hashed: Hashed) -> None:
+    by_hash, number = MasksOptions.hash_order.value == "sorted", MasksOptions.hash_round.value + 1
+    order = hashed.order if by_hash else np.arange(len(hashed.order))
+    labels = [found.labels[i] for i in order]
+    kinds = Kinds([hashed.parts])
+    codes = hide_future(kinds.codes(hashed.parts), causal=found.view.causal)
+    matrix_board(
+        [
+            Panel(
+                key="order",
+                title=label(attention),
+                caption=_("round {number}, sorted by bucket", number=number)
+                if by_hash
+                else _("round {number}, order of the text", number=number),
+                values=codes[np.ix_(order, order)],
+                borders=hashed.borders if by_hash else (),
+            )
+        ],
+        row_labels=labels,
+        col_labels=labels,
+        key="masks.order",
+        categories=kinds.categories,
+        none=_("may not look"),
+        unit=_("Allowed by"),
+        panel_size=720,
+        file_name="hashed-order",
+    )

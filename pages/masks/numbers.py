@@ -1,0 +1,84 @@
+"""The patterns in numbers: pairs, how far they look, how many layers connect all."""
+
+import streamlit as st
+
+from app import takeaway
+from app.naming import label
+from app.text import _
+from attention_core.experiments.reach import has_pattern
+from pages.masks.patterns import Found
+
+
+def _rows(found: Found) -> list[dict[str, object]]:
+    possible = "n (n + 1) / 2" if found.view.causal else "n²"
+    return [
+        {
+            _("variant"): label(attention),
+            _("pairs per head"): pattern.pairs,
+            _("of {possible}", possible=possible): pattern.pairs / pattern.possible,
+            _("keys per query"): pattern.pairs / len(found.labels),
+            _("pairs, about"): attention.variant.pairs if has_pattern(attention.variant) else "n²",
+            _("farthest look"): pattern.farthest,
+            _("layers to connect all"): _("never") if pattern.diameter is None else str(pattern.diameter),
+        }
+        for attention, pattern in found.patterns.items()
+    ]
+
+
+def show(found: Found) -> None:
+    """Draw the table."""
+    rows = _rows(found)
+    possible = list(rows[0])[2]
+    st.dataframe(
+        rows,
+        hide_index=True,
+        column_config={
+            _("pairs per head"): st.column_config.NumberColumn(format="localized"),
+            possible: st.column_config.NumberColumn(format="percent"),
+            _("keys per query"): st.column_config.NumberColumn(format="%.1f"),
+            _("farthest look"): st.column_config.NumberColumn(help=_("Largest |i − j| in one layer, in tokens")),
+            _("pairs, about"): st.column_config.TextColumn(
+                width="medium",
+                help=_(
+                    "Leading order, not causal. n tokens, w window, r stride, g global tokens, ρ random keys, "
+                    "s sinks, k kept, κ share kept, c bucket size."
+                ),
+            ),
+        },
+    )
+    st.caption(
+        _(
+            "{n} tokens, {possible:,} pairs that could look. Layers to connect all: this pattern alone, stacked, each "
+            "token keeping what it has through the residual connection; 1 to {most} for a connected pattern.",
+            n=len(found.labels),
+            possible=next(iter(found.patterns.values())).possible,
+            most=max(1, len(found.labels) - 1),
+        )
+    )
+
+
+def take_away(found: Found) -> None:
+    """The numbers and the masks to take away, and Python that makes such a stack."""
+    st.caption(_("The boards' own buttons save them as pictures (PNG, SVG). Here are the numbers."))
+    rows = _rows(found)
+    arrays = {}
+    for attention, pattern in found.patterns.items():
+        arrays[attention.key] = pattern.allowed
+        arrays |= {f"{attention.key}.{name}": part for name, part in pattern.primitives.items()}
+    with st.container(horizontal=True):
+        takeaway.download(
+            _("Numbers (CSV)"),
+            lambda: takeaway.to_csv(list(rows[0]), [list(row.values()) for row in rows]),
+            "masks.csv",
+            "text/csv",
+            "masks.csv",
+        )
+        takeaway.download(
+            _("Masks (NPZ)"), lambda: takeaway.to_npz(arrays), "masks.npz", "application/octet-stream", "masks.npz"
+        )
+    takeaway.snippet(
+        "import torch\nimport attention_core as ac\nfrom attention_core.metrics.reach import smallest_depth\n\n"
+        'local, atrous = ac.get("local", window=16), ac.get("atrous", stride=8)\n'
+        "stack = [local.mask(512), atrous.mask(512)]\n"
+        "print(smallest_depth(stack, causal=False), [mask.sum().item() for mask in stack])\n"
+    )

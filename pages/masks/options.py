@@ -1,0 +1,73 @@
+"""What the visitor asks of the Masks page."""
+
+import streamlit as st
+
+import attention_core as ac
+from app.controls import Options, choice, kept, place, whole
+from app.hashing import hash_round
+from app.matrix_board import BoardEvent
+from app.share import Field
+from app.text import N_, _
+from app.visit import REFERENCE, Visit
+from attention_core.experiments.reach import has_pattern
+from attention_core.limits import current
+
+
+def _read_stack(given: list[str]) -> tuple[str, ...]:
+    if given == ["none"]:
+        return ()
+    if len(given) > current().stack_layers or not all(has_pattern(ac.variant(key)) for key in given):
+        raise ValueError
+    return tuple(given)
+
+
+class MasksOptions(Options):
+    """What a link to this page carries beside the input and the variants."""
+
+    below = choice(
+        {"reach": N_("Reach"), "numbers": N_("Numbers"), "order": N_("Hashed order"), "download": N_("Take away")},
+        N_("More"),
+        link="masks_part",
+        layout={"label_visibility": "collapsed"},
+    )
+    front = place(
+        lambda: current().matrix_tokens,
+        N_("Front of token"),
+        widget=st.selectbox,
+        help=N_("Click a row of a board, or pick a token here."),
+    )
+    stack = kept(lambda: Field(("local", "atrous"), _read_stack, lambda stack: list(stack) or ["none"]))
+    stack_depth = whole(
+        2,
+        1,
+        lambda: current().stack_layers,
+        N_("Layers"),
+        widget=st.slider,
+        help=N_("The stack repeats until so deep."),
+    )
+    front_way = choice({"heard": N_("who has heard of it"), "hears": N_("what it has heard of")}, N_("Show"))
+    hash_order = choice({"sorted": N_("sorted"), "original": N_("original")}, N_("Order"))
+    hash_round = hash_round()
+
+
+def take_token(event: BoardEvent) -> None:
+    """The row pinned on a board is the token whose reach is followed."""
+    MasksOptions.front.set(event.pinned)
+
+
+def show_add_all() -> None:
+    """A button that compares every variant with a pattern."""
+    st.button(
+        _("All patterns"),
+        icon=":material/library_add:",
+        type="tertiary",
+        on_click=_add_all,
+        help=_("Compare every variant that keeps some pairs from looking at each other."),
+    )
+
+
+def _add_all() -> None:
+    chosen = {a.key: a for a in Visit.variants.value}
+    wanted = [v.key for v in ac.all_variants() if v.key == REFERENCE or has_pattern(v)]
+    compared = wanted[: current().compared_variants]
+    Visit.variants.set(tuple(chosen.get(key) or ac.get(key) for key in compared))

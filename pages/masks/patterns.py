@@ -1,0 +1,121 @@
+"""The patterns on the Masks page: who may look at whom in each chosen variant, and what allows it."""
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+import attention_core as ac
+from app import compute
+from app.compute import View
+from app.input_panel import Chosen
+from app.matrix_board import Panel, matrix_board
+from app.matrix_board.pair_kinds import Kinds, hide_future
+from app.naming import label
+from app.text import _, literal, sentence
+from app.visit import Visit
+from attention_core.experiments.reach import Pattern, has_pattern
+from attention_core.inputs.labels import number_repeats
+from pages.masks.options import MasksOptions, take_token
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The patterns of all chosen variants.
+
+    Attributes:
+        view: what they share.
+        patterns: of every variant that could be computed, in the order chosen.
+        refused: the variants that could not be, with their sentence.
+        labels: one per token, repeats numbered.
+    """
+
+    view: View
+    patterns: dict[ac.Attention, Pattern]
+    refused: dict[ac.Attention, str]
+    labels: tuple[str, ...]
+
+    @property
+    def drawn(self) -> dict[ac.Attention, Pattern]:
+        """Those that keep some pairs from looking."""
+        return {a: p for a, p in self.patterns.items() if has_pattern(a.variant)}
+
+
+def of(chosen: Chosen) -> Found:
+    """Find the pattern of every chosen variant; each is a result of its own, so a knob moves only its own."""
+    view = View(source=chosen.source, head=chosen.head, causal=Visit.causal.value, special=True)
+    MasksOptions.front.fit(range(chosen.qkv.n))
+    patterns, refused = {}, {}
+    for attention in Visit.variants.value:
+        try:
+            with st.spinner(_("Computing {name} …", name=attention.title), show_time=True):
+                patterns[attention] = compute.pattern(view, attention.word)
+        except ac.errors.NotCausalError as error:
+            refused[attention] = sentence(error)
+    return Found(view, patterns, refused, number_repeats(chosen.qkv.tokens))
+
+
+def show(found: Found) -> None:
+    """All patterns on one board, coloured by what allows each pair; a click takes the token whose reach is followed."""
+    for reason in found.refused.values():
+        st.caption(f":material/block: {literal(reason)} " + _("It is left out while causal is on."))
+    if not found.drawn:
+        st.info(
+            _("None of these variants keeps any pair from looking. Press “All patterns”, or add a sparse variant."),
+            icon=":material/grid_on:",
+        )
+        return
+    st.markdown(seen(found))
+    panels, kinds = [], Kinds(pattern.primitives for pattern in found.drawn.values())
+    for attention, pattern in found.drawn.items():
+        panels.append(
+            Panel(
+                key=attention.key,
+                title=label(attention),
+                caption=caption(pattern, every_head=found.view.head is None),
+                values=hide_future(kinds.codes(pattern.primitives), causal=found.view.causal),
+            )
+        )
+    matrix_board(
+        panels,
+        row_labels=found.labels,
+        col_labels=found.labels,
+        key="masks.board",
+        categories=kinds.categories,
+        none=_("may not look"),
+        unit=_("Allowed by"),
+        pinned=MasksOptions.front.value,
+        on_pin=take_token,
+        file_name="masks",
+    )
+    open_ = [label(a) for a in found.patterns if not has_pattern(a.variant)]
+    if open_:
+        st.caption(_("Every pair may look, so nothing to draw: {names}.", names=literal(", ".join(open_))))
+
+
+def caption(pattern: Pattern, *, every_head: bool) -> str:
+    """A panel's line: how many pairs look, in a head and in any."""
+    share_ = pattern.pairs / pattern.possible
+    if every_head and pattern.allowed.sum() > round(pattern.pairs):
+        return _("{share:.1%} per head, {all:.1%} in any", share=share_, all=pattern.allowed.sum() / pattern.possible)
+    return _("{share:.1%} of all · {pairs:,.0f}", share=share_, pairs=pattern.pairs)
+
+
+def seen(found: Found) -> str:
+    """Which pattern lets the fewest pairs look, and how deep each must be stacked until all are connected."""
+    if len(found.labels) == 1:
+        return _("A single token sees itself. Give more of them to see patterns.")
+    sparsest = min(found.drawn, key=lambda a: found.drawn[a].pairs)
+    pattern = found.drawn[sparsest]
+    alone = _("**{name}** lets {share:.1%} of {possible:,} pairs look.")
+    fewest = _("**{name}** lets the fewest of {possible:,} pairs look, {share:.1%}.")
+    words = (alone if len(found.drawn) == 1 else fewest).format(
+        possible=pattern.possible, name=label(sparsest), share=pattern.pairs / pattern.possible
+    )
+    deep = {a: p.diameter for a, p in found.drawn.items() if p.diameter is not None}
+    if deep:
+        least = min(deep.values())
+        soonest = ", ".join(label(a) for a, depth in deep.items() if depth == least)
+        words += " " + _("Every pair is connected at depth {depth} by **{names}**.", depth=least, names=soonest)
+    if never := ", ".join(label(a) for a in found.drawn if a not in deep):
+        words += " " + _("Never, however deep: **{names}**.", names=never)
+    return words

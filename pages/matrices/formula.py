@@ -1,0 +1,24 @@
+"""One variant's mathematics: what it does to this input, its formula and its code."""
+
+import streamlit as st
+
+from app import about
+from app.text import _
+from app.visit import REFERENCE, Visit
+from pages.matrices.comparison import Found
+from pages.matrices.options import MatricesOptions
+from pages.matrices.words import in_one_sentence
+
+
+def show(found: Found) -> None:
+    """Draw the choice of the variant, and what there is to say of it."""
+    attentions = {a.key: a for a in Visit.variants.value}
+    titles = {key: _(a.title) for key, a in attentions.items()}
+    key = MatricesOptions.explained.draw_among(
+        list(titles), REFERENCE, key="explain.variant", widget=st.pills, format_func=titles.__getitem__, required=True
+    )
+    attention = attentions[key]
+    if attention in found.matrices:
+        st.markdown(in_one_sentence(attention, found.matrices[attention]))
+    about.link_inside(attention)
+    about.show(attention, found.chosen)

@@ -1,0 +1,43 @@
+"""The matrices to take away, in full precision, and the Python that makes them again."""
+
+import streamlit as st
+
+import attention_core as ac
+from app import takeaway
+from app.text import _
+from app.visit import Visit
+from pages.matrices.comparison import Found
+
+
+def show(found: Found) -> None:
+    """Draw the buttons and the code."""
+    st.caption(_("The board's own buttons save it as a picture (PNG, SVG). Here are the numbers, in full precision."))
+    shown, qkv = found.shown, found.chosen.qkv
+    header = (_("variant"), _("query"), _("query token"), _("key"), _("key token"), found.unit)
+    with st.container(horizontal=True):
+        takeaway.download(
+            _("Matrices (CSV)"),
+            lambda: takeaway.to_csv(header, takeaway.matrix_rows(shown, found.labels)),
+            "matrices.csv",
+            "text/csv",
+            "matrices.csv",
+        )
+        takeaway.download(
+            _("Matrices (NPZ)"),
+            lambda: takeaway.to_npz({a.key: m.weights for a, m in found.matrices.items()}),
+            "matrices.npz",
+            "application/octet-stream",
+            "matrices.npz",
+        )
+        takeaway.download(
+            _("Q, K, V (NPZ)"), lambda: ac.inputs.to_npz(qkv), "qkv.npz", "application/octet-stream", "matrices.qkv"
+        )
+    takeaway.snippet(
+        "import attention_core as ac\n\n"
+        'qkv = ac.inputs.from_upload(open("qkv.npz", "rb").read(), "qkv.npz")\n'
+        + "".join(
+            f"{a.key} = ac.get({a.key!r}{''.join(f', {k}={getattr(a.params, k)!r}' for k in a.params.changed())})"
+            f".weights(qkv.q, qkv.k, causal={Visit.causal.value and a.variant.causal_reason is None})\n"
+            for a in Visit.variants.value
+        )
+    )
