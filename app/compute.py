@@ -242,7 +242,8 @@ def forget(experiment: str, task: Task) -> None:
 
 @st.cache_data(max_entries=256 * current().cached_results, show_spinner=False)
 def _rows(experiment: str, key: str, _task: Task) -> tuple[Row, ...]:
-    module = importlib.import_module(f"attention_core.experiments.{experiment}")
+    folder = "attention_core" if experiment == "claims" else "attention_core.experiments"
+    module = importlib.import_module(f"{folder}.{experiment}")
     with gate().alone() if getattr(_task, "timed", False) else gate().turn():
         return tuple(module.run(_task, load=_load))
 

@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from attention_core import registry
+from attention_core import claims, registry
+from attention_core.claims import survey
 from attention_core.errors import InputError, LabError
-from attention_core.experiments import claims, survey, timing_length
+from attention_core.experiments import timing_length
 from attention_core.inputs import KINDS, Source, SyntheticSource, SyntheticSpec, TextSource, UploadSource
 from attention_core.measure.device import DEVICES, check_device, stamp
 from attention_core.measure.records import gather

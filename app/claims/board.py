@@ -11,8 +11,8 @@ from app.claims import heads, longer, words
 from app.claims.detail import SEEN, open_claim
 from app.input_panel import Chosen
 from app.text import _, literal
-from attention_core.experiments import claims
-from attention_core.experiments.claims import Claim, ClaimTask, Outcome, Verdict
+from attention_core import claims
+from attention_core.claims import Claim, ClaimTask, Outcome, Verdict
 from attention_core.experiments.task import Row
 
 FILTERS = {"holds": Verdict.HOLDS, "partly": Verdict.PARTLY, "fails": Verdict.FAILS, "untestable": Verdict.UNTESTABLE}

@@ -1,15 +1,20 @@
 """One claim: what is claimed and where, what was found, the numbers, the rule and the figure."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import streamlit as st
 
 import attention_core as ac
-from app import chart, compute, takeaway
-from app.claims import elsewhere, heads, longer, words
+from app import chart, compute, navigation, share, takeaway
+from app.claims import heads, longer, words
 from app.claims.drawing import picture
 from app.input_panel import Chosen
+from app.page import discover
 from app.text import _, literal, sentence
-from attention_core.experiments import claims
-from attention_core.experiments.claims import Claim, ClaimTask, Outcome, Verdict
+from app.visit import Visit, read_variants
+from attention_core import claims
+from attention_core.claims import Claim, ClaimTask, Outcome, Place, Verdict
 
 SEEN = "claims.seen"
 """Tasks that were opened one by one: their outcomes stand on the board too."""
@@ -51,7 +56,8 @@ def show(claim: Claim, chosen: Chosen) -> None:
         st.caption(words.looked_at(chosen, task.longest, claim) if judged else "", width="content")
         heads.show(chosen)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        elsewhere.show(claim.key)
+        if claim.place:
+            _at_large(claim.place)
         if judged:
             chart.choose_format()
             takeaway.download(_("Rows (CSV)"), lambda: _csv(judged), f"{claim.key}.csv", "text/csv", "claims.rows")
@@ -132,6 +138,19 @@ def _numbers(outcome: Outcome) -> None:
         unit = "\N{NO-BREAK SPACE}" + literal(_(each.unit)) if each.unit else ""
         lines.append(f"| {literal(_(each.label))} | **{literal(found[each.name])}**{unit} |")
     st.markdown("\n".join(lines))
+
+
+def _at_large(place: Place) -> None:
+    """A link to the page where a claim can be seen at large on the same input."""
+    title = _(discover()[place.page].title)
+    navigation.link(place.page, _("See it at large: {page}", page=title), fields=address(place, st.session_state))
+
+
+def address(place: Place, state: Mapping[Any, Any]) -> dict[str, list[str]]:
+    """The address's query that opens a place: the input as it is, with what the claim is about."""
+    changes = {"variants": read_variants(list(place.variants))} if place.variants else {}
+    link = share.link_of(state, Visit.fields(), **changes)
+    return link | {name: [word] for name, word in place.options.items()}
 
 
 def _csv(outcome: Outcome) -> bytes:

@@ -9,7 +9,7 @@ from app.figures.curves import curves
 from app.figures.spread import Spread, spread
 from app.figures.whiskers import whiskers
 from app.text import _
-from attention_core.experiments.claims import Figure
+from attention_core.claims import Figure
 from attention_core.experiments.task import Row
 
 HEIGHT = 380

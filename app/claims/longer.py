@@ -9,7 +9,7 @@ import attention_core as ac
 from app import compute, presets
 from app.input_panel import Chosen
 from app.text import _
-from attention_core.experiments.claims import Outcome
+from attention_core.claims import Outcome
 from attention_core.inputs.source import SyntheticSource, TextSource
 
 PRESET = "long"

@@ -5,7 +5,7 @@ import streamlit as st
 from app import share
 from app.claims import board, detail, heads
 from app.input_panel import Chosen
-from attention_core.experiments import claims
+from attention_core import claims
 
 
 def fields() -> dict[str, share.Field]:

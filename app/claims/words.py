@@ -8,7 +8,7 @@ import streamlit as st
 
 from app.input_panel import Chosen
 from app.text import _, literal
-from attention_core.experiments.claims import LONGEST, Claim, Outcome, Verdict, all_claims, unbroken
+from attention_core.claims import LONGEST, Claim, Outcome, Verdict, all_claims, unbroken
 
 Colour = Literal["green", "orange", "gray", "blue"]
 

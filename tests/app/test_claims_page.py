@@ -12,16 +12,16 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from app import compute, presets
-from app.claims import board, drawing, elsewhere
+from app.claims import board, detail, drawing
 from app.figures.spread import spread
 from app.figures.whiskers import whiskers
 from app.gate import Gate
 from app.input_panel import UPLOAD
 from app.text import literal
 from app.visit import Visit
+from attention_core import claims
 from attention_core.__main__ import main
-from attention_core.experiments import claims
-from attention_core.experiments.claims import Figure, Verdict
+from attention_core.claims import Figure, Verdict
 from attention_core.inputs import SyntheticSource, SyntheticSpec, TextSource, UploadSource, to_npz
 
 ROOT = Path(__file__).parents[2]
@@ -379,11 +379,11 @@ def test_the_table_holds_every_claim_with_its_numbers(expected):
 
 
 def test_every_claim_leads_to_a_page_that_takes_its_link():
-    assert set(elsewhere.PLACES) == {claim.key for claim in EVERY}
     text = {"input": "text", "text": "a short text", "n": 8}
     known = {name: each.default for name, each in Visit.fields().items()} | text
-    links = {(place.path, str(place.fields)): (key, place.query(known)) for key, place in elsewhere.PLACES.items()}
-    for (path, _fields), (key, query) in links.items():
+    places = {(claim.place.page, str(claim.place.options)): (claim.key, claim.place) for claim in EVERY}
+    for (path, _options), (key, place) in places.items():
+        query = detail.address(place, known)
         at = open_link(path, **query)
         assert not at.exception, key
         assert not at.warning, (key, [each.value for each in at.warning])
@@ -391,7 +391,8 @@ def test_every_claim_leads_to_a_page_that_takes_its_link():
 
 
 def test_a_claim_without_a_page_has_no_link(monkeypatch):
-    monkeypatch.delitem(elsewhere.PLACES, "near_diagonal")
+    known = claims.discover()
+    monkeypatch.setitem(known, "near_diagonal", replace(known["near_diagonal"], place=None))
     at = open_page(claim="near_diagonal")
     assert not at.exception
     assert not any("See it at large" in each.proto.label for each in at.get("page_link"))

@@ -9,9 +9,9 @@ from babel.messages.pofile import read_po
 
 import attention_core as ac
 from app import extraction, text
+from attention_core import claims
+from attention_core.claims import UntestableError
 from attention_core.errors import InputError
-from attention_core.experiments import claims
-from attention_core.experiments.claims import UntestableError
 from attention_core.inputs import SyntheticSpec, UploadSource, from_synthetic, to_npz
 
 ROOT = Path(__file__).parent.parent.parent

@@ -4,8 +4,8 @@ import sys
 import pytest
 
 import attention_core as ac
+from attention_core import claims
 from attention_core.__main__ import main
-from attention_core.experiments import claims
 from attention_core.inputs import SyntheticSource
 from attention_core.measure.run_file import from_json
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from conftest import query, settle, visit
 from playwright.sync_api import expect
 
-from attention_core.experiments import claims
+from attention_core import claims
 from attention_core.inputs import SyntheticSource, SyntheticSpec
 
 LINK = "?input=synthetic&n=40&d=8&heads=2&head=-1"

@@ -1,0 +1,96 @@
+"""1 + cos is closer to softmax than other kernels."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from attention_core import metrics, registry
+from attention_core.claims.claim import Ask, Claim, Figure, Place, Quantity, Verdict, check_uneven, column
+from attention_core.experiments.error import uniform
+from attention_core.experiments.task import Row
+from attention_core.variant import Paper
+
+COSINE, UNIFORM = "1 + cos", "uniform attention"
+KERNELS = {
+    COSINE: "cosine",
+    "elu + 1": "linear",
+    "relu": "linear~feature_map~relu",
+    "softmax": "linear~feature_map~softmax",
+    "exp": "linear~feature_map~exp",
+    "double softmax": "efficient",
+}
+"""Those with d features, or d + 1, and nothing to set: what the article weighs its own against. Later kernels that
+estimate the exponential (Performer, the second-order series) buy their closeness with many more features."""
+CHANCE = round(100 / len(KERNELS))
+"""Per cent of the heads in which each kernel would be the closest if the closest one were drawn by lot."""
+MATRIX, OUTPUT = "matrix", "output"
+
+
+def measure(ask: Ask) -> list[Row]:
+    """The relative error of every kernel's matrix and output, per head, as the input attends (causal or not)."""
+    qkv = ask.record()
+    exact = registry.get("softmax").weights(qkv.q, qkv.k, causal=qkv.causal).double()
+    check_uneven(metrics.uniform_error(exact, causal=qkv.causal))
+    v, rows = qkv.v.double(), list[Row]()
+    for kernel in (*KERNELS, UNIFORM):
+        if kernel == UNIFORM:
+            own = uniform(qkv.n, causal=qkv.causal).expand_as(exact)
+        else:
+            own = registry.from_word(KERNELS[kernel]).weights(qkv.q, qkv.k, causal=qkv.causal).double()
+        errors = {MATRIX: metrics.relative_error(own, exact), OUTPUT: metrics.relative_error(own @ v, exact @ v)}
+        for of, values in errors.items():
+            rows += [{"kernel": kernel, "of": of, "head": head, "error": error} for head, error in ask.by_head(values)]
+    return rows
+
+
+def numbers(rows: Sequence[Row]) -> dict[str, float]:
+    """How often 1 + cos is the closer one by its matrix, and what uniform attention would err."""
+    errors = {kernel: np.array(column(rows, "error", kernel=kernel, of=MATRIX)) for kernel in (*KERNELS, UNIFORM)}
+    cosine, others = errors[COSINE], np.stack([errors[kernel] for kernel in KERNELS if kernel != COSINE])
+    return {
+        "duels": 100 * float((cosine < others).mean()),
+        "heads": 100 * float((cosine < others).all(0).mean()),
+        "cosine": float(np.median(cosine)),
+        "best": float(np.median(others, axis=1).min()),
+        "uniform": float(np.median(errors[UNIFORM])),
+    }
+
+
+def verdict(numbers: Mapping[str, float], bounds: Mapping[str, float]) -> Verdict:
+    """By how often it is the closest; no closer than no attention at all is no closeness."""
+    if numbers["cosine"] >= numbers["uniform"] or numbers["heads"] <= bounds["chance"]:
+        return Verdict.FAILS
+    return Verdict.HOLDS if numbers["heads"] >= bounds["heads"] else Verdict.PARTLY
+
+
+CLAIM = Claim(
+    key="cosine_closest",
+    number=4,
+    statement="As the exponential's first-order expansion, 1 + cos is closer to softmax than the other kernels of "
+    "linear attention (its author later found that it works poorly).",
+    source=Paper("Must attention have a softmax?", 2020, "https://kexue.fm/archives/7546"),
+    place=Place("matrices", variants=("softmax", "cosine", "linear", "efficient")),
+    experiment="The attention matrices of 1 + cos and of the other kernels without settings (linear attention's four "
+    "feature maps and double softmax) are compared with softmax's, head by head, and so is uniform attention.",
+    rule="Holds where the matrix of 1 + cos is the closest of all to softmax's in {heads} % of the heads or more, "
+    "partly where in more than {chance} %, which is what drawing one of the six kernels by lot would give; never where "
+    "that of uniform attention is as close.",
+    bounds={"heads": 50, "chance": CHANCE},
+    finding="1 + cos is the closest of the six kernels to softmax in {heads} % of the heads, and the closer one in "
+    "{duels} % of its pairings with another; its matrix errs by {cosine} in the middle head, the best other kernel's "
+    "by {best} and that of uniform attention by {uniform}.",
+    quantities=(
+        Quantity(name="heads", label="heads where it is the closest", unit="%"),
+        Quantity(name="duels", label="pairings it wins", unit="%"),
+        Quantity(name="cosine", label="error of 1 + cos, median"),
+        Quantity(name="best", label="error of the best other kernel"),
+        Quantity(name="uniform", label="error of uniform attention"),
+    ),
+    figure=Figure(
+        x="kernel", y="error", by="of", x_title="kernel", y_title="relative error beside softmax", kind="bars"
+    ),
+    measure=measure,
+    numbers=numbers,
+    verdict=verdict,
+    needs=2,
+)

@@ -1,0 +1,80 @@
+"""Double softmax is normalised by itself."""
+
+from collections.abc import Mapping, Sequence
+
+from attention_core import metrics, registry
+from attention_core.algorithms.features import MAPS
+from attention_core.claims.claim import Ask, Claim, Figure, Place, Quantity, Verdict, column
+from attention_core.experiments.task import Row
+from attention_core.variant import Paper
+
+DOUBLE, LANDMARKS, OTHER, HIDDEN = "double softmax", "over landmarks", "elu + 1", "future hidden"
+SMALLEST, LARGEST = "smallest row", "largest row"
+
+
+def measure(ask: Ask) -> list[Row]:
+    """The smallest and the largest sum of a row, per head, of products that nothing has divided.
+
+    ``used`` says whether it is the form in which the input itself attends.
+    """
+    qkv = ask.record()
+    efficient = registry.get("efficient").weights(qkv.q, qkv.k)
+    products = {
+        DOUBLE: efficient,
+        LANDMARKS: registry.get("landmark").weights(qkv.q, qkv.k),
+        HIDDEN: efficient.tril(),
+        OTHER: MAPS["elu+1"](qkv.q) @ MAPS["elu+1"](qkv.k).mT,
+    }
+    used, rows = (HIDDEN,) if qkv.causal else (DOUBLE, LANDMARKS), list[Row]()
+    for product, weights in products.items():
+        sums = metrics.row_sums(weights)
+        for row, values in ((SMALLEST, sums.amin(-1)), (LARGEST, sums.amax(-1))):
+            for head, value in ask.by_head(values):
+                rows.append({"product": product, "used": product in used, "row": row, "head": head, "sum": value})
+    return rows
+
+
+def numbers(rows: Sequence[Row]) -> dict[str, float]:
+    """The furthest that a row's sum is from one, and the extremes of the other products."""
+    whole = column(rows, "sum", product=DOUBLE) + column(rows, "sum", product=LANDMARKS)
+    return {
+        "off": max(abs(value - 1) for value in whole),
+        "used": max(abs(value - 1) for value in column(rows, "sum", used=True)),
+        "hidden": min(column(rows, "sum", product=HIDDEN)),
+        "other": max(column(rows, "sum", product=OTHER)),
+    }
+
+
+def verdict(numbers: Mapping[str, float], bounds: Mapping[str, float]) -> Verdict:
+    """By the form the input attends in, else by the one in which every token sees all."""
+    if numbers["off"] > bounds["exact"]:
+        return Verdict.FAILS
+    return Verdict.HOLDS if numbers["used"] <= bounds["exact"] else Verdict.PARTLY
+
+
+CLAIM = Claim(
+    key="double_softmax",
+    number=3,
+    statement="A softmax over the queries' features times a softmax over the keys' positions is already normalised: "
+    "every row sums to one, and nothing needs to be divided.",
+    source=Paper("Must attention have a softmax?", 2020, "https://kexue.fm/archives/7546"),
+    place=Place("inside", {"inside": "efficient", "step": "3"}),
+    experiment="The rows of the product are summed up: of the double softmax, of the one over landmarks, of another "
+    "feature map, and of the double softmax once the future is cut away.",
+    rule="Holds where no row of a double softmax is further than {exact} from one in the form in which this input "
+    "attends (a causal model hides the future), partly where that is so only while every token sees all.",
+    bounds={"exact": 1e-4},
+    finding="While every token sees all, a row of the double softmax is at most {off} from one (with elu + 1 instead, "
+    "rows reach {other}); with the future hidden rows fall to {hidden} and must be divided after all.",
+    quantities=(
+        Quantity(name="off", label="furthest from one, all seen"),
+        Quantity(name="used", label="the same as this input attends"),
+        Quantity(name="hidden", label="smallest row sum, future hidden"),
+        Quantity(name="other", label="largest row sum with elu + 1"),
+    ),
+    figure=Figure(x="product", y="sum", by="row", x_title="product", y_title="sum of a row", kind="bars", log_y=True),
+    measure=measure,
+    numbers=numbers,
+    verdict=verdict,
+    needs=2,
+)

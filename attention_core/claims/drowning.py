@@ -1,0 +1,138 @@
+"""In plain linear attention late tokens drown early ones; decay changes which survive."""
+
+from collections.abc import Mapping, Sequence
+from statistics import fmean, median
+
+import torch
+
+from attention_core import registry
+from attention_core.claims.claim import Ask, Claim, Figure, Place, Quantity, Verdict, column
+from attention_core.experiments.fading import causal_weights, first_share
+from attention_core.experiments.lengths import ladder
+from attention_core.experiments.task import Row
+from attention_core.metrics import top_k_overlap
+from attention_core.metrics.fit import fit_power
+from attention_core.variant import Attention, Paper
+
+FEW = 4
+"""How many of the first tokens are called early, and of the last ones late."""
+QUARTER = 4
+"""The half-life of the decay and the heaviest tokens compared are this part of the input."""
+TINY = 1e-9
+"""Per cent below which a share counts as this much, so that a power can be fitted to it."""
+PLAIN, DECAYED, SOFTMAX = "plain sums", "with decay", "softmax"
+EARLY = {PLAIN: "first 4, plain sums", DECAYED: "first 4, with decay", SOFTMAX: "first 4, softmax"}
+LATE = {PLAIN: "last 4, plain sums", DECAYED: "last 4, with decay", SOFTMAX: "last 4, softmax"}
+
+
+def attentions(n: int) -> dict[str, Attention]:
+    """What is compared. The decay is tied to the length: a fixed one forgets short inputs not, and long ones all."""
+    return {
+        PLAIN: registry.get("linear"),
+        DECAYED: registry.get("retention", decay=0.5 ** (QUARTER / n)),
+        SOFTMAX: registry.get("softmax"),
+    }
+
+
+def newest(n: int) -> range:
+    """The places of the last quarter of n tokens."""
+    return range(n - n // QUARTER, n)
+
+
+def measure(ask: Ask) -> list[Row]:
+    """Per cent of the newest tokens' weight on the first few tokens and on the last few, after more and more tokens.
+
+    They are a quarter of those so far, as a single token's weights say more of it than of the length. The last row of
+    each attention also says what per cent of the last token's heaviest quarter are as heavy under plain sums.
+    """
+    qkv, rows = ask.record(), list[Row]()
+    for index in range(qkv.heads):
+        plain = torch.empty(0)
+        for name, attention in attentions(qkv.n).items():
+            weights = causal_weights(qkv, attention, head=index)
+            last = torch.from_numpy(weights[-1:])
+            plain = last if name == PLAIN else plain
+            kept = 100 * float(top_k_overlap(last, plain, qkv.n // QUARTER))
+            for n in ladder(qkv.n):
+                recent = [weights[i, : i + 1] for i in newest(n)]
+                same = kept if n == qkv.n else None
+                common: Row = {"attention": name, "n": n, "head": (ask.head or 0) + index, "kept": same}
+                early = 100 * fmean(first_share(row, FEW) for row in recent)
+                late = 100 * fmean(first_share(row[::-1], FEW) for row in recent)
+                rows.append({**common, "of": EARLY[name], "share": early})
+                rows.append({**common, "of": LATE[name], "share": late})
+    return rows
+
+
+def numbers(rows: Sequence[Row]) -> dict[str, float]:
+    """How the middle head's early share falls under plain sums and softmax, who has what in the end, who is left."""
+    lengths = sorted(set(column(rows, "n")))
+
+    def share(of: str, n: float = lengths[-1]) -> float:
+        return median(column(rows, "share", of=of, n=n))
+
+    def fall(of: str) -> float:
+        return -fit_power(lengths, [max(share(of, n), TINY) for n in lengths]).exponent
+
+    return {
+        "fall": fall(EARLY[PLAIN]),
+        "softmax_fall": fall(EARLY[SOFTMAX]),
+        "kept": median(column(rows, "kept", attention=DECAYED)),
+        "early": share(EARLY[PLAIN]),
+        "softmax": share(EARLY[SOFTMAX]),
+        "even": 100 * fmean(min(FEW / (i + 1), 1) for i in newest(int(lengths[-1]))),
+        "late": share(LATE[PLAIN]),
+        "decayed_early": share(EARLY[DECAYED]),
+        "decayed_late": share(LATE[DECAYED]),
+    }
+
+
+def verdict(numbers: Mapping[str, float], bounds: Mapping[str, float]) -> Verdict:
+    """By both parts of the statement: what falls under softmax just as fast does not drown in sums."""
+    drowned = numbers["fall"] >= bounds["fall"] and numbers["fall"] - numbers["softmax_fall"] >= bounds["faster"]
+    return Verdict.of_parts(drowned, numbers["kept"] <= bounds["kept"])
+
+
+CLAIM = Claim(
+    key="drowning",
+    number=18,
+    statement="Linear attention adds up all tokens alike, so that late ones drown early ones as they do not under "
+    "softmax; a decay changes which survive.",
+    source=Paper("A brief history of linear attention", 2025, "https://kexue.fm/archives/11033"),
+    place=Place("causal", {"c_view": "fading"}),
+    experiment="This input is read left to right. Of the weight of the newest tokens (a quarter of those so far) the "
+    "share on the first 4 tokens and on the last 4 is followed: with plain sums, with softmax on the same queries and "
+    "keys, and with sums that halve over a quarter of the input's length. In the end the quarter of all tokens that "
+    "weigh most with decay is compared with the one without.",
+    rule="Holds where in the middle head the early share falls with plain sums like 1 / n to a power of at least "
+    "{fall}, at least {faster} above softmax's, and of the heaviest quarter of the tokens at most {kept} % are the "
+    "same with decay as without; partly where one of the two parts is so.",
+    bounds={"fall": 0.8, "faster": 0.25, "kept": 50},
+    finding="The early share falls like 1 / n to the power {fall} with plain sums and {softmax_fall} with softmax, to "
+    "{early} % and {softmax} % (equal shares would be {even} %); of the heaviest quarter of the tokens {kept} % are "
+    "the same with decay, which gives the last tokens {decayed_late} % instead of {late} %.",
+    quantities=(
+        Quantity(name="fall", label="exponent of the early share's fall, plain sums"),
+        Quantity(name="softmax_fall", label="exponent of the early share's fall, softmax"),
+        Quantity(name="kept", label="heaviest quarter that decay keeps", unit="%"),
+        Quantity(name="early", label="first tokens' share, plain sums", unit="%"),
+        Quantity(name="softmax", label="first tokens' share, softmax", unit="%"),
+        Quantity(name="even", label="first tokens' share, all alike", unit="%"),
+        Quantity(name="late", label="last tokens' share, plain sums", unit="%"),
+        Quantity(name="decayed_early", label="first tokens' share, with decay", unit="%"),
+        Quantity(name="decayed_late", label="last tokens' share, with decay", unit="%"),
+    ),
+    figure=Figure(
+        x="n",
+        y="share",
+        by="of",
+        x_title="tokens so far",
+        y_title="share of the newest tokens' weight (%)",
+        log_x=True,
+        log_y=True,
+    ),
+    measure=measure,
+    numbers=numbers,
+    verdict=verdict,
+    needs=8,
+)

@@ -1,0 +1,123 @@
+"""Linformer's rank can stay constant as n grows."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from attention_core import metrics, registry
+from attention_core.claims.claim import (
+    EVEN,
+    FUTURE,
+    READ_BOTH_WAYS,
+    Ask,
+    Case,
+    Claim,
+    Figure,
+    Place,
+    Quantity,
+    Verdict,
+    column,
+    future,
+)
+from attention_core.experiments.task import Row
+from attention_core.metrics.fit import fit_power
+from attention_core.variant import Paper
+
+LINFORMER, BEST, UNIFORM = "Linformer", "best matrix of that rank", "uniform attention"
+TIMES = (4, 6, 8, 12, 16)
+"""Lengths in ranks: whole ones, as segments of unequal length err of their own, and none so near to the rank that any
+projection is nearly complete."""
+SMALLEST = 4
+"""Least rank judged: of rank one every Linformer is uniform attention, whatever its projection, and two or three means
+are hardly more."""
+NO_BETTER = 0.9
+"""Part of uniform attention's error from which on an error is no better: one that stays there has nowhere to grow."""
+
+
+def measure(ask: Ask) -> list[Row]:
+    """The relative error of Linformer's matrix at one rank over lengths, per head, between its floor and its zero."""
+    rank, rows = ask.longest // TIMES[-1], list[Row]()
+    softmax, linformer = registry.get("softmax"), registry.get("linformer", rank=rank)
+    for times in TIMES:
+        qkv = ask.record(times * rank)
+        exact = softmax.weights(qkv.q, qkv.k)
+        hidden = future(qkv)
+        errors = {
+            LINFORMER: metrics.relative_error(linformer.weights(qkv.q, qkv.k), exact),
+            BEST: metrics.truncated_svd_error(exact, rank),
+            UNIFORM: metrics.uniform_error(exact),
+        }
+        for matrix, values in errors.items():
+            for head, error in ask.by_head(values):
+                common: Row = {"n": qkv.n, "rank": rank, "future": hidden}
+                rows.append({**common, "matrix": matrix, "head": head, "error": max(error, EVEN)})
+    return rows
+
+
+def numbers(rows: Sequence[Row]) -> dict[str, float]:
+    """The medians over heads at the longest length, and how Linformer's grew on the way."""
+    lengths = sorted(set(column(rows, "n")))
+    medians = [float(np.median(column(rows, "error", matrix=LINFORMER, n=n))) for n in lengths]
+    floor = float(np.median(column(rows, "error", matrix=BEST, n=lengths[-1])))
+    return {
+        "exponent": fit_power(lengths, medians).exponent,
+        "error": medians[-1],
+        "floor": floor,
+        "uniform": float(np.median(column(rows, "error", matrix=UNIFORM, n=lengths[-1]))),
+        "rank": column(rows, "rank")[0],
+        "shortest": lengths[0],
+        "longest": lengths[-1],
+        "future": column(rows, "future", n=lengths[-1])[0],
+    }
+
+
+def verdict(numbers: Mapping[str, float], bounds: Mapping[str, float]) -> Verdict:
+    """By Linformer's own error; failing that, by the least that any matrix of its rank errs."""
+    if numbers["exponent"] <= bounds["flat"] and numbers["error"] <= bounds["useful"]:
+        return Verdict.HOLDS
+    return Verdict.PARTLY if numbers["floor"] <= bounds["small"] else Verdict.FAILS
+
+
+CLAIM = Claim(
+    key="linformer_rank",
+    number=5,
+    statement="Linformer may keep the same rank however many tokens there are.",
+    source=Paper("Linformer: Self-Attention with Linear Complexity", 2020, "https://arxiv.org/abs/2006.04768"),
+    place=Place("error", {"against": "length"}, variants=("softmax", "linformer")),
+    experiment="Linformer with segment means (untrained) keeps one rank, a quarter of the shortest length, while "
+    "this input grows; its matrix is compared with softmax's, and so is the best matrix of that rank there is.",
+    rule="Holds where Linformer's error grows no faster than n to the power {flat} and ends below {useful}; partly "
+    "where not, but the best matrix of that rank ends below {small}, so that a better projection might do.",
+    bounds={"flat": 0.15, "useful": 0.5, "small": 0.1},
+    finding="At {longest} tokens Linformer of rank {rank} (a quarter of the shortest length, {shortest} tokens) errs "
+    "by {error}, where uniform attention errs by {uniform} and the best matrix of that rank by {floor}; its error "
+    "grows like n to the power {exponent}.",
+    cases=(
+        Case(
+            finding="At {longest} tokens Linformer of rank {rank} (a quarter of the shortest length, {shortest} "
+            "tokens) errs by {error}, no clear gain over uniform attention ({uniform}), where the best matrix of that "
+            "rank errs by {floor}; that its error grows like n to the power {exponent} therefore says little.",
+            applies=lambda numbers: numbers["error"] >= NO_BETTER * numbers["uniform"],
+        ),
+    ),
+    quantities=(
+        Quantity(name="exponent", label="growth of the error, power of n", digits=2),
+        Quantity(name="error", label="Linformer's error at the longest"),
+        Quantity(name="floor", label="least error at that rank"),
+        Quantity(name="uniform", label="error of uniform attention"),
+        Quantity(name="rank", label="rank"),
+        Quantity(name="shortest", label="shortest input", unit="tokens"),
+        Quantity(name="longest", label="longest input", unit="tokens"),
+        FUTURE,
+    ),
+    figure=Figure(
+        x="n", y="error", by="matrix", x_title="tokens n", y_title="relative error beside softmax", log_x=True
+    ),
+    measure=measure,
+    numbers=numbers,
+    verdict=verdict,
+    notes=(READ_BOTH_WAYS,),
+    unmasked=LINFORMER,
+    needs=SMALLEST * TIMES[-1],
+    grows=True,
+)

@@ -1,0 +1,127 @@
+"""Logits multiplied by log n keep softmax's entropy steady; squared ReLU has no such handle."""
+
+import math
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+
+from attention_core import registry
+from attention_core.claims.claim import Ask, Claim, Figure, Place, Quantity, Verdict, column
+from attention_core.experiments import entropy_length, homogeneity
+from attention_core.experiments.homogeneity import HomogeneityTask
+from attention_core.experiments.lengths import ladder
+from attention_core.experiments.task import Row
+from attention_core.metrics.fit import fit_power
+from attention_core.variant import Paper
+
+PLAIN, SCALED = "Softmax", "Softmax, log n scale"
+SQUARED, SCALED_SQUARED = "Squared ReLU", "Squared ReLU, log n scale"
+
+
+def base(longest: int) -> int:
+    """The length at which logits stay as they are: the middle one of those measured."""
+    lengths = ladder(longest)
+    return lengths[len(lengths) // 2]
+
+
+def measure(ask: Ask) -> list[Row]:
+    """Entropy of every head at lengths up to the base length and beyond it, with and without the scale."""
+    causal = ask.record(ask.longest).causal
+    squared = registry.get("relu2", normalizer="sum").word
+    names = {
+        registry.get("softmax").word: PLAIN,
+        registry.get("softmax_log_n", base_length=base(ask.longest)).word: SCALED,
+        squared: SQUARED,
+    }
+    rows: list[Row] = []
+    for task in entropy_length.tasks(ask.source, tuple(names), longest=ask.longest, causal=causal):
+        rows += [
+            {"variant": names[task.variant], "n": task.n, "head": row["head"], "entropy": row["entropy"]}
+            for row in ask.seen(entropy_length.run(task, load=ask.load))
+        ]
+    for n in ladder(ask.longest):
+        factor = math.log(n) / math.log(base(ask.longest))
+        steered = HomogeneityTask(source=ask.source, n=n, variants=(squared,), factor=factor, causal=causal)
+        rows += [
+            {"variant": SCALED_SQUARED, "n": n, "head": row["head"], "entropy": row["entropy"]}
+            for row in ask.seen(homogeneity.run(steered, load=ask.load))
+        ]
+    return rows
+
+
+def numbers(rows: Sequence[Row]) -> dict[str, float]:
+    """How fast ``exp(entropy)``, the keys a row attends to, grows with n up to the base length and beyond it.
+
+    And what the scale does to squared ReLU.
+    """
+    lengths = sorted(set(column(rows, "n")))
+    longest = lengths[-1]
+    middle = base(int(longest))
+
+    def growth(variant: str, part: Sequence[float]) -> float:
+        return fit_power(part, [math.exp(fmean(column(rows, "entropy", variant=variant, n=n))) for n in part]).exponent
+
+    def moved(plain: str, scaled: str) -> float:
+        # Rows of both come in one order: by length, then by head.
+        both = zip(column(rows, "entropy", variant=plain), column(rows, "entropy", variant=scaled), strict=True)
+        return max(abs(after - before) for before, after in both)
+
+    inside, outside = [n for n in lengths if n <= middle], [n for n in lengths if n >= middle]
+    return {
+        "scaled": growth(SCALED, inside),
+        "plain": growth(PLAIN, inside),
+        "scaled_beyond": growth(SCALED, outside),
+        "plain_beyond": growth(PLAIN, outside),
+        "base": middle,
+        "longest": longest,
+        "softmax": moved(PLAIN, SCALED),
+        "squared": moved(SQUARED, SCALED_SQUARED),
+    }
+
+
+def verdict(numbers: Mapping[str, float], bounds: Mapping[str, float]) -> Verdict:
+    """By how steady the scaled entropy is, up to the base length and beyond, if squared ReLU is indifferent."""
+    if numbers["squared"] > bounds["moved"]:
+        return Verdict.FAILS
+    sides = [(abs(numbers["scaled" + end]), abs(numbers["plain" + end])) for end in ("", "_beyond")]
+    steady = [scaled <= bounds["steady"] for scaled, _ in sides]
+    if any(steady):
+        return Verdict.of_parts(*steady)
+    flatter = all(100 * scaled <= bounds["flatter"] * plain for scaled, plain in sides)
+    return Verdict.PARTLY if flatter else Verdict.FAILS
+
+
+CLAIM = Claim(
+    key="log_n_scale",
+    number=13,
+    statement="Logits multiplied by log n keep the entropy of softmax attention steady as a text grows, also beyond "
+    "the length of training; squared ReLU divided by its sum cannot be steered so, as no factor on the logits changes "
+    "it.",
+    source=Paper("Entropy invariance and the scale of attention", 2021, "https://kexue.fm/archives/8823"),
+    place=Place("entropy", variants=("softmax", "relu2")),
+    experiment="At growing lengths of this input the entropy of rows is taken with logits as they are and multiplied "
+    "by the log of how many keys a row sees, over the log of a base length; for softmax and for squared ReLU. The base "
+    "stands for the length of training, beyond which no text is read here, so it is the middle one of the lengths.",
+    rule="The keys a row attends to, exp(entropy), grow like n^a. Holds where with the scale a lies within ± {steady}, "
+    "up to the base length and beyond it; partly where it does so on one side, or the scale brings a down to at most "
+    "{flatter} % of its size on both. Squared ReLU's entropy must not move by more than {moved} nats.",
+    bounds={"steady": 0.1, "flatter": 67, "moved": 0.001},
+    finding="Up to the base length of {base} tokens the keys a row attends to grow like n to the power {plain} without "
+    "the scale and {scaled} with it, beyond it up to {longest} tokens {plain_beyond} and {scaled_beyond}; the scale "
+    "moves softmax's entropy by up to {softmax} nats, squared ReLU's by {squared} nats.",
+    quantities=(
+        Quantity(name="scaled", label="exponent up to the base length, with the scale"),
+        Quantity(name="plain", label="exponent up to the base length, without it"),
+        Quantity(name="scaled_beyond", label="exponent beyond the base length, with the scale"),
+        Quantity(name="plain_beyond", label="exponent beyond the base length, without it"),
+        Quantity(name="base", label="base length", unit="tokens"),
+        Quantity(name="longest", label="longest length", unit="tokens"),
+        Quantity(name="softmax", label="most that softmax's entropy moves", unit="nats"),
+        Quantity(name="squared", label="most that squared ReLU's entropy moves", unit="nats"),
+    ),
+    figure=Figure(x="n", y="entropy", by="variant", x_title="tokens n", y_title="entropy of a row (nats)", log_x=True),
+    measure=measure,
+    numbers=numbers,
+    verdict=verdict,
+    needs=16,
+    grows=True,
+)

@@ -1,0 +1,80 @@
+"""Doubling n quadruples the memory of full attention's scores."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+from attention_core import registry
+from attention_core.claims.claim import DECIMALS, Ask, Claim, Figure, Place, Quantity, Verdict, column
+from attention_core.experiments.lengths import ladder
+from attention_core.experiments.task import Row
+from attention_core.measure.counting import count
+from attention_core.metrics.fit import fit_power
+from attention_core.variant import Paper
+
+HELD, FUSED = "all scores at once", "fused, block by block"
+"""Two ways to compute one and the same attention."""
+
+
+def measure(ask: Ask) -> list[Row]:
+    """The largest tensor made at each length, ``elements`` per head."""
+    softmax, rows = registry.get("softmax"), list[Row]()
+    for n in ladder(ask.longest):
+        qkv = ask.record(n)
+        for way, call in (
+            (HELD, partial(softmax.weights, qkv.q, qkv.k)),
+            (FUSED, partial(softmax.attend, qkv.q, qkv.k, qkv.v)),
+        ):
+            rows.append({"way": way, "n": qkv.n, "elements": count(call).largest_elements / qkv.heads})
+    return rows
+
+
+def numbers(rows: Sequence[Row]) -> dict[str, float]:
+    """Factors per doubling, by power laws through all lengths."""
+    factors = (
+        round(2 ** fit_power(column(rows, "n", way=way), column(rows, "elements", way=way)).exponent, DECIMALS)
+        for way in (HELD, FUSED)
+    )
+    found = dict(zip(("factor", "fused"), factors, strict=True))
+    return {**found, "longest": column(rows, "n")[-1], "elements": column(rows, "elements", way=HELD)[-1]}
+
+
+def verdict(numbers: Mapping[str, float], bounds: Mapping[str, float]) -> Verdict:
+    """By how near the factor is to four."""
+    off = abs(numbers["factor"] - 4)
+    return Verdict.HOLDS if off <= bounds["holds"] else Verdict.PARTLY if off <= bounds["partly"] else Verdict.FAILS
+
+
+CLAIM = Claim(
+    key="memory_quadruples",
+    number=1,
+    statement="Doubling the number of tokens quadruples the memory that full attention's scores take.",
+    source=Paper("Generating Long Sequences with Sparse Transformers", 2019, "https://arxiv.org/abs/1904.10509"),
+    place=Place("timing", {"t_side": "memory"}, variants=("softmax", "linear")),
+    experiment="Full attention is computed at growing lengths of this input, once with all scores at once and once by "
+    "a fused kernel that never keeps them, and the numbers in the largest tensor are counted.",
+    rule="Holds where a doubling multiplies the scores by 4 ± {holds}, partly within ± {partly}.",
+    bounds={"holds": 0.1, "partly": 0.5},
+    finding="Each doubling of n multiplies the scores by {factor}; at {longest} tokens one head holds {elements} of "
+    "them. The fused kernel gives the same output and keeps none: a doubling multiplies its largest tensor by {fused}.",
+    quantities=(
+        Quantity(name="factor", label="factor per doubling"),
+        Quantity(name="fused", label="factor per doubling, fused"),
+        Quantity(name="longest", label="longest input", unit="tokens"),
+        Quantity(name="elements", label="scores in one head"),
+    ),
+    figure=Figure(
+        x="n",
+        y="elements",
+        by="way",
+        x_title="tokens n",
+        y_title="numbers in one head's largest tensor",
+        log_x=True,
+        log_y=True,
+    ),
+    measure=measure,
+    numbers=numbers,
+    verdict=verdict,
+    needs=8,
+    grows=True,
+    theorem="n tokens have n² pairs, and all scores at once are one number for each.",
+)

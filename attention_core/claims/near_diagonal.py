@@ -1,0 +1,133 @@
+"""Trained attention is concentrated near the diagonal, so that a local window loses little."""
+
+from collections.abc import Mapping, Sequence
+from statistics import median
+
+from torch import Tensor
+
+from attention_core import registry
+from attention_core.claims.claim import Ask, Claim, Figure, Place, Quantity, UntestableError, Verdict, column
+from attention_core.experiments.error import uniform
+from attention_core.experiments.task import Row
+from attention_core.inputs.source import SyntheticSource
+from attention_core.metrics.error import relative_error
+from attention_core.variant import Paper
+
+PART = 16
+"""The window judged by reaches this part of the text on either side: about an eighth of all keys in all."""
+MEASURED, REST, UNIFORM = "this input", "without the first token", "spread evenly"
+
+
+def measure(ask: Ask) -> list[Row]:
+    """What lies within ± w of the diagonal, and what local attention with this window errs by, head by head.
+
+    Once with all tokens and once without the first, as query and as key: rows then sum to one over the others.
+
+    Raises:
+        UntestableError: if the input is synthetic.
+    """
+    if isinstance(ask.source, SyntheticSource):
+        raise UntestableError(
+            "This claim is about the attention of trained models; choose a text, or upload a model's queries and keys."
+        )
+    qkv = ask.record()
+    judged = max(1, round(qkv.n / PART))
+    windows = sorted({judged, *(2**i for i in range((qkv.n - 1).bit_length()))})
+    rows: list[Row] = []
+    for attention, first in ((MEASURED, 0), (REST, 1)):
+        q, k, v = (x[:, first:] for x in (qkv.q, qkv.k, qkv.v))
+        softmax, n = registry.get("softmax"), qkv.n - first
+        weights = softmax.weights(q, k, causal=qkv.causal).double()
+        even = uniform(n, causal=qkv.causal).double()
+        on_first = ask.by_head(100 * weights[..., 0].mean(-1))
+        for window in windows:
+            local = registry.get("local", window=window)
+            near = local.mask(n, causal=qkv.causal)
+            common: Row = {"window": window, "judged": window == judged, "even": within(even, near)}
+            if attention == MEASURED:
+                rows.append({**common, "attention": UNIFORM, "head": None, "mass": common["even"]})
+            own: list[Row] = [
+                {**common, "attention": attention, "head": head, "mass": within(each, near), "first": share}
+                for each, (head, share) in zip(weights, on_first, strict=True)
+            ]
+            if window == judged:
+                outputs = (each.attend(q, k, v, causal=qkv.causal) for each in (local, softmax))
+                for row, error in zip(own, relative_error(*outputs).tolist(), strict=True):
+                    row["error"] = 100 * error
+            rows += own
+    return rows
+
+
+def within(weights: Tensor, near: Tensor | None) -> float:
+    """Per cent of a matrix' mass on the pairs ``near``."""
+    return 100 * float(weights[near].sum() / weights.sum())
+
+
+def numbers(rows: Sequence[Row]) -> dict[str, float]:
+    """The middle head at the window judged by, with the first token and without it."""
+
+    def middle(name: str, attention: str) -> float:
+        return median(column(rows, name, judged=True, attention=attention))
+
+    return {
+        "mass": middle("mass", MEASURED),
+        "even": middle("even", MEASURED),
+        "error": middle("error", MEASURED),
+        "first": middle("first", MEASURED),
+        "mass_rest": middle("mass", REST),
+        "even_rest": middle("even", REST),
+        "error_rest": middle("error", REST),
+        "window": column(rows, "window", judged=True)[0],
+    }
+
+
+def verdict(numbers: Mapping[str, float], bounds: Mapping[str, float]) -> Verdict:
+    """By both parts of the statement, each with the first token and without it."""
+    return Verdict.of_parts(
+        numbers["mass"] >= bounds["times"] * numbers["even"],
+        numbers["error"] <= bounds["error"],
+        numbers["mass_rest"] >= bounds["times"] * numbers["even_rest"],
+        numbers["error_rest"] <= bounds["error"],
+    )
+
+
+CLAIM = Claim(
+    key="near_diagonal",
+    number=17,
+    statement="Trained attention is concentrated near the diagonal, so a local window loses little.",
+    source=Paper("Longformer: The Long-Document Transformer", 2020, "https://arxiv.org/abs/2004.05150"),
+    place=Place("matrices", variants=("softmax", "local")),
+    experiment="Of every head's attention on this input, the share within w tokens of the diagonal is taken for "
+    "growing w; where w is a sixteenth of the text (at least one token), the output of local attention is compared "
+    "with that of full attention. All of it is done again without the first token, on which trained models park "
+    "attention that they have no other use for.",
+    rule="Holds where in the middle head the window holds at least {times} times what it would hold if attention were "
+    "spread evenly, and local attention errs by at most {error} %, both with the first token and without it; partly "
+    "where any of the four is so.",
+    bounds={"times": 2, "error": 25},
+    finding="Within w = {window} of the diagonal lies {mass} % of the middle head's attention ({even} % if spread "
+    "evenly), and local attention with this window errs by {error} %; without the first token, on which {first} % "
+    "lies, these are {mass_rest} % ({even_rest} %) and {error_rest} %.",
+    quantities=(
+        Quantity(name="mass", label="attention within the window", unit="%"),
+        Quantity(name="even", label="the same if spread evenly", unit="%"),
+        Quantity(name="error", label="output error of local attention", unit="%"),
+        Quantity(name="first", label="attention on the first token", unit="%"),
+        Quantity(name="mass_rest", label="within the window, without the first token", unit="%"),
+        Quantity(name="even_rest", label="the same if spread evenly, without it", unit="%"),
+        Quantity(name="error_rest", label="output error of local attention, without it", unit="%"),
+        Quantity(name="window", label="window", unit="tokens"),
+    ),
+    figure=Figure(
+        x="window",
+        y="mass",
+        by="attention",
+        x_title="distance from the diagonal w (tokens)",
+        y_title="attention within ± w (%)",
+        log_x=True,
+    ),
+    measure=measure,
+    numbers=numbers,
+    verdict=verdict,
+    needs=8,
+)

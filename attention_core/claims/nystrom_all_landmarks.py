@@ -1,0 +1,111 @@
+"""Nyström with every token its own landmark is softmax."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import torch
+
+from attention_core import metrics, registry
+from attention_core.claims.claim import (
+    FUTURE,
+    READ_BOTH_WAYS,
+    Ask,
+    Claim,
+    Figure,
+    Place,
+    Quantity,
+    Verdict,
+    column,
+    future,
+)
+from attention_core.experiments.task import Row
+from attention_core.variant import Paper
+
+EXACT, ITERATED = "exact inverse", "six iterations"
+MOST = 256
+"""Tokens looked at: singular values of many large matrices would take most of the time of all claims together."""
+INVERSES = {EXACT: "exact", ITERATED: "iterative"}
+
+
+def measure(ask: Ask) -> list[Row]:
+    """The relative error of the matrix with n/8, n/4, n/2 and n landmarks, per head, in float64.
+
+    ``condition`` is that of softmax's own matrix, which is what has to be inverted where every token is a landmark.
+    """
+    qkv, rows = ask.record(min(ask.record().n, MOST)), list[Row]()
+    q, k = qkv.q.double(), qkv.k.double()
+    exact = registry.get("softmax").weights(q, k)
+    hidden = future(qkv)
+    values = metrics.singular_values(exact)
+    # What lies below the rounding of the largest is rounding itself.
+    least = torch.maximum(values[..., -1], values[..., 0] * torch.finfo(values.dtype).eps)
+    conditions = (values[..., 0] / least).tolist()
+    for landmarks in sorted({max(1, qkv.n // share) for share in (8, 4, 2, 1)}):
+        for inverse, how in INVERSES.items():
+            nystrom = registry.get("nystrom", landmarks=landmarks, inverse=how)
+            errors = ask.by_head(metrics.relative_error(nystrom.weights(q, k), exact))
+            for (head, error), condition in zip(errors, conditions, strict=True):
+                rows.append(
+                    {"inverse": inverse, "landmarks": landmarks, "n": qkv.n, "head": head, "condition": condition}
+                    | {"error": max(error, torch.finfo(q.dtype).eps), "future": hidden}
+                )
+    return rows
+
+
+def numbers(rows: Sequence[Row]) -> dict[str, float]:
+    """The worst head with the exact inverse, the middle one with the iterations, and the worst condition number."""
+    n = column(rows, "n")[0]
+    return {
+        "error": max(column(rows, "error", inverse=EXACT, landmarks=n)),
+        "condition": math.log10(max(column(rows, "condition"))),
+        "iterated": float(np.median(column(rows, "error", inverse=ITERATED, landmarks=n))),
+        "tokens": n,
+        "future": column(rows, "future")[0],
+    }
+
+
+def verdict(numbers: Mapping[str, float], bounds: Mapping[str, float]) -> Verdict:
+    """By the worst head's error with the exact inverse."""
+    if numbers["error"] > bounds["near"]:
+        return Verdict.FAILS
+    return Verdict.HOLDS if numbers["error"] <= bounds["equal"] else Verdict.PARTLY
+
+
+CLAIM = Claim(
+    key="nystrom_all_landmarks",
+    number=7,
+    statement="With every token its own landmark (m = n) and an exact inverse, Nyström attention is softmax itself.",
+    source=Paper("Nyströmformer: linearised attention by matrix decomposition", 2021, "https://kexue.fm/archives/8180"),
+    place=Place("error", variants=("softmax", "nystrom")),
+    experiment="Nyström's matrix with n/8, n/4, n/2 and n landmarks, by the exact inverse and by six iterations, is "
+    "compared with softmax's on 256 tokens at most, in double precision.",
+    rule="Holds where no head's matrix with n landmarks and the exact inverse errs by more than {equal}, partly up to "
+    "{near}.",
+    bounds={"equal": 1e-6, "near": 1e-2},
+    finding="With {tokens} landmarks for {tokens} tokens the exact inverse errs by {error} at most, though the matrix "
+    "it inverts has a condition number of 10 to the power {condition}; six iterations err by {iterated}.",
+    quantities=(
+        Quantity(name="error", label="largest error, exact inverse", digits=2),
+        Quantity(name="condition", label="condition number, power of ten", digits=2),
+        Quantity(name="iterated", label="error, six iterations"),
+        Quantity(name="tokens", label="tokens and landmarks", unit="tokens"),
+        FUTURE,
+    ),
+    figure=Figure(
+        x="landmarks",
+        y="error",
+        by="inverse",
+        x_title="landmarks m",
+        y_title="relative error beside softmax",
+        log_x=True,
+        log_y=True,
+    ),
+    measure=measure,
+    numbers=numbers,
+    verdict=verdict,
+    notes=(READ_BOTH_WAYS,),
+    needs=2,
+    theorem="A A⁺ A = A for every matrix A and its pseudoinverse A⁺: softmax's own matrix A is all three factors once "
+    "every token is a landmark.",
+)

@@ -1,0 +1,79 @@
+"""Performer is random, Nyström is not."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from attention_core import metrics, registry
+from attention_core.claims.claim import Ask, Case, Claim, Figure, Place, Quantity, Verdict, column
+from attention_core.experiments.error import draws
+from attention_core.experiments.task import Row
+from attention_core.variant import Paper
+
+NYSTROM, PERFORMER = "Nyström", "Performer"
+
+
+def measure(ask: Ask) -> list[Row]:
+    """How far each further run's output is from the first one's, relatively, per head.
+
+    Performer attends as the input does, causally or not; Nyström cannot hide the future.
+    """
+    qkv, rows = ask.record(), list[Row]()
+    performers, nystrom = draws(registry.get("performer")), registry.get("nystrom")
+    every = ((PERFORMER, performers, qkv.causal), (NYSTROM, [nystrom] * len(performers), False))
+    for variant, runs, causal in every:
+        first, *others = (run.attend(qkv.q, qkv.k, qkv.v, causal=causal) for run in runs)
+        for number, out in enumerate(others, 2):
+            for head, change in ask.by_head(metrics.relative_error(out, first)):
+                rows.append({"variant": variant, "causal": causal, "run": number, "head": head, "change": change})
+    return rows
+
+
+def numbers(rows: Sequence[Row]) -> dict[str, float]:
+    """The median change of Performer's output and the largest of Nyström's."""
+    return {
+        "performer": 100 * float(np.median(column(rows, "change", variant=PERFORMER))),
+        "nystrom": 100 * max(column(rows, "change", variant=NYSTROM)),
+        "runs": max(column(rows, "run")),
+        "causal": max(column(rows, "causal")),
+    }
+
+
+def verdict(numbers: Mapping[str, float], bounds: Mapping[str, float]) -> Verdict:
+    """Nyström must not move at all; Performer must move visibly."""
+    if numbers["nystrom"] > bounds["still"]:
+        return Verdict.FAILS
+    return Verdict.HOLDS if numbers["performer"] >= bounds["moves"] else Verdict.PARTLY
+
+
+CLAIM = Claim(
+    key="nystrom_deterministic",
+    number=10,
+    statement="Performer's answer depends on random numbers, Nyström's does not.",
+    source=Paper("Nyströmformer: linearised attention by matrix decomposition", 2021, "https://kexue.fm/archives/8180"),
+    place=Place("inside", {"inside": "performer"}),
+    experiment="Both run several times on this input, Performer with other random features each time; every output is "
+    "compared with the first.",
+    rule="Holds where Nyström's output never changes (by more than {still} %) and Performer's typically by {moves} % "
+    "or more; partly where Performer's changes less than that.",
+    bounds={"still": 1e-4, "moves": 1},
+    finding="Over {runs} runs Performer's output changes by {performer} % and Nyström's by {nystrom} %.",
+    quantities=(
+        Quantity(name="performer", label="typical change of Performer", unit="%"),
+        Quantity(name="nystrom", label="largest change of Nyström", unit="%"),
+        Quantity(name="runs", label="runs of each"),
+    ),
+    figure=Figure(x="run", y="change", by="variant", x_title="run", y_title="relative change from the first run"),
+    measure=measure,
+    numbers=numbers,
+    verdict=verdict,
+    notes=(
+        Case(
+            finding="This model writes from left to right: Performer hid the future, as it does; Nyström cannot, and "
+            "read both ways, as this model never does.",
+            applies=lambda numbers: numbers["causal"] > 0,
+        ),
+    ),
+    needs=2,
+    otherwise="Where all queries and keys are zero, Performer's draws change nothing, and it holds only partly.",
+)

@@ -1,0 +1,93 @@
+"""With squared ReLU, what a row sums to grows more slowly than the n it is divided by."""
+
+import math
+from collections.abc import Mapping, Sequence
+from statistics import median
+
+from attention_core.claims.claim import Ask, Claim, Figure, Place, Quantity, UntestableError, Verdict, column
+from attention_core.experiments import normalizer_length
+from attention_core.experiments.task import Row
+from attention_core.metrics.fit import fit_power
+from attention_core.variant import Paper
+
+SUMS, DIVISOR = "what rows sum to", "n, by which they are divided"
+SHORTEST = 16
+"""Tokens that have to double once at least: what rows of fewer sum to is a matter of single words, and no growth."""
+SLOWER = 0.9
+"""Exponent up to which growth counts as slower than n: with every doubling of n the sum falls 7 % behind."""
+
+
+def measure(ask: Ask) -> list[Row]:
+    """By what factor each head's sum has grown since the shortest length at which it has one, and ``n`` likewise."""
+    causal = ask.record(ask.longest).causal
+    tasks = normalizer_length.tasks(ask.source, longest=ask.longest, causal=causal)
+    found = ask.seen([row for task in tasks for row in normalizer_length.run(task, load=ask.load)])
+    rows: list[Row] = []
+    for head in sorted(set(column(found, "head"))):
+        # Heads that have no positive logit at a length have no sum there.
+        points = [
+            (n, log_z)
+            for n in sorted({task.n for task in tasks})
+            for log_z in column(found, "log_z", normalizer="relu2", n=n, head=head)
+        ]
+        if len(points) > 1:
+            start, log_start = points[0]
+            for n, log_z in points:
+                rows.append({"growing": SUMS, "n": n, "head": head, "growth": math.exp(log_z - log_start)})
+                rows.append({"growing": DIVISOR, "n": n, "head": head, "growth": n / start})
+    if not rows:
+        raise UntestableError("No query has a positive logit here, so no row has a sum; choose another head or input.")
+    return rows
+
+
+def numbers(rows: Sequence[Row]) -> dict[str, float]:
+    """The exponents of the heads' power laws: the middle one, the smallest, and how many lie clearly below one."""
+    exponents = [
+        fit_power(column(rows, "n", growing=SUMS, head=head), column(rows, "growth", growing=SUMS, head=head)).exponent
+        for head in sorted(set(column(rows, "head")))
+    ]
+    slower = sum(exponent <= SLOWER for exponent in exponents) / len(exponents)
+    return {"exponent": median(exponents), "slower": 100 * slower, "lowest": min(exponents)}
+
+
+def verdict(numbers: Mapping[str, float], bounds: Mapping[str, float]) -> Verdict:
+    """By the middle head, then by how many heads there are like it."""
+    if numbers["exponent"] <= bounds["clearly"]:
+        return Verdict.HOLDS
+    return Verdict.PARTLY if numbers["slower"] >= bounds["some"] else Verdict.FAILS
+
+
+CLAIM = Claim(
+    key="relu2_normaliser",
+    number=12,
+    statement="Where squared ReLU replaces softmax and each row is divided by n, what the row sums to grows more "
+    "slowly than n: in longer texts the division is too strong.",
+    source=Paper("I hear attention goes better with softmax", 2022, "https://kexue.fm/archives/9019"),
+    place=Place("entropy", {"h_view": "normalizer"}),
+    experiment="At growing lengths of this input the squared positive logits of every query are summed up, and a power "
+    "law n^a is laid through the growth of the sums (geometric mean over queries), head by head.",
+    rule="Holds where the middle head's exponent a is at most {clearly}, partly where at least {some} % of the heads "
+    "have such an exponent.",
+    bounds={"clearly": SLOWER, "some": 25},
+    finding="What rows sum to grows like n to the power {exponent} in the middle head and {lowest} in the slowest; "
+    "{slower} % of the heads stay clearly behind n.",
+    quantities=(
+        Quantity(name="exponent", label="exponent of the middle head"),
+        Quantity(name="slower", label="heads clearly behind n", unit="%"),
+        Quantity(name="lowest", label="exponent of the slowest head"),
+    ),
+    figure=Figure(
+        x="n",
+        y="growth",
+        by="growing",
+        x_title="tokens n",
+        y_title="growth since the shortest length (times)",
+        log_x=True,
+        log_y=True,
+    ),
+    measure=measure,
+    numbers=numbers,
+    verdict=verdict,
+    needs=2 * SHORTEST,
+    grows=True,
+)

@@ -1,0 +1,140 @@
+"""The gradient of causal linear attention needs running sums only, not every state."""
+
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch import Tensor
+
+from attention_core import registry
+from attention_core.claims.claim import Ask, Case, Claim, Figure, Place, Quantity, Verdict, column
+from attention_core.experiments import causal_gradient
+from attention_core.experiments.causal_gradient import STATES, SUMS, BytesTask, check_finite
+from attention_core.experiments.causal_modes import computed
+from attention_core.experiments.task import Row
+from attention_core.metrics.fit import fit_power
+from attention_core.variant import Paper
+
+NAMES = {SUMS: "running sums", STATES: "all states"}
+WORD = "linear"
+SHORTEST = 16
+"""Tokens of the shortest length at which bytes are counted."""
+HALVINGS = 3
+"""How often the head's size is halved: bytes are counted over an eightfold range of sizes."""
+MOST = 2**22
+"""Numbers in all states of one head whose gradients are compared: 32 MiB in float64, held about four times over."""
+
+
+def measure(ask: Ask) -> list[Row]:
+    """What forward and backward hold at growing head sizes, and how far the gradients lie apart on the input."""
+    qkv = ask.record()
+    d, d_v = qkv.q.shape[-1], qkv.v.shape[-1]
+    tokens = max(1, MOST // (d * (d_v + 1)))
+    heads = zip(*(x[:, :tokens].double() for x in (qkv.q, qkv.k, qkv.v)), strict=True)
+    difference = max(apart(*(gradients(way, *head) for way in NAMES)) for head in heads)
+    n = max(n for n in causal_gradient.lengths(d, d_v) if n <= ask.longest)
+    rows: list[Row] = []
+    for size, size_v in sizes(d, d_v):
+        for way, name in NAMES.items():
+            task = BytesTask(word=WORD, way=way, n=n, d=size, d_v=size_v)
+            (held,) = column(causal_gradient.run(task), "peak_bytes")
+            rows.append({"way": name, "n": n, "size": max(size, size_v), "kib": held / 2**10, "difference": difference})
+    return rows
+
+
+def sizes(d: int, d_v: int) -> list[tuple[int, int]]:
+    """Heads of a part of the size, of a greater part, and of the whole size, both halved together."""
+    return sorted({(max(1, d // 2**i), max(1, d_v // 2**i)) for i in range(HALVINGS + 1)})
+
+
+def gradients(way: str, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, ...]:
+    """The gradients of half the output's square at q, k and v, ``[n, d]``, ``[n, d]`` and ``[n, d_v]``."""
+    q, k, v = (x.detach().requires_grad_() for x in (q, k, v))
+    out = computed(registry.from_word(WORD), way)(q, k, v)
+    found = torch.autograd.grad(out, (q, k, v), out.detach())
+    check_finite(found)
+    return found
+
+
+def apart(own: Sequence[Tensor], other: Sequence[Tensor]) -> float:
+    """The largest difference of any number, over the largest number in all three.
+
+    Over all, as one alone may be zero: where all values are alike, queries and keys change nothing.
+    """
+    largest = max(float(x.abs().max()) for x in other)
+    return max(float((a - b).abs().max()) for a, b in zip(own, other, strict=True)) / (largest or 1.0)
+
+
+def numbers(rows: Sequence[Row]) -> dict[str, float]:
+    """What each way holds at the head's own size, how their ratio grows with the size, and how gradients differ."""
+    held = {name: column(rows, "kib", way=name) for name in NAMES.values()}
+    sums, states = (held[name] for name in NAMES.values())
+    measured = column(rows, "size", way=NAMES[SUMS])
+    ratios = [b / a for a, b in zip(sums, states, strict=True)]
+    return {
+        "times": ratios[-1],
+        "size": measured[-1],
+        "growth": fit_power(measured, ratios).exponent if measured[0] < measured[-1] else 0.0,
+        "smallest": measured[0],
+        "difference": max(column(rows, "difference")),
+        "sums": sums[-1],
+        "states": states[-1],
+        "n": column(rows, "n")[0],
+    }
+
+
+def verdict(numbers: Mapping[str, float], bounds: Mapping[str, float]) -> Verdict:
+    """By what is saved, if the gradients are the same, and by whether it is so many times as the head is wide."""
+    if numbers["difference"] > bounds["same"] or numbers["times"] <= 1:
+        return Verdict.FAILS
+    return Verdict.HOLDS if abs(numbers["growth"] - 1) <= bounds["off"] else Verdict.PARTLY
+
+
+CLAIM = Claim(
+    key="running_sums",
+    number=19,
+    statement="The gradient of causal linear attention needs one running sum forwards and one backwards; keeping the "
+    "state after every token instead would multiply the memory by the size of a head.",
+    source=Paper("Transformers are RNNs", 2020, "https://arxiv.org/abs/2006.16236"),
+    place=Place("causal", {"c_view": "gradient"}),
+    experiment="Gradients on this input are computed by running sums and by torch's own differentiation through all "
+    "states; the bytes alive at once on the way are counted for one head of this size, of half of it, a quarter and an "
+    "eighth, at the greatest power of two of tokens that the input can be had at, 512 at most.",
+    rule="Holds where the gradients differ by at most {same} of their largest number, all states hold more bytes than "
+    "running sums, and how many times as many grows like the head's size to a power within {off} of one, whatever the "
+    "constant before it; partly where only the power is not so.",
+    bounds={"same": 1e-6, "off": 0.2},
+    finding="The gradients differ by {difference} of their largest number; at {n} tokens and a head of {size} all "
+    "states hold {states} KiB, {times} times what running sums hold ({sums} KiB); from heads of {smallest} on this "
+    "ratio grows like their size to the power {growth}.",
+    cases=(
+        Case(
+            finding="The gradients differ by {difference} of their largest number; at {n} tokens and a head of {size}, "
+            "which has no half, all states hold {states} KiB, {times} times what running sums hold ({sums} KiB).",
+            applies=lambda numbers: numbers["smallest"] == numbers["size"],
+        ),
+    ),
+    quantities=(
+        Quantity(name="times", label="bytes of all states over running sums"),
+        Quantity(name="size", label="size of the head"),
+        Quantity(name="growth", label="exponent of the ratio's growth with the size"),
+        Quantity(name="smallest", label="smallest size"),
+        Quantity(name="difference", label="largest difference of the gradients, as a share", digits=2),
+        Quantity(name="sums", label="held by running sums", unit="KiB"),
+        Quantity(name="states", label="held by all states", unit="KiB"),
+        Quantity(name="n", label="length", unit="tokens"),
+    ),
+    figure=Figure(
+        x="size",
+        y="kib",
+        by="way",
+        x_title="size of a head d",
+        y_title="held at once, one head (KiB)",
+        log_x=True,
+        log_y=True,
+    ),
+    measure=measure,
+    numbers=numbers,
+    verdict=verdict,
+    needs=SHORTEST,
+    grows=True,
+)

@@ -1,0 +1,122 @@
+"""Means of neighbours serve Nyström attention about as well as clusters do."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from attention_core import metrics, registry
+from attention_core.claims.claim import (
+    EVEN,
+    FUTURE,
+    READ_BOTH_WAYS,
+    Ask,
+    Claim,
+    Figure,
+    Place,
+    Quantity,
+    Verdict,
+    check_uneven,
+    column,
+    future,
+)
+from attention_core.experiments.task import Row
+from attention_core.variant import Paper
+
+SEGMENTS, CLUSTERS, UNIFORM = "segment means", "k-means", "uniform attention"
+METHODS = {SEGMENTS: "segment_means", CLUSTERS: "kmeans"}
+SHARES, JUDGED = (8, 4, 2), 4
+"""Tokens for one landmark: those measured, and those that the claim names."""
+
+
+def measure(ask: Ask) -> list[Row]:
+    """The relative error of the matrix, per head, with both kinds of landmarks.
+
+    ``work`` are the multiply-adds of one head.
+
+    Raises:
+        UntestableError: if all tokens weigh the same.
+    """
+    qkv, rows = ask.record(), list[Row]()
+    exact = registry.get("softmax").weights(qkv.q, qkv.k)
+    uniform, hidden = metrics.uniform_error(exact), future(qkv)
+    check_uneven(uniform)
+    for share in SHARES:
+        common: Row = {"share": share, "landmarks": qkv.n // share, "future": hidden}
+        for method, word in METHODS.items():
+            nystrom = registry.get("nystrom", landmarks=qkv.n // share, method=word)
+            work = nystrom.cost(qkv.n, qkv.q.shape[-1]).multiply_adds
+            errors = metrics.relative_error(nystrom.weights(qkv.q, qkv.k), exact)
+            for head, error in ask.by_head(errors):
+                rows.append({**common, "method": method, "head": head, "error": error, "work": work})
+        for head, error in ask.by_head(uniform):
+            rows.append({**common, "method": UNIFORM, "head": head, "error": error, "work": None})
+    return rows
+
+
+def numbers(rows: Sequence[Row]) -> dict[str, float]:
+    """Medians over heads, how the errors compare in the middle head and in the third quartile, and k-means' price."""
+    found = {name: np.array(column(rows, "error", method=name, share=JUDGED)) for name in (*METHODS, UNIFORM)}
+    work = {name: column(rows, "work", method=name, share=JUDGED)[0] for name in METHODS}
+    # Errors that are both rounding are alike.
+    ratio = (found[SEGMENTS] + EVEN) / (found[CLUSTERS] + EVEN)
+    return {
+        "ratio": float(np.median(ratio)),
+        "most": float(np.quantile(ratio, 0.75)),
+        "segments": float(np.median(found[SEGMENTS])),
+        "clusters": float(np.median(found[CLUSTERS])),
+        "uniform": float(np.median(found[UNIFORM])),
+        "times": work[CLUSTERS] / work[SEGMENTS],
+        "landmarks": column(rows, "landmarks", share=JUDGED)[0],
+        "future": column(rows, "future")[0],
+    }
+
+
+def verdict(numbers: Mapping[str, float], bounds: Mapping[str, float]) -> Verdict:
+    """By how the errors compare; to be alike where both lose to uniform attention is half of it."""
+    if numbers["ratio"] > bounds["near"]:
+        return Verdict.FAILS
+    useful = numbers["segments"] <= bounds["useful"] * numbers["uniform"]
+    return Verdict.HOLDS if useful and numbers["most"] <= bounds["near"] else Verdict.PARTLY
+
+
+CLAIM = Claim(
+    key="segment_means",
+    number=21,
+    statement="With one landmark for every four tokens, means of neighbours serve Nyström attention about as well as "
+    "k-means clusters, which cost more to find.",
+    source=Paper("Nyströmformer: linearised attention by matrix decomposition", 2021, "https://kexue.fm/archives/8180"),
+    place=Place("inside", {"inside": "nystrom~method~kmeans"}),
+    experiment="Nyström attention is compared with softmax, head by head, with segment means and with k-means "
+    "landmarks (four rounds from segment means); beside n/4 landmarks n/8 and n/2 are drawn.",
+    rule="Holds where in three quarters of the heads segment means err by at most {near} times what k-means does, and "
+    "in the middle head by at most {useful} of what uniform attention does; partly where in half of the heads.",
+    bounds={"near": 1.1, "useful": 0.9},
+    finding="With {landmarks} landmarks segment means err by {segments} and k-means, at {times} times the "
+    "multiply-adds, by {clusters} (uniform attention by {uniform}). Segment means err by {ratio} times as much in the "
+    "middle head and by at most {most} times in three quarters of them.",
+    quantities=(
+        Quantity(name="ratio", label="error over that of k-means, middle head"),
+        Quantity(name="most", label="the same, three quarters of the heads"),
+        Quantity(name="segments", label="error with segment means"),
+        Quantity(name="clusters", label="error with k-means"),
+        Quantity(name="uniform", label="error of uniform attention"),
+        Quantity(name="times", label="multiply-adds of k-means over segment means"),
+        Quantity(name="landmarks", label="landmarks, n/4"),
+        FUTURE,
+    ),
+    figure=Figure(
+        x="landmarks",
+        y="error",
+        by="method",
+        x_title="landmarks m",
+        y_title="relative error beside softmax",
+        log_x=True,
+        log_y=True,
+    ),
+    measure=measure,
+    numbers=numbers,
+    verdict=verdict,
+    notes=(READ_BOTH_WAYS,),
+    unmasked="Nyström",
+    needs=16,
+)

@@ -1,0 +1,93 @@
+"""Atrous attention costs one k-th of full attention; the cost of local attention grows with n, not with its square."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+from attention_core import registry
+from attention_core.claims.claim import Ask, Claim, Figure, Place, Quantity, Verdict, column
+from attention_core.experiments.lengths import ladder
+from attention_core.experiments.task import Row
+from attention_core.measure.counting import count
+from attention_core.metrics.fit import fit_power
+from attention_core.variant import Attention, Paper
+
+K = 4
+"""Stride of atrous and window of local attention."""
+ATTENTIONS = {
+    "full": registry.get("softmax"),
+    "atrous": registry.get("atrous", stride=K),
+    "local": registry.get("local", window=K),
+}
+
+
+def measure(ask: Ask) -> list[Row]:
+    """What each algorithm costs at each length of the input."""
+    return costs(ask, ATTENTIONS)
+
+
+def costs(ask: Ask, attentions: Mapping[str, Attention]) -> list[Row]:
+    """Multiply-adds per head that attentions really do, counted."""
+    rows: list[Row] = []
+    for n in ladder(ask.longest):
+        qkv = ask.record(n)
+        for part, attention in attentions.items():
+            counts = count(partial(attention.attend, qkv.q, qkv.k, qkv.v, causal=qkv.causal))
+            adds = counts.multiply_adds / qkv.heads
+            rows.append({"variant": attention.title, "part": part, "n": n, "multiply_adds": adds})
+    return rows
+
+
+def numbers(rows: Sequence[Row]) -> dict[str, float]:
+    """What the longest input costs, and how local attention's cost grows over the longer half of the lengths."""
+    full, atrous, local = (column(rows, "multiply_adds", part=part) for part in ATTENTIONS)
+    lengths = column(rows, "n", part="local")
+    longer = slice((len(lengths) - 1) // 2, None)
+    return {
+        "saving": full[-1] / atrous[-1],
+        "local": fit_power(lengths[longer], local[longer]).exponent,
+        "cheaper": full[-1] / local[-1],
+        "longest": lengths[-1],
+    }
+
+
+def verdict(numbers: Mapping[str, float], bounds: Mapping[str, float]) -> Verdict:
+    """By both parts of the statement."""
+    return Verdict.of_parts(abs(numbers["saving"] - bounds["k"]) <= bounds["off"], numbers["local"] <= bounds["linear"])
+
+
+CLAIM = Claim(
+    key="sparse_costs",
+    number=14,
+    statement="Atrous attention with stride k costs one k-th of full attention; the cost of local attention with "
+    "window k grows in proportion to n.",
+    source=Paper("From standard to sparse attention", 2019, "https://kexue.fm/archives/6853"),
+    place=Place("masks", {"masks_part": "numbers"}, variants=("softmax", "local", "atrous")),
+    experiment="With k = 4, the multiply-adds that each algorithm really does are counted at growing lengths of this "
+    "input. Local attention runs in blocks of tokens, so that a short input, of one block or two, still costs nearly "
+    "as many as all its pairs.",
+    rule="Holds where full attention costs {k} ± {off} times what atrous does at the longest length, and local grows "
+    "at most like n to the power {linear} over the longer half of the lengths; partly where one of the two is so.",
+    bounds={"k": K, "off": 0.2, "linear": 1.2},
+    finding="At {longest} tokens full attention costs {saving} times as much as atrous and {cheaper} times as much as "
+    "local, whose cost grows like n to the power {local}.",
+    quantities=(
+        Quantity(name="saving", label="cost of full over atrous"),
+        Quantity(name="local", label="exponent of local"),
+        Quantity(name="cheaper", label="cost of full over local"),
+        Quantity(name="longest", label="longest length", unit="tokens"),
+    ),
+    figure=Figure(
+        x="n",
+        y="multiply_adds",
+        by="variant",
+        x_title="tokens n",
+        y_title="multiply-adds per head",
+        log_x=True,
+        log_y=True,
+    ),
+    measure=measure,
+    numbers=numbers,
+    verdict=verdict,
+    needs=5,
+    grows=True,
+)

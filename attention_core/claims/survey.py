@@ -1,0 +1,229 @@
+"""How often does each claim come out which way? All of them on a fixed list of inputs, counted verdict by verdict.
+
+A rule that only ever says one thing is either a theorem, which its claim then names, or has not met the input yet on
+which it would say another, and its claim says what kind of input that is.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from importlib.metadata import version
+
+import torch
+
+from attention_core import claims
+from attention_core.claims import Claim, ClaimTask, Verdict, unbroken
+from attention_core.experiments.task import Load, load
+from attention_core.inputs import KINDS, Source, SyntheticSource, SyntheticSpec, TextSource
+
+COMMAND = "python -m attention_core claims --survey"
+
+OPENING = """The lighthouse had two keepers and one chair. Whoever was on watch stood, and whoever was off watch sat and
+read aloud, so that the one who stood would not fall asleep. In winter they read letters, which were short; in summer
+they read the almanac, which never ended."""
+MIDDLE = """One night the lamp went out. The keeper who was standing went up with a new wick, and the keeper who was
+sitting went on reading, louder, so that the ships would at least hear them. Nobody has ever found out whether it
+helped, but the fishermen say that for an hour there was a voice over the water which gave the times of the tides."""
+ENDING = """After that they wrote to the harbour office and asked for a second chair. The office answered that the
+lighthouse had been built for one keeper, that two had been sent by mistake, and that the mistake had proved so useful
+that nobody wished to mend it. The chair came in spring, on the boat that brought the oil. It was green, and a little
+too low for the table. From then on both of them sat, and the lamp was watched by a mirror, which hung beside the
+window and showed it to whoever looked up from the page. They kept the almanac open at the same day for a year, and when
+the day came round again they agreed that it had been well described. The second winter was quieter than the first. The
+letters were longer, and so were the answers."""
+PROSE = {"a few sentences": OPENING, "two paragraphs": f"{OPENING} {MIDDLE}", "a page": f"{OPENING} {MIDDLE} {ENDING}"}
+"""A text written for this, cut at three lengths."""
+LIST = """One for the salt, two for the rope, three for the lamp, four for the oil. Then again: one for the salt, two
+for the rope, three for the lamp, four for the oil. And once more, as every evening: one for the salt, two for the rope,
+three for the lamp, four for the oil, and good night."""
+"""A text that repeats itself."""
+HEADS = 2
+"""Heads of a synthetic input: each draws its own numbers, and all of a layer's take most of the time."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Surveyed:
+    """One input of the survey.
+
+    Attributes:
+        name: what it is, in words.
+        source: the input.
+        head: the one head looked at, None for all of them.
+        timed: whether claims that measure time are checked on it: that takes seconds each.
+    """
+
+    name: str
+    source: Source
+    head: int | None = None
+    timed: bool = False
+
+
+def _texts() -> Iterator[Surveyed]:
+    """Both built-in models at several layers and lengths; of SmolLM2 also heads that hardly look ahead."""
+    layers = {
+        "a few sentences": {"minilm": (0, 2, 4), "smollm2": (0, 9, 18, 27)},
+        "two paragraphs": {"minilm": (0, 1, 2, 3, 4, 5), "smollm2": (3, 6, 12, 24)},
+        "a page": {"minilm": (0, 1, 2, 3, 4, 5), "smollm2": (1, 15)},
+    }
+    for name, models in layers.items():
+        for model, chosen in models.items():
+            for layer in chosen:
+                yield _text(name, PROSE[name], model, layer, timed=layer == 0)
+    for model, layer in (("minilm", 1), ("minilm", 5), ("smollm2", 4), ("smollm2", 21)):
+        yield _text("a text that repeats itself", LIST, model, layer)
+    for layer, head in ((12, 7), (12, 8), (18, 8)):
+        yield _text("a page", PROSE["a page"], "smollm2", layer, head)
+
+
+def _text(name: str, text: str, model: str, layer: int, head: int | None = None, *, timed: bool = False) -> Surveyed:
+    which = "" if head is None else f", head {head}"
+    source = TextSource(" ".join(text.split()), model, layer)
+    return Surveyed(name=f"{name}, {model} layer {layer}{which}", source=source, head=head, timed=timed)
+
+
+def _synthetic() -> Iterator[Surveyed]:
+    """Every kind in five settings of length, size, sharpness, seed and position encoding; then extremes."""
+    plain = SyntheticSpec(heads=HEADS)
+    for seed, (n, d, sharpness, rope) in enumerate(
+        ((48, 16, 1.0, False), (96, 32, 0.25, True), (128, 16, 4.0, False), (256, 32, 1.0, True), (256, 16, 4.0, False))
+    ):
+        for kind in KINDS:
+            spec = replace(plain, kind=kind.key, n=n, d=d, sharpness=sharpness, seed=seed, rope=rope)
+            yield _made(spec, timed=kind is KINDS[0])
+    for how in (
+        {"n": 10, "d": 8},
+        {"n": 20, "d": 8, "kind": "needle"},
+        {"n": 64, "d": 64},
+        {"n": 64, "sharpness": 0.0},
+        {"n": 128, "kind": "gaussian", "sharpness": 16.0},
+        {"n": 128, "kind": "clustered", "sharpness": 16.0, "seed": 5},
+        {"n": 128, "kind": "gaussian", "sharpness": 64.0},
+        {"n": 256, "kind": "low_rank", "sharpness": 0.2},
+        {"n": 512, "d": 16, "seed": 7},
+    ):
+        yield _made(replace(plain, **how))
+
+
+def _made(spec: SyntheticSpec, *, timed: bool = False) -> Surveyed:
+    turned = ", RoPE" if spec.rope else ""
+    name = f"{spec.kind}, d = {spec.d}, sharpness {spec.sharpness:g}, seed {spec.seed}{turned}"
+    return Surveyed(name=name, source=SyntheticSource(spec), timed=timed)
+
+
+INPUTS = (*_texts(), *_synthetic())
+"""Every input, fixed and seeded."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Survey:
+    """How every claim came out.
+
+    Attributes:
+        inputs: what was surveyed.
+        tokens: of each input, as its source stands.
+        verdicts: by claim's key, one per input that the claim was checked on.
+    """
+
+    inputs: tuple[Surveyed, ...]
+    tokens: tuple[int, ...]
+    verdicts: Mapping[str, tuple[Verdict, ...]]
+
+
+def run(
+    inputs: Sequence[Surveyed] = INPUTS,
+    *,
+    keys: Sequence[str] | None = None,
+    tell: Callable[[int, Surveyed], None] = lambda number, surveyed: None,
+) -> Survey:
+    """Check the claims on the inputs, one after the other.
+
+    A synthetic input is grown to its own length only, but to ``claims.LONGEST`` where it is as long.
+
+    Args:
+        inputs: what is surveyed.
+        keys: the claims; all when None.
+        tell: is told of every input before it is looked at, with its number from 1.
+
+    Raises:
+        LabError: if a model cannot be had, or a key is unknown.
+    """
+    found: dict[str, list[Verdict]] = {claim.key: [] for claim in claims.chosen(keys)}
+    tokens = []
+    for number, surveyed in enumerate(inputs, start=1):
+        tell(number, surveyed)
+        read: Load = lru_cache(load)  # the claims ask for the same few lengths
+        tokens.append(claims.length(surveyed.source, read))
+        for task in _tasks(surveyed, read, list(found)):
+            found[task.key].append(claims.claim(task.key).judge(claims.run(task, load=read))[1])
+    verdicts = {key: tuple(each) for key, each in found.items()}
+    return Survey(inputs=tuple(inputs), tokens=tuple(tokens), verdicts=verdicts)
+
+
+def _tasks(surveyed: Surveyed, read: Load, keys: Sequence[str]) -> list[ClaimTask]:
+    longest = claims.length(surveyed.source, read)
+    every = claims.tasks(surveyed.source, head=surveyed.head, load=read, keys=keys, longest=longest)
+    return [task for task in every if surveyed.timed or not task.timed]
+
+
+def always(verdicts: Sequence[Verdict]) -> Verdict | None:
+    """The one verdict of a claim wherever it could be judged; None where there are several, or none."""
+    judged = {verdict for verdict in verdicts if verdict is not Verdict.UNTESTABLE}
+    return judged.pop() if len(judged) == 1 else None
+
+
+def table(survey: Survey) -> str:
+    """The survey in Markdown: counts, rules and inputs."""
+    checked = [claim for claim in claims.all_claims() if claim.key in survey.verdicts]
+    few = sum(surveyed.timed for surveyed in survey.inputs)
+    lines = [
+        "# How often each claim came out which way",
+        "",
+        f"Written by `{COMMAND} --out docs/claims.md`, attention-lab {version('attention-lab')}, "
+        f"torch {torch.__version__}.",
+        "",
+        f"{len(survey.inputs)} inputs, listed below. Claims that measure time were checked on {few} of them, and their "
+        "counts differ from run to run. Here a synthetic input is grown to its own length only; on the Claims page it "
+        f"is grown to {claims.LONGEST} tokens.",
+        "",
+        *_rows("number", "claim", *Verdict, "remark"),
+        *(_row(claim.number, claim.statement, *_counted(survey, claim), _remark(survey, claim)) for claim in checked),
+        "",
+        "## Rules",
+        "",
+        *(f"{claim.number}. {_rule(claim)}" for claim in checked),
+        "",
+        "## Inputs",
+        "",
+        *_rows("input", "tokens", "timed"),
+        *(
+            _row(surveyed.name, n, "yes" if surveyed.timed else "")
+            for surveyed, n in zip(survey.inputs, survey.tokens, strict=True)
+        ),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _counted(survey: Survey, claim: Claim) -> list[int]:
+    count = Counter(survey.verdicts[claim.key])
+    return [count[verdict] for verdict in Verdict]
+
+
+def _remark(survey: Survey, claim: Claim) -> str:
+    if claim.theorem:
+        return f"A theorem: {claim.theorem}"
+    if always(survey.verdicts[claim.key]) and claim.otherwise:
+        return f"Not a theorem: {claim.otherwise}"
+    return ""
+
+
+def _rule(claim: Claim) -> str:
+    return unbroken(claim.rule.format(**claim.thresholds()))
+
+
+def _rows(*names: str) -> list[str]:
+    return [_row(*names), _row(*("--" for _ in names))]
+
+
+def _row(*cells: object) -> str:
+    return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"

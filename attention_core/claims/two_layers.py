@@ -1,0 +1,98 @@
+"""A local layer followed by an atrous one connects every token with every other."""
+
+import math
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+
+from attention_core import registry
+from attention_core.claims.claim import Ask, Claim, Figure, Place, Quantity, Verdict, column
+from attention_core.experiments.task import Row
+from attention_core.inputs.record import QKV
+from attention_core.metrics.reach import first_layers, reached_share
+from attention_core.variant import Attention, Paper
+
+MIXED, LOCAL, ATROUS = "local, then atrous", "local twice", "atrous twice"
+DEPTH = 3
+"""Layers followed."""
+
+
+def stride(n: int) -> int:
+    """The stride at which both layers together look at fewest pairs, about √n."""
+    return max(2, math.ceil(n**0.5))
+
+
+def measure(ask: Ask) -> list[Row]:
+    """The share of pairs that stacks of layers connect on this input, head by head."""
+    qkv = ask.record()
+    r = stride(qkv.n)
+    local, atrous = registry.get("local", window=r - 1), registry.get("atrous", stride=r)
+    stacks = {MIXED: (local, atrous), LOCAL: (local, local), ATROUS: (atrous, atrous)}
+    return [row for name, stack in stacks.items() for row in followed(name, stack, qkv, ask.head or 0)]
+
+
+def followed(name: str, stack: Sequence[Attention], qkv: QKV, head: int = 0) -> list[Row]:
+    """The connected share after each layer of a stack that repeats; ``keys`` is the share of pairs one round looks at.
+
+    A pair is connected where a path of weights above zero leads from one token to the other, so that weights which
+    fade to nothing connect nothing. Heads are numbered from ``head`` on.
+    """
+    rows: list[Row] = []
+    weights = [attention.weights(qkv.q, qkv.k, causal=qkv.causal) for attention in stack]
+    possible = qkv.n * (qkv.n + 1) // 2 if qkv.causal else qkv.n**2
+    for number, layers in enumerate(zip(*(w > 0 for w in weights), strict=True), head):
+        first = first_layers(layers, DEPTH)
+        keys = 100 * sum(int(layer.sum()) for layer in layers) / possible
+        for depth in range(DEPTH + 1):
+            share = 100 * reached_share(first, depth, causal=qkv.causal)
+            rows.append({"stack": name, "layers": depth, "head": number, "share": share, "keys": keys})
+    return rows
+
+
+def numbers(rows: Sequence[Row]) -> dict[str, float]:
+    """The mean over heads after one layer and after two, and what two layers look at."""
+
+    def share(stack: str, layers: int) -> float:
+        return fmean(column(rows, "share", stack=stack, layers=layers))
+
+    return {
+        "two": share(MIXED, 2),
+        "one": share(MIXED, 1),
+        "local": share(LOCAL, 2),
+        "atrous": share(ATROUS, 2),
+        "keys": fmean(column(rows, "keys", stack=MIXED)),
+    }
+
+
+def verdict(numbers: Mapping[str, float], bounds: Mapping[str, float]) -> Verdict:
+    """By the share of pairs that two layers connect."""
+    if numbers["two"] >= bounds["holds"]:
+        return Verdict.HOLDS
+    return Verdict.PARTLY if numbers["two"] >= bounds["partly"] else Verdict.FAILS
+
+
+CLAIM = Claim(
+    key="two_layers",
+    number=15,
+    statement="A local layer followed by an atrous one lets every token reach every other, though each layer looks at "
+    "few pairs only.",
+    source=Paper("From standard to sparse attention", 2019, "https://kexue.fm/archives/6853"),
+    place=Place("masks", {"masks_part": "reach"}, variants=("softmax", "local", "atrous")),
+    experiment="With a stride r of about √n and a window of r - 1, the weights above zero of both layers on this input "
+    "are followed through a stack, each layer keeping what its tokens already hold.",
+    rule="Holds where two layers connect {holds} % of all pairs, partly where they connect {partly} %.",
+    bounds={"holds": 100, "partly": 90},
+    finding="One layer connects {one} % of all pairs, two connect {two} % (two local ones {local} %, two atrous ones "
+    "{atrous} %), at the price of looking at {keys} % of them.",
+    quantities=(
+        Quantity(name="two", label="pairs connected after two layers", unit="%"),
+        Quantity(name="one", label="after the local layer alone", unit="%"),
+        Quantity(name="local", label="after two local layers", unit="%"),
+        Quantity(name="atrous", label="after two atrous layers", unit="%"),
+        Quantity(name="keys", label="pairs looked at by both layers", unit="%"),
+    ),
+    figure=Figure(x="layers", y="share", by="stack", x_title="layers", y_title="pairs connected (%)"),
+    measure=measure,
+    numbers=numbers,
+    verdict=verdict,
+    needs=16,
+)

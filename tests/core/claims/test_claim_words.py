@@ -1,0 +1,110 @@
+"""Numbers as claims write them, and which claims an input is offered."""
+
+import math
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attention_core import claims
+from attention_core.claims import Verdict, judged, unbroken, written
+from attention_core.inputs import SyntheticSource, SyntheticSpec
+
+RAISED = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
+
+
+def read(words):
+    """The number that was written."""
+    mantissa, _, power = words.replace(",", "").replace("\N{NO-BREAK SPACE}", "").partition("×10")
+    return float(mantissa) * 10.0 ** int(power.translate(RAISED) or 0)
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "words"),
+    [
+        (4.0, 3, "4"),
+        (3.9987, 3, "4.00"),
+        (262_144, 3, "262,144"),
+        (1023.6, 3, "1,024"),
+        (12_345.6, 3, "12,346"),
+        (99.96, 3, "100"),
+        (0.00123, 3, "0.00123"),
+        (1.234e-7, 3, "1.23 × 10⁻⁷"),
+        (9.9999e-8, 3, "1.00 × 10⁻⁷"),
+        (-0.0456, 2, "-0.046"),
+        (0.0, 3, "0"),
+        (math.nan, 3, "–"),
+        (math.inf, 3, "∞"),
+        (-math.inf, 3, "-∞"),
+        (0.1, None, "0.1"),
+        (1e-5, None, "1 × 10⁻⁵"),
+        (2.5e-6, None, "2.5 × 10⁻⁶"),
+        (1000.0, None, "1,000"),
+        (12.5, None, "12.5"),
+    ],
+)
+def test_numbers_are_written_for_reading(value, digits, words):
+    assert written(value, digits).replace("\N{NO-BREAK SPACE}", " ") == words
+
+
+@given(st.floats(1e-30, 1e15), st.integers(1, 6), st.sampled_from([-1, 1]))
+def test_what_is_written_is_the_number_to_its_digits(size, digits, sign):
+    value = sign * size
+    words = written(value, digits)
+    assert "e" not in words
+    assert read(words) == pytest.approx(value, rel=0.5 * 10.0 ** (1 - digits) * 1.0001)
+
+
+@given(st.floats(1e-8, 1e9))
+def test_a_threshold_is_written_as_it_was_chosen(value):
+    chosen = float(f"{value:.6g}")
+    assert read(written(chosen, None)) == pytest.approx(chosen, rel=1e-9)
+    assert not re.search(r"\.\d*0(\D|$)", written(chosen, None))
+
+
+def test_a_number_stays_with_its_sign():
+    assert unbroken("43 % of 7") == "43\N{NO-BREAK SPACE}% of 7"
+
+
+def test_a_claim_is_judged_where_the_input_or_what_it_is_grown_to_is_long_enough():
+    every = claims.all_claims()
+    for n in (1, 8, 64):
+        source = SyntheticSource(SyntheticSpec(n=n, d=8, heads=1))
+        offered = claims.tasks(source)
+        assert [task.key for task in offered] == [claim.key for claim in every]
+        # However long it could be made, a synthetic input is as long as it is; growth is measured beyond that.
+        assert {task.longest for task in offered} == {claims.LONGEST}
+    shortest = SyntheticSource(SyntheticSpec(n=1, d=8, heads=1))
+    short = {task.key: judged(claims.run(task))[0] for task in claims.tasks(shortest)}
+    grown = {claim.key for claim in every if claim.grows}
+    assert {"memory_quadruples", "linear_cost"} <= grown
+    assert {key for key, outcome in short.items() if outcome.verdict is not Verdict.UNTESTABLE} == grown
+    assert claims.length(SyntheticSource(SyntheticSpec(n=700, d=4, heads=1))) == claims.LONGEST
+    assert claims.length(SyntheticSource(SyntheticSpec(n=9, d=4, heads=1))) == 9
+
+
+def test_a_measure_that_finds_nothing_to_judge_says_why_in_its_row():
+    source = SyntheticSource(SyntheticSpec(n=20, d=4, heads=1, sharpness=0.0))
+    [task] = claims.tasks(source, keys=["cosine_closest"])
+    rows = claims.run(task)
+    assert [row["claim"] for row in rows] == ["cosine_closest"]
+    [outcome] = judged(rows)
+    assert (outcome.verdict, outcome.numbers, outcome.why.needs) == (Verdict.UNTESTABLE, {}, None)
+    assert "choose one with sharper attention" in " ".join(outcome.sentences).format(**outcome.found)
+
+
+def test_claims_are_chosen_by_key_and_kept_in_order():
+    source = SyntheticSource(SyntheticSpec(n=64, d=4, heads=1))
+    keys = [task.key for task in claims.tasks(source, keys=["drowning", "memory_quadruples", "drowning"])]
+    assert keys == ["memory_quadruples", "drowning"]
+
+
+def test_rows_of_several_claims_are_judged_one_by_one():
+    source = SyntheticSource(SyntheticSpec(n=40, d=4, heads=1))
+    tasks = claims.tasks(source, keys=["two_layers", "memory_quadruples"])
+    found = judged([row for task in reversed(tasks) for row in claims.run(task)])
+    assert [outcome.claim.key for outcome in found] == ["memory_quadruples", "two_layers"]
+    for outcome, task in zip(found, tasks, strict=True):
+        assert (outcome.numbers, outcome.verdict) == outcome.claim.judge(claims.run(task))
+    assert judged([]) == ()

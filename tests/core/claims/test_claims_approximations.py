@@ -1,0 +1,401 @@
+"""Claims about closeness to softmax: cosine, Linformer, Nyström, Performer."""
+
+import numpy as np
+import pytest
+import torch
+from trial import error, normal, ruled, softmax, synthetic, trial, upload
+
+import attention_core as ac
+from attention_core import claims
+from attention_core.claims import (
+    Verdict,
+    cosine_closest,
+    linformer_rank,
+    nystrom_all_landmarks,
+    nystrom_beats_performer,
+    nystrom_deterministic,
+    six_iterations,
+)
+from attention_core.inputs import SyntheticSource
+from attention_core.variants.low_rank import nystrom
+from attention_core.writing import written
+
+HOLDS, PARTLY, FAILS = Verdict.HOLDS, Verdict.PARTLY, Verdict.FAILS
+
+
+def arrays(source: SyntheticSource):
+    qkv = source.load()
+    return qkv.q.numpy(), qkv.k.numpy(), qkv.v.numpy()
+
+
+@pytest.mark.parametrize(
+    ("kind", "sharpness", "verdict"),
+    [
+        ("gaussian", 0.1, HOLDS),  # logits so small that the first order is all there is
+        ("gaussian", 1.0, FAILS),  # the closer one in most pairings, the closest in no head
+        ("gaussian", 4.0, FAILS),
+        ("low_rank", 0.2, FAILS),  # small logits, large cosines: worse than uniform attention
+    ],
+)
+def test_cosine_is_the_closest_where_logits_are_small(kind, sharpness, verdict):
+    assert trial("cosine_closest", synthetic(kind, sharpness=sharpness)).verdict is verdict
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_cosines_error_by_its_formula(causal):
+    q, k, v = normal(2, 30, 8), normal(2, 30, 8, seed=1), normal(2, 30, 8, seed=2)
+    found = trial("cosine_closest", upload(q, k, v, causal=causal))
+    units = [x.astype(np.float64) / np.linalg.norm(x, axis=-1, keepdims=True) for x in (q, k)]
+    own = 1 + units[0] @ units[1].swapaxes(-1, -2)
+    own = np.tril(own) if causal else own
+    own /= own.sum(-1, keepdims=True)
+    exact = softmax(q, k, causal=causal)
+    for head in range(2):
+        [matrix] = found.of(kernel=cosine_closest.COSINE, of=cosine_closest.MATRIX, head=head)
+        [output] = found.of(kernel=cosine_closest.COSINE, of=cosine_closest.OUTPUT, head=head)
+        assert matrix["error"] == pytest.approx(error(own[head], exact[head]), rel=1e-4)
+        assert output["error"] == pytest.approx(error(own[head] @ v[head], exact[head] @ v[head]), rel=1e-4)
+
+
+@pytest.mark.parametrize("key", ["cosine_closest", "nystrom_beats_performer"])
+def test_uniform_attention_has_no_closest_kernel(key):
+    found = trial(key, upload(np.zeros((1, 300, 4))))
+    assert found.verdict is Verdict.UNTESTABLE
+    assert "sharper" in found.why
+
+
+@pytest.mark.parametrize(("close", "verdict"), [(0, FAILS), (1, PARTLY), (2, PARTLY), (3, HOLDS)])
+def test_a_share_of_the_heads_makes_it_partly(close, verdict):
+    # Of logits of this size 1 + cos is the closest, of sixteen times sharper ones it is not.
+    scale = np.array([1.0] * close + [4.0] * (5 - close), np.float32)[:, None, None]
+    found = trial("cosine_closest", upload(scale * normal(1, 60, 8), scale * normal(1, 60, 8, seed=5)))
+    assert found.numbers["heads"] == pytest.approx(20 * close)
+    assert found.verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("changed", "verdict"),
+    [
+        ({}, HOLDS),
+        ({"heads": 49}, PARTLY),
+        ({"heads": 17.1}, PARTLY),
+        ({"heads": 17}, FAILS),
+        ({"heads": 0, "duels": 90}, FAILS),
+        ({"cosine": 0.8}, FAILS),
+    ],
+)
+def test_cosines_bounds(changed, verdict):
+    assert ruled("cosine_closest", {"heads": 50, "duels": 50, "cosine": 0.7, "uniform": 0.8}, **changed) is verdict
+
+
+def test_chance_is_that_of_the_kernels_there_are():
+    assert claims.claim("cosine_closest").bounds["chance"] == round(100 / 6)
+    assert len(cosine_closest.KERNELS) == 6
+
+
+@pytest.mark.parametrize(
+    ("kind", "verdict"),
+    [
+        ("block_topics", HOLDS),  # neighbours are alike, so their mean stands for them at any length
+        ("clustered", PARTLY),  # few directions, but neighbours have nothing in common
+        ("gaussian", FAILS),  # no few directions at all
+    ],
+)
+def test_linformers_rank_suffices_for_neighbours_that_are_alike(kind, verdict):
+    assert trial("linformer_rank", synthetic(kind)).verdict is verdict
+
+
+def test_linformers_error_and_its_floor_by_their_formulas():
+    q, k = normal(1, 64, 8), normal(1, 64, 8, seed=1)
+    found = trial("linformer_rank", upload(q, k))
+    rank = int(found.numbers["rank"])
+    assert (rank, found.numbers["longest"]) == (4, 64)
+    assert min(row["n"] for row in found.rows) >= 4 * rank
+    exact = softmax(q, k)[0]
+    means = np.kron(np.eye(rank), np.full((1, 16), 1 / 16))
+    assert found.numbers["error"] == pytest.approx(error(softmax(q[0], means @ k[0]) @ means, exact), rel=1e-5)
+    values = np.linalg.svd(exact, compute_uv=False)
+    floor = np.sqrt((values[rank:] ** 2).sum() / (values**2).sum())
+    assert found.numbers["floor"] == pytest.approx(floor, rel=1e-5)
+    assert found.numbers["uniform"] == pytest.approx(error(np.full((64, 64), 1 / 64), exact), rel=1e-5)
+    assert found.numbers["shortest"] == 4 * rank
+
+
+@pytest.mark.parametrize(("kind", "little"), [("block_topics", False), ("gaussian", True)])
+def test_an_error_that_stays_at_uniform_attentions_is_called_that(kind, little):
+    found = trial("linformer_rank", synthetic(kind))
+    said = claims.claim("linformer_rank").sentence(found.numbers)
+    assert ("no clear gain over uniform" in said) == little == (found.numbers["error"] > 0.9 * found.numbers["uniform"])
+    assert all("{" + name + "}" in said for name in ("error", "uniform", "floor", "rank", "shortest", "exponent"))
+
+
+def test_where_attention_is_uniform_any_rank_is_enough():
+    found = trial("linformer_rank", upload(np.zeros((1, 64, 4))))
+    assert found.verdict is HOLDS
+    assert found.numbers["exponent"] == pytest.approx(0, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("changed", "verdict"),
+    [
+        ({}, HOLDS),
+        ({"exponent": 0.16}, FAILS),
+        ({"error": 0.51}, FAILS),
+        ({"error": 0.51, "floor": 0.1}, PARTLY),
+        ({"exponent": 0.16, "floor": 0.1}, PARTLY),
+    ],
+)
+def test_linformers_bounds(changed, verdict):
+    assert ruled("linformer_rank", {"exponent": 0.15, "error": 0.5, "floor": 0.11}, **changed) is verdict
+
+
+def test_the_rank_is_one_over_all_lengths():
+    rows = trial("linformer_rank", synthetic("gaussian", n=64, heads=1)).rows
+    assert {row["rank"] for row in rows} == {32}
+    assert {row["n"] // 32 for row in rows} == set(linformer_rank.TIMES)
+
+
+@pytest.mark.parametrize("source", [synthetic("gaussian", n=60), synthetic("low_rank", sharpness=0.2)])
+def test_nystrom_with_all_tokens_is_softmax_however_badly_conditioned(source):
+    found = trial("nystrom_all_landmarks", source)
+    assert found.verdict is HOLDS
+    q, k, _ = arrays(source)
+    conditions = [np.log10(np.linalg.cond(head)) for head in softmax(q, k)]
+    # Beyond 16 digits a condition number is rounding.
+    assert found.numbers["condition"] == pytest.approx(min(max(conditions), 15.65), abs=0.1)
+    fewer = [row["error"] for row in found.rows if row["landmarks"] < found.numbers["tokens"]]
+    assert min(fewer) > 1e3 * found.numbers["error"]
+
+
+def test_of_a_long_input_the_first_tokens_are_enough():
+    q = normal(1, 300, 4)
+    found = trial("nystrom_all_landmarks", upload(q))
+    assert found.numbers["tokens"] == nystrom_all_landmarks.MOST == 256
+    assert found.rows == trial("nystrom_all_landmarks", upload(q[:, :256])).rows
+
+
+def test_nystrom_by_iterations_alone_is_not_softmax(monkeypatch):
+    monkeypatch.setitem(nystrom_all_landmarks.INVERSES, nystrom_all_landmarks.EXACT, "iterative")
+    found = trial("nystrom_all_landmarks", synthetic("gaussian", n=60))
+    assert found.verdict is FAILS
+    assert found.numbers["error"] >= found.numbers["iterated"] > 0.01
+
+
+@pytest.mark.parametrize(("worst", "verdict"), [(1e-6, HOLDS), (1.1e-6, PARTLY), (0.01, PARTLY), (0.011, FAILS)])
+def test_nystroms_bounds(worst, verdict):
+    assert ruled("nystrom_all_landmarks", {}, error=worst) is verdict
+
+
+@pytest.mark.parametrize(
+    ("source", "verdict"),
+    [
+        (synthetic("locally_correlated", n=512), HOLDS),  # the landmarks' matrix is nearly the identity
+        (synthetic("gaussian", sharpness=0.1), PARTLY),  # the attention is close all the same
+        (synthetic("gaussian", n=128, sharpness=4.0), PARTLY),  # a better inverse makes attention worse
+        (synthetic("low_rank", n=512), FAILS),
+    ],
+)
+def test_six_iterations_are_enough_where_landmarks_differ(source, verdict):
+    assert trial("six_iterations", source).verdict is verdict
+
+
+def test_the_residual_and_the_error_by_their_formulas():
+    q, k = normal(1, 128, 8), normal(1, 128, 8, seed=1)
+    found = trial("six_iterations", upload(q, k))
+    assert found.numbers["tokens"] == 128
+    landmarks = [x[0].astype(np.float64).reshape(64, 2, 8).mean(1) for x in (q, k)]
+    middle = softmax(*landmarks)
+    v = middle.T / (np.abs(middle).sum(0).max() * np.abs(middle).sum(1).max())
+    eye = np.eye(64)
+    for step in range(1, 13):
+        av = middle @ v
+        v = v @ (13 * eye - av @ (15 * eye - av @ (7 * eye - av))) / 4
+        [row] = found.of(of=six_iterations.RESIDUAL, iteration=step)
+        assert row["error"] == pytest.approx(np.linalg.norm(eye - middle @ v) / 8, rel=1e-3, abs=1e-4)
+    own = ac.get("nystrom", landmarks=64).weights(torch.tensor(q), torch.tensor(k))[0].double().numpy()
+    assert found.numbers["error"] == pytest.approx(error(own, softmax(q, k)[0]), rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("changed", "verdict"),
+    [
+        ({}, HOLDS),
+        ({"residual": 0.11}, FAILS),
+        ({"residual": 0.11, "error": 0.1}, PARTLY),
+        ({"residual": 0.11, "later": 0.381}, PARTLY),
+        ({"residual": 0.11, "later": 0.9}, PARTLY),
+    ],
+)
+def test_six_iterations_bounds(changed, verdict):
+    assert ruled("six_iterations", {"residual": 0.1, "error": 0.4, "later": 0.379}, **changed) is verdict
+
+
+@pytest.mark.parametrize(
+    ("kind", "sharpness", "verdict"),
+    [
+        ("locally_correlated", 1.0, HOLDS),
+        ("gaussian", 0.1, PARTLY),  # closer in every head, yet no closer than uniform attention
+    ],
+)
+def test_nystrom_beats_performer_where_neighbours_are_alike(kind, sharpness, verdict):
+    found = trial("nystrom_beats_performer", synthetic(kind, n=256, sharpness=sharpness))
+    assert found.verdict is verdict
+    assert (found.numbers["tokens"], found.numbers["features"]) == (256, 128)
+
+
+def test_nystrom_loses_to_performer_where_the_mean_of_neighbours_stands_for_none_of_them():
+    alternating = 2.4 * (-1.0) ** np.arange(256)[:, None] * np.eye(32)[:4, None]
+    found = trial("nystrom_beats_performer", upload(alternating + 0.1 * normal(4, 256, 32)))
+    assert found.verdict is FAILS
+    assert found.numbers["performer"] < 0.3 * found.numbers["nystrom"]
+    assert found.numbers["nystrom"] > 0.9 * found.numbers["uniform"]
+
+
+def test_the_duel_by_its_formula():
+    source = synthetic("locally_correlated", n=300, d=16, heads=1)
+    found = trial("nystrom_beats_performer", source)
+    assert (found.numbers["tokens"], found.numbers["features"]) == (300, 64)
+    q, k, _ = (torch.tensor(x) for x in arrays(source))
+    exact = softmax(q.numpy(), k.numpy())
+
+    def errs(key, **settings):
+        return error(ac.get(key, **settings).weights(q, k).double().numpy(), exact)
+
+    drawn = [errs("performer", features=64, seed=seed) for seed in range(5)]
+    assert found.numbers["performer"] == pytest.approx(np.median(drawn), rel=1e-5)
+    assert found.numbers["nystrom"] == pytest.approx(errs("nystrom", landmarks=64), rel=1e-5)
+    assert [row["error"] for row in found.of(variant=nystrom_beats_performer.PERFORMER, times=4)] == pytest.approx(
+        drawn
+    )
+
+
+@pytest.mark.parametrize(
+    ("changed", "verdict"), [({}, HOLDS), ({"wins": 74}, PARTLY), ({"nystrom": 0.91}, PARTLY), ({"wins": 49}, FAILS)]
+)
+def test_the_duels_bounds(changed, verdict):
+    assert ruled("nystrom_beats_performer", {"wins": 75, "nystrom": 0.9, "uniform": 1.0}, **changed) is verdict
+
+
+def test_performer_changes_with_its_draw_and_nystrom_never():
+    source = synthetic("locally_correlated", n=64, heads=2)
+    found = trial("nystrom_deterministic", source)
+    assert found.verdict is HOLDS
+    assert (found.numbers["nystrom"], found.numbers["runs"]) == (0, 5)
+    q, k, v = (torch.tensor(x) for x in arrays(source))
+    outs = [ac.get("performer", seed=seed).attend(q, k, v).double().numpy() for seed in range(5)]
+    changes = [100 * error(out[head], outs[0][head]) for out in outs[1:] for head in range(2)]
+    assert found.numbers["performer"] == pytest.approx(np.median(changes), rel=1e-5)
+
+
+def test_where_queries_and_keys_vanish_chance_changes_nothing():
+    found = trial("nystrom_deterministic", upload(np.zeros((1, 20, 4)), v=normal(1, 20, 4)))
+    assert found.verdict is PARTLY
+    assert found.numbers["performer"] < 1e-3
+
+
+def test_a_random_variant_in_nystroms_place_is_found_out():
+    rows = trial("nystrom_deterministic", synthetic("gaussian", n=40)).rows
+    for row in rows:
+        if row["variant"] == nystrom_deterministic.NYSTROM:
+            row["change"] = 0.3
+    numbers, verdict = claims.claim("nystrom_deterministic").judge(rows)
+    assert numbers["nystrom"] == pytest.approx(30)
+    assert verdict is FAILS
+
+
+@pytest.mark.parametrize(
+    ("changed", "verdict"), [({}, HOLDS), ({"performer": 0.99}, PARTLY), ({"nystrom": 2e-4}, FAILS)]
+)
+def test_randomness_bounds(changed, verdict):
+    assert ruled("nystrom_deterministic", {"performer": 1.0, "nystrom": 1e-4}, **changed) is verdict
+
+
+@pytest.mark.parametrize(
+    ("key", "words", "size", "share"),
+    [("six_iterations", "64 landmarks", 64, 2), ("nystrom_beats_performer", "64 landmarks", 64, 4)],
+)
+def test_a_claim_is_judged_at_the_size_it_names_and_at_no_other(key, words, size, share, monkeypatch):
+    made = []
+    module = {"six_iterations": six_iterations, "nystrom_beats_performer": nystrom_beats_performer}[key]
+    make = nystrom.landmarks
+    monkeypatch.setattr(nystrom, "landmarks", lambda *asked: (made.append(out := make(*asked)), out)[1])
+    claim = claims.claim(key)
+    assert words in claim.statement
+    assert size == module.LANDMARKS
+    for n in (size * share - 1, size * share, size * share + 1):
+        found = trial(key, upload(normal(1, n, 8)))
+        if n < size * share:
+            assert (found.verdict, made) == (Verdict.UNTESTABLE, [])
+            assert found.why == f"Needs at least {size * share} tokens; this input has {n}."
+        else:
+            assert found.verdict is not Verdict.UNTESTABLE
+            assert {landmarks.shape[-2] for landmarks in made} == {size}
+
+
+def test_linformer_of_rank_one_is_uniform_attention_so_greater_ranks_are_judged():
+    q, k = torch.tensor(normal(1, 16, 8)), torch.tensor(normal(1, 16, 8, seed=1))
+    torch.testing.assert_close(ac.get("linformer", rank=1).weights(q, k), torch.full((1, 16, 16), 1 / 16))
+    assert trial("linformer_rank", upload(normal(1, 63, 8))).verdict is Verdict.UNTESTABLE
+    assert {row["rank"] for row in trial("linformer_rank", upload(normal(1, 64, 8))).rows} == {linformer_rank.SMALLEST}
+
+
+def looking(sink):
+    """Queries and keys of a head that looks both ways but for what its first token draws, the more the larger."""
+    q, k = normal(1, 256, 8), normal(1, 256, 8, seed=1)
+    q[..., 0], k[..., 0] = sink, 0
+    k[:, 0] = [1, 0, 0, 0, 0, 0, 0, 0]
+    return q, k
+
+
+@pytest.mark.parametrize("key", ["linformer_rank", "six_iterations", "nystrom_beats_performer"])
+def test_a_model_that_hides_the_future_is_not_compared_with_one_that_does_not(key):
+    q, k = looking(0)
+    weights = softmax(q, k)
+    share = 100 * np.triu(weights, 1).sum() / weights.sum()
+    assert share > 10
+    found = trial(key, upload(q, k, causal=True))
+    assert found.verdict is Verdict.UNTESTABLE
+    assert f"{written(share, 3)} % of its attention would lie there" in found.why
+    assert trial(key, upload(q, k)).verdict is not Verdict.UNTESTABLE
+
+
+@pytest.mark.parametrize("key", ["linformer_rank", "six_iterations", "nystrom_beats_performer"])
+def test_where_a_causal_model_hardly_looks_ahead_the_comparison_says_how_little(key):
+    q, k = looking(24)
+    weights = softmax(q, k)
+    share = 100 * np.triu(weights, 1).sum() / weights.sum()
+    assert 0 < share < 10
+    found, plain = (trial(key, upload(q, k, causal=causal)) for causal in (True, False))
+    assert found.verdict is plain.verdict is not Verdict.UNTESTABLE
+    assert found.numbers["future"] == pytest.approx(share, rel=1e-3)
+    assert "was read both ways here: {future} % of that attention" in noted(key, found)
+    assert plain.numbers["future"] == 0
+    assert noted(key, plain) == ""
+
+
+@pytest.mark.parametrize("causal", [True, False])
+def test_an_identity_of_matrices_is_judged_on_a_causal_model_too_and_says_what_was_read(causal):
+    q, k = normal(1, 40, 8), normal(1, 40, 8, seed=1)
+    weights = softmax(q, k)
+    found = trial("nystrom_all_landmarks", upload(q, k, causal=causal))
+    assert found.verdict is HOLDS
+    share = 100 * np.triu(weights, 1).sum() / weights.sum()
+    assert found.numbers["future"] == pytest.approx(share if causal else 0, rel=1e-5)
+    assert ("read both ways here" in noted("nystrom_all_landmarks", found)) == causal
+
+
+@pytest.mark.parametrize("causal", [True, False])
+def test_performer_runs_as_the_input_attends_and_nystrom_is_said_not_to(causal):
+    q, k, v = normal(1, 40, 8), normal(1, 40, 8, seed=1), normal(1, 40, 8, seed=2)
+    found = trial("nystrom_deterministic", upload(q, k, v, causal=causal))
+    assert found.verdict is HOLDS
+    tensors = [torch.tensor(x) for x in (q, k, v)]
+    outs = [ac.get("performer", seed=seed).attend(*tensors, causal=causal).double().numpy() for seed in range(5)]
+    changes = [100 * error(out, outs[0]) for out in outs[1:]]
+    assert found.numbers["performer"] == pytest.approx(np.median(changes), rel=1e-5)
+    assert ("Nyström cannot, and read both ways" in noted("nystrom_deterministic", found)) == causal
+
+
+def noted(key, found):
+    """What is said after the finding."""
+    return " ".join(note.finding for note in claims.claim(key).notes if note.applies(found.numbers))

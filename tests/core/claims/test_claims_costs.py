@@ -1,0 +1,179 @@
+"""Claims about cost and form: memory, linear cost, normalisation, three algorithms."""
+
+import numpy as np
+import pytest
+from trial import normal, ruled, synthetic, trial, upload
+
+import attention_core as ac
+from attention_core import claims
+from attention_core.algorithms.causal_scan import CHUNK
+from attention_core.claims import Verdict, double_softmax, linear_cost, memory_quadruples, three_algorithms
+
+HOLDS, PARTLY, FAILS = Verdict.HOLDS, Verdict.PARTLY, Verdict.FAILS
+
+
+def judge(key, rows):
+    return claims.claim(key).judge(rows)[1]
+
+
+def test_scores_quadruple_and_a_fused_kernel_keeps_none():
+    found = trial("memory_quadruples", upload(normal(3, 64, 8)))
+    assert found.verdict is HOLDS
+    assert found.numbers["factor"] == pytest.approx(4)
+    assert found.numbers["fused"] == pytest.approx(2)
+    assert found.numbers["elements"] == 64**2
+    for row in found.of(way=memory_quadruples.HELD):
+        assert row["elements"] == row["n"] ** 2
+    for row in found.of(way=memory_quadruples.FUSED):
+        assert row["elements"] == row["n"] * 8
+
+
+def test_memory_that_only_doubles_does_not_quadruple():
+    rows = trial("memory_quadruples", upload(normal(1, 64, 8))).rows
+    fused = [row["elements"] for row in rows if row["way"] == memory_quadruples.FUSED]
+    for row in rows:
+        if row["way"] == memory_quadruples.HELD:
+            row["elements"] = fused.pop(0)
+    assert judge("memory_quadruples", rows) is FAILS
+
+
+@pytest.mark.parametrize(
+    ("factor", "verdict"), [(4.09, HOLDS), (3.91, HOLDS), (4.2, PARTLY), (3.51, PARTLY), (4.6, FAILS), (3.4, FAILS)]
+)
+def test_memorys_bounds(factor, verdict):
+    assert ruled("memory_quadruples", {}, factor=factor) is verdict
+
+
+def test_linear_attention_is_linear_and_cheaper_where_tokens_outnumber_the_head():
+    found = trial("linear_cost", upload(normal(2, 64, 8)))
+    assert found.verdict is HOLDS
+    n, d = 64, 8
+    [full], [linear] = found.of(variant=linear_cost.FULL, n=n), found.of(variant=linear_cost.LINEAR, n=n)
+    assert full["multiply_adds"] == 2 * n * n * d
+    # Keys times values, queries times that, and queries times the keys' sum.
+    assert linear["multiply_adds"] == n * d * (2 * d + 1)
+    assert linear["elements"] < full["elements"]
+    assert found.numbers["work"] == pytest.approx(1)
+    assert found.numbers["full"] == pytest.approx(2)
+    assert found.numbers["saved"] == pytest.approx(2 * n / (2 * d + 1))
+
+
+def test_in_a_short_input_linear_attention_is_linear_but_dearer():
+    found = trial("linear_cost", upload(normal(1, 16, 64)))
+    assert found.verdict is PARTLY
+    assert found.numbers["saved"] < 1
+
+
+def test_full_attention_in_its_place_is_not_linear(monkeypatch):
+    monkeypatch.setitem(linear_cost.ATTEND, linear_cost.LINEAR, linear_cost.ATTEND[linear_cost.FULL])
+    assert trial("linear_cost", upload(normal(1, 64, 8))).verdict is FAILS
+
+
+@pytest.mark.parametrize(
+    ("changed", "verdict"),
+    [
+        ({}, HOLDS),
+        ({"work": 1.06}, FAILS),
+        ({"memory": 1.06}, FAILS),
+        ({"saved": 1.0}, PARTLY),
+        ({"work": 1.05}, HOLDS),
+    ],
+)
+def test_linear_costs_bounds(changed, verdict):
+    assert ruled("linear_cost", {"work": 1.0, "memory": 0.8, "saved": 1.01}, **changed) is verdict
+
+
+def test_double_softmax_sums_to_one_where_every_token_sees_all():
+    q, k = normal(2, 40, 8), normal(2, 40, 8, seed=1)
+    found = trial("double_softmax", upload(q, k))
+    assert found.verdict is HOLDS
+    assert found.numbers["off"] == found.numbers["used"] < 1e-5
+    features = np.exp(q) / np.exp(q).sum(-1, keepdims=True)
+    positions = np.exp(k) / np.exp(k).sum(-2, keepdims=True)
+    cut = np.tril(features @ positions.swapaxes(-1, -2)).sum(-1)
+    assert found.numbers["hidden"] == pytest.approx(cut.min(), rel=1e-5)
+    elu = [np.where(x > 0, x + 1, np.exp(x)) for x in (q, k)]
+    assert found.numbers["other"] == pytest.approx((elu[0] @ elu[1].swapaxes(-1, -2)).sum(-1).max(), rel=1e-5)
+
+
+def test_where_the_input_hides_the_future_double_softmax_must_be_divided():
+    found = trial("double_softmax", upload(normal(2, 40, 8), causal=True))
+    assert found.verdict is PARTLY
+    assert found.numbers["off"] < 1e-5
+    assert found.numbers["used"] == pytest.approx(1 - found.numbers["hidden"])
+
+
+@pytest.mark.parametrize("product", [double_softmax.DOUBLE, double_softmax.LANDMARKS])
+def test_a_product_that_must_be_divided_is_not_normalised(product):
+    found = trial("double_softmax", upload(normal(2, 40, 8)))
+    undivided = [row["sum"] for row in found.of(product=double_softmax.OTHER)]
+    for row, total in zip(found.of(product=product), undivided, strict=True):
+        row["sum"] = total
+    assert judge("double_softmax", found.rows) is FAILS
+
+
+def test_double_softmaxs_bound():
+    exact = claims.claim("double_softmax").bounds["exact"]
+    assert ruled("double_softmax", {"off": exact, "used": exact}) is HOLDS
+    assert ruled("double_softmax", {"off": exact, "used": 1.01 * exact}) is PARTLY
+    assert ruled("double_softmax", {"off": 1.01 * exact, "used": 1.01 * exact}) is FAILS
+
+
+@pytest.mark.parametrize("source", [upload(normal(2, 128, 32)), upload(normal(2, 100, 7)), synthetic("needle", n=40)])
+def test_three_algorithms_agree_and_cumsum_pays_beyond_d_squared(source):
+    found = trial("three_algorithms", source)
+    assert found.verdict is HOLDS
+    assert found.numbers["difference"] < 1e-5
+    size = found.numbers["size"]
+    assert (found.numbers["short"], found.numbers["long"]) == (size**2 // 2, 2 * size**2)
+    assert {row["algorithm"] for row in found.rows} == set(three_algorithms.ALGORITHMS)
+    states = [row["elements"] / row["n"] for row in found.of(algorithm=three_algorithms.CUMSUM)]
+    assert min(states) >= size * (size + 1)
+    for row in found.of(algorithm=three_algorithms.MATRIX):
+        assert row["elements"] >= row["n"] ** 2
+
+
+@pytest.mark.parametrize("key", ["memory_quadruples", "linear_cost", "three_algorithms"])
+def test_what_is_counted_is_one_heads(key):
+    source = upload(normal(3, 128, 8))
+
+    def counted(head):
+        return [row["elements"] for row in trial(key, source, head).rows]
+
+    assert counted(None) == pytest.approx(counted(1), rel=0.02)
+
+
+@pytest.mark.parametrize(("n", "d"), [(71, 32), (512, 5), (512, 1), (72, 32), (512, 6)])
+def test_more_than_one_chunk_is_run_or_nothing_is_judged(n, d):
+    found = trial("three_algorithms", upload(normal(1, n, d)))
+    if n < 72 or d < 6:
+        assert found.verdict is Verdict.UNTESTABLE
+        assert ("Needs at least 72 tokens" if n < 72 else f"With heads of {d} numbers n = 2d² is") in found.why
+    else:
+        assert found.verdict is HOLDS
+        assert found.numbers["long"] == 72 > CHUNK
+
+
+def test_an_algorithm_that_sees_the_future_gives_another_answer(monkeypatch):
+    monkeypatch.setitem(three_algorithms.ALGORITHMS, "in chunks", ac.get("linear").attend)
+    assert trial("three_algorithms", upload(normal(1, 128, 8))).verdict is FAILS
+
+
+def test_a_cumulative_sum_that_held_the_matrix_would_not_pay(monkeypatch):
+    matrix = three_algorithms.ALGORITHMS[three_algorithms.MATRIX]
+    monkeypatch.setitem(three_algorithms.ALGORITHMS, three_algorithms.CUMSUM, matrix)
+    found = trial("three_algorithms", upload(normal(1, 128, 8)))
+    assert found.numbers["below"] == found.numbers["above"] == 1
+    assert found.verdict is PARTLY
+
+
+@pytest.mark.parametrize(
+    ("changed", "verdict"),
+    [({}, HOLDS), ({"below": 0.99}, PARTLY), ({"above": 1.0}, PARTLY), ({"difference": 1.1e-4}, FAILS)],
+)
+def test_three_algorithms_bounds(changed, verdict):
+    assert ruled("three_algorithms", {"difference": 1e-4, "below": 1.0, "above": 0.99}, **changed) is verdict
+
+
+def test_the_chunk_that_is_spoken_of_is_the_algorithms_own():
+    assert f"has {CHUNK} tokens" in claims.claim("three_algorithms").experiment

@@ -1,0 +1,189 @@
+"""Claims about landmarks: the inverse between two softmaxes, and means of neighbours beside clusters."""
+
+import numpy as np
+import pytest
+from trial import error, normal, ruled, softmax, synthetic, trial, upload
+
+from attention_core import claims
+from attention_core.claims import Verdict, landmark_inverse, segment_means
+
+HOLDS, PARTLY, FAILS = Verdict.HOLDS, Verdict.PARTLY, Verdict.FAILS
+KEYS = ("landmark_inverse", "segment_means")
+
+
+def means(x, m):
+    """Segment means of ``[n, d]`` for an m that divides n."""
+    return x.reshape(m, -1, x.shape[-1]).mean(1)
+
+
+def clusters(x, m):
+    """Four rounds of k-means from segment means."""
+    centres = means(x, m)
+    for _ in range(4):
+        nearest = np.linalg.norm(x[:, None] - centres, axis=-1).argmin(-1)
+        centres = np.stack([x[nearest == i].mean(0) if (nearest == i).any() else centres[i] for i in range(m)])
+    return centres
+
+
+def iterated(a, rounds=6):
+    v, eye = a.T / (np.abs(a).sum(0).max() * np.abs(a).sum(1).max()), np.eye(len(a))
+    for _ in range(rounds):
+        av = a @ v
+        v = v @ (13 * eye - av @ (15 * eye - av @ (7 * eye - av))) / 4
+    return v
+
+
+def between(q, own_q, own_k, k, inverse):
+    return softmax(q, own_k) @ inverse(softmax(own_q, own_k)) @ softmax(own_q, k)
+
+
+def pair(heads=2, n=32, d=8):
+    return 2 * normal(heads, n, d).astype(np.float64), normal(heads, n, d, seed=1).astype(np.float64)
+
+
+@pytest.mark.parametrize(
+    ("source", "verdict"),
+    [
+        (synthetic("locally_correlated"), HOLDS),
+        (synthetic("clustered"), PARTLY),  # the means of unlike neighbours resemble each other: no exact inverse
+        (synthetic("gaussian", sharpness=4.0), FAILS),  # means stand for none of their tokens
+    ],
+)
+def test_the_inverse_helps_where_landmarks_stand_for_their_tokens(source, verdict):
+    assert trial("landmark_inverse", source).verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("kind", "sharpness", "verdict"),
+    [
+        ("block_topics", 1.0, HOLDS),
+        ("gaussian", 4.0, PARTLY),  # no better with clusters, and both lose to uniform attention
+        ("periodic", 1.0, FAILS),  # what is alike stands a period apart
+    ],
+)
+def test_means_of_neighbours_suffice_where_neighbours_are_alike(kind, sharpness, verdict):
+    assert trial("segment_means", synthetic(kind, sharpness=sharpness)).verdict is verdict
+
+
+@pytest.mark.parametrize("share", landmark_inverse.SHARES)
+def test_the_three_forms_by_their_formulas(share):
+    q, k = pair()
+    found = trial("landmark_inverse", upload(q.astype(np.float32), k.astype(np.float32)))
+    inverses = {
+        landmark_inverse.DOUBLE: lambda a: np.eye(len(a)),
+        landmark_inverse.ITERATED: iterated,
+        landmark_inverse.EXACT: lambda a: np.linalg.pinv(a, rcond=1e-10),
+    }
+    m = 32 // share
+    for head in range(2):
+        exact = softmax(q[head], k[head])
+        for form, inverse in inverses.items():
+            [row] = found.of(form=form, share=share, head=head)
+            own = between(q[head], means(q[head], m), means(k[head], m), k[head], inverse)
+            assert row["landmarks"] == m
+            assert row["error"] == pytest.approx(error(own, exact), rel=2e-3)
+        [row] = found.of(form=landmark_inverse.UNIFORM, share=share, head=head)
+        assert row["error"] == pytest.approx(error(np.full((32, 32), 1 / 32), exact), rel=1e-5)
+
+
+@pytest.mark.parametrize("share", segment_means.SHARES)
+def test_both_kinds_of_landmarks_by_their_formulas(share):
+    q, k = pair()
+    found = trial("segment_means", upload(q.astype(np.float32), k.astype(np.float32)))
+    m = 32 // share
+    for head in range(2):
+        exact = softmax(q[head], k[head])
+        for method, centres in ((segment_means.SEGMENTS, means), (segment_means.CLUSTERS, clusters)):
+            [row] = found.of(method=method, share=share, head=head)
+            own = between(q[head], centres(q[head], m), centres(k[head], m), k[head], iterated)
+            assert row["error"] == pytest.approx(error(own, exact), rel=2e-3)
+
+
+def test_the_numbers_are_those_of_one_landmark_for_four_tokens():
+    source = synthetic("locally_correlated", n=70, heads=3)
+    inverse, kinds = (trial(key, source) for key in KEYS)
+    assert inverse.numbers["landmarks"] == kinds.numbers["landmarks"] == 17
+
+    def errors(found, **where):
+        return np.array([row["error"] for row in found.of(share=4, **where)])
+
+    double, iterations, exact = (errors(inverse, form=form) for form in landmark_inverse.FORMS)
+    assert inverse.numbers["iterated_wins"] == pytest.approx(100 * (iterations < double).mean())
+    assert inverse.numbers["exact_wins"] == pytest.approx(100 * (exact < double).mean())
+    assert inverse.numbers["double"] == np.median(double)
+    ratio = errors(kinds, method="segment means") / errors(kinds, method="k-means")
+    assert kinds.numbers["ratio"] == pytest.approx(np.median(ratio), rel=1e-4)
+    assert kinds.numbers["most"] == pytest.approx(np.quantile(ratio, 0.75), rel=1e-4)
+    d, m = 32, 17
+    plain = 4 * 70 * m * d + 2 * m * m * d + 24 * m**3
+    assert kinds.numbers["times"] == pytest.approx((plain + 2 * 2 * 4 * 70 * m * d) / plain)
+
+
+def looking(sink):
+    """Queries and keys of a head that looks both ways but for what its first token draws, the more the larger."""
+    q, k = normal(1, 64, 8), normal(1, 64, 8, seed=1)
+    q[..., 0], k[..., 0] = sink, 0
+    k[:, 0] = [1, 0, 0, 0, 0, 0, 0, 0]
+    return q, k
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_a_causal_model_is_judged_only_where_it_hardly_looks_ahead(key):
+    ahead = trial(key, upload(*looking(0), causal=True))
+    assert ahead.verdict is Verdict.UNTESTABLE
+    assert "cannot hide the future, as this model does" in ahead.why
+    q, k = looking(24)
+    weights = softmax(q, k)
+    found, plain = (trial(key, upload(q, k, causal=causal)) for causal in (True, False))
+    assert found.verdict is plain.verdict is not Verdict.UNTESTABLE
+    assert found.numbers["future"] == pytest.approx(100 * np.triu(weights, 1).sum() / weights.sum(), rel=1e-3)
+    assert plain.numbers["future"] == 0
+    [note] = claims.claim(key).notes
+    assert "read both ways" in note.finding
+    assert [note.applies(each.numbers) for each in (found, plain)] == [True, False]
+
+
+@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("n", [16, 19, 64])
+def test_the_size_that_is_judged_is_the_one_that_is_named(key, n):
+    assert "one landmark for every four tokens" in claims.claim(key).statement
+    found = trial(key, upload(normal(1, n, 8)))
+    assert found.numbers["landmarks"] == n // 4
+    assert trial(key, upload(normal(1, 15, 8))).verdict is Verdict.UNTESTABLE
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_where_attention_is_uniform_landmarks_have_nothing_to_prove(key):
+    found = trial(key, upload(np.zeros((1, 20, 4))))
+    assert found.verdict is Verdict.UNTESTABLE
+
+
+@pytest.mark.parametrize(
+    ("changed", "verdict"),
+    [
+        ({}, HOLDS),
+        ({"iterated_wins": 74}, PARTLY),
+        ({"exact_wins": 74}, PARTLY),
+        ({"iterated_wins": 74, "exact_wins": 74}, FAILS),
+    ],
+)
+def test_the_inverses_bounds(changed, verdict):
+    assert ruled("landmark_inverse", {"iterated_wins": 75, "exact_wins": 75}, **changed) is verdict
+
+
+@pytest.mark.parametrize(
+    ("changed", "verdict"),
+    [({}, HOLDS), ({"most": 1.11}, PARTLY), ({"segments": 0.91}, PARTLY), ({"ratio": 1.11, "most": 1.2}, FAILS)],
+)
+def test_segment_means_bounds(changed, verdict):
+    numbers = {"ratio": 1.1, "most": 1.1, "segments": 0.9, "uniform": 1.0}
+    assert ruled("segment_means", numbers, **changed) is verdict
+
+
+def test_errors_that_are_rounding_are_alike():
+    rows = trial("segment_means", synthetic("gaussian", n=16, heads=1)).rows
+    for row in rows:
+        row["error"] = {"segment means": 3e-8, "k-means": 0.0}.get(row["method"], 1.0)
+    numbers, verdict = claims.claim("segment_means").judge(rows)
+    assert numbers["ratio"] == pytest.approx(1.03)
+    assert verdict is HOLDS

@@ -1,0 +1,435 @@
+"""Claims about the future, about growing texts, about linear attention's sums."""
+
+import numpy as np
+import pytest
+import torch
+from trial import normal, ruled, softmax, synthetic, trial, upload
+
+from attention_core import claims
+from attention_core.claims import Verdict, drowning, log_n_scale, pooling_leaks, relu2_normaliser, running_sums
+from attention_core.experiments import causal_modes
+
+HOLDS, PARTLY, FAILS = Verdict.HOLDS, Verdict.PARTLY, Verdict.FAILS
+
+
+def test_everything_pooled_leaks_where_weights_are_struck_out_and_only_nystrom_where_pools_are_hidden():
+    found = trial("pooling_leaks", upload(normal(2, 40, 8)))
+    assert found.verdict is PARTLY
+    assert (found.numbers["leaking"], found.numbers["pooled"], found.numbers["moved"]) == (6, 6, 0)
+    back = {row["variant"]: row["back"] for row in found.of(mask=pooling_leaks.CUT)}
+    # Linformer's 16 segments of 40 tokens are 2 or 3 long, and once cut only the last token's own segment knows it.
+    assert 1 <= back["Linformer"] <= 2
+    assert (back["Softmax"], back["Local"], back["Linear"]) == (0, 0, 0)
+    assert {row["back"] for row in found.of(mask=pooling_leaks.OPEN, variant="Softmax")} == {39}
+    hidden = {row["variant"]: row["back"] for row in found.of(mask=pooling_leaks.HIDDEN)}
+    assert {variant for variant, back in hidden.items() if back} == {"Nyström"}
+    assert (found.numbers["left"], found.numbers["inverted"]) == (1, hidden["Nyström"])
+    claim = claims.claim("pooling_leaks")
+    assert claim.theorem
+    assert "in Nyström alone" in claim.sentence(found.numbers)
+    assert "in none of them" in claim.sentence({**found.numbers, "left": 0, "inverted": 0})
+    assert "in {left} of the pooled ones" in claim.sentence({**found.numbers, "left": 2})
+    assert "in {left} of the pooled ones" in claim.sentence({**found.numbers, "inverted": 0})
+
+
+def test_a_pool_is_seen_once_it_has_ended():
+    q, k, v = (torch.from_numpy(normal(2, 10, 4, seed=seed)).double() for seed in range(3))
+    attention = pooling_leaks.registry.get("pooled", stride=4)
+    out, blind = pooling_leaks.hidden(attention, q, k, v)
+    # Ten tokens in three pools of 4, 3 and 3.
+    ends = np.array([4, 7, 10])
+    keys, values = (np.stack([x[:, a:b].mean(1) for a, b in ((0, 4), (4, 7), (7, 10))], 1) for x in (k, v))
+    for i in range(10):
+        seen = (ends <= i + 1).sum()
+        expected = softmax(q.numpy()[:, i : i + 1], keys[:, :seen]) @ values[:, :seen] if seen else 0
+        np.testing.assert_allclose(out[:, i : i + 1], expected + np.zeros((2, 1, 4)), atol=1e-12)
+        assert blind[:, i].tolist() == [i < 3] * 2
+
+
+@pytest.mark.parametrize("key", ["landmark", "nystrom"])
+def test_with_a_landmark_for_each_token_hidden_pools_are_the_causal_mask(key):
+    q, k, v = (torch.from_numpy(normal(1, 9, 4, seed=seed)).double() for seed in range(3))
+    attention = pooling_leaks.registry.get(key, landmarks=9, **({"iterations": 12} if key == "nystrom" else {}))
+    out, blind = pooling_leaks.hidden(attention, q, k, v)
+    causal = softmax(q.numpy(), k.numpy(), causal=True)
+    np.testing.assert_allclose(out, (causal if key == "nystrom" else causal @ causal) @ v.numpy(), atol=1e-8)
+    assert not blind.any()
+
+
+def test_an_exact_inverse_of_the_masked_landmarks_would_not_leak(monkeypatch):
+    monkeypatch.setattr(pooling_leaks, "inverse_steps", lambda a, iterations: iter([torch.linalg.inv(a)]))
+    found = trial("pooling_leaks", upload(normal(1, 40, 8)))
+    assert (found.numbers["left"], found.numbers["inverted"]) == (0, 0)
+
+
+def test_rows_that_see_nothing_are_counted():
+    found = trial("pooling_leaks", upload(normal(1, 40, 8)))
+    blind = {row["variant"]: row["blind"] for row in found.of(mask=pooling_leaks.HIDDEN)}
+    # Ten pools of four keys; and, of queries, the first alone and ten pools more, each of which answers at its end.
+    assert (blind["Pooled keys"], blind["Funnel"]) == (3, 40 - 11)
+    assert (found.numbers["fewest"], found.numbers["most"]) == (min(blind.values()), max(blind.values()))
+    assert found.numbers["n"] == 40
+
+
+@pytest.mark.parametrize("n", [8, 12, 24, 33])
+def test_short_inputs_are_pooled_too(n):
+    found = trial("pooling_leaks", upload(normal(1, n, 8)))
+    assert found.verdict is PARTLY
+    assert found.of(mask=pooling_leaks.CUT, variant="Linformer")[0]["back"] >= 1
+
+
+def test_where_no_weight_depends_on_the_last_token_leaks_cannot_be_told():
+    q, k = normal(1, 40, 8), normal(1, 40, 8, seed=1)
+    q[:, -1] = k[:, -1] = 0
+    found = trial("pooling_leaks", upload(q, k))
+    assert found.verdict is Verdict.UNTESTABLE
+    assert "No weight depends on the last token" in found.why
+    assert trial("pooling_leaks", upload(0 * q, normal(1, 40, 8))).verdict is Verdict.UNTESTABLE
+    k[:, -1] = 1
+    assert trial("pooling_leaks", upload(q, k)).verdict is PARTLY
+
+
+def test_another_leak_is_no_proof_against_pooling(monkeypatch):
+    # Softmax over positions: not pooled, but its columns' sums know the future.
+    monkeypatch.setattr(pooling_leaks, "OTHERS", ("softmax", "efficient"))
+    found = trial("pooling_leaks", upload(normal(1, 40, 8)))
+    assert (found.numbers["moved"], found.verdict) == (1, PARTLY)
+
+
+def test_striking_out_the_future_makes_softmax_causal():
+    q, k, v = (torch.from_numpy(normal(1, 9, 4, seed=seed)).double() for seed in range(3))
+    out, blind = pooling_leaks.struck(pooling_leaks.registry.get("softmax"), q, k, v)
+    np.testing.assert_allclose(out, softmax(q.numpy(), k.numpy(), causal=True) @ v.numpy(), rtol=1e-9)
+    assert not blind.any()
+
+
+@pytest.mark.parametrize(
+    ("changed", "verdict"),
+    [
+        ({}, HOLDS),
+        ({"moved": 1}, PARTLY),
+        ({"left": 5}, PARTLY),
+        ({"left": 0}, PARTLY),
+        ({"leaking": 5}, PARTLY),
+        ({"leaking": 3}, PARTLY),
+        ({"leaking": 2}, FAILS),
+    ],
+)
+def test_leaks_bounds(changed, verdict):
+    assert ruled("pooling_leaks", {"pooled": 6, "leaking": 6, "left": 6, "moved": 0}, **changed) is verdict
+
+
+def sums(*exponents, n=64):
+    """Heads whose squared positive logits sum to ``n^a``, a = 0 or 1: eight keys count, or all of them."""
+    k = np.ones((len(exponents), n, 1), np.float32)
+    k[np.array(exponents) == 0, 8:] = -1
+    return upload(np.ones_like(k), k)
+
+
+def test_sums_of_a_few_keys_do_not_grow_with_n():
+    found = trial("relu2_normaliser", sums(0, 0))
+    assert found.verdict is HOLDS
+    assert found.numbers["exponent"] == pytest.approx(0, abs=1e-6)
+    assert [row["growth"] for row in found.of(growing=relu2_normaliser.SUMS)] == pytest.approx([1] * 10)
+
+
+def test_sums_of_like_keys_grow_as_n():
+    found = trial("relu2_normaliser", sums(1, 1))
+    assert (found.verdict, found.numbers["slower"]) == (FAILS, 0)
+    assert found.numbers["exponent"] == pytest.approx(1)
+    own, divisor = (
+        [row["growth"] for row in found.of(growing=name, head=0)]
+        for name in (relu2_normaliser.SUMS, relu2_normaliser.DIVISOR)
+    )
+    assert own == pytest.approx(divisor)
+
+
+def test_a_minority_of_slow_heads_makes_it_partly():
+    found = trial("relu2_normaliser", sums(0, 1, 1, 1))
+    assert (found.verdict, found.numbers["slower"]) == (PARTLY, 25)
+    assert trial("relu2_normaliser", sums(0, 1, 1, 1, 1)).verdict is FAILS
+    assert trial("relu2_normaliser", sums(0, 1, 1, 1), head=0).verdict is HOLDS
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_growth_is_that_of_the_sums_geometric_mean(causal):
+    q, k = abs(normal(1, 40, 4)), normal(1, 40, 4, seed=1)
+    k[:, 0] = 1  # so that every query has a positive logit, the first one's own included
+    found = trial("relu2_normaliser", upload(q, k, causal=causal))
+    squares = np.maximum(q[0].astype(np.float64) @ k[0].T.astype(np.float64), 0) ** 2
+    own = found.of(growing=relu2_normaliser.SUMS)
+    sums = [(np.tril(squares) if causal else squares)[: row["n"], : row["n"]].sum(-1) for row in own]
+    means = np.exp([np.log(each).mean() for each in sums])
+    assert [row["growth"] for row in own] == pytest.approx(means / means[0])
+
+
+def test_independent_gaussians_grow_as_n():
+    found = trial("relu2_normaliser", synthetic("gaussian", heads=2, d=16))
+    assert found.numbers["exponent"] == pytest.approx(1, abs=0.1)
+    assert found.verdict is FAILS
+
+
+def test_heads_without_a_sum_are_left_out_and_without_any_it_says_so():
+    q = np.ones((2, 32, 1), np.float32)
+    k = np.stack([q[0], -q[0]])
+    assert {row["head"] for row in trial("relu2_normaliser", upload(q, k)).rows} == {0}
+    found = trial("relu2_normaliser", upload(q, -q))
+    assert found.verdict is Verdict.UNTESTABLE
+    assert "positive logit" in found.why
+
+
+def test_normalisers_bounds():
+    assert ruled("relu2_normaliser", {"slower": 60}, exponent=0.9) is HOLDS
+    assert ruled("relu2_normaliser", {"slower": 40}, exponent=0.91) is PARTLY
+    assert ruled("relu2_normaliser", {"slower": 24.9}, exponent=0.91) is FAILS
+
+
+@pytest.mark.parametrize(("sharpness", "verdict"), [(1.0, FAILS), (3.0, PARTLY), (5.0, HOLDS)])
+def test_the_scale_steadies_sharp_logits_and_cannot_steady_flat_ones(sharpness, verdict):
+    found = trial("log_n_scale", synthetic("gaussian", heads=2, d=16, sharpness=sharpness))
+    assert found.verdict is verdict
+    assert found.numbers["scaled"] < found.numbers["plain"]
+    assert found.numbers["scaled_beyond"] < found.numbers["plain_beyond"]
+    assert found.numbers["squared"] < 1e-6 < found.numbers["softmax"]
+    assert (found.numbers["base"], found.numbers["longest"]) == (128, 512)
+
+
+def test_flat_attention_keeps_growing_with_n():
+    found = trial("log_n_scale", upload(np.zeros((1, 64, 4), np.float32)))
+    for name in ("plain", "scaled", "plain_beyond", "scaled_beyond"):
+        assert found.numbers[name] == pytest.approx(1)
+    assert found.verdict is FAILS
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_entropies_are_those_of_the_scaled_logits(causal):
+    q, k = normal(1, 64, 8), 3 * normal(1, 64, 8, seed=1)
+    found = trial("log_n_scale", upload(q, k, causal=causal))
+    base = found.numbers["base"]
+    # Half the lengths lie on either side of it.
+    lengths = sorted({row["n"] for row in found.rows})
+    assert sum(n < base for n in lengths) == sum(n > base for n in lengths) > 1
+    kept = {}
+    for n in lengths:
+        seen = np.arange(1, n + 1)[:, None] if causal else n
+        scale = np.log(np.maximum(seen, 2)) / np.log(base)
+        for name, factor in ((log_n_scale.PLAIN, 1.0), (log_n_scale.SCALED, scale)):
+            weights = softmax(factor * q[0, :n].astype(np.float64), k[0, :n], causal=causal)
+            expected = -(weights * np.log(weights + 1e-300)).sum(-1).mean()
+            assert found.of(variant=name, n=n)[0]["entropy"] == pytest.approx(expected, rel=1e-4)
+            kept[name, n] = expected
+    for name, end in ((log_n_scale.PLAIN, "plain"), (log_n_scale.SCALED, "scaled")):
+        for part, side in (("", [n for n in lengths if n <= base]), ("_beyond", [n for n in lengths if n >= base])):
+            slope = np.polyfit(np.log(side), [kept[name, n] for n in side], 1)[0]
+            assert found.numbers[end + part] == pytest.approx(slope, rel=1e-3, abs=1e-4)
+
+
+def test_what_a_factor_steers_is_not_squared_relu():
+    # Softmax in its place notices the factor, and then the claim cannot hold, however steady the entropy.
+    rows = trial("log_n_scale", synthetic("gaussian", heads=2, d=16, sharpness=5.0)).rows
+    stand_in = {log_n_scale.PLAIN: log_n_scale.SQUARED, log_n_scale.SCALED: log_n_scale.SCALED_SQUARED}
+    others = [row for row in rows if row["variant"] in stand_in]
+    numbers, verdict = claims.claim("log_n_scale").judge(
+        [*others, *({**row, "variant": stand_in[row["variant"]]} for row in others)]
+    )
+    assert numbers["squared"] == numbers["softmax"] > 0.1
+    assert verdict is FAILS
+
+
+@pytest.mark.parametrize(
+    ("inside", "beyond", "verdict"),
+    [
+        ((0.5, 0.1), (0.5, -0.1), HOLDS),
+        ((0.5, 0.1), (0.5, 0.4), PARTLY),
+        ((0.5, 0.4), (0.5, 0.1), PARTLY),
+        ((0.5, 0.33), (0.5, -0.33), PARTLY),
+        ((0.5, 0.33), (0.5, 0.34), FAILS),
+        ((0.5, 0.34), (0.5, 0.33), FAILS),
+        ((0.5, 0.34), (0.5, -0.34), FAILS),
+        ((0.0, -0.2), (0.0, 0.2), FAILS),
+    ],
+)
+def test_scales_bounds(inside, beyond, verdict):
+    measured = dict(zip(("plain", "scaled", "plain_beyond", "scaled_beyond"), (*inside, *beyond), strict=True))
+    assert ruled("log_n_scale", {"squared": 0.001, **measured}) is verdict
+    assert ruled("log_n_scale", {"squared": 0.0011, **measured}) is FAILS
+
+
+def sink(n, heads=5):
+    """Queries and keys whose first key is 1,000 times as heavy as others for softmax, four times for plain sums."""
+    q, k = 1 + 0.1 * normal(heads, n, 8), 0.5 * normal(heads, n, 8, seed=1)
+    k[:, 0] = 2.5
+    return q, k
+
+
+def test_plain_sums_drown_what_softmax_keeps_and_decay_picks_others():
+    q, k = sink(128)
+    found = trial("drowning", upload(q, k))
+    assert found.verdict is HOLDS
+    assert found.numbers["fall"] == pytest.approx(1, abs=0.2)
+    assert found.numbers["softmax_fall"] < 0.3
+    features = [np.where(x > 0, x + 1, np.exp(np.minimum(x, 0))) for x in (q.astype(float), k.astype(float))]
+    similarity = np.tril(features[0] @ features[1].swapaxes(-1, -2))
+    # Half is left after a quarter of the 128 tokens.
+    faded = similarity * 0.5 ** (np.subtract.outer(np.arange(128), np.arange(128)) / 32)
+    exact = softmax(q, k, causal=True)
+    for name, weights in ((drowning.PLAIN, similarity), (drowning.DECAYED, faded), (drowning.SOFTMAX, exact)):
+        share = weights / weights.sum(-1, keepdims=True)
+        for n in (16, 64, 128):
+            rows = range(n - n // 4, n)
+            early = np.mean([share[:, i, :4].sum(-1) for i in rows], 0)
+            late = np.mean([share[:, i, i - 3 : i + 1].sum(-1) for i in rows], 0)
+            for of, part in ((drowning.EARLY, early), (drowning.LATE, late)):
+                measured = [row["share"] for row in found.of(of=of[name], n=n)]
+                assert measured == pytest.approx(100 * part, rel=1e-4)
+    heaviest = [[set(np.argsort(row)[-32:]) for row in weights[:, -1]] for weights in (similarity, faded)]
+    common = [100 * len(plain & decayed) / 32 for plain, decayed in zip(*heaviest, strict=True)]
+    assert found.numbers["kept"] == pytest.approx(np.median(common))
+    assert found.numbers["even"] == pytest.approx(100 * np.mean([4 / (i + 1) for i in range(96, 128)]))
+
+
+def test_what_drowns_under_softmax_too_does_not_drown_in_sums():
+    found = trial("drowning", upload(normal(5, 128, 8), normal(5, 128, 8, seed=1)))
+    assert found.numbers["fall"] == pytest.approx(1, abs=0.1)
+    assert found.numbers["softmax_fall"] == pytest.approx(1, abs=0.2)
+    assert found.numbers["kept"] <= 50
+    assert found.verdict is PARTLY
+
+
+@pytest.mark.parametrize("n", [16, 32, 128])
+def test_decay_picks_other_tokens_of_alike_ones_at_any_length(n):
+    assert trial("drowning", upload(1 + 1e-3 * normal(1, n, 8))).numbers["kept"] <= 50
+
+
+def lasting(n, heavy):
+    """Keys of which the heavy ones are so far above the others that no decay by half a quarter hides them."""
+    k = -4 * np.ones((1, n, 4), np.float32)
+    k[:, heavy] = 1e4
+    return upload(np.ones_like(k), k)
+
+
+def test_where_the_heaviest_stay_whatever_fades_decay_changes_nothing():
+    # Every fourth token, so that the early share falls as that of all tokens does, under softmax as well.
+    found = trial("drowning", lasting(64, np.arange(0, 64, 4)))
+    assert found.numbers["kept"] == 100
+    assert found.numbers["fall"] > 0.8
+    assert found.numbers["softmax_fall"] > 0.8
+    assert found.verdict is FAILS
+
+
+def test_keys_far_larger_than_all_others_do_not_drown():
+    found = trial("drowning", lasting(16, np.arange(4)))
+    assert found.numbers["early"] > 99
+    assert found.numbers["kept"] == 100
+    assert found.verdict is FAILS
+
+
+def test_what_does_not_drown_may_still_change_with_decay():
+    k = normal(2, 64, 8)
+    k[:, 0] = 1e4
+    found = trial("drowning", upload(normal(2, 64, 8, seed=1), k))
+    assert found.numbers["fall"] < 0.1
+    assert found.numbers["kept"] <= 50
+    assert found.verdict is PARTLY
+
+
+def test_without_decay_nothing_changes(monkeypatch):
+    own = drowning.attentions
+    monkeypatch.setattr(drowning, "attentions", lambda n: {**own(n), drowning.DECAYED: own(n)[drowning.PLAIN]})
+    found = trial("drowning", upload(*sink(128)))
+    assert found.numbers["decayed_late"] == found.numbers["late"]
+    assert found.numbers["kept"] == 100
+    assert found.verdict is PARTLY
+
+
+@pytest.mark.parametrize(
+    ("changed", "verdict"),
+    [
+        ({}, HOLDS),
+        ({"fall": 0.79, "softmax_fall": 0.0}, PARTLY),
+        ({"softmax_fall": 0.56}, PARTLY),
+        ({"kept": 51.0}, PARTLY),
+        ({"fall": 0.79, "softmax_fall": 0.0, "kept": 51.0}, FAILS),
+        ({"softmax_fall": 0.56, "kept": 51.0}, FAILS),
+    ],
+)
+def test_drownings_bounds(changed, verdict):
+    assert ruled("drowning", {"fall": 0.8, "softmax_fall": 0.55, "kept": 50.0}, **changed) is verdict
+
+
+def test_running_sums_give_the_same_gradients_and_hold_as_many_times_less_as_the_head_is_wide():
+    found = trial("running_sums", upload(normal(2, 64, 32)))
+    assert found.verdict is HOLDS
+    assert found.numbers["difference"] < 1e-12
+    # The states alone are 64 of 32 x 33 numbers of 4 bytes.
+    assert found.numbers["states"] > 64 * 32 * 33 * 4 / 1024 > 2 * found.numbers["sums"]
+    assert [row["size"] for row in found.of(way=running_sums.NAMES[running_sums.SUMS])] == [4, 8, 16, 32]
+    assert (found.numbers["smallest"], found.numbers["size"], found.numbers["n"]) == (4, 32, 64)
+    sums, states = (found.of(way=name) for name in running_sums.NAMES.values())
+    ratios = [b["kib"] / a["kib"] for a, b in zip(sums, states, strict=True)]
+    slope = np.polyfit(np.log([4, 8, 16, 32]), np.log(ratios), 1)[0]
+    assert found.numbers["growth"] == pytest.approx(slope)
+    assert found.numbers["times"] == ratios[-1]
+
+
+def test_the_length_is_the_greatest_power_of_two():
+    assert trial("running_sums", upload(normal(1, 100, 4))).numbers["n"] == 64
+    assert trial("running_sums", synthetic("gaussian", n=20, d=4, heads=1)).numbers["n"] == 512
+
+
+@pytest.mark.parametrize(("d", "n", "verdict"), [(32, 64, HOLDS), (256, 16, PARTLY), (2, 64, FAILS), (1, 64, FAILS)])
+def test_short_inputs_and_small_heads_are_cheap_in_both_ways(d, n, verdict):
+    assert trial("running_sums", upload(normal(1, n, d))).verdict is verdict
+
+
+def test_heads_are_halved_with_their_values():
+    assert running_sums.sizes(32, 8) == [(4, 1), (8, 2), (16, 4), (32, 8)]
+    assert running_sums.sizes(2, 1) == [(1, 1), (2, 1)]
+    assert running_sums.sizes(1, 1) == [(1, 1)]
+    said = claims.claim("running_sums").sentence
+    assert "has no half" in said({"smallest": 1, "size": 1})
+    assert "{growth}" in said({"smallest": 1, "size": 2})
+
+
+def test_a_ratio_that_does_not_grow_with_the_head_is_not_its_size():
+    rows = trial("running_sums", upload(normal(1, 64, 32))).rows
+    sums = [row["kib"] for row in rows if row["way"] == running_sums.NAMES[running_sums.SUMS]]
+    for row in rows:
+        if row["way"] == running_sums.NAMES[running_sums.STATES]:
+            row["kib"] = 10 * sums.pop(0)
+    numbers, verdict = claims.claim("running_sums").judge(rows)
+    assert numbers["growth"] == pytest.approx(0)
+    assert numbers["times"] == pytest.approx(10)
+    assert verdict is PARTLY
+
+
+def test_another_algorithm_does_not_pass_for_running_sums(monkeypatch):
+    def off(attention, way):
+        compute = causal_modes.computed(attention, way)
+        return (lambda q, k, v: compute(q, 1.001 * k, v)) if way == running_sums.SUMS else compute
+
+    monkeypatch.setattr(running_sums, "computed", off)
+    found = trial("running_sums", upload(normal(1, 64, 32)))
+    assert 1e-6 < found.numbers["difference"] < 1e-2
+    assert found.verdict is FAILS
+
+
+def test_gradients_that_are_zero_do_not_differ():
+    # With one feature, or with like values, queries and keys change nothing: their gradients are rounding.
+    for source in (upload(normal(1, 64, 1)), upload(normal(1, 64, 32), v=np.ones((1, 64, 32), np.float32))):
+        assert trial("running_sums", source).numbers["difference"] < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("changed", "verdict"),
+    [
+        ({}, HOLDS),
+        ({"growth": 1.2}, HOLDS),
+        ({"growth": 0.79}, PARTLY),
+        ({"growth": 1.21}, PARTLY),
+        ({"times": 1.0}, FAILS),
+        ({"difference": 1.1e-6}, FAILS),
+    ],
+)
+def test_running_sums_bounds(changed, verdict):
+    assert ruled("running_sums", {"difference": 1e-6, "times": 1.1, "growth": 0.81}, **changed) is verdict

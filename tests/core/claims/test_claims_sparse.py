@@ -1,0 +1,331 @@
+"""Claims about sparse attention: what it costs, how far it reaches, what time it takes and what it loses."""
+
+import numpy as np
+import pytest
+import torch
+from trial import error, normal, ruled, saved, softmax, synthetic, trial, upload
+
+from attention_core import claims, registry
+from attention_core.claims import Verdict, near_diagonal, sparse_costs, sparse_time, two_layers
+from attention_core.inputs import SyntheticSpec, from_synthetic
+from attention_core.measure.counting import count
+
+HOLDS, PARTLY, FAILS = Verdict.HOLDS, Verdict.PARTLY, Verdict.FAILS
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_in_a_long_text_atrous_costs_a_kth_and_local_grows_with_n(causal):
+    found = trial("sparse_costs", upload(normal(2, 256, 8), causal=causal))
+    assert found.verdict is HOLDS
+    assert found.numbers["saving"] == pytest.approx(sparse_costs.K)
+    full, atrous = ({row["n"]: row["multiply_adds"] for row in found.of(part=part)} for part in ("full", "atrous"))
+    assert all(adds == 2 * n * n * 8 for n, adds in full.items())
+    assert atrous[256] == 2 * (256 // sparse_costs.K) ** 2 * 8 * sparse_costs.K
+    # Blocks of 32 queries see k keys ahead of them and, where the future is open, k behind them too.
+    assert found.numbers["cheaper"] == pytest.approx(256 / (32 + sparse_costs.K * (1 if causal else 2)), rel=0.03)
+
+
+def test_in_a_short_text_the_window_is_still_the_text():
+    found = trial("sparse_costs", upload(normal(1, 32, 8)))
+    assert found.numbers["local"] == pytest.approx(2)
+    assert found.verdict is PARTLY
+
+
+def test_in_a_tiny_text_neither_is_true():
+    assert trial("sparse_costs", upload(normal(1, 6, 8))).verdict is FAILS
+
+
+def test_an_algorithm_that_computes_all_pairs_fails(monkeypatch):
+    monkeypatch.setitem(sparse_costs.ATTENTIONS, "atrous", registry.get("softmax"))
+    assert trial("sparse_costs", upload(normal(1, 256, 8))).verdict is PARTLY
+    monkeypatch.setitem(sparse_costs.ATTENTIONS, "local", registry.get("softmax"))
+    assert trial("sparse_costs", upload(normal(1, 256, 8))).verdict is FAILS
+
+
+@pytest.mark.parametrize(
+    ("saving", "local", "verdict"), [(3.81, 1.2, HOLDS), (3.79, 1.2, PARTLY), (4.19, 1.21, PARTLY), (4.21, 1.21, FAILS)]
+)
+def test_costs_bounds(saving, local, verdict):
+    assert ruled("sparse_costs", {}, saving=saving, local=local) is verdict
+
+
+@pytest.mark.parametrize("n", [16, 17, 37, 64])
+@pytest.mark.parametrize("causal", [False, True])
+def test_local_then_atrous_connects_all(n, causal):
+    found = trial("two_layers", upload(normal(2, n, 8), causal=causal))
+    assert (found.verdict, found.numbers["two"]) == (HOLDS, 100)
+    assert found.numbers["one"] < 100
+
+
+def test_shares_are_those_of_the_patterns():
+    n, r = 37, two_layers.stride(37)
+    found = trial("two_layers", upload(normal(1, n, 8)))
+    away = np.subtract.outer(np.arange(n), np.arange(n))
+    local, atrous = abs(away) < r, away % r == 0
+    assert found.numbers["one"] == pytest.approx(100 * local.mean())
+    assert found.numbers["local"] == pytest.approx(100 * (abs(away) <= 2 * (r - 1)).mean())
+    assert found.numbers["atrous"] == pytest.approx(100 * atrous.mean())
+    assert found.numbers["keys"] == pytest.approx(100 * (local.mean() + atrous.mean()))
+    [two] = found.of(stack=two_layers.MIXED, layers=2)
+    assert two["share"] == pytest.approx(100 * (local.astype(int) @ atrous.astype(int) > 0).mean())
+
+
+@pytest.mark.parametrize(("sharpness", "verdict"), [(20.0, PARTLY), (1000.0, FAILS)])
+def test_weights_that_fade_to_nothing_connect_nothing(sharpness, verdict):
+    found = trial("two_layers", synthetic("locally_correlated", sharpness=sharpness))
+    assert found.verdict is verdict
+    assert found.numbers["two"] < 100
+
+
+def test_too_narrow_a_window_leaves_gaps():
+    qkv = from_synthetic(SyntheticSpec(n=64, heads=1))
+    narrow = registry.get("local", window=2), registry.get("atrous", stride=8)
+    wrong = two_layers.followed(two_layers.MIXED, narrow, qkv)
+    others = trial("two_layers", synthetic("locally_correlated", n=64, heads=1)).rows
+    rows = wrong + [row for row in others if row["stack"] != two_layers.MIXED]
+    numbers, verdict = claims.claim("two_layers").judge(rows)
+    # Of every eight distances the window bridges the five from -2 to 2.
+    assert numbers["two"] == pytest.approx(100 * 5 / 8, abs=3)
+    assert verdict is FAILS
+
+
+@pytest.mark.parametrize(("two", "verdict"), [(100, HOLDS), (99.9, PARTLY), (90, PARTLY), (89.9, FAILS)])
+def test_layers_bounds(two, verdict):
+    assert ruled("two_layers", {}, two=two) is verdict
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    monkeypatch.setattr(sparse_time, "LENGTHS", (256, 1024))
+    monkeypatch.setattr(sparse_time, "ROUNDS", 3)
+
+
+def timed(expected, source):
+    """A trial whose numbers are as expected, of a few: whatever else the machine does may spoil one."""
+    trials = (trial("sparse_time", source) for _ in range(5))
+    return next((found for found in trials if expected(found.numbers)), None)
+
+
+@pytest.mark.usefixtures("quick")
+def test_in_a_long_text_local_and_sparse_attention_are_faster():
+    found = timed(
+        lambda numbers: max(numbers[name] for name in ("local", "sparse", "atrous")) < 1 < numbers["held"],
+        upload(normal(2, 256, 64)),
+    )
+    assert found
+    assert found.verdict in (PARTLY, FAILS)
+    assert (found.numbers["own"], found.numbers["longest"]) == (256, 1024)
+    assert {row["ratio"] for row in found.of(variant=sparse_time.FULL)} == {1}
+    assert {(row["variant"], row["n"]) for row in found.rows} >= {
+        *((name, 256) for name in sparse_time.ATTENTIONS),
+        (sparse_time.LOCAL, 1024),
+    }
+    held, masked = (found.of(variant=name, n=256) for name in (sparse_time.HELD, sparse_time.MASKED))
+    assert [row["unmasked"] for row in masked] == [b["ms"] / a["ms"] for a, b in zip(held, masked, strict=True)]
+
+
+@pytest.mark.usefixtures("quick")
+def test_in_a_short_text_sparse_attention_is_slower_and_in_a_long_one_not():
+    # A few blocks of queries at the text's edges cost more calls than they save work.
+    found = timed(lambda numbers: numbers["sparse_here"] > 1.1 > numbers["sparse"], upload(normal(2, 56, 64)))
+    assert found
+    assert found.verdict is PARTLY
+
+
+@pytest.mark.usefixtures("quick")
+def test_what_is_slower_at_every_length_holds_beside_a_faster_atrous_attention(monkeypatch):
+    slow = {sparse_time.LOCAL: "taylor2", sparse_time.SPARSE: "taylor2"}
+    monkeypatch.setattr(sparse_time, "ATTENTIONS", sparse_time.ATTENTIONS | slow)
+    found = timed(
+        lambda numbers: min(numbers["local"], numbers["sparse"]) > 1.1 and numbers["atrous"] < 1,
+        upload(normal(1, 64, 64)),
+    )
+    assert found
+    assert found.verdict is (HOLDS if 1.1 * found.numbers["masked"] >= 1 else PARTLY)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_the_masked_matrix_is_what_local_attention_computes(causal):
+    q, k, v = (torch.from_numpy(normal(1, 80, 8, seed=seed)) for seed in range(3))
+    outs = {name: sparse_time.call(name, q, k, v, causal=causal)() for name in sparse_time.ATTENTIONS}
+    torch.testing.assert_close(outs[sparse_time.HELD], outs[sparse_time.FULL])
+    torch.testing.assert_close(outs[sparse_time.MASKED], outs[sparse_time.LOCAL])
+    assert not torch.allclose(outs[sparse_time.LOCAL], outs[sparse_time.FULL])
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_the_masked_matrix_is_as_large_as_the_unmasked_one(causal):
+    q, k, v = (torch.from_numpy(normal(1, 256, 8, seed=seed)) for seed in range(3))
+    held = {name: count(sparse_time.call(name, q, k, v, causal=causal)) for name in sparse_time.ATTENTIONS}
+    assert held[sparse_time.MASKED].multiply_adds == held[sparse_time.HELD].multiply_adds == 2 * 256**2 * 8
+    for name, counts in held.items():
+        assert (counts.peak_elements > 256**2) == (name in (sparse_time.HELD, sparse_time.MASKED))
+
+
+def test_a_way_that_would_take_too_long_is_left_out_from_there_on(monkeypatch):
+    # A clock by which holding the scores takes a hundredth of a second at 64 tokens, and everything else none.
+    class Clock:
+        def seconds(self, call, repeats):
+            held = call.__name__ == "held"
+            return (call() if held else 1e-6) * 1.0
+
+    def call(name, q, k, v, *, causal):
+        def held():
+            return 0.01 * (q.shape[-2] / 64) ** 2
+
+        return held if name in (sparse_time.HELD, sparse_time.MASKED) else lambda: 0
+
+    monkeypatch.setattr(sparse_time, "CpuClock", Clock)
+    monkeypatch.setattr(sparse_time, "call", call)
+    found = trial("sparse_time", upload(normal(1, 64, 4)))
+    assert {row["n"] for row in found.of(variant=sparse_time.LOCAL)} == {64, 128, 512, 1024}
+    # 0.04 s at 128 tokens, 0.64 s at 512.
+    assert {row["n"] for row in found.of(variant=sparse_time.MASKED)} == {64, 128}
+    assert (found.numbers["matrix"], found.numbers["longest"]) == (128, 1024)
+
+
+@pytest.mark.usefixtures("quick")
+def test_lengths_that_would_take_too_long_are_left_out(monkeypatch):
+    monkeypatch.setattr(sparse_time, "LONGEST", 1e-9)
+    found = trial("sparse_time", upload(normal(1, 64, 16)))
+    assert {row["n"] for row in found.rows} == {64}
+    assert found.numbers["longest"] == 64
+    claim = claims.claim("sparse_time")
+    assert "no longer input could be timed" in claim.sentence(found.numbers)
+    assert "{longest}" in claim.sentence({**found.numbers, "longest": 1024})
+
+
+def test_of_a_few_tokens_long_inputs_are_timed_all_the_same(monkeypatch):
+    # Two tokens' time is overhead; taken for the work of two it would rule long inputs out.
+    monkeypatch.setattr(sparse_time, "ROUNDS", 1)
+    found = trial("sparse_time", upload(normal(4, 2, 32)))
+    assert {row["n"] for row in found.rows} == {2, *sparse_time.LENGTHS}
+
+
+def test_the_middle_of_each_ones_ratios_counts():
+    def rows(name, n, *ratios, own=False):
+        unmasked = 0.5 if name == sparse_time.MASKED else None
+        common = {"variant": name, "n": n, "own": own, "ms": 1.0, "unmasked": unmasked}
+        return [common | {"ratio": ratio} for ratio in ratios]
+
+    found = []
+    for i, name in enumerate(sparse_time.ATTENTIONS):
+        found += [*rows(name, 64, 0.5, 1.0 + i, 9.0, own=True), *rows(name, 2048, 0.1 * (i + 1))]
+    numbers, verdict = claims.claim("sparse_time").judge(found)
+    expected = {"local_here": 4.0, "sparse_here": 5.0, "atrous_here": 6.0, "local": 0.4, "sparse": 0.5, "atrous": 0.6}
+    assert numbers == pytest.approx(
+        {**expected, "held": 0.2, "masked": 0.5, "matrix": 2048, "own": 64, "longest": 2048}
+    )
+    shorter = [row for row in found if row["n"] == 64 or row["variant"] not in (sparse_time.HELD, sparse_time.MASKED)]
+    numbers, _ = claims.claim("sparse_time").judge(shorter)
+    assert (numbers["held"], numbers["masked"], numbers["matrix"], numbers["longest"]) == (2.0, 0.5, 64, 2048)
+    assert verdict is PARTLY
+
+
+@pytest.mark.parametrize(
+    ("changed", "verdict"),
+    [
+        ({}, HOLDS),
+        ({"atrous": 1.0}, PARTLY),
+        ({"masked": 0.9}, PARTLY),
+        ({"local": 1.1}, PARTLY),
+        ({"sparse": 1.1}, PARTLY),
+        ({"local": 1.1, "sparse": 1.1}, FAILS),
+        ({"local": 1.1, "sparse": 1.1, "local_here": 1.11}, PARTLY),
+        ({"local": 1.1, "sparse": 1.1, "sparse_here": 1.11}, PARTLY),
+    ],
+)
+def test_times_bounds(changed, verdict):
+    slow = {"local": 1.11, "sparse": 1.11, "atrous": 0.99, "masked": 0.91, "local_here": 1.1, "sparse_here": 1.1}
+    assert ruled("sparse_time", slow, **changed) is verdict
+
+
+@pytest.mark.parametrize(
+    ("kind", "sharpness", "verdict"),
+    [
+        ("locally_correlated", 4.0, HOLDS),  # near the diagonal, and little is elsewhere
+        ("locally_correlated", 1.0, PARTLY),  # near the diagonal, but half is elsewhere
+        ("periodic", 1.0, PARTLY),  # spread evenly, but a window of one period sees one of each
+        ("gaussian", 1.0, FAILS),
+        ("needle", 1.0, FAILS),
+    ],
+)
+def test_windows_lose_little_where_attention_is_local(kind, sharpness, verdict):
+    assert trial("near_diagonal", saved(kind, sharpness=sharpness)).verdict is verdict
+
+
+def test_a_synthetic_sequence_is_no_trained_attention():
+    found = trial("near_diagonal", synthetic("locally_correlated"))
+    assert found.verdict is Verdict.UNTESTABLE
+    assert "trained models; choose a text" in found.why
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_mass_and_error_follow_their_definitions(causal):
+    q, k, v = (normal(1, 48, 8, seed=seed) for seed in range(3))
+    found = trial("near_diagonal", upload(q, k, v, causal=causal))
+    assert found.numbers["window"] == 3
+    for first, end in ((0, ""), (1, "_rest")):
+        n = 48 - first
+        full = softmax(q[:, first:], k[:, first:], causal=causal)[0]
+        near = abs(np.subtract.outer(np.arange(n), np.arange(n))) <= 3
+        local = full * near / (full * near).sum(-1, keepdims=True)
+        even = softmax(0 * q[:, first:], k[:, first:], causal=causal)[0]
+        assert found.numbers["mass" + end] == pytest.approx(100 * full[near].sum() / n, rel=1e-4)
+        assert found.numbers["even" + end] == pytest.approx(100 * even[near].sum() / n, rel=1e-4)
+        err = error(local @ v[0, first:], full @ v[0, first:])
+        assert found.numbers["error" + end] == pytest.approx(100 * err, rel=1e-3)
+    assert found.numbers["first"] == pytest.approx(100 * softmax(q, k, causal=causal)[0, :, 0].mean(), rel=1e-4)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_a_sink_on_the_first_token_hides_attention_that_is_near_the_diagonal(causal):
+    # Each token sees itself and, far more, the first one.
+    q = np.concatenate([40 * np.eye(40), np.full((40, 1), 8.0)], 1).astype(np.float32)[None]
+    k = np.concatenate([np.eye(40), np.zeros((40, 1))], 1).astype(np.float32)[None]
+    q[0, 0], k[0, 0] = 0, 0
+    k[0, 0, -1] = 8
+    found = trial("near_diagonal", upload(q, k, v=normal(1, 40, 4), causal=causal))
+    assert found.verdict is PARTLY
+    assert found.numbers["first"] > 90
+    assert found.numbers["mass"] < found.numbers["even"]
+    assert found.numbers["error"] > 25
+    assert found.numbers["mass_rest"] > 90
+    assert found.numbers["error_rest"] < 25
+
+
+def test_tokens_that_see_only_themselves_lose_nothing():
+    alone = np.broadcast_to(40 * np.eye(32, dtype=np.float32), (2, 32, 32))
+    found = trial("near_diagonal", upload(alone))
+    assert found.verdict is HOLDS
+    for attention in (near_diagonal.MEASURED, near_diagonal.REST):
+        assert min(row["mass"] for row in found.of(attention=attention)) == pytest.approx(100)
+    assert found.numbers["mass"] == found.numbers["mass_rest"] == pytest.approx(100)
+    assert found.numbers["error"] == pytest.approx(0, abs=1e-3)
+    assert found.numbers["error_rest"] == pytest.approx(0, abs=1e-3)
+
+
+def test_the_middle_head_counts():
+    near, far = 40 * np.eye(32, dtype=np.float32), np.zeros((32, 32), np.float32)
+    v = normal(3, 32, 4)
+    heads = {"local": np.stack([near, near, far]), "even": np.stack([near, far, far])}
+    assert trial("near_diagonal", upload(heads["local"], v=v)).verdict is HOLDS
+    assert trial("near_diagonal", upload(heads["even"], v=v)).verdict is FAILS
+    assert trial("near_diagonal", upload(heads["even"], v=v), head=0).verdict is HOLDS
+
+
+@pytest.mark.parametrize(
+    ("changed", "verdict"),
+    [
+        ({}, HOLDS),
+        ({"mass": 23.9}, PARTLY),
+        ({"error": 25.1}, PARTLY),
+        ({"mass_rest": 23.9}, PARTLY),
+        ({"error_rest": 25.1}, PARTLY),
+        ({"mass": 23.9, "error": 25.1, "mass_rest": 23.9}, PARTLY),
+        ({"mass": 23.9, "error": 25.1, "mass_rest": 23.9, "error_rest": 25.1}, FAILS),
+    ],
+)
+def test_diagonals_bounds(changed, verdict):
+    least = {"even": 12, "mass": 24, "error": 25, "even_rest": 12, "mass_rest": 24, "error_rest": 25}
+    assert ruled("near_diagonal", least, **changed) is verdict

@@ -1,0 +1,150 @@
+"""The survey of the claims: what it counts, what it writes, and what the written one must say of every claim."""
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from attention_core import claims
+from attention_core.__main__ import main
+from attention_core.claims import Verdict, survey, unbroken
+from attention_core.claims.survey import INPUTS, Surveyed
+from attention_core.errors import InputError
+from attention_core.inputs import KINDS, SyntheticSource, SyntheticSpec, TextSource
+
+WRITTEN = Path(__file__).parents[3] / "docs" / "claims.md"
+TINY = (
+    Surveyed(name="tiny", source=SyntheticSource(SyntheticSpec(n=20, d=4, heads=1)), timed=True),
+    Surveyed(name="one head of two", source=SyntheticSource(SyntheticSpec(kind="needle", n=16, d=4, heads=2)), head=1),
+)
+KEYS = ["memory_quadruples", "two_layers", "cosine_closest", "six_iterations", "sparse_time"]
+
+
+def cells(line):
+    return [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+
+
+def counts(written):
+    """The counts of a written survey: by claim's number, by verdict."""
+    header, _, *rows = [cells(line) for line in written.splitlines() if line.startswith("|")]
+    assert header[2:-1] == [verdict.value for verdict in Verdict]
+    return {
+        int(row[0]): Counter(dict(zip(Verdict, map(int, row[2:-1]), strict=True))) for row in rows if row[0].isdecimal()
+    }
+
+
+@pytest.fixture(scope="module")
+def found():
+    return survey.run(TINY, keys=KEYS)
+
+
+def test_every_verdict_is_the_one_the_claim_passes_on_that_input(found):
+    for key in set(KEYS) - {"sparse_time"}:
+        expected = []
+        for each in TINY:
+            own = each.source.spec.n
+            [task] = claims.tasks(each.source, head=each.head, keys=[key], longest=own)
+            expected.append(claims.judged(claims.run(task))[0].verdict)
+        assert found.verdicts[key] == tuple(expected)
+    assert found.verdicts["six_iterations"] == (Verdict.UNTESTABLE,) * 2
+    assert found.tokens == (20, 16)
+
+
+def test_what_measures_time_is_run_on_few(found):
+    assert len(found.verdicts["sparse_time"]) == 1
+    timed = sum(each.timed for each in INPUTS)
+    assert 3 < timed < len(INPUTS) / 4
+
+
+def test_a_claim_always_comes_out_the_same_where_its_judged_verdicts_are_one():
+    holds, fails, untestable = Verdict.HOLDS, Verdict.FAILS, Verdict.UNTESTABLE
+    assert survey.always([holds, untestable, holds]) is holds
+    assert survey.always([fails]) is fails
+    assert survey.always([holds, fails]) is None
+    assert survey.always([untestable]) is None
+    assert survey.always([]) is None
+
+
+def test_the_command_tells_its_progress_prints_the_counts_and_writes_the_table(tmp_path, capsys, monkeypatch, found):
+    monkeypatch.setattr(survey, "INPUTS", TINY)
+    out, keys = tmp_path / "claims.md", [key for key in KEYS if key != "sparse_time"]
+    assert main(["claims", "--survey", "--only", *keys, "--out", str(out)]) == 0
+    told = capsys.readouterr()
+    assert told.err.splitlines() == ["1/2 tiny", "2/2 one head of two"]
+    assert " 1  holds: 2, holds partly: 0, does not hold here: 0, not testable on this input: 0" in told.out
+    written = out.read_text("utf-8")
+    chosen = claims.chosen(keys)
+    assert counts(written) == {claim.number: Counter(found.verdicts[claim.key]) for claim in chosen}
+    assert survey.COMMAND in written
+    assert "| tiny | 20 | yes |" in written
+    assert "| one head of two | 16 |  |" in written
+    for claim in chosen:
+        assert claim.statement in written
+        assert f"{claim.number}. {unbroken(claim.rule.format(**claim.thresholds()))}" in written
+    assert "A theorem: n tokens have n² pairs" in written
+
+
+def test_a_bar_in_a_cell_does_not_end_it():
+    assert survey._row("a | b", 2) == r"| a \| b | 2 |"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (["--survey", "--layer", "2"], "--layer"),
+        (["--survey", "--tokens", "20"], "--tokens"),
+        (["--survey", "--out", "/nowhere/at/all.md"], "folder"),
+        (["--survey", "--only", "nothing"], "nothing"),
+        (["--out", "claims.md"], "--survey"),
+    ],
+)
+def test_a_survey_that_cannot_be_made_gets_a_sentence(capsys, monkeypatch, arguments, word):
+    monkeypatch.setattr(survey, "INPUTS", TINY)
+    assert main(["claims", *arguments]) == 2
+    told = capsys.readouterr()
+    assert word in told.err.splitlines()[-1]
+    assert told.out == ""
+
+
+def test_unknown_claims_are_named_before_anything_is_read():
+    with pytest.raises(InputError, match="two_layers"):
+        survey.run((), keys=["two_layer"])
+
+
+def test_the_inputs_are_many_and_of_all_sorts():
+    assert len(INPUTS) >= 60
+    assert len({(each.source, each.head) for each in INPUTS}) == len({each.name for each in INPUTS}) == len(INPUTS)
+    specs = [each.source.spec for each in INPUTS if isinstance(each.source, SyntheticSource)]
+    assert {spec.kind for spec in specs} == {kind.key for kind in KINDS}
+    for what in ("n", "d", "sharpness", "seed", "rope"):
+        assert len({getattr(spec, what) for spec in specs}) > 1
+    texts = [each.source for each in INPUTS if isinstance(each.source, TextSource)]
+    for model in ("minilm", "smollm2"):
+        assert len({text.layer for text in texts if text.model == model}) > 4
+
+
+# What docs/claims.md says; the command in its first lines writes it anew.
+
+
+def test_the_written_survey_is_of_these_claims_rules_and_inputs():
+    written = WRITTEN.read_text("utf-8")
+    assert f"{survey.COMMAND} --out docs/claims.md" in written
+    assert set(counts(written)) == {claim.number for claim in claims.all_claims()}
+    for claim in claims.all_claims():
+        assert claim.statement in written, claim.key
+        assert f"\n{claim.number}. {unbroken(claim.rule.format(**claim.thresholds()))}\n" in written, claim.key
+    named = [cells(line)[0] for line in written.partition("## Inputs")[2].splitlines() if line.startswith("|")]
+    assert named[2:] == [each.name for each in INPUTS]
+
+
+@pytest.mark.parametrize("claim", claims.all_claims(), ids=lambda claim: claim.key)
+def test_what_always_comes_out_the_same_is_a_theorem_or_says_when_it_would_not(claim):
+    count = counts(WRITTEN.read_text("utf-8"))[claim.number]
+    same = survey.always(list(count.elements()))
+    assert sum(count.values()) >= (1 if claim.timed else 60)
+    if claim.theorem:
+        assert same is not None
+        assert not claim.otherwise
+    elif same and not claim.timed:  # there the machine decides
+        assert claim.otherwise, f"always {same!r}: name the theorem, or the input on which it would come out otherwise"

@@ -1,0 +1,74 @@
+"""Inputs on which claims are tried, and the trial itself."""
+
+import io
+from dataclasses import dataclass
+
+import numpy as np
+
+from attention_core import claims
+from attention_core.claims import UntestableError, Verdict
+from attention_core.experiments.task import Row
+from attention_core.inputs import SyntheticSource, SyntheticSpec, UploadSource, to_npz
+
+
+@dataclass(frozen=True)
+class Trial:
+    rows: list[Row]
+    numbers: dict[str, float]
+    verdict: Verdict
+
+    @property
+    def why(self):
+        """Why it could not be judged."""
+        return str(UntestableError.of(self.rows))
+
+    def of(self, **where):
+        """The rows that say this."""
+        return [row for row in self.rows if all(row[name] == value for name, value in where.items())]
+
+
+def trial(key, source, head=None):
+    """A claim's rows, numbers and verdict on an input."""
+    [task] = claims.tasks(source, head=head, keys=[key])
+    rows = list(claims.run(task))
+    return Trial(rows, *claims.claim(key).judge(rows))
+
+
+def synthetic(kind, **how):
+    return SyntheticSource(SyntheticSpec(kind=kind, **how))
+
+
+def saved(kind, **how):
+    """A synthetic sequence as a file, which a claim takes for a model's."""
+    return UploadSource.of("arrays.npz", to_npz(synthetic(kind, **how).load()))
+
+
+def upload(q, k=None, v=None, *, causal=False):
+    """Arrays ``[H, n, d]``; keys are the queries and values the keys where they are not given."""
+    k = q if k is None else k
+    file = io.BytesIO()
+    np.savez(file, q=q, k=k, v=k if v is None else v, causal=np.array(causal))
+    return UploadSource.of("arrays.npz", file.getvalue())
+
+
+def normal(*shape, seed=0):
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def softmax(q, k, *, causal=False):
+    """The reference, ``[..., n, n]`` float64."""
+    logits = q.astype(np.float64) @ np.swapaxes(k.astype(np.float64), -1, -2) / np.sqrt(q.shape[-1])
+    if causal:
+        logits = np.where(np.tri(q.shape[-2], dtype=bool), logits, -np.inf)
+    weights = np.exp(logits - logits.max(-1, keepdims=True))
+    return weights / weights.sum(-1, keepdims=True)
+
+
+def error(a, b):
+    return np.linalg.norm(a - b) / np.linalg.norm(b)
+
+
+def ruled(key, numbers, **changed):
+    """The verdict on numbers of which some are changed."""
+    claim = claims.claim(key)
+    return claim.verdict({**numbers, **changed}, claim.bounds)
