@@ -7,31 +7,31 @@ between visitors and never changed. Heavy work passes one bounded gate, so that 
 import importlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from operator import attrgetter
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 import streamlit as st
 
 import attention_core as ac
-import attention_core.experiments.cur as _cur
-import attention_core.experiments.fading as _fading
-import attention_core.experiments.future as _future
-import attention_core.experiments.gating as _gating
-import attention_core.experiments.gau as _gau
-import attention_core.experiments.inside as _inside
-import attention_core.experiments.leak as _leak
-import attention_core.experiments.performer_bias as _performer_bias
-import attention_core.experiments.reach as _reach
-import attention_core.experiments.state as _state
+import attention_core.looks.cur as _cur
+import attention_core.looks.future as _future
+import attention_core.looks.gating as _gating
+import attention_core.looks.gau as _gau
+import attention_core.looks.influence as _influence
+import attention_core.looks.inside as _inside
+import attention_core.looks.pattern as _pattern
+import attention_core.looks.performer_bias as _performer_bias
+import attention_core.looks.recurrent_state as _recurrent_state
+import attention_core.looks.stack as _stack
+import attention_core.looks.token_weight as _token_weight
 from app.gate import Gate
-from attention_core.experiments.compare import compare
-from attention_core.experiments.miniatures import miniatures
-from attention_core.experiments.reach import Hashed, Pattern, Reach
 from attention_core.experiments.task import Row, Task
 from attention_core.inputs.source import Source, SyntheticSource, TextSource, UploadSource
 from attention_core.limits import current
+from attention_core.looks.compare import compare
+from attention_core.looks.miniatures import miniatures
 from attention_core.metrics.passport import Passport
-from attention_core.variants.kernel.performer import PerformerParams
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,9 +69,11 @@ def gate() -> Gate:
 
 
 # Everything a frozen spec says stands in its repr, but not an upload's bytes: those are hashed once, when they arrive.
-_KEYS: dict[str | type[Any], Callable[[Any], Any]] = dict.fromkeys(
-    (TextSource, SyntheticSource, UploadSource, View, _gating.Gate), repr
-)
+_KEYS: dict[str | type[Any], Callable[[Any], Any]] = {ac.Attention: attrgetter("word")}
+_KEYS |= dict.fromkeys((TextSource, SyntheticSource, UploadSource, View, _gating.Gate), repr)
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 def record(source: Source, tokens: int | None = None) -> ac.inputs.QKV:
@@ -113,101 +115,44 @@ def matrix(view: View, word: str) -> Matrix:
     )
 
 
-@st.cache_data(max_entries=8 * current().cached_results, show_spinner=False, hash_funcs=_KEYS)
-def pattern(view: View, word: str) -> Pattern:
-    """Who may look at whom in one variant; arguments and errors as of ``matrix``."""
-    qkv = record(view.source)
-    with gate().turn():
-        return _reach.pattern(qkv, ac.from_word(word), head=view.head, causal=view.causal)
+def _look(of: Callable[Concatenate[ac.inputs.QKV, P], T], entries: int = 1) -> Callable[Concatenate[Source, P], T]:
+    """A look that is given a source in place of its record, cached; else its arguments and its errors are its own.
+
+    Args:
+        of: one of ``attention_core.looks``.
+        entries: results kept, in multiples of ``cached_results``; fewer where they are large.
+    """
+
+    def found(source: Source, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        qkv = record(source)
+        with gate().turn():
+            return of(qkv, *args, **kwargs)
+
+    # Streamlit tells caches apart by the function's name and code: the code is the same for all.
+    found.__module__, found.__qualname__ = of.__module__, of.__qualname__
+    cached = st.cache_data(max_entries=entries * current().cached_results, show_spinner=False, hash_funcs=_KEYS)
+    return cached(found)
+
+
+pattern = _look(_pattern.pattern, 8)
+hashed = _look(_pattern.hashed)
+inside = _look(_inside.look, 8)
+gau = _look(_gau.look)
+performer_means = _look(_performer_bias.means, 2)
+future_share = _look(_future.future_share, 8)
+columns_and_rows = _look(_cur.look)
+influence = _look(_influence.influence, 8)
+grown = _look(_recurrent_state.grow)
+causal_weights = _look(_token_weight.causal_weights, 2)
+gated = _look(_gating.gated)
 
 
 @st.cache_data(max_entries=8 * current().cached_results, show_spinner=False, hash_funcs=_KEYS)
-def reach(view: View, words: tuple[str, ...], depth: int) -> Reach:
+def reach(view: View, layers: tuple[ac.Attention, ...], depth: int) -> _stack.Reach:
     """How far a stack of variants reaches, repeated until it is so deep; errors as of ``matrix``."""
-    stack = [pattern(view, word).allowed for word in words]
+    allowed = [pattern(view.source, layer, head=view.head, causal=view.causal).allowed for layer in layers]
     with gate().turn():
-        return _reach.reach(stack, depth, causal=view.causal)
-
-
-@st.cache_data(max_entries=current().cached_results, show_spinner=False, hash_funcs=_KEYS)
-def hashed(view: View, word: str, number: int) -> Hashed | None:
-    """How a round sorts the tokens of the view's head (the first, for an average); None where nothing is sorted."""
-    qkv = record(view.source)
-    with gate().turn():
-        return _reach.hashed(qkv, ac.from_word(word), number, head=view.head or 0, causal=view.causal)
-
-
-@st.cache_data(max_entries=8 * current().cached_results, show_spinner=False, hash_funcs=_KEYS)
-def inside(view: View, word: str) -> _inside.Inside:
-    """One variant taken apart on the view's head (the first, for an average); arguments and errors as of ``matrix``."""
-    qkv = record(view.source)
-    with gate().turn():
-        return _inside.look(qkv, ac.from_word(word), view.head or 0, view.causal)
-
-
-@st.cache_data(max_entries=current().cached_results, show_spinner=False, hash_funcs=_KEYS)
-def gau(source: Source, word: str, causal: bool) -> _gau.Look:
-    """A gated attention unit on a source's values, its matrix by these settings of squared ReLU."""
-    qkv = record(source)
-    with gate().turn():
-        return _gau.look(qkv, ac.from_word(word), causal=causal)
-
-
-@st.cache_data(max_entries=2 * current().cached_results, show_spinner=False, hash_funcs=_KEYS)
-def performer_means(source: Source, head: int, word: str) -> _performer_bias.Means:
-    """A Performer's similarities on a source's head in the mean, of all draws and of many; nothing is hidden."""
-    qkv, params = record(source), ac.from_word(word).params
-    assert isinstance(params, PerformerParams)
-    with gate().turn():
-        return _performer_bias.means(qkv, params, head=head)
-
-
-@st.cache_data(max_entries=8 * current().cached_results, show_spinner=False, hash_funcs=_KEYS)
-def future_share(source: Source, head: int | None) -> float:
-    """The share of softmax's mass that lies in the future where nothing is hidden; None for the mean of all heads."""
-    qkv = record(source)
-    with gate().turn():
-        return _future.future_share(qkv, head=head)
-
-
-@st.cache_data(max_entries=current().cached_results, show_spinner=False, hash_funcs=_KEYS)
-def columns_and_rows(view: View, word: str, pick: str) -> _cur.Cur:
-    """The view's head (the first, for an average) from as many columns and rows as Nyström attention has landmarks."""
-    qkv = record(view.source)
-    with gate().turn():
-        return _cur.look(qkv, ac.from_word(word), view.head or 0, pick)
-
-
-@st.cache_data(max_entries=8 * current().cached_results, show_spinner=False, hash_funcs=_KEYS)
-def leak(source: Source, head: int | None, word: str) -> _leak.Leak:
-    """What moves in one variant when a token is replaced, for a source's head, None for all of them."""
-    qkv = record(source)
-    with gate().turn():
-        return _leak.leak(qkv, ac.from_word(word), head=head)
-
-
-@st.cache_data(max_entries=current().cached_results, show_spinner=False, hash_funcs=_KEYS)
-def grown(source: Source, head: int, word: str) -> _state.Grown:
-    """The state of one variant with a decoder after each token of a source's head."""
-    qkv = record(source)
-    with gate().turn():
-        return _state.grow(qkv, ac.from_word(word), head=head)
-
-
-@st.cache_data(max_entries=2 * current().cached_results, show_spinner=False, hash_funcs=_KEYS)
-def causal_weights(source: Source, head: int | None, word: str) -> np.ndarray:
-    """One variant's causal matrix on a source's head, ``float64 [n, n]``; None for the average of all heads."""
-    qkv = record(source)
-    with gate().turn():
-        return _fading.causal_weights(qkv, ac.from_word(word), head=head)
-
-
-@st.cache_data(max_entries=current().cached_results, show_spinner=False, hash_funcs=_KEYS)
-def gated(source: Source, head: int | None, rule: _gating.Gate, feature_map: str) -> _gating.Gated:
-    """Linear attention under a gate on a source's head; None for the average of all heads."""
-    qkv = record(source)
-    with gate().turn():
-        return _gating.gated(qkv, rule, feature_map, head=head)
+        return _stack.reach(allowed, depth, causal=view.causal)
 
 
 @st.cache_data(max_entries=current().cached_results, show_spinner=False, hash_funcs=_KEYS)

@@ -96,7 +96,7 @@ def chosen(*, switch: bool = True) -> Chosen:
     head = Visit.head.value
     found = Chosen(source, qkv, None if head == AVERAGE else min(head, qkv.heads - 1))
     if switch and qkv.causal and not Visit.causal.value and qkv.n > 1:
-        st.caption(f":material/visibility: {unmasked(compute.future_share(source, found.head), found.head)}")
+        st.caption(f":material/visibility: {unmasked(compute.future_share(source, head=found.head), found.head)}")
     return found
 
 

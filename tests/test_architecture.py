@@ -8,6 +8,15 @@ import pytest
 ROOT = Path(__file__).parent.parent
 FILES = [p for top in ("app", "attention_core", "pages") for p in sorted((ROOT / top).rglob("*.py"))]
 
+SHARED = ("__init__.py", "task.py", "lengths.py", "tradeoff.py")
+"""What experiments share: what a task is, at which lengths to measure, and how their rows are read."""
+CORE = [
+    path
+    for folder in ("looks", "experiments")
+    for path in sorted((ROOT / "attention_core" / folder).glob("*.py"))
+    if path.name not in SHARED
+]
+
 
 def imported(path):
     """Every module a file imports, ``from a import b`` counted as both ``a`` and ``a.b``."""
@@ -66,3 +75,13 @@ def test_no_page_knows_another(path):
     own = f"pages.{of_page(path)}"
     others = {name for name in imported(path) if name.startswith("pages.") and not f"{name}.".startswith(f"{own}.")}
     assert not others
+
+
+@pytest.mark.parametrize("path", CORE, ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_a_look_is_one_function_of_a_record_and_an_experiment_has_tasks_to_run(path):
+    made = {node.name for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)}
+    if path.parent.name == "looks":
+        assert not made & {"tasks", "run"}
+        assert not any(name.startswith("attention_core.experiments.task") for name in imported(path))
+    else:
+        assert "run" in made

@@ -15,10 +15,10 @@ from app.figures.theme import GREY
 from app.input_panel import Chosen
 from app.share import Field
 from app.text import _, literal
-from attention_core.experiments.fading import DECAYS, Faded, fade, first_share, variants
-from attention_core.experiments.gating import Gate, Gated
 from attention_core.inputs.labels import number_repeats
 from attention_core.limits import current
+from attention_core.looks.gating import Gate, Gated
+from attention_core.looks.token_weight import DECAYS, Faded, fade, first_share, variants
 
 STROKES = ("dash", "dot", "dashdot", "longdash", "longdashdot", "5px,2px", "2px,4px", "12px,3px")
 """Of retention at its decays, which share one colour."""
@@ -72,7 +72,7 @@ def show(chosen: Chosen) -> None:
     lines = _lines(chosen)
     if gate is not None:
         with st.spinner(_("Computing {name} …", name=gates.name(gate)), show_time=True):
-            gated = compute.gated(chosen.source, chosen.head, gate, state["c_map"])
+            gated = compute.gated(chosen.source, gate, state["c_map"], head=chosen.head)
         lines += _gated_lines(gate, gated)
     st.markdown(_sentence(lines, labels, token))
     if gate is not None and n > 1:
@@ -103,7 +103,7 @@ def _lines(chosen: Chosen) -> list[Line]:
     state, strokes, lines = st.session_state, iter(STROKES), []
     for attention in variants(sorted(state["c_decays"]), state["c_map"]):
         with st.spinner(_("Computing {name} …", name=_name(attention)), show_time=True):
-            weights = compute.causal_weights(chosen.source, chosen.head, attention.word)
+            weights = compute.causal_weights(chosen.source, attention, head=chosen.head)
         lines.append(
             Line(
                 name=_name(attention),
@@ -359,7 +359,7 @@ def _take_away(lines: Sequence[Line], token: int, gate: Gate | None) -> None:
             "causal.fading.csv",
         )
         takeaway.snippet(
-            "import attention_core as ac\nfrom attention_core.experiments.fading import causal_weights, fade\n\n"
+            "import attention_core as ac\nfrom attention_core.looks.token_weight import causal_weights, fade\n\n"
             'qkv = ac.inputs.from_text("The cat sat on the mat.", layer=2)\n'
             'weights = causal_weights(qkv, ac.get("retention", decay=0.8), head=3)\n'
             "print(fade(weights, 1, decay=0.8))\n"

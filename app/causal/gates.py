@@ -8,8 +8,8 @@ from app.figures.curves import Curve, curves
 from app.figures.theme import GREY
 from app.share import Field
 from app.text import _, literal
-from attention_core.experiments.fading import DECAYS
-from attention_core.experiments.gating import KINDS, Gate, Gated
+from attention_core.looks.gating import KINDS, Gate, Gated
+from attention_core.looks.token_weight import DECAYS
 
 KEY = "gated"
 """Under which the gate has its colour."""
@@ -158,7 +158,7 @@ def draw(found: Gated, token: int, labels: tuple[str, ...], *, colour: int) -> N
 def snippet(gate: Gate, feature_map: str) -> str:
     """The lines of Python that make the gate again, after those that make the record."""
     return (
-        "from attention_core.experiments.gating import Gate, gated\n\n"
+        "from attention_core.looks.gating import Gate, gated\n\n"
         f"found = gated(qkv, {gate!r}, {feature_map!r}, head=3)\n"
         "print(found.gates, found.mean, found.weights[-1, 1], found.even[-1, 1])\n"
     )

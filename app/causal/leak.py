@@ -13,11 +13,11 @@ from app.matrix_board import BoardEvent, Panel, matrix_board
 from app.naming import label
 from app.share import Field
 from app.text import _, literal
-from attention_core.experiments.leak import MOST, ROUNDING, Leak
 from attention_core.inputs.labels import number_repeats
+from attention_core.looks.influence import MOST, ROUNDING, Influence
 from attention_core.writing import written
 
-Leaks = Mapping[ac.Attention, Leak]
+Leaks = Mapping[ac.Attention, Influence]
 
 
 def fields() -> dict[str, Field]:
@@ -29,10 +29,10 @@ def show(chosen: Chosen) -> None:
     """Draw the sentence, the token, the strips and the maps."""
     variant_picker.show(all_stay=True)
     state = st.session_state
-    found: dict[ac.Attention, Leak] = {}
+    found: dict[ac.Attention, Influence] = {}
     for attention in state["variants"]:
         with st.spinner(_("Computing {name} …", name=attention.title), show_time=True):
-            found[attention] = compute.leak(chosen.source, chosen.head, attention.word)
+            found[attention] = compute.influence(chosen.source, attention, head=chosen.head)
     labels = number_repeats(chosen.qkv.tokens[: len(found[state["variants"][0]].moved)])
     share.fit(c_token=range(len(labels)))
     state["c_token"] = min(state["c_token"], len(labels) - 1)
@@ -207,7 +207,7 @@ def _take_away(found: Leaks, labels: tuple[str, ...]) -> None:
                 "causal.leak.npz",
             )
         takeaway.snippet(
-            "import attention_core as ac\nfrom attention_core.experiments.leak import leak\n\n"
+            "import attention_core as ac\nfrom attention_core.looks.influence import influence\n\n"
             'qkv = ac.inputs.from_text("The cat sat on the mat.", layer=2)\n'
-            'print(leak(qkv, ac.get("nystrom"), head=3).moved.round(3))  # row: replaced token, column: output\n'
+            'print(influence(qkv, ac.get("nystrom"), head=3).moved.round(3))  # row: replaced token, column: output\n'
         )

@@ -13,9 +13,9 @@ from app.matrix_board import Panel, matrix_board
 from app.share import Field
 from app.text import _, literal
 from app.visit import of_variant
-from attention_core.experiments.state import Grown
 from attention_core.inputs.labels import number_repeats
 from attention_core.limits import current
+from attention_core.looks.recurrent_state import Grown
 from attention_core.registry import recurrent
 from attention_core.settings import Value
 from attention_core.writing import written
@@ -43,7 +43,7 @@ def show(chosen: Chosen) -> None:
     """Draw the choice of the variant, and the part that plays."""
     attention, head = _pick(), chosen.head or 0
     with st.spinner(_("Computing {name} …", name=attention.title), show_time=True):
-        grown = compute.grown(chosen.source, head, attention.word)
+        grown = compute.grown(chosen.source, attention, head=head)
     labels = number_repeats(chosen.qkv.tokens[: len(grown.keys)])
     share.fit(c_at=range(len(labels)))
     for words in _notes(chosen, attention, grown, head):
@@ -281,7 +281,7 @@ def _take_away(grown: Grown, attention: ac.Attention, head: int) -> None:
                 "causal.state.npz",
             )
         takeaway.snippet(
-            "import attention_core as ac\nfrom attention_core.experiments.state import grow\n\n"
+            "import attention_core as ac\nfrom attention_core.looks.recurrent_state import grow\n\n"
             'qkv = ac.inputs.from_text("The cat sat on the mat.", layer=2)\n'
             f"grown = grow(qkv, ac.from_word({attention.word!r}), head={head})\n"
             "print(grown.sums.shape, abs(grown.outputs - grown.full).max())\n"

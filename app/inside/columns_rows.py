@@ -6,7 +6,6 @@ import numpy as np
 import streamlit as st
 
 from app import compute
-from app.compute import View
 from app.figures.theme import GREY
 from app.inside import pictures
 from app.inside.numbers import number
@@ -15,9 +14,10 @@ from app.inside.step import Seen, Step
 from app.naming import label
 from app.share import Field, choice
 from app.text import _, literal
-from attention_core.experiments import cur
-from attention_core.experiments.cur import ATTENTION, BEST, FLOOR, FORMULA, PICKS, RCOND, UNIFORM, Cur
+from attention_core.experiments import cur_error
+from attention_core.experiments.cur_error import ATTENTION, BEST, FLOOR, FORMULA, UNIFORM
 from attention_core.experiments.task import Row
+from attention_core.looks.cur import PICKS, RCOND, Cur
 from attention_core.writing import written
 
 FIELD = "i_pick"
@@ -36,10 +36,9 @@ def field() -> Field:
 def on_a_matrix(seen: Seen) -> Step:
     """Nyström's formula and CUR on this head's own softmax, beside Nyström attention."""
     pick, word = st.session_state[FIELD], seen.attention.word
-    view = View(source=seen.source, head=seen.head, causal=False, special=True)
-    found = compute.columns_and_rows(view, word, pick)
-    (task,) = cur.tasks(seen.source, head=seen.head, word=word, pick=pick)
-    rows = compute.rows("cur", task)
+    found = compute.columns_and_rows(seen.source, seen.attention, seen.head, pick)
+    (task,) = cur_error.tasks(seen.source, head=seen.head, word=word, pick=pick)
+    rows = compute.rows("cur_error", task)
     n, (r, c) = len(found.softmax), (len(found.rows), len(found.columns))
 
     def draw(key: str) -> None:

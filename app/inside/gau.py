@@ -10,7 +10,7 @@ from app.inside.numbers import number
 from app.inside.pictures import Curve, Grid
 from app.inside.step import Seen, Step
 from app.text import _
-from attention_core.experiments.gau import EXPANSION, Look, block_price, shared_size, unit_price
+from attention_core.looks.gau import EXPANSION, Look, block_price, shared_size, unit_price
 
 SHUT = 0.1
 """A gate below this size lets hardly anything through."""
@@ -23,7 +23,7 @@ DIVISORS = {"length": "n_i", "squared": "n_i^2", "fixed": "n_0", "sum": r"\sum_l
 
 def steps(seen: Seen) -> tuple[Step, ...]:
     """The unit's matrix beside the heads', its gate, and what it costs."""
-    found = compute.gau(seen.source, seen.attention.word, seen.causal)
+    found = compute.gau(seen.source, seen.attention, causal=seen.causal)
     return _one_matrix(seen, found), _gate(seen, found), _price(seen)
 
 

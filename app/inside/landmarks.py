@@ -9,7 +9,7 @@ from app.inside.pictures import Grid
 from app.inside.step import Seen, Step
 from app.inside.tokens import painted
 from app.text import _
-from attention_core.experiments import membership
+from attention_core.looks import membership
 
 
 def shares(seen: Seen) -> dict[str, np.ndarray]:

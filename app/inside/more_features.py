@@ -17,9 +17,9 @@ from app.inside.pictures import Curve
 from app.inside.step import Seen, Step
 from app.text import _
 from attention_core.experiments import performer_error
-from attention_core.experiments.performer_bias import positive_bias
 from attention_core.experiments.performer_error import LADDER, SEEDS, TOKENS, WAYS
 from attention_core.experiments.task import Row
+from attention_core.looks.performer_bias import positive_bias
 
 MEASURES = ("kernel", "matrix")
 """What the error may be of: the similarities, or the matrix made of them."""

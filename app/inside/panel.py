@@ -6,7 +6,6 @@ import streamlit as st
 
 import attention_core as ac
 from app import about, chart, compute, share, takeaway
-from app.compute import View
 from app.input_panel import Chosen
 from app.inside import columns_rows
 from app.inside.more_features import FACTORS, MEASURES
@@ -16,9 +15,9 @@ from app.naming import family_title, label
 from app.text import _
 from app.variant_picker import knobs, turned
 from app.visit import of_variant
-from attention_core.experiments.gau import CHANNELS
 from attention_core.inputs.labels import number_repeats
 from attention_core.limits import current
+from attention_core.looks.gau import CHANNELS
 from attention_core.variant import Value
 
 FIRST = "nystrom"
@@ -91,19 +90,19 @@ def show(chosen: Chosen) -> None:
             told += " " + _(
                 "The model hides the future: {share:.0%} of softmax's mass then lies on later tokens, which it never "
                 "sees.",
-                share=compute.future_share(chosen.source, chosen.head or 0),
+                share=compute.future_share(chosen.source, head=chosen.head or 0),
             )
         st.caption(f":material/block: {told}")
     if chosen.head is None:
         st.caption(":material/info: " + _("An average of heads has no inside; this is head 0."))
-    view = View(source=chosen.source, head=chosen.head or 0, causal=causal, special=True)
+    head = chosen.head or 0
     with st.spinner(_("Computing {name} …", name=_(attention.title)), show_time=True):
-        found = compute.inside(view, attention.word)
+        found = compute.inside(chosen.source, attention, head, causal)
         seen = Seen(
             attention=attention,
             source=chosen.source,
             qkv=chosen.qkv,
-            head=view.head or 0,
+            head=head,
             causal=causal,
             parts=found.parts,
             weights=found.weights,
@@ -189,7 +188,7 @@ def snippet(seen: Seen) -> str:
     changed = "".join(f", {name}={getattr(params, name)!r}" for name in params.changed())
     return (
         "import attention_core as ac\n"
-        "from attention_core.experiments.inside import look\n\n"
+        "from attention_core.looks.inside import look\n\n"
         'qkv = ac.inputs.from_upload(open("qkv.npz", "rb").read(), "qkv.npz")\n'
         f'inside = look(qkv, ac.get("{seen.attention.key}"{changed}), head={seen.head}, causal={seen.causal})\n'
         "for name, part in inside.parts.items():\n"

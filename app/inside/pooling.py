@@ -14,7 +14,7 @@ from app.inside.step import Seen, Step
 from app.inside.tokens import Pool, strip
 from app.matrix_board import Category, Panel, matrix_board
 from app.text import _, literal
-from attention_core.experiments import provenance
+from attention_core.looks import provenance
 
 
 def name(seen: Seen, pool: Pool) -> str:

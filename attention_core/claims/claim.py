@@ -12,11 +12,11 @@ from typing import Literal
 from torch import Tensor
 
 from attention_core.errors import InputError
-from attention_core.experiments.future import future_share
 from attention_core.experiments.lengths import at_length
 from attention_core.experiments.task import Load, Row
 from attention_core.inputs.record import QKV
 from attention_core.inputs.source import Source
+from attention_core.looks.future import future_share
 from attention_core.variant import Paper
 from attention_core.writing import written
 

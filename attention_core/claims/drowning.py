@@ -7,9 +7,9 @@ import torch
 
 from attention_core import registry
 from attention_core.claims.claim import Ask, Claim, Figure, Place, Quantity, Verdict, column
-from attention_core.experiments.fading import causal_weights, first_share
 from attention_core.experiments.lengths import ladder
 from attention_core.experiments.task import Row
+from attention_core.looks.token_weight import causal_weights, first_share
 from attention_core.metrics import top_k_overlap
 from attention_core.metrics.fit import fit_power
 from attention_core.variant import Attention, Paper

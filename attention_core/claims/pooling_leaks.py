@@ -11,9 +11,9 @@ from attention_core.algorithms.causal_scan import nonzero
 from attention_core.algorithms.inverse import inverse_steps
 from attention_core.algorithms.pooling import even_segments, pooling_matrix
 from attention_core.claims.claim import Ask, Case, Claim, Figure, Place, Quantity, UntestableError, Verdict, column
-from attention_core.experiments.leak import MOST
 from attention_core.experiments.task import Row
 from attention_core.inputs.source import first_tokens
+from attention_core.looks.influence import MOST
 from attention_core.variant import Attention, Paper, Variant
 
 OTHERS = ("softmax", "local", "linear")

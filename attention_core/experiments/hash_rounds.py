@@ -8,9 +8,9 @@ import torch
 
 from attention_core import registry
 from attention_core.algorithms import lsh_rounds
-from attention_core.experiments.compare import visible
 from attention_core.experiments.task import Load, Row, load
 from attention_core.inputs.source import Source
+from attention_core.looks.compare import visible
 from attention_core.variant import Attention
 from attention_core.variants.sparse.reformer import ReformerParams
 

@@ -9,7 +9,7 @@ from app.matrix_board import Panel, matrix_board
 from app.matrix_board.pair_kinds import Kinds, hide_future
 from app.naming import label
 from app.text import _
-from attention_core.experiments.reach import Hashed
+from attention_core.looks.pattern import Hashed
 from pages.masks.options import MasksOptions
 from pages.masks.patterns import Found
 
@@ -17,14 +17,14 @@ from pages.masks.patterns import Found
 def show(found: Found) -> None:
     """Draw the choice of the round and its order."""
     number = MasksOptions.hash_round.value
-    hashes = {a: h for a in found.drawn if (h := compute.hashed(found.view, a.word, number)) is not None}
+    hashes = {a: h for a in found.drawn if (h := _sorted(found, a, number)) is not None}
     if not hashes:
         st.info(_("None of these variants sorts the tokens by a hash. Add Reformer to see its order."))
         return
     attention, hashed = next(iter(hashes.items()))
     if number >= hashed.rounds:
         number = MasksOptions.hash_round.fit(range(hashed.rounds))
-        hashed = compute.hashed(found.view, attention.word, number) or hashed
+        hashed = _sorted(found, attention, number) or hashed
     with st.container(horizontal=True, vertical_alignment="bottom"):
         MasksOptions.hash_order.draw()
         MasksOptions.hash_round.draw(options=range(hashed.rounds), format_func=lambda i: str(i + 1))
@@ -38,6 +38,11 @@ def show(found: Found) -> None:
             head=found.view.head or 0,
         )
     )
+
+
+def _sorted(found: Found, attention: ac.Attention, number: int) -> Hashed | None:
+    view = found.view
+    return compute.hashed(view.source, attention, number, head=view.head or 0, causal=view.causal)
 
 
 def _hash_board(found: Found, attention: ac.Attention, hashed: Hashed) -> None:

@@ -5,7 +5,7 @@ import streamlit as st
 from app import takeaway
 from app.naming import label
 from app.text import _
-from attention_core.experiments.reach import has_pattern
+from attention_core.looks.pattern import has_pattern
 from pages.masks.patterns import Found
 
 

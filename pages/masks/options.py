@@ -9,8 +9,8 @@ from app.matrix_board import BoardEvent
 from app.share import Field
 from app.text import N_, _
 from app.visit import REFERENCE, Visit
-from attention_core.experiments.reach import has_pattern
 from attention_core.limits import current
+from attention_core.looks.pattern import has_pattern
 
 
 def _read_stack(given: list[str]) -> tuple[str, ...]:

@@ -13,8 +13,8 @@ from app.matrix_board.pair_kinds import Kinds, hide_future
 from app.naming import label
 from app.text import _, literal, sentence
 from app.visit import Visit
-from attention_core.experiments.reach import Pattern, has_pattern
 from attention_core.inputs.labels import number_repeats
+from attention_core.looks.pattern import Pattern, has_pattern
 from pages.masks.options import MasksOptions, take_token
 
 
@@ -48,7 +48,7 @@ def of(chosen: Chosen) -> Found:
     for attention in Visit.variants.value:
         try:
             with st.spinner(_("Computing {name} …", name=attention.title), show_time=True):
-                patterns[attention] = compute.pattern(view, attention.word)
+                patterns[attention] = compute.pattern(chosen.source, attention, head=chosen.head, causal=view.causal)
         except ac.errors.NotCausalError as error:
             refused[attention] = sentence(error)
     return Found(view, patterns, refused, number_repeats(chosen.qkv.tokens))

@@ -14,8 +14,8 @@ from app.matrix_board.pair_kinds import hide_future
 from app.naming import label
 from app.text import _, literal
 from app.visit import Visit
-from attention_core.experiments.reach import Reach
 from attention_core.limits import current
+from attention_core.looks.stack import Reach
 from pages.masks.options import MasksOptions, take_token
 from pages.masks.patterns import Found
 from pages.masks.stack import choose_stack
@@ -60,7 +60,7 @@ def show(found: Found) -> None:
 
 def _follow(view: View, stack: list[ac.Attention]) -> Reach:
     """Followed as deep as ever: the slider then only says how much of it is shown."""
-    return compute.reach(view, tuple(a.word for a in stack), current().stack_layers)
+    return compute.reach(view, tuple(stack), current().stack_layers)
 
 
 def _told(stack: list[ac.Attention], reached: Reach, depth: int) -> str:

@@ -8,8 +8,8 @@ import attention_core as ac
 from app.naming import label
 from app.text import _
 from app.visit import Visit
-from attention_core.experiments.reach import has_pattern
 from attention_core.limits import current
+from attention_core.looks.pattern import has_pattern
 from pages.masks.options import MasksOptions
 
 PRESETS = {

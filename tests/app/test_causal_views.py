@@ -15,10 +15,10 @@ from app.causal import state as state_view
 from app.causal.gates import sentence as gate_sentence
 from app.causal.gates import survival
 from app.input_panel import UPLOAD
-from attention_core.experiments.fading import causal_weights
-from attention_core.experiments.gating import Gate, Gated, gated
-from attention_core.experiments.leak import leak
-from attention_core.experiments.state import grow
+from attention_core.looks.gating import Gate, Gated, gated
+from attention_core.looks.influence import influence
+from attention_core.looks.recurrent_state import grow
+from attention_core.looks.token_weight import causal_weights
 from attention_core.registry import recurrent
 
 ROOT = Path(__file__).parents[2]
@@ -127,7 +127,7 @@ def test_the_first_token_has_nothing_before_it():
 
 def test_strips_and_maps_hold_the_cores_numbers():
     at = open_view("leak", variants=chosen("softmax", "nystrom"), c_token=9)
-    found = {key: leak(RECORD, ac.get(key), head=1).moved for key in ("softmax", "nystrom")}
+    found = {key: influence(RECORD, ac.get(key), head=1).moved for key in ("softmax", "nystrom")}
     still, before, after = (numbers(trace["z"]) for trace in charts(at)[0] if trace["type"] == "heatmap")
     rows = {"softmax": 1, "nystrom": 3}
     for key, row in rows.items():

@@ -11,8 +11,9 @@ from streamlit.testing.v1 import AppTest
 
 import attention_core as ac
 from app.inside.columns_rows import own_errors, percent, told
-from attention_core.experiments import cur
+from attention_core.experiments import cur_error
 from attention_core.inputs import SyntheticSource, SyntheticSpec
+from attention_core.looks import cur
 
 ROOT = Path(__file__).parents[2]
 SMALL = {"input": "synthetic", "n": "24", "d": "8", "heads": "2", "head": "1", "step": "4"}
@@ -33,8 +34,8 @@ def spoken(at):
 
 
 def errors(pick, word="nystrom~landmarks~6"):
-    (task,) = cur.tasks(SOURCE, head=1, word=word, pick=pick)
-    rows = cur.run(task)
+    (task,) = cur_error.tasks(SOURCE, head=1, word=word, pick=pick)
+    rows = cur_error.run(task)
     return rows, own_errors(rows, pick, min(int(word.split("~")[2]), 24))
 
 

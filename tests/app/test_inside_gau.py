@@ -9,7 +9,7 @@ from test_inside_kernels import SIZE, head, open_page, said, spoken, traces
 
 import attention_core as ac
 from app.inside.gau import gate_sentence, matrix_sentence, price_sentence
-from attention_core.experiments.gau import Look, block_price, look, unit_price
+from attention_core.looks.gau import Look, block_price, look, unit_price
 
 RELU2 = ac.get("relu2")
 

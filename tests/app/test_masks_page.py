@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 import attention_core as ac
 from app.figures.front import front
-from attention_core.experiments.reach import has_pattern
+from attention_core.looks.pattern import has_pattern
 
 ROOT = Path(__file__).parent.parent.parent
 PATTERNED = [v for v in ac.all_variants() if has_pattern(v)]

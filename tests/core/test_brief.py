@@ -10,9 +10,9 @@ import torch
 
 import attention_core as ac
 from attention_core.brief import Brief
-from attention_core.experiments.leak import leak
-from attention_core.experiments.reach import Reach
 from attention_core.inputs.source import first_tokens
+from attention_core.looks.influence import influence
+from attention_core.looks.stack import Reach
 
 
 def test_a_record_of_an_input_prints_in_a_line():
@@ -25,8 +25,8 @@ def test_a_record_of_an_input_prints_in_a_line():
 
 
 def test_a_result_prints_its_arrays_by_type_and_shape():
-    found = leak(ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=6, heads=1)), ac.get("local"), head=0)
-    assert repr(found) == "Leak(moved=float32[6, 6], causal=True)"
+    found = influence(ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=6, heads=1)), ac.get("local"), head=0)
+    assert repr(found) == "Influence(moved=float32[6, 6], causal=True)"
     reach = Reach(first=np.zeros((900, 900), np.int16), shares=tuple(range(900)), complete=None)
     assert len(repr(reach)) < 150
     assert "first=int16[900, 900]" in repr(reach)

@@ -10,7 +10,7 @@ from conftest import query, settle, visit
 from playwright.sync_api import expect
 
 import attention_core as ac
-from attention_core.experiments.leak import leak
+from attention_core.looks.influence import influence
 
 LINK = "?input=synthetic&n=24&d=8&heads=2&head=1&variants=softmax&variants=nystrom~landmarks~4"
 VIEWS = ("Leaks", "Three algorithms", "State", "Fading", "Generation", "Gradient")
@@ -45,7 +45,7 @@ def test_a_leak_is_seen_and_followed_by_a_click_on_the_map(page, server):
 
     rows = list(csv.DictReader(io.StringIO(download(page, "Maps (CSV)").read_text("utf-8-sig"))))
     qkv = ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=24, d=8, heads=2))
-    expected = leak(qkv, ac.get("nystrom", landmarks=4), head=1).moved
+    expected = influence(qkv, ac.get("nystrom", landmarks=4), head=1).moved
     [row] = [r for r in rows if (r["variant"], r["t"], r["i"]) == ("nystrom~landmarks~4", "20", "3")]
     assert float(row["moves by"]) == pytest.approx(float(expected[20, 3]))
 

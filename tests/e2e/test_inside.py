@@ -9,9 +9,9 @@ from conftest import query, settle, visit
 from playwright.sync_api import expect
 
 import attention_core as ac
-from attention_core.experiments.inside import look
 from attention_core.inputs.source import SyntheticSource
 from attention_core.inputs.synthetic import SyntheticSpec
+from attention_core.looks.inside import look
 
 SMALL = "?input=synthetic&n=20&heads=2"
 BOARD = ".board:not(.thumbnails)"

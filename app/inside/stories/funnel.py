@@ -8,7 +8,7 @@ from app.inside import pictures, pooling
 from app.inside.closing import beside_softmax
 from app.inside.step import Seen, Step
 from app.text import _, literal
-from attention_core.experiments import provenance
+from attention_core.looks import provenance
 
 
 def steps(seen: Seen) -> tuple[Step, ...]:

@@ -14,7 +14,7 @@ from app.inside.pictures import Curve, Points
 from app.inside.step import Seen, Step
 from app.inside.summed import draw_reading, sum_for
 from app.text import _, literal
-from attention_core.experiments.feature_maps import feature_map
+from attention_core.looks.feature_maps import feature_map
 
 HEAVY = 0.05
 """Share of the pairs that counts as the heaviest."""

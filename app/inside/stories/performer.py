@@ -139,7 +139,7 @@ def _estimate(seen: Seen) -> Step:
     allowed, kind, norms = visible(seen), str(setting(seen, "kind")), str(setting(seen, "row_norms"))
     estimate, kernel = seen.parts["estimate"][allowed], seen.parts["kernel"][allowed]
     ratio = estimate / np.maximum(kernel, np.finfo(float).tiny)
-    means = compute.performer_means(seen.source, seen.head, seen.attention.word)
+    means = compute.performer_means(seen.source, seen.attention, head=seen.head)
     n = len(means.truth)
     near = allowed[:n, :n] & (means.truth > 0)
     truth, drawn, share = (part[near] for part in (means.truth, means.drawn, means.share))

@@ -10,7 +10,7 @@ from app.inside.closing import beside_softmax
 from app.inside.step import Seen, Step
 from app.matrix_board import Category, Panel, matrix_board
 from app.text import _, literal
-from attention_core.experiments import provenance
+from attention_core.looks import provenance
 
 
 def steps(seen: Seen) -> tuple[Step, ...]:

@@ -6,7 +6,7 @@ from app.inside import pooling
 from app.inside.closing import beside_softmax
 from app.inside.step import Seen, Step
 from app.text import _
-from attention_core.experiments import provenance
+from attention_core.looks import provenance
 from attention_core.variants.low_rank.pyramid import SIZES
 
 

@@ -4,7 +4,6 @@ import numpy as np
 import streamlit as st
 
 from app import chart, compute, share
-from app.compute import View
 from app.figures.sorting import sorting
 from app.inside import reversing, rounds
 from app.inside.closing import beside_softmax
@@ -15,7 +14,7 @@ from app.matrix_board.pair_kinds import Kinds, hide_future
 from app.naming import reference_name
 from app.text import _, literal
 from attention_core.experiments import hash_rounds
-from attention_core.experiments.reach import Hashed
+from attention_core.looks.pattern import Hashed
 
 
 def steps(seen: Seen) -> tuple[Step, ...]:
@@ -168,8 +167,7 @@ def _sort(seen: Seen, number: int) -> Step:
 
 
 def _hashed(seen: Seen, number: int) -> Hashed:
-    view = View(source=seen.source, head=seen.head, causal=seen.causal, special=True)
-    found = compute.hashed(view, seen.attention.word, number)
+    found = compute.hashed(seen.source, seen.attention, number, head=seen.head, causal=seen.causal)
     assert found is not None
     return found
 

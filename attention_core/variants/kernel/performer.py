@@ -8,7 +8,7 @@ softmax; as three kinds of four estimate softmax, the variant as a whole is held
 Unbiased are the similarities, before they are divided by their row's sum, and with row norms as of N(0, I), which is
 the default. Directions of fixed length √d mostly scatter less but are biased, save for ``relu``: over all draws
 ``positive`` and ``hyperbolic`` features then come out too small, by ever more as ``‖x + y‖`` grows, on the heads of
-trained models often by most of the truth; ``attention_core.experiments.performer_bias`` has the closed form.
+trained models often by most of the truth; ``attention_core.looks.performer_bias`` has the closed form.
 
 No floor is added to features or sums: what keeps exponentials in range cancels in each row. So two failures show that a
 floor would hide: a row of ``relu`` whose features meet none of its keys' is zero, and weights of ``trig``, whose

@@ -5,7 +5,8 @@ import pytest
 
 import attention_core as ac
 from attention_core.errors import NotCausalError
-from attention_core.experiments.reach import has_pattern, hashed, pattern, reach
+from attention_core.looks.pattern import has_pattern, hashed, pattern
+from attention_core.looks.stack import reach
 
 QKV = ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=48, heads=3))
 

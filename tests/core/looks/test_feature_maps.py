@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import attention_core as ac
-from attention_core.experiments.feature_maps import feature_map
+from attention_core.looks.feature_maps import feature_map
 
 X = np.array([-700.0, -2.0, 0.0, 0.5, 3.0])
 

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 import attention_core as ac
-from attention_core.experiments.fading import causal_weights, fade, first_share, variants
 from attention_core.inputs.source import first_tokens
+from attention_core.looks.token_weight import causal_weights, fade, first_share, variants
 
 
 def record(n=64, **settings):

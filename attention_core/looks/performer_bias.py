@@ -19,6 +19,7 @@ from torch import Tensor
 from attention_core.algorithms.random_features import estimate_and_kernel
 from attention_core.brief import Brief
 from attention_core.inputs.record import QKV
+from attention_core.variant import Attention
 from attention_core.variants.kernel.performer import PerformerParams, directions
 
 DRAWS = 100
@@ -52,14 +53,16 @@ class Means(Brief):
     draws: int
 
 
-def means(qkv: QKV, p: PerformerParams, *, head: int) -> Means:
+def means(qkv: QKV, attention: Attention, *, head: int) -> Means:
     """Draw many times and take the mean, beside the mean over all draws; nothing is hidden.
 
     Args:
         qkv: queries and keys, ``[H, n, d]``.
-        p: a Performer's settings; its seed is the first of the draws.
+        attention: Performer with its settings; its seed is the first of the draws.
         head: the head looked at.
     """
+    p = attention.params
+    assert isinstance(p, PerformerParams)
     q, k = (x[head, :TOKENS].double() for x in (qkv.q, qkv.k))
     drawn = truth = torch.zeros(len(q), len(q), dtype=torch.float64)
     draws = min(DRAWS, max(2, DIRECTIONS // p.features))

@@ -26,7 +26,7 @@ ALIVE = 2**22
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class Leak(Brief):
+class Influence(Brief):
     """What moves in one variant.
 
     Attributes:
@@ -49,7 +49,7 @@ class Leak(Brief):
         return int(np.count_nonzero(np.tril(self.moved, -1))) / max(1, n * (n - 1) // 2)
 
 
-def leak(qkv: QKV, attention: Attention, *, head: int | None, seed: int = 0) -> Leak:
+def influence(qkv: QKV, attention: Attention, *, head: int | None, seed: int = 0) -> Influence:
     """Replace every token in turn; the variant runs causally if it can.
 
     Args:
@@ -77,7 +77,7 @@ def leak(qkv: QKV, attention: Attention, *, head: int | None, seed: int = 0) -> 
         )[:, looked]
         moved.append((after - before).square().sum((1, -1)).sqrt() / usual)
     sizes = torch.cat(moved)
-    return Leak(moved=sizes.where(sizes > ROUNDING, 0.0).float().numpy(), causal=causal)
+    return Influence(moved=sizes.where(sizes > ROUNDING, 0.0).float().numpy(), causal=causal)
 
 
 def _like(x: Tensor, seed: int, place: int) -> Tensor:

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 import attention_core as ac
-from attention_core.experiments.fading import causal_weights
-from attention_core.experiments.gating import KINDS, Gate, gated, gated_weights, log_gates
+from attention_core.looks.gating import KINDS, Gate, gated, gated_weights, log_gates
+from attention_core.looks.token_weight import causal_weights
 
 RECORD = ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=40, heads=3, d=8))
 MAPS = {

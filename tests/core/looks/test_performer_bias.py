@@ -9,7 +9,7 @@ import torch
 
 import attention_core as ac
 from attention_core.algorithms.random_features import KINDS
-from attention_core.experiments.performer_bias import (
+from attention_core.looks.performer_bias import (
     DIRECTIONS,
     DRAWS,
     TOKENS,
@@ -107,8 +107,8 @@ def record(n, d, scale=1.0):
 
 @pytest.mark.parametrize("row_norms", ["chi", "fixed"])
 def test_many_draws_show_bias_and_chance_apart(row_norms):
-    qkv, p = record(12, 4, scale=1.3), ac.get("performer", features=100, row_norms=row_norms).params
-    found = means(qkv, p, head=0)
+    qkv, attention = record(12, 4, scale=1.3), ac.get("performer", features=100, row_norms=row_norms)
+    found = means(qkv, attention, head=0)
     q, k = qkv.q[0].double(), qkv.k[0].double()
     truth = (q @ k.mT / 2).exp()
     np.testing.assert_allclose(found.truth, truth / truth.amax(-1, keepdim=True))
@@ -121,7 +121,7 @@ def test_many_draws_show_bias_and_chance_apart(row_norms):
 
 
 def test_long_inputs_and_many_features_are_bounded():
-    found = means(record(TOKENS + 3, 4), ac.get("performer", features=2048, seed=2**31 - 1).params, head=0)
+    found = means(record(TOKENS + 3, 4), ac.get("performer", features=2048, seed=2**31 - 1), head=0)
     assert found.truth.shape == found.drawn.shape == found.share.shape == (TOKENS, TOKENS)
     assert found.draws == DIRECTIONS // 2048
     assert np.isfinite(found.drawn).all()

@@ -9,8 +9,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import attention_core as ac
-from attention_core.experiments import cur
+from attention_core.experiments import cur_error
 from attention_core.inputs import QKV, SyntheticSource, SyntheticSpec
+from attention_core.looks import cur
 
 SOURCE = SyntheticSource(SyntheticSpec(n=24, d=8, heads=2, sharpness=2.0))
 RCOND = 1e-10
@@ -44,8 +45,8 @@ def by_blocks(s, columns, rows):
 
 
 def measured(source=SOURCE, *, number=1, word="nystrom~landmarks~6", pick="even"):
-    (task,) = cur.tasks(source, head=number, word=word, pick=pick)
-    return cur.run(task)
+    (task,) = cur_error.tasks(source, head=number, word=word, pick=pick)
+    return cur_error.run(task)
 
 
 def found(rows, made, m, pick=None):
@@ -166,31 +167,31 @@ def test_every_error_by_its_formula(pick):
         looked = cur.look(qkv, attention, 1, pick)
         c, r = s[:, looked.columns], s[looked.rows]
         best = c @ np.linalg.pinv(c, rcond=RCOND) @ s @ np.linalg.pinv(r, rcond=RCOND) @ r
-        assert found(rows, cur.FLOOR, m) == pytest.approx(np.sqrt((values[m:] ** 2).sum() / (values**2).sum()))
-        assert found(rows, cur.BEST, m, pick) == pytest.approx(off(best, s), abs=1e-8)
+        assert found(rows, cur_error.FLOOR, m) == pytest.approx(np.sqrt((values[m:] ** 2).sum() / (values**2).sum()))
+        assert found(rows, cur_error.BEST, m, pick) == pytest.approx(off(best, s), abs=1e-8)
         formula = off(by_blocks(s, looked.columns, looked.rows), s)
-        assert found(rows, cur.FORMULA, m, pick) == pytest.approx(formula, rel=1e-6)
+        assert found(rows, cur_error.FORMULA, m, pick) == pytest.approx(formula, rel=1e-6)
         made = attention.weights(qkv.q[1], qkv.k[1]).numpy()
-        assert found(rows, cur.ATTENTION, m) == pytest.approx(off(made, s), rel=1e-4)
-        assert found(rows, cur.UNIFORM, m) == pytest.approx(off(np.full((24, 24), 1 / 24), s))
+        assert found(rows, cur_error.ATTENTION, m) == pytest.approx(off(made, s), rel=1e-4)
+        assert found(rows, cur_error.UNIFORM, m) == pytest.approx(off(np.full((24, 24), 1 / 24), s))
     for other in set(cur.PICKS) - {pick}:
         looked = cur.look(qkv, ac.get("nystrom", landmarks=6), 1, other)
         formula = off(by_blocks(s, looked.columns, looked.rows), s)
-        assert found(rows, cur.FORMULA, 6, other) == pytest.approx(formula, rel=1e-6)
+        assert found(rows, cur_error.FORMULA, 6, other) == pytest.approx(formula, rel=1e-6)
 
 
 def test_nystrom_attention_is_as_it_is_set():
     words = ("nystrom~landmarks~6", "nystrom~landmarks~6~inverse~exact", "nystrom~landmarks~6~method~kmeans")
-    errors = [found(measured(word=word), cur.ATTENTION, 6) for word in words]
+    errors = [found(measured(word=word), cur_error.ATTENTION, 6) for word in words]
     assert len(set(errors)) == 3
 
 
 @pytest.mark.parametrize("pick", cur.PICKS)
 def test_all_columns_and_rows_are_the_matrix(pick):
     rows = measured(word="nystrom~landmarks~99", pick=pick)
-    assert found(rows, cur.FORMULA, 24, pick) < 1e-7
-    assert found(rows, cur.BEST, 24, pick) < 1e-12
-    assert found(rows, cur.FLOOR, 24) == 0
+    assert found(rows, cur_error.FORMULA, 24, pick) < 1e-7
+    assert found(rows, cur_error.BEST, 24, pick) < 1e-12
+    assert found(rows, cur_error.FLOOR, 24) == 0
 
 
 @pytest.mark.parametrize("pick", cur.PICKS)
@@ -215,4 +216,4 @@ def test_a_causal_models_softmax_is_read_both_ways():
     [(1, 5, (1,)), (2, 1, (1,)), (3, 2, (1, 2)), (16, 5, (1, 2, 4, 5, 8)), (17, 99, (1, 2, 4, 8, 17))],
 )
 def test_the_ladder_doubles_to_half_the_tokens(n, own, wanted):
-    assert cur.ladder(n, own) == wanted
+    assert cur_error.ladder(n, own) == wanted

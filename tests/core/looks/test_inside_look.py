@@ -5,9 +5,9 @@ import pytest
 import torch
 
 import attention_core as ac
-from attention_core.experiments.inside import look
 from attention_core.inputs.source import SyntheticSource
 from attention_core.inputs.synthetic import SyntheticSpec
+from attention_core.looks.inside import look
 
 OPEN = [v.key for v in ac.all_variants() if v.anatomy is not None]
 

@@ -8,17 +8,7 @@ import pytest
 import torch
 
 import attention_core as ac
-from attention_core.experiments.gau import (
-    CHANNELS,
-    Unit,
-    block_price,
-    distance,
-    draw,
-    look,
-    tokens,
-    unit_pass,
-    unit_price,
-)
+from attention_core.looks.gau import CHANNELS, Unit, block_price, distance, draw, look, tokens, unit_pass, unit_price
 from attention_core.measure.counting import count
 
 RECORD = ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=12, heads=6, d=8))

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import attention_core as ac
-from attention_core.experiments.future import future_share
+from attention_core.looks.future import future_share
 
 QKV = ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=30, heads=3, d=8))
 

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 import attention_core as ac
-from attention_core.experiments.compare import compare, keep_tokens, visible
-from attention_core.experiments.miniatures import miniatures
+from attention_core.looks.compare import compare, keep_tokens, visible
+from attention_core.looks.miniatures import miniatures
 
 
 @pytest.fixture(scope="module")

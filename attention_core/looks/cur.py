@@ -17,7 +17,7 @@ Sources: Su 2021, https://kexue.fm/archives/8180; Xiong et al. 2021, arXiv 2102.
 1303.4207; for leverage scores Mahoney and Drineas 2009, "CUR matrix decompositions for improved data analysis".
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -28,35 +28,13 @@ from attention_core import metrics, registry
 from attention_core.algorithms.inverse import RCOND, exact_inverse
 from attention_core.algorithms.landmarks import landmarks
 from attention_core.brief import Brief
-from attention_core.experiments.membership import membership
-from attention_core.experiments.task import Load, Row, load
 from attention_core.inputs.record import QKV
-from attention_core.inputs.source import Source
+from attention_core.looks.membership import membership
 from attention_core.variant import Attention
 
 PICKS = ("even", "nearest", "leverage")
 """Ways to choose columns and rows: evenly spaced tokens, the token nearest to each landmark, the largest leverage
 scores (shares of the m leading singular vectors, which take all of S to be known)."""
-FORMULA, BEST, FLOOR, ATTENTION, UNIFORM = "formula", "best", "floor", "attention", "uniform"
-"""What a row is about: Nyström's formula, the best middle, the best matrix of rank m, Nyström attention as it is set,
-uniform attention."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class CurTask:
-    """One head's softmax from columns and rows.
-
-    Attributes:
-        source: where the queries and keys come from.
-        head: the head.
-        word: Nyström attention with its settings; it has as many landmarks as columns and rows are chosen.
-        pick: one of ``PICKS``.
-    """
-
-    source: Source
-    head: int
-    word: str
-    pick: str
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -91,7 +69,7 @@ def look(qkv: QKV, attention: Attention, head: int, pick: str) -> Cur:
         head: the head.
         pick: one of ``PICKS``.
     """
-    of = _Head.of(qkv, head)
+    of = Head.of(qkv, head)
     columns, rows = of.picked(attention, pick)
     common = metrics.singular_values(of.softmax[rows][:, columns])
     kept = common[common > RCOND * common[0]]
@@ -106,46 +84,6 @@ def look(qkv: QKV, attention: Attention, head: int, pick: str) -> Cur:
     )
 
 
-def tasks(source: Source, *, head: int, word: str, pick: str) -> tuple[CurTask, ...]:
-    """The one task there is: all numbers of columns share the singular values of the whole."""
-    return (CurTask(source=source, head=head, word=word, pick=pick),)
-
-
-def run(task: CurTask, *, load: Load = load) -> tuple[Row, ...]:
-    """Measure every number m of columns and rows of ``ladder``; at the landmarks' own the other picks as well.
-
-    Returns:
-        Rows with ``made`` (``FORMULA``, ``BEST``, ``FLOOR``, ``ATTENTION`` or ``UNIFORM``), ``pick`` (one of ``PICKS``,
-        None where nothing is picked), ``m`` and ``error``, the relative Frobenius error beside the head's softmax.
-    """
-    qkv, own = load(task.source, None), registry.from_word(task.word)
-    of = _Head.of(qkv, task.head)
-    s, values = of.softmax, of.svd[1]
-    uniform, rows = float(metrics.uniform_error(s)), list[Row]()
-    for m in ladder(qkv.n, _landmarks(own)):
-        attention = _with(own, landmarks=m)
-        made = attention.weights(qkv.q[task.head], qkv.k[task.head])
-        rows += [
-            {"made": FLOOR, "pick": None, "m": m, "error": float(values[m:].norm() / values.norm())},
-            {"made": ATTENTION, "pick": None, "m": m, "error": float(metrics.relative_error(made, s))},
-            {"made": UNIFORM, "pick": None, "m": m, "error": uniform},
-        ]
-        for pick in PICKS if m == min(_landmarks(own), qkv.n) else (task.pick,):
-            where = of.picked(attention, pick)
-            matrices = {FORMULA: nystrom_formula(s, *where)}
-            if pick == task.pick:
-                matrices[BEST] = best_middle(s, *where)
-            for name, matrix in matrices.items():
-                rows.append({"made": name, "pick": pick, "m": m, "error": float(metrics.relative_error(matrix, s))})
-    return tuple(rows)
-
-
-def ladder(n: int, own: int) -> tuple[int, ...]:
-    """Numbers of columns and rows to measure, ascending: doubling up to n / 2, and the one that is looked at."""
-    doubling = [2**i for i in range(n.bit_length()) if 2 ** (i + 1) <= n]
-    return tuple(sorted({*doubling, min(own, n)}))
-
-
 def nystrom_formula(s: Tensor, columns: Tensor, rows: Tensor) -> Tensor:
     """``C A⁺ R``, ``[n, n]``: only the chosen columns C and rows R of S are read, A being what they share."""
     return s[:, columns] @ (exact_inverse(s[rows][:, columns]) @ s[rows])
@@ -158,7 +96,7 @@ def best_middle(s: Tensor, columns: Tensor, rows: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _Head(Brief):
+class Head(Brief):
     """Queries, keys, ``[n, d]``, and softmax, ``[n, n]``, of one head, in float64."""
 
     q: Tensor
@@ -166,7 +104,8 @@ class _Head(Brief):
     softmax: Tensor
 
     @classmethod
-    def of(cls, qkv: QKV, head: int) -> "_Head":
+    def of(cls, qkv: QKV, head: int) -> "Head":
+        """A record's head, from 0."""
         q, k = qkv.q[head].double(), qkv.k[head].double()
         return cls(q, k, registry.get("softmax").weights(q, k))
 
@@ -186,7 +125,7 @@ class _Head(Brief):
                 ``"leverage"``: the columns and the rows that weigh most in the m leading singular vectors.
         """
         n = len(self.softmax)
-        m = min(_landmarks(attention), n)
+        m = min(landmark_count(attention), n)
         if pick == "even":
             even = (2 * torch.arange(m) + 1) * n // (2 * m)
             return even, even
@@ -214,9 +153,6 @@ def _span(x: Tensor) -> Tensor:
     return basis[:, values > RCOND * values[0]]
 
 
-def _with(attention: Attention, **settings: int) -> Attention:
-    return Attention(attention.variant, replace(attention.params, **settings))
-
-
-def _landmarks(attention: Attention) -> int:
+def landmark_count(attention: Attention) -> int:
+    """How many landmarks Nyström attention with these settings has."""
     return int(attention.params.landmarks)  # type: ignore[attr-defined]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attention_core.algorithms.landmarks import landmarks
-from attention_core.experiments.membership import drift, lost, membership
+from attention_core.looks.membership import drift, lost, membership
 
 
 def vectors(n, d=5, seed=0):

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import attention_core as ac
-from attention_core.experiments import provenance
+from attention_core.looks import provenance
 
 POOLED = ac.get("pooled", stride=4)
 MIXING = [POOLED, ac.get("pyramid"), ac.get("linformer", projection="conv"), ac.get("linformer", projection="gaussian")]

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import attention_core as ac
-from attention_core.experiments.state import grow
+from attention_core.looks.recurrent_state import grow
 from attention_core.registry import recurrent
 
 

@@ -1,15 +1,14 @@
-"""Who may look at whom, what allows it, and how far a stack of such patterns reaches."""
+"""Who may look at whom, and what allows it."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 
 from attention_core.brief import Brief
-from attention_core.experiments.compare import visible
 from attention_core.inputs.record import QKV
-from attention_core.metrics.reach import first_layers, reached_share, smallest_depth
+from attention_core.looks.compare import visible
+from attention_core.metrics.reach import smallest_depth
 from attention_core.variant import Attention, Variant
 
 
@@ -33,21 +32,6 @@ class Pattern(Brief):
     possible: int
     farthest: int
     diameter: int | None
-
-
-@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class Reach(Brief):
-    """How far a stack reaches.
-
-    Attributes:
-        first: after which layer query i first holds something of token j, ``int16 [n, n]``; 0 itself, -1 not within.
-        shares: share of the possible pairs connected after 0, 1, ... layers.
-        complete: the smallest depth that connects every pair if the stack goes on; None: it never does.
-    """
-
-    first: np.ndarray
-    shares: tuple[float, ...]
-    complete: int | None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -102,25 +86,6 @@ def pattern(qkv: QKV, attention: Attention, *, head: int | None, causal: bool) -
         possible=n * (n + 1) // 2 if causal else n * n,
         farthest=int((queries - keys).abs().max()) if len(queries) else 0,
         diameter=smallest_depth([allowed], causal=causal),
-    )
-
-
-def reach(stack: Sequence[np.ndarray], depth: int, *, causal: bool) -> Reach:
-    """Follow a stack that repeats its layers until it is deep enough.
-
-    Args:
-        stack: one round of layers, ``bool [n, n]`` each, the first layer first; at least one.
-        depth: layers to follow.
-        causal: whether no layer looks ahead.
-    """
-    layers = [torch.from_numpy(layer) for layer in stack]
-    first = first_layers(layers, depth)
-    shares = tuple(reached_share(first, number, causal=causal) for number in range(depth + 1))
-    connected = shares[-1] == 1
-    return Reach(
-        first=first.numpy(),
-        shares=shares,
-        complete=max(1, int(first.max())) if connected else smallest_depth(layers, causal=causal),
     )
 
 

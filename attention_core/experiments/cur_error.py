@@ -1,0 +1,74 @@
+"""How close do some columns and rows of a matrix come to it, the more there are? See ``attention_core.looks.cur``."""
+
+from dataclasses import dataclass, replace
+
+from attention_core import metrics, registry
+from attention_core.experiments.task import Load, Row, load
+from attention_core.inputs.source import Source
+from attention_core.looks.cur import PICKS, Head, best_middle, landmark_count, nystrom_formula
+from attention_core.variant import Attention
+
+FORMULA, BEST, FLOOR, ATTENTION, UNIFORM = "formula", "best", "floor", "attention", "uniform"
+"""What a row is about: Nyström's formula, the best middle, the best matrix of rank m, Nyström attention as it is set,
+uniform attention."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CurTask:
+    """One head's softmax from columns and rows.
+
+    Attributes:
+        source: where the queries and keys come from.
+        head: the head.
+        word: Nyström attention with its settings; it has as many landmarks as columns and rows are chosen.
+        pick: one of ``PICKS``.
+    """
+
+    source: Source
+    head: int
+    word: str
+    pick: str
+
+
+def tasks(source: Source, *, head: int, word: str, pick: str) -> tuple[CurTask, ...]:
+    """The one task there is: all numbers of columns share the singular values of the whole."""
+    return (CurTask(source=source, head=head, word=word, pick=pick),)
+
+
+def run(task: CurTask, *, load: Load = load) -> tuple[Row, ...]:
+    """Measure every number m of columns and rows of ``ladder``; at the landmarks' own the other picks as well.
+
+    Returns:
+        Rows with ``made`` (``FORMULA``, ``BEST``, ``FLOOR``, ``ATTENTION`` or ``UNIFORM``), ``pick`` (one of ``PICKS``,
+        None where nothing is picked), ``m`` and ``error``, the relative Frobenius error beside the head's softmax.
+    """
+    qkv, own = load(task.source, None), registry.from_word(task.word)
+    of = Head.of(qkv, task.head)
+    s, values = of.softmax, of.svd[1]
+    uniform, rows = float(metrics.uniform_error(s)), list[Row]()
+    for m in ladder(qkv.n, landmark_count(own)):
+        attention = _with(own, landmarks=m)
+        made = attention.weights(qkv.q[task.head], qkv.k[task.head])
+        rows += [
+            {"made": FLOOR, "pick": None, "m": m, "error": float(values[m:].norm() / values.norm())},
+            {"made": ATTENTION, "pick": None, "m": m, "error": float(metrics.relative_error(made, s))},
+            {"made": UNIFORM, "pick": None, "m": m, "error": uniform},
+        ]
+        for pick in PICKS if m == min(landmark_count(own), qkv.n) else (task.pick,):
+            where = of.picked(attention, pick)
+            matrices = {FORMULA: nystrom_formula(s, *where)}
+            if pick == task.pick:
+                matrices[BEST] = best_middle(s, *where)
+            for name, matrix in matrices.items():
+                rows.append({"made": name, "pick": pick, "m": m, "error": float(metrics.relative_error(matrix, s))})
+    return tuple(rows)
+
+
+def ladder(n: int, own: int) -> tuple[int, ...]:
+    """Numbers of columns and rows to measure, ascending: doubling up to n / 2, and the one that is looked at."""
+    doubling = [2**i for i in range(n.bit_length()) if 2 ** (i + 1) <= n]
+    return tuple(sorted({*doubling, min(own, n)}))
+
+
+def _with(attention: Attention, **settings: int) -> Attention:
+    return Attention(attention.variant, replace(attention.params, **settings))

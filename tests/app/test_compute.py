@@ -1,0 +1,28 @@
+"""The cache of looks: one for each look, keyed on what is asked and on nothing else."""
+
+import numpy as np
+import pytest
+
+import attention_core as ac
+from app import compute
+from attention_core.inputs import SyntheticSource, SyntheticSpec
+
+SOURCE = SyntheticSource(SyntheticSpec(n=12, d=4, heads=2))
+
+
+def test_each_look_has_a_cache_of_its_own():
+    performer = ac.get("performer")
+    weights = compute.causal_weights(SOURCE, performer, head=0)
+    means = compute.performer_means(SOURCE, performer, head=0)
+    assert weights.shape == means.truth.shape == (12, 12)
+
+
+def test_settings_head_and_source_are_told_apart_and_a_repeated_question_is_not_computed_again(monkeypatch):
+    def found(source=SOURCE, head=0, **settings):
+        return compute.causal_weights(source, ac.get("retention", **settings), head=head)
+
+    answers = [found(decay=0.5), found(decay=0.9), found(head=1, decay=0.5), found(head=None, decay=0.5)]
+    answers.append(found(SyntheticSource(SyntheticSpec(n=12, d=4, heads=2, seed=1)), decay=0.5))
+    assert len({answer.tobytes() for answer in answers}) == len(answers)
+    monkeypatch.setattr(compute, "record", lambda source: pytest.fail("computed again"))
+    np.testing.assert_array_equal(found(decay=0.5), answers[0])
