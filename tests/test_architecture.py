@@ -10,6 +10,7 @@ FILES = [p for top in ("app", "attention_core", "pages") for p in sorted((ROOT /
 
 SHARED = ("__init__.py", "task.py", "lengths.py", "tradeoff.py")
 """What experiments share: what a task is, at which lengths to measure, and how their rows are read."""
+SCREEN = [path for path in FILES if path.relative_to(ROOT).parts[0] != "attention_core"]
 CORE = [
     path
     for folder in ("looks", "experiments")
@@ -85,3 +86,39 @@ def test_a_look_is_one_function_of_a_record_and_an_experiment_has_tasks_to_run(p
         assert not any(name.startswith("attention_core.experiments.task") for name in imported(path))
     else:
         assert "run" in made
+
+
+def mathematics(tree):
+    """What a file does with tensors beyond cutting and counting them: torch, linear algebra, products."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            names = [alias.name for alias in node.names] + [getattr(node, "module", None) or ""]
+            found = any({"torch", "linalg"} & set(name.split(".")) for name in names)
+        elif isinstance(node, ast.Attribute):
+            found = node.attr in ("linalg", "einsum", "matmul", "tensordot", "polyfit")
+        else:
+            found = isinstance(node, ast.BinOp | ast.AugAssign) and isinstance(node.op, ast.MatMult)
+        if found:
+            yield node
+
+
+@pytest.mark.parametrize("path", SCREEN, ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_no_tensor_mathematics_on_screen(path):
+    assert not [node.lineno for node in mathematics(ast.parse(path.read_text()))]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "import torch.nn",
+        "from torch import Tensor",
+        "from numpy import linalg",
+        "from numpy.linalg import norm",
+        "np.linalg.svd(x)",
+        "np.einsum('ij,jk', a, b)",
+        "a @ b",
+        "a @= b",
+    ],
+)
+def test_each_kind_of_tensor_mathematics_is_seen(line):
+    assert list(mathematics(ast.parse(line)))

@@ -2,7 +2,6 @@
 
 import time
 
-import numpy as np
 import streamlit as st
 
 import attention_core as ac
@@ -15,6 +14,7 @@ from app.text import _, literal
 from app.visit import of_variant
 from attention_core.inputs.labels import number_repeats
 from attention_core.limits import current
+from attention_core.looks.factors import lengths
 from attention_core.looks.recurrent_state import Grown
 from attention_core.registry import recurrent
 from attention_core.settings import Value
@@ -131,7 +131,7 @@ def _play(grown: Grown, labels: tuple[str, ...], ticking: bool) -> None:
 
 
 def _sentence(grown: Grown, labels: tuple[str, ...], i: int) -> str:
-    sizes = _norms(grown.sums)
+    sizes = lengths(grown.sums)
     features, values = grown.sums.shape[1:]
     return _(
         "After token {i} “{token}” {held:,} numbers stand for {count} tokens, as they would for a million. ‖S‖ is at "
@@ -146,11 +146,6 @@ def _sentence(grown: Grown, labels: tuple[str, ...], i: int) -> str:
         lost=grown.lost(i),
         name=_(st.session_state["c_state"].title),
     )
-
-
-def _norms(states: np.ndarray) -> np.ndarray:
-    norms: np.ndarray = np.linalg.norm(states.reshape(len(states), -1).astype(float), axis=1)
-    return norms
 
 
 def _board(grown: Grown, labels: tuple[str, ...], i: int) -> None:
@@ -190,7 +185,7 @@ def _figure(grown: Grown, i: int) -> None:
     keys = grown.keys
     figure = memory(
         keys[i],
-        {"‖S‖": _norms(grown.sums), "‖z‖": _norms(keys)},
+        {"‖S‖": lengths(grown.sums), "‖z‖": lengths(keys)},
         {_("state"): grown.outputs[i], _("own n × n matrix"): grown.full[i], _("softmax"): grown.softmax[i]},
         i,
         keys_title=_("z: the sum of φ(k) so far"),
@@ -258,7 +253,7 @@ def _take_away(grown: Grown, attention: ac.Attention, head: int) -> None:
                     ("i", "‖S‖", "‖z‖", _("difference of the outputs"), _("distance from softmax's")),
                     [
                         [i, float(s), float(z), grown.difference(i), grown.lost(i)]
-                        for i, (s, z) in enumerate(zip(_norms(grown.sums), _norms(grown.keys), strict=True))
+                        for i, (s, z) in enumerate(zip(lengths(grown.sums), lengths(grown.keys), strict=True))
                     ],
                 ),
                 "state.csv",

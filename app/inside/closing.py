@@ -7,6 +7,7 @@ from app.inside.pictures import Grid
 from app.inside.step import Seen, Step
 from app.naming import label, reference_name
 from app.text import _
+from attention_core.looks.factors import off, uniform
 from attention_core.metrics.passport import shares_out
 
 
@@ -24,8 +25,8 @@ def beside_softmax(seen: Seen, sentence: str = "") -> Step:
         "off by {zero:.0%}.",
         name=label(seen.attention),
         reference=reference,
-        error=_norm(difference) / _norm(seen.reference),
-        zero=_norm(_uniform(seen) - seen.reference) / _norm(seen.reference),
+        error=off(seen.weights, seen.reference),
+        zero=off(uniform(visible(seen)), seen.reference),
     )
     if shares_out(sums.min(), sums.max(), float(np.maximum(-seen.weights, 0).sum() / len(sums))):
         wrong = np.abs(difference).sum(-1).mean() / 2
@@ -68,12 +69,3 @@ def visible(seen: Seen) -> np.ndarray:
 def shown(seen: Seen, values: np.ndarray) -> np.ndarray:
     """A matrix of queries and keys as a board shows it: masked where the query may not see the key."""
     return np.where(visible(seen), values, np.nan)
-
-
-def _norm(matrix: np.ndarray) -> float:
-    return float(np.linalg.norm(matrix.astype(float)))
-
-
-def _uniform(seen: Seen) -> np.ndarray:
-    allowed = visible(seen)
-    return allowed / allowed.sum(-1, keepdims=True)

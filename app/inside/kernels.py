@@ -13,12 +13,6 @@ TINIEST = np.finfo(np.float32).tiny
 """What a sum is taken to be at least, to divide by."""
 
 
-def perplexity(shares: np.ndarray) -> np.ndarray:
-    """How many equal shares have the same entropy, ``exp H`` over the last axis, for shares that sum to one."""
-    found: np.ndarray = np.exp(-(shares * np.log(np.where(shares > 0, shares, 1.0))).sum(-1))
-    return found
-
-
 def draw_features(seen: Seen, q: np.ndarray, k: np.ndarray, key: str, captions: Sequence[str] = ("", "")) -> None:
     """The features of queries and keys side by side, ``[n, C]`` both."""
     panels = [

@@ -2,7 +2,6 @@
 
 import numpy as np
 import streamlit as st
-from torch import Tensor
 
 from app.inside import pictures
 from app.inside.pictures import Grid
@@ -14,7 +13,9 @@ from attention_core.looks import membership
 
 def shares(seen: Seen) -> dict[str, np.ndarray]:
     """The share of each token in each landmark, ``[m, n]``, of queries and of keys."""
-    return {name: membership.membership(x, *_settings(seen)) for name, x in _vectors(seen).items()}
+    return {
+        name: membership.membership(x, *_settings(seen)) for name, x in membership.sides(seen.qkv, seen.head).items()
+    }
 
 
 def labels(seen: Seen, of: np.ndarray) -> list[str]:
@@ -104,7 +105,7 @@ def _told(seen: Seen, found: dict[str, np.ndarray], *, means: bool) -> str:
     if m == n:
         return _("Every one of the {n} tokens is its own landmark: nothing is averaged, nothing is lost.", n=n)
     sizes = {name: (of > 0).sum(-1) for name, of in found.items()}
-    vectors = _vectors(seen)
+    vectors = membership.sides(seen.qkv, seen.head)
     gone = {name: membership.lost(vectors[name], of) for name, of in found.items()}
     if means:
         told = _(
@@ -135,10 +136,6 @@ def _told(seen: Seen, found: dict[str, np.ndarray], *, means: bool) -> str:
             key=gone["key"],
         )
     )
-
-
-def _vectors(seen: Seen) -> dict[str, Tensor]:
-    return {"query": seen.qkv.q[seen.head], "key": seen.qkv.k[seen.head]}
 
 
 def _settings(seen: Seen) -> tuple[int, str]:

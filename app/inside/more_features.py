@@ -1,6 +1,5 @@
 """Performer's error against the number of its features: the sweep and what it shows."""
 
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +10,6 @@ from app.figures.spread import Spread, spread
 from app.figures.theme import GREY
 from app.inside import pictures
 from app.inside.closing import visible
-from app.inside.kernels import TINIEST
 from app.inside.numbers import number
 from app.inside.pictures import Curve
 from app.inside.step import Seen, Step
@@ -19,7 +17,8 @@ from app.text import _
 from attention_core.experiments import performer_error
 from attention_core.experiments.performer_error import LADDER, SEEDS, TOKENS, WAYS
 from attention_core.experiments.task import Row
-from attention_core.looks.performer_bias import positive_bias
+from attention_core.looks.performer_bias import chance, pair_sizes, positive_bias
+from attention_core.metrics.fit import fit_power
 
 MEASURES = ("kernel", "matrix")
 """What the error may be of: the similarities, or the matrix made of them."""
@@ -36,18 +35,11 @@ def setting(seen: Seen, name: str) -> object:
     return getattr(seen.attention.params, name)
 
 
-def pair_sizes(seen: Seen) -> np.ndarray:
-    """``‖x + y‖²`` of each visible pair: one positive feature's relative variance is ``e`` to this, less one."""
-    x, y = (part[seen.head].numpy().astype(float) * part.shape[-1] ** -0.25 for part in (seen.qkv.q, seen.qkv.k))
-    sums = (x**2).sum(-1)[:, None] + (y**2).sum(-1) + 2 * x @ y.T
-    return sums[visible(seen)]
-
-
 def more_features(seen: Seen) -> Step:
     """The step that draws ever more features, in every way, with many seeds."""
     ways = dict.fromkeys([*WAYS, (str(setting(seen, "kind")), bool(setting(seen, "orthogonal")))])
     kinds = list(dict.fromkeys(kind for kind, _way in ways))
-    typical = float(np.median(pair_sizes(seen)))
+    typical = float(np.median(pair_sizes(seen.qkv, seen.head)[visible(seen)]))
     norms = str(setting(seen, "row_norms"))
 
     def draw(key: str) -> None:
@@ -160,11 +152,6 @@ def what_to_expect(typical: float, d: int, *, row_norms: str) -> str:
     )
 
 
-def chance(square: float) -> float:
-    """The logarithm of one positive feature's relative standard deviation, ``√(e^s² - 1)``."""
-    return (square + math.log(max(-math.expm1(-square), float(TINIEST)))) / 2
-
-
 def _fall(found: dict[tuple[str, bool], Spread], *, row_norms: str) -> str:
     """How far the error falls, in one sentence."""
     first = found["positive", True]
@@ -174,7 +161,7 @@ def _fall(found: dict[tuple[str, bool], Spread], *, row_norms: str) -> str:
         return _("Nothing falls here: the similarities of this head are all alike, or beyond a number's range.")
     ends = {way: each.middle[-1] for way, each in found.items() if np.isfinite(each.middle[-1])}
     best = min(ends, key=ends.__getitem__)
-    slope = np.polyfit(np.log(first.x), np.log(first.middle), 1)[0]
+    slope = fit_power(first.x, first.middle).exponent
     promise = (
         _(
             "From {a:.0f} to {b:.0f} directions **positive** features' error falls from {start} to {end}, as m to the "

@@ -14,7 +14,7 @@ from app.inside.step import Seen, Step
 from app.inside.tokens import Pool, strip
 from app.matrix_board import Category, Panel, matrix_board
 from app.text import _, literal
-from attention_core.looks import provenance
+from attention_core.looks import factors, provenance
 
 
 def name(seen: Seen, pool: Pool) -> str:
@@ -161,8 +161,8 @@ def blur(seen: Seen, *, queries: bool = False) -> Step:
     mixed, wanted = (left.T, seen.reference.T) if queries else (right, seen.reference)
     best = provenance.closest(wanted, mixed)
     best = best.T if queries else best
-    floor, error = off(seen, best), off(seen, seen.weights)
-    n, rank, kinds = len(left), int(np.linalg.matrix_rank(mixed)), np.unique(mixed, axis=1).shape[1]
+    floor, error = (factors.off(matrix, seen.reference) for matrix in (best, seen.weights))
+    n, rank, kinds = len(left), factors.rank(mixed), factors.kinds(mixed)
     if rank < n:
         words = _(
             "The product has rank {rank} of {n} and {kinds} different {lines}. That blur alone makes it "
@@ -191,11 +191,6 @@ def blur(seen: Seen, *, queries: bool = False) -> Step:
     )
 
 
-def off(seen: Seen, matrix: np.ndarray) -> float:
-    """How far a matrix is off softmax, in the Frobenius norm, as a share of it."""
-    return float(np.linalg.norm(matrix - seen.reference) / np.linalg.norm(seen.reference))
-
-
 def draw_best(seen: Seen, best: np.ndarray, key: str) -> None:
     """The variant's matrix, the best that could be made of its mixtures, and softmax.
 
@@ -211,14 +206,14 @@ def draw_best(seen: Seen, best: np.ndarray, key: str) -> None:
                 values=shown(seen, seen.weights),
                 rows=seen.labels,
                 columns=seen.labels,
-                caption=_("off by {error:.0%}", error=off(seen, seen.weights)),
+                caption=_("off by {error:.0%}", error=factors.off(seen.weights, seen.reference)),
             ),
             Grid(
                 title=_("Best with these mixtures"),
                 values=shown(seen, best),
                 rows=seen.labels,
                 columns=seen.labels,
-                caption=_("off by {error:.0%}, whatever the weights", error=off(seen, best)),
+                caption=_("off by {error:.0%}, whatever the weights", error=factors.off(best, seen.reference)),
             ),
             Grid(title=_("Softmax"), values=shown(seen, seen.reference), rows=seen.labels, columns=seen.labels),
         ],
@@ -230,7 +225,7 @@ def leak(seen: Seen) -> Step:
     """What pooled keys tell a query of its future, where keys that begin after it are hidden or those that end."""
     P, right = seen.parts["provenance"], seen.parts["right"]
     n = P.shape[1]
-    hidden = provenance.begun(seen.parts["left"], P) @ right
+    hidden = factors.product(provenance.begun(seen.parts["left"], P), right)
     shares = provenance.ahead(hidden)
     pools = [pool for pool in provenance.spans(P) if pool[1] > pool[0]]
     if not pools:

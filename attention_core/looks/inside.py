@@ -56,3 +56,17 @@ def look(qkv: QKV, attention: Attention, head: int, causal: bool) -> Inside:
         weights=own(weights),
         reference=own(reference_of(attention, q, k, causal=causal)),
     )
+
+
+def apart(qkv: QKV, attention: Attention, head: int, *, tokens: int | None = None) -> dict[str, np.ndarray]:
+    """A variant's anatomy by name on a head's first tokens, all of them for None, nothing hidden."""
+    anatomy = attention.variant.anatomy
+    assert anatomy is not None
+    found = anatomy(*(x[head, :tokens] for x in (qkv.q, qkv.k, qkv.v)), attention.params, causal=False)
+    return {name: part.numpy() for name, part in found.items()}
+
+
+def logits(qkv: QKV, head: int) -> np.ndarray:
+    """``q kᵀ / √d`` of a head, ``[n, n]``."""
+    found: np.ndarray = (qkv.q[head] @ qkv.k[head].mT / qkv.q.shape[-1] ** 0.5).numpy()
+    return found

@@ -6,6 +6,12 @@ from torch import Tensor
 
 from attention_core.algorithms.landmarks import landmarks
 from attention_core.algorithms.pooling import even_segments, spread
+from attention_core.inputs.record import QKV
+
+
+def sides(qkv: QKV, head: int) -> dict[str, Tensor]:
+    """What has landmarks: the ``query`` and the ``key`` vectors of one head, ``[n, d]``."""
+    return {"query": qkv.q[head], "key": qkv.k[head]}
 
 
 def membership(x: Tensor, m: int, method: str) -> np.ndarray:

@@ -74,6 +74,23 @@ def means(qkv: QKV, attention: Attention, *, head: int) -> Means:
     return Means(truth=truth.numpy(), drawn=drawn.numpy(), share=share.numpy(), draws=draws)
 
 
+def pair_sizes(qkv: QKV, head: int) -> np.ndarray:
+    """``‖x + y‖²`` of each pair of a head, ``float64 [n, n]``, which rules a positive feature's ``chance``.
+
+    Args:
+        qkv: queries and keys, ``[H, n, d]``.
+        head: the head.
+    """
+    x, y = (part[head].double() * part.shape[-1] ** -0.25 for part in (qkv.q, qkv.k))
+    sums: np.ndarray = (x.square().sum(-1)[:, None] + y.square().sum(-1) + 2 * x @ y.mT).numpy()
+    return sums
+
+
+def chance(square: float) -> float:
+    """The logarithm of one positive feature's relative standard deviation, ``√(e^s² - 1)``."""
+    return (square + math.log(max(-math.expm1(-square), float(np.finfo(np.float32).tiny)))) / 2
+
+
 def mean_share(q: Tensor, k: Tensor, *, kind: str, row_norms: str) -> Tensor:
     """The mean over all draws of each similarity's estimate, over its truth, ``[..., n, n]`` float64; 1 is unbiased.
 

@@ -6,9 +6,9 @@ import streamlit as st
 from app import share
 from app.inside import pictures
 from app.inside.closing import beside_softmax
-from app.inside.kernels import perplexity
 from app.inside.step import Seen, Step
 from app.text import _, literal
+from attention_core.looks.factors import perplexity
 
 
 def steps(seen: Seen) -> tuple[Step, ...]:

@@ -5,10 +5,11 @@ import streamlit as st
 
 from app.inside import pictures
 from app.inside.closing import beside_softmax
-from app.inside.kernels import TINIEST, perplexity
+from app.inside.kernels import TINIEST
 from app.inside.pictures import Curve, Grid
 from app.inside.step import Seen, Step
 from app.text import _, literal
+from attention_core.looks.factors import perplexity, product
 
 SHOWN = 4
 """Rounds drawn at most: the first and the last among them."""
@@ -145,7 +146,7 @@ def _holdings(seen: Seen) -> Step:
 
 def _bases(seen: Seen) -> Step:
     bases = seen.parts["bases"]
-    similar = bases @ bases.swapaxes(-1, -2)
+    similar = product(bases, bases.swapaxes(-1, -2))
     beside = ~np.eye(bases.shape[1], dtype=bool)
     means = [float(each[beside].mean()) if beside.any() else 1.0 for each in (similar[0], similar[-1])]
     twins = int((np.triu(similar[-1], 1) > 0.99).sum())

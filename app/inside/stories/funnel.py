@@ -8,7 +8,7 @@ from app.inside import pictures, pooling
 from app.inside.closing import beside_softmax
 from app.inside.step import Seen, Step
 from app.text import _, literal
-from attention_core.looks import provenance
+from attention_core.looks import factors, provenance
 
 
 def steps(seen: Seen) -> tuple[Step, ...]:
@@ -71,7 +71,7 @@ def _ask(seen: Seen) -> Step:
 
 def _leak(seen: Seen) -> Step:
     """How much of each token's question is asked by later ones."""
-    asked = seen.parts["left"] @ seen.parts["provenance"]
+    asked = factors.product(seen.parts["left"], seen.parts["provenance"])
     shares = provenance.ahead(asked)
     pools = [pool for pool in provenance.spans(seen.parts["provenance"]) if pool[1] > pool[0]]
     words = _("Every query holds a single token: here nothing is averaged, and nothing leaks.")

@@ -9,6 +9,7 @@ from app.inside.closing import beside_softmax
 from app.inside.pictures import Grid
 from app.inside.step import Seen, Step
 from app.text import _
+from attention_core.looks import factors
 from attention_core.metrics.passport import Passport
 
 
@@ -20,7 +21,7 @@ def steps(seen: Seen) -> tuple[Step, ...]:
 
 def _maps(seen: Seen) -> Step:
     left, right = seen.parts["left"], seen.parts["right"]
-    product = left @ right
+    product = factors.product(left, right)
     (n, m), most = left.shape, left.mean(0)
     told = _(
         "Queries look at {m} landmarks of the keys, {m} landmarks of the queries look at all {n} keys; the key "

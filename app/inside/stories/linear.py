@@ -8,13 +8,15 @@ from app import share
 from app.figures.theme import GREY
 from app.inside import pictures
 from app.inside.closing import beside_softmax, visible
-from app.inside.kernels import TINIEST, draw_features, perplexity
+from app.inside.kernels import TINIEST, draw_features
 from app.inside.numbers import number
 from app.inside.pictures import Curve, Points
 from app.inside.step import Seen, Step
-from app.inside.summed import draw_reading, sum_for
+from app.inside.summed import draw_reading
 from app.text import _, literal
+from attention_core.looks.factors import cosines, perplexity
 from attention_core.looks.feature_maps import feature_map
+from attention_core.looks.running_sum import sum_for
 
 HEAVY = 0.05
 """Share of the pairs that counts as the heaviest."""
@@ -101,7 +103,6 @@ def _curve(name: str, x: np.ndarray, d: int) -> np.ndarray:
 def _features(seen: Seen) -> Step:
     q, k = seen.parts["query_features"], seen.parts["key_features"]
     both = np.concatenate([q, k])
-    cosines = both / np.maximum(np.linalg.norm(both, axis=-1, keepdims=True), TINIEST)
 
     def draw(key: str) -> None:
         draw_features(seen, q, k, key)
@@ -114,7 +115,7 @@ def _features(seen: Seen) -> Step:
             "No feature is negative and {zero:.0%} are zero, so all vectors lie in one corner of the space: the mean "
             "cosine between a query's and a key's is {cosine:.2f}, and nothing can point away from anything.",
             zero=(both == 0).mean(),
-            cosine=(cosines[: len(q)] @ cosines[len(q) :].T).mean(),
+            cosine=cosines(q, k).mean(),
         ),
         draw=draw,
     )
@@ -176,7 +177,7 @@ def _sum_first(seen: Seen) -> Step:
             format_func=lambda at: f"{at}  {seen.labels[at]}",
             **share.mirror("query", range(n), n - 1, key=f"{key}.query"),
         )
-        found = sum_for(seen, query)
+        found = sum_for(seen.qkv, seen.attention, query, head=seen.head, causal=seen.causal)
         summed, counted = st.columns(2)
         with summed:
             st.markdown("**" + _("The sum of this input") + "**")

@@ -9,7 +9,7 @@ from app.inside.closing import beside_softmax
 from app.inside.pictures import Grid
 from app.inside.step import Seen, Step
 from app.text import _, literal
-from attention_core.looks import provenance
+from attention_core.looks import factors, provenance
 
 
 def steps(seen: Seen) -> tuple[Step, ...]:
@@ -48,7 +48,7 @@ def _mix(seen: Seen) -> Step:
     """E drawn at random: every key holds something of every token."""
     E, F = seen.parts["provenance"], seen.parts["right"]
     m, n = E.shape
-    back = F.T @ E
+    back = factors.product(F.T, E)
     noise = float(back[~np.eye(n, dtype=bool)].std()) if n > 1 else 0.0
     token = int(np.abs(E[0]).argmax())
     same = np.array_equal(E, F)

@@ -15,6 +15,7 @@ from app.inside.step import Seen, Step
 from app.text import _
 from attention_core.experiments import nystrom_inverse
 from attention_core.experiments.task import Row
+from attention_core.looks.factors import product
 
 EQUAL = 1.02
 """Errors within this ratio are called equal."""
@@ -108,7 +109,7 @@ def _inverse(seen: Seen) -> Step:
                 Grid(
                     title=_("M V"),
                     caption=_("the identity, if V were an inverse"),
-                    values=middle @ inverse,
+                    values=product(middle, inverse),
                     rows=queries,
                     columns=queries,
                     row_title=landmark,

@@ -9,12 +9,15 @@ import streamlit as st
 from app import compute
 from app.inside import pictures
 from app.inside.closing import beside_softmax, visible
-from app.inside.kernels import TINIEST, draw_features
-from app.inside.more_features import chance, more_features, pair_sizes, setting
+from app.inside.kernels import draw_features
+from app.inside.more_features import more_features, setting
 from app.inside.numbers import number
 from app.inside.pictures import Curve, Grid, Points
 from app.inside.step import Seen, Step
 from app.text import _
+from attention_core.looks import factors
+from attention_core.looks.inside import apart, logits
+from attention_core.looks.performer_bias import chance, pair_sizes
 
 WANTED = 0.1
 """Relative error of a similarity that counts as good."""
@@ -29,25 +32,20 @@ def steps(seen: Seen) -> tuple[Step, ...]:
 
 def _anatomy(seen: Seen, tokens: int | None = None, **changes: object) -> dict[str, np.ndarray]:
     """The variant's inside on the head's first tokens with some settings changed, nothing hidden."""
-    qkv, variant = seen.qkv, seen.attention.variant
-    assert variant.anatomy is not None
-    inputs = (x[seen.head, :tokens] for x in (qkv.q, qkv.k, qkv.v))
-    found = variant.anatomy(*inputs, replace(seen.attention.params, **changes), causal=False)
-    return {name: part.numpy() for name, part in found.items()}
+    changed = replace(seen.attention, params=replace(seen.attention.params, **changes))
+    return apart(seen.qkv, changed, seen.head, tokens=tokens)
 
 
 def _logits(seen: Seen) -> str:
-    q, k = (part[seen.head].numpy() for part in (seen.qkv.q, seen.qkv.k))
-    largest = float((q @ k.T / q.shape[-1] ** 0.5)[visible(seen)].max())
-    return _("Logits reach {largest:.1f} on this head.", largest=largest)
+    return _("Logits reach {largest:.1f} on this head.", largest=logits(seen.qkv, seen.head)[visible(seen)].max())
 
 
 def _directions(seen: Seen) -> Step:
     own = bool(setting(seen, "orthogonal"))
     drawn = {way: _anatomy(seen, 1, orthogonal=way)["directions"] for way in (own, not own)}
     m, d = drawn[own].shape
-    lengths = {way: np.linalg.norm(W, axis=-1) for way, W in drawn.items()}
-    cosines = {way: (W / lengths[way][:, None])[:d] @ (W / lengths[way][:, None])[:d].T for way, W in drawn.items()}
+    lengths = {way: factors.lengths(W) for way, W in drawn.items()}
+    cosines = {way: factors.cosines(W[:d], W[:d]) for way, W in drawn.items()}
     beside = ~np.eye(min(m, d), dtype=bool)
     sizes = {way: float(np.abs(c[beside]).mean()) if beside.any() else 0.0 for way, c in cosines.items()}
 
@@ -60,8 +58,7 @@ def _directions(seen: Seen) -> Step:
         ]
         pictures.grids(panels, f"{key}.cosines", unit=_("cosine"), diverging=True, tone="linear")
         norms = {
-            way: np.sort(np.linalg.norm(_anatomy(seen, 1, row_norms=way)["directions"], axis=-1))
-            for way in ("fixed", "chi")
+            way: np.sort(factors.lengths(_anatomy(seen, 1, row_norms=way)["directions"])) for way in ("fixed", "chi")
         }
         lines = [
             Curve(
@@ -109,8 +106,7 @@ def _directions(seen: Seen) -> Step:
 def _features(seen: Seen) -> Step:
     parts = _anatomy(seen) if seen.causal else seen.parts
     q, k = parts["query_features"], parts["key_features"]
-    terms = np.abs(q * k.sum(0))
-    bearing = terms.sum(-1) ** 2 / np.maximum((terms**2).sum(-1), TINIEST)
+    bearing = factors.bearing(q * k.sum(0))
 
     def draw(key: str) -> None:
         draw_features(seen, q, k, key, (_("each query over its largest term"), _("each feature over its largest key")))
@@ -152,7 +148,7 @@ def _estimate(seen: Seen) -> Step:
             "A few huge draws carry that mean: a typical draw misses the rare directions that matter, and its estimate "
             "comes out far too small."
         )
-    size = float(np.median(pair_sizes(seen)))
+    size = float(np.median(pair_sizes(seen.qkv, seen.head)[visible(seen)]))
     needed = 2 * (chance(size) / math.log(10) - math.log10(WANTED))
     price = (
         ""

@@ -10,7 +10,7 @@ from app.inside.closing import beside_softmax
 from app.inside.step import Seen, Step
 from app.matrix_board import Category, Panel, matrix_board
 from app.text import _, literal
-from attention_core.looks import provenance
+from attention_core.looks import factors, provenance
 
 
 def steps(seen: Seen) -> tuple[Step, ...]:
@@ -93,8 +93,8 @@ def _blur(seen: Seen) -> Step:
         sentence=_(
             "Pools before a query's own are blurred, its own is not. That blur alone makes the product **{floor:.0%}** "
             "off softmax (Frobenius), whatever the weights; the actual ones make it **{error:.0%}**.",
-            floor=pooling.off(seen, best),
-            error=pooling.off(seen, seen.weights),
+            floor=factors.off(best, seen.reference),
+            error=factors.off(seen.weights, seen.reference),
         ),
         draw=lambda key: pooling.draw_best(seen, best, key),
     )
