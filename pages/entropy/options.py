@@ -50,24 +50,10 @@ class EntropyOptions(Options, prefix="h_"):
         N_("View"),
         layout={"label_visibility": "collapsed"},
     )
-    unit = choice({"nats": N_("nats"), "bits": N_("bits")}, N_("Entropy in"))
-    heads = choice({"all": N_("all of the layer"), "one": N_("the one picked on the left")}, N_("Heads"))
-    line = choice({"median": N_("median"), "mean": N_("mean")}, N_("Line"))
-    band = switch(True, N_("Band"), help=N_("From the lower to the upper quartile over heads and seeds."))
-    longest = selection(
-        lambda: {n: str(n) for n in lengths()},
-        N_("Longest n"),
-        default=LONGEST,
-        layout={"width": 120},
-        help=N_("The work grows with n²; a sweep can be stopped and keeps what it has."),
-    )
-    seeds = whole(2, 1, SEEDS, N_("Seeds"), layout={"width": 110})
-
     measure = choice({"entropy": "H", "normalised": "H / log n"}, N_("Measure"))
     scales = several(("log_n", "temperature", "unscaled"), ["log_n"], N_("Softmax scales beside 1/√d"))
     base = stops(BASES, 512, "n₀", help=N_("The length at which the log n scale equals 1/√d."))
     temperature = stops(TEMPERATURES, 2.0, N_("Temperature"), form="{:g}", help=N_("Divides the logits."))
-
     drift = choice({"total": N_("row total"), "size": N_("output size")}, N_("Measure"))
     trained = listed_whole(
         SHORTEST,
@@ -77,7 +63,6 @@ class EntropyOptions(Options, prefix="h_"):
         layout={"width": 120},
         help=N_("The length whose rows and outputs count as 1: a model trained there has learned any factor away."),
     )
-
     distance = choice(
         {
             "weight": N_("weight"),
@@ -94,6 +79,18 @@ class EntropyOptions(Options, prefix="h_"):
         form="{:g}",
         help=N_("λ is the inverse of a temperature: above 1 sharpens, below 1 flattens."),
     )
+    longest = selection(
+        lambda: {n: str(n) for n in lengths()},
+        N_("Longest n"),
+        default=LONGEST,
+        layout={"width": 120},
+        help=N_("The work grows with n²; a sweep can be stopped and keeps what it has."),
+    )
+    seeds = whole(2, 1, SEEDS, N_("Seeds"), layout={"width": 110})
+    heads = choice({"all": N_("all of the layer"), "one": N_("the one picked on the left")}, N_("Heads"))
+    line = choice({"median": N_("median"), "mean": N_("mean")}, N_("Line"))
+    band = switch(True, N_("Band"), help=N_("From the lower to the upper quartile over heads and seeds."))
+    unit = choice({"nats": N_("nats"), "bits": N_("bits")}, N_("Entropy in"))
 
 
 @dataclass(frozen=True, kw_only=True)
