@@ -1,22 +1,34 @@
 """Take away: the numbers behind a view as CSV and NPZ, and the lines of Python that make it again."""
 
-import csv
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields
+from operator import attrgetter
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import streamlit as st
 
 from app.text import _
 
 
-def to_csv(header: Sequence[str], rows: Sequence[Sequence[object]]) -> bytes:
+def to_csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:
     """Rows as UTF-8 with a mark, which spreadsheets need to read other scripts."""
-    out = io.StringIO()
-    writer = csv.writer(out)
-    writer.writerow(header)
-    writer.writerows(rows)
-    return out.getvalue().encode("utf-8-sig")
+    table = pd.DataFrame(rows, columns=list(header), dtype=object)
+    return table.to_csv(index=False, lineterminator="\r\n").encode("utf-8-sig")
+
+
+def csv_of(rows: Sequence[Any], **units: str) -> bytes:
+    """Rows of an experiment, frozen dataclasses, as CSV.
+
+    Args:
+        rows: at least one.
+        units: of columns that need one in their name.
+    """
+    names = [field.name for field in fields(rows[0])]
+    header = [f"{name} ({units[name]})" if name in units else name for name in names]
+    return to_csv(header, map(attrgetter(*names), rows))
 
 
 def to_npz(arrays: Mapping[str, np.ndarray]) -> bytes:

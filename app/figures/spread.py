@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import numpy as np
+import pandas as pd
 
 from app.figures.curves import Curve
 
@@ -45,13 +45,6 @@ def spread(points: Iterable[tuple[float, float]], *, mean: bool = False) -> Spre
         points: in any order.
         mean: whether the middle is the mean; the band stays the quartiles.
     """
-    by_x: dict[float, list[float]] = {}
-    for x, y in points:
-        by_x.setdefault(x, []).append(y)
-    found = [(x, np.quantile(by_x[x], (0.25, 0.5, 0.75)), np.mean(by_x[x])) for x in sorted(by_x)]
-    return Spread(
-        x=tuple(x for x, _, _ in found),
-        middle=tuple(float(average if mean else quartiles[1]) for _, quartiles, average in found),
-        low=tuple(float(quartiles[0]) for _, quartiles, _ in found),
-        high=tuple(float(quartiles[2]) for _, quartiles, _ in found),
-    )
+    groups = pd.DataFrame(points, columns=["x", "y"], dtype=float).groupby("x")["y"]
+    low, middle, high = (tuple(groups.quantile(share)) for share in (0.25, 0.5, 0.75))
+    return Spread(x=tuple(groups.groups), middle=tuple(groups.mean()) if mean else middle, low=low, high=high)

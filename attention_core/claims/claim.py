@@ -4,7 +4,7 @@ A claim's verdict is a function of its numbers, its numbers a function of the ro
 the outcome is written down beforehand.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
@@ -13,7 +13,7 @@ from torch import Tensor
 
 from attention_core.errors import InputError
 from attention_core.experiments.lengths import at_length
-from attention_core.experiments.task import Load, Row
+from attention_core.experiments.task import H, Load, Row
 from attention_core.inputs.record import QKV
 from attention_core.inputs.source import Source
 from attention_core.looks.future import future_share
@@ -172,9 +172,9 @@ class Ask:
         """
         return at_length(self.source, tokens or self.own, self.longest, self.load).of_head(self.head)
 
-    def seen(self, rows: Sequence[Row]) -> list[Row]:
+    def seen(self, rows: Iterable[H]) -> list[H]:
         """The rows of the heads looked at, from an experiment that measures all of them."""
-        return [row for row in rows if self.head in (None, row["head"])]
+        return [row for row in rows if self.head in (None, row.head)]
 
     def by_head(self, values: Tensor) -> list[tuple[int, float]]:
         """Numbers of the heads looked at, ``[H]``, each beside its head's own number."""

@@ -35,14 +35,14 @@ def measure(ask: Ask) -> list[Row]:
     rows: list[Row] = []
     for task in entropy_length.tasks(ask.source, tuple(names), longest=ask.longest, causal=causal):
         rows += [
-            {"variant": names[task.variant], "n": task.n, "head": row["head"], "entropy": row["entropy"]}
+            {"variant": names[task.variant], "n": task.n, "head": row.head, "entropy": row.entropy}
             for row in ask.seen(entropy_length.run(task, load=ask.load))
         ]
     for n in ladder(ask.longest):
         factor = math.log(n) / math.log(base(ask.longest))
         steered = HomogeneityTask(source=ask.source, n=n, variants=(squared,), factor=factor, causal=causal)
         rows += [
-            {"variant": SCALED_SQUARED, "n": n, "head": row["head"], "entropy": row["entropy"]}
+            {"variant": SCALED_SQUARED, "n": n, "head": row.head, "entropy": row.entropy}
             for row in ask.seen(homogeneity.run(steered, load=ask.load))
         ]
     return rows

@@ -21,15 +21,12 @@ def measure(ask: Ask) -> list[Row]:
     """By what factor each head's sum has grown since the shortest length at which it has one, and ``n`` likewise."""
     causal = ask.record(ask.longest).causal
     tasks = normalizer_length.tasks(ask.source, longest=ask.longest, causal=causal)
-    found = ask.seen([row for task in tasks for row in normalizer_length.run(task, load=ask.load)])
+    found = ask.seen(row for task in tasks for row in normalizer_length.run(task, load=ask.load))
     rows: list[Row] = []
-    for head in sorted(set(column(found, "head"))):
+    for head in sorted({row.head for row in found}):
         # Heads that have no positive logit at a length have no sum there.
-        points = [
-            (n, log_z)
-            for n in sorted({task.n for task in tasks})
-            for log_z in column(found, "log_z", normalizer="relu2", n=n, head=head)
-        ]
+        own = [row for row in found if row.head == head and row.normalizer == "relu2"]
+        points = sorted((row.n, row.log_z) for row in own if row.log_z is not None)
         if len(points) > 1:
             start, log_start = points[0]
             for n, log_z in points:

@@ -10,6 +10,7 @@ Source: Su 2021, https://kexue.fm/archives/8265; Su et al. 2021, arXiv 2104.0986
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 import torch.nn.functional as F
@@ -17,7 +18,7 @@ from torch import Tensor
 
 from attention_core import registry
 from attention_core.experiments.lengths import at_length, reseeded
-from attention_core.experiments.task import Load, Row, load
+from attention_core.experiments.task import Load, load
 from attention_core.inputs import models
 from attention_core.inputs.record import QKV
 from attention_core.inputs.source import Source, SyntheticSource, TextSource
@@ -47,6 +48,34 @@ class DistanceTask:
     seed: int | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DistanceRow:
+    """One head in one form: at one distance, or, where that is None, as a whole.
+
+    Attributes:
+        form: ``PLAIN`` or ``TURNED``.
+        head: the head.
+        seed: of a synthetic source.
+        distance: tokens between query and key; what follows is the mean over all pairs that far apart of which one may
+            see the other.
+        weight: softmax's.
+        logit: ``q·k / √d``.
+        size: its absolute value.
+        bound: what bounds that, turned.
+        entropy: nats, softmax's, mean over queries; of the head as a whole.
+    """
+
+    form: str
+    head: int
+    seed: int | None
+    distance: int | None = None
+    weight: float | None = None
+    logit: float | None = None
+    size: float | None = None
+    bound: float | None = None
+    entropy: float | None = None
+
+
 def tasks(source: Source, *, n: int, causal: bool = False, seeds: int = 1) -> tuple[DistanceTask, ...]:
     """One task per seed.
 
@@ -59,37 +88,33 @@ def tasks(source: Source, *, n: int, causal: bool = False, seeds: int = 1) -> tu
     return tuple(DistanceTask(source=seeded, n=n, causal=causal, seed=seed) for seed, seeded in reseeded(source, seeds))
 
 
-def run(task: DistanceTask, *, load: Load = load) -> tuple[Row, ...]:
-    """Measure both forms of one source.
-
-    Returns:
-        Per ``form`` (``PLAIN``, ``TURNED``), ``head`` and ``seed`` one row with ``entropy`` (nats, softmax's, mean over
-        queries) whose ``distance`` is None, and one per distance with ``weight`` (softmax's), ``logit``
-        (``q·k / √d``), ``size`` (its absolute value) and, turned, ``bound`` (what bounds that), each the mean over all
-        pairs that far apart of which one may see the other.
+def run(task: DistanceTask, *, load: Load = load) -> tuple[DistanceRow, ...]:
+    """Measure both forms of one source, head by head: each as a whole, then distance by distance.
 
     Raises:
         LabError: if the source cannot be read at this length.
     """
-    qkv, rows = at_length(task.source, task.n, task.n, load), list[Row]()
+    qkv, rows = at_length(task.source, task.n, task.n, load), []
     near, found = distances(qkv.n), forms(qkv, task.source)
     for form, (queries, keys) in found.items():
         for head, (q, k) in enumerate(zip(queries, keys, strict=True)):
-            common: Row = {"form": form, "head": head, "seed": task.seed}
+            row = partial(DistanceRow, form=form, head=head, seed=task.seed)
             weights = registry.get("softmax").weights(q, k, causal=task.causal)
             logits = q @ k.mT / q.shape[-1] ** 0.5
-            matrices = {"weight": weights, "logit": logits, "size": logits.abs()}
-            none: Row = dict.fromkeys((*matrices, "bound"))
-            rows.append({**common, "distance": None, **none, "entropy": float(entropy(weights).mean())})
-            plain = [x[head] for x in found[PLAIN]] if form == TURNED and PLAIN in found else None
+            rows.append(row(entropy=float(entropy(weights).mean())))
+            plain = (found[PLAIN][0][head], found[PLAIN][1][head]) if form == TURNED and PLAIN in found else None
             for distance in near:
-                measured: Row = {name: _mean(of, distance, causal=task.causal) for name, of in matrices.items()}
-                measured["bound"] = (
-                    None
-                    if plain is None
-                    else _bound(plain[0], plain[1], distance, base(task.source), causal=task.causal)
+                mean = partial(_mean, distance=distance, causal=task.causal)
+                bound = _bound(*plain, distance, base(task.source), causal=task.causal) if plain else None
+                rows.append(
+                    row(
+                        distance=distance,
+                        weight=mean(weights),
+                        logit=mean(logits),
+                        size=mean(logits.abs()),
+                        bound=bound,
+                    )
                 )
-                rows.append({**common, "distance": distance, **measured, "entropy": None})
     return tuple(rows)
 
 

@@ -9,7 +9,7 @@ from torch import Tensor
 from attention_core import registry
 from attention_core.errors import InputError
 from attention_core.experiments.lengths import at_length, ladder, reseeded
-from attention_core.experiments.task import Load, Row, load
+from attention_core.experiments.task import Load, load
 from attention_core.inputs.record import QKV
 from attention_core.inputs.source import Source
 from attention_core.limits import current
@@ -41,6 +41,28 @@ class EntropyTask:
     seed: int | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntropyRow:
+    """One head under one variant at one length, after ``metrics.entropy``'s definition for signed and unscaled rows.
+
+    Attributes:
+        variant: its word.
+        n: tokens.
+        head: the head.
+        seed: of a synthetic source.
+        entropy: nats, mean over queries.
+        normalised: mean over queries of the entropy divided by the logarithm of the keys the query may see, over those
+            that may see at least two; None where there is none.
+    """
+
+    variant: str
+    n: int
+    head: int
+    seed: int | None
+    entropy: float
+    normalised: float | None
+
+
 def tasks(
     source: Source, variants: Sequence[str], *, longest: int, causal: bool = False, seeds: int = 1
 ) -> tuple[EntropyTask, ...]:
@@ -61,14 +83,8 @@ def tasks(
     )
 
 
-def run(task: EntropyTask, *, load: Load = load) -> tuple[Row, ...]:
-    """Measure one variant at one length.
-
-    Returns:
-        One row per head: ``variant``, ``n``, ``head``, ``seed``, ``entropy`` (nats, mean over queries) and
-        ``normalised`` (mean over queries of the entropy divided by the logarithm of the keys the query may see, over
-        those that may see at least two; None where there is none), after ``metrics.entropy``'s definition for signed
-        rows and rows that do not sum to one.
+def run(task: EntropyTask, *, load: Load = load) -> tuple[EntropyRow, ...]:
+    """Measure one variant at one length, head by head.
 
     Raises:
         LabError: if the source cannot be read at this length or the variant cannot be causal and causal is asked.
@@ -77,19 +93,19 @@ def run(task: EntropyTask, *, load: Load = load) -> tuple[Row, ...]:
     first = 1 if task.causal else qkv.n
     seen = torch.arange(first, first + qkv.n) if task.causal else torch.full((qkv.n,), qkv.n)
     several = seen > 1
-    rows: list[Row] = []
+    rows = []
     for head, weights in enumerate(_by_head(registry.from_word(task.variant), qkv, causal=task.causal)):
         nats = torch.cat([entropy(block) for block in weights.split(BLOCK)])
         shares = nats[several] / seen[several].log()
         rows.append(
-            {
-                "variant": task.variant,
-                "n": qkv.n,
-                "head": head,
-                "seed": task.seed,
-                "entropy": float(nats.mean()),
-                "normalised": float(shares.mean()) if len(shares) else None,
-            }
+            EntropyRow(
+                variant=task.variant,
+                n=qkv.n,
+                head=head,
+                seed=task.seed,
+                entropy=float(nats.mean()),
+                normalised=float(shares.mean()) if len(shares) else None,
+            )
         )
     return tuple(rows)
 

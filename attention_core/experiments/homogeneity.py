@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from attention_core import registry
 from attention_core.experiments.lengths import at_length
-from attention_core.experiments.task import Load, Row, load
+from attention_core.experiments.task import Load, load
 from attention_core.inputs.source import Source
 from attention_core.metrics.entropy import entropy
 
@@ -34,6 +34,25 @@ class HomogeneityTask:
     causal: bool
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HomogeneityRow:
+    """One head under one variant and one factor.
+
+    Attributes:
+        variant: its word.
+        factor: what every logit is multiplied by.
+        head: the head.
+        entropy: nats, mean over queries.
+        change: the largest difference of an entry from the matrix at factor one.
+    """
+
+    variant: str
+    factor: float
+    head: int
+    entropy: float
+    change: float
+
+
 def tasks(
     source: Source,
     *,
@@ -57,18 +76,14 @@ def tasks(
     )
 
 
-def run(task: HomogeneityTask, *, load: Load = load) -> tuple[Row, ...]:
-    """Measure the matrices before and after.
-
-    Returns:
-        One row per variant and head: ``variant``, ``factor``, ``head``, ``entropy`` (nats, mean over queries) and
-        ``change``, the largest difference of an entry from the matrix at factor one.
+def run(task: HomogeneityTask, *, load: Load = load) -> tuple[HomogeneityRow, ...]:
+    """Measure the matrices before and after, variant by variant and head by head.
 
     Raises:
         LabError: if the source cannot be read at this length or a variant cannot be causal and causal is asked.
     """
     qkv = at_length(task.source, task.n, task.n, load)
-    rows: list[Row] = []
+    rows = []
     for word in task.variants:
         attention = registry.from_word(word)
         plain = attention.weights(qkv.q, qkv.k, causal=task.causal)
@@ -76,6 +91,6 @@ def run(task: HomogeneityTask, *, load: Load = load) -> tuple[Row, ...]:
         change = (steered - plain).abs().amax((-2, -1))
         for head, (nats, changed) in enumerate(zip(entropy(steered).mean(-1), change, strict=True)):
             rows.append(
-                {"variant": word, "factor": task.factor, "head": head, "entropy": float(nats), "change": float(changed)}
+                HomogeneityRow(variant=word, factor=task.factor, head=head, entropy=float(nats), change=float(changed))
             )
     return tuple(rows)

@@ -4,12 +4,14 @@ A factor that never changes is learned away; what a model cannot know is how the
 worth comparing is a row's total, or an output's size, over its own at the length trained at.
 """
 
+from dataclasses import dataclass
+
 import torch
 
 from attention_core import registry
 from attention_core.experiments.lengths import at_length
 from attention_core.experiments.normalizer_length import NormalizerTask, tasks
-from attention_core.experiments.task import Load, Row, load
+from attention_core.experiments.task import Load, load
 
 __all__ = ["NORMALIZERS", "SOFTMAX", "run", "tasks"]
 
@@ -19,13 +21,30 @@ SOFTMAX = "softmax"
 """What stands beside them."""
 
 
-def run(task: NormalizerTask, *, load: Load = load) -> tuple[Row, ...]:
-    """Measure rows and outputs under every normaliser at one length.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriftRow:
+    """One head under one normaliser at one length.
 
-    Returns:
-        One row per normaliser, and softmax, and head: ``normalizer`` (one of ``NORMALIZERS``, or ``"softmax"``), ``n``,
-        ``head``, ``seed``, ``total`` (mean over queries of ``Σ_j A_ij``) and ``size`` (root mean square over queries of
-        ``‖Σ_j A_ij v_j‖``). ``"fixed"`` divides by 1: any other constant is the same factor at every length.
+    Attributes:
+        normalizer: one of ``NORMALIZERS``, or ``SOFTMAX``; ``"fixed"`` divides by 1, as any other constant is the same
+            factor at every length.
+        n: tokens.
+        head: the head.
+        seed: of a synthetic source.
+        total: mean over queries of ``Σ_j A_ij``.
+        size: root mean square over queries of ``‖Σ_j A_ij v_j‖``.
+    """
+
+    normalizer: str
+    n: int
+    head: int
+    seed: int | None
+    total: float
+    size: float
+
+
+def run(task: NormalizerTask, *, load: Load = load) -> tuple[DriftRow, ...]:
+    """Measure rows and outputs under every normaliser, and softmax, at one length, head by head.
 
     Raises:
         LabError: if the source cannot be read at this length.
@@ -33,7 +52,7 @@ def run(task: NormalizerTask, *, load: Load = load) -> tuple[Row, ...]:
     qkv = at_length(task.source, task.n, task.longest, load)
     seen = torch.arange(1, qkv.n + 1).double() if task.causal else torch.full((qkv.n,), qkv.n).double()
     plain = registry.get("relu2", normalizer="fixed", base_length=1)
-    rows: list[Row] = []
+    rows: list[DriftRow] = []
     for head, (q, k, v) in enumerate(zip(qkv.q, qkv.k, qkv.v, strict=True)):
         # With a column of ones beside the values one pass gives outputs and totals, and all divisors share it.
         values = torch.cat([v, torch.ones_like(v[:, :1])], -1)
@@ -50,14 +69,14 @@ def run(task: NormalizerTask, *, load: Load = load) -> tuple[Row, ...]:
         }
         found = {name: squares / divisors[name][:, None] for name in NORMALIZERS} | {SOFTMAX: full}
         rows += [
-            {
-                "normalizer": name,
-                "n": qkv.n,
-                "head": head,
-                "seed": task.seed,
-                "total": float(out[:, -1].mean()),
-                "size": float(out[:, :-1].square().sum(-1).mean().sqrt()),
-            }
+            DriftRow(
+                normalizer=name,
+                n=qkv.n,
+                head=head,
+                seed=task.seed,
+                total=float(out[:, -1].mean()),
+                size=float(out[:, :-1].square().sum(-1).mean().sqrt()),
+            )
             for name, out in found.items()
         ]
     return tuple(rows)

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from attention_core.algorithms.blockwise import Rows, row_blocks
 from attention_core.experiments.lengths import at_length, ladder, reseeded
-from attention_core.experiments.task import Load, Row, load
+from attention_core.experiments.task import Load, load
 from attention_core.inputs.source import Source
 
 
@@ -31,6 +31,28 @@ class NormalizerTask:
     seed: int | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NormalizerRow:
+    """One total of one head at one length.
+
+    Attributes:
+        normalizer: ``"softmax"`` or ``"relu2"``.
+        n: tokens.
+        head: the head.
+        seed: of a synthetic source.
+        log_z: mean over queries of ``log Z_i``, so the logarithm of Z's geometric mean; queries with ``Z_i = 0`` are
+            left out, None where all are.
+        empty: share of queries with ``Z_i = 0``.
+    """
+
+    normalizer: str
+    n: int
+    head: int
+    seed: int | None
+    log_z: float | None
+    empty: float
+
+
 def tasks(source: Source, *, longest: int, causal: bool = False, seeds: int = 1) -> tuple[NormalizerTask, ...]:
     """Every length, short ones first; the arguments are those of ``entropy_length.tasks``."""
     return tuple(
@@ -40,32 +62,27 @@ def tasks(source: Source, *, longest: int, causal: bool = False, seeds: int = 1)
     )
 
 
-def run(task: NormalizerTask, *, load: Load = load) -> tuple[Row, ...]:
-    """Measure both totals at one length.
-
-    Returns:
-        One row per total and head: ``normalizer`` (``"softmax"`` or ``"relu2"``), ``n``, ``head``, ``seed``, ``log_z``
-        (mean over queries of ``log Z_i``, so the logarithm of Z's geometric mean; queries with ``Z_i = 0`` are left
-        out, None where all are) and ``empty`` (share of queries with ``Z_i = 0``).
+def run(task: NormalizerTask, *, load: Load = load) -> tuple[NormalizerRow, ...]:
+    """Measure both totals at one length, head by head.
 
     Raises:
         LabError: if the source cannot be read at this length.
     """
     qkv = at_length(task.source, task.n, task.longest, load)
-    rows: list[Row] = []
+    rows = []
     for head, (q, k) in enumerate(zip(qkv.q, qkv.k, strict=True)):
         for name in TOTALS:
             log_z = log_normalizer(q, k, name, causal=task.causal)
             full = log_z[log_z.isfinite()]
             rows.append(
-                {
-                    "normalizer": name,
-                    "n": qkv.n,
-                    "head": head,
-                    "seed": task.seed,
-                    "log_z": float(full.mean()) if len(full) else None,
-                    "empty": 1 - len(full) / qkv.n,
-                }
+                NormalizerRow(
+                    normalizer=name,
+                    n=qkv.n,
+                    head=head,
+                    seed=task.seed,
+                    log_z=float(full.mean()) if len(full) else None,
+                    empty=1 - len(full) / qkv.n,
+                )
             )
     return tuple(rows)
 

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from attention_core.algorithms.blockwise import all_rows
 from attention_core.experiments.lengths import at_length
-from attention_core.experiments.task import Load, Row, load
+from attention_core.experiments.task import Load, load
 from attention_core.inputs.source import Source
 from attention_core.metrics.entropy import entropy
 
@@ -33,17 +33,30 @@ class PowerTask:
     causal: bool
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PowerRow:
+    """One head under one power.
+
+    Attributes:
+        power: the power.
+        head: the head.
+        entropy: nats, mean over queries; a row without a positive logit has 0.
+        change: the largest difference that ``FACTOR`` times the logits makes to a share.
+    """
+
+    power: float
+    head: int
+    entropy: float
+    change: float
+
+
 def tasks(source: Source, *, n: int, causal: bool = False) -> tuple[PowerTask, ...]:
     """Every power in turn, ascending."""
     return tuple(PowerTask(source=source, n=n, power=power, causal=causal) for power in POWERS)
 
 
-def run(task: PowerTask, *, load: Load = load) -> tuple[Row, ...]:
-    """Measure the shares under one power.
-
-    Returns:
-        One row per head: ``power``, ``head``, ``entropy`` (nats, mean over queries; a row without a positive logit has
-        0) and ``change``, the largest difference that ``FACTOR`` times the logits makes to a share.
+def run(task: PowerTask, *, load: Load = load) -> tuple[PowerRow, ...]:
+    """Measure the shares under one power, head by head.
 
     Raises:
         LabError: if the source cannot be read at this length.
@@ -52,7 +65,7 @@ def run(task: PowerTask, *, load: Load = load) -> tuple[Row, ...]:
     plain, steered = (shares(factor * qkv.q, qkv.k, task.power, causal=task.causal) for factor in (1.0, FACTOR))
     change = (steered - plain).abs().amax((-2, -1))
     return tuple(
-        {"power": task.power, "head": head, "entropy": float(nats), "change": float(changed)}
+        PowerRow(power=task.power, head=head, entropy=float(nats), change=float(changed))
         for head, (nats, changed) in enumerate(zip(entropy(plain).mean(-1), change, strict=True))
     )
 

@@ -1,6 +1,7 @@
 """What experiments have in common: tasks in, rows out."""
 
 from collections.abc import Callable, Hashable
+from typing import Protocol, TypeVar
 
 from attention_core.inputs.record import QKV
 from attention_core.inputs.source import Source
@@ -10,6 +11,26 @@ Task = Hashable
 
 Row = dict[str, str | int | float | bool | None]
 """One observation: names to plain values, as in a table."""
+
+
+class OfHead(Protocol):
+    """A row about one head."""
+
+    @property
+    def head(self) -> int:
+        """The head."""
+
+
+class Seeded(OfHead, Protocol):
+    """A row about one head under one seed."""
+
+    @property
+    def seed(self) -> int | None:
+        """The seed of a synthetic source."""
+
+
+H = TypeVar("H", bound=OfHead)
+S = TypeVar("S", bound=Seeded)
 
 Load = Callable[[Source, int | None], QKV]
 """Turns a source into a record at a number of tokens; an app passes its cached one."""

@@ -1,6 +1,6 @@
 """Attention over distance, with and without RoPE: its weights, its logits and what bounds them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import streamlit as st
@@ -12,12 +12,11 @@ from app.figures.theme import GREY
 from app.inside.numbers import number
 from app.text import _, literal
 from attention_core.experiments import distance
-from attention_core.experiments.distance import PLAIN, TURNED
-from attention_core.experiments.task import Row
+from attention_core.experiments.distance import PLAIN, TURNED, DistanceRow
 from attention_core.inputs import models
 from attention_core.inputs.source import Source, SyntheticSource, TextSource
-from pages.entropy import notes, options
-from pages.entropy.options import EntropyOptions, Question
+from pages.entropy.options import EntropyOptions, Question, by_head, quartiles
+from pages.entropy.take_away import take_away
 
 ALIKE = 1.05
 """Numbers within this ratio are called alike."""
@@ -28,7 +27,7 @@ def show(question: Question) -> None:
     curves = {"weight": _weights, "logit": _logits, "bound": _bounded, "alone": _alone}[EntropyOptions.distance.draw()]
     n = question.record.n
 
-    def draw(rows: list[Row], key: str) -> None:
+    def draw(rows: list[DistanceRow], key: str) -> None:
         kept = question.of_heads(rows)
         st.markdown(sentence(kept, n, question))
         curves(kept, question, key)
@@ -38,8 +37,8 @@ def show(question: Question) -> None:
     if rows:
         st.caption(origin(question.source))
         _table(question.of_heads(rows), n, question)
-        notes.distance()
-        notes.take_away(rows, question, "distance", n=n, seeds=question.seeds)
+        _method()
+        take_away(rows, question, "distance", n=n, seeds=question.seeds)
 
 
 def origin(source: Source) -> str:
@@ -64,11 +63,22 @@ def origin(source: Source) -> str:
     )
 
 
-def ends(rows: Sequence[Row], form: str, name: str, n: int, *, mean: bool = False) -> tuple[float, float] | None:
+def points(rows: Iterable[DistanceRow], name: str, form: str | None = None) -> list[tuple[int, float]]:
+    """``(distance, measure)`` of the rows of one form, or of any, where there is a number."""
+    return [
+        (row.distance, value)
+        for row in rows
+        if row.distance is not None and form in (None, row.form) and (value := getattr(row, name)) is not None
+    ]
+
+
+def ends(
+    rows: Sequence[DistanceRow], form: str, name: str, n: int, *, mean: bool = False
+) -> tuple[float, float] | None:
     """A measure one token away and beyond n / 2, the middle of the heads; None where nothing is that far apart."""
     near, far = [], []
-    for head in options.by_head(rows, form=form):
-        found = options.points(head, name, x="distance")
+    for head in by_head(row for row in rows if row.form == form):
+        found = points(head, name)
         here, there = [y for x, y in found if x == 1], [y for x, y in found if x > max(n / 2, 1)]
         if here and there:
             near.append(here[0])
@@ -79,14 +89,14 @@ def ends(rows: Sequence[Row], form: str, name: str, n: int, *, mean: bool = Fals
     return float(middle(near)), float(middle(far))
 
 
-def _entropy(rows: Sequence[Row], form: str, question: Question) -> float:
-    values = [float(row["entropy"] or 0) for row in rows if row["form"] == form and row["entropy"] is not None]
+def _entropy(rows: Sequence[DistanceRow], form: str, question: Question) -> float:
+    values = [row.entropy for row in rows if row.form == form and row.entropy is not None]
     return question.per_nat * float((np.mean if question.mean else np.median)(values))
 
 
-def sentence(rows: Sequence[Row], n: int, question: Question) -> str:
+def sentence(rows: Sequence[DistanceRow], n: int, question: Question) -> str:
     """How weights and logits change with distance in both forms, and the entropies."""
-    forms = [form for form in (TURNED, PLAIN) if any(row["form"] == form for row in rows)]
+    forms = [form for form in (TURNED, PLAIN) if any(row.form == form for row in rows)]
     entropies = {form: _entropy(rows, form, question) for form in forms}
     unit = question.unit
     weights = {form: ends(rows, form, "weight", n, mean=question.mean) for form in forms}
@@ -94,16 +104,22 @@ def sentence(rows: Sequence[Row], n: int, question: Question) -> str:
         told = _("With so few tokens nothing is far apart; a longer input shows what distance does.")
         return f"{told} {_spread_out(entropies, unit)}"
     kept = {form: found[1] / found[0] for form, found in weights.items() if found}
-    told = _(
-        "Beyond n / 2 = {half:g} tokens, **softmax** with RoPE gives a key {turned} of the weight it gives to one next "
-        "door",
-        half=n / 2,
-        turned=share(kept[TURNED]),
-    )
     if PLAIN in kept:
-        told += _(", without it {plain}: {compared}.", plain=share(kept[PLAIN]), compared=compared(kept))
+        told = _(
+            "Beyond n / 2 = {half:g} tokens, **softmax** with RoPE gives a key {turned} of the weight it gives to one "
+            "next door, without it {plain}: {compared}.",
+            half=n / 2,
+            turned=share(kept[TURNED]),
+            plain=share(kept[PLAIN]),
+            compared=compared(kept),
+        )
     else:
-        told += "."
+        told = _(
+            "Beyond n / 2 = {half:g} tokens, **softmax** with RoPE gives a key {turned} of the weight it gives to one "
+            "next door.",
+            half=n / 2,
+            turned=share(kept[TURNED]),
+        )
     logits = {form: found for form in forms if (found := ends(rows, form, "logit", n, mean=question.mean))}
     told += " " + scored(logits)
     sizes, bounds = (ends(rows, TURNED, name, n, mean=question.mean) for name in ("size", "bound"))
@@ -173,10 +189,10 @@ def _spread_out(entropies: Mapping[str, float], unit: str) -> str:
     )
 
 
-def _lines(rows: Sequence[Row], name: str, question: Question) -> list[Curve]:
+def _lines(rows: Sequence[DistanceRow], name: str, question: Question) -> list[Curve]:
     drawn = []
     for colour, (form, title) in enumerate(names().items()):
-        found = spread(options.points(rows, name, x="distance", form=form), mean=question.mean)
+        found = spread(points(rows, name, form), mean=question.mean)
         if found.x:
             line = found.curve(title, colour, band=question.options.band, dash="dash" if form == PLAIN else "solid")
             drawn.append(line)
@@ -188,29 +204,29 @@ def names() -> dict[str, str]:
     return {TURNED: _("with RoPE"), PLAIN: _("without RoPE")}
 
 
-def _weights(rows: Sequence[Row], question: Question, key: str) -> None:
+def _weights(rows: Sequence[DistanceRow], question: Question, key: str) -> None:
     drawn, n = _lines(rows, "weight", question), question.record.n
     alike = [float(np.mean(1 / np.arange(x + 1, n + 1))) if question.causal else 1 / n for x in drawn[0].x]
     drawn.append(Curve(name=_("uniform attention"), x=drawn[0].x, y=alike, colour=GREY, dash="dot", marks=False))
     _draw(drawn, key, _("mean weight of softmax"), _("Curves: softmax's mean weight over distance"), log=True)
 
 
-def _logits(rows: Sequence[Row], question: Question, key: str) -> None:
+def _logits(rows: Sequence[DistanceRow], question: Question, key: str) -> None:
     drawn = _lines(rows, "logit", question)
     _draw(drawn, key, _("mean q·k / √d"), _("Curves: the mean logit over distance"))
 
 
-def _bounded(rows: Sequence[Row], question: Question, key: str) -> None:
+def _bounded(rows: Sequence[DistanceRow], question: Question, key: str) -> None:
     drawn = _lines(rows, "size", question)
-    bound = spread(options.points(rows, "bound", x="distance", form=TURNED), mean=question.mean)
+    bound = spread(points(rows, "bound", TURNED), mean=question.mean)
     if bound.x:
         drawn.append(bound.curve(_("bound, with RoPE"), GREY, dash="dot", band=False))
     title = _("mean |q·k| / √d")
     _draw(drawn, key, title, _("Curves: the mean size of logits over distance, and what bounds it"), log=True)
 
 
-def _alone(rows: Sequence[Row], question: Question, key: str) -> None:
-    far = range(int(max(x for x, _y in options.points(rows, "weight", x="distance"))) + 1)
+def _alone(rows: Sequence[DistanceRow], question: Question, key: str) -> None:
+    far = range(max(row.distance or 0 for row in rows) + 1)
     found = distance.theory(far, question.record.q.shape[-1], distance.base(question.source))
     drawn = [
         Curve(name=_("bound: mean of |S|"), x=far, y=found["sums"], colour=0),
@@ -225,20 +241,20 @@ def _draw(drawn: Sequence[Curve], key: str, title: str, alt: str, *, log: bool =
     chart.show(figure, key=key, name="distance", alt=alt)
 
 
-def _table(rows: Sequence[Row], n: int, question: Question) -> None:
+def _table(rows: Sequence[DistanceRow], n: int, question: Question) -> None:
     """Both forms in numbers."""
     unit, shown = question.unit, []
     for form, title in names().items():
-        own = [row for row in rows if row["form"] == form]
+        own = [row for row in rows if row.form == form]
         if not own:
             continue
-        nats = [question.per_nat * float(row["entropy"]) for row in own if isinstance(row["entropy"], float)]
+        nats = [question.per_nat * row.entropy for row in own if row.entropy is not None]
         weight, logit = (ends(own, form, name, n, mean=question.mean) for name in ("weight", "logit"))
         shown.append(
             {
                 _("softmax"): title,
                 f"H ({unit})": f"{_entropy(own, form, question):.2f}",
-                _("quartiles over heads"): options.quartiles(nats),
+                _("quartiles over heads"): quartiles(nats),
                 _("weight, next door"): weight and number(weight[0]),
                 _("beyond n / 2"): weight and number(weight[1]),
                 _("logit, next door"): logit and number(logit[0]),
@@ -246,3 +262,26 @@ def _table(rows: Sequence[Row], n: int, question: Question) -> None:
             }
         )
     st.dataframe(shown, hide_index=True)
+
+
+def _method() -> None:
+    """What RoPE does to a product, and what bounds it."""
+    with st.expander(_("How it is measured"), icon=":material/function:"):
+        st.latex(
+            r"q_i\cdot k_j = \operatorname{Re}\sum_{p<d/2} h_p\, e^{\mathrm{i}(i-j)\theta_p},\qquad "
+            r"\theta_p = \text{base}^{-2p/d},\qquad "
+            r"|q_i\cdot k_j| \le \max_p |h_{p+1}-h_p| \sum_{p=1}^{d/2} |S_p|,\quad "
+            r"S_p = \sum_{r<p} e^{\mathrm{i}(i-j)\theta_r}"
+        )
+        st.markdown(
+            _(
+                "- RoPE turns pair p of every query and key by its position times θ; h is the pair's product before, "
+                "as complex numbers, and 0 beyond the last. Sizes of queries and keys do not change.\n"
+                "- What [the article](https://kexue.fm/archives/8265) shows to fall with distance is the mean of the "
+                "|S|, and so a **bound**: products of "
+                "random queries and keys, whose mean is 0 at any distance, have nothing that could fall.\n"
+                "- Drawn is each head's mean over all pairs of tokens that far apart of which one may see the other, "
+                "up to three quarters of n; line and band are over heads and seeds. *Next door* is one token away, "
+                "*beyond n / 2* the mean over the distances drawn there."
+            )
+        )

@@ -11,12 +11,12 @@ from app.figures.spread import Spread, spread
 from app.figures.theme import GREY
 from app.text import _
 from attention_core.experiments import length_drift
-from attention_core.experiments.length_drift import NORMALIZERS, SOFTMAX
+from attention_core.experiments.length_drift import NORMALIZERS, SOFTMAX, DriftRow
 from attention_core.experiments.lengths import ladder
-from attention_core.experiments.task import Row
 from attention_core.metrics.fit import fit_power
-from pages.entropy import notes, options
-from pages.entropy.options import EntropyOptions, Question
+from pages.entropy import options
+from pages.entropy.options import EntropyOptions, Question, by_head
+from pages.entropy.take_away import how_lengths_are_made, take_away
 
 DASHES = dict(zip(NORMALIZERS, ("solid", "dash", "dashdot", "dot"), strict=True))
 """Squared ReLU's normalisers share its colour."""
@@ -33,7 +33,7 @@ def show(question: Question) -> None:
         options.show_extent(question)
     options.show_hint(question)
 
-    def draw(rows: list[Row], key: str) -> None:
+    def draw(rows: list[DriftRow], key: str) -> None:
         found = drifts(question.of_heads(rows), base, measure, mean=question.mean)
         st.markdown(sentence(found, base, measure))
         _chart(found, base, question, key)
@@ -42,8 +42,8 @@ def show(question: Question) -> None:
     rows = sweep.show("length_drift", tasks, draw, key="entropy.drift", effort=options.effort)
     if rows:
         _table(question.of_heads(rows), base, question)
-        notes.drift(question)
-        notes.take_away(rows, question, "length_drift")
+        _method(question)
+        take_away(rows, question, "length_drift")
 
 
 def names() -> dict[str, str]:
@@ -57,15 +57,15 @@ def names() -> dict[str, str]:
     }
 
 
-def drifts(rows: Sequence[Row], base: int, measure: str, *, mean: bool) -> dict[str, Spread]:
+def drifts(rows: Sequence[DriftRow], base: int, measure: str, *, mean: bool) -> dict[str, Spread]:
     """Every head's measure over its own at the length trained at, by normaliser; heads that have none there are out."""
     found = {}
     for name in names():
         ratios = []
-        for head in options.by_head(rows, normalizer=name):
-            points = options.points(head, measure)
-            start = dict(points).get(float(base), 0.0)
-            ratios += [(n, value / start) for n, value in points if start > 0]
+        for head in by_head(row for row in rows if row.normalizer == name):
+            values: dict[int, float] = {row.n: getattr(row, measure) for row in head}
+            start = values.get(base, 0.0)
+            ratios += [(n, value / start) for n, value in values.items() if start > 0]
         found[name] = spread(ratios, mean=mean)
     return found
 
@@ -80,24 +80,24 @@ def sentence(found: Mapping[str, Spread], base: int, measure: str) -> str:
     if any(end is None for end in ends.values()):
         return _("At {base} tokens no row has a positive logit, so squared ReLU has nothing to drift from.", base=base)
     words = {name: f"{end:.2g}" for name, end in ends.items()}
-    told = (
-        _("Trained at {base} tokens and used at {n}, a row of squared ReLU sums to", base=base, n=int(far))
-        if measure == "total"
-        else _("Trained at {base} tokens and used at {n}, the output of squared ReLU has", base=base, n=int(far))
-    )
-    told += " " + (
-        _(
-            "{length} times what it did if it is divided by **n**, {squared} times by **n²**, {fixed} times by a "
-            "**constant** and {sum} times by its **own sum**; softmax's, {softmax} times.",
+    if measure == "total":
+        told = _(
+            "Trained at {base} tokens and used at {n}, a row of squared ReLU sums to {length} times what it did if it "
+            "is divided by **n**, {squared} times by **n²**, {fixed} times by a **constant** and {sum} times by its "
+            "**own sum**; softmax's, {softmax} times.",
+            base=base,
+            n=int(far),
             **words,
         )
-        if measure == "total"
-        else _(
-            "{length} times its size there if rows are divided by **n**, {squared} times by **n²**, {fixed} times "
-            "by a **constant** and {sum} times by their **own sum**; softmax's, {softmax} times.",
+    else:
+        told = _(
+            "Trained at {base} tokens and used at {n}, the output of squared ReLU has {length} times its size there if "
+            "rows are divided by **n**, {squared} times by **n²**, {fixed} times by a **constant** and {sum} times by "
+            "their **own sum**; softmax's, {softmax} times.",
+            base=base,
+            n=int(far),
             **words,
         )
-    )
     return told + " " + least({name: ends[name] or 0.0 for name in ("length", "squared", "fixed")})
 
 
@@ -141,7 +141,7 @@ def _chart(found: Mapping[str, Spread], base: int, question: Question, key: str)
     )
 
 
-def _table(rows: Sequence[Row], base: int, question: Question) -> None:
+def _table(rows: Sequence[DriftRow], base: int, question: Question) -> None:
     """Both measures at the ends, and how fast each moves."""
     columns = {"total": _("row total"), "size": _("output size")}
     found = {measure: drifts(rows, base, measure, mean=question.mean) for measure in columns}
@@ -167,3 +167,26 @@ def _exponent(found: Spread) -> float | None:
     if len(found.x) < 2 or min(found.middle) <= 0:
         return None
     return fit_power(found.x, found.middle).exponent
+
+
+def _method(question: Question) -> None:
+    """What drifts, and why a factor that stays does not count."""
+    with st.expander(_("How it is measured"), icon=":material/function:"):
+        st.latex(
+            r"A_{ij} = \frac{\operatorname{relu}(x_{ij})^2}{Z_i},\qquad Z_i = n_i,\quad n_i^2,\quad "
+            r"\text{a constant}\quad\text{or}\quad \textstyle\sum_l \operatorname{relu}(x_{il})^2,"
+            r"\qquad x_{ij} = \frac{q_i\cdot k_j}{\sqrt d}"
+        )
+        st.markdown(
+            _(
+                "- A factor that stays is learned away in training, so every head is measured against itself at n₀. "
+                "The constant may be any number; n² is (relu(x) / n)².\n"
+                "- **Row total**: mean over queries of a row's sum; a row without a positive logit sums to 0. "
+                "**Output size**: root mean square over queries of the length of A v. It may shrink though rows "
+                "keep their total, as values that differ cancel in a mean of more of them.\n"
+                "- Queries, keys and values are those of the source at each length, not of a model trained with this "
+                "attention. Line and band are over heads and seeds."
+            )
+            + "\n- "
+            + how_lengths_are_made(question)
+        )

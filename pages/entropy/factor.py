@@ -10,11 +10,10 @@ from app.figures.spread import Spread, spread
 from app.figures.theme import GREY
 from app.text import _
 from attention_core.experiments import homogeneity, powers
-from attention_core.experiments.homogeneity import FACTORS, VARIANTS
-from attention_core.experiments.powers import POWERS
-from attention_core.experiments.task import Row
-from pages.entropy import notes, options
-from pages.entropy.options import EntropyOptions, Question
+from attention_core.experiments.homogeneity import FACTORS, VARIANTS, HomogeneityRow
+from attention_core.experiments.powers import POWERS, PowerRow
+from pages.entropy.options import EntropyOptions, Question, colours
+from pages.entropy.take_away import take_away
 
 MOST = 256
 """Tokens at most: the effect needs no more, and every factor is computed for every head."""
@@ -26,9 +25,10 @@ def show(question: Question) -> None:
     """Draw the factor, the sweep over factors and what the chosen one does."""
     EntropyOptions.factor.draw()
 
-    def draw(rows: list[Row], key: str) -> None:
+    def draw(rows: list[HomogeneityRow], key: str) -> None:
         kept = question.of_heads(rows)
-        st.markdown(_sentence(kept, question))
+        factor, (softmax, relu2) = question.options.factor, (_entropy(kept, word, question) for word in VARIANTS[:2])
+        st.markdown(sentence(factor, softmax, relu2, _change(kept, VARIANTS[1], factor), question.unit))
         _chart(kept, question, key)
 
     n = min(question.record.n, MOST)
@@ -37,9 +37,9 @@ def show(question: Question) -> None:
     if rows:
         kept = question.of_heads(rows)
         _table(kept, question)
-        _powers(_entropy(kept, VARIANTS[0], 1.0, question), question, n)
-        notes.homogeneity(n)
-        notes.take_away(rows, question, "homogeneity", n=n)
+        _powers(_at(_entropy(kept, VARIANTS[0], question), 1.0), question, n)
+        _method(n)
+        take_away(rows, question, "homogeneity", n=n)
 
 
 def names() -> dict[str, str]:
@@ -47,21 +47,25 @@ def names() -> dict[str, str]:
     return dict(zip(VARIANTS, (_("Softmax"), _("Squared ReLU / row sum"), _("Squared ReLU / length")), strict=True))
 
 
-def _entropy(rows: Sequence[Row], word: str, factor: float, question: Question) -> float | None:
-    found = [h for x, h in options.points(rows, "entropy", x="factor", variant=word) if x == factor]
-    return question.per_nat * spread(((factor, h) for h in found), mean=question.mean).middle[0] if found else None
+def _entropy(rows: Sequence[HomogeneityRow], word: str, question: Question) -> Spread:
+    """A variant's entropy by factor, in the unit asked for."""
+    own = ((row.factor, question.per_nat * row.entropy) for row in rows if row.variant == word)
+    return spread(own, mean=question.mean)
 
 
-def _change(rows: Sequence[Row], word: str, factor: float) -> float:
-    return max((y for x, y in options.points(rows, "change", x="factor", variant=word) if x == factor), default=0.0)
+def _at(found: Spread, x: float) -> float | None:
+    return dict(zip(found.x, found.middle, strict=True)).get(x)
 
 
-def _chart(rows: Sequence[Row], question: Question, key: str) -> None:
-    softmax, relu2 = options.colours("softmax", "relu2")
+def _change(rows: Sequence[HomogeneityRow], word: str, factor: float) -> float:
+    return max((row.change for row in rows if row.variant == word and row.factor == factor), default=0.0)
+
+
+def _chart(rows: Sequence[HomogeneityRow], question: Question, key: str) -> None:
+    softmax, relu2 = colours("softmax", "relu2")
     drawn = []
     for word, colour, dash in zip(VARIANTS, (softmax, relu2, relu2), ("solid", "solid", "dash"), strict=True):
-        values = options.points(rows, "entropy", x="factor", variant=word)
-        found = spread(((x, question.per_nat * y) for x, y in values), mean=question.mean)
+        found = _entropy(rows, word, question)
         drawn.append(found.curve(names()[word], colour, dash=dash, band=question.options.band and dash == "solid"))
     figure = curves(
         drawn,
@@ -77,11 +81,17 @@ def _chart(rows: Sequence[Row], question: Question, key: str) -> None:
     )
 
 
-def _sentence(rows: Sequence[Row], question: Question) -> str:
-    factor = question.options.factor
-    softmax, relu2 = VARIANTS[:2]
-    plain, steered = (_entropy(rows, softmax, x, question) for x in (1.0, factor))
-    still = _entropy(rows, relu2, factor, question)
+def sentence(factor: float, softmax: Spread, relu2: Spread, change: float, unit: str) -> str:
+    """What a factor on the logits does to softmax, and that it does nothing to squared ReLU over its row sum.
+
+    Args:
+        factor: the factor.
+        softmax: its entropies by factor.
+        relu2: squared ReLU's.
+        change: the most that a weight of squared ReLU moves.
+        unit: of the entropies.
+    """
+    plain, steered, still = _at(softmax, 1.0), _at(softmax, factor), _at(relu2, factor)
     if plain is None or steered is None or still is None:
         return _("Measuring λ = {factor:g} …", factor=factor)
     return _(
@@ -90,20 +100,20 @@ def _sentence(rows: Sequence[Row], question: Question) -> str:
         factor=factor,
         plain=plain,
         steered=steered,
-        unit=question.unit,
+        unit=unit,
         still=still,
-        change=_change(rows, relu2, factor),
+        change=change,
     )
 
 
-def _table(rows: Sequence[Row], question: Question) -> None:
+def _table(rows: Sequence[HomogeneityRow], question: Question) -> None:
     factor, unit = question.options.factor, question.unit
     change = f"max |A(λ={factor:g}) − A(1)|"
     shown = [
         {
             _("variant"): title,
-            f"H, λ = 1 ({unit})": _entropy(rows, word, 1.0, question),
-            f"H, λ = {factor:g} ({unit}) ": _entropy(rows, word, factor, question),
+            f"H, λ = 1 ({unit})": _at(_entropy(rows, word, question), 1.0),
+            f"H, λ = {factor:g} ({unit}) ": _at(_entropy(rows, word, question), factor),
             change: f"{_change(rows, word, factor):.2g}",
         }
         for word, title in names().items()
@@ -114,15 +124,13 @@ def _table(rows: Sequence[Row], question: Question) -> None:
 
 def _powers(softmax: float | None, question: Question, n: int) -> None:
     """What another power than the square does, beside softmax as it is."""
-    colour = options.colours("softmax", "relu2")[1]
+    colour = colours("softmax", "relu2")[1]
     st.markdown("**" + _("Other powers than the square") + "**")
 
-    def draw(rows: list[Row], key: str) -> None:
-        found = spread(
-            ((x, question.per_nat * y) for x, y in options.points(question.of_heads(rows), "entropy", x="power")),
-            mean=question.mean,
-        )
-        moved = max((y for _x, y in options.points(question.of_heads(rows), "change", x="power")), default=0.0)
+    def draw(rows: list[PowerRow], key: str) -> None:
+        kept = question.of_heads(rows)
+        found = spread(((row.power, question.per_nat * row.entropy) for row in kept), mean=question.mean)
+        moved = max((row.change for row in kept), default=0.0)
         st.markdown(power_sentence(found, question.unit, moved))
         lines = [found.curve(_("ReLU to the power p / row sum"), colour, band=question.options.band)]
         if softmax is not None:
@@ -150,24 +158,48 @@ def power_sentence(found: Spread, unit: str, moved: float) -> str:
     """What the power does to the entropy; at any one of them a factor on the logits does nothing."""
     if len(found.x) < 2:
         return _("Measuring other powers …")
-    low, high, first, last = found.x[0], found.x[-1], found.middle[0], found.middle[-1]
-    still = _("logits twice as large move no weight by more than {moved:.1g} at any of these powers", moved=moved)
-    if first - last < SAME:
+    told = {
+        "low": found.x[0],
+        "high": found.x[-1],
+        "first": found.middle[0],
+        "last": found.middle[-1],
+        "unit": unit,
+        "moved": moved,
+    }
+    if found.middle[0] - found.middle[-1] < SAME:
         return _(
-            "From p = {low:g} to p = {high:g} the entropy stays at {first:.2f} {unit}, and {still}.",
-            low=low,
-            high=high,
-            first=first,
-            unit=unit,
-            still=still,
+            "From p = {low:g} to p = {high:g} the entropy stays at {first:.2f} {unit}, and logits twice as large move "
+            "no weight by more than {moved:.1g} at any of these powers.",
+            **told,
         )
     return _(
-        "From p = {low:g} to p = {high:g} the entropy falls from {first:.2f} to {last:.2f} {unit}, while {still}: it "
-        "is the power, not a factor, that sharpens a row.",
-        low=low,
-        high=high,
-        first=first,
-        last=last,
-        unit=unit,
-        still=still,
+        "From p = {low:g} to p = {high:g} the entropy falls from {first:.2f} to {last:.2f} {unit}, while logits twice "
+        "as large move no weight by more than {moved:.1g} at any of these powers: it is the power, not a factor, that "
+        "sharpens a row.",
+        **told,
     )
+
+
+def _method(n: int) -> None:
+    """Why squared ReLU does not notice the factor, and what the power does in its place."""
+    with st.expander(_("Why"), icon=":material/function:"):
+        st.latex(
+            r"\frac{\operatorname{relu}(\lambda x_{ij})^2}{\sum_l \operatorname{relu}(\lambda x_{il})^2}"
+            r"= \frac{\lambda^2\operatorname{relu}(x_{ij})^2}{\lambda^2\sum_l \operatorname{relu}(x_{il})^2}"
+            r"\qquad\text{but}\qquad \frac{e^{\lambda x_{ij}}}{\sum_l e^{\lambda x_{il}}} = "
+            r"\frac{(e^{x_{ij}})^\lambda}{\sum_l (e^{x_{il}})^\lambda}"
+        )
+        st.markdown(
+            _(
+                "Squared ReLU is homogeneous: a factor on the logits leaves the sum as λ² and cancels, so no "
+                "temperature and no log n scale can sharpen it. Divided by the length instead, its weights grow with "
+                "λ², all alike: the output grows, what is looked at stays. Measured on the first {n} tokens.",
+                n=n,
+            )
+            + "\n\n"
+            + _(
+                "The same holds for every other power p: λᵖ cancels. The power itself is what sharpens: relu(x)ᵖ = "
+                "exp(p log x) where x > 0, so a row is softmax of its positive logits' logarithms, with p in the place "
+                "of 1 / temperature, and a higher power never makes it more even."
+            )
+        )

@@ -15,10 +15,11 @@ from app.naming import label
 from app.text import _, literal
 from app.visit import Visit
 from attention_core.experiments import entropy_length
-from attention_core.experiments.task import Row
+from attention_core.experiments.entropy_length import EntropyRow
 from attention_core.metrics.fit import PowerFit, fit_power
-from pages.entropy import notes, options
-from pages.entropy.options import EntropyOptions, Question
+from pages.entropy import options
+from pages.entropy.options import EntropyOptions, Question, by_head, quartiles
+from pages.entropy.take_away import how_lengths_are_made, take_away
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,10 +42,12 @@ def show(question: Question) -> None:
     with st.container():
         lines = _lines(question)
 
-    def draw(rows: list[Row], key: str) -> None:
-        rows = question.of_heads(rows)
-        st.markdown(_sentence(rows, lines, question))
-        _chart(rows, lines, question, key)
+    def draw(rows: list[EntropyRow], key: str) -> None:
+        heads = question.of_heads(rows)
+        words = {line.attention.key: word for word, line in reversed(lines.items())}
+        scaled = _gathered(heads, words["softmax_log_n"], question) if "softmax_log_n" in words else None
+        st.markdown(sentence(_gathered(heads, words["softmax"], question), scaled, question))
+        _chart(heads, lines, question, key)
 
     tasks = entropy_length.tasks(
         question.source, list(lines), longest=question.longest, causal=question.causal, seeds=question.seeds
@@ -52,8 +55,8 @@ def show(question: Question) -> None:
     rows = sweep.show("entropy_length", tasks, draw, key="entropy.growth", effort=options.effort)
     if rows:
         _table(question.of_heads(rows), lines, question)
-        notes.entropy(question)
-        notes.take_away(rows, question, "entropy_length", list(lines))
+        _method(question)
+        take_away(rows, question, "entropy_length", list(lines))
 
 
 def _lines(question: Question) -> dict[str, Line]:
@@ -88,10 +91,11 @@ def _lines(question: Question) -> dict[str, Line]:
     return lines
 
 
-def _gathered(rows: Sequence[Row], word: str, question: Question, measure: str) -> Spread:
+def _gathered(rows: Sequence[EntropyRow], word: str, question: Question, measure: str = "entropy") -> Spread:
     """One curve's values by length, entropies in the unit asked for."""
     unit = question.per_nat if measure == "entropy" else 1.0
-    return spread(((x, unit * y) for x, y in options.points(rows, measure, variant=word)), mean=question.mean)
+    own = ((row.n, getattr(row, measure)) for row in rows if row.variant == word)
+    return spread(((n, unit * value) for n, value in own if value is not None), mean=question.mean)
 
 
 def _uniform(lengths: Sequence[float], *, causal: bool) -> list[float]:
@@ -99,7 +103,7 @@ def _uniform(lengths: Sequence[float], *, causal: bool) -> list[float]:
     return [math.lgamma(n + 1) / n if causal else math.log(n) for n in lengths]
 
 
-def _chart(rows: Sequence[Row], lines: dict[str, Line], question: Question, key: str) -> None:
+def _chart(rows: Sequence[EntropyRow], lines: dict[str, Line], question: Question, key: str) -> None:
     measure = question.options.measure
     drawn: list[Curve] = []
     for word, line in lines.items():
@@ -125,60 +129,68 @@ def _slope(lengths: Sequence[float], nats: Sequence[float]) -> PowerFit | None:
     return fit_power(lengths, [math.exp(h) for h in nats]) if len(lengths) > 1 else None
 
 
-def _line_slope(rows: Sequence[Row], word: str, question: Question) -> PowerFit | None:
-    found = _gathered(rows, word, question, "entropy")
+def _slope_of(found: Spread, question: Question) -> PowerFit | None:
     return _slope(found.x, [h / question.per_nat for h in found.middle])
 
 
-def _sentence(rows: Sequence[Row], lines: dict[str, Line], question: Question) -> str:
-    words = {line.attention.key: word for word, line in reversed(lines.items())}
-    found = _gathered(rows, words["softmax"], question, "entropy")
-    if not found.x:
+def sentence(softmax: Spread, scaled: Spread | None, question: Question) -> str:
+    """How softmax's entropy grows beside uniform attention's, and with the log n scale.
+
+    Args:
+        softmax: its entropies by length, in the unit asked for.
+        scaled: the same with the log n scale, None where that is not drawn.
+        question: what is asked.
+    """
+    if not softmax.x:
         return _("Measuring **softmax** …")
-    low, high = found.middle[0], found.middle[-1]
-    told = {"a": int(found.x[0]), "b": int(found.x[-1]), "low": low, "high": high, "unit": question.unit}
-    own, uniform = (
-        _line_slope(rows, words["softmax"], question),
-        _slope(found.x, _uniform(found.x, causal=question.causal)),
-    )
+    own, uniform = _slope_of(softmax, question), _slope(softmax.x, _uniform(softmax.x, causal=question.causal))
+    low, high, unit = softmax.middle[0], softmax.middle[-1], question.unit
+    told = {"a": int(softmax.x[0]), "b": int(softmax.x[-1]), "low": low, "high": high, "unit": unit}
     if own is None or uniform is None:
         return _("At n = {a} **softmax**'s entropy is {low:.2f} {unit}. A longer input shows how it grows.", **told)
     told["share"] = own.exponent / uniform.exponent
-    sentence = (
-        _(
+    steered = _slope_of(scaled, question) if scaled else None
+    if steered is None:
+        if high < low:
+            return _("From n = {a} to {b} **softmax**'s entropy falls from {low:.2f} to {high:.2f} {unit}.", **told)
+        return _(
             "From n = {a} to {b} **softmax**'s entropy rises from {low:.2f} to {high:.2f} {unit}, {share:.2f} times as "
-            "steeply as uniform attention's",
+            "steeply as uniform attention's.",
             **told,
         )
-        if high >= low
-        else _("From n = {a} to {b} **softmax**'s entropy falls from {low:.2f} to {high:.2f} {unit}", **told)
+    told["steered"] = steered.exponent / uniform.exponent
+    if high < low:
+        return _(
+            "From n = {a} to {b} **softmax**'s entropy falls from {low:.2f} to {high:.2f} {unit}; with the log n scale "
+            "{steered:.2f} times.",
+            **told,
+        )
+    return _(
+        "From n = {a} to {b} **softmax**'s entropy rises from {low:.2f} to {high:.2f} {unit}, {share:.2f} times as "
+        "steeply as uniform attention's; with the log n scale {steered:.2f} times.",
+        **told,
     )
-    steered = _line_slope(rows, words["softmax_log_n"], question) if "softmax_log_n" in words else None
-    if steered is not None:
-        sentence += _("; with the log n scale {share:.2f} times", share=steered.exponent / uniform.exponent)
-    return sentence + "."
 
 
-def _table(rows: Sequence[Row], lines: dict[str, Line], question: Question) -> None:
+def _table(rows: Sequence[EntropyRow], lines: dict[str, Line], question: Question) -> None:
     """How steep each curve is, and how much heads differ in it."""
-    lengths = sorted({x for word in lines for x, _y in options.points(rows, "entropy", variant=word)})
-    first, last = lengths[0], lengths[-1]
-    unit = question.unit
+    lengths = {row.n for row in rows}
+    first, last = min(lengths), max(lengths)
     slope, heads = _("slope against log n"), _("quartiles over heads")
     shown = []
     for word, line in lines.items():
-        found = _gathered(rows, word, question, "entropy")
-        ends = dict(zip(found.x, found.middle, strict=True))
-        fit = _line_slope(rows, word, question)
-        slopes = [_line_slope(head, word, question) for head in options.by_head(rows, variant=word)]
+        found = _gathered(rows, word, question)
+        ends, fit = dict(zip(found.x, found.middle, strict=True)), _slope_of(found, question)
+        own = by_head(row for row in rows if row.variant == word)
+        slopes = [_slope_of(_gathered(head, word, question), question) for head in own]
         shown.append(
             {
                 _("variant"): line.name,
-                f"H({first:g}) {unit}": ends.get(first),
-                f"H({last:g}) {unit}": ends.get(last),
+                f"H({first:g}) {question.unit}": ends.get(first),
+                f"H({last:g}) {question.unit}": ends.get(last),
                 slope: fit and fit.exponent,
                 "R²": fit and fit.r2,
-                heads: options.quartiles([each.exponent for each in slopes if each]),
+                heads: quartiles([each.exponent for each in slopes if each]),
             }
         )
     st.dataframe(
@@ -186,3 +198,24 @@ def _table(rows: Sequence[Row], lines: dict[str, Line], question: Question) -> N
         hide_index=True,
         column_config=dict.fromkeys(list(shown[0])[1:5], st.column_config.NumberColumn(format="%.2f")),
     )
+
+
+def _method(question: Question) -> None:
+    """How entropy is defined, here and for rows that are no probabilities."""
+    with st.expander(_("How it is measured"), icon=":material/function:"):
+        st.latex(r"H_i = -\sum_j p_{ij}\log p_{ij},\qquad p_{ij} = \frac{|A_{ij}|}{\sum_l |A_{il}|}")
+        st.markdown(
+            _(
+                "- **0** where a query looks at one key, **log n** where it looks at all alike; *exp H* is how many "
+                "equally weighted keys have the same entropy.\n"
+                "- **Signed or unnormalised rows** are measured by their absolute values, scaled to sum to one; so "
+                "neither signs nor a row's total count. A row of zeros has 0.\n"
+                "- A head's value is the mean over its queries. The line is the median (or mean) over heads and seeds, "
+                "the band their quartiles.\n"
+                "- **H / log n** divides each query's entropy by the logarithm of the keys it may see.\n"
+                "- **Slope**: least squares of H on log n through the line, both in nats. 1: attention dilutes as fast "
+                "as looking everywhere alike; 0: not at all."
+            )
+            + "\n- "
+            + how_lengths_are_made(question)
+        )

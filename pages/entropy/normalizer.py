@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from statistics import fmean
 
 import streamlit as st
 
@@ -11,10 +12,11 @@ from app.figures.spread import Spread, spread
 from app.figures.theme import GREY
 from app.text import _
 from attention_core.experiments import normalizer_length
-from attention_core.experiments.task import Row
+from attention_core.experiments.normalizer_length import NormalizerRow
 from attention_core.metrics.fit import PowerFit, fit_power
-from pages.entropy import notes, options
-from pages.entropy.options import Question
+from pages.entropy import options
+from pages.entropy.options import Question, by_head, quartiles
+from pages.entropy.take_away import how_lengths_are_made, take_away
 
 LARGEST = 700.0
 """Logarithm up to which a number is drawn: beyond it there is no such float64."""
@@ -26,9 +28,9 @@ def show(question: Question) -> None:
         options.show_extent(question)
     options.show_hint(question)
 
-    def draw(rows: list[Row], key: str) -> None:
+    def draw(rows: list[NormalizerRow], key: str) -> None:
         found = {name: growth(question.of_heads(rows), name, mean=question.mean) for name in normalizer_length.TOTALS}
-        st.markdown(_sentence(found))
+        st.markdown(sentence(found))
         _chart(found, question, key)
 
     tasks = normalizer_length.tasks(
@@ -37,8 +39,8 @@ def show(question: Question) -> None:
     rows = sweep.show("normalizer_length", tasks, draw, key="entropy.normalizer", effort=options.effort)
     if rows:
         _table(question.of_heads(rows), question)
-        notes.normalizer(question)
-        notes.take_away(rows, question, "normalizer_length")
+        _method(question)
+        take_away(rows, question, "normalizer_length")
 
 
 def names() -> dict[str, str]:
@@ -46,11 +48,11 @@ def names() -> dict[str, str]:
     return {"softmax": _("softmax: Σ exp(x)"), "relu2": _("squared ReLU: Σ relu(x)²")}
 
 
-def growth(rows: Sequence[Row], name: str, *, mean: bool) -> Spread:
+def growth(rows: Sequence[NormalizerRow], name: str, *, mean: bool) -> Spread:
     """Each head's total over its total at the shortest length where it has one."""
     grown = []
-    for head in options.by_head(rows, normalizer=name):
-        logs = options.points(head, "log_z")
+    for head in by_head(row for row in rows if row.normalizer == name):
+        logs = [(row.n, row.log_z) for row in head if row.log_z is not None]
         grown += [(n, math.exp(z - logs[0][1])) for n, z in logs if z - logs[0][1] < LARGEST]
     return spread(grown, mean=mean)
 
@@ -84,7 +86,8 @@ def _chart(found: dict[str, Spread], question: Question, key: str) -> None:
     )
 
 
-def _sentence(found: dict[str, Spread]) -> str:
+def sentence(found: dict[str, Spread]) -> str:
+    """How fast the totals grow, and whether dividing by n suits squared ReLU."""
     softmax, relu2 = found["softmax"], found["relu2"]
     law, other = fit(softmax), fit(relu2)
     if law is None:
@@ -100,30 +103,42 @@ def _sentence(found: dict[str, Spread]) -> str:
     )
     if other is None:
         return told
-    told += " " + _("**Squared ReLU**'s grows as n to the power {exponent:.2f}", exponent=other.exponent)
     if other.exponent < 0.95:
-        return told + _(": dividing by n makes its rows fade in long texts.")
-    if other.exponent > 1.05:
-        return told + _(": dividing by n lets its rows swell in long texts.")
-    return told + _(": dividing by n suits it.")
+        verdict = _(
+            "**Squared ReLU**'s grows as n to the power {exponent:.2f}: dividing by n makes its rows fade in long "
+            "texts.",
+            exponent=other.exponent,
+        )
+    elif other.exponent > 1.05:
+        verdict = _(
+            "**Squared ReLU**'s grows as n to the power {exponent:.2f}: dividing by n lets its rows swell in long "
+            "texts.",
+            exponent=other.exponent,
+        )
+    else:
+        verdict = _(
+            "**Squared ReLU**'s grows as n to the power {exponent:.2f}: dividing by n suits it.",
+            exponent=other.exponent,
+        )
+    return f"{told} {verdict}"
 
 
-def _table(rows: Sequence[Row], question: Question) -> None:
+def _table(rows: Sequence[NormalizerRow], question: Question) -> None:
     """The totals themselves at both ends, and how heads differ in their growth."""
     shown = []
     for name, title in names().items():
-        found, own = growth(rows, name, mean=question.mean), [r for r in rows if r["normalizer"] == name]
-        law, logs = fit(found), spread(options.points(own, "log_z"), mean=question.mean)
-        laws = [fit(growth(head, name, mean=False)) for head in options.by_head(own)]
-        empty = [float(row["empty"]) for row in own if isinstance(row["empty"], float)]
+        found, own = growth(rows, name, mean=question.mean), [row for row in rows if row.normalizer == name]
+        law = fit(found)
+        logs = spread(((row.n, row.log_z) for row in own if row.log_z is not None), mean=question.mean)
+        laws = [fit(growth(head, name, mean=False)) for head in by_head(own)]
         shown.append(
             {
                 _("total of a row"): title,
                 **{f"Z({logs.x[i]:g})": _readable(logs.middle[i]) for i in (0, -1) if logs.x},
                 _("exponent"): law and law.exponent,
                 "R²": law and law.r2,
-                _("quartiles over heads"): options.quartiles([each.exponent for each in laws if each]),
-                _("rows without any"): sum(empty) / len(empty),
+                _("quartiles over heads"): quartiles([each.exponent for each in laws if each]),
+                _("rows without any"): fmean(row.empty for row in own),
             }
         )
     two = st.column_config.NumberColumn(format="%.2f")
@@ -134,3 +149,25 @@ def _table(rows: Sequence[Row], question: Question) -> None:
 def _readable(log: float) -> str:
     """A number given by its logarithm."""
     return f"{math.exp(log):.3g}" if log < LARGEST else f"e^{log:.0f}"
+
+
+def _method(question: Question) -> None:
+    """What Z is and how its exponent is fitted."""
+    with st.expander(_("How it is measured"), icon=":material/function:"):
+        st.latex(
+            r"Z_i = \sum_j e^{x_{ij}}\quad\text{or}\quad Z_i = \sum_j \operatorname{relu}(x_{ij})^2,"
+            r"\qquad x_{ij} = \frac{q_i\cdot k_j}{\sqrt d}"
+        )
+        st.markdown(
+            _(
+                "- Logits are taken as they stand, no maximum subtracted: with all logits zero softmax's Z is n.\n"
+                "- Sums are taken in log space. A head's Z is the geometric mean over its queries; a query whose Z is "
+                "0 (squared ReLU without a positive logit) is left out, and their share is in the table.\n"
+                "- Drawn is Z(n) over the same head's Z at the shortest length; line and band are over heads and "
+                "seeds.\n"
+                "- **Exponent** a: least squares of log Z on log n through the line, Z ~ nᵃ. Where a < 1, dividing by "
+                "n divides by too much."
+            )
+            + "\n- "
+            + how_lengths_are_made(question)
+        )

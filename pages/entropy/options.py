@@ -16,7 +16,7 @@ from attention_core.experiments.entropy_length import EntropyTask
 from attention_core.experiments.homogeneity import FACTORS
 from attention_core.experiments.lengths import SHORTEST, reach
 from attention_core.experiments.normalizer_length import NormalizerTask
-from attention_core.experiments.task import Row
+from attention_core.experiments.task import H, S
 from attention_core.inputs.record import QKV
 from attention_core.inputs.source import Source, SyntheticSource, TextSource
 from attention_core.limits import current
@@ -132,9 +132,9 @@ class Question:
         """Whether lines are means rather than medians."""
         return self.options.line == "mean"
 
-    def of_heads(self, rows: Sequence[Row]) -> list[Row]:
+    def of_heads(self, rows: Iterable[H]) -> list[H]:
         """The rows of the heads looked at."""
-        return [row for row in rows if self.head is None or row["head"] == self.head]
+        return [row for row in rows if self.head is None or row.head == self.head]
 
 
 def question(chosen: Chosen) -> Question:
@@ -214,23 +214,11 @@ def show_hint(question: Question) -> None:
             )
 
 
-def points(rows: Iterable[Row], measure: str, *, x: str = "n", **where: object) -> list[tuple[float, float]]:
-    """``(x, measure)`` of the rows that have these values, where there is a number."""
-    return [
-        (float(at), value)
-        for row in rows
-        if all(row[name] == wanted for name, wanted in where.items())
-        and isinstance(at := row[x], (int, float))
-        and isinstance(value := row[measure], float)
-    ]
-
-
-def by_head(rows: Iterable[Row], **where: object) -> list[list[Row]]:
-    """The rows that have these values, head by head and seed by seed."""
-    groups: dict[tuple[object, object], list[Row]] = {}
+def by_head(rows: Iterable[S]) -> list[list[S]]:
+    """Rows head by head and seed by seed."""
+    groups: dict[tuple[int, int | None], list[S]] = {}
     for row in rows:
-        if all(row[name] == value for name, value in where.items()):
-            groups.setdefault((row["head"], row["seed"]), []).append(row)
+        groups.setdefault((row.head, row.seed), []).append(row)
     return list(groups.values())
 
 

@@ -44,9 +44,9 @@ def measured(source, n, **how):
 
 def of(rows, form, name, head=0):
     return {
-        row["distance"]: row[name]
+        row.distance: getattr(row, name)
         for row in rows
-        if (row["form"], row["head"]) == (form, head) and row[name] is not None
+        if (row.form, row.head) == (form, head) and getattr(row, name) is not None
     }
 
 
@@ -119,7 +119,7 @@ def test_no_product_passes_its_bound_and_every_number_is_the_papers(seed, d, n, 
         assert of(rows, form, "entropy")[None] == pytest.approx(np.mean(entropies), abs=1e-9)
     bounds, sizes = of(rows, TURNED, "bound"), of(rows, TURNED, "size")
     assert all(sizes[x] <= bounds[x] + 1e-9 for x in distance.distances(n))
-    assert all(row["bound"] is None for row in rows if row["form"] == PLAIN)
+    assert all(row.bound is None for row in rows if row.form == PLAIN)
 
 
 @pytest.mark.parametrize(("causal", "ends"), [(True, ((4, 0), (5, 1))), (False, ((4, 0), (5, 1), (0, 4), (1, 5)))])
@@ -191,8 +191,8 @@ def test_what_is_not_turned_is_turned_and_what_nobody_can_turn_back_is_shown_as_
     assert set(distance.forms(qkv, other)) == {TURNED}
     [task] = distance.tasks(other, n=qkv.n, causal=True)
     rows = distance.run(task, load=lambda source, tokens: qkv)
-    assert {row["form"] for row in rows} == {TURNED}
-    assert all(row["bound"] is None for row in rows)
+    assert {row.form for row in rows} == {TURNED}
+    assert all(row.bound is None for row in rows)
 
 
 def test_only_models_with_rope_say_so():
@@ -212,14 +212,14 @@ def test_distances_go_to_three_quarters_and_rise(n, last):
 def test_seeds_are_further_sequences():
     source = SyntheticSource(SyntheticSpec(n=12, d=4, heads=1, seed=5))
     rows = measured(source, 12, seeds=2)
-    assert {row["seed"] for row in rows} == {5, 6}
+    assert {row.seed for row in rows} == {5, 6}
     one = measured(SyntheticSource(SyntheticSpec(n=12, d=4, heads=1, seed=6)), 12)
-    assert [row for row in rows if row["seed"] == 6] == one
+    assert [row for row in rows if row.seed == 6] == one
 
 
 def test_single_tokens_and_single_coordinates_are_measured():
     rows = measured(SyntheticSource(SyntheticSpec(n=1, d=4, heads=1)), 1)
-    assert [row["distance"] for row in rows] == [None, 0] * 2
+    assert [row.distance for row in rows] == [None, 0] * 2
     qkv = from_upload(upload(np.ones((4, 1)), np.ones((4, 1))).data, "x.npz")
     assert qkv.q.shape[-1] == 1
     rows = measured(upload(np.ones((4, 1)), np.ones((4, 1))), 4)

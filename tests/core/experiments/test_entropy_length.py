@@ -23,15 +23,15 @@ def sweep(words, *, source=SOURCE, longest=40, causal=False, seeds=1):
 def test_uniform_attention_has_log_n(n):
     rows = sweep(["softmax"], source=SyntheticSource(SyntheticSpec(sharpness=0.0, heads=2)), longest=n)
     for row in rows:
-        assert row["entropy"] == pytest.approx(math.log(row["n"]), abs=1e-6)
-        assert row["normalised"] == (None if row["n"] == 1 else pytest.approx(1, abs=1e-6))
+        assert row.entropy == pytest.approx(math.log(row.n), abs=1e-6)
+        assert row.normalised == (None if row.n == 1 else pytest.approx(1, abs=1e-6))
 
 
 def test_uniform_causal_attention_has_the_mean_of_the_logarithms():
     rows = sweep(["softmax"], source=SyntheticSource(SyntheticSpec(sharpness=0.0, heads=2)), causal=True)
     for row in rows:
-        assert row["entropy"] == pytest.approx(math.lgamma(row["n"] + 1) / row["n"], abs=1e-6)
-        assert row["normalised"] == pytest.approx(1, abs=1e-6)
+        assert row.entropy == pytest.approx(math.lgamma(row.n + 1) / row.n, abs=1e-6)
+        assert row.normalised == pytest.approx(1, abs=1e-6)
 
 
 def test_one_hot_attention_has_none():
@@ -39,12 +39,12 @@ def test_one_hot_attention_has_none():
     sure = ac.inputs.QKV(**{**vars(record), "q": 1e4 * torch.eye(8)[None], "k": torch.eye(8)[None]})
     (task,) = [t for t in entropy_length.tasks(SOURCE, ["softmax"], longest=8) if t.n == 8]
     (row,) = entropy_length.run(task, load=lambda source, tokens: sure)
-    assert (row["entropy"], row["normalised"]) == (0.0, 0.0)
+    assert (row.entropy, row.normalised) == (0.0, 0.0)
 
 
 def test_the_log_n_scale_is_softmax_at_its_base_length_and_flatter_around_it():
     rows = sweep(["softmax", "softmax_log_n~base_length~64"], longest=256)
-    by = {(row["variant"], row["n"], row["head"]): row["entropy"] for row in rows}
+    by = {(row.variant, row.n, row.head): row.entropy for row in rows}
     for head in range(3):
         plain, steered = ({n: by[w, n, head] for n in ladder(256)} for w in ("softmax", "softmax_log_n~base_length~64"))
         assert steered[64] == pytest.approx(plain[64], abs=1e-5)
@@ -67,17 +67,17 @@ def test_every_variant_has_the_entropy_of_its_absolute_rows(variant, causal):
     nats = -np.where(p > 0, p * np.log(np.where(p > 0, p, 1)), 0).sum(-1)
     seen = np.arange(1, 25) if causal else np.full(24, 24)
     for head, row in enumerate(entropy_length.run(task)):
-        assert row["entropy"] == pytest.approx(nats[head].mean(), abs=2e-4)
-        assert row["normalised"] == pytest.approx((nats[head] / np.log(np.maximum(seen, 2)))[seen > 1].mean(), abs=2e-4)
+        assert row.entropy == pytest.approx(nats[head].mean(), abs=2e-4)
+        assert row.normalised == pytest.approx((nats[head] / np.log(np.maximum(seen, 2)))[seen > 1].mean(), abs=2e-4)
 
 
 def test_rows_are_tidy_and_short_lengths_come_first():
     rows = sweep(["softmax", "local~window~3"], seeds=2)
     assert set(rows[0]) == {"variant", "n", "head", "seed", "entropy", "normalised"}
-    keys = [(row["n"], row["seed"], row["variant"], row["head"]) for row in rows]
+    keys = [(row.n, row.seed, row.variant, row.head) for row in rows]
     assert len(set(keys)) == len(keys) == len(ladder(40)) * 2 * 2 * 3
     assert [k[0] for k in keys] == sorted(k[0] for k in keys)
-    assert {row["seed"] for row in rows} == {0, 1}
+    assert {row.seed for row in rows} == {0, 1}
 
 
 def test_the_same_question_has_the_same_answer_and_seeds_differ():
@@ -85,9 +85,7 @@ def test_the_same_question_has_the_same_answer_and_seeds_differ():
     first, again = (sweep(["softmax", "performer", "reformer"], seeds=2) for _ in range(2))
     assert first == again
     assert torch.equal(state, torch.random.get_rng_state())
-    values = {
-        row["seed"]: row["entropy"] for row in first if (row["n"], row["head"], row["variant"]) == (40, 0, "softmax")
-    }
+    values = {row.seed: row.entropy for row in first if (row.n, row.head, row.variant) == (40, 0, "softmax")}
     assert values[0] != values[1]
 
 

@@ -14,7 +14,7 @@ def rows(request):
 
 
 def of(rows, variant, measure, head=0):
-    return {row["factor"]: row[measure] for row in rows if (row["variant"], row["head"]) == (variant, head)}
+    return {row.factor: getattr(row, measure) for row in rows if (row.variant, row.head) == (variant, head)}
 
 
 def test_relu2_by_its_sum_does_not_notice_the_factor(rows):
@@ -42,4 +42,4 @@ def test_relu2_by_length_only_grows(rows):
 
 
 def test_without_a_factor_nothing_changes(rows):
-    assert {row["change"] for row in rows if row["factor"] == 1.0} == {0.0}
+    assert {row.change for row in rows if row.factor == 1.0} == {0.0}

@@ -23,16 +23,16 @@ def measured(*, causal=False, longest=40, **settings):
 @pytest.mark.parametrize("causal", [False, True])
 def test_totals_and_sizes_are_those_of_the_matrices(causal):
     rows = measured(causal=causal)
-    assert {row["n"] for row in rows} == {10, 14, 20, 28, 40}
+    assert {row.n for row in rows} == {10, 14, 20, 28, 40}
     for row in rows:
-        qkv = from_synthetic(SyntheticSpec(heads=2, d=8, n=row["n"]))
-        q, k, v = (x[row["head"]].double() for x in (qkv.q, qkv.k, qkv.v))
-        name = row["normalizer"]
+        qkv = from_synthetic(SyntheticSpec(heads=2, d=8, n=row.n))
+        q, k, v = (x[row.head].double() for x in (qkv.q, qkv.k, qkv.v))
+        name = row.normalizer
         attention = ac.get("softmax") if name == "softmax" else ac.get("relu2", normalizer=name, base_length=1)
         weights = attention.weights(q, k, causal=causal)
         out = weights @ v
-        assert row["total"] == pytest.approx(float(weights.sum(-1).mean()), rel=1e-4)
-        assert row["size"] == pytest.approx(math.sqrt(float((out * out).sum(-1).mean())), rel=1e-4)
+        assert row.total == pytest.approx(float(weights.sum(-1).mean()), rel=1e-4)
+        assert row.size == pytest.approx(math.sqrt(float((out * out).sum(-1).mean())), rel=1e-4)
 
 
 @pytest.mark.parametrize(("name", "exponent"), [("length", 0), ("squared", -1), ("fixed", 1), ("sum", 0)])
@@ -44,7 +44,7 @@ def test_alike_tokens_drift_by_the_divisor_alone(name, exponent):
         record = replace(from_synthetic(SyntheticSpec(heads=1, d=4, n=task.n)), q=ones, k=ones, v=ones)
         rows += length_drift.run(task, load=lambda source, tokens, record=record: record)
     for measure in ("total", "size"):
-        points = {row["n"]: row[measure] for row in rows if row["normalizer"] == name}
+        points = {row.n: getattr(row, measure) for row in rows if row.normalizer == name}
         assert fit_power(list(points), list(points.values())).exponent == pytest.approx(exponent, abs=1e-5)
 
 
@@ -53,11 +53,11 @@ def test_rows_without_a_weight_count_as_nothing():
     q = torch.tensor([[[1.0], [-1.0], [1.0], [-1.0]]])
     empty = replace(record, q=q, k=torch.ones(1, 4, 1), v=torch.full((1, 4, 1), 3.0))
     task = length_drift.tasks(SyntheticSource(SPEC), longest=4)[-1]
-    rows = {row["normalizer"]: row for row in length_drift.run(task, load=lambda source, tokens: empty)}
-    assert (rows["sum"]["total"], rows["softmax"]["total"]) == (0.5, pytest.approx(1))
-    assert rows["sum"]["size"] == pytest.approx(3 / math.sqrt(2))
+    rows = {row.normalizer: row for row in length_drift.run(task, load=lambda source, tokens: empty)}
+    assert (rows["sum"].total, rows["softmax"].total) == (0.5, pytest.approx(1))
+    assert rows["sum"].size == pytest.approx(3 / math.sqrt(2))
     assert set(rows) == {*NORMALIZERS, "softmax"}
 
 
 def test_seeds_are_told_apart():
-    assert {(row["seed"], row["head"]) for row in measured(longest=16, seeds=2)} == {(0, 0), (0, 1), (1, 0), (1, 1)}
+    assert {(row.seed, row.head) for row in measured(longest=16, seeds=2)} == {(0, 0), (0, 1), (1, 0), (1, 1)}

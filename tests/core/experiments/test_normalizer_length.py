@@ -19,15 +19,15 @@ def record(q, k):
 
 def found(qkv, *, causal=False):
     task = NormalizerTask(source=SOURCE, n=qkv.n, longest=qkv.n, causal=causal, seed=0)
-    return {row["normalizer"]: row for row in normalizer_length.run(task, load=lambda source, tokens: qkv)}
+    return {row.normalizer: row for row in normalizer_length.run(task, load=lambda source, tokens: qkv)}
 
 
 @pytest.mark.parametrize("n", [1, 2, 33, 200])
 def test_without_logits_softmaxs_total_is_n_and_relu2_has_none(n):
     rows = found(record(torch.zeros(1, n, 4), torch.zeros(1, n, 4)))
-    assert rows["softmax"]["log_z"] == pytest.approx(math.log(n))
-    assert rows["softmax"]["empty"] == 0
-    assert (rows["relu2"]["log_z"], rows["relu2"]["empty"]) == (None, 1)
+    assert rows["softmax"].log_z == pytest.approx(math.log(n))
+    assert rows["softmax"].empty == 0
+    assert (rows["relu2"].log_z, rows["relu2"].empty) == (None, 1)
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -47,26 +47,26 @@ def test_alike_keys_make_both_totals_grow_as_n():
     lengths = (16, 64, 256)
     rows = [found(record(torch.ones(1, n, 4), torch.ones(1, n, 4))) for n in lengths]
     for name in normalizer_length.TOTALS:
-        fit = fit_power(lengths, [math.exp(row[name]["log_z"]) for row in rows])
+        fit = fit_power(lengths, [math.exp(row[name].log_z) for row in rows])
         assert fit.exponent == pytest.approx(1)
 
 
 def test_queries_without_a_total_are_left_out_and_counted():
     q = torch.tensor([[[1.0], [-1.0], [1.0], [1.0]]])
     row = found(record(q, torch.ones(1, 4, 1)))["relu2"]
-    assert row["empty"] == pytest.approx(0.25)
-    assert row["log_z"] == pytest.approx(math.log(4))
+    assert row.empty == pytest.approx(0.25)
+    assert row.log_z == pytest.approx(math.log(4))
 
 
 def test_large_logits_stay_finite():
     row = found(record(torch.full((1, 8, 4), 1e3), torch.full((1, 8, 4), 1e3)))
-    assert row["softmax"]["log_z"] == pytest.approx(2e6 + math.log(8))
-    assert math.isfinite(row["relu2"]["log_z"])
+    assert row["softmax"].log_z == pytest.approx(2e6 + math.log(8))
+    assert math.isfinite(row["relu2"].log_z)
 
 
 def test_a_sweep_is_deterministic_and_tidy():
     tasks = normalizer_length.tasks(SOURCE, longest=40, seeds=2)
     first, again = ([row for task in tasks for row in normalizer_length.run(task)] for _ in range(2))
     assert first == again
-    assert [row["n"] for row in first] == sorted(row["n"] for row in first)
-    assert {(row["seed"], row["head"]) for row in first} == {(0, 0), (0, 1), (1, 0), (1, 1)}
+    assert [row.n for row in first] == sorted(row.n for row in first)
+    assert {(row.seed, row.head) for row in first} == {(0, 0), (0, 1), (1, 0), (1, 1)}

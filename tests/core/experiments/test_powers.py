@@ -37,11 +37,11 @@ def test_a_higher_power_is_never_more_even_and_no_power_notices_a_factor():
     tasks = powers.tasks(SyntheticSource(SyntheticSpec(n=48, heads=2)), n=48)
     rows = [row for task in tasks for row in powers.run(task)]
     for head in range(2):
-        falling = [row["entropy"] for row in rows if row["head"] == head]
+        falling = [row.entropy for row in rows if row.head == head]
         assert len(falling) == len(POWERS)
         assert falling == sorted(falling, reverse=True)
         assert falling[0] - falling[-1] > 0.5
-    assert max(row["change"] for row in rows) < 1e-12
+    assert max(row.change for row in rows) < 1e-12
 
 
 def test_equal_logits_stay_even_and_rows_without_one_are_zero():
