@@ -73,7 +73,6 @@ def test_every_variant_has_the_entropy_of_its_absolute_rows(variant, causal):
 
 def test_rows_are_tidy_and_short_lengths_come_first():
     rows = sweep(["softmax", "local~window~3"], seeds=2)
-    assert set(rows[0]) == {"variant", "n", "head", "seed", "entropy", "normalised"}
     keys = [(row.n, row.seed, row.variant, row.head) for row in rows]
     assert len(set(keys)) == len(keys) == len(ladder(40)) * 2 * 2 * 3
     assert [k[0] for k in keys] == sorted(k[0] for k in keys)
