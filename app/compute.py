@@ -27,7 +27,7 @@ import attention_core.looks.stack as _stack
 import attention_core.looks.token_weight as _token_weight
 from app.gate import Gate
 from attention_core.experiments.task import Row, Task
-from attention_core.inputs.source import Source, SyntheticSource, TextSource, UploadSource
+from attention_core.inputs.source import Source
 from attention_core.limits import current
 from attention_core.looks.compare import compare
 from attention_core.looks.miniatures import miniatures
@@ -70,7 +70,7 @@ def gate() -> Gate:
 
 # Everything a frozen spec says stands in its repr, but not an upload's bytes: those are hashed once, when they arrive.
 _KEYS: dict[str | type[Any], Callable[[Any], Any]] = {ac.Attention: attrgetter("word")}
-_KEYS |= dict.fromkeys((TextSource, SyntheticSource, UploadSource, View, _gating.Gate), repr)
+_KEYS |= dict.fromkeys((*Source.__subclasses__(), View, _gating.Gate), repr)
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -158,13 +158,8 @@ def reach(view: View, layers: tuple[ac.Attention, ...], depth: int) -> _stack.Re
 @st.cache_data(max_entries=current().cached_results, show_spinner=False, hash_funcs=_KEYS)
 def head_miniatures(source: Source, causal: bool) -> np.ndarray:
     """Softmax in every layer and head of a source, ``[L, H, s, s]``; one layer where there is no model."""
-    if isinstance(source, TextSource):
-        with gate().turn():
-            layers = ac.inputs.record_layers(source.text, model=source.model)
-    else:
-        layers = (record(source),)
     with gate().turn():
-        return miniatures(layers, causal=causal).numpy()
+        return miniatures(source.layers(_load), causal=causal).numpy()
 
 
 def rows(experiment: str, task: Task) -> tuple[Row, ...]:

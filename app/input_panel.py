@@ -1,6 +1,6 @@
 """The shared input in the sidebar: text, synthetic or upload, becoming one frozen spec that every page works on."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import streamlit as st
 
@@ -195,11 +195,9 @@ def _upload() -> None:
 def _head(qkv: ac.inputs.QKV) -> None:
     """Pickers for layer and head, by list and by picture."""
     source = _source()
-    layers = 1
-    if isinstance(source, TextSource):
-        layers = ac.inputs.models.layer_count(source.model)
-        Visit.layer.set(source.layer)
-        source = replace(source, layer=0)  # the pictures show every layer
+    layers = source.layer_count
+    if layers > 1:
+        Visit.layer.set(min(Visit.layer.value, layers - 1))
     Visit.head.set(min(Visit.head.value, qkv.heads - 1))
     columns = iter(st.columns(2))
     if layers > 1:
@@ -210,7 +208,7 @@ def _head(qkv: ac.inputs.QKV) -> None:
             options=range(AVERAGE, qkv.heads), format_func=lambda head: _("average") if head == AVERAGE else str(head)
         )
     here = (Visit.layer.value if layers > 1 else 0, Visit.head.value)
-    pictures = compute.head_miniatures(source, Visit.causal.value)
+    pictures = compute.head_miniatures(source.at_layer(0), Visit.causal.value)  # they show every layer
     thumbnail_board(pictures, selected=here, key="heads.board", on_choose=_take_head)
 
 

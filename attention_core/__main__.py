@@ -119,7 +119,7 @@ def _claims(given: argparse.Namespace) -> None:
         raise InputError("--tokens is {n}; give 1 to {most}.", n=given.tokens, most=claims.LONGEST)
     source = _source(given)
     # A synthetic sequence is made as long as is asked for; claims about growth then look further, as on the page.
-    longest = claims.LONGEST if isinstance(source, SyntheticSource) else given.tokens or claims.LONGEST
+    longest = claims.LONGEST if source.made else given.tokens or claims.LONGEST
     heads = source.load().heads
     if given.head is not None and not 0 <= given.head < heads:
         raise InputError("There is no head {head}; give one from 0 to {last}.", head=given.head, last=heads - 1)

@@ -16,7 +16,6 @@ from attention_core.experiments import error, error_cost
 from attention_core.experiments.error import MEASURES, UNIFORM, ErrorTask
 from attention_core.experiments.task import Row
 from attention_core.experiments.tradeoff import points
-from attention_core.inputs.source import SyntheticSource
 from attention_core.limits import current
 
 HEADROOM = 1.6
@@ -88,7 +87,7 @@ def show(chosen: Chosen) -> None:
 
 def _lengths(chosen: Chosen) -> tuple[int, ...]:
     # A sequence that is made can be made longer; a text or a file is as long as it is.
-    most = current().matrix_tokens if isinstance(chosen.source, SyntheticSource) else 0
+    most = current().matrix_tokens if chosen.source.made else 0
     return error.lengths_to(max(chosen.qkv.n, most))
 
 

@@ -22,7 +22,6 @@ from attention_core.claims.claim import (
     written,
 )
 from attention_core.errors import InputError
-from attention_core.experiments.lengths import reach
 from attention_core.experiments.task import Load, Row, load
 from attention_core.inputs.source import Source
 from attention_core.suggest import nearest
@@ -144,7 +143,7 @@ def tasks(
     Raises:
         LabError: if the source cannot be read, or a key is unknown.
     """
-    room = min(reach(source, load(source, None)), longest)
+    room = min(source.room(load(source, None)), longest)
     return tuple(ClaimTask(key=c.key, source=source, head=head, longest=room, timed=c.timed) for c in chosen(keys))
 
 

@@ -12,7 +12,6 @@ from typing import Literal
 from torch import Tensor
 
 from attention_core.errors import InputError
-from attention_core.experiments.lengths import at_length
 from attention_core.experiments.task import H, Load, Row
 from attention_core.inputs.record import QKV
 from attention_core.inputs.source import Source
@@ -170,7 +169,7 @@ class Ask:
         Raises:
             LabError: if the source cannot be read at this length.
         """
-        return at_length(self.source, tokens or self.own, self.longest, self.load).of_head(self.head)
+        return self.source.at_length(tokens or self.own, self.longest, self.load).of_head(self.head)
 
     def seen(self, rows: Iterable[H]) -> list[H]:
         """The rows of the heads looked at, from an experiment that measures all of them."""

@@ -9,7 +9,6 @@ from attention_core import registry
 from attention_core.claims.claim import Ask, Claim, Figure, Place, Quantity, UntestableError, Verdict, column
 from attention_core.experiments.error import uniform
 from attention_core.experiments.task import Row
-from attention_core.inputs.source import SyntheticSource
 from attention_core.metrics.error import relative_error
 from attention_core.variant import Paper
 
@@ -26,7 +25,7 @@ def measure(ask: Ask) -> list[Row]:
     Raises:
         UntestableError: if the input is synthetic.
     """
-    if isinstance(ask.source, SyntheticSource):
+    if not ask.source.trained:
         raise UntestableError(
             "This claim is about the attention of trained models; choose a text, or upload a model's queries and keys."
         )

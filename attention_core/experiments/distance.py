@@ -17,11 +17,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from attention_core import registry
-from attention_core.experiments.lengths import at_length, reseeded
 from attention_core.experiments.task import Load, load
-from attention_core.inputs import models
 from attention_core.inputs.record import QKV
-from attention_core.inputs.source import Source, SyntheticSource, TextSource
+from attention_core.inputs.source import Source
 from attention_core.inputs.synthetic import BASE, rotary
 from attention_core.metrics.entropy import entropy
 
@@ -85,7 +83,7 @@ def tasks(source: Source, *, n: int, causal: bool = False, seeds: int = 1) -> tu
         causal: whether the future is hidden.
         seeds: seeds of a synthetic source, from its own onwards; others have none.
     """
-    return tuple(DistanceTask(source=seeded, n=n, causal=causal, seed=seed) for seed, seeded in reseeded(source, seeds))
+    return tuple(DistanceTask(source=seeded, n=n, causal=causal, seed=seed) for seed, seeded in source.reseeded(seeds))
 
 
 def run(task: DistanceTask, *, load: Load = load) -> tuple[DistanceRow, ...]:
@@ -94,7 +92,7 @@ def run(task: DistanceTask, *, load: Load = load) -> tuple[DistanceRow, ...]:
     Raises:
         LabError: if the source cannot be read at this length.
     """
-    qkv, rows = at_length(task.source, task.n, task.n, load), []
+    qkv, rows = task.source.at_length(task.n, task.n, load), []
     near, found = distances(qkv.n), forms(qkv, task.source)
     for form, (queries, keys) in found.items():
         for head, (q, k) in enumerate(zip(queries, keys, strict=True)):
@@ -125,27 +123,18 @@ def forms(qkv: QKV, source: Source) -> dict[str, tuple[Tensor, Tensor]]:
     there where a model turns in a way that is not known.
     """
     q, k = qkv.q.double(), qkv.k.double()
-    if not turned(source):
+    if (rope := source.rope) is None:
         return {PLAIN: (q, k), TURNED: (rotary(q), rotary(k))}
-    if isinstance(source, TextSource):
-        if models.load(source.model).info.rotary_base is None:
-            return {TURNED: (q, k)}
+    if rope.base is None:
+        return {TURNED: (q, k)}
+    if rope.halves:
         q, k = _side_by_side(q), _side_by_side(k)
-    own = base(source)
-    return {PLAIN: (rotary(q, own, back=True), rotary(k, own, back=True)), TURNED: (q, k)}
-
-
-def turned(source: Source) -> bool:
-    """Whether a source's queries and keys are turned by RoPE as they are recorded; of a file nobody knows."""
-    if isinstance(source, TextSource):
-        return models.load(source.model).info.rotary
-    return isinstance(source, SyntheticSource) and source.spec.rope
+    return {PLAIN: (rotary(q, rope.base, back=True), rotary(k, rope.base, back=True)), TURNED: (q, k)}
 
 
 def base(source: Source) -> float:
-    """How slowly the slowest pair turns; not known for a model that is turned in its own way."""
-    known = models.load(source.model).info.rotary_base if isinstance(source, TextSource) else None
-    return BASE if known is None else known
+    """How slowly the slowest pair turns, or would; not known for a model that is turned in its own way."""
+    return BASE if source.rope is None or source.rope.base is None else source.rope.base
 
 
 def distances(n: int) -> tuple[int, ...]:

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from attention_core import registry
 from attention_core.errors import InputError
-from attention_core.experiments.lengths import at_length, ladder, reseeded
+from attention_core.experiments.lengths import ladder
 from attention_core.experiments.task import Load, load
 from attention_core.inputs.record import QKV
 from attention_core.inputs.source import Source
@@ -78,7 +78,7 @@ def tasks(
     return tuple(
         EntropyTask(source=seeded, variant=word, n=n, longest=longest, causal=causal, seed=seed)
         for n in ladder(longest)
-        for seed, seeded in reseeded(source, seeds)
+        for seed, seeded in source.reseeded(seeds)
         for word in variants
     )
 
@@ -89,7 +89,7 @@ def run(task: EntropyTask, *, load: Load = load) -> tuple[EntropyRow, ...]:
     Raises:
         LabError: if the source cannot be read at this length or the variant cannot be causal and causal is asked.
     """
-    qkv = at_length(task.source, task.n, task.longest, load)
+    qkv = task.source.at_length(task.n, task.longest, load)
     first = 1 if task.causal else qkv.n
     seen = torch.arange(first, first + qkv.n) if task.causal else torch.full((qkv.n,), qkv.n)
     several = seen > 1

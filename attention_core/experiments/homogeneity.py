@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from attention_core import registry
-from attention_core.experiments.lengths import at_length
 from attention_core.experiments.task import Load, load
 from attention_core.inputs.source import Source
 from attention_core.metrics.entropy import entropy
@@ -82,7 +81,7 @@ def run(task: HomogeneityTask, *, load: Load = load) -> tuple[HomogeneityRow, ..
     Raises:
         LabError: if the source cannot be read at this length or a variant cannot be causal and causal is asked.
     """
-    qkv = at_length(task.source, task.n, task.n, load)
+    qkv = task.source.at_length(task.n, task.n, load)
     rows = []
     for word in task.variants:
         attention = registry.from_word(word)

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import torch
 
 from attention_core import registry
-from attention_core.experiments.lengths import at_length
 from attention_core.experiments.normalizer_length import NormalizerTask, tasks
 from attention_core.experiments.task import Load, load
 
@@ -49,7 +48,7 @@ def run(task: NormalizerTask, *, load: Load = load) -> tuple[DriftRow, ...]:
     Raises:
         LabError: if the source cannot be read at this length.
     """
-    qkv = at_length(task.source, task.n, task.longest, load)
+    qkv = task.source.at_length(task.n, task.longest, load)
     seen = torch.arange(1, qkv.n + 1).double() if task.causal else torch.full((qkv.n,), qkv.n).double()
     plain = registry.get("relu2", normalizer="fixed", base_length=1)
     rows: list[DriftRow] = []

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from attention_core.algorithms.blockwise import Rows, row_blocks
-from attention_core.experiments.lengths import at_length, ladder, reseeded
+from attention_core.experiments.lengths import ladder
 from attention_core.experiments.task import Load, load
 from attention_core.inputs.source import Source
 
@@ -58,7 +58,7 @@ def tasks(source: Source, *, longest: int, causal: bool = False, seeds: int = 1)
     return tuple(
         NormalizerTask(source=seeded, n=n, longest=longest, causal=causal, seed=seed)
         for n in ladder(longest)
-        for seed, seeded in reseeded(source, seeds)
+        for seed, seeded in source.reseeded(seeds)
     )
 
 
@@ -68,7 +68,7 @@ def run(task: NormalizerTask, *, load: Load = load) -> tuple[NormalizerRow, ...]
     Raises:
         LabError: if the source cannot be read at this length.
     """
-    qkv = at_length(task.source, task.n, task.longest, load)
+    qkv = task.source.at_length(task.n, task.longest, load)
     rows = []
     for head, (q, k) in enumerate(zip(qkv.q, qkv.k, strict=True)):
         for name in TOTALS:

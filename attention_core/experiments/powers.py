@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from attention_core.algorithms.blockwise import all_rows
-from attention_core.experiments.lengths import at_length
 from attention_core.experiments.task import Load, load
 from attention_core.inputs.source import Source
 from attention_core.metrics.entropy import entropy
@@ -61,7 +60,7 @@ def run(task: PowerTask, *, load: Load = load) -> tuple[PowerRow, ...]:
     Raises:
         LabError: if the source cannot be read at this length.
     """
-    qkv = at_length(task.source, task.n, task.n, load)
+    qkv = task.source.at_length(task.n, task.n, load)
     plain, steered = (shares(factor * qkv.q, qkv.k, task.power, causal=task.causal) for factor in (1.0, FACTOR))
     change = (steered - plain).abs().amax((-2, -1))
     return tuple(

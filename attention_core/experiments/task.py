@@ -1,9 +1,10 @@
 """What experiments have in common: tasks in, rows out."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from typing import Protocol, TypeVar
 
 from attention_core.inputs.record import QKV
+from attention_core.inputs.source import Load as Load
 from attention_core.inputs.source import Source
 
 Task = Hashable
@@ -31,9 +32,6 @@ class Seeded(OfHead, Protocol):
 
 H = TypeVar("H", bound=OfHead)
 S = TypeVar("S", bound=Seeded)
-
-Load = Callable[[Source, int | None], QKV]
-"""Turns a source into a record at a number of tokens; an app passes its cached one."""
 
 
 def load(source: Source, tokens: int | None = None) -> QKV:

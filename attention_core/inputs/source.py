@@ -1,21 +1,129 @@
 """Where queries, keys and values come from, as a frozen description that can be compared, hashed and loaded.
 
-Each source has ``load(tokens=None) -> QKV``: the record at its own length, or at another number of tokens, for what is
-measured against length.
+Whatever differs between sources is said by their classes: nobody else asks of which kind one is.
 """
 
 import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 from attention_core.errors import InputError
+from attention_core.inputs import models
 from attention_core.inputs.record import QKV, Notice
-from attention_core.inputs.synthetic import SyntheticSpec, from_synthetic
-from attention_core.inputs.text import from_text
+from attention_core.inputs.synthetic import BASE, SyntheticSpec, from_synthetic
+from attention_core.inputs.text import from_text, record_layers
 from attention_core.inputs.upload import from_upload
+from attention_core.limits import current
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rope:
+    """How a source turns queries and keys by their positions before they are recorded.
+
+    Attributes:
+        base: how slowly the slowest pair turns; None where the source turns in a way that is not known.
+        halves: whether coordinates i and i + d/2 are a pair, as in transformers, and not neighbours.
+    """
+
+    base: float | None
+    halves: bool
 
 
 @dataclass(frozen=True)
-class TextSource:
+class Source(ABC):
+    """What every source says of itself; most have nothing to add to what stands here.
+
+    Attributes:
+        made: whether sequences of any length and seed can be made.
+        trained: whether it may hold a trained model's attention.
+        written: whether the visitor writes it, and can write more of it.
+    """
+
+    made: ClassVar[bool] = False
+    trained: ClassVar[bool] = True
+    written: ClassVar[bool] = False
+
+    @abstractmethod
+    def load(self, tokens: int | None = None) -> QKV:
+        """The record at the source's own length, or at another number of tokens.
+
+        Raises:
+            LabError: if there is no such record.
+        """
+
+    def room(self, record: QKV) -> int:
+        """The most tokens it can be measured at.
+
+        Args:
+            record: its record at its own length, which may have been cut for drawing.
+        """
+        return record.n
+
+    def at_length(self, tokens: int, longest: int, load: "Load") -> QKV:
+        """Its record at a number of tokens.
+
+        Args:
+            tokens: how many.
+            longest: the most that will be asked of this source.
+            load: turns a source into a record.
+
+        Raises:
+            LabError: if it cannot become a record of this length.
+        """
+        return first_tokens(load(self, None), tokens)
+
+    def reseeded(self, seeds: int) -> "tuple[tuple[int | None, Source], ...]":
+        """The same with several seeds, from its own onwards; alone and without a seed where nothing is drawn."""
+        return ((None, self),)
+
+    @property
+    def layer_count(self) -> int:
+        """Layers that it can be read at.
+
+        Raises:
+            ModelError: if its model cannot be had.
+        """
+        return 1
+
+    def at_layer(self, layer: int) -> "Source":
+        """The same read at another layer."""
+        return self
+
+    def layers(self, load: "Load") -> tuple[QKV, ...]:
+        """Its record at every layer.
+
+        Raises:
+            LabError: if it cannot become a record.
+        """
+        return (load(self, None),)
+
+    @property
+    def rope(self) -> Rope | None:
+        """How its queries and keys have been turned; None where they have not, or nobody knows."""
+        return None
+
+    @abstractmethod
+    def rope_notice(self) -> Notice:
+        """Which of the forms with and without RoPE it has, and where the other comes from."""
+
+    def lengths_notice(self, record: QKV) -> Notice:
+        """What its record at another length is."""
+        return Notice("Each length is the beginning of the same queries and keys; in a causal model that is exact.")
+
+    @property
+    def code(self) -> str:
+        """The Python that makes it again, where ``attention_core`` is ``ac``."""
+        return f"ac.inputs.{self!r}"
+
+
+Load = Callable[[Source, int | None], QKV]
+"""Turns a source into a record at a number of tokens; an app passes its cached one."""
+
+
+@dataclass(frozen=True)
+class TextSource(Source):
     """A text through one layer of a model.
 
     Attributes:
@@ -28,6 +136,8 @@ class TextSource:
     model: str = "minilm"
     layer: int = 0
 
+    written = True
+
     def load(self, tokens: int | None = None) -> QKV:
         """The record of the text, or of its first tokens, read by the model as a text that ends there.
 
@@ -37,12 +147,73 @@ class TextSource:
         """
         return from_text(self.text, model=self.model, layer=self.layer, max_tokens=tokens)
 
+    def room(self, record: QKV) -> int:
+        """The whole text, as far as the model and the bounds go."""
+        return min(record.total_tokens, models.load(self.model).info.positions, current().sweep_tokens)
+
+    def at_length(self, tokens: int, longest: int, load: Load) -> QKV:
+        """A causal model's record of a beginning is the beginning of its record, so the model reads the text once.
+
+        One that reads both ways reads each beginning as a text of its own.
+        """
+        record = load(self, None)
+        if not record.causal:
+            return load(self, tokens)
+        return first_tokens(load(self, longest) if tokens > record.n else record, tokens)
+
+    @property
+    def layer_count(self) -> int:
+        """Layers of the model."""
+        return models.layer_count(self.model)
+
+    def at_layer(self, layer: int) -> "TextSource":
+        """The same text."""
+        return replace(self, layer=layer)
+
+    def layers(self, load: Load) -> tuple[QKV, ...]:
+        """One pass of the model."""
+        return tuple(record_layers(self.text, model=self.model))
+
+    @property
+    def rope(self) -> Rope | None:
+        """As the model does."""
+        info = models.load(self.model).info
+        return Rope(base=info.rotary_base, halves=True) if info.rotary else None
+
+    def rope_notice(self) -> Notice:
+        """As the model was trained."""
+        info = models.load(self.model).info
+        if not info.rotary:
+            return Notice(
+                "{model} was trained without RoPE: turned by it, its queries and keys show what RoPE does.",
+                (("model", info.title),),
+            )
+        if info.rotary_base is None:
+            return Notice(
+                "{model} turns queries and keys by RoPE before they are recorded, and how is not known.",
+                (("model", info.title),),
+            )
+        return Notice(
+            "{model} turns queries and keys by RoPE, with base {base:,.0f}, before they are recorded; without it they "
+            "are turned back.",
+            (("model", info.title), ("base", info.rotary_base)),
+        )
+
+    def lengths_notice(self, record: QKV) -> Notice:
+        """As the model reads."""
+        if record.causal:
+            return super().lengths_notice(record)
+        return Notice("The model reads both ways, so each length is the text's beginning read as a text of its own.")
+
 
 @dataclass(frozen=True)
-class SyntheticSource:
+class SyntheticSource(Source):
     """A synthetic sequence."""
 
     spec: SyntheticSpec
+
+    made = True
+    trained = False
 
     def load(self, tokens: int | None = None) -> QKV:
         """The sequence, or one of the same kind and seed with another number of tokens.
@@ -52,9 +223,42 @@ class SyntheticSource:
         """
         return from_synthetic(self.spec if tokens is None else replace(self.spec, n=tokens))
 
+    def room(self, record: QKV) -> int:
+        """What the bounds allow."""
+        limits = current()
+        numbers = limits.synthetic_numbers // (self.spec.heads * self.spec.d)
+        return min(limits.sweep_tokens, limits.synthetic_tokens, numbers)
+
+    def at_length(self, tokens: int, longest: int, load: Load) -> QKV:
+        """A sequence of its own."""
+        return load(self, tokens)
+
+    def reseeded(self, seeds: int) -> tuple[tuple[int | None, Source], ...]:
+        """One sequence for each seed."""
+        own = self.spec.seed
+        return tuple((seed, SyntheticSource(replace(self.spec, seed=seed))) for seed in range(own, own + seeds))
+
+    @property
+    def rope(self) -> Rope | None:
+        """As the spec says."""
+        return Rope(base=BASE, halves=False) if self.spec.rope else None
+
+    def rope_notice(self) -> Notice:
+        """The same for all sequences."""
+        return Notice("Both are the same queries and keys, whether RoPE is switched on for this sequence or not.")
+
+    def lengths_notice(self, record: QKV) -> Notice:
+        """The same for all sequences."""
+        return Notice("Each length is a new sequence of the same kind and seed.")
+
+    @property
+    def code(self) -> str:
+        """The spec in full."""
+        return f"ac.inputs.SyntheticSource(ac.inputs.{self.spec!r})"
+
 
 @dataclass(frozen=True)
-class UploadSource:
+class UploadSource(Source):
     """An uploaded file. Its digest is its identity; the bytes take no part in comparisons.
 
     Attributes:
@@ -81,8 +285,16 @@ class UploadSource:
         qkv = from_upload(self.data, self.name)
         return qkv if tokens is None else first_tokens(qkv, tokens)
 
+    def rope_notice(self) -> Notice:
+        """The same for all files."""
+        return Notice(
+            "A file does not tell whether RoPE is in it: it is taken to be without, and turned for the other."
+        )
 
-Source = TextSource | SyntheticSource | UploadSource
+    @property
+    def code(self) -> str:
+        """The bytes are not in it: they are read from a file."""
+        return f'ac.inputs.UploadSource.of({self.name!r}, open("your-file.npz", "rb").read())'
 
 
 def first_tokens(qkv: QKV, tokens: int) -> QKV:

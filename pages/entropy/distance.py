@@ -13,8 +13,7 @@ from app.inside.numbers import number
 from app.text import _, literal
 from attention_core.experiments import distance
 from attention_core.experiments.distance import PLAIN, TURNED, DistanceRow
-from attention_core.inputs import models
-from attention_core.inputs.source import Source, SyntheticSource, TextSource
+from attention_core.inputs.source import Source
 from pages.entropy.options import EntropyOptions, Question, by_head, quartiles
 from pages.entropy.take_away import take_away
 
@@ -43,24 +42,8 @@ def show(question: Question) -> None:
 
 def origin(source: Source) -> str:
     """Which of the two forms the input itself has, and where the other comes from, as Markdown."""
-    if isinstance(source, SyntheticSource):
-        return _("Both are the same queries and keys, whether RoPE is switched on for this sequence or not.")
-    if not isinstance(source, TextSource):
-        return _("A file does not tell whether RoPE is in it: it is taken to be without, and turned for the other.")
-    info = models.load(source.model).info
-    name = literal(info.title)
-    if not info.rotary:
-        return _(
-            "{model} was trained without RoPE: turned by it, its queries and keys show what RoPE does.", model=name
-        )
-    if info.rotary_base is None:
-        return _("{model} turns queries and keys by RoPE before they are recorded, and how is not known.", model=name)
-    return _(
-        "{model} turns queries and keys by RoPE, with base {base:,.0f}, before they are recorded; without it they are "
-        "turned back.",
-        model=name,
-        base=info.rotary_base,
-    )
+    told = source.rope_notice()
+    return _(told.template, **{name: literal(f) if isinstance(f, str) else f for name, f in told.fields})
 
 
 def points(rows: Iterable[DistanceRow], name: str, form: str | None = None) -> list[tuple[int, float]]:

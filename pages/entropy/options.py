@@ -14,11 +14,11 @@ from app.text import N_, _
 from app.visit import Visit
 from attention_core.experiments.entropy_length import EntropyTask
 from attention_core.experiments.homogeneity import FACTORS
-from attention_core.experiments.lengths import SHORTEST, reach
+from attention_core.experiments.lengths import SHORTEST
 from attention_core.experiments.normalizer_length import NormalizerTask
 from attention_core.experiments.task import H, S
 from attention_core.inputs.record import QKV
-from attention_core.inputs.source import Source, SyntheticSource, TextSource
+from attention_core.inputs.source import Source
 from attention_core.limits import current
 
 LONGEST = 2048
@@ -139,7 +139,7 @@ class Question:
 
 def question(chosen: Chosen) -> Question:
     """The question as it stands."""
-    options, room = EntropyOptions.now(), reach(chosen.source, chosen.qkv)
+    options, room = EntropyOptions.now(), chosen.source.room(chosen.qkv)
     return Question(
         source=chosen.source,
         record=chosen.qkv,
@@ -147,7 +147,7 @@ def question(chosen: Chosen) -> Question:
         causal=Visit.causal.value,
         room=room,
         longest=min(options.longest, room),
-        seeds=options.seeds if isinstance(chosen.source, SyntheticSource) else 1,
+        seeds=options.seeds if chosen.source.made else 1,
         options=options,
     )
 
@@ -189,14 +189,14 @@ def show_extent(question: Question) -> None:
             options=[*(n for n in known if n < room), last],
             format_func=lambda n: _("{n} (all)", n=room) if n >= room else str(n),
         )
-    if isinstance(question.source, SyntheticSource):
+    if question.source.made:
         EntropyOptions.seeds.draw()
 
 
 def show_hint(question: Question) -> None:
     """Where a text ends early: what gives a longer one."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        if question.room < SHORT and isinstance(question.source, TextSource):
+        if question.room < SHORT and question.source.written:
             st.caption(_("This text ends at {n} tokens. To see further:", n=question.room), width="content")
             st.button(
                 _("a longer text"),

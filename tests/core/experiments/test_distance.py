@@ -180,14 +180,14 @@ def test_smollm2_is_turned_back_to_what_its_projections_give():
 
 def test_what_is_not_turned_is_turned_and_what_nobody_can_turn_back_is_shown_as_it_is(monkeypatch):
     source = TextSource(TEXT, "minilm", 1)
-    assert not distance.turned(source)
+    assert source.rope is None
     assert set(distance.forms(source.load(), source)) == {PLAIN, TURNED}
     other = TextSource(TEXT, "smollm2", 1)
     known = ac.inputs.models.load("smollm2")
     unknown = replace(known, info=replace(known.info, rotary_base=None))
     qkv = other.load()
     monkeypatch.setattr(ac.inputs.models, "load", lambda name: unknown)
-    assert distance.turned(other)
+    assert other.rope
     assert set(distance.forms(qkv, other)) == {TURNED}
     [task] = distance.tasks(other, n=qkv.n, causal=True)
     rows = distance.run(task, load=lambda source, tokens: qkv)
