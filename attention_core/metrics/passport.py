@@ -1,7 +1,9 @@
 """A matrix in numbers: what stands beneath each picture."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 from torch import Tensor
 
@@ -12,6 +14,28 @@ from attention_core.metrics.spectrum import effective_rank_of, rank_of, singular
 
 HEAVIEST = 10
 """Keys per row compared by ``top_k_overlap`` in a passport."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Number:
+    """How one of a passport's numbers stands in a table.
+
+    Attributes:
+        label: its name, with its unit.
+        format: as of printf, or ``"percent"``; empty for as it is.
+        compared: whether it is taken beside the reference.
+        to: the number up to which it goes, where two are the ends of a range.
+    """
+
+    label: str
+    format: str = ""
+    compared: bool = False
+    to: str = ""
+
+
+def number(*, label: str, format: str = "", compared: bool = False, to: str = "") -> Any:  # noqa: ANN401 - as field's
+    """A passport's number that stands in tables; see ``Number``."""
+    return field(metadata={"number": Number(label=label, format=format, compared=compared, to=to)})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,22 +56,32 @@ class Passport:
         top_k_overlap: share of the ``min(10, n)`` heaviest keys in common.
     """
 
-    row_sum_min: float
+    row_sum_min: float = number(label="row sums", to="row_sum_max")
     row_sum_max: float
-    negative_mass: float
-    density: float
-    rank: float
-    effective_rank: float
-    entropy: float
-    relative_error: float
-    total_variation: float
-    kl: float
-    top_k_overlap: float
+    negative_mass: float = number(label="negative mass", format="percent")
+    density: float = number(label="density", format="percent")
+    rank: float = number(label="rank")
+    effective_rank: float = number(label="effective rank", format="%.1f")
+    entropy: float = number(label="entropy (nats)", format="%.3f")
+    relative_error: float = number(label="matrix error", format="%.3f", compared=True)
+    total_variation: float = number(label="total variation", format="%.3f", compared=True)
+    kl: float = number(label="KL (nats)", format="%.3f", compared=True)
+    top_k_overlap: float = number(label="top-k overlap", format="percent", compared=True)
 
     @property
     def perplexity(self) -> float:
         """How many equally weighted keys have this entropy: its exponential."""
         return math.exp(self.entropy)
+
+    @classmethod
+    def columns(cls) -> Mapping[str, Number]:
+        """What stands in a table, by attribute, in order."""
+        return {each.name: each.metadata["number"] for each in fields(cls) if each.metadata}
+
+    def cell(self, name: str) -> float | str:
+        """What a column holds: the number, or both ends of a range."""
+        own, last = getattr(self, name), self.columns()[name].to
+        return f"{own:.3g} … {getattr(self, last):.3g}" if last else float(own)
 
 
 def passport(weights: Tensor, reference: Tensor, *, causal: bool, mask: Tensor | None = None) -> Passport:

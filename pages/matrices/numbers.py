@@ -4,43 +4,31 @@ import streamlit as st
 
 from app.naming import label, reference_name
 from app.text import _
+from attention_core.metrics import Passport
 from pages.matrices.comparison import Found
 
 
 def show(found: Found) -> None:
     """Draw them as a table, with what its columns mean."""
-    rows = [
-        {
-            _("variant"): label(attention),
-            _("row sums"): f"{m.passport.row_sum_min:.3g} … {m.passport.row_sum_max:.3g}",
-            _("negative mass"): m.passport.negative_mass,
-            _("density"): m.passport.density,
-            _("rank"): m.passport.rank,
-            _("effective rank"): m.passport.effective_rank,
-            _("entropy (nats)"): m.passport.entropy,
-            _("held against"): reference_name(attention),
-            _("matrix error"): m.passport.relative_error,
-            _("output error"): m.output_error,
-            _("total variation"): m.passport.total_variation,
-            _("KL (nats)"): m.passport.kl,
-            _("top-k overlap"): m.passport.top_k_overlap,
-            _("causal"): _("yes") if attention.variant.causal_reason is None else _("no"),
-            _("time"): attention.variant.complexity,
-        }
-        for attention, m in found.matrices.items()
-    ]
-    percent = st.column_config.NumberColumn(format="percent")
-    three = st.column_config.NumberColumn(format="%.3f")
+    columns, output_error = Passport.columns(), _("output error")
+    rows = []
+    for attention, m in found.matrices.items():
+        row: dict[str, object] = {_("variant"): label(attention)}
+        for name, column in columns.items():
+            if column.compared:
+                row.setdefault(_("held against"), reference_name(attention))
+            row[_(column.label)] = m.passport.cell(name)
+            if name == "relative_error":
+                row[output_error] = m.output_error
+        row[_("causal")] = _("yes") if attention.variant.causal_reason is None else _("no")
+        row[_("time")] = attention.variant.complexity
+        rows.append(row)
+    formats = {_(column.label): column.format for column in columns.values() if column.format}
+    formats[output_error] = columns["relative_error"].format
     st.dataframe(
         rows,
         hide_index=True,
-        column_config={
-            **dict.fromkeys((_("negative mass"), _("density"), _("top-k overlap")), percent),
-            **dict.fromkeys(
-                (_("entropy (nats)"), _("matrix error"), _("output error"), _("total variation"), _("KL (nats)")), three
-            ),
-            _("effective rank"): st.column_config.NumberColumn(format="%.1f"),
-        },
+        column_config={name: st.column_config.NumberColumn(format=form) for name, form in formats.items()},
     )
     st.caption(
         _(

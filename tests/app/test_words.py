@@ -13,6 +13,7 @@ from attention_core import claims
 from attention_core.claims import UntestableError
 from attention_core.errors import InputError
 from attention_core.inputs import SyntheticSpec, UploadSource, from_synthetic, to_npz
+from attention_core.metrics import Passport
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -44,6 +45,15 @@ def test_translators_are_given_what_claims_say():
         assert {each.label for each in claim.quantities} <= words
         assert {each.unit for each in claim.quantities} - {""} <= words
         assert {claim.figure.x_title, claim.figure.y_title} <= words
+
+
+def test_translators_are_given_what_a_source_says_of_itself():
+    source = SyntheticSource(SyntheticSpec(n=4, d=4, heads=1))
+    assert {source.rope_notice().template, source.lengths_notice(source.load()).template} <= core_words()
+
+
+def test_translators_are_given_the_columns_of_a_passport():
+    assert {column.label for column in Passport.columns().values()} <= core_words()
 
 
 def test_translators_are_given_what_names_the_lines_of_a_claims_figure():

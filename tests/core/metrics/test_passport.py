@@ -85,3 +85,21 @@ def test_a_broken_matrix_gives_nan_and_no_exception():
         if field.name not in ("density", "top_k_overlap"):
             assert math.isnan(getattr(found, field.name))
     assert found.top_k_overlap == 0
+
+
+def test_every_number_has_a_column_or_ends_a_range():
+    columns = Passport.columns()
+    ends = {column.to for column in columns.values()} - {""}
+    assert set(columns) | ends == {each.name for each in dataclasses.fields(Passport)}
+    assert not set(columns) & ends
+    labels = [column.label for column in columns.values()]
+    assert len(set(labels)) == len(labels)
+    # What is taken beside the reference stands together, so that a table may name it once before them.
+    compared = [column.compared for column in columns.values()]
+    assert compared == sorted(compared)
+
+
+def test_a_cell_holds_the_number_or_both_ends_of_a_range():
+    found = passport(torch.tensor([[0.5, 0.25], [1.0, 0.5]]), torch.eye(2), causal=False)
+    assert found.cell("row_sum_min") == "0.75 … 1.5"
+    assert found.cell("density") == 1.0
