@@ -1,5 +1,6 @@
 """The shared input in the sidebar: text, synthetic or upload, becoming one frozen spec that every page works on."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import streamlit as st
@@ -43,17 +44,19 @@ def show(*, hides_special: bool) -> None:
         hides_special: whether the page leaves out the tokenizer's own tokens where the visitor wants that; on every
             other page all of them take part.
     """
-    {"text": _text, "synthetic": _synthetic, "upload": _upload}[Visit.input.draw()]()
-    if Visit.input.value == "upload" and UPLOAD not in st.session_state:
-        return
+    known = forms()
+    form = known[Visit.input.draw(format_func=lambda key: known[key].title)]
+    form.draw()
     try:
+        if (source := form.source()) is None:
+            return
         if Visit.input.value == "text" or Visit.model.value in [info.key for info in ac.inputs.models.BUILT_IN]:
             Visit.layer.fit(range(ac.inputs.models.layer_count(Visit.model.value)))  # loads one that is not built in
-        qkv = compute.record(_source())
+        qkv = compute.record(source := form.source() or source)  # what is fitted may be another layer
     except ac.LabError:
         return  # the page says it, where there is room for a sentence
     Visit.head.fit(range(AVERAGE, qkv.heads))
-    _head(qkv)
+    _head(source, qkv)
     drops = hides_special and not Visit.special.value
     st.caption(size_in_words(qkv, shown=len(shown_tokens(qkv)) if drops else qkv.n))
     for notice in qkv.notices:
@@ -83,11 +86,12 @@ def chosen(*, switch: bool = True) -> Chosen:
     Raises:
         NoInputError: in the second case. Not ``st.stop``, after which not even the address can be written.
     """
-    if Visit.input.value == "upload" and UPLOAD not in st.session_state:
-        st.info(_("Upload an .npz file with the arrays q, k and v in the panel on the left."), icon=":material/upload:")
-        raise NoInputError
+    form = forms()[Visit.input.value]
     try:
-        source = _source()
+        source = form.source()
+        if source is None:
+            st.info(form.missing, icon=":material/upload:")
+            raise NoInputError
         with st.spinner(_("Reading the input …"), show_time=True):
             qkv = compute.record(source)
     except ac.LabError as error:
@@ -116,17 +120,22 @@ def unmasked(share: float, head: int | None) -> str:
     )
 
 
-def _source() -> Source:
+def _text_source() -> Source:
+    last = ac.inputs.models.layer_count(Visit.model.value) - 1
+    return TextSource(Visit.text.value, Visit.model.value, min(Visit.layer.value, last))
+
+
+def _synthetic_source() -> Source:
     now = Visit.now()
-    if now.input == "text":
-        last = ac.inputs.models.layer_count(now.model) - 1
-        return TextSource(now.text, now.model, min(now.layer, last))
-    if now.input == "synthetic":
-        spec = SyntheticSpec(
+    return SyntheticSource(
+        SyntheticSpec(
             kind=now.kind, n=now.n, d=now.d, heads=now.heads, sharpness=now.sharpness, seed=now.seed, rope=now.rope
         )
-        return SyntheticSource(spec)
-    upload: UploadSource = st.session_state[UPLOAD]
+    )
+
+
+def _uploaded() -> Source | None:
+    upload: UploadSource | None = st.session_state.get(UPLOAD)
     return upload
 
 
@@ -192,9 +201,8 @@ def _upload() -> None:
     )
 
 
-def _head(qkv: ac.inputs.QKV) -> None:
+def _head(source: Source, qkv: ac.inputs.QKV) -> None:
     """Pickers for layer and head, by list and by picture."""
-    source = _source()
     layers = source.layer_count
     if layers > 1:
         Visit.layer.set(min(Visit.layer.value, layers - 1))
@@ -215,5 +223,37 @@ def _head(qkv: ac.inputs.QKV) -> None:
 def _take_head(choice: tuple[int, int]) -> None:
     layer, head = choice
     Visit.head.set(head)
-    if Visit.input.value == "text":  # elsewhere there is one layer, and the text's own layer stays
+    source = forms()[Visit.input.value].source()
+    if source and source.layer_count > 1:  # elsewhere there is one layer, and the text's own layer stays
         Visit.layer.set(layer)
+
+
+@dataclass(frozen=True)
+class Form:
+    """How one kind of input is chosen.
+
+    Attributes:
+        title: its name on the switch.
+        draw: its widgets.
+        source: what they come to; None while there is nothing yet.
+        missing: what the page says then.
+    """
+
+    title: str
+    draw: Callable[[], None]
+    source: Callable[[], Source | None]
+    missing: str = ""
+
+
+def forms() -> dict[str, Form]:
+    """Every way to choose an input, by the word of its source in links."""
+    return {
+        TextSource.key: Form(_("Text"), _text, _text_source),
+        SyntheticSource.key: Form(_("Synthetic"), _synthetic, _synthetic_source),
+        UploadSource.key: Form(
+            _("Upload"),
+            _upload,
+            _uploaded,
+            missing=_("Upload an .npz file with the arrays q, k and v in the panel on the left."),
+        ),
+    }

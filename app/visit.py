@@ -11,7 +11,7 @@ from app import presets
 from app.controls import Options, choice, kept, listed_whole, selection, switch, whole
 from app.share import CutError, Field, number, only
 from app.text import N_, _
-from attention_core.inputs import models
+from attention_core.inputs import Source, models
 from attention_core.inputs.synthetic import KINDS, SyntheticSpec
 from attention_core.limits import current
 
@@ -92,9 +92,7 @@ class Visit(Options):
     """What every page has in common."""
 
     input = choice(
-        {"text": N_("Text"), "synthetic": N_("Synthetic"), "upload": N_("Upload")},
-        N_("Input"),
-        layout={"width": "stretch"},
+        lambda: {kind.key: kind.key for kind in Source.__subclasses__()}, N_("Input"), layout={"width": "stretch"}
     )
     text = kept(lambda: Field(presets.texts()["english"], read_text, write_text), N_("Your text"), widget=st.text_area)
     model = kept(lambda: Field("minilm", read_model), N_("Model"), widget=st.selectbox)

@@ -36,11 +36,13 @@ class Source(ABC):
     """What every source says of itself; most have nothing to add to what stands here.
 
     Attributes:
+        key: its word in links.
         made: whether sequences of any length and seed can be made.
         trained: whether it may hold a trained model's attention.
         written: whether the visitor writes it, and can write more of it.
     """
 
+    key: ClassVar[str]
     made: ClassVar[bool] = False
     trained: ClassVar[bool] = True
     written: ClassVar[bool] = False
@@ -136,6 +138,7 @@ class TextSource(Source):
     model: str = "minilm"
     layer: int = 0
 
+    key = "text"
     written = True
 
     def load(self, tokens: int | None = None) -> QKV:
@@ -212,6 +215,7 @@ class SyntheticSource(Source):
 
     spec: SyntheticSpec
 
+    key = "synthetic"
     made = True
     trained = False
 
@@ -270,6 +274,8 @@ class UploadSource(Source):
     name: str
     digest: str
     data: bytes = field(repr=False, compare=False)
+
+    key = "upload"
 
     @classmethod
     def of(cls, name: str, data: bytes) -> "UploadSource":

@@ -12,7 +12,7 @@ from app import extraction, text
 from attention_core import claims
 from attention_core.claims import UntestableError
 from attention_core.errors import InputError
-from attention_core.inputs import SyntheticSpec, UploadSource, from_synthetic, to_npz
+from attention_core.inputs import SyntheticSource, SyntheticSpec, UploadSource, from_synthetic, to_npz
 from attention_core.metrics import Passport
 
 ROOT = Path(__file__).parent.parent.parent
