@@ -5,7 +5,7 @@ between visitors and never changed. Heavy work passes one bounded gate, so that 
 """
 
 import importlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -26,7 +26,7 @@ import attention_core.looks.recurrent_state as _recurrent_state
 import attention_core.looks.stack as _stack
 import attention_core.looks.token_weight as _token_weight
 from app.gate import Gate
-from attention_core.experiments.task import Row, Task
+from attention_core.experiments.task import Task
 from attention_core.inputs.source import Source
 from attention_core.limits import current
 from attention_core.looks.compare import compare
@@ -162,8 +162,8 @@ def head_miniatures(source: Source, causal: bool) -> np.ndarray:
         return miniatures(source.layers(_load), causal=causal).numpy()
 
 
-def rows(experiment: str, task: Task) -> tuple[Row, ...]:
-    """What one task of an experiment finds; one that says it is ``timed`` has the machine to itself.
+def rows(experiment: str, task: Task) -> tuple[Any, ...]:
+    """What one task of an experiment finds, computed once for all visitors.
 
     Args:
         experiment: the module's name in ``attention_core.experiments``.
@@ -181,11 +181,20 @@ def forget(experiment: str, task: Task) -> None:
 
 
 @st.cache_data(max_entries=256 * current().cached_results, show_spinner=False)
-def _rows(experiment: str, key: str, _task: Task) -> tuple[Row, ...]:
+def _rows(experiment: str, key: str, _task: Task) -> tuple[Any, ...]:
+    return execute(experiment, _task)
+
+
+def execute(experiment: str, task: Task) -> tuple[Any, ...]:
+    """Run one task and wait for its rows: here, in this process, behind the gate. Nothing else knows where.
+
+    One that says it is ``timed`` has the machine to itself as far as this process goes; heavy work that waits passes
+    between two of them. Arguments and errors as of ``rows``.
+    """
     folder = "attention_core" if experiment == "claims" else "attention_core.experiments"
     module = importlib.import_module(f"{folder}.{experiment}")
-    with gate().alone() if getattr(_task, "timed", False) else gate().turn():
-        return tuple(module.run(_task, load=_load))
+    with gate().alone() if getattr(task, "timed", False) else gate().turn():
+        return tuple(module.run(task, load=_load))
 
 
 def _load(source: Source, tokens: int | None) -> ac.inputs.QKV:
@@ -193,19 +202,3 @@ def _load(source: Source, tokens: int | None) -> ac.inputs.QKV:
     # let both wait for ever.
     with gate().away():
         return record(source, tokens)
-
-
-def timed(samples: Iterator[Row]) -> Iterator[Row]:
-    """Take timings one by one, never cached: each has the machine to itself as far as this process goes.
-
-    Heavy work that waits passes between two of them.
-
-    Args:
-        samples: a run of an experiment that measures time; it may be taken up again where it was left.
-    """
-    while True:
-        with gate().alone():
-            sample = next(samples, None)
-        if sample is None:
-            return
-        yield sample

@@ -100,7 +100,7 @@ def _bench(given: argparse.Namespace) -> None:
     )
     _check_folder(given.out)
     where, rows = stamp(spec.device), []
-    for row in timing_length.run(spec, longest=given.longest):
+    for row in timing_length.measure(spec, longest=given.longest):
         rows.append(row)
         took = row["reason"] if row["ms"] is None else f"{row['ms']:.3f} ms"
         print(f"{len(rows)}/{timing_length.total(spec)} {row['variant']} n={row['n']}: {took}", file=sys.stderr)

@@ -1,14 +1,17 @@
 """Three algorithms, one answer: chunked, recurrent and cumsum beside each other and beside the explicit matrix."""
 
 import itertools
+import statistics
+from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 import attention_core as ac
-from app import chart, share, sweep, takeaway
-from app.causal.algorithm_times import effort, medians, rounds, show_button
+from app import chart, run, share, takeaway
 from app.causal.cost_words import COLOURS, MIB, listed, titles, tokens, with_settings
 from app.figures.curves import Curve, curves
 from app.input_panel import Chosen
@@ -17,7 +20,7 @@ from app.share import Field
 from app.text import _
 from attention_core.algorithms.causal_scan import CHUNK
 from attention_core.experiments import causal_modes
-from attention_core.experiments.causal_modes import AGREED, DTYPES, MATRIX, ROUNDS, CostTask, compared
+from attention_core.experiments.causal_modes import AGREED, DTYPES, MATRIX, ROUNDS, AgreementTask, CostTask, compared
 from attention_core.experiments.task import Row
 from attention_core.limits import current
 from attention_core.writing import written
@@ -41,9 +44,10 @@ def show(chosen: Chosen) -> None:
     words, d = [a.word for a in attentions], st.session_state["c_size"]
     tasks = causal_modes.tasks(chosen.source, words, head=chosen.head, word=word, d=d)
     costs = tuple(task for task in tasks if isinstance(task, CostTask))
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    row = st.container(horizontal=True, vertical_alignment="bottom")
+    with row:
         _controls()
-        times = show_button(costs) if st.session_state["c_cost"] == "time" else []
+        times = _times(costs, row) if st.session_state["c_cost"] == "time" else []
 
     def draw(rows: list[Row], key: str) -> None:
         agreed = [row for row in rows if "difference" in row]
@@ -53,7 +57,7 @@ def show(chosen: Chosen) -> None:
             _charts(counted, times, key)
         _table(attentions, agreed, key)
 
-    rows = sweep.show("causal_modes", tasks, draw, key="causal.algorithms", effort=effort)
+    rows = run.at_once("causal_modes", tasks, draw, key="causal.algorithms", effort=effort)
     st.caption("  \n".join(_notes(chosen, attentions)))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         chart.choose_format()
@@ -66,6 +70,50 @@ def show(chosen: Chosen) -> None:
                 "text/csv",
                 "causal.algorithms.csv",
             )
+
+
+def _times(tasks: tuple[CostTask, ...], row: DeltaGenerator) -> list[Row]:
+    """Draw the button that measures; the samples of these tasks, once there are some."""
+    measured: run.Run[Row] | None = run.on_button(
+        "causal_modes",
+        tasks,
+        partial(causal_modes.following, tasks),
+        key="causal",
+        label=_("Measure times"),
+        icon=":material/timer:",
+        button="causal.measure",
+        row=row,
+        progress=partial(_progress, tasks),
+    )
+    return measured.rows if measured is not None and measured.asked == tasks else []
+
+
+def _progress(tasks: Sequence[CostTask], measured: run.Run[Row]) -> tuple[float, str]:
+    efforts = {(task.way, task.n): effort(task) for task in tasks}
+    done = sum(efforts[str(row["way"]), int(row["n"] or 0)] for row in measured.rows)
+    told = _("Round {i} of {all}", i=int(measured.rows[-1]["round"] or 0) + 1, all=ROUNDS)
+    return min(1.0, done / sum(efforts.values()) / ROUNDS), told
+
+
+def rounds(times: Sequence[Row], tasks: Sequence[CostTask]) -> int:
+    """Whole rounds that there are of a measurement."""
+    counts = Counter((str(row["way"]), int(row["n"] or 0)) for row in times)
+    return min((counts[task.way, task.n] for task in tasks), default=0)
+
+
+def medians(times: Sequence[Row]) -> list[Row]:
+    """One row per form and length."""
+    taken: dict[tuple[str, int], list[float]] = {}
+    for row in times:
+        taken.setdefault((str(row["way"]), int(row["n"] or 0)), []).append(float(row["ms"] or 0))
+    return [{"way": way, "n": n, "ms": statistics.median(ms)} for (way, n), ms in taken.items()]
+
+
+def effort(task: AgreementTask | CostTask) -> float:
+    """Milliseconds, about: a step counted costs half of one, a pair of tokens a few nanoseconds."""
+    if isinstance(task, CostTask):
+        return 0.5 * task.n if task.way == "recurrent" else 5 + task.n**2 / 2e5 + task.n * task.d**2 / 1e5
+    return 100.0
 
 
 def _sizes() -> list[int]:

@@ -13,7 +13,7 @@ from app.input_panel import Chosen
 from app.naming import label
 from app.share import Field
 from app.text import _
-from app.timing import live
+from app.timing import on_this_machine
 from app.timing.series import Series
 from app.timing.words import in_one_sentence, stamp_lines, told
 from attention_core.experiments import generation
@@ -55,7 +55,7 @@ def show(chosen: Chosen) -> None:
         own = run is not None and (run.spec.heads, run.spec.head_size, run.spec.dtype) == (heads, d, spec.dtype)
         _draw(chosen, attentions, held, run if run is not None and own else None, f"causal.generation.{key}")
 
-    live.show(spec, row, draw)
+    on_this_machine.show(spec, row, draw)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         chart.choose_format()
         _method(chosen)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 import attention_core as ac
-from app import chart, sweep, takeaway
+from app import chart, run, takeaway
 from app.causal.cost_words import COLOURS, MIB, listed, memory, with_settings
 from app.figures.curves import Curve, curves
 from app.input_panel import Chosen
@@ -41,7 +41,7 @@ def show(chosen: Chosen) -> None:
             _charts(held, key)
         _table(apart, key)
 
-    rows = sweep.show("causal_gradient", tasks, draw, key="causal.gradient", effort=_effort)
+    rows = run.at_once("causal_gradient", tasks, draw, key="causal.gradient", effort=_effort)
     st.caption(
         _(
             "Bytes are counted: forward and backward of one head with d = {d}, beyond q, k, v. Gradients are compared "

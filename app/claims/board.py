@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from app import compute, sweep, takeaway
+from app import compute, run, takeaway
 from app.claims import heads, longer, words
 from app.claims.detail import SEEN, open_claim
 from app.input_panel import Chosen
@@ -114,7 +114,7 @@ def show(chosen: Chosen) -> None:
 
     with top:
         if tasks:
-            rows = sweep.show("claims", tasks, draw, key="claims.all", refuse=board.refuse)
+            rows = run.at_once("claims", tasks, draw, key="claims.all", refuse=board.refuse)
         else:
             rows = []
             st.markdown(

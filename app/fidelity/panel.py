@@ -3,10 +3,11 @@
 import math
 import statistics
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import streamlit as st
 
-from app import chart, compute, share, sweep, takeaway
+from app import chart, run, share, takeaway
 from app.fidelity.lines import Asked, lines, without_zeros
 from app.fidelity.words import captions, definitions, in_one_sentence, measures
 from app.figures.curves import Curve, curves
@@ -71,7 +72,7 @@ def show(chosen: Chosen) -> None:
         heads=chosen.qkv.heads if chosen.head is None else 1,
         times=_times(chosen, tasks) if state["against"] == "cost" else None,
     )
-    rows = sweep.show(
+    rows: list[Row] = run.at_once(
         "error",
         tasks,
         lambda found, key: _draw(asked, found, key),
@@ -95,34 +96,38 @@ def _times(chosen: Chosen, tasks: Sequence[ErrorTask]) -> Mapping[str, float] | 
     """Milliseconds by word if cost is to be time, none before they have been measured; None if it is to be counted."""
     state = st.session_state
     names = {"count": _("counted multiply-adds"), "ms": _("measured time")}
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    row = st.container(horizontal=True, vertical_alignment="bottom")
+    with row:
         price = st.segmented_control(
             _("Cost in"), list(names), key="price", format_func=names.__getitem__, required=True
         )
         if price != "ms":
             return None
         words = tuple(dict.fromkeys(UNIFORM if task.uniform else task.word for task in tasks))
-        task = error_cost.CostTask(source=chosen.source, words=words, causal=state["causal"])
-        pressed = st.button(_("Measure times"), icon=":material/timer:", key="error.measure")
-    if pressed:
-        state["error.times"] = task, _measure(chosen, task)
-    measured, times = state.get("error.times", (None, {}))
-    if measured == task:
-        return dict(times)
-    st.info(_("Press “Measure times”: every point runs on this machine, in {n} rounds.", n=error_cost.ROUNDS))
-    return {}
-
-
-def _measure(chosen: Chosen, task: error_cost.CostTask) -> dict[str, float]:
-    """The median time of every point, in milliseconds."""
-    bar = st.progress(0.0, _("Waiting for the machine …"))
-    taken: dict[str, list[float]] = {word: [] for word in task.words}
-    samples = error_cost.run(task, load=lambda source, tokens: chosen.qkv)
-    for i, row in enumerate(compute.timed(samples), start=1):
-        taken[str(row["word"])].append(float(row["ms"] or 0.0))
-        if i % len(task.words) == 0:
-            bar.progress(i / len(task.words) / error_cost.ROUNDS, _("Measuring …"))
-    bar.empty()
+        spec = error_cost.CostSpec(source=chosen.source, words=words, causal=state["causal"])
+        measured: run.Run[Row] | None = run.on_button(
+            "error_cost",
+            spec,
+            partial(error_cost.following, spec),
+            key="error",
+            label=_("Measure times"),
+            icon=":material/timer:",
+            button="error.measure",
+            kind="secondary",
+            row=row,
+            progress=lambda found: (len(found.rows) / len(words) / error_cost.ROUNDS, _("Measuring …")),
+        )
+    taken: dict[str, list[float]] = {word: [] for word in words}
+    for sample in measured.rows if measured is not None and measured.asked == spec else ():
+        taken[str(sample["word"])].append(float(sample["ms"] or 0.0))
+    whole = min(map(len, taken.values()), default=0)
+    if not whole:
+        st.info(_("Press “Measure times”: every point runs on this machine, in {n} rounds.", n=error_cost.ROUNDS))
+        return {}
+    if whole < error_cost.ROUNDS:
+        st.caption(
+            _("The times are not complete: {count} of {all} rounds are there.", count=whole, all=error_cost.ROUNDS)
+        )
     return {word: statistics.median(ms) for word, ms in taken.items()}
 
 

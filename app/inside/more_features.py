@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import streamlit as st
 
-from app import share, sweep
+from app import run, share
 from app.figures.spread import Spread, spread
 from app.figures.theme import GREY
 from app.inside import pictures
@@ -106,7 +106,7 @@ def more_features(seen: Seen) -> Step:
         tasks = performer_error.tasks(
             seen.source, head=seen.head, causal=seen.causal, row_norms=norms, factor=factor, ways=tuple(ways)
         )
-        sweep.show("performer_error", tasks, chart, key=f"{key}.sweep", effort=lambda task: 64 + task.features)
+        run.at_once("performer_error", tasks, chart, key=f"{key}.sweep", effort=lambda task: 64 + task.features)
 
     n = min(seen.qkv.n, TOKENS)
     return Step(

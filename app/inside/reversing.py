@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from app import sweep
+from app import run
 from app.causal.cost_words import memory
 from app.inside import pictures
 from app.inside.pictures import Curve
@@ -25,7 +25,7 @@ def memory_over_depth(seen: Seen) -> Step:
 
     def draw(key: str) -> None:
         tasks = reversible.tasks(seen.source, n, d, head=seen.head)
-        sweep.show("reversible", tasks, _draw, key=f"{key}.memory")
+        run.at_once("reversible", tasks, _draw, key=f"{key}.memory")
 
     return Step(
         title=_("Keep no activations"),

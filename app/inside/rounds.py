@@ -3,7 +3,7 @@
 import numpy as np
 import streamlit as st
 
-from app import chart, sweep
+from app import chart, run
 from app.figures.categories import steps as shades
 from app.figures.curves import curves
 from app.figures.spread import spread
@@ -55,7 +55,9 @@ def union(seen: Seen) -> Step:
             )
         with right:
             tasks = hash_rounds.tasks(seen.source, seen.attention.word, head=seen.head, causal=seen.causal)
-            sweep.show("hash_rounds", tasks, lambda rows, at: _growth(rows, rounds, reference, at), key=f"{key}.rounds")
+            run.at_once(
+                "hash_rounds", tasks, lambda rows, at: _growth(rows, rounds, reference, at), key=f"{key}.rounds"
+            )
 
     return Step(
         title=_("More rounds"),

@@ -5,7 +5,7 @@ import streamlit as st
 import attention_core as ac
 from app import share, takeaway
 from app.text import _, literal, sentence
-from app.timing.live import LIVE
+from app.timing.on_this_machine import measured
 from app.timing.options import LOADED, NONE
 from attention_core.limits import current
 from attention_core.measure.records import Run
@@ -49,7 +49,7 @@ def title(run: Run) -> str:
 
 def _files() -> None:
     state = st.session_state
-    live: Run | None = state.get(LIVE)
+    live = measured()
     if live is None:
         st.caption(_("A run on this machine can be saved here once it has been made."))
     else:

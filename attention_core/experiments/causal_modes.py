@@ -5,8 +5,9 @@ The forms are the choices of a variant's ``mode``; the explicit n x n matrix sta
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -18,6 +19,7 @@ from attention_core.inputs.record import QKV
 from attention_core.inputs.source import Source, first_tokens
 from attention_core.measure.clock import CpuClock
 from attention_core.measure.counting import count
+from attention_core.measure.rounds import sample, whose_turn
 from attention_core.metrics.error import ratio
 from attention_core.variant import Attention, Variant
 
@@ -71,6 +73,22 @@ class CostTask:
     way: str
     n: int
     d: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class TimeTask:
+    """One sample of what a form's call takes.
+
+    Attributes:
+        cost: the form and its length.
+        round: the sample's number.
+        before: milliseconds that the first sample found; None for that one.
+    """
+
+    cost: CostTask
+    round: int
+    before: float | None
+    timed: ClassVar[bool] = True
 
 
 def forms(variant: Variant) -> tuple[str, ...]:
@@ -136,18 +154,21 @@ def ways(word: str) -> tuple[str, ...]:
     return tuple(way for way in WAYS if way in offered or way == MATRIX)
 
 
-def run(task: AgreementTask | CostTask, *, load: Load = load) -> tuple[Row, ...]:
-    """Compare, or count.
+def run(task: AgreementTask | CostTask | TimeTask, *, load: Load = load) -> tuple[Row, ...]:
+    """Compare, count, or time.
 
     Returns:
         Of an agreement, one row per number type and pair of forms: ``variant``, ``dtype``, ``a``, ``b`` and
         ``difference``, the largest of any output number over the largest output number. Of a cost, one row:
-        ``variant``, ``way``, ``n``, ``d``, ``multiply_adds`` and ``peak_bytes`` beyond q, k and v.
+        ``variant``, ``way``, ``n``, ``d``, ``multiply_adds`` and ``peak_bytes`` beyond q, k and v. Of a time, one
+        row: ``way``, ``n``, ``round`` and ``ms``; the first one comes after a call that only warms up.
 
     Raises:
         LabError: if the source cannot be read.
     """
-    return _agreement(task, load) if isinstance(task, AgreementTask) else (_cost(task),)
+    if isinstance(task, AgreementTask):
+        return _agreement(task, load)
+    return (_cost(task),) if isinstance(task, CostTask) else (_time(task),)
 
 
 def _agreement(task: AgreementTask, load: Load) -> tuple[Row, ...]:
@@ -187,23 +208,21 @@ def _call(task: CostTask) -> Callable[[], Tensor]:
     return lambda: compute(q, k, v)
 
 
-def timed(tasks: Sequence[CostTask]) -> Iterator[Row]:
-    """Time every task once per round, each round in the opposite order of the last.
+def following(tasks: Sequence[CostTask], rows: Sequence[Row]) -> TimeTask | None:
+    """The sample that comes after these: every task once per round, each round in the opposite order of the last."""
+    taken: dict[tuple[str, int], list[float]] = {(task.way, task.n): [] for task in tasks}
+    for row in rows:
+        taken[str(row["way"]), int(row["n"] or 0)].append(float(row["ms"] or 0))
+    task = whose_turn({task: len(taken[task.way, task.n]) for task in tasks}, ROUNDS)
+    if task is None:
+        return None
+    ms = taken[task.way, task.n]
+    return TimeTask(cost=task, round=len(ms), before=ms[0] if ms else None)
 
-    Yields:
-        One row per task and round: ``way``, ``n``, ``round`` and ``ms``; the first ones come after a call that only
-        warms up.
-    """
-    clock = CpuClock()
-    repeats: dict[CostTask, int] = {}
-    for number in range(ROUNDS):
-        for task in tasks if number % 2 == 0 else reversed(tasks):
-            call = _call(task)
-            if task not in repeats:
-                call()
-                repeats[task] = math.ceil(LEAST / max(clock.seconds(call, 1), 1e-5))
-            ms = 1e3 * clock.seconds(call, repeats[task])
-            yield {"way": task.way, "n": task.n, "round": number, "ms": ms}
+
+def _time(task: TimeTask) -> Row:
+    ms = sample(CpuClock(), _call(task.cost), before=task.before, least=LEAST)
+    return {"way": task.cost.way, "n": task.cost.n, "round": task.round, "ms": ms}
 
 
 def crossing(first: Sequence[tuple[float, float]], second: Sequence[tuple[float, float]]) -> tuple[float, float] | None:

@@ -1,8 +1,8 @@
 """What does an approximation cost in time? Every point of the error experiment against one clock, in rounds."""
 
-import math
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 
@@ -12,6 +12,7 @@ from attention_core.experiments.task import Load, Row, load
 from attention_core.inputs.record import QKV
 from attention_core.inputs.source import Source
 from attention_core.measure.clock import Call, CpuClock
+from attention_core.measure.rounds import sample, whose_turn
 
 ROUNDS = 7
 """Measurements of each point: their median shrugs off three disturbances."""
@@ -20,7 +21,7 @@ LEAST = 1e-3
 
 
 @dataclass(frozen=True, kw_only=True)
-class CostTask:
+class CostSpec:
     """All points of a sweep on one input.
 
     Attributes:
@@ -34,23 +35,48 @@ class CostTask:
     causal: bool = False
 
 
-def run(task: CostTask, *, load: Load = load) -> Iterator[Row]:
-    """Measure ``attend`` of every point on all heads once per round, each round in the opposite order of the last.
+@dataclass(frozen=True, kw_only=True)
+class CostTask:
+    """One sample of one point.
 
-    Yields:
-        One row per point and round: ``word``, ``round`` and ``ms``. The first ones come after a call that only warms
-        up.
+    Attributes:
+        source: the input.
+        word: the variant with its settings, or ``"uniform"``.
+        causal: whether the future is hidden.
+        round: the sample's number.
+        before: milliseconds that the point's first sample found; None for that one.
     """
-    qkv, clock = load(task.source, None), CpuClock()
-    calls = {word: _call(word, qkv, causal=task.causal) for word in task.words}
-    repeats: dict[str, int] = {}
-    for number in range(ROUNDS):
-        for word in task.words if number % 2 == 0 else reversed(task.words):
-            call = calls[word]
-            if word not in repeats:
-                call()
-                repeats[word] = math.ceil(LEAST / max(clock.seconds(call, 1), 1e-5))
-            yield {"word": word, "round": number, "ms": 1e3 * clock.seconds(call, repeats[word])}
+
+    source: Source
+    word: str
+    causal: bool
+    round: int
+    before: float | None
+    timed: ClassVar[bool] = True
+
+
+def following(spec: CostSpec, rows: Sequence[Row]) -> CostTask | None:
+    """The sample that comes after these: every point once per round, each round in the opposite order of the last."""
+    taken = {word: [float(row["ms"] or 0) for row in rows if row["word"] == word] for word in spec.words}
+    word = whose_turn({word: len(ms) for word, ms in taken.items()}, ROUNDS)
+    if word is None:
+        return None
+    before = taken[word][0] if taken[word] else None
+    return CostTask(source=spec.source, word=word, causal=spec.causal, round=len(taken[word]), before=before)
+
+
+def run(task: CostTask, *, load: Load = load) -> tuple[Row, ...]:
+    """Measure ``attend`` of one point on all heads; its first sample comes after a call that only warms up.
+
+    Returns:
+        One row: ``word``, ``round`` and ``ms``.
+
+    Raises:
+        LabError: if the source cannot be read, or the variant cannot be causal and the task is.
+    """
+    call = _call(task.word, load(task.source, None), causal=task.causal)
+    ms = sample(CpuClock(), call, before=task.before, least=LEAST)
+    return ({"word": task.word, "round": task.round, "ms": ms},)
 
 
 def _call(word: str, qkv: QKV, *, causal: bool) -> Call:

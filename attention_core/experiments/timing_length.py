@@ -5,16 +5,18 @@ down for a while slows all of them down alike, and the first round already gives
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 
-from attention_core.experiments.task import Row
+from attention_core.experiments.task import Load, Row, load
 from attention_core.limits import current
 from attention_core.measure.clock import Call, Clock, clock_for
 from attention_core.measure.masked import Masked, subject
 from attention_core.measure.records import Run
+from attention_core.measure.rounds import whose_turn
 from attention_core.measure.timing import TimingSpec, inputs, prepare, why_not
 from attention_core.variant import Attention
 
@@ -27,15 +29,35 @@ ENOUGH = 2.0
 FEWEST = 3
 
 
-@dataclass
-class _Known:
-    """What the first visit learned of a variant at a length."""
+@dataclass(frozen=True, kw_only=True)
+class First:
+    """What the first sample of a variant at a length found."""
 
-    seconds: float
-    spent: float
-    samples: int
+    ms: float
     multiply_adds: int
     peak_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampleTask:
+    """One sample of a variant at a length, or the statement that none is taken.
+
+    Attributes:
+        spec: what is measured.
+        variant: the variant and its settings, or its mask, as the spec names it.
+        n: tokens.
+        round: the sample's number.
+        first: what the first one found; None for that one.
+        reason: why none is taken; None where one is.
+    """
+
+    spec: TimingSpec
+    variant: str
+    n: int
+    round: int
+    first: First | None = None
+    reason: str | None = None
+    timed: ClassVar[bool] = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +83,7 @@ def unfinished(run: Run) -> Unfinished | None:
         (n, len(ms))
         for word, n in wanted
         for ms in [samples.get((word, n), ())]
-        if len(ms) < run.spec.rounds and not (len(ms) >= FEWEST and sum(ms) >= 1e3 * ENOUGH)
+        if len(ms) < run.spec.rounds and not (len(ms) >= FEWEST and sum(ms) / 1e3 >= ENOUGH)
     ]
     if not short:
         return None
@@ -76,93 +98,126 @@ def total(spec: TimingSpec) -> int:
     return spec.rounds * len(spec.sizes) * len(spec.variants)
 
 
-def run(
-    spec: TimingSpec, *, clock: Clock | None = None, longest: float | None = None, most_bytes: int | None = None
-) -> Iterator[Row]:
-    """Measure, sample by sample; whoever stops asking keeps what there is.
+def following(
+    spec: TimingSpec, rows: Sequence[Row], *, longest: float | None = None, most_bytes: int | None = None
+) -> SampleTask | None:
+    """The sample that comes after these rows; None after the last.
 
     A variant that is expected to take too long or hold too much at a length (by its own cost formula, from the
-    lengths before), or whose memory gives out, is left out from there on: one row says so.
+    lengths before), or whose memory gave out, is left out from there on: one row says so.
 
     Args:
         spec: what to measure.
-        clock: measures calls; the device's own when None.
+        rows: those there are of it, in the order in which they were found.
         longest: seconds one call may take; the profile's bound when None.
         most_bytes: bytes one call may hold on the CPU; the profile's bound when None.
+    """
+    taken: dict[tuple[str, int], list[Row]] = {}
+    out: dict[str, int] = {}
+    for row in rows:
+        word, n = str(row["variant"]), int(row["n"] or 0)
+        if row["ms"] is None:
+            out[word] = min(n, out.get(word, n))
+        else:
+            taken.setdefault((word, n), []).append(row)
+    for word in spec.variants:
+        if word not in out and (word, spec.sizes[0]) not in taken:
+            why = why_not(subject(word), mode=spec.mode, causal=spec.causal)
+            if why is not None:
+                return SampleTask(spec=spec, variant=word, n=spec.sizes[0], round=0, reason=why)
+    counts: dict[int, dict[str, int]] = {n: {} for n in spec.sizes}
+    for n in spec.sizes:
+        for word in spec.variants:
+            here = taken.get((word, n), ())
+            enough = len(here) >= FEWEST and sum(float(row["ms"] or 0) for row in here) / 1e3 >= ENOUGH
+            if not enough and n < out.get(word, n + 1):
+                counts[n][word] = len(here)
+    n = min(spec.sizes, key=lambda n: (min(counts[n].values(), default=spec.rounds), n))
+    turn = whose_turn(counts[n], spec.rounds)
+    if turn is None:
+        return None
+    if (turn, n) in taken:
+        return SampleTask(spec=spec, variant=turn, n=n, round=counts[n][turn], first=_first(taken[turn, n][0]))
+    shorter = {m: _first(taken[turn, m][0]) for m in spec.sizes if m < n and (turn, m) in taken}
+    limits = current()
+    why = _too_much(
+        subject(turn),
+        spec,
+        shorter,
+        n,
+        limits.timed_seconds if longest is None else longest,
+        limits.timed_bytes if most_bytes is None else most_bytes,
+    )
+    return SampleTask(spec=spec, variant=turn, n=n, round=0, reason=why)
 
-    Yields:
-        One row per sample: ``variant``, ``n``, ``round``, ``ms`` of one call, its counted ``multiply_adds``, those
-        ``promised`` by the variant's cost formula (forward only, else None) and ``peak_bytes``; or, with ``ms`` None,
-        the ``reason`` for which a variant is left out from this length on.
+
+def run(task: SampleTask, *, load: Load = load, clock: Clock | None = None) -> tuple[Row, ...]:
+    """Take one sample.
+
+    Args:
+        task: which.
+        load: not needed, as q, k and v are Gaussian.
+        clock: measures calls; the device's own when None.
+
+    Returns:
+        One row: ``variant``, ``n``, ``round``, ``ms`` of one call, its counted ``multiply_adds``, those ``promised``
+        by the variant's cost formula (forward only, else None) and ``peak_bytes``; or, with ``ms`` None, the
+        ``reason`` for which the variant is left out from this length on.
 
     Raises:
         InputError: if torch does not see the device.
     """
-    limits = current()
-    clock = clock or clock_for(spec.device)
-    longest = limits.timed_seconds if longest is None else longest
-    most_bytes = limits.timed_bytes if most_bytes is None else most_bytes
-    attentions = [subject(word) for word in spec.variants]
-    known: dict[tuple[str, int], _Known] = {}
-    out: set[str] = set()
-    for attention in attentions:
-        if (why := why_not(attention, mode=spec.mode, causal=spec.causal)) is not None:
-            out.add(attention.word)
-            yield _left_out(attention, spec.sizes[0], why)
-    for index in range(spec.rounds):
-        for place, n in enumerate(spec.sizes):
-            q, k, v = inputs(spec, n)
-            for attention in attentions if index % 2 == 0 else reversed(attentions):
-                here = known.get((attention.word, n))
-                if index and (here is None or (here.spent >= ENOUGH and here.samples >= FEWEST)):
-                    continue
-                if here is None and attention.word in out:
-                    continue
-                shorter = {m: known[attention.word, m] for m in spec.sizes[:place]} if here is None else {}
-                if (why := _too_much(attention, spec, shorter, n, longest, most_bytes)) is not None:
-                    out.add(attention.word)
-                    yield _left_out(attention, n, why)
-                    continue
-                try:
-                    call = prepare(attention, q, k, v, mode=spec.mode, causal=spec.causal)
-                    here = known[attention.word, n] = here or _first(clock, call)
-                    seconds = _sample(clock, call, here)
-                except torch.OutOfMemoryError:
-                    out.add(attention.word)
-                    yield _left_out(attention, n, "The device's memory gave out.")
-                    continue
-                yield {
-                    "variant": attention.word,
-                    "n": n,
-                    "round": index,
-                    "ms": seconds * 1e3,
-                    "multiply_adds": here.multiply_adds,
-                    "promised": _promised(attention, spec, n),
-                    "peak_bytes": here.peak_bytes,
-                    "reason": None,
-                }
+    spec, reason, first, ms = task.spec, task.reason, task.first, None
+    if reason is None:
+        attention, clock = subject(task.variant), clock or clock_for(spec.device)
+        try:
+            call = prepare(attention, *inputs(spec, task.n), mode=spec.mode, causal=spec.causal)
+            if first is None:
+                first = _look(clock, call)
+                ms = first.ms  # warm: of a call that is long enough the first look is the first sample
+            if task.first is not None or first.ms / 1e3 < LONG:
+                if first.ms / 1e3 < LONG:
+                    call()
+                ms = 1e3 * clock.seconds(call, max(1, math.ceil(1e3 * SHORTEST / max(first.ms, 1e-3))))
+        except torch.OutOfMemoryError:
+            first, ms, reason = None, None, "The device's memory gave out."
+    return (
+        {
+            "variant": task.variant,
+            "n": task.n,
+            "round": task.round,
+            "ms": ms,
+            "multiply_adds": first.multiply_adds if first else None,
+            "promised": _promised(subject(task.variant), spec, task.n) if first else None,
+            "peak_bytes": first.peak_bytes if first else None,
+            "reason": reason,
+        },
+    )
 
 
-def _first(clock: Clock, call: Call) -> _Known:
+def measure(
+    spec: TimingSpec, *, clock: Clock | None = None, longest: float | None = None, most_bytes: int | None = None
+) -> Iterator[Row]:
+    """Measure it all, arguments as of ``following``, rows and errors as of ``run``; whoever stops asking keeps some."""
+    rows: list[Row] = []
+    while (task := following(spec, rows, longest=longest, most_bytes=most_bytes)) is not None:
+        rows += run(task, clock=clock)
+        yield rows[-1]
+
+
+def _look(clock: Clock, call: Call) -> First:
     """Count a call, which warms it up, and see how long it takes."""
     counts, peak = clock.costs(call)
-    return _Known(clock.seconds(call, 1), 0.0, 0, counts.multiply_adds, peak)
+    return First(ms=1e3 * clock.seconds(call, 1), multiply_adds=counts.multiply_adds, peak_bytes=peak)
 
 
-def _sample(clock: Clock, call: Call, known: _Known) -> float:
-    if known.seconds >= LONG and known.samples == 0:
-        seconds = known.seconds  # warm and long enough: the first look is the first sample
-    else:
-        if known.seconds < LONG:
-            call()
-        seconds = clock.seconds(call, max(1, math.ceil(SHORTEST / max(known.seconds, 1e-6))))
-    known.spent += seconds
-    known.samples += 1
-    return seconds
+def _first(row: Row) -> First:
+    ms, adds, held = row["ms"], row["multiply_adds"], row["peak_bytes"]
+    return First(ms=float(ms or 0), multiply_adds=int(adds or 0), peak_bytes=int(held or 0))
 
 
 def _too_much(
-    attention: Attention, spec: TimingSpec, shorter: Mapping[int, _Known], n: int, longest: float, most_bytes: int
+    attention: Attention, spec: TimingSpec, shorter: Mapping[int, First], n: int, longest: float, most_bytes: int
 ) -> str | None:
     """Why a variant is not measured at n, by what it took at shorter lengths or by its size alone; None where it is."""
     too_large = f"One call would hold more than {most_bytes / 2**20:,.0f} MiB."
@@ -174,7 +229,7 @@ def _too_much(
     whole = attention.cost(n, spec.head_size, causal=spec.causal)
     parts = {m: attention.cost(m, spec.head_size, causal=spec.causal) for m in shorter}
     # The least of what each length foretells: at any one of them something else may have held the machine up.
-    seconds = min(k.seconds * whole.multiply_adds / max(parts[m].multiply_adds, 1) for m, k in shorter.items())
+    seconds = min(k.ms / 1e3 * whole.multiply_adds / max(parts[m].multiply_adds, 1) for m, k in shorter.items())
     held = min(k.peak_bytes * whole.peak_elements / max(parts[m].peak_elements, 1) for m, k in shorter.items())
     if seconds > longest:
         return f"One call would take more than {longest:g} s."
@@ -187,16 +242,3 @@ def _promised(attention: Attention, spec: TimingSpec, n: int) -> int | None:
     if spec.mode != "forward":
         return None
     return spec.heads * attention.cost(n, spec.head_size, causal=spec.causal).multiply_adds
-
-
-def _left_out(attention: Attention, n: int, reason: str) -> Row:
-    return {
-        "variant": attention.word,
-        "n": n,
-        "round": 0,
-        "ms": None,
-        "multiply_adds": None,
-        "promised": None,
-        "peak_bytes": None,
-        "reason": reason,
-    }

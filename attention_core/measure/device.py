@@ -50,11 +50,12 @@ def check_device(device: str) -> str:
     return device
 
 
-def stamp(device: str) -> Stamp:
-    """Describe this machine, now.
+def stamp(device: str, at: datetime | None = None) -> Stamp:
+    """Describe this machine.
 
     Args:
         device: one of ``devices()``.
+        at: when, in UTC; now when None.
     """
     cpu = cpu_model()
     return Stamp(
@@ -63,7 +64,7 @@ def stamp(device: str) -> Stamp:
         cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
         threads=torch.get_num_threads(),
         torch=torch.__version__,
-        date=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        date=(at or datetime.now(UTC)).strftime("%Y-%m-%dT%H:%M:%SZ"),
     )
 
 

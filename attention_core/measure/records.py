@@ -57,7 +57,7 @@ class Run:
 
 
 def gather(spec: TimingSpec, stamp: Stamp, rows: Iterable[Mapping[str, Any]]) -> Run:
-    """Put the samples of ``experiments.timing_length.run`` together by variant and length."""
+    """Put the samples of ``experiments.timing_length`` together by variant and length."""
     samples: dict[tuple[str, int], list[Mapping[str, Any]]] = {}
     left_out = []
     for row in rows:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 import streamlit as st
 
-from app import chart, sweep
+from app import chart, run
 from app.figures.curves import Curve, curves
 from app.figures.spread import spread
 from app.figures.theme import GREY
@@ -32,7 +32,7 @@ def show(question: Question) -> None:
         curves(kept, question, key)
 
     tasks = distance.tasks(question.source, n=n, causal=question.causal, seeds=question.seeds)
-    rows = sweep.show("distance", tasks, draw, key="entropy.distance")
+    rows = run.at_once("distance", tasks, draw, key="entropy.distance")
     if rows:
         st.caption(origin(question.source))
         _table(question.of_heads(rows), n, question)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from app import chart, sweep
+from app import chart, run
 from app.figures.curves import Curve, curves
 from app.figures.spread import Spread, spread
 from app.figures.theme import GREY
@@ -39,7 +39,7 @@ def show(question: Question) -> None:
         _chart(found, base, question, key)
 
     tasks = length_drift.tasks(question.source, longest=question.longest, causal=question.causal, seeds=question.seeds)
-    rows = sweep.show("length_drift", tasks, draw, key="entropy.drift", effort=options.effort)
+    rows = run.at_once("length_drift", tasks, draw, key="entropy.drift", effort=options.effort)
     if rows:
         _table(question.of_heads(rows), base, question)
         _method(question)

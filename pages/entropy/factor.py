@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from app import chart, sweep
+from app import chart, run
 from app.figures.curves import Curve, curves
 from app.figures.spread import Spread, spread
 from app.figures.theme import GREY
@@ -33,7 +33,7 @@ def show(question: Question) -> None:
 
     n = min(question.record.n, MOST)
     tasks = homogeneity.tasks(question.source, n=n, causal=question.causal)
-    rows = sweep.show("homogeneity", tasks, draw, key="entropy.factor")
+    rows = run.at_once("homogeneity", tasks, draw, key="entropy.factor")
     if rows:
         kept = question.of_heads(rows)
         _table(kept, question)
@@ -151,7 +151,7 @@ def _powers(softmax: float | None, question: Question, n: int) -> None:
         chart.show(figure, key=key, name="power", alt=_("Curve: the entropy of ReLU to a power against the power"))
 
     tasks = powers.tasks(question.source, n=n, causal=question.causal)
-    sweep.show("powers", tasks, draw, key="entropy.power")
+    run.at_once("powers", tasks, draw, key="entropy.power")
 
 
 def power_sentence(found: Spread, unit: str, moved: float) -> str:

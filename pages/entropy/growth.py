@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 import attention_core as ac
-from app import chart, sweep
+from app import chart, run
 from app.figures.curves import Curve, curves
 from app.figures.spread import Spread, spread
 from app.figures.theme import GREY
@@ -52,7 +52,7 @@ def show(question: Question) -> None:
     tasks = entropy_length.tasks(
         question.source, list(lines), longest=question.longest, causal=question.causal, seeds=question.seeds
     )
-    rows = sweep.show("entropy_length", tasks, draw, key="entropy.growth", effort=options.effort)
+    rows = run.at_once("entropy_length", tasks, draw, key="entropy.growth", effort=options.effort)
     if rows:
         _table(question.of_heads(rows), lines, question)
         _method(question)

@@ -6,7 +6,7 @@ from statistics import fmean
 
 import streamlit as st
 
-from app import chart, sweep
+from app import chart, run
 from app.figures.curves import Curve, curves
 from app.figures.spread import Spread, spread
 from app.figures.theme import GREY
@@ -36,7 +36,7 @@ def show(question: Question) -> None:
     tasks = normalizer_length.tasks(
         question.source, longest=question.longest, causal=question.causal, seeds=question.seeds
     )
-    rows = sweep.show("normalizer_length", tasks, draw, key="entropy.normalizer", effort=options.effort)
+    rows = run.at_once("normalizer_length", tasks, draw, key="entropy.normalizer", effort=options.effort)
     if rows:
         _table(question.of_heads(rows), question)
         _method(question)

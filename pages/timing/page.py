@@ -7,7 +7,7 @@ from app.controls import Options
 from app.page import Page
 from app.share import Field
 from app.text import N_
-from app.timing import beside, live, options, results, words
+from app.timing import beside, on_this_machine, options, results, words
 
 
 class TimingOptions(Options):
@@ -28,7 +28,7 @@ def show(given: None) -> None:
         recorded = beside.show(spec)
         options.show_masked()
         options.show_side(results.sides())
-    live.show(spec, row, lambda run, key: results.show(run, recorded, f"timing.{key}"))
+    on_this_machine.show(spec, row, lambda run, key: results.show(run, recorded, f"timing.{key}"))
     words.show_method()
 
 

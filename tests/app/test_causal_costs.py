@@ -10,14 +10,17 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 import attention_core as ac
-from app.causal.algorithm_times import JOB, Job
 from app.input_panel import UPLOAD
+from app.run import Run
 from attention_core.experiments import causal_gradient, causal_modes
 from attention_core.experiments.causal_gradient import BytesTask
 from attention_core.experiments.causal_modes import MATRIX, CostTask
+from attention_core.measure.device import stamp
+from attention_core.measure.records import gather
 
 ROOT = Path(__file__).parents[2]
 SMALL = {"input": "synthetic", "n": 48, "d": 8, "heads": 2, "c_size": 8}
+RUN = "causal.run"
 VIEWS = ("algorithms", "generation", "gradient")
 
 
@@ -149,29 +152,30 @@ def test_times_are_measured_on_a_button_and_kept():
 
 def linear_tasks(d):
     source = ac.inputs.SyntheticSource(ac.inputs.SyntheticSpec(n=4))
-    return causal_modes.tasks(source, (), head=None, word="linear", d=d)
+    return causal_modes.tasks(source, (), head=None, word="linear", d=d)  # nothing but what forms cost
 
 
 def test_another_question_ends_a_measurement_and_keeps_what_it_has():
-    job = Job(linear_tasks(8), iter(()), [{"way": "chunked", "n": n, "round": 0, "ms": 1.0} for n in (16, 32)])
-    at = open_view("algorithms", c_cost="time", c_size=16, **{JOB: job})
-    assert at.session_state[JOB] is None
+    begun = Run(linear_tasks(8), [{"way": "chunked", "n": n, "round": 0, "ms": 1.0} for n in (16, 32)])
+    at = open_view("algorithms", c_cost="time", c_size=16, **{RUN: begun})
+    assert not at.session_state[RUN].going
     assert any("Press “Measure times”" in i.value for i in at.info)
     at.session_state["c_size"] = 8
     assert charts(at.run())[1] == {"chunked": {16: 1.0, 32: 1.0}}
 
 
+def sampled(tasks, count):
+    """The first so many samples of a measurement, of which each took a millisecond."""
+    rows = [{"way": t.way, "n": t.n, "round": i, "ms": 1.0} for i in range(causal_modes.ROUNDS) for t in tasks]
+    return rows[:count]
+
+
 def test_a_stopped_measurement_says_what_is_missing_and_goes_on_where_it_was():
-    tasks = [
-        task
-        for task in causal_modes.tasks(
-            ac.inputs.SyntheticSource(ac.inputs.SyntheticSpec(n=4)), (), head=None, word="linear", d=8
-        )
-        if isinstance(task, causal_modes.CostTask)
-    ]
-    rows = [{"way": task.way, "n": task.n, "round": i, "ms": 1.0} for i in range(causal_modes.ROUNDS) for task in tasks]
-    job = Job(tuple(tasks), iter(rows[len(tasks) + 1 :]), rows[: len(tasks) + 1])
-    at = open_view("algorithms", c_cost="time", c_size=16, **{JOB: job})  # other controls end it
+    tasks = linear_tasks(8)
+    # Other controls end it.
+    at = open_view(
+        "algorithms", c_cost="time", c_size=16, **{RUN: Run(tasks, sampled(tasks, len(tasks) + 1), len(tasks) + 1)}
+    )
     assert not [b for b in at.button if b.label == "Continue"]
     at.session_state["c_size"] = 8
     missing = f"The times are not complete: 1 of {causal_modes.ROUNDS} rounds are there."
@@ -180,14 +184,20 @@ def test_a_stopped_measurement_says_what_is_missing_and_goes_on_where_it_was():
     assert not at.exception
     assert "not complete" not in spoken(at)
     assert not [b for b in at.button if b.label == "Continue"]
+    rows = at.session_state[RUN].rows
+    assert rows[: len(tasks) + 1] == sampled(tasks, len(tasks) + 1)
+    assert len(rows) == causal_modes.ROUNDS * len(tasks)
 
 
 def test_a_script_that_takes_over_goes_on_with_the_measurement():
-    begun = {"way": "chunked", "n": 16, "round": 0, "ms": 7.0}
-    rest = iter([{"way": "chunked", "n": 32, "round": 0, "ms": 9.0}])
-    at = open_view("algorithms", c_cost="time", **{JOB: Job(linear_tasks(8), rest, [begun])})
+    tasks = linear_tasks(8)
+    all_but_one = sampled(tasks, causal_modes.ROUNDS * len(tasks) - 1)
+    at = open_view("algorithms", c_cost="time", **{RUN: Run(tasks, list(all_but_one))})
     assert not at.exception
-    assert charts(at)[1] == {"chunked": {16: 7.0, 32: 9.0}}
+    assert charts(at)[1]["chunked"] == {task.n: 1.0 for task in tasks if task.way == "chunked"}
+    rows = at.session_state[RUN].rows
+    assert rows[:-1] == all_but_one
+    assert rows[-1]["ms"] != 1.0
     assert at.button(key="causal.measure").label == "Measure times"
 
 
@@ -214,7 +224,8 @@ def test_the_time_of_a_token_is_measured_on_a_button_with_the_inputs_heads(monke
     at = open_view("generation")
     at.button(key="timing.button").click().run()
     assert not at.exception
-    run = at.session_state["timing.live"]
+    found = at.session_state["timing.run"]
+    run = gather(found.asked, stamp("cpu"), found.rows)
     assert (run.spec.mode, run.spec.heads, run.spec.head_size, run.spec.sizes) == ("decode", 2, 8, (64, 128))
     _held, clock = charts(at)
     assert set(clock["Linear"]) == {64, 128}

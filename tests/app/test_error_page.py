@@ -13,6 +13,7 @@ import attention_core as ac
 from app import visit
 from app.fidelity.words import measures
 from attention_core.experiments.error import MEASURES
+from attention_core.experiments.error_cost import ROUNDS
 
 ROOT = Path(__file__).parents[2]
 SMALL = {"input": "synthetic", "n": 24, "heads": 2}
@@ -131,6 +132,24 @@ def test_times_are_measured_on_a_button_and_forgotten_with_the_input():
     at.session_state["n"] = 12
     at.run()
     assert not at.get("plotly_chart")
+
+
+def test_times_of_some_rounds_say_so_and_none_are_drawn_before_the_first_is_whole():
+    at = open_page(against="cost", variants=chosen("softmax", "local"), price="ms")
+    at.button(key="error.measure").click().run()
+    measured, points = at.session_state["error.run"], len(at.session_state["error.run"].asked.words)
+    rows, measured.complete = list(measured.rows), False
+    for count, told in ((points * ROUNDS - 1, True), (points, True), (points - 1, False)):
+        measured.rows = rows[:count]
+        at.run()
+        said = [c.value for c in at.caption if "The times are not complete" in c.value]
+        assert said == [f"The times are not complete: {count // points} of {ROUNDS} rounds are there."] * told
+        assert bool(at.get("plotly_chart")) == told
+        assert any("Measure times" in i.value for i in at.info) != told
+    next(b for b in at.button if b.label == "Continue").click().run()
+    assert not [c for c in at.caption if "The times are not complete" in c.value]
+    assert at.session_state["error.run"].rows[: points - 1] == rows[: points - 1]
+    assert len(at.session_state["error.run"].rows) == points * ROUNDS
 
 
 def test_what_replaces_softmax_and_what_has_its_own_reference_is_said():

@@ -4,6 +4,8 @@ import base64
 import json
 import threading
 import time
+from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +15,8 @@ from streamlit.testing.v1 import AppTest
 import attention_core as ac
 from app import compute
 from app.gate import Gate
+from app.run import Run
+from app.timing.on_this_machine import share_done
 from app.timing.words import beside_own, so_far
 from attention_core.experiments import timing_length
 from attention_core.measure.device import Stamp, stamp
@@ -51,6 +55,12 @@ def lines(chart, dash=None):
     return {t["name"]: t for t in named if dash is None or t["line"]["dash"] == dash}
 
 
+def gathered(at):
+    """What a visitor's run has measured."""
+    run = at.session_state["timing.run"]
+    return gather(run.asked, stamp("cpu", run.began), run.rows)
+
+
 def sentence(at):
     return next(m.value for m in at.markdown if m.value.startswith("On "))
 
@@ -77,7 +87,7 @@ def test_a_press_measures_here_beside_the_recorded_run():
     at = open_timing(variants=PAIR, **TINY)
     at.button(key="timing.button").click().run()
     assert not at.exception
-    live = at.session_state["timing.live"]
+    live = gathered(at)
     assert {(p.variant, p.n): len(p.ms) for p in live.points} == {
         (w, n): 2 for w in ("softmax", "local", "fused.local") for n in (16, 32)
     }
@@ -99,7 +109,7 @@ def test_a_press_measures_here_beside_the_recorded_run():
     assert "Local" not in sentence(at).replace("Local · window 16", "")
     assert "only masked" not in sentence(at)
     assert at.button(key="timing.button").label == "Run on this machine"
-    assert at.session_state["timing.job"] is None
+    assert not at.session_state["timing.run"].going
 
 
 @pytest.mark.parametrize(
@@ -119,7 +129,7 @@ def test_one_chosen_variants_mask_is_laid_on_the_full_matrix(state, word):
     at = open_timing(**{"variants": chosen} | TINY | {"t_rounds": 1} | state)
     at.button(key="timing.button").click().run()
     assert not at.exception
-    timed = {p.variant for p in at.session_state["timing.live"].points}
+    timed = {p.variant for p in gathered(at).points}
     assert {w for w in timed if "." in w} == ({word} if word else set())
     shown = [s.label for s in at.selectbox if s.label.startswith("Mask on the full matrix")]
     assert bool(shown) == (word is not None or state.get("t_masked") == "none")
@@ -170,38 +180,32 @@ def test_what_was_measured_stays_when_the_page_is_drawn_again_and_leaves_for_ano
 
 
 def test_another_question_ends_a_run_and_keeps_what_it_has():
-    from app.timing.live import JOB, Job
-
     spec = TimingSpec(variants=("softmax", "local"), sizes=(16, 32), heads=1, head_size=4, rounds=2)
-    job = Job(spec, stamp("cpu"), timing_length.run(spec), time.monotonic())
-    job.rows += [next(job.samples), next(job.samples)]
-    at = open_timing(variants=PAIR, **TINY | {"t_rounds": 3}, **{JOB: job})
+    job = Run(spec)
+    job.rows += islice(timing_length.measure(spec), 2)
+    at = open_timing(variants=PAIR, **TINY | {"t_rounds": 3}, **{"timing.run": job})
     assert not at.exception
-    assert at.session_state[JOB] is None
-    assert sum(len(p.ms) for p in at.session_state["timing.live"].points) == 2
+    assert not at.session_state["timing.run"].going
+    assert sum(len(p.ms) for p in gathered(at).points) == 2
 
 
 def test_a_script_that_takes_over_goes_on_with_the_run():
-    from app.timing.live import JOB, Job
-
     spec = TimingSpec(variants=("softmax", "local"), sizes=(16, 32), heads=1, head_size=4, rounds=2)
-    job = Job(spec, stamp("cpu"), timing_length.run(spec), time.monotonic())
-    first = next(job.samples)
+    job = Run(spec)
+    [first] = islice(timing_length.measure(spec), 1)
     job.rows.append(first)
-    at = open_timing(variants=PAIR, t_masked="none", **TINY, **{JOB: job})
-    live = at.session_state["timing.live"]
+    at = open_timing(variants=PAIR, t_masked="none", **TINY, **{"timing.run": job})
+    live = gathered(at)
     assert [len(p.ms) for p in live.points] == [2] * 4
     assert live.points[0].ms[0] == first["ms"]
 
 
 def test_a_stopped_run_says_what_is_missing_and_goes_on_where_it_was():
-    from app.timing.live import JOB, Job
-
     spec = TimingSpec(variants=("softmax", "local"), sizes=(16, 32), heads=1, head_size=4, rounds=2)
-    job = Job(spec, stamp("cpu"), timing_length.run(spec), time.monotonic())
-    job.rows += [next(job.samples) for _ in range(3)]
+    job = Run(spec)
+    job.rows += islice(timing_length.measure(spec), 3)
     # Other controls end it.
-    at = open_timing(variants=PAIR, t_beside="none", t_masked="none", **TINY | {"t_rounds": 3}, **{JOB: job})
+    at = open_timing(variants=PAIR, t_beside="none", t_masked="none", **TINY | {"t_rounds": 3}, **{"timing.run": job})
     missing = "The run is not complete: only up to 16 of 32 tokens has every variant been measured."
     assert missing in sentence(at)
     assert sentence(at).startswith("On this machine, so far, ")
@@ -212,12 +216,27 @@ def test_a_stopped_run_says_what_is_missing_and_goes_on_where_it_was():
     assert missing in sentence(at)
     next(b for b in at.button if b.label == "Continue").click().run()
     assert not at.exception
-    live = at.session_state["timing.live"]
+    live = gathered(at)
     assert [len(p.ms) for p in live.points] == [2] * 4
     assert live.points[0].ms[0] == job.rows[0]["ms"]
     assert "not complete" not in sentence(at)
     assert "so far" not in sentence(at) + "".join(at.dataframe[0].value["faster from"])
     assert not [b for b in at.button if b.label == "Continue"]
+
+
+def test_the_share_done_grows_with_the_lengths_and_counts_the_first_samples_twice():
+    spec = TimingSpec(variants=("softmax", "local"), sizes=(16, 32), heads=1, head_size=4, rounds=2)
+    rows = list(timing_length.measure(spec))
+    shares = [share_done(spec, rows[:i]) for i in range(len(rows) + 1)]
+    assert shares == pytest.approx([i / 18 for i in (0, 2, 4, 8, 12, 13, 14, 16, 18)])
+    assert share_done(spec, rows * 2) == 1
+
+
+def test_a_run_is_stamped_with_the_time_it_was_begun():
+    spec = TimingSpec(variants=("softmax", "local"), sizes=(16, 32), heads=1, head_size=4, rounds=2)
+    job = Run(spec, list(timing_length.measure(spec)), began=datetime(2026, 1, 31, 12, tzinfo=UTC), going=False)
+    at = open_timing(variants=PAIR, t_masked="none", t_beside="none", **TINY, **{"timing.run": job})
+    assert "2026-01-31" in charts(at)[0]["layout"]["annotations"][0]["text"]
 
 
 def test_a_run_stopped_between_rounds_names_them():
@@ -378,7 +397,7 @@ def test_two_timings_at_once_do_not_wait_for_ever():
     assert len(done) == 3
 
 
-def test_heavy_work_passes_between_two_samples():
+def test_heavy_work_passes_between_two_samples(monkeypatch):
     waits = []
 
     def work():
@@ -388,14 +407,16 @@ def test_heavy_work_passes_between_two_samples():
 
     other = threading.Thread(target=work)
 
-    def samples():
-        for i in range(30):
-            if i == 1:
-                other.start()
-            time.sleep(0.02)
-            yield {}
+    def sample(task, *, load):
+        if task.round == 1:
+            other.start()
+        time.sleep(0.02)
+        return ({},)
 
-    assert len(list(compute.timed(samples()))) == 30
+    monkeypatch.setattr(timing_length, "run", sample)
+    spec = TimingSpec(variants=("softmax",), sizes=(8,))
+    for i in range(30):
+        compute.execute("timing_length", timing_length.SampleTask(spec=spec, variant="softmax", n=8, round=i))
     other.join(5)
     assert waits[0] < 0.3  # all of them take twice as long
 

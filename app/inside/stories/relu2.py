@@ -3,7 +3,7 @@
 import numpy as np
 import streamlit as st
 
-from app import sweep
+from app import run
 from app.figures.spread import spread
 from app.inside import gau, pictures
 from app.inside.closing import beside_softmax, shown, visible
@@ -171,7 +171,7 @@ def _factor(seen: Seen) -> Step:
         left, right = st.columns(2)
         with left:
             st.markdown("**" + _("How even a row is, scaled to sum to one …") + "**")
-            sweep.show("homogeneity", tasks, chart, key=key)
+            run.at_once("homogeneity", tasks, chart, key=key)
         with right:
             st.markdown("**" + _("… and how large its weights are") + "**")
             heights = (

@@ -1,11 +1,23 @@
 import itertools
+from collections import Counter
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from attention_core.errors import LabError
 from attention_core.experiments import timing_length
-from attention_core.experiments.timing_length import ENOUGH, FEWEST, SHORTEST, run, total, unfinished
+from attention_core.experiments.timing_length import (
+    ENOUGH,
+    FEWEST,
+    SHORTEST,
+    following,
+    measure,
+    run,
+    total,
+    unfinished,
+)
 from attention_core.measure.counting import Counts
 from attention_core.measure.device import stamp
 from attention_core.measure.records import gather
@@ -38,7 +50,7 @@ def spec(**more):
 
 
 def test_every_round_visits_all_lengths_and_turns_the_order_round():
-    rows = list(run(spec(), clock=FakeClock()))
+    rows = list(measure(spec(), clock=FakeClock()))
     there, back = list(WORDS), list(reversed(WORDS))
     seen = [(row["round"], row["n"], row["variant"]) for row in rows]
     assert seen == [
@@ -49,7 +61,7 @@ def test_every_round_visits_all_lengths_and_turns_the_order_round():
 
 def test_a_short_call_is_repeated_until_it_lasts_and_counted_once():
     clock = FakeClock(seconds=SHORTEST / 8)
-    rows = list(run(spec(variants=("softmax",), sizes=(8,)), clock=clock))
+    rows = list(measure(spec(variants=("softmax",), sizes=(8,)), clock=clock))
     assert clock.repeats == [1, 8, 8, 8]
     assert clock.counted == 1
     assert [row["ms"] for row in rows] == [SHORTEST / 8 * 1e3] * 3
@@ -57,7 +69,7 @@ def test_a_short_call_is_repeated_until_it_lasts_and_counted_once():
 
 def test_a_long_calls_first_look_is_its_first_sample_and_enough_is_enough():
     clock = FakeClock(seconds=ENOUGH)
-    rows = list(run(spec(variants=("softmax",), sizes=(8,), rounds=9), clock=clock, longest=100))
+    rows = list(measure(spec(variants=("softmax",), sizes=(8,), rounds=9), clock=clock, longest=100))
     assert clock.repeats == [1] * FEWEST
     assert len(rows) == FEWEST
 
@@ -65,9 +77,9 @@ def test_a_long_calls_first_look_is_its_first_sample_and_enough_is_enough():
 def test_what_is_left_out_is_said_once_and_stays_out():
     words = ("softmax", "linear")
     # Softmax takes four times as long at twice the length, 16 times at four times it; linear twice and four times.
-    rows = list(run(spec(variants=words, sizes=(8, 16, 32)), clock=FakeClock(seconds=1.0), longest=5.0))
+    rows = list(measure(spec(variants=words, sizes=(8, 16, 32)), clock=FakeClock(seconds=1.0), longest=5.0))
     assert not [row for row in rows if row["ms"] is None]
-    rows = list(run(spec(variants=words, sizes=(8, 32, 64)), clock=FakeClock(seconds=1.0), longest=5.0))
+    rows = list(measure(spec(variants=words, sizes=(8, 32, 64)), clock=FakeClock(seconds=1.0), longest=5.0))
     assert [(row["variant"], row["n"]) for row in rows if row["ms"] is None] == [("softmax", 32)]
     assert {row["n"] for row in rows if row["variant"] == "softmax" and row["ms"]} == {8}
     assert {row["n"] for row in rows if row["variant"] == "linear"} == {8, 32, 64}
@@ -78,15 +90,15 @@ def test_one_length_at_which_the_machine_was_held_up_leaves_nobody_out():
     steady = clock.seconds
     clock.seconds = lambda call, repeats: 4.0 if len(clock.repeats) == 1 else steady(call, repeats)
     clock.repeats.append(0)
-    rows = list(run(spec(variants=("softmax",), sizes=(8, 16, 32), rounds=1), clock=clock, longest=20.0))
+    rows = list(measure(spec(variants=("softmax",), sizes=(8, 16, 32), rounds=1), clock=clock, longest=20.0))
     assert [row["n"] for row in rows if row["ms"]] == [8, 16, 32]
 
 
 def test_memory_that_would_not_do_and_memory_that_gave_out_are_reasons():
-    rows = list(run(spec(variants=("softmax",)), clock=FakeClock(bytes_=1000), most_bytes=1500))
+    rows = list(measure(spec(variants=("softmax",)), clock=FakeClock(bytes_=1000), most_bytes=1500))
     assert [row["n"] for row in rows if row["reason"]] == [16]
     assert "MiB" in next(row["reason"] for row in rows if row["reason"])
-    rows = list(run(spec(variants=("softmax",), sizes=(8, 16, 32)), clock=FakeClock(broken_after=1)))
+    rows = list(measure(spec(variants=("softmax",), sizes=(8, 16, 32)), clock=FakeClock(broken_after=1)))
     assert [(row["n"], row["reason"]) for row in rows if row["reason"]] == [(16, "The device's memory gave out.")]
     assert {row["n"] for row in rows if row["ms"]} == {8}
 
@@ -95,50 +107,83 @@ def test_memory_that_would_not_do_and_memory_that_gave_out_are_reasons():
 def test_a_mask_on_the_full_matrix_that_is_too_large_is_not_even_begun(mode):
     words = ("softmax", "local", "explicit.local", "fused.local")
     # 1,024² pairs: the mask's making takes 24 bytes each, explicit scores of two heads 24, the kernel's mask 4.
-    rows = list(run(spec(variants=words, sizes=(1024,), rounds=1, mode=mode), most_bytes=30 * 2**20))
+    rows = list(measure(spec(variants=words, sizes=(1024,), rounds=1, mode=mode), most_bytes=30 * 2**20))
     assert {row["variant"] for row in rows if row["ms"]} == {"softmax", "local", "fused.local"}
     assert "MiB" in next(row["reason"] for row in rows if row["reason"])
 
 
 @pytest.mark.parametrize(("mode", "causal", "left"), [("forward", True, "funnel"), ("decode", False, "pooled")])
 def test_a_variant_that_cannot_is_left_out_with_its_reason(mode, causal, left):
-    rows = list(run(spec(variants=("softmax", left), mode=mode, causal=causal), clock=FakeClock()))
+    rows = list(measure(spec(variants=("softmax", left), mode=mode, causal=causal), clock=FakeClock()))
     assert rows[0]["variant"] == left
     assert rows[0]["reason"]
     assert {row["variant"] for row in rows[1:]} == {"softmax"}
 
 
 def test_real_times_and_counts_on_this_machine():
-    rows = list(run(spec(rounds=2)))
+    rows = list(measure(spec(rounds=2)))
     assert all(row["ms"] > 0 for row in rows)
     softmax = next(row for row in rows if row["variant"] == "softmax" and row["n"] == 16)
     assert softmax["multiply_adds"] == softmax["promised"] == 2 * 2 * 16 * 16 * 4
     assert softmax["peak_bytes"] >= 4 * 2 * 16 * 4  # the output at least
-    backward = next(run(spec(mode="backward", variants=("softmax",))))
+    backward = next(measure(spec(mode="backward", variants=("softmax",))))
     assert backward["promised"] is None
     assert backward["multiply_adds"] > 2 * 2 * 8 * 8 * 4
 
 
 def test_a_run_stops_where_nobody_asks_any_more():
     clock = FakeClock()
-    assert len(list(itertools.islice(run(spec(), clock=clock), 2))) == 2
+    assert len(list(itertools.islice(measure(spec(), clock=clock), 2))) == 2
     assert clock.counted == 2
 
 
 def test_a_device_that_is_not_there_is_refused(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(LabError, match="cuda"):
-        next(run(spec(device="cuda")))
+        next(measure(spec(device="cuda")))
 
 
 def test_a_step_of_decoding_is_never_predicted_to_be_too_long():
-    rows = list(run(spec(mode="decode", variants=("softmax",), sizes=(8, 64)), clock=FakeClock(1.0), longest=2.0))
+    rows = list(measure(spec(mode="decode", variants=("softmax",), sizes=(8, 64)), clock=FakeClock(1.0), longest=2.0))
     assert timing_length.total(spec(mode="decode", variants=("softmax",), sizes=(8, 64))) == len(rows)
+
+
+@given(st.sampled_from([1e-3, 0.1, 0.9, ENOUGH]), st.sampled_from([None, 0, 1, 4]), st.integers(1, 5), st.booleans())
+def test_what_comes_next_follows_from_the_rows_alone(seconds, broken_after, rounds, causal):
+    asked = spec(variants=("softmax", "funnel", "linear"), sizes=(8, 16, 32), rounds=rounds, causal=causal)
+    clock = FakeClock(seconds, broken_after=broken_after)
+    rows = list(measure(asked, clock=clock, longest=4.0, most_bytes=2**30))
+    for cut, row in enumerate(rows):
+        task = following(asked, rows[:cut], longest=4.0, most_bytes=2**30)
+        assert (task.variant, task.n, task.round) == (row["variant"], row["n"], row["round"])
+        seen = [r for r in rows[:cut] if (r["variant"], r["n"]) == (task.variant, task.n)]
+        assert (task.first is None) == (not seen)
+    assert following(asked, rows, longest=4.0, most_bytes=2**30) is None
+
+
+def test_memory_that_gives_out_in_a_later_round_ends_the_variant_there_and_is_said_once():
+    asked = spec(variants=("softmax", "linear"), rounds=4)
+    rows = list(measure(asked, clock=FakeClock()))[:6]  # the first round and two samples of the second
+    lost = following(asked, rows)
+    assert (lost.variant, lost.n, lost.round) == ("linear", 16, 1)
+
+    def fail(call, repeats):
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    clock = FakeClock()
+    clock.seconds = fail
+    rows += run(lost, clock=clock)
+    assert rows[-1]["reason"] == "The device's memory gave out."
+    while (task := following(asked, rows)) is not None:
+        assert (task.variant, task.n) != ("linear", 16)
+        rows += run(task, clock=FakeClock())
+    counts = Counter((row["variant"], row["n"]) for row in rows if row["ms"])
+    assert counts == {("softmax", 8): 4, ("softmax", 16): 4, ("linear", 8): 4, ("linear", 16): 1}
 
 
 def came(asked, count, **clock):
     """How far a run came of which only so many samples were taken, and all of them."""
-    rows = list(run(asked, clock=FakeClock(**clock), longest=100))
+    rows = list(measure(asked, clock=FakeClock(**clock), longest=100))
     return unfinished(gather(asked, stamp("cpu"), rows[:count])), len(rows)
 
 
@@ -160,7 +205,7 @@ def test_a_run_that_gave_all_it_was_asked_for_is_finished():
 
 
 def test_what_was_left_out_is_not_missing():
-    rows = list(run(spec(sizes=(8, 16, 32)), clock=FakeClock(broken_after=5)))
+    rows = list(measure(spec(sizes=(8, 16, 32)), clock=FakeClock(broken_after=5)))
     found = gather(spec(sizes=(8, 16, 32)), stamp("cpu"), rows)
     assert {left.variant for left in found.left_out}
     assert unfinished(found) is None

@@ -1,0 +1,277 @@
+"""Everything that takes long: begun at once or on a button, drawn as it comes, stopped, and continued where it stood.
+
+An experiment's tasks go in, rows come out; what a row holds is nobody's business here. Where a task runs is
+``compute.execute`` alone.
+"""
+
+import time
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from itertools import accumulate
+from typing import Any, Generic, Literal, TypeVar
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+import attention_core as ac
+from app import compute
+from app.text import _, literal, sentence
+from attention_core.experiments.task import Task
+
+REDRAW = 0.7
+"""Seconds between two drawings of a chart that grows: a redraw costs the browser up to half of that."""
+FIRST = 0.2
+"""Seconds before the first drawing: what is cached is there sooner and is drawn once, what is computed shows early."""
+
+RowT = TypeVar("RowT")
+
+
+@dataclass(eq=False)
+class Run(Generic[RowT]):
+    """A visitor's run, under way or stopped; a script that takes over from another goes on with it.
+
+    Attributes:
+        asked: what it is to find.
+        rows: what it has found, where that is kept nowhere else.
+        done: tasks that have come to their end.
+        going: whether it is under way.
+        complete: whether nothing is left to do.
+        seconds: how long it has been under way, the time it stood still left out.
+        began: when it was first begun.
+        refusal: why it could not go on, as Markdown.
+        earlier: the run before it, which counts until this one has found something.
+    """
+
+    asked: Hashable
+    rows: list[RowT] = field(default_factory=list)
+    done: int = 0
+    going: bool = True
+    complete: bool = False
+    seconds: float = 0.0
+    began: datetime = field(default_factory=lambda: datetime.now(UTC))
+    refusal: str = ""
+    earlier: "Run[RowT] | None" = None
+
+
+def time_left(seconds: float, share: float) -> float:
+    """Seconds to go after so many for a share of the work; 0 where none is done yet."""
+    return seconds * (1 - share) / share if share else 0.0
+
+
+def last(key: str) -> Run[Any] | None:
+    """The last run that was begun on a button and has found something, stopped or not."""
+    run: Run[Any] | None = st.session_state.get(f"{key}.run")
+    return run if run is None or run.rows else run.earlier
+
+
+def at_once(
+    experiment: str,
+    tasks: Sequence[Task],
+    draw: Callable[[list[RowT], str], None],
+    *,
+    key: str,
+    effort: Callable[[Any], float] = lambda task: 1.0,
+    refuse: Callable[[Any, str], None] | None = None,
+) -> list[RowT]:
+    """Run an experiment's tasks in order and draw what is found.
+
+    Results are cached task by task: a run that was stopped goes on where it was, and a knob that changes some tasks
+    recomputes only those.
+
+    Args:
+        experiment: the module's name in ``attention_core.experiments``.
+        tasks: its tasks.
+        draw: draws the rows found so far; it is given a key for its elements that differs from drawing to drawing.
+        key: the run's key, ``"<page>.<name>"``.
+        effort: how much work a task is beside the others, for the time left.
+        refuse: draws why a task could not be run, as Markdown; by default beneath the chart.
+
+    Returns:
+        All rows found.
+    """
+    state, asked = st.session_state, hash(tuple(tasks))
+    run: Run[RowT] | None = state.get(f"{key}.run")
+    if run is None or run.asked != asked:
+        run = state[f"{key}.run"] = Run(asked)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        bar, button = st.empty(), st.empty()
+    chart, complaint = st.empty(), st.empty()
+    if run.going:
+        button.button(_("Stop"), icon=":material/stop:", key=f"{key}.stop", on_click=stop, args=(key,))
+    else:
+        _offer(button, key, run)
+    spent = [0.0, *accumulate(map(effort, tasks))]
+    run.seconds = 0.0  # what is cached is there at once
+
+    def tell(done: int) -> None:
+        if done == len(tasks):
+            return
+        # Touching the page is what ends a run that a newer one has replaced.
+        left = time_left(run.seconds, spent[done] / spent[-1])
+        bar.progress(done / len(tasks), _("{i} of {all} · about {left:.0f} s left", i=done, all=len(tasks), left=left))
+
+    def show(at: int | str) -> None:
+        if rows:
+            with chart.container():
+                draw(rows, f"{key}.{at}")
+
+    rows: list[RowT] = []
+    tell(0)
+    _take(
+        run,
+        rows,
+        partial(compute.rows, experiment),
+        tasks if run.going else tasks[: run.done],
+        tell=tell,
+        draw=show,
+        refuse=refuse or (lambda task, told: complaint.info(told)),
+        first=FIRST,
+    )
+    if run.done < len(tasks):
+        bar.progress(run.done / len(tasks), _("Stopped at {i} of {all}", i=run.done, all=len(tasks)))
+    else:
+        bar.empty()
+        button.empty()
+    show("all")
+    return rows
+
+
+def on_button(
+    experiment: str,
+    asked: Hashable,
+    following: Callable[[Sequence[RowT]], Task | None],
+    *,
+    key: str,
+    label: str,
+    icon: str,
+    button: str,
+    row: DeltaGenerator,
+    progress: Callable[[Run[RowT]], tuple[float, str]],
+    draw: Callable[[Run[RowT] | None, str], None] | None = None,
+    kind: Literal["primary", "secondary"] = "primary",
+) -> Run[RowT] | None:
+    """Draw a button and what was measured; while a run is under way, take its samples and draw them as they come.
+
+    What is timed is cached nowhere: its rows stay with the visitor.
+
+    Args:
+        experiment: the module's name in ``attention_core.experiments``.
+        asked: what a press of the button measures; a run that was asked for something else is stopped.
+        following: the task that comes after these rows, None after the last.
+        key: the run's key.
+        label: what the button says.
+        icon: what stands before it.
+        button: the button's key.
+        row: where the button and the progress go.
+        progress: the share done, from 0 to 1, and a line that says so, after every task.
+        draw: draws the run, or the last one where none has found anything yet, None where there is none; it is given
+            a key that differs from drawing to drawing.
+        kind: how much the button stands out.
+
+    Returns:
+        The last run that has found something, whatever it was asked.
+    """
+    run: Run[RowT] | None = st.session_state.get(f"{key}.run")
+    if run is not None and run.going and run.asked != asked:
+        stop(key)  # the controls ask for something else now
+    going = run is not None and run.going
+    # One button under one key: another in its place would stay on screen until the run has ended.
+    row.button(
+        _("Stop") if going else label,
+        icon=":material/stop:" if going else icon,
+        key=button,
+        type=kind,
+        on_click=stop if going else _start,
+        args=(key,) if going else (key, asked),
+    )
+    further, bar, chart = row.empty(), row.empty(), st.empty() if draw else None
+
+    def show(found: Run[RowT] | None, at: int | str) -> None:
+        if draw and chart:
+            with chart.container():
+                draw(found, str(at))
+
+    if run is not None and run.going:
+        bar.progress(0.0, _("Waiting for the machine …"))
+        rows, told = run.rows, partial(progress, run)
+        tasks: Iterator[Task] = iter(lambda: following(rows), None)
+        try:
+            _take(
+                run,
+                rows,
+                partial(compute.execute, experiment),
+                tasks,
+                tell=lambda done: bar.progress(*told()),
+                draw=partial(show, run),
+                start=run.done,
+            )
+            run.complete = True
+        except ac.LabError as error:  # the next task would be the same again
+            run.refusal = literal(sentence(error))
+        stop(key)
+        st.rerun()
+    if run is not None and run.asked == asked:
+        if run.rows and not run.complete:
+            _offer(further, key, run)
+        if run.refusal:
+            st.info(run.refusal)
+    found = last(key)
+    show(found, "end")
+    return found
+
+
+def stop(key: str) -> None:
+    """Stop a run; what it has found stays, and it can go on from there."""
+    run: Run[Any] = st.session_state[f"{key}.run"]
+    run.going = False
+    if run.rows:
+        run.earlier = None
+
+
+def _start(key: str, asked: Hashable) -> None:
+    st.session_state[f"{key}.run"] = Run(asked, earlier=last(key))
+
+
+def _go_on(run: Run[Any]) -> None:
+    run.going, run.refusal = True, ""
+
+
+def _offer(place: DeltaGenerator, key: str, run: Run[Any]) -> None:
+    place.button(_("Continue"), icon=":material/play_arrow:", key=f"{key}.continue", on_click=_go_on, args=(run,))
+
+
+def _take(
+    run: Run[RowT],
+    rows: list[RowT],
+    find: Callable[[Task], tuple[RowT, ...]],
+    tasks: Iterable[Task],
+    *,
+    tell: Callable[[int], object],
+    draw: Callable[[int], None],
+    refuse: Callable[[Task, str], object] | None = None,
+    start: int = 0,
+    first: float = 0.0,
+) -> None:
+    """Run tasks and draw what they find: the first time after so many seconds, then every ``REDRAW`` at most."""
+    clock = time.monotonic()
+    drawn = clock - REDRAW + first
+    for done, task in enumerate(tasks, start=start + 1):
+        refusal = None
+        try:
+            rows += find(task)
+        except ac.LabError as error:
+            if refuse is None:
+                raise
+            refusal = error
+        # Before anything that touches the page, which ends a script that another has replaced, or that may fail.
+        before, clock = clock, time.monotonic()
+        run.seconds += clock - before
+        run.done = max(run.done, done)
+        if refuse and refusal:
+            refuse(task, literal(sentence(refusal)))
+        tell(done)
+        if rows and time.monotonic() - drawn > REDRAW:
+            draw(done)
+            drawn = time.monotonic()
