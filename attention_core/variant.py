@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from torch import Tensor
 
-from attention_core.algorithms.precision import widened
+from attention_core.algorithms.masked import widened
 from attention_core.errors import NotCausalError, ShapeError
 from attention_core.settings import Params, Setting, Value, param
 

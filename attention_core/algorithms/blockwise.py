@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from attention_core.algorithms.precision import widened
+from attention_core.algorithms.masked import widened
 
 ROWS = 64
 """Queries per block: the products reach full speed here, and a block against 8192 keys still fits a level-3 cache."""
@@ -51,12 +51,6 @@ class Rows:
         """How many keys each query may see, ``[size, 1]`` float64, or ``[1, 1]`` where all see the same."""
         first, last = (self.start + 1, self.stop) if self.causal else (self.n, self.n)
         return torch.arange(first, last + 1, dtype=torch.float64, device=device)[:, None]
-
-
-def all_rows(q: Tensor, *, causal: bool) -> Rows:
-    """Every query of ``[..., n, d]`` as one block."""
-    n = q.shape[-2]
-    return Rows(0, n, n, causal)
 
 
 def block_size(n: int, *, width: int = 1) -> int:

@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from attention_core.algorithms.features import Features
+from attention_core.algorithms.masked import nonzero
 from attention_core.algorithms.prefix import running_sum
 from attention_core.algorithms.streaming import by_chunks
 from attention_core.algorithms.triangle import triangle
@@ -66,11 +67,6 @@ def with_ones(v: Tensor) -> Tensor:
 def divided(out: Tensor) -> Tensor:
     """The weighted sums divided by their last column, the normaliser; a row whose normaliser is zero stays zero."""
     return out[..., :-1] / nonzero(out[..., -1:])
-
-
-def nonzero(x: Tensor) -> Tensor:
-    """``x`` with ones in place of zeros, to divide by."""
-    return torch.where(x == 0, 1.0, x)
 
 
 def by_token(step: Callable[..., tuple[Tensor, Any]], state: Any, q: Tensor, k: Tensor, v: Tensor) -> Tensor:  # noqa: ANN401 - each decoder has its own state

@@ -12,29 +12,27 @@ from attention_core.algorithms.causal_scan import (
     causal_multiply_adds,
     divided,
     fold,
-    nonzero,
     with_ones,
 )
 from attention_core.algorithms.features import Features
+from attention_core.algorithms.masked import nonzero
 from attention_core.algorithms.triangle import triangle
 
 
-def kernel_weights(f: Features, *, causal: bool, normalise: bool = True) -> Tensor:
-    """The explicit matrix, ``[..., n, n]``: the similarities, each row divided by its sum.
-
-    A row whose similarities sum to zero (all its features vanish) is a zero row, here and in ``kernel_attention``.
+def similarities(f: Features, *, causal: bool) -> Tensor:
+    """``φ(q_i) · φ(k_j)`` of every pair, ``[..., n, n]``, zero where a causal form hides the key.
 
     Args:
         f: features of the queries and keys; made for the causal form when ``causal``.
         causal: whether query i sees keys 0..i only.
-        normalise: whether rows are divided by their sum.
     """
-    similarity = triangle(f)[0] if causal else f.q @ f.k.mT
-    return similarity / nonzero(similarity.sum(-1, keepdim=True)) if normalise else similarity
+    return triangle(f)[0] if causal else f.q @ f.k.mT
 
 
 def kernel_attention(f: Features, v: Tensor, *, causal: bool, mode: str = "chunked", normalise: bool = True) -> Tensor:
-    """The same matrix times ``v`` in O(n C d_v), ``[..., n, d_v]``, in the type of ``v``.
+    """The similarities, rows over their sum, times ``v`` in O(n C d_v), ``[..., n, d_v]``, in the type of ``v``.
+
+    A row whose similarities sum to zero (all its features vanish) is a zero row.
 
     Args:
         f: features of the queries and keys; made for the causal form when ``causal``.

@@ -126,29 +126,15 @@ def chunk_rows(n: int, runs: int, size: int) -> int:
     return (n + min(runs, n) * (size - 1)) // size
 
 
-def near_pairs(rounds: Sequence[Chunks], *, causal: bool) -> Tensor:
-    """Which pairs some round lets look, ``bool [..., n, n]``; a token sees itself only where it sees nothing else."""
-    code = rounds[0].code
-    seen = torch.zeros(*code.shape, code.shape[-1], dtype=torch.bool, device=code.device)
-    for chunks in rounds:
-        seen |= _near(chunks.code.unsqueeze(-1), chunks.code.unsqueeze(-2))
-    return others_first(seen, causal=causal)
-
-
-def others_first(seen: Tensor, *, causal: bool) -> Tensor:
-    """The pairs without those of a token with itself, except for tokens that see no other, ``bool [..., n, n]``."""
-    n = seen.shape[-1]
-    others = seen.tril(-1) if causal else seen & ~torch.eye(n, dtype=torch.bool, device=seen.device)
-    return others | torch.diag_embed(~others.any(-1))
-
-
 def _near(query: Tensor, key: Tensor) -> Tensor:
     """Whether ``0 <= query - key <= 1``: all bits of the difference but the last are zero."""
     return (query - key).bitwise_and_(-2) == 0
 
 
 def lsh_attention(q: Tensor, k: Tensor, v: Tensor, *, rounds: Sequence[Chunks], causal: bool) -> Tensor:
-    """``softmax(q kᵀ) v`` over the pairs of ``near_pairs``, ``[..., n, d_v]``, trying O(rounds · n · size) pairs.
+    """``softmax(q kᵀ) v`` over the pairs that some round finds, ``[..., n, d_v]``, trying O(rounds · n · size) of them.
+
+    A token sees itself only where it sees nothing else.
 
     A pair counts in the first round that finds it and is hidden in later ones, so the rounds share out the union and
     merge by their log-sum-exps to its softmax. (The paper gives each of them an equal part of the pair: the same sum.)

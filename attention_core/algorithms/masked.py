@@ -1,9 +1,22 @@
-"""Scaled scores and softmax over the allowed pairs: the readable definition every faster form is held equal to."""
+"""What explicit matrices are made of: scores, masks, softmax over the allowed pairs, rows over their sum.
+
+The readable definitions every faster form is held equal to.
+"""
 
 import math
+from collections.abc import Mapping
+from functools import reduce
 
 import torch
 from torch import Tensor
+
+
+def widened(x: Tensor) -> Tensor:
+    """The tensor itself in float32 or float64; a float32 copy of a float16 or bfloat16 one.
+
+    Sums over many tokens and inverses need the digits.
+    """
+    return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
 
 
 def scores(q: Tensor, k: Tensor) -> Tensor:
@@ -22,6 +35,27 @@ def causal_mask(n: int, device: torch.device | None = None) -> Tensor:
     return torch.ones(n, n, dtype=torch.bool, device=device).tril()
 
 
+def visible(q: Tensor, *, causal: bool) -> Tensor | None:
+    """The pairs a causal form allows, ``bool [n, n]``, for queries ``[..., n, d]``; None where all are."""
+    return causal_mask(q.shape[-2], q.device) if causal else None
+
+
+def keys_seen(q: Tensor, *, causal: bool) -> Tensor:
+    """n_i, how many keys each query may see, ``[n, 1]`` float64, or ``[1, 1]`` where all see the same."""
+    n = q.shape[-2]
+    return torch.arange(1 if causal else n, n + 1, dtype=torch.float64, device=q.device).unsqueeze(-1)
+
+
+def hide_future(parts: Mapping[str, Tensor], *, causal: bool) -> dict[str, Tensor]:
+    """Named pieces of a pattern, ``bool [..., n, n]`` each; when causal without the keys later than their query."""
+    return {name: part.tril() if causal else part for name, part in parts.items()}
+
+
+def union(parts: Mapping[str, Tensor]) -> Tensor:
+    """The pairs that some piece of a pattern allows, ``bool [..., n, n]``."""
+    return reduce(torch.logical_or, parts.values())
+
+
 def masked_softmax(logits: Tensor, mask: Tensor | None) -> Tensor:
     """Softmax over the last axis restricted to the pairs where ``mask`` is true; a row without any is zero.
 
@@ -34,3 +68,13 @@ def masked_softmax(logits: Tensor, mask: Tensor | None) -> Tensor:
     # A row of -inf would be NaN in both directions of autograd: such a row is computed on zeros, then wiped.
     empty = ~mask.any(-1, keepdim=True)
     return logits.masked_fill(~mask & ~empty, -math.inf).softmax(-1).masked_fill(empty, 0.0)
+
+
+def rows_over_sum(similarity: Tensor) -> Tensor:
+    """Each row divided by its sum, ``[..., n, n]``; a row whose sum is zero stays as it is."""
+    return similarity / nonzero(similarity.sum(-1, keepdim=True))
+
+
+def nonzero(x: Tensor) -> Tensor:
+    """``x`` with ones in place of zeros, to divide by."""
+    return torch.where(x == 0, 1.0, x)

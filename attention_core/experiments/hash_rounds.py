@@ -7,12 +7,11 @@ import numpy as np
 import torch
 
 from attention_core import registry
-from attention_core.algorithms import lsh_rounds
 from attention_core.experiments.task import Load, Row, load
 from attention_core.inputs.source import Source
 from attention_core.looks.compare import visible
 from attention_core.variant import Attention
-from attention_core.variants.sparse.reformer import ReformerParams
+from attention_core.variants.sparse.reformer import ReformerParams, stretches
 
 ROUNDS = tuple(range(1, 17))
 """Numbers of rounds: all that the variant allows."""
@@ -130,4 +129,4 @@ def finders(parts: Mapping[str, np.ndarray], *, causal: bool) -> np.ndarray:
 def last_stretch(n: int, attention: Attention, *, causal: bool) -> int:
     """The first query of the stretch that the anatomy tells of: 0 where nothing is causal."""
     assert isinstance(attention.params, ReformerParams)
-    return lsh_rounds.spans(n, attention.params, causal=causal)[-1][0]
+    return stretches(n, attention.params, causal=causal)[-1][0]

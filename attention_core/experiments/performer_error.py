@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from attention_core import registry
 from attention_core.algorithms.causal_scan import nonzero
 from attention_core.algorithms.masked import causal_mask
-from attention_core.algorithms.random_features import estimate_and_kernel, random_directions
 from attention_core.experiments.task import Load, Row, load
 from attention_core.inputs.source import Source
 from attention_core.metrics import relative_error
+from attention_core.variants.kernel.performer import PerformerParams, directions, estimate_and_kernel
 
 LADDER = (8, 16, 32, 64, 128, 256, 512, 1024)
 """Numbers of features, doubling."""
@@ -103,17 +103,21 @@ def run(task: PerformerErrorTask, *, load: Load = load) -> tuple[Row, ...]:
     softmax = registry.get("softmax").weights(q, k, causal=task.causal)
     rows: list[Row] = []
     for seed in range(task.seed, task.seed + SEEDS):
-        W = random_directions(
-            task.features, q.shape[-1], seed % 2**31, q, orthogonal=task.orthogonal, row_norms=task.row_norms
+        p = PerformerParams(
+            features=task.features,
+            kind=task.kind,
+            orthogonal=task.orthogonal,
+            row_norms=task.row_norms,
+            seed=seed % 2**31,
         )
-        estimate, kernel = (x * visible for x in estimate_and_kernel(q, k, W, task.kind))
+        estimate, kernel = (x * visible for x in estimate_and_kernel(q, k, directions(q, p), p))
         largest = nonzero(kernel.amax(-1, keepdim=True))
         rows.append(
             {
                 "kind": task.kind,
                 "orthogonal": task.orthogonal,
                 "features": task.features,
-                "seed": seed % 2**31,
+                "seed": p.seed,
                 "kernel": float(relative_error(estimate / largest, kernel / largest)),
                 "matrix": float(relative_error(estimate / nonzero(estimate.sum(-1, keepdim=True)), softmax)),
             }

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from attention_core.algorithms.blockwise import all_rows
+from attention_core.algorithms.masked import rows_over_sum
 from attention_core.experiments.task import Load, load
 from attention_core.inputs.source import Source
 from attention_core.metrics.entropy import entropy
@@ -80,8 +80,8 @@ def shares(q: Tensor, k: Tensor, power: float, *, causal: bool) -> Tensor:
         power: p > 0.
         causal: whether query i sees keys 0..i only.
     """
-    logits = all_rows(q, causal=causal).hide(q.double() @ k.double().mT, 0.0).relu_()
+    logits = (q.double() @ k.double().mT).relu_()
+    if causal:
+        logits.tril_()
     largest = logits.amax(-1, keepdim=True)  # first, so that no power leaves the range of numbers
-    raised = (logits / largest.masked_fill(largest == 0, 1.0)).pow(power)
-    total = raised.sum(-1, keepdim=True)
-    return raised / total.masked_fill(total == 0, 1.0)
+    return rows_over_sum((logits / largest.masked_fill(largest == 0, 1.0)).pow(power))

@@ -13,7 +13,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from attention_core.algorithms.features import MAPS, Features, exponential_features
-from attention_core.algorithms.kernel import kernel_weights
+from attention_core.algorithms.kernel import similarities
+from attention_core.algorithms.masked import rows_over_sum
 from attention_core.algorithms.random import normal
 from attention_core.brief import Brief
 from attention_core.inputs.record import QKV
@@ -115,6 +116,7 @@ def gated_weights(q: Tensor, k: Tensor, logs: Tensor, feature_map: str) -> Tenso
     """
     passed = -logs.cumsum(0)[:, None]
     if feature_map == "exp":  # a row's own factor cancels, so the gates may go into the keys' logarithms
-        return kernel_weights(exponential_features(q, k + passed, causal=True), causal=True)
-    phi = MAPS[feature_map]
-    return kernel_weights(Features(phi(q), phi(k), passed), causal=True)
+        f = exponential_features(q, k + passed, causal=True)
+    else:
+        f = Features(MAPS[feature_map](q), MAPS[feature_map](k), passed)
+    return rows_over_sum(similarities(f, causal=True))

@@ -16,11 +16,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attention_core.algorithms.random_features import estimate_and_kernel
 from attention_core.brief import Brief
 from attention_core.inputs.record import QKV
 from attention_core.variant import Attention
-from attention_core.variants.kernel.performer import PerformerParams, directions
+from attention_core.variants.kernel.performer import PerformerParams, directions, estimate_and_kernel
 
 DRAWS = 100
 """Draws whose mean is taken, where they are of few features: chance then shrinks tenfold."""
@@ -68,7 +67,7 @@ def means(qkv: QKV, attention: Attention, *, head: int) -> Means:
     draws = min(DRAWS, max(2, DIRECTIONS // p.features))
     for number in range(draws):
         W = directions(q, replace(p, seed=(p.seed + number) % SEEDS))
-        estimate, truth = estimate_and_kernel(q, k, W, p.kind)
+        estimate, truth = estimate_and_kernel(q, k, W, p)
         drawn = drawn + estimate / draws
     share = mean_share(q, k, kind=p.kind, row_norms=p.row_norms)
     return Means(truth=truth.numpy(), drawn=drawn.numpy(), share=share.numpy(), draws=draws)
@@ -97,7 +96,7 @@ def mean_share(q: Tensor, k: Tensor, *, kind: str, row_norms: str) -> Tensor:
     Args:
         q: queries, ``[..., n, d]``.
         k: keys, ``[..., n, d]``.
-        kind: one of ``random_features.KINDS``.
+        kind: one of ``performer.KINDS``.
         row_norms: ``"chi"`` or ``"fixed"``.
     """
     d = q.shape[-1]

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from attention_core.algorithms.blockwise import Rows, all_rows, blockwise_attention, largest_block, pairs
-from attention_core.algorithms.precision import widened
+from attention_core.algorithms.blockwise import Rows, blockwise_attention, largest_block, pairs
+from attention_core.algorithms.masked import masked_softmax, visible, widened
 from attention_core.algorithms.random import normal
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
@@ -27,17 +27,17 @@ def _judge(q: Tensor, p: AdditiveParams) -> Tensor:
 def _logits(q: Tensor, k: Tensor, w: Tensor) -> Tensor:
     """``wᵀ tanh(q_i + k_j)`` up to a constant that softmax cancels, ``[..., size, keys]``."""
     # tanh(x) = 2 sigmoid(2x) - 1, and torch's sigmoid takes a seventh of its tanh's time.
-    doubled = torch.add((2 * q).unsqueeze(-2), k.unsqueeze(-3), alpha=2)
+    doubled = torch.add((2 * q).unsqueeze(-2), k.unsqueeze(-3), alpha=2)  # [..., size, keys, d]
     return (doubled.sigmoid_() @ (2 * w)).squeeze(-1)
 
 
 def weights(q: Tensor, k: Tensor, p: AdditiveParams, *, causal: bool) -> Tensor:
     """``S(wᵀ tanh(q_i + k_j))``, ``[..., n, n]``, row by row: n² d numbers at once would not fit."""
-    w = _judge(q, p)
-    logits = w.new_empty(*q.shape[:-1], k.shape[-2])
+    w = _judge(q, p)  # [d, 1]
+    logits = w.new_empty(*q.shape[:-1], k.shape[-2])  # [..., n, n]
     for i, row in enumerate(q.split(1, -2)):
         logits[..., i : i + 1, :] = _logits(row, k, w)  # pieces kept for a cat would scatter the heap
-    return all_rows(q, causal=causal).softmax(logits)
+    return masked_softmax(logits, visible(q, causal=causal))
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: AdditiveParams, *, causal: bool) -> Tensor:

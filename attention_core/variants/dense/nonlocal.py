@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from attention_core.algorithms.blockwise import Rows, all_rows, blockwise_attention, largest_block, pairs
+from attention_core.algorithms.blockwise import Rows, blockwise_attention, largest_block, pairs
 from attention_core.algorithms.causal_scan import CHUNK, causal_attention
 from attention_core.algorithms.exact import exact_attention
 from attention_core.algorithms.features import Features
-from attention_core.algorithms.precision import widened
+from attention_core.algorithms.masked import causal_mask, keys_seen, masked_softmax, visible, widened
 from attention_core.algorithms.random import normal
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
@@ -32,19 +32,23 @@ def _sums(q: Tensor, k: Tensor, p: NonlocalParams) -> tuple[Tensor, Tensor]:
     return q @ w_q, k @ w_k
 
 
-def _concat(a: Tensor, b: Tensor, rows: Rows) -> Tensor:
-    """``relu(a_i + b_j) / |C_i|``, ``[..., size, keys]``."""
-    return rows.hide(a + b.mT, 0.0).relu_() / rows.seen(a.device).to(a)
-
-
 def weights(q: Tensor, k: Tensor, p: NonlocalParams, *, causal: bool) -> Tensor:
     """The similarity of every pair, normalised by softmax or by the number of keys seen, ``[..., n, n]``."""
-    rows = all_rows(q, causal=causal)
     if p.similarity == "gaussian":
-        return rows.softmax(q @ k.mT)
+        return masked_softmax(q @ k.mT, visible(q, causal=causal))
     if p.similarity == "concat":
-        return _concat(*_sums(q, k, p), rows)
-    return rows.hide(q @ k.mT, 0.0) / rows.seen(q.device).to(q)
+        of_q, of_k = _sums(q, k, p)  # [..., n, 1] each
+        similarity = (of_q + of_k.mT).relu()  # [..., n, n]
+    else:
+        similarity = q @ k.mT
+    if causal:
+        similarity = similarity.masked_fill(~causal_mask(q.shape[-2], q.device), 0.0)
+    return similarity / keys_seen(q, causal=causal).to(q)
+
+
+def _concat(a: Tensor, b: Tensor, rows: Rows) -> Tensor:
+    """Some rows of ``relu(a_i + b_j) / n_i``, ``[..., size, keys]``."""
+    return rows.hide(a + b.mT, 0.0).relu_() / rows.seen(a.device).to(a)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: NonlocalParams, *, causal: bool) -> Tensor:
@@ -55,7 +59,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: NonlocalParams, *, causal: bool) 
         return blockwise_attention(_concat, *_sums(q, k, p), v, causal=causal)
     q, k, wide = widened(q), widened(k), widened(v)
     total = causal_attention(Features(q, k), wide, mode="chunked", normalise=False) if causal else q @ (k.mT @ wide)
-    return total.div_(all_rows(q, causal=causal).seen(q.device).to(q)).to(v)
+    return total.div_(keys_seen(q, causal=causal).to(q)).to(v)
 
 
 def cost(n: int, d: int, p: NonlocalParams, *, causal: bool) -> Cost:

@@ -6,7 +6,8 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from attention_core.algorithms.blockwise import Rows, all_rows, block_size, blockwise_attention, pairs
+from attention_core.algorithms.blockwise import Rows, block_size, blockwise_attention, pairs
+from attention_core.algorithms.masked import causal_mask, keys_seen, nonzero, rows_over_sum, scores
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 
@@ -25,26 +26,41 @@ class Relu2Params(Params):
     )
 
 
+def weights(q: Tensor, k: Tensor, p: Relu2Params, *, causal: bool) -> Tensor:
+    """``relu²(q kᵀ / √d) / Z_i``, ``[..., n, n]``; a row whose Z_i is 0 is a zero row."""
+    inside = anatomy(q, k, k, p, causal=causal)
+    return inside["squares"] / nonzero(inside[p.normalizer]).unsqueeze(-1)
+
+
+def anatomy(q: Tensor, k: Tensor, v: Tensor, p: Relu2Params, *, causal: bool) -> dict[str, Tensor]:
+    """The matrix before it is divided, and all that may divide it: ``weights = squares / Z``.
+
+    ``logits`` and ``squares``, ``[..., n, n]``, zero for keys ahead of their query; ``length``, ``squared``, ``fixed``
+    and ``sum``, ``[..., n]``: what each normalizer, by its name, divides a row by.
+    """
+    logits = scores(q, k)  # [..., n, n]
+    if causal:
+        logits = logits.masked_fill(~causal_mask(q.shape[-2], q.device), 0.0)
+    squares = logits.relu().square()  # [..., n, n]
+    total = squares.sum(-1)  # [..., n]
+    seen = keys_seen(q, causal=causal)[:, 0].to(total).expand_as(total)
+    fixed = torch.full_like(total, p.base_length)
+    divisors = {"length": seen, "squared": seen.square(), "fixed": fixed, "sum": total}
+    return {"logits": logits, "squares": squares} | divisors
+
+
 ROOTS = {"length": -0.5, "squared": -1.0}
 """The power of the tokens a row sees that goes into its query, for the normalizers that count them."""
 
 
 def _weigh(q: Tensor, k: Tensor, rows: Rows, p: Relu2Params) -> Tensor:
-    """These rows of A, ``[..., size, keys]``."""
+    """Some rows of the matrix, ``[..., size, keys]``."""
     # relu² is homogeneous of degree two: the divisor's root goes into the few queries, not the many scores.
     q = q * (q.shape[-1] * (p.base_length if p.normalizer == "fixed" else 1)) ** -0.5
     if p.normalizer in ROOTS:
         q = q * rows.seen(q.device).pow(ROOTS[p.normalizer]).to(q)
     squares = rows.hide(q @ k.mT, 0.0).relu_().square()
-    if p.normalizer != "sum":
-        return squares
-    total = squares.sum(-1, keepdim=True)
-    return squares / total.masked_fill(total == 0, 1.0)
-
-
-def weights(q: Tensor, k: Tensor, p: Relu2Params, *, causal: bool) -> Tensor:
-    """``relu²(q kᵀ / √d) / Z_i``, ``[..., n, n]``."""
-    return _weigh(q, k, all_rows(q, causal=causal), p)
+    return rows_over_sum(squares) if p.normalizer == "sum" else squares
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: Relu2Params, *, causal: bool) -> Tensor:
@@ -55,23 +71,6 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: Relu2Params, *, causal: bool) -> 
 def cost(n: int, d: int, p: Relu2Params, *, causal: bool) -> Cost:
     """Two products over the pairs in the blocks; two forms of one block live beside the output."""
     return Cost(multiply_adds=2 * d * pairs(n, causal=causal), peak_elements=n * d + block_size(n) * (2 * n + d))
-
-
-def anatomy(q: Tensor, k: Tensor, v: Tensor, p: Relu2Params, *, causal: bool) -> dict[str, Tensor]:
-    """The matrix before it is divided, and all that may divide it: ``weights = squares / Z``.
-
-    ``logits`` and ``squares``, ``[..., n, n]``, zero for keys ahead of their query; ``length``, ``squared``, ``fixed``
-    and ``sum``, ``[..., n]``: what each normalizer, by its name, divides a row by (a row whose sum is 0 is left as it
-    is).
-    """
-    rows = all_rows(q, causal=causal)
-    logits = rows.hide(q @ k.mT * q.shape[-1] ** -0.5, 0.0)
-    squares = logits.relu().square()
-    total = squares.sum(-1)
-    seen = rows.seen(q.device)[:, 0].to(total).expand_as(total)
-    fixed = torch.full_like(total, p.base_length)
-    divisors = {"length": seen, "squared": seen.square(), "fixed": fixed, "sum": total}
-    return {"logits": logits, "squares": squares} | divisors
 
 
 VARIANT = Variant(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from attention_core.algorithms.exact import exact_attention
-from attention_core.algorithms.masked import causal_mask, masked_softmax, scores
+from attention_core.algorithms.masked import masked_softmax, scores, visible
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 
@@ -25,8 +25,8 @@ class SoftmaxParams(Params):
 
 def weights(q: Tensor, k: Tensor, p: SoftmaxParams, *, causal: bool) -> Tensor:
     """``S(q kᵀ / (√d T))``, ``[..., n, n]``."""
-    mask = causal_mask(q.shape[-2], q.device) if causal else None
-    return masked_softmax(scores(q, k) / p.temperature, mask)
+    logits = scores(q, k) / p.temperature  # [..., n, n]
+    return masked_softmax(logits, visible(q, causal=causal))
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: SoftmaxParams, *, causal: bool) -> Tensor:

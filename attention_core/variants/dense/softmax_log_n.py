@@ -5,10 +5,8 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from attention_core.algorithms.blockwise import all_rows
 from attention_core.algorithms.exact import exact_attention
-from attention_core.algorithms.masked import causal_mask, masked_softmax, scores
-from attention_core.algorithms.precision import widened
+from attention_core.algorithms.masked import keys_seen, masked_softmax, scores, visible, widened
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 
@@ -26,15 +24,14 @@ class SoftmaxLogNParams(Params):
 
 
 def _factor(q: Tensor, p: SoftmaxLogNParams, *, causal: bool) -> Tensor:
-    """``log(max(n_i, 2)) / log(n₀)`` for each query i that sees n_i keys, ``[n, 1]``."""
-    seen = all_rows(q, causal=causal).seen(q.device)
-    return (seen.clamp_min(2.0).log() / math.log(p.base_length)).to(q)
+    """``log(max(n_i, 2)) / log(n₀)`` for each query i that sees n_i keys, ``[n, 1]`` or ``[1, 1]``."""
+    return (keys_seen(q, causal=causal).clamp_min(2.0).log() / math.log(p.base_length)).to(q)
 
 
 def weights(q: Tensor, k: Tensor, p: SoftmaxLogNParams, *, causal: bool) -> Tensor:
     """``S(log(n_i) / log(n₀) · q kᵀ / √d)``, ``[..., n, n]``."""
-    mask = causal_mask(q.shape[-2], q.device) if causal else None
-    return masked_softmax(scores(q, k) * _factor(q, p, causal=causal), mask)
+    logits = _factor(q, p, causal=causal) * scores(q, k)  # [..., n, n]
+    return masked_softmax(logits, visible(q, causal=causal))
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: SoftmaxLogNParams, *, causal: bool) -> Tensor:

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from attention_core.algorithms.blockwise import Rows, Weigh, all_rows, blockwise_attention, largest_block, pairs
-from attention_core.algorithms.precision import widened
+from attention_core.algorithms.blockwise import Rows, blockwise_attention, largest_block, pairs
+from attention_core.algorithms.masked import masked_softmax, visible, widened
 from attention_core.algorithms.random import TILE, normal, normal_table
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
@@ -23,35 +23,39 @@ class SynthesizerParams(Params):
     seed: int = param(0, low=0, high=9999, help="Another number draws another network or another matrix.")
 
 
-def _rule(q: Tensor, p: SynthesizerParams) -> Weigh:
-    """What gives rows of A: from queries for dense, from their position alone for random."""
+def _network(q: Tensor, p: SynthesizerParams) -> tuple[Tensor, Tensor]:
+    """W₁, ``[d, d]``, and W₂, ``[n, d]``, of variance 1/d."""
     n, d = q.shape[-2:]
-    if p.kind == "random":
-
-        def logits(queries: Tensor, rows: Rows) -> Tensor:
-            return normal_table(range(rows.start, rows.stop), rows.keys, p.seed, q)
-    else:
-        inner = normal((d, d), p.seed, q, 1) * d**-0.5
-        positions = normal_table(range(n), d, p.seed, q, 2) * d**-0.5
-
-        def logits(queries: Tensor, rows: Rows) -> Tensor:
-            return (queries @ inner).relu() @ positions[: rows.keys].mT
-
-    return lambda queries, _, rows: rows.softmax(logits(queries, rows))
+    return normal((d, d), p.seed, q, 1) * d**-0.5, normal_table(range(n), d, p.seed, q, 2) * d**-0.5
 
 
 def weights(q: Tensor, k: Tensor, p: SynthesizerParams, *, causal: bool) -> Tensor:
     """``S(relu(q W₁) W₂ᵀ)``, or ``S(R)`` for every batch and head alike, ``[..., n, n]``."""
     n = q.shape[-2]
-    return _rule(q, p)(q, k, all_rows(q, causal=causal)).expand(*q.shape[:-2], n, n)
+    if p.kind == "random":
+        logits = normal_table(range(n), n, p.seed, q)  # R, [n, n]
+    else:
+        inner, positions = _network(q, p)
+        logits = (q @ inner).relu() @ positions.mT  # [..., n, n]
+    return masked_softmax(logits, visible(q, causal=causal)).expand(*q.shape[:-2], n, n)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: SynthesizerParams, *, causal: bool) -> Tensor:
     """The same in blocks of queries, those of R drawn as they are needed."""
     q = widened(q)
     if p.kind == "random":
-        q = k = q.new_empty(q.shape[-2], 0)
-    return blockwise_attention(_rule(q, p), q, k, v, causal=causal)
+
+        def weigh(_: Tensor, __: Tensor, rows: Rows) -> Tensor:
+            return rows.softmax(normal_table(range(rows.start, rows.stop), rows.keys, p.seed, q))
+
+        nothing = q.new_empty(q.shape[-2], 0)
+        return blockwise_attention(weigh, nothing, nothing, v, causal=causal)
+    inner, positions = _network(q, p)
+
+    def weigh_queries(queries: Tensor, _: Tensor, rows: Rows) -> Tensor:
+        return rows.softmax((queries @ inner).relu() @ positions[: rows.keys].mT)
+
+    return blockwise_attention(weigh_queries, q, k, v, causal=causal)
 
 
 def cost(n: int, d: int, p: SynthesizerParams, *, causal: bool) -> Cost:

@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 
 from attention_core.algorithms.features import Features
-from attention_core.algorithms.kernel import kernel_attention, kernel_cost, kernel_weights
-from attention_core.algorithms.precision import widened
+from attention_core.algorithms.kernel import kernel_attention, kernel_cost, similarities
+from attention_core.algorithms.masked import widened
 from attention_core.algorithms.prefix import running_max, running_sum
 from attention_core.variant import Cost, Paper, Params, Variant
 
@@ -38,7 +38,8 @@ def features(q: Tensor, k: Tensor, *, causal: bool) -> Features:
 
 def weights(q: Tensor, k: Tensor, p: EfficientParams, *, causal: bool) -> Tensor:
     """``S_features(q) S_positions(k)ᵀ``, ``[..., n, n]``."""
-    return kernel_weights(features(q, k, causal=causal), causal=causal, normalise=False).to(q.dtype)
+    f = features(q, k, causal=causal)  # [..., n, d] each
+    return similarities(f, causal=causal).to(q.dtype)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: EfficientParams, *, causal: bool) -> Tensor:

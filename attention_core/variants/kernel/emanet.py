@@ -15,8 +15,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from attention_core.algorithms.causal_scan import nonzero
-from attention_core.algorithms.precision import widened
+from attention_core.algorithms.masked import nonzero, widened
 from attention_core.algorithms.random import normal
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
@@ -55,10 +54,10 @@ def rounds(k: Tensor, p: EmanetParams) -> Iterator[tuple[Tensor, Tensor]]:
 
     The first round starts from seeded directions, the same for every head.
     """
-    bases = unit(normal((p.bases, k.shape[-1]), p.seed, k))
+    bases = unit(normal((p.bases, k.shape[-1]), p.seed, k))  # μ, [b, d]
     for _ in range(p.iterations):
-        log_z = (k @ (p.sharpness * bases).mT).log_softmax(-1)
-        bases = unit(shares(log_z).mT @ k)
+        log_z = (k @ (p.sharpness * bases).mT).log_softmax(-1)  # E: [..., n, b]
+        bases = unit(shares(log_z).mT @ k)  # M: [..., b, d]
         yield log_z, bases
 
 
@@ -70,13 +69,14 @@ def shares(log_z: Tensor) -> Tensor:
 def maps(q: Tensor, k: Tensor, p: EmanetParams) -> tuple[Tensor, Tensor]:
     """How queries are handed out over the bases, and what each basis takes from each token, ``[..., n, b]`` both."""
     log_z, bases = deque(rounds(widened(k), p), maxlen=1).pop()
-    return (widened(q) @ (p.sharpness * bases).mT).softmax(-1), shares(log_z)
+    given = (widened(q) @ (p.sharpness * bases).mT).softmax(-1)  # S_bases(λ q μᵀ), [..., n, b]
+    return given, shares(log_z)
 
 
 def weights(q: Tensor, k: Tensor, p: EmanetParams, *, causal: bool) -> Tensor:
     """``S_bases(λ q μᵀ) (z / Σ_j z)ᵀ``, ``[..., n, n]``."""
     given, taken = maps(q, k, p)
-    return given @ taken.mT
+    return given @ taken.mT  # [..., n, b] @ [..., b, n]
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: EmanetParams, *, causal: bool) -> Tensor:

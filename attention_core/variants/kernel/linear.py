@@ -9,8 +9,8 @@ from torch import Tensor
 
 from attention_core.algorithms.causal_scan import State, by_token, empty_state
 from attention_core.algorithms.features import MAPS, Features, exponential_features
-from attention_core.algorithms.kernel import kernel_attention, kernel_cost, kernel_step, kernel_weights
-from attention_core.algorithms.precision import widened
+from attention_core.algorithms.kernel import kernel_attention, kernel_cost, kernel_step, similarities
+from attention_core.algorithms.masked import rows_over_sum, widened
 from attention_core.algorithms.prefix import running_sum
 from attention_core.variant import Cost, Decoder, Paper, Params, Variant, param
 
@@ -42,7 +42,8 @@ def features(q: Tensor, k: Tensor, p: LinearParams, *, causal: bool, start: Tens
 
 def weights(q: Tensor, k: Tensor, p: LinearParams, *, causal: bool) -> Tensor:
     """``φ(q) φ(k)ᵀ``, each row divided by its sum, ``[..., n, n]``."""
-    return kernel_weights(features(q, k, p, causal=causal), causal=causal).to(q.dtype)
+    f = features(q, k, p, causal=causal)  # [..., n, d] each
+    return rows_over_sum(similarities(f, causal=causal)).to(q.dtype)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: LinearParams, *, causal: bool) -> Tensor:

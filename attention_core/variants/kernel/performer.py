@@ -15,24 +15,22 @@ floor would hide: a row of ``relu`` whose features meet none of its keys' is zer
 estimates have signs, grow as a sum cancels.
 """
 
+import math
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
+import torch
 from torch import Tensor
 
 from attention_core.algorithms.causal_scan import CHUNK, State
-from attention_core.algorithms.kernel import kernel_weights
+from attention_core.algorithms.kernel import similarities
 from attention_core.algorithms.log_features import LogFeatures, empty, paired, streamed_attention, streamed_cost, take
-from attention_core.algorithms.precision import widened
-from attention_core.algorithms.random_features import (
-    KINDS,
-    estimate_and_kernel,
-    feature_count,
-    random_directions,
-    random_features,
-)
+from attention_core.algorithms.masked import rows_over_sum, widened
+from attention_core.algorithms.random import generator
 from attention_core.variant import Cost, Decoder, Paper, Params, Variant, param
+
+KINDS = ("positive", "hyperbolic", "trig", "relu")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,39 +70,59 @@ class PerformerParams(Params):
     )
 
 
-class Memory(NamedTuple):
-    """What the decoder remembers: the state, and the directions, so that they are drawn once."""
-
-    state: State
-    directions: Tensor
-
-
 def precise(x: Tensor, p: PerformerParams) -> Tensor:
     """At least float32; float64 for ``trig``, whose signed terms may nearly cancel."""
     return x.double() if p.kind == "trig" else widened(x)
 
 
 def directions(q: Tensor, p: PerformerParams) -> Tensor:
-    """The random directions, ``[m, d]``."""
-    like = precise(q.new_empty(0), p)
-    return random_directions(p.features, q.shape[-1], p.seed, like, orthogonal=p.orthogonal, row_norms=p.row_norms)
+    """The random directions, each of them uniform, ``[m, d]``, for queries ``[..., d]``."""
+    m, d = p.features, q.shape[-1]
+    draws = generator(p.seed)
+    W = torch.randn(-(-m // d), d, d, generator=draws, dtype=torch.float64)
+    if p.orthogonal:
+        # Lengths must not depend on the directions, hence a draw of their own.
+        lengths = torch.randn(W.shape, generator=draws, dtype=torch.float64).norm(dim=-1, keepdim=True)
+        Q, R = torch.linalg.qr(W)
+        # With the signs of R's diagonal the decomposition is unique, and Q uniform among all rotations.
+        W = Q * torch.linalg.diagonal(R).sgn().unsqueeze(-2) * lengths
+    if p.row_norms == "fixed":
+        W *= math.sqrt(d) / W.norm(dim=-1, keepdim=True)
+    return W.flatten(0, 1)[:m].to(precise(q.new_empty(0), p))
 
 
 def phi(x: Tensor, W: Tensor, p: PerformerParams) -> LogFeatures:
-    """The features of queries or keys."""
-    return random_features(precise(x, p), W, p.kind)
+    """The features of queries or keys, ``[..., n, C]``, along directions ``[m, d]``; products estimate the kernel."""
+    x = precise(x, p) * x.shape[-1] ** -0.25
+    along, half = x @ W.mT, x.square().sum(-1, keepdim=True) / 2  # w·x, [..., n, m], and ‖x‖²/2, [..., n, 1]
+    root = math.log(len(W)) / 2  # every feature is over √m, or √2m
+    if p.kind == "relu":
+        return LogFeatures(along.relu(), torch.full_like(half, -root))
+    if p.kind == "trig":
+        along = torch.cat([along, along - math.pi / 2], -1)
+        return LogFeatures(along.cos(), half - root)
+    if p.kind == "hyperbolic":
+        along, root = torch.cat([along, -along], -1), root + math.log(2) / 2
+    return LogFeatures(None, along.sub_(half + root))
 
 
 def weights(q: Tensor, k: Tensor, p: PerformerParams, *, causal: bool) -> Tensor:
     """``φ(q) φ(k)ᵀ``, each row divided by its sum, ``[..., n, n]``."""
-    features = paired(partial(phi, W=directions(q, p), p=p), q, k, causal=causal)
-    return kernel_weights(features, causal=causal).to(q.dtype)
+    f = paired(partial(phi, W=directions(q, p), p=p), q, k, causal=causal)  # φ(q) and φ(k), [..., n, C]
+    return rows_over_sum(similarities(f, causal=causal)).to(q.dtype)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: PerformerParams, *, causal: bool) -> Tensor:
     """``φ(q) (φ(k)ᵀ v)``, divided by the same with ones for ``v``; features exist for one block of tokens at a time."""
     made, size = partial(phi, W=directions(q, p), p=p), 1 if p.mode == "recurrent" else CHUNK
     return streamed_attention(made, q, k, v, causal=causal, size=size).to(v.dtype)
+
+
+class Memory(NamedTuple):
+    """What the decoder remembers: the state, and the directions, so that they are drawn once."""
+
+    state: State
+    directions: Tensor
 
 
 def init_state(q: Tensor, v: Tensor, p: PerformerParams) -> Memory:
@@ -118,6 +136,11 @@ def step(memory: Memory, q: Tensor, k: Tensor, v: Tensor, p: PerformerParams) ->
     q, k, v = (x.unsqueeze(-2) for x in (q, k, v))
     out, state = take(memory.state, q, k, v, partial(phi, W=memory.directions, p=p))
     return out.squeeze(-2).to(v.dtype), Memory(state, memory.directions)
+
+
+def feature_count(m: int, kind: str) -> int:
+    """Number of features C that m directions make."""
+    return 2 * m if kind in ("hyperbolic", "trig") else m
 
 
 def cost(n: int, d: int, p: PerformerParams, *, causal: bool) -> Cost:
@@ -140,8 +163,34 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: PerformerParams, *, causal: bool
     """
     W = directions(q, p)
     f = paired(partial(phi, W=W, p=p), q, k, causal=causal)
-    estimate, kernel = estimate_and_kernel(q, k, W, p.kind)
+    estimate, kernel = estimate_and_kernel(q, k, W, p)
     return {"directions": W, "query_features": f.q, "key_features": f.k, "estimate": estimate, "kernel": kernel}
+
+
+def estimated_kernel(q: Tensor, k: Tensor, kind: str) -> tuple[Tensor, Tensor]:
+    """What the features' products estimate, as ``value · e^log``: ``[..., n, n]`` and ``[..., n, 1]``.
+
+    ``exp(q·k / √d)``; for ``relu`` the arc-cosine kernel ``‖q‖ ‖k‖ (sin θ + (π - θ) cos θ) / (2π √d)`` of the angle θ
+    (Cho and Saul 2009), which for directions of length √d and of random length is the same.
+    """
+    products = q @ k.mT / math.sqrt(q.shape[-1])
+    if kind != "relu":
+        largest = products.amax(-1, keepdim=True)
+        return (products - largest).exp(), largest
+    sizes = q.norm(dim=-1, keepdim=True) * k.norm(dim=-1, keepdim=True).mT / math.sqrt(q.shape[-1])
+    cosine = (products / torch.where(sizes == 0, 1.0, sizes)).clamp(-1, 1)
+    angle = cosine.acos()
+    value = sizes * (angle.sin() + (math.pi - angle) * cosine) / (2 * math.pi)
+    return value, torch.zeros_like(value[..., :1])
+
+
+def estimate_and_kernel(q: Tensor, k: Tensor, W: Tensor, p: PerformerParams) -> tuple[Tensor, Tensor]:
+    """The features' products and what they estimate, ``[..., n, n]`` float64, over ``estimated_kernel``'s ``e^log``."""
+    q, k, W = q.double(), k.double(), W.double()
+    kernel, log = estimated_kernel(q, k, p.kind)
+    of_q, of_k = phi(q, W, p), phi(k, W, p)
+    shift = of_k.log.amax(-2, keepdim=True)
+    return of_q.above(log - shift) @ of_k.above(shift).mT, kernel
 
 
 VARIANT = Variant(

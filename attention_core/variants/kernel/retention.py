@@ -13,12 +13,12 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from attention_core.algorithms.causal_scan import CHUNK, State, divided, empty_state, nonzero, with_ones
-from attention_core.algorithms.fading import fading_features, fold_fading, peaks
+from attention_core.algorithms.causal_scan import CHUNK, State, divided, empty_state, fold, with_ones
 from attention_core.algorithms.features import MAPS, Features
-from attention_core.algorithms.precision import widened
+from attention_core.algorithms.kernel import similarities
+from attention_core.algorithms.masked import rows_over_sum, widened
+from attention_core.algorithms.prefix import running_max
 from attention_core.algorithms.streaming import by_chunks
-from attention_core.algorithms.triangle import triangle
 from attention_core.variant import Cost, Decoder, Paper, Params, Variant, param
 
 
@@ -45,19 +45,66 @@ class RetentionParams(Params):
     )
 
 
-def rate(p: RetentionParams) -> float:
-    """``-log γ``, what a similarity's logarithm loses per token."""
-    return -math.log(p.decay)
+def faded(n: int, p: RetentionParams, like: Tensor) -> Tensor:
+    """``-i log γ`` for ``i = 1..n``, ``[n, 1]``: what a similarity's logarithm loses over i tokens."""
+    return -math.log(p.decay) * torch.arange(1, n + 1, dtype=like.dtype, device=like.device).unsqueeze(-1)
+
+
+@torch.no_grad()
+def peaks(k: Tensor, p: RetentionParams, *, causal: bool, start: Tensor | None = None) -> Tensor:
+    """The largest faded key of each feature as every token sees it, a logarithm, ``[..., n, d]``; it cancels in a row.
+
+    Only ``exp`` needs it to stay in range: for the other maps it is 0, ``[n, 1]``.
+
+    Args:
+        k: keys, ``[..., n, d]``.
+        p: the settings.
+        causal: whether a token sees the keys up to its own only.
+        start: the peak of the token before the first, ``[..., 1, d]``, to go on from.
+    """
+    k = widened(k)
+    if p.feature_map != "exp":
+        return k.new_zeros(k.shape[-2], 1)
+    fade = faded(k.shape[-2], p, k)
+    peak = running_max(k + fade) - fade
+    if start is not None:
+        peak = torch.maximum(peak, start - fade)
+    return peak if causal else torch.maximum(peak, (running_max(k.flip(-2) + fade) - fade).flip(-2))
 
 
 def features(q: Tensor, k: Tensor, peak: Tensor, p: RetentionParams) -> Features:
-    """``φ(q)`` and ``φ(k)``, fading."""
-    return fading_features(q, k, peak, rate(p), p.feature_map)
+    """``φ(q)`` and ``φ(k)`` with a reference that rises by ``-log γ`` per token, from ``peak`` before the first.
+
+    Counted from the first token of a long text it would lose its digits, and ``γ^n`` may be far below the smallest
+    number there is: so each chunk counts anew. Rows of ``exp`` are up to a factor. With peaks of both directions the
+    features serve backwards as well.
+    """
+    q, k = widened(q), widened(k)
+    reference = peak + faded(q.shape[-2], p, q)
+    if p.feature_map == "exp":
+        row = (q.detach() + peak).amax(-1, keepdim=True)
+        return Features((q + peak - row).exp(), (k - peak).exp(), reference)
+    phi = MAPS[p.feature_map]
+    return Features(phi(q), phi(k), reference)
+
+
+def weights(q: Tensor, k: Tensor, p: RetentionParams, *, causal: bool) -> Tensor:
+    """``γ^|i-j| φ(q_i)·φ(k_j)``, each row divided by its sum, ``[..., n, n]``."""
+    # In float64, where even the last token's distance from the first is a number of many digits.
+    q_wide, k_wide = q.double(), k.double()
+    peak = peaks(k_wide, p, causal=causal)  # [..., n, d]
+    similarity = similarities(features(q_wide, k_wide, peak, p), causal=True)  # j <= i, [..., n, n]
+    if not causal:
+        after = similarities(features(q_wide.flip(-2), k_wide.flip(-2), peak.flip(-2), p), causal=True)
+        similarity = similarity + after.flip(-2, -1).triu(1)
+    return rows_over_sum(similarity).to(q.dtype)
 
 
 def forth(state: State, q: Tensor, k: Tensor, v: Tensor, peak: Tensor, p: RetentionParams) -> tuple[Tensor, State]:
     """A chunk to its sums over itself and the tokens before."""
-    return fold_fading(state, features(q, k, peak, p), v, peak)
+    sums, state = fold(state, features(q, k, peak, p), with_ones(widened(v)))
+    # From the last token's point of view: there the next chunk's count begins.
+    return sums, State(state.sums, peak[..., -1:, :])
 
 
 def past(state: State, q: Tensor, k: Tensor, v: Tensor, peak: Tensor, p: RetentionParams) -> tuple[Tensor, State]:
@@ -70,27 +117,15 @@ def back(
     state: State, q: Tensor, k: Tensor, v: Tensor, peak: Tensor, before: Tensor, p: RetentionParams
 ) -> tuple[Tensor, State]:
     """A chunk, last token first, to its outputs: the sums of ``forth`` and those over the tokens after."""
-    f = features(q, k, peak, p)
-    sums, state = fold_fading(state, f, v, peak)
-    itself = (f.q * f.k).sum(-1, keepdim=True) * with_ones(widened(v))
-    return divided(before + (sums - itself)), state
-
-
-def weights(q: Tensor, k: Tensor, p: RetentionParams, *, causal: bool) -> Tensor:
-    """``γ^|i-j| φ(q_i)·φ(k_j)``, each row divided by its sum, ``[..., n, n]``."""
-    # In float64, where even the last token's distance from the first is a number of many digits.
-    queries, keys = q.double(), k.double()
-    peak = peaks(keys, rate(p), p.feature_map, causal=causal)
-    similarity, *_ = triangle(features(queries, keys, peak, p))
-    if not causal:
-        after, *_ = triangle(features(queries.flip(-2), keys.flip(-2), peak.flip(-2), p))
-        similarity = similarity + after.flip(-2, -1).triu(1)
-    return (similarity / nonzero(similarity.sum(-1, keepdim=True))).to(q.dtype)
+    f, values = features(q, k, peak, p), with_ones(widened(v))
+    sums, state = fold(state, f, values)
+    itself = (f.q * f.k).sum(-1, keepdim=True) * values
+    return divided(before + (sums - itself)), State(state.sums, peak[..., -1:, :])
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: RetentionParams, *, causal: bool) -> Tensor:
     """The running sums, forth and, unless causal, back."""
-    state, peak = init_state(q[..., 0, :], v[..., 0, :], p), peaks(k, rate(p), p.feature_map, causal=causal)
+    state, peak = init_state(q[..., 0, :], v[..., 0, :], p), peaks(k, p, causal=causal)
     walk = partial(by_chunks, size=chunk_size(p, causal=causal))
     if causal:
         outs, _ = walk(partial(past, p=p), state, q, k, v, peak)
@@ -113,7 +148,7 @@ def init_state(q: Tensor, v: Tensor, p: RetentionParams) -> State:
 def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: RetentionParams) -> tuple[Tensor, State]:
     """One token, ``[..., d]`` and ``[..., d_v]``, to its output and the next state."""
     q, k, v = (x.unsqueeze(-2) for x in (q, k, v))
-    peak = peaks(k, rate(p), p.feature_map, causal=True, start=state.reference)
+    peak = peaks(k, p, causal=True, start=state.reference)
     out, state = past(state, q, k, v, peak, p)
     return out.squeeze(-2).to(v.dtype), state
 

@@ -15,8 +15,7 @@ import torch
 from torch import Tensor
 
 from attention_core.algorithms.causal_scan import divided, with_ones
-from attention_core.algorithms.masked import scores
-from attention_core.algorithms.precision import widened
+from attention_core.algorithms.masked import rows_over_sum, scores, widened
 from attention_core.algorithms.streaming import by_chunks
 from attention_core.variant import Cost, Decoder, Paper, Params, Variant, param
 
@@ -78,8 +77,8 @@ def take(state: Tensor, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor
 
 def weights(q: Tensor, k: Tensor, p: Taylor2Params, *, causal: bool) -> Tensor:
     """The series of the logits, each row divided by its sum, ``[..., n, n]``."""
-    similarity = series(q, k).tril() if causal else series(q, k)
-    return (similarity / similarity.sum(-1, keepdim=True)).to(q.dtype)
+    similarity = series(q, k)  # [..., n, n]
+    return rows_over_sum(similarity.tril() if causal else similarity).to(q.dtype)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: Taylor2Params, *, causal: bool) -> Tensor:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from attention_core.algorithms.exact import exact_attention
-from attention_core.algorithms.masked import scores
+from attention_core.algorithms.masked import scores, widened
 from attention_core.algorithms.pooling import (
     Run,
     Segments,
@@ -20,7 +20,6 @@ from attention_core.algorithms.pooling import (
     spreading_matrix,
     strided_segments,
 )
-from attention_core.algorithms.precision import widened
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 
@@ -49,6 +48,17 @@ def weights(q: Tensor, k: Tensor, p: FunnelParams, *, causal: bool) -> Tensor:
     return parts["left"] @ parts["right"]
 
 
+def anatomy(q: Tensor, k: Tensor, v: Tensor, p: FunnelParams, *, causal: bool) -> dict[str, Tensor]:
+    """Which tokens each query averages, ``provenance = P [m, n]``, and the factors ``left @ right = weights``.
+
+    ``left = R [n, m]`` gives each token its segment's row of ``right = S((P q) kᵀ / √d) [..., m, n]``.
+    """
+    segments = _segments(q.shape[-2], p)
+    P = pooling_matrix(segments, q)  # [m, n], the means
+    R = spreading_matrix(segments, q)  # [n, m], ones and zeros
+    return {"provenance": P, "left": R, "right": scores(P @ q, k).softmax(-1)}
+
+
 def attend(q: Tensor, k: Tensor, v: Tensor, p: FunnelParams, *, causal: bool) -> Tensor:
     """Full attention of about n/s queries, each answer repeated: O(n² d / s), never n x n."""
     segments = _segments(q.shape[-2], p)
@@ -59,16 +69,6 @@ def cost(n: int, d: int, p: FunnelParams, *, causal: bool) -> Cost:
     """Two n/s x n x d products."""
     m = 1 - (1 - n) // p.stride
     return Cost(multiply_adds=2 * n * m * d, peak_elements=(n + m) * d + m)
-
-
-def anatomy(q: Tensor, k: Tensor, v: Tensor, p: FunnelParams, *, causal: bool) -> dict[str, Tensor]:
-    """Which tokens each query averages, ``provenance = P [m, n]``, and the factors ``left @ right = weights``.
-
-    ``left = R [n, m]`` gives each token its segment's row of ``right = S((P q) kᵀ / √d) [..., m, n]``.
-    """
-    segments = _segments(q.shape[-2], p)
-    means = pooling_matrix(segments, q)
-    return {"provenance": means, "left": spreading_matrix(segments, q), "right": scores(means @ q, k).softmax(-1)}
 
 
 VARIANT = Variant(

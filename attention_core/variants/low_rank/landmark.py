@@ -11,8 +11,7 @@ from torch import Tensor
 
 from attention_core.algorithms.exact import exact_attention
 from attention_core.algorithms.landmarks import METHODS, landmark_multiply_adds, landmarks
-from attention_core.algorithms.masked import scores
-from attention_core.algorithms.precision import widened
+from attention_core.algorithms.masked import scores, widened
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 
@@ -48,6 +47,12 @@ def weights(q: Tensor, k: Tensor, p: LandmarkParams, *, causal: bool) -> Tensor:
     return maps["left"] @ maps["right"]
 
 
+def anatomy(q: Tensor, k: Tensor, v: Tensor, p: LandmarkParams, *, causal: bool) -> dict[str, Tensor]:
+    """The two maps: ``left [..., n, m]`` from tokens to landmarks, ``right [..., m, n]`` from landmarks to tokens."""
+    q_land, k_land = _landmarks(q, p), _landmarks(k, p)  # [..., m, d]
+    return {"left": scores(q, k_land).softmax(-1), "right": scores(q_land, k).softmax(-1)}
+
+
 def attend(q: Tensor, k: Tensor, v: Tensor, p: LandmarkParams, *, causal: bool) -> Tensor:
     """Right to left, each through the fused kernel: O(n m d)."""
     queries, keys, values = widened(q), widened(k), widened(v)
@@ -63,12 +68,6 @@ def cost(n: int, d: int, p: LandmarkParams, *, causal: bool) -> Cost:
         multiply_adds=4 * n * m * d + 2 * search,
         peak_elements=3 * m * d + max(n * (d + 1), n * (m + 2) if search else 0),
     )
-
-
-def anatomy(q: Tensor, k: Tensor, v: Tensor, p: LandmarkParams, *, causal: bool) -> dict[str, Tensor]:
-    """The two maps: ``left [..., n, m]`` from tokens to landmarks, ``right [..., m, n]`` from landmarks to tokens."""
-    of_queries, of_keys = _landmarks(q, p), _landmarks(k, p)
-    return {"left": scores(q, of_keys).softmax(-1), "right": scores(of_queries, k).softmax(-1)}
 
 
 VARIANT = Variant(

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from attention_core.algorithms.exact import exact_attention
-from attention_core.algorithms.masked import scores
+from attention_core.algorithms.masked import scores, widened
 from attention_core.algorithms.pooling import even_segments, pool, pooling_matrix
-from attention_core.algorithms.precision import widened
 from attention_core.algorithms.random import normal
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
@@ -51,22 +50,22 @@ def projections(n: int, p: LinformerParams, like: Tensor) -> tuple[Tensor, Tenso
         window = pooling_matrix(even_segments(n, p.rank), like, p.projection)
         return window, window
     m = min(p.rank, n)
-    for_keys = normal((m, n), p.seed, like, 0).mul_(m**-0.5)
-    return for_keys, for_keys if p.share else normal((m, n), p.seed, like, 1).mul_(m**-0.5)
+    E = normal((m, n), p.seed, like, 0).mul_(m**-0.5)
+    return E, E if p.share else normal((m, n), p.seed, like, 1).mul_(m**-0.5)
 
 
 def weights(q: Tensor, k: Tensor, p: LinformerParams, *, causal: bool) -> Tensor:
     """``S(q (E k)ᵀ / √d) F``, ``[..., n, n]``."""
-    for_keys, for_values = projections(q.shape[-2], p, q)
-    return scores(q, for_keys @ k).softmax(-1) @ for_values
+    E, F = projections(q.shape[-2], p, q)  # [m, n]
+    return scores(q, E @ k).softmax(-1) @ F  # [..., n, m] @ [m, n]
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: LinformerParams, *, causal: bool) -> Tensor:
     """Full attention to m projected keys and values: O(n m d)."""
     queries, keys, values = widened(q), widened(k), widened(v)
     if p.projection == "gaussian":
-        for_keys, for_values = projections(q.shape[-2], p, queries)
-        return exact_attention(queries, for_keys @ keys, for_values @ values).to(v.dtype)
+        E, F = projections(q.shape[-2], p, queries)
+        return exact_attention(queries, E @ keys, F @ values).to(v.dtype)
     segments = even_segments(q.shape[-2], p.rank)
     mixed = (pool(x, segments, p.projection) for x in (keys, values))
     return exact_attention(queries, *mixed).to(v.dtype)
@@ -81,8 +80,8 @@ def cost(n: int, d: int, p: LinformerParams, *, causal: bool) -> Cost:
 
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: LinformerParams, *, causal: bool) -> dict[str, Tensor]:
     """What each of the m keys is made of, ``provenance = E``, and the factors ``left @ right = weights``."""
-    for_keys, for_values = projections(q.shape[-2], p, q)
-    return {"provenance": for_keys, "left": scores(q, for_keys @ k).softmax(-1), "right": for_values}
+    E, F = projections(q.shape[-2], p, q)
+    return {"provenance": E, "left": scores(q, E @ k).softmax(-1), "right": F}
 
 
 VARIANT = Variant(

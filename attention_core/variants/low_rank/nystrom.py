@@ -14,8 +14,7 @@ from torch import Tensor
 from attention_core.algorithms.exact import exact_attention
 from attention_core.algorithms.inverse import exact_inverse, inverse_steps
 from attention_core.algorithms.landmarks import METHODS, landmark_multiply_adds, landmarks
-from attention_core.algorithms.masked import scores
-from attention_core.algorithms.precision import widened
+from attention_core.algorithms.masked import scores, widened
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 
@@ -54,30 +53,31 @@ def precise(x: Tensor, p: NystromParams) -> Tensor:
     return x.double() if p.inverse == "exact" else widened(x)
 
 
-def inverses(q_land: Tensor, k_land: Tensor, p: NystromParams) -> Iterator[Tensor]:
+def inverses(middle: Tensor, p: NystromParams) -> Iterator[Tensor]:
     """Pseudo-inverses of the landmarks' own attention, ``[..., m, m]`` each, ever better; the last one counts."""
-    middle = scores(q_land, k_land).softmax(-1)
     return iter([exact_inverse(middle)]) if p.inverse == "exact" else inverse_steps(middle, p.iterations)
 
 
-def inverse(q_land: Tensor, k_land: Tensor, p: NystromParams) -> Tensor:
+def inverse(middle: Tensor, p: NystromParams) -> Tensor:
     """The last of ``inverses``."""
-    return deque(inverses(q_land, k_land, p), maxlen=1).pop()
+    return deque(inverses(middle, p), maxlen=1).pop()
 
 
 def weights(q: Tensor, k: Tensor, p: NystromParams, *, causal: bool) -> Tensor:
     """``S(q k̃ᵀ/√d) S(q̃ k̃ᵀ/√d)⁺ S(q̃ kᵀ/√d)``, ``[..., n, n]``."""
     queries, keys = precise(q, p), precise(k, p)
-    q_land, k_land = (landmarks(x, p.landmarks, p.method) for x in (queries, keys))
-    left, right = scores(queries, k_land).softmax(-1), scores(q_land, keys).softmax(-1)
-    return (left @ (inverse(q_land, k_land, p) @ right)).to(q.dtype)
+    q_land, k_land = (landmarks(x, p.landmarks, p.method) for x in (queries, keys))  # q̃ and k̃, [..., m, d]
+    left = scores(queries, k_land).softmax(-1)  # [..., n, m]
+    middle = scores(q_land, k_land).softmax(-1)  # [..., m, m]
+    right = scores(q_land, keys).softmax(-1)  # [..., m, n]
+    return (left @ (inverse(middle, p) @ right)).to(q.dtype)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: NystromParams, *, causal: bool) -> Tensor:
     """Landmark queries attend to all tokens; all queries attend to the landmark keys: O(n m d + m³)."""
     queries, keys, values = (precise(x, p) for x in (q, k, v))
     q_land, k_land = (landmarks(x, p.landmarks, p.method) for x in (queries, keys))
-    summaries = inverse(q_land, k_land, p) @ exact_attention(q_land, keys, values)
+    summaries = inverse(scores(q_land, k_land).softmax(-1), p) @ exact_attention(q_land, keys, values)
     return exact_attention(queries, k_land, summaries).to(v.dtype)
 
 
@@ -104,7 +104,7 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: NystromParams, *, causal: bool) 
     queries, keys = precise(q, p), precise(k, p)
     q_land, k_land = (landmarks(x, p.landmarks, p.method) for x in (queries, keys))
     middle = scores(q_land, k_land).softmax(-1)
-    steps = torch.stack(list(inverses(q_land, k_land, p)), -3)
+    steps = torch.stack(list(inverses(middle, p)), -3)
     identity = torch.eye(middle.shape[-1], dtype=middle.dtype, device=middle.device)
     return {
         "query_landmarks": q_land,

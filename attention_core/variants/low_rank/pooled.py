@@ -19,10 +19,9 @@ from torch import Tensor
 
 from attention_core.algorithms.blocks import earlier_blocks, own_block
 from attention_core.algorithms.exact import exact_attention
-from attention_core.algorithms.masked import causal_mask, masked_softmax, scores
+from attention_core.algorithms.masked import causal_mask, masked_softmax, scores, widened
 from attention_core.algorithms.partial import merged
 from attention_core.algorithms.pooling import Run, Segments, pool, pooling_matrix, strided_segments
-from attention_core.algorithms.precision import widened
 from attention_core.algorithms.residues import residue_pairs
 from attention_core.algorithms.windows import window_pairs
 from attention_core.variant import Cost, Paper, Params, Variant, param
@@ -66,6 +65,24 @@ def weights(q: Tensor, k: Tensor, p: PooledParams, *, causal: bool) -> Tensor:
     return parts["left"] @ parts["right"]
 
 
+def anatomy(q: Tensor, k: Tensor, v: Tensor, p: PooledParams, *, causal: bool) -> dict[str, Tensor]:
+    """Which tokens each key covers, ``provenance = P [m, n]``, and the factors ``left @ right = weights``.
+
+    Causal, the tokens themselves stand below the pools, ``[m + n, n]``.
+    """
+    n = q.shape[-2]
+    segments = _segments(n, p, causal=causal)
+    P = pooling_matrix(segments, q, _for_values(p))  # [m, n]
+    keys, seen = pool(k, segments, p.pool), None  # [..., m, d]
+    if causal:
+        block = torch.arange(n, device=q.device) // p.stride  # [n], the pool each token falls into
+        earlier = torch.arange(len(P), device=q.device) < block[:, None]  # [n, m]
+        own = (block == block[:, None]) & causal_mask(n, q.device)  # [n, n]
+        seen = torch.cat([earlier, own], -1)  # [n, m + n]
+        keys, P = torch.cat([keys, k], -2), torch.cat([P, torch.eye(n, device=q.device, dtype=q.dtype)])
+    return {"provenance": P, "left": masked_softmax(scores(q, keys), seen), "right": P}
+
+
 def attend(q: Tensor, k: Tensor, v: Tensor, p: PooledParams, *, causal: bool) -> Tensor:
     """Full attention to n/s pooled keys and values: O(n² d / s), never n x n; causal, O(n (n / s + s) d)."""
     segments = _segments(q.shape[-2], p, causal=causal)
@@ -90,24 +107,6 @@ def cost(n: int, d: int, p: PooledParams, *, causal: bool) -> Cost:
     pairs = window_pairs(n, block=p.stride) + residue_pairs(later, p.stride)
     union = max(2 * later * (d + 2), (n + later) * d) if later else 0
     return Cost(multiply_adds=2 * pairs * d, peak_elements=peak + union)
-
-
-def anatomy(q: Tensor, k: Tensor, v: Tensor, p: PooledParams, *, causal: bool) -> dict[str, Tensor]:
-    """Which tokens each key covers, ``provenance = P [m, n]``, and the factors ``left @ right = weights``.
-
-    Causal, the tokens themselves stand below the pools, ``[m + n, n]``.
-    """
-    n = q.shape[-2]
-    segments = _segments(n, p, causal=causal)
-    window = pooling_matrix(segments, q, _for_values(p))
-    keys, seen = pool(k, segments, p.pool), None
-    if causal:
-        block = torch.arange(n, device=q.device) // p.stride
-        earlier = torch.arange(len(window), device=q.device) < block[:, None]
-        own = (block == block[:, None]) & causal_mask(n, q.device)
-        seen = torch.cat([earlier, own], -1)
-        keys, window = torch.cat([keys, k], -2), torch.cat([window, torch.eye(n, device=q.device, dtype=q.dtype)])
-    return {"provenance": window, "left": masked_softmax(scores(q, keys), seen), "right": window}
 
 
 VARIANT = Variant(

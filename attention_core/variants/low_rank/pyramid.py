@@ -11,9 +11,8 @@ import torch
 from torch import Tensor
 
 from attention_core.algorithms.exact import exact_attention
-from attention_core.algorithms.masked import scores
+from attention_core.algorithms.masked import scores, widened
 from attention_core.algorithms.pooling import even_segments, pool, pooling_matrix
-from attention_core.algorithms.precision import widened
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 SIZES = (1, 3, 6, 8)
@@ -40,16 +39,23 @@ def _sizes(n: int, p: PyramidParams) -> list[int]:
     return list(dict.fromkeys(min(size * p.levels, n) for size in SIZES))
 
 
-def _pools(x: Tensor, p: PyramidParams) -> Tensor:
-    """The means of every level under each other, ``[..., S, d]``."""
-    n = x.shape[-2]
-    return torch.cat([pool(x, even_segments(n, m)) for m in _sizes(n, p)], -2)
-
-
 def weights(q: Tensor, k: Tensor, p: PyramidParams, *, causal: bool) -> Tensor:
     """``S(q (P k)ᵀ / √d) P``, ``[..., n, n]``."""
     parts = anatomy(q, k, k, p, causal=causal)
     return parts["left"] @ parts["right"]
+
+
+def anatomy(q: Tensor, k: Tensor, v: Tensor, p: PyramidParams, *, causal: bool) -> dict[str, Tensor]:
+    """Which tokens each key covers, ``provenance = P [S, n]``, and the factors ``left @ right = weights``."""
+    n = q.shape[-2]
+    P = torch.cat([pooling_matrix(even_segments(n, m), q) for m in _sizes(n, p)])  # [S, n], means of every level
+    return {"provenance": P, "left": scores(q, P @ k).softmax(-1), "right": P}  # [..., n, S] @ [S, n]
+
+
+def _pools(x: Tensor, p: PyramidParams) -> Tensor:
+    """The means of every level under each other, ``[..., S, d]``."""
+    n = x.shape[-2]
+    return torch.cat([pool(x, even_segments(n, m)) for m in _sizes(n, p)], -2)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: PyramidParams, *, causal: bool) -> Tensor:
@@ -61,13 +67,6 @@ def cost(n: int, d: int, p: PyramidParams, *, causal: bool) -> Cost:
     """Two n x S x d products."""
     pools = sum(_sizes(n, p))
     return Cost(multiply_adds=2 * n * pools * d, peak_elements=2 * pools * d + max(n * (d + 1), pools * d))
-
-
-def anatomy(q: Tensor, k: Tensor, v: Tensor, p: PyramidParams, *, causal: bool) -> dict[str, Tensor]:
-    """Which tokens each key covers, ``provenance = P [S, n]``, and the factors ``left @ right = weights``."""
-    n = q.shape[-2]
-    means = torch.cat([pooling_matrix(even_segments(n, m), q) for m in _sizes(n, p)])
-    return {"provenance": means, "left": scores(q, means @ k).softmax(-1), "right": means}
 
 
 VARIANT = Variant(

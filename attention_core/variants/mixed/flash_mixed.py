@@ -13,10 +13,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attention_core.algorithms.blockwise import STEP, Rows, all_rows, block_size, blockwise_attention, pairs
+from attention_core.algorithms.blockwise import STEP, Rows, block_size, blockwise_attention, pairs
 from attention_core.algorithms.causal_scan import CHUNK
-from attention_core.algorithms.masked import scores
-from attention_core.algorithms.precision import widened
+from attention_core.algorithms.masked import keys_seen, scores, widened
 from attention_core.algorithms.streaming import by_chunks
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
@@ -35,31 +34,31 @@ class FlashMixedParams(Params):
     )
 
 
+def earlier_chunk(n: int, p: FlashMixedParams, device: torch.device) -> Tensor:
+    """Whether a key's chunk lies before its query's, ``bool [n, n]``."""
+    chunk = torch.arange(n, device=device) // p.chunk
+    return chunk[:, None] > chunk
+
+
 def weights(q: Tensor, k: Tensor, p: FlashMixedParams, *, causal: bool) -> Tensor:
     """``relu²(x) / c`` within a chunk and ``x / n_i`` to all chunks, or the chunks before, ``[..., n, n]``."""
-    x = scores(q, k)
-    before = earlier_chunk(q.shape[-2], p, q.device)
-    own, linear = ~(before | before.mT) * x.relu().square() / p.chunk, x / seen(q, causal=causal)
-    if causal:
-        own, linear = own.tril(), linear * before
-    return own + linear
+    x = scores(q, k)  # [..., n, n]
+    before = earlier_chunk(q.shape[-2], p, q.device)  # [n, n]
+    own = ~(before | before.mT) * x.relu().square() / p.chunk
+    linear = x / keys_seen(q, causal=causal).to(q)
+    return own.tril() + linear * before if causal else own + linear
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: FlashMixedParams, *, causal: bool) -> Tensor:
     """Chunk by chunk, and ``q (kᵀ v)`` for the linear term: O(n c d + n d²)."""
     queries, keys, values = widened(q), widened(k), widened(v)
     own = own_chunks(queries, keys, values, p, causal=causal)
-    factor = q.shape[-1] ** -0.5 / seen(queries, causal=causal)
+    factor = q.shape[-1] ** -0.5 / keys_seen(q, causal=causal).to(queries)
     if not causal:
         return own.add_(queries @ (keys.mT @ values * factor)).to(v.dtype)
     state = values.new_zeros(*v.shape[:-2], q.shape[-1], v.shape[-1])
     outs, _ = by_chunks(partial(add_earlier, p=p), state, queries, keys, values, own, factor, size=walk_size(p))
     return torch.cat(outs, -2).to(v.dtype)
-
-
-def seen(q: Tensor, *, causal: bool) -> Tensor:
-    """How many tokens count for each query, itself among them: ``[n, 1]``, or ``[1, 1]`` where all see the same."""
-    return all_rows(q, causal=causal).seen(q.device).to(q)
 
 
 def own_chunks(q: Tensor, k: Tensor, v: Tensor, p: FlashMixedParams, *, causal: bool) -> Tensor:
@@ -86,12 +85,6 @@ def add_earlier(
     if p.chunk < q.shape[-2]:
         out = out + earlier_chunk(q.shape[-2], p, q.device) * (q @ k.mT) @ v
     return out, state + k.mT @ v
-
-
-def earlier_chunk(n: int, p: FlashMixedParams, device: torch.device) -> Tensor:
-    """Whether a key's chunk lies before its query's, ``bool [n, n]``."""
-    chunk = torch.arange(n, device=device) // p.chunk
-    return chunk[:, None] > chunk
 
 
 def walk_size(p: FlashMixedParams) -> int:

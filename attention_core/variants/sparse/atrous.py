@@ -42,7 +42,8 @@ def primitives(q: Tensor, k: Tensor, p: AtrousParams, *, causal: bool) -> dict[s
 
 def weights(q: Tensor, k: Tensor, p: AtrousParams, *, causal: bool) -> Tensor:
     """Softmax restricted to multiples of the stride, ``[..., n, n]``."""
-    return masked_softmax(scores(q, k), allowed(distances(q.shape[-2], q.device), p, causal=causal))
+    pairs = allowed(distances(q.shape[-2], q.device), p, causal=causal)  # [n, n]
+    return masked_softmax(scores(q, k), pairs)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: AtrousParams, *, causal: bool) -> Tensor:

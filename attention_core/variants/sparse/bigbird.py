@@ -7,9 +7,8 @@ from torch import Tensor
 
 from attention_core.algorithms.anchors import BLOCK, anchor_pairs, anchored_attention, anchored_elements, band
 from attention_core.algorithms.exact import exact_attention
-from attention_core.algorithms.masked import distances, masked_softmax, scores
+from attention_core.algorithms.masked import distances, hide_future, masked_softmax, scores, union
 from attention_core.algorithms.partial import Part, partial_attention, placed
-from attention_core.algorithms.primitives import hide_future, union
 from attention_core.algorithms.random import generator
 from attention_core.algorithms.windows import gathered, window_pairs
 from attention_core.variant import Cost, Paper, Params, Variant, param
@@ -48,8 +47,8 @@ def random_keys(n: int, p: BigBirdParams, device: torch.device | None, *, causal
 
 def parts(n: int, p: BigBirdParams, device: torch.device | None, *, causal: bool) -> dict[str, Tensor]:
     """The pairs by what allows them, ``bool [n, n]`` each."""
-    distance = distances(n, device)
-    everywhere = torch.arange(n, device=device) < p.global_tokens
+    distance = distances(n, device)  # i - j, [n, n]
+    everywhere = torch.arange(n, device=device) < p.global_tokens  # [n]
     drawn = torch.zeros_like(distance, dtype=torch.bool)
     drawn.scatter_(-1, random_keys(n, p, device, causal=causal).long(), True)
     found = {"window": distance.abs() <= p.window, "global": everywhere | everywhere[:, None], "random": drawn}
@@ -68,7 +67,8 @@ def mask(n: int, p: BigBirdParams, *, causal: bool) -> Tensor:
 
 def weights(q: Tensor, k: Tensor, p: BigBirdParams, *, causal: bool) -> Tensor:
     """Softmax restricted to the window, the global tokens and the random keys, ``[..., n, n]``."""
-    return masked_softmax(scores(q, k), union(parts(q.shape[-2], p, q.device, causal=causal)))
+    allowed = union(parts(q.shape[-2], p, q.device, causal=causal))  # [n, n]
+    return masked_softmax(scores(q, k), allowed)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: BigBirdParams, *, causal: bool) -> Tensor:

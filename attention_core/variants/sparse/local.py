@@ -41,7 +41,8 @@ def primitives(q: Tensor, k: Tensor, p: LocalParams, *, causal: bool) -> dict[st
 
 def weights(q: Tensor, k: Tensor, p: LocalParams, *, causal: bool) -> Tensor:
     """Softmax restricted to the band, ``[..., n, n]``."""
-    return masked_softmax(scores(q, k), allowed(distances(q.shape[-2], q.device), p, causal=causal))
+    pairs = allowed(distances(q.shape[-2], q.device), p, causal=causal)  # [n, n]
+    return masked_softmax(scores(q, k), pairs)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: LocalParams, *, causal: bool) -> Tensor:

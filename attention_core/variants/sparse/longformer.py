@@ -7,9 +7,8 @@ from torch import Tensor
 
 from attention_core.algorithms.anchors import BLOCK, anchor_pairs, anchored_attention, anchored_elements, band
 from attention_core.algorithms.exact import exact_attention
-from attention_core.algorithms.masked import distances, masked_softmax, scores
+from attention_core.algorithms.masked import distances, hide_future, masked_softmax, scores, union
 from attention_core.algorithms.partial import Part, placed
-from attention_core.algorithms.primitives import hide_future, union
 from attention_core.algorithms.residues import residues, restored, same_residue
 from attention_core.algorithms.windows import window_pairs
 from attention_core.variant import Cost, Paper, Params, Variant, param
@@ -35,9 +34,9 @@ class LongformerParams(Params):
 
 def parts(n: int, p: LongformerParams, device: torch.device | None, *, causal: bool) -> dict[str, Tensor]:
     """The pairs by what allows them, ``bool [n, n]`` each."""
-    distance = distances(n, device)
+    distance = distances(n, device)  # i - j, [n, n]
     near = (distance.abs() <= p.window * p.dilation) & same_residue(distance, p.dilation)
-    everywhere = torch.arange(n, device=device) < p.global_tokens
+    everywhere = torch.arange(n, device=device) < p.global_tokens  # [n]
     return hide_future({"window": near, "global": everywhere | everywhere[:, None]}, causal=causal)
 
 
@@ -53,7 +52,8 @@ def mask(n: int, p: LongformerParams, *, causal: bool) -> Tensor:
 
 def weights(q: Tensor, k: Tensor, p: LongformerParams, *, causal: bool) -> Tensor:
     """Softmax restricted to the window and the global tokens, ``[..., n, n]``."""
-    return masked_softmax(scores(q, k), union(parts(q.shape[-2], p, q.device, causal=causal)))
+    allowed = union(parts(q.shape[-2], p, q.device, causal=causal))  # [n, n]
+    return masked_softmax(scores(q, k), allowed)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: LongformerParams, *, causal: bool) -> Tensor:

@@ -14,8 +14,7 @@ from torch import Tensor
 
 from attention_core.algorithms.blockwise import STEP, largest_block, row_blocks
 from attention_core.algorithms.exact import exact_attention
-from attention_core.algorithms.masked import masked_softmax, scores
-from attention_core.algorithms.precision import widened
+from attention_core.algorithms.masked import masked_softmax, scores, widened
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 
@@ -76,7 +75,8 @@ def _for_heads(x: Tensor, q: Tensor) -> Tensor:
 
 def weights(q: Tensor, k: Tensor, p: PowerBertParams, *, causal: bool) -> Tensor:
     """``S(q kᵀ / √d)`` with the rows of eliminated tokens zero, ``[..., n, n]``."""
-    return masked_softmax(scores(q, k), pattern(q, k, p, causal=causal))
+    alive = pattern(q, k, p, causal=causal)  # [..., n, n], the same along a row
+    return masked_softmax(scores(q, k), alive)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: PowerBertParams, *, causal: bool) -> Tensor:

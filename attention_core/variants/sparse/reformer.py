@@ -19,9 +19,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attention_core.algorithms import lsh, lsh_rounds
-from attention_core.algorithms.masked import masked_softmax
-from attention_core.algorithms.precision import widened
+from attention_core.algorithms import lsh
+from attention_core.algorithms.masked import masked_softmax, widened
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 
@@ -42,16 +41,63 @@ class ReformerParams(Params):
     seed: int = param(0, low=0, high=9999, help="Another number draws other directions to hash by.")
 
 
+def stretches(n: int, p: ReformerParams, *, causal: bool) -> list[tuple[int, int, tuple[int, ...]]]:
+    """Queries ``start <= i < stop`` and the sizes of the hashes that they and all tokens before ``stop`` go through."""
+    c = p.bucket_size
+    if not causal:
+        return [(0, n, lsh.hash_sizes(max(2, n / c), max(4, c)))]
+    found, start, stop = [], 0, 2 * c
+    while start < n:
+        found.append((start, min(stop, n), lsh.hash_sizes(stop / (2 * c), max(4, c))))
+        start, stop = stop, 4 * stop
+    return found
+
+
+def hashed(q: Tensor, stop: int, sizes: tuple[int, ...], p: ReformerParams) -> list[Tensor]:
+    """Each round's bucket of the tokens before ``stop``, ``int64 [..., stop]``: ``argmax [q R; -q R]``."""
+    return [lsh.hash_buckets(q[..., :stop, :], sizes, p.seed, number) for number in range(p.rounds)]
+
+
+def found(bucket: Tensor, same: Tensor, p: ReformerParams, *, causal: bool) -> Tensor:
+    """The pairs that a round finds, ``bool [..., n, n]``, from its buckets ``[..., n]`` and who shares one."""
+    # Causal, each bucket is cut by itself; else the order by (bucket, position) is, wherever buckets end.
+    place = same.tril(-1).sum(-1) if causal else lsh.order(lsh.order(bucket))  # [..., n]
+    chunk = place // p.bucket_size
+    behind = chunk.unsqueeze(-1) - chunk.unsqueeze(-2)  # [..., n, n]
+    near = (behind == 0) | (behind == 1)
+    return near & same if causal else near
+
+
+def others_first(seen: Tensor, *, causal: bool) -> Tensor:
+    """The pairs without those of a token with itself, except for tokens that see no other, ``bool [..., n, n]``."""
+    itself = torch.eye(seen.shape[-1], dtype=torch.bool, device=seen.device)
+    others = seen.tril(-1) if causal else seen & ~itself
+    return others | (itself & ~others.any(-1, keepdim=True))
+
+
+def near_and_alike(q: Tensor, p: ReformerParams, *, causal: bool) -> tuple[Tensor, Tensor]:
+    """The pairs that some round finds, and the pairs of two tokens with a bucket in common, ``bool [..., n, n]``."""
+    q, n = widened(q), q.shape[-2]
+    near, alike = torch.zeros(2, *q.shape[:-1], n, dtype=torch.bool, device=q.device)
+    for start, stop, sizes in stretches(n, p, causal=causal):
+        for bucket in hashed(q, stop, sizes, p):
+            same = bucket.unsqueeze(-1) == bucket.unsqueeze(-2)  # [..., stop, stop]
+            near[..., start:stop, :stop] |= found(bucket, same, p, causal=causal)[..., start:, :]
+            alike[..., start:stop, :stop] |= same[..., start:, :]
+    itself = torch.eye(n, dtype=torch.bool, device=q.device)
+    return others_first(near, causal=causal), alike.tril(-1) if causal else alike & ~itself
+
+
 def pattern(q: Tensor, k: Tensor, p: ReformerParams, *, causal: bool) -> Tensor:
     """The pairs that some round finds, ``bool [..., n, n]``."""
-    return lsh_rounds.near_and_alike(q, p, causal=causal)[0]
+    return near_and_alike(q, p, causal=causal)[0]
 
 
 def primitives(q: Tensor, k: Tensor, p: ReformerParams, *, causal: bool) -> dict[str, Tensor]:
     """Pairs that share a bucket, others of neighbouring places in the order, and lonely tokens with themselves."""
-    near, same = lsh_rounds.near_and_alike(q, p, causal=causal)
+    near, alike = near_and_alike(q, p, causal=causal)
     itself = torch.eye(q.shape[-2], dtype=torch.bool, device=q.device)
-    return {"bucket": near & same, "chunk": near & ~same & ~itself, "itself": near & itself}
+    return {"bucket": near & alike, "chunk": near & ~alike & ~itself, "itself": near & itself}
 
 
 def logits(q: Tensor) -> Tensor:
@@ -67,8 +113,15 @@ def weights(q: Tensor, k: Tensor, p: ReformerParams, *, causal: bool) -> Tensor:
 def reference(q: Tensor, k: Tensor, p: ReformerParams, *, causal: bool) -> Tensor:
     """Softmax of the shared logits over every other token, ``[..., n, n]``: what more rounds come closer to."""
     shared = logits(widened(q))
-    every = lsh.others_first(torch.ones_like(shared, dtype=torch.bool), causal=causal)
+    every = others_first(torch.ones_like(shared, dtype=torch.bool), causal=causal)
     return masked_softmax(shared, every).to(q.dtype)
+
+
+def chunked(buckets: list[Tensor], sizes: tuple[int, ...], p: ReformerParams, *, causal: bool) -> list[lsh.Chunks]:
+    """Each round's chunks, as places in a row: what finds the pairs without trying all n²."""
+    if causal:
+        return [lsh.bucket_chunks(bucket, math.prod(sizes), p.bucket_size) for bucket in buckets]
+    return [lsh.sorted_chunks(bucket, p.bucket_size) for bucket in buckets]
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: ReformerParams, *, causal: bool) -> Tensor:
@@ -76,8 +129,8 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: ReformerParams, *, causal: bool) 
     shared, values = widened(q), widened(v)
     keys = F.normalize(shared, dim=-1)
     outs = []
-    for start, stop, sizes in lsh_rounds.spans(q.shape[-2], p, causal=causal):
-        rounds = lsh_rounds.chunked(lsh_rounds.hashed(shared, stop, sizes, p), sizes, p, causal=causal)
+    for start, stop, sizes in stretches(q.shape[-2], p, causal=causal):
+        rounds = chunked(hashed(shared, stop, sizes, p), sizes, p, causal=causal)
         seen = (x[..., :stop, :] for x in (shared, keys, values))
         outs.append(lsh.lsh_attention(*seen, rounds=rounds, causal=causal)[..., start:, :])
     return torch.cat(outs, -2).to(v.dtype)
@@ -86,7 +139,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: ReformerParams, *, causal: bool) 
 def cost(n: int, d: int, p: ReformerParams, *, causal: bool) -> Cost:
     """The hash, and two products for every pair in a chunk and the one before; keys, outputs and sorted copies."""
     work = peak = 0
-    for _, stop, sizes in lsh_rounds.spans(n, p, causal=causal):
+    for _, stop, sizes in stretches(n, p, causal=causal):
         size, runs = min(p.bucket_size, stop), math.prod(sizes) if causal else 1
         places, block = size * lsh.chunk_rows(stop, runs, size), lsh.largest_block(stop, runs, size)
         work += p.rounds * (stop * d * (sum(sizes) // 2) + 4 * places * size * d)
@@ -102,15 +155,15 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: ReformerParams, *, causal: bool)
     share a bucket in some round and yet do not look; ``all_pairs``, ``[..., n, n]``, the same softmax over every pair.
     """
     q = widened(q)
-    near, same = lsh_rounds.near_and_alike(q, p, causal=causal)
-    _, stop, sizes = lsh_rounds.spans(q.shape[-2], p, causal=causal)[-1]
-    each = lsh_rounds.hashed(q, stop, sizes, p)
-    chunks, buckets = lsh_rounds.chunked(each, sizes, p, causal=causal), torch.stack(each, -2)
+    near, alike = near_and_alike(q, p, causal=causal)
+    _, stop, sizes = stretches(q.shape[-2], p, causal=causal)[-1]
+    each = hashed(q, stop, sizes, p)
+    chunks, buckets = chunked(each, sizes, p, causal=causal), torch.stack(each, -2)
     return {
         "buckets": buckets,
         "order": lsh.order(buckets),
         "chunks": torch.stack([c.slot // c.size for c in chunks], -2),
-        "missed": same & ~near,
+        "missed": alike & ~near,
         "all_pairs": reference(q, k, p, causal=causal),
     }
 

@@ -7,8 +7,7 @@ from torch import Tensor
 
 from attention_core.algorithms.anchors import BLOCK, anchor_pairs, anchored_attention, anchored_elements, band
 from attention_core.algorithms.exact import exact_attention
-from attention_core.algorithms.masked import distances, masked_softmax, scores
-from attention_core.algorithms.primitives import hide_future, union
+from attention_core.algorithms.masked import distances, hide_future, masked_softmax, scores, union
 from attention_core.algorithms.windows import window_pairs
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
@@ -30,8 +29,8 @@ class SinkParams(Params):
 
 def parts(n: int, p: SinkParams, device: torch.device | None, *, causal: bool) -> dict[str, Tensor]:
     """The pairs by what allows them, ``bool [n, n]`` each."""
-    distance = distances(n, device)
-    sinks = (torch.arange(n, device=device) < p.sinks).expand_as(distance)
+    distance = distances(n, device)  # i - j, [n, n]
+    sinks = (torch.arange(n, device=device) < p.sinks).expand(n, n)  # j < s
     return hide_future({"window": distance.abs() < p.window, "sink": sinks}, causal=causal)
 
 
@@ -47,7 +46,8 @@ def mask(n: int, p: SinkParams, *, causal: bool) -> Tensor:
 
 def weights(q: Tensor, k: Tensor, p: SinkParams, *, causal: bool) -> Tensor:
     """Softmax restricted to the window and the sinks, ``[..., n, n]``."""
-    return masked_softmax(scores(q, k), union(parts(q.shape[-2], p, q.device, causal=causal)))
+    allowed = union(parts(q.shape[-2], p, q.device, causal=causal))  # [n, n]
+    return masked_softmax(scores(q, k), allowed)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: SinkParams, *, causal: bool) -> Tensor:

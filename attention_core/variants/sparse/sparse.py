@@ -13,9 +13,8 @@ from torch import Tensor
 
 from attention_core.algorithms.blocks import own_block
 from attention_core.algorithms.columns import ROWS, column_part
-from attention_core.algorithms.masked import distances, masked_softmax, scores
+from attention_core.algorithms.masked import distances, hide_future, masked_softmax, scores, union
 from attention_core.algorithms.partial import Part, merged, partial_attention, placed
-from attention_core.algorithms.primitives import hide_future, union
 from attention_core.algorithms.residues import residue_pairs, residues, restored, same_residue
 from attention_core.algorithms.windows import BLOCK, gathered, window_pairs, windows
 from attention_core.variant import Cost, Paper, Params, Variant, param
@@ -59,7 +58,7 @@ def summaries(n: int, p: SparseParams, device: torch.device) -> Tensor:
 
 def halves(n: int, p: SparseParams, device: torch.device | None, *, causal: bool) -> dict[str, Tensor]:
     """The pairs by what allows them, ``bool [n, n]`` each."""
-    distance = distances(n, device)
+    distance = distances(n, device)  # i - j, [n, n]
     if p.pattern == "strided":
         found = {"window": distance.abs() <= p.window, "stride": same_residue(distance, p.stride)}
     else:
@@ -82,7 +81,8 @@ def mask(n: int, p: SparseParams, *, causal: bool) -> Tensor:
 
 def weights(q: Tensor, k: Tensor, p: SparseParams, *, causal: bool) -> Tensor:
     """Softmax restricted to the pattern, ``[..., n, n]``."""
-    return masked_softmax(scores(q, k), union(halves(q.shape[-2], p, q.device, causal=causal)))
+    allowed = union(halves(q.shape[-2], p, q.device, causal=causal))  # [n, n]
+    return masked_softmax(scores(q, k), allowed)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: SparseParams, *, causal: bool) -> Tensor:

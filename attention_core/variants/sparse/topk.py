@@ -2,13 +2,13 @@
 
 import math
 from dataclasses import dataclass
+from functools import partial
 
 from torch import Tensor
 
-from attention_core.algorithms.blockwise import Rows, all_rows, blockwise_attention, largest_block, pairs
+from attention_core.algorithms.blockwise import Rows, blockwise_attention, largest_block, pairs
 from attention_core.algorithms.exact import exact_attention
-from attention_core.algorithms.masked import scores
-from attention_core.algorithms.precision import widened
+from attention_core.algorithms.masked import causal_mask, masked_softmax, scores, widened
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 
@@ -26,22 +26,18 @@ class TopKParams(Params):
     )
 
 
-def visible_scores(q: Tensor, k: Tensor, rows: Rows) -> Tensor:
-    """Logits of some queries, minus infinity where the key lies ahead, ``[..., rows, keys]``."""
-    # Rounded to half precision, many scores would tie with the k-th.
-    return rows.hide(scores(widened(q), widened(k)), -math.inf)
-
-
 def kept(logits: Tensor, p: TopKParams) -> Tensor:
     """Which visible logits are no smaller than the k-th largest of their row; ties with it stay."""
     # A row that sees fewer than k keys has minus infinity for its k-th and keeps them all.
-    kth = logits.topk(min(p.k, logits.shape[-1]), sorted=False).values.amin(-1, keepdim=True)
+    kth = logits.topk(min(p.k, logits.shape[-1]), sorted=False).values.amin(-1, keepdim=True)  # [..., rows, 1]
     return (logits >= kth) & (logits > -math.inf)
 
 
 def pattern(q: Tensor, k: Tensor, p: TopKParams, *, causal: bool) -> Tensor:
     """The pairs that are kept, ``bool [..., n, n]``."""
-    return kept(visible_scores(q, k, all_rows(q, causal=causal)), p)
+    # Rounded to half precision, many scores would tie with the k-th.
+    logits = scores(widened(q), widened(k))
+    return kept(logits.masked_fill(~causal_mask(q.shape[-2], q.device), -math.inf) if causal else logits, p)
 
 
 def primitives(q: Tensor, k: Tensor, p: TopKParams, *, causal: bool) -> dict[str, Tensor]:
@@ -49,22 +45,22 @@ def primitives(q: Tensor, k: Tensor, p: TopKParams, *, causal: bool) -> dict[str
     return {"kept": pattern(q, k, p, causal=causal)}
 
 
-def weigh(q: Tensor, k: Tensor, rows: Rows, p: TopKParams) -> Tensor:
-    """Softmax restricted to the kept pairs of some queries, ``[..., rows, keys]``."""
-    logits = visible_scores(q, k, rows)
-    return logits.masked_fill(~kept(logits.detach(), p), -math.inf).softmax(-1).to(q.dtype)
-
-
 def weights(q: Tensor, k: Tensor, p: TopKParams, *, causal: bool) -> Tensor:
     """Softmax restricted to the kept pairs, ``[..., n, n]``."""
-    return weigh(q, k, all_rows(q, causal=causal), p)
+    return masked_softmax(scores(q, k), pattern(q, k, p, causal=causal))
+
+
+def weigh(q: Tensor, k: Tensor, rows: Rows, p: TopKParams) -> Tensor:
+    """The same for some queries and the keys they may see, ``[..., rows, keys]``."""
+    logits = rows.hide(scores(q, k), -math.inf)
+    return logits.masked_fill(~kept(logits.detach(), p), -math.inf).softmax(-1)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: TopKParams, *, causal: bool) -> Tensor:
-    """The same for one block of queries after the other: O(n² d) time, O(n d) memory."""
+    """One block of queries after the other: O(n² d) time, O(n d) memory."""
     if p.k >= q.shape[-2]:
         return exact_attention(q, k, v, causal=causal)
-    return blockwise_attention(lambda q, k, rows: weigh(q, k, rows, p), q, k, v, causal=causal)
+    return blockwise_attention(partial(weigh, p=p), q, k, v, causal=causal)
 
 
 def cost(n: int, d: int, p: TopKParams, *, causal: bool) -> Cost:

@@ -131,17 +131,20 @@ class TestAttention:
         made = [randint(buckets, *lead, n, seed=r) for r in range(number)]
         return [lsh.bucket_chunks(b, buckets, size) if causal else lsh.sorted_chunks(b, size) for b in made]
 
+    def union(self, rounds, *, causal):
+        seen = torch.stack([near(chunks) for chunks in rounds]).any(0)
+        n = seen.shape[-1]
+        seen &= torch.ones(n, n).tril(-1).bool() if causal else ~torch.eye(n).bool()
+        return seen | torch.diag_embed(~seen.any(-1))
+
     @pytest.mark.parametrize("causal", [False, True])
     @pytest.mark.parametrize(("n", "size", "number"), [(1, 1, 1), (2, 2, 3), (29, 4, 1), (64, 8, 3), (1500, 128, 2)])
     def test_equals_torchs_attention_with_the_union_as_mask(self, n, size, number, causal):
         # 1500 tokens in chunks of 128 take several blocks.
         q, k, v = randn(2, 3, n, 6), randn(2, 3, n, 6, seed=1), randn(2, 3, n, 4, seed=2)
         rounds = self.rounds((2, 3), n, size, number, causal=causal)
-        seen = torch.stack([near(chunks) for chunks in rounds]).any(0)
-        seen &= torch.ones(n, n).tril(-1).bool() if causal else ~torch.eye(n).bool()
-        seen |= torch.diag_embed(~seen.any(-1))
+        seen = self.union(rounds, causal=causal)
         wanted = F.scaled_dot_product_attention(q, k, v, attn_mask=seen, scale=1.0)
-        assert torch.equal(lsh.near_pairs(rounds, causal=causal), seen)
         torch.testing.assert_close(lsh.lsh_attention(q, k, v, rounds=rounds, causal=causal), wanted)
 
     def test_equals_the_papers_division_by_the_rounds_that_find_a_pair(self):
@@ -169,7 +172,7 @@ class TestAttention:
     def test_gradients_equal_those_of_the_explicit_matrix(self):
         q, k, v = (randn(2, 30, size, seed=s).requires_grad_() for s, size in enumerate((6, 6, 4)))
         rounds = self.rounds((2,), 30, 4, 3, causal=False)
-        matrix = (q @ k.mT).masked_fill(~lsh.near_pairs(rounds, causal=False), -math.inf).softmax(-1)
+        matrix = (q @ k.mT).masked_fill(~self.union(rounds, causal=False), -math.inf).softmax(-1)
         weight = randn(2, 30, 4, seed=9)
         found = lsh.lsh_attention(q, k, v, rounds=rounds, causal=False)
         for one, other in zip(

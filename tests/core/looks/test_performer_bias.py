@@ -8,7 +8,6 @@ import pytest
 import torch
 
 import attention_core as ac
-from attention_core.algorithms.random_features import KINDS
 from attention_core.looks.performer_bias import (
     DIRECTIONS,
     DRAWS,
@@ -18,6 +17,7 @@ from attention_core.looks.performer_bias import (
     means,
     trig_share,
 )
+from attention_core.variants.kernel.performer import KINDS
 
 SQUARES = [0.0, 1e-9, 0.3, 2.0, 10.0, 40.0, 100.0, 400.0, 1300.0]
 

@@ -7,9 +7,9 @@ import pytest
 import torch
 
 import attention_core as ac
-from attention_core.algorithms.random_features import KINDS, random_directions
 from attention_core.measure.counting import count
 from attention_core.metrics import relative_error
+from attention_core.variants.kernel.performer import KINDS, PerformerParams, directions
 
 softmax = ac.get("softmax")
 
@@ -115,7 +115,7 @@ def test_hyperbolic_features_err_less_than_as_many_positive_ones():
 
 @pytest.mark.parametrize("row_norms", ["fixed", "chi"])
 def test_directions_are_orthogonal_in_blocks_and_uniform(row_norms):
-    W = random_directions(11, 4, 3, torch.zeros(0, dtype=torch.float64), orthogonal=True, row_norms=row_norms)
+    W = directions(torch.zeros(4, dtype=torch.float64), PerformerParams(features=11, seed=3, row_norms=row_norms))
     assert W.shape == (11, 4)
     gram = W @ W.T
     for start in (0, 4, 8):
@@ -124,7 +124,8 @@ def test_directions_are_orthogonal_in_blocks_and_uniform(row_norms):
     assert (gram[:4, 4:].abs() > 1e-3).all()
     lengths = W.norm(dim=-1)
     assert torch.equal(lengths.sub(2).abs() < 1e-12, torch.full((11,), row_norms == "fixed"))
-    many = torch.stack([random_directions(4, 4, seed, W, orthogonal=True, row_norms=row_norms) for seed in range(800)])
+    each = (PerformerParams(features=4, seed=seed, row_norms=row_norms) for seed in range(800))
+    many = torch.stack([directions(W, p) for p in each])
     # Each entry has mean 0 and variance 1, and no row is a function of the others' signs.
     assert many.mean(0).abs().max() < 4.5 / 800**0.5
     assert many.square().mean(0).sub(1).abs().max() < 4.5 * 2**0.5 / 800**0.5
