@@ -17,7 +17,7 @@ def warm_up() -> None:
     import app as app_package
     import attention_core as ac
     from app import page, presets
-    from attention_core.threads import use_threads
+    from attention_core.measure.device import use_threads
 
     use_threads()
     for module in pkgutil.walk_packages(app_package.__path__, "app."):

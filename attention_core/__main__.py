@@ -14,11 +14,10 @@ from attention_core.claims import survey
 from attention_core.errors import InputError, LabError
 from attention_core.experiments import timing_length
 from attention_core.inputs import KINDS, Source, SyntheticSource, SyntheticSpec, TextSource, UploadSource
-from attention_core.measure.device import DEVICES, check_device, stamp
+from attention_core.measure.device import DEVICES, check_device, stamp, use_threads
 from attention_core.measure.records import gather
 from attention_core.measure.run_file import to_json
 from attention_core.measure.timing import DTYPES, MODES, SIZES, TimingSpec
-from attention_core.threads import use_threads
 
 WIDEST = 100
 """Characters of a printed line at most: longer ones are hard to follow."""

@@ -4,6 +4,9 @@ Anything else that is raised is a bug and must reach the log. An error keeps its
 so that a screen may translate the sentence before it fills the values in.
 """
 
+import difflib
+from collections.abc import Iterable
+
 
 class LabError(Exception):
     """A sentence for the user, with what to do about it.
@@ -41,3 +44,12 @@ class InputError(LabError):
 
 class ModelError(LabError):
     """A model cannot be had or is of a kind that cannot be read."""
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The hint in an error about a name: which known one was probably meant, or a list of what there is."""
+    names = sorted(known)
+    close = difflib.get_close_matches(name, names, n=1)
+    if close:
+        return f"Did you mean {close[0]!r}?"
+    return f"There are: {', '.join(names)}." if names else "It takes none."

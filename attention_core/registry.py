@@ -6,8 +6,7 @@ from functools import cache
 from typing import Any
 
 import attention_core.variants
-from attention_core.errors import SettingError, UnknownVariantError
-from attention_core.suggest import nearest
+from attention_core.errors import SettingError, UnknownVariantError, nearest
 from attention_core.variant import Attention, Variant
 
 

@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, Literal, Self
 
-from attention_core.errors import SettingError
-from attention_core.suggest import nearest
+from attention_core.errors import SettingError, nearest
 
 Value = bool | int | float | str
 

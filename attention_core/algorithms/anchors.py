@@ -6,32 +6,8 @@ import torch
 from torch import Tensor
 
 from attention_core.algorithms.exact import exact_attention
-from attention_core.algorithms.partial import Part, merged, partial_attention, placed
-from attention_core.algorithms.windows import gathered, windows
-
-BLOCK = 32
-"""Queries that share one window of a band: fewer waste less outside it, more fill the kernel better; 32 was fastest."""
-
-
-def band(q: Tensor, k: Tensor, v: Tensor, *, before: int, after: int) -> Part:
-    """Attention to the keys from ``before`` ahead of each query to ``after`` behind it: O(n (before + after) d) time.
-
-    Args:
-        q: ``[..., n, d]``.
-        k: ``[..., n, d]``.
-        v: ``[..., n, d_v]``.
-        before: how many earlier keys a query sees.
-        after: how many later keys a query sees.
-
-    Returns:
-        The output ``[..., n, d_v]`` and the log-sum-exp ``[..., n, 1]``.
-    """
-
-    def allowed(distance: Tensor) -> Tensor:
-        return (distance <= before) & (distance >= -after)
-
-    groups = windows(q, k, v, block=BLOCK, before=before, after=after, allowed=allowed)
-    return placed((partial_attention(g.q, g.k, g.v, mask=g.mask) for g in groups), lambda outs: gathered(outs, q))
+from attention_core.algorithms.layouts import BLOCK
+from attention_core.algorithms.partial import Part, merged, partial_attention
 
 
 def anchored_attention(

@@ -14,8 +14,7 @@ from torch.autograd.function import once_differentiable
 
 from attention_core.algorithms.features import Features
 from attention_core.algorithms.masked import nonzero
-from attention_core.algorithms.prefix import running_sum
-from attention_core.algorithms.streaming import by_chunks
+from attention_core.algorithms.scans import by_chunks, running_sum
 from attention_core.algorithms.triangle import triangle
 
 CHUNK = 64

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from attention_core.algorithms.prefix import running_max
+from attention_core.algorithms.scans import running_max
 
 
 class Features(NamedTuple):
@@ -57,3 +57,33 @@ def exponential_features(a: Tensor, b: Tensor, *, causal: bool, start: Tensor | 
             reference = torch.maximum(reference, start)
         row = (a + reference).amax(-1, keepdim=True)
     return Features((a + reference - row).exp(), (b - reference).exp(), reference if causal else None)
+
+
+class LogFeatures(NamedTuple):
+    """Features ``base · e^log``.
+
+    Attributes:
+        base: ``[..., n, C]``; None for ones.
+        log: ``[..., n, C]``, or ``[..., n, 1]`` for one per token.
+    """
+
+    base: Tensor | None
+    log: Tensor
+
+    def above(self, reference: Tensor) -> Tensor:
+        """``base · e^(log - reference)``, ``[..., n, C]``."""
+        exponential = (self.log - reference).exp_()
+        return exponential if self.base is None else exponential * self.base
+
+
+Map = Callable[[Tensor], LogFeatures]
+"""Makes features of queries or keys, ``[..., n, d]``."""
+
+
+def paired(phi: Map, q: Tensor, k: Tensor, *, causal: bool, start: Tensor | None = None) -> Features:
+    """``φ(q)`` and ``φ(k)``, each row up to a factor, kept in range by references that go on from ``start``."""
+    of_q, of_k = phi(q), phi(k)
+    f = exponential_features(of_q.log, of_k.log, causal=causal, start=start)
+    if of_q.base is None or of_k.base is None:
+        return f
+    return Features(f.q * of_q.base, f.k * of_k.base, f.reference)

@@ -21,10 +21,9 @@ from attention_core.claims.claim import (
     unbroken,
     written,
 )
-from attention_core.errors import InputError
+from attention_core.errors import InputError, nearest
 from attention_core.experiments.task import Load, Row, load
 from attention_core.inputs.source import Source
-from attention_core.suggest import nearest
 
 __all__ = [
     "Ask",

@@ -8,7 +8,7 @@ from attention_core import registry
 from attention_core.claims.claim import Ask, Claim, Figure, Place, Quantity, Verdict, column
 from attention_core.experiments.task import Row
 from attention_core.inputs.record import QKV
-from attention_core.metrics.reach import first_layers, reached_share
+from attention_core.metrics.reachability import first_layers, reached_share
 from attention_core.variant import Attention, Paper
 
 MIXED, LOCAL, ATROUS = "local, then atrous", "local twice", "atrous twice"

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from attention_core.errors import InputError
+from attention_core.errors import InputError, nearest
 from attention_core.inputs.kinds import KINDS, SyntheticKind
 from attention_core.inputs.record import QKV
 from attention_core.limits import current
-from attention_core.suggest import nearest
 
 __all__ = ["KINDS", "SHARPEST", "SyntheticKind", "SyntheticSpec", "from_synthetic", "rotary"]
 

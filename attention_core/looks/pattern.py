@@ -8,7 +8,7 @@ import torch
 from attention_core.brief import Brief
 from attention_core.inputs.record import QKV
 from attention_core.looks.compare import visible
-from attention_core.metrics.reach import smallest_depth
+from attention_core.metrics.reachability import smallest_depth
 from attention_core.variant import Attention, Variant
 
 

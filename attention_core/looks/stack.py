@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from attention_core.brief import Brief
-from attention_core.metrics.reach import first_layers, reached_share, smallest_depth
+from attention_core.metrics.reachability import first_layers, reached_share, smallest_depth
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)

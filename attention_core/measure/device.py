@@ -1,4 +1,4 @@
-"""The machine a measurement was made on, as a stamp that stays with its figures."""
+"""The machine: its devices, the threads torch computes with, and the stamp that stays with a measurement's figures."""
 
 import os
 import platform
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import torch
 
-from attention_core.errors import InputError
+from attention_core.errors import InputError, SettingError
 
 DEVICES = ("cpu", "cuda")
 
@@ -74,3 +74,24 @@ def cpu_model() -> str:
     lines = info.read_text(errors="replace").splitlines() if info.exists() else []
     named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     return next(named, "") or platform.processor() or platform.machine() or "unknown"
+
+
+def use_threads() -> int:
+    """Set torch's thread count from the environment variable ``ATTENTION_LAB_THREADS`` (1 where it is not set).
+
+    Called once, when a program starts. One thread is the default because a server answers several people at once on
+    few cores: threads that wait for one another on a busy machine are slower than one that does not wait.
+
+    Returns:
+        The thread count.
+
+    Raises:
+        SettingError: if the variable is no whole number from 1 to the number of cores.
+    """
+    word, cores = os.environ.get("ATTENTION_LAB_THREADS", "1").strip(), os.cpu_count() or 1
+    if not (word.isdecimal() and 1 <= int(word) <= cores):
+        raise SettingError(
+            "ATTENTION_LAB_THREADS is {value!r}; give a whole number from 1 to {cores}.", value=word[:40], cores=cores
+        )
+    torch.set_num_threads(int(word))
+    return int(word)

@@ -17,8 +17,7 @@ from attention_core.metrics.error import (
     uniform_error,
     wrong_mass,
 )
-from attention_core.metrics.passport import Passport, passport
-from attention_core.metrics.pattern import density, mean_distance, negative_mass, row_sums
+from attention_core.metrics.passport import Passport, density, mean_distance, negative_mass, passport, row_sums
 from attention_core.metrics.spectrum import (
     effective_rank,
     rank,

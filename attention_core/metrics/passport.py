@@ -1,15 +1,15 @@
-"""A matrix in numbers: what stands beneath each picture."""
+"""A matrix in numbers, as they stand beneath each picture: its totals, its signs, its zeros, its errors."""
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from attention_core.metrics.entropy import entropy
-from attention_core.metrics.error import kl_divergence, relative_error, top_k_overlap, wrong_mass
-from attention_core.metrics.pattern import density, negative_mass, row_sums
+from attention_core.metrics.error import kl_divergence, ratio, relative_error, top_k_overlap, wrong_mass
 from attention_core.metrics.spectrum import effective_rank_of, rank_of, singular_values
 
 HEAVIEST = 10
@@ -120,3 +120,38 @@ NEGATIVE = ROUNDING / 10
 def shares_out(lowest_sum: float, highest_sum: float, negative: float) -> bool:
     """Whether every row shares out a mass of one: only then is what differs a share of it that lies elsewhere."""
     return max(abs(lowest_sum - 1), abs(highest_sum - 1)) < ROUNDING and negative <= NEGATIVE
+
+
+def row_sums(weights: Tensor) -> Tensor:
+    """Sum of each row, ``[..., n]`` float64; one wherever the output is a weighted mean of v."""
+    return weights.double().sum(-1)
+
+
+def negative_mass(weights: Tensor) -> Tensor:
+    """Share of ``Σ |a_ij|`` on negative entries, ``[...]`` float64, from 0 to 1; 0 for a zero matrix."""
+    weights = weights.double()
+    return ratio((-weights).clamp_min(0.0).sum((-2, -1)), weights.abs().sum((-2, -1)))
+
+
+def density(weights: Tensor, *, causal: bool = False, mask: Tensor | None = None) -> Tensor:
+    """Share of the allowed pairs whose weight is not zero, ``[...]`` float64; 0 where no pair is allowed.
+
+    An entry that underflowed to zero counts as zero.
+
+    Args:
+        weights: ``[..., n, n]``.
+        causal: whether only pairs with j <= i are allowed.
+        mask: ``bool``, broadcastable to the weights, true = allowed; None allows all.
+    """
+    allowed = torch.ones_like(weights, dtype=torch.bool) if mask is None else mask.expand_as(weights)
+    if causal:
+        allowed = allowed.tril()
+    return ratio(((weights != 0) & allowed).sum((-2, -1)).double(), allowed.sum((-2, -1)).double())
+
+
+def mean_distance(weights: Tensor) -> Tensor:
+    """Mean of ``|i − j|`` weighted by ``|a_ij|``, ``[...]`` float64, in tokens; 0 for a zero matrix."""
+    mass = weights.double().abs()
+    position = torch.arange(weights.shape[-1], device=weights.device)
+    distance = (position[:, None] - position).abs()
+    return ratio((mass * distance).sum((-2, -1)), mass.sum((-2, -1)))

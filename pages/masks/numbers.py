@@ -77,7 +77,7 @@ def take_away(found: Found) -> None:
             _("Masks (NPZ)"), lambda: takeaway.to_npz(arrays), "masks.npz", "application/octet-stream", "masks.npz"
         )
     takeaway.snippet(
-        "import torch\nimport attention_core as ac\nfrom attention_core.metrics.reach import smallest_depth\n\n"
+        "import torch\nimport attention_core as ac\nfrom attention_core.metrics.reachability import smallest_depth\n\n"
         'local, atrous = ac.get("local", window=16), ac.get("atrous", stride=8)\n'
         "stack = [local.mask(512), atrous.mask(512)]\n"
         "print(smallest_depth(stack, causal=False), [mask.sum().item() for mask in stack])\n"

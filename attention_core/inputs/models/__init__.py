@@ -7,10 +7,9 @@ import threading
 from functools import cache, lru_cache
 
 from attention_core import limits
-from attention_core.errors import ModelError
+from attention_core.errors import ModelError, nearest
 from attention_core.inputs.models import minilm, smollm2
 from attention_core.inputs.models.info import NAME, Loaded, ModelInfo
-from attention_core.suggest import nearest
 
 __all__ = ["BUILT_IN", "Loaded", "ModelInfo", "layer_count", "load", "may_ask"]
 

@@ -16,7 +16,7 @@ from torch import Tensor
 from attention_core.algorithms.features import Features
 from attention_core.algorithms.kernel import kernel_attention, kernel_cost, similarities
 from attention_core.algorithms.masked import widened
-from attention_core.algorithms.prefix import running_max, running_sum
+from attention_core.algorithms.scans import running_max, running_sum
 from attention_core.variant import Cost, Paper, Params, Variant
 
 

@@ -11,7 +11,7 @@ from attention_core.algorithms.causal_scan import State, by_token, empty_state
 from attention_core.algorithms.features import MAPS, Features, exponential_features
 from attention_core.algorithms.kernel import kernel_attention, kernel_cost, kernel_step, similarities
 from attention_core.algorithms.masked import rows_over_sum, widened
-from attention_core.algorithms.prefix import running_sum
+from attention_core.algorithms.scans import running_sum
 from attention_core.variant import Cost, Decoder, Paper, Params, Variant, param
 
 

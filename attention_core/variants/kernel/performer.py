@@ -24,10 +24,11 @@ import torch
 from torch import Tensor
 
 from attention_core.algorithms.causal_scan import CHUNK, State
+from attention_core.algorithms.features import LogFeatures, paired
 from attention_core.algorithms.kernel import similarities
-from attention_core.algorithms.log_features import LogFeatures, empty, paired, streamed_attention, streamed_cost, take
 from attention_core.algorithms.masked import rows_over_sum, widened
 from attention_core.algorithms.random import generator
+from attention_core.algorithms.streamed_kernel import empty, streamed_attention, streamed_cost, take
 from attention_core.variant import Cost, Decoder, Paper, Params, Variant, param
 
 KINDS = ("positive", "hyperbolic", "trig", "relu")

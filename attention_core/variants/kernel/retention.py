@@ -17,8 +17,7 @@ from attention_core.algorithms.causal_scan import CHUNK, State, divided, empty_s
 from attention_core.algorithms.features import MAPS, Features
 from attention_core.algorithms.kernel import similarities
 from attention_core.algorithms.masked import rows_over_sum, widened
-from attention_core.algorithms.prefix import running_max
-from attention_core.algorithms.streaming import by_chunks
+from attention_core.algorithms.scans import by_chunks, running_max
 from attention_core.variant import Cost, Decoder, Paper, Params, Variant, param
 
 

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from attention_core.algorithms.causal_scan import divided, with_ones
 from attention_core.algorithms.masked import rows_over_sum, scores, widened
-from attention_core.algorithms.streaming import by_chunks
+from attention_core.algorithms.scans import by_chunks
 from attention_core.variant import Cost, Decoder, Paper, Params, Variant, param
 
 BLOCK = 128

@@ -17,13 +17,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from attention_core.algorithms.blocks import earlier_blocks, own_block
 from attention_core.algorithms.exact import exact_attention
+from attention_core.algorithms.layouts import residue_pairs, window_pairs
 from attention_core.algorithms.masked import causal_mask, masked_softmax, scores, widened
 from attention_core.algorithms.partial import merged
+from attention_core.algorithms.parts import earlier_blocks, own_block
 from attention_core.algorithms.pooling import Run, Segments, pool, pooling_matrix, strided_segments
-from attention_core.algorithms.residues import residue_pairs
-from attention_core.algorithms.windows import window_pairs
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 

@@ -16,7 +16,7 @@ from torch import Tensor
 from attention_core.algorithms.blockwise import STEP, Rows, block_size, blockwise_attention, pairs
 from attention_core.algorithms.causal_scan import CHUNK
 from attention_core.algorithms.masked import keys_seen, scores, widened
-from attention_core.algorithms.streaming import by_chunks
+from attention_core.algorithms.scans import by_chunks
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 

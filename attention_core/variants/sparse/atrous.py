@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from attention_core.algorithms.exact import exact_attention
+from attention_core.algorithms.layouts import residue_pairs, residues, restored, same_residue
 from attention_core.algorithms.masked import distances, masked_softmax, scores
-from attention_core.algorithms.residues import residue_pairs, residues, restored, same_residue
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from attention_core.algorithms.anchors import BLOCK, anchor_pairs, anchored_attention, anchored_elements, band
+from attention_core.algorithms.anchors import anchor_pairs, anchored_attention, anchored_elements
 from attention_core.algorithms.exact import exact_attention
+from attention_core.algorithms.layouts import BLOCK, gathered, window_pairs
 from attention_core.algorithms.masked import distances, hide_future, masked_softmax, scores, union
 from attention_core.algorithms.partial import Part, partial_attention, placed
+from attention_core.algorithms.parts import band
 from attention_core.algorithms.random import generator
-from attention_core.algorithms.windows import gathered, window_pairs
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 

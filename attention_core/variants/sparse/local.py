@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from attention_core.algorithms.exact import exact_attention
+from attention_core.algorithms.layouts import BLOCK, gathered, window_pairs, windows
 from attention_core.algorithms.masked import distances, masked_softmax, scores
-from attention_core.algorithms.windows import BLOCK, gathered, window_pairs, windows
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 

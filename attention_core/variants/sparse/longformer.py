@@ -5,12 +5,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from attention_core.algorithms.anchors import BLOCK, anchor_pairs, anchored_attention, anchored_elements, band
+from attention_core.algorithms.anchors import anchor_pairs, anchored_attention, anchored_elements
 from attention_core.algorithms.exact import exact_attention
+from attention_core.algorithms.layouts import BLOCK, residues, restored, same_residue, window_pairs
 from attention_core.algorithms.masked import distances, hide_future, masked_softmax, scores, union
 from attention_core.algorithms.partial import Part, placed
-from attention_core.algorithms.residues import residues, restored, same_residue
-from attention_core.algorithms.windows import window_pairs
+from attention_core.algorithms.parts import band
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 

@@ -11,12 +11,19 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from attention_core.algorithms.blocks import own_block
-from attention_core.algorithms.columns import ROWS, column_part
+from attention_core.algorithms.layouts import (
+    BLOCK,
+    gathered,
+    residue_pairs,
+    residues,
+    restored,
+    same_residue,
+    window_pairs,
+    windows,
+)
 from attention_core.algorithms.masked import distances, hide_future, masked_softmax, scores, union
 from attention_core.algorithms.partial import Part, merged, partial_attention, placed
-from attention_core.algorithms.residues import residue_pairs, residues, restored, same_residue
-from attention_core.algorithms.windows import BLOCK, gathered, window_pairs, windows
+from attention_core.algorithms.parts import ROWS, column_part, own_block
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 

@@ -4,8 +4,15 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attention_core.algorithms.residues import residue_pairs, residues, restored, same_residue
-from attention_core.algorithms.windows import gathered, window_pairs, windows
+from attention_core.algorithms.layouts import (
+    gathered,
+    residue_pairs,
+    residues,
+    restored,
+    same_residue,
+    window_pairs,
+    windows,
+)
 
 
 def positions(n: int) -> torch.Tensor:

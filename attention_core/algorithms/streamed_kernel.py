@@ -1,48 +1,16 @@
 """Kernel attention whose features are made for one block of tokens at a time, from logarithms of any size."""
 
-from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from attention_core.algorithms.causal_scan import CHUNK, State, divided, fold, with_ones
-from attention_core.algorithms.features import Features, exponential_features
-from attention_core.algorithms.streaming import by_chunks
+from attention_core.algorithms.features import Map, paired
+from attention_core.algorithms.scans import by_chunks
 
 BLOCK = 2**16
 """Numbers in the features that exist at once where nothing is causal: 256 KiB of float32."""
-
-
-class LogFeatures(NamedTuple):
-    """Features ``base · e^log``.
-
-    Attributes:
-        base: ``[..., n, C]``; None for ones.
-        log: ``[..., n, C]``, or ``[..., n, 1]`` for one per token.
-    """
-
-    base: Tensor | None
-    log: Tensor
-
-    def above(self, reference: Tensor) -> Tensor:
-        """``base · e^(log - reference)``, ``[..., n, C]``."""
-        exponential = (self.log - reference).exp_()
-        return exponential if self.base is None else exponential * self.base
-
-
-Map = Callable[[Tensor], LogFeatures]
-"""Makes features of queries or keys, ``[..., n, d]``."""
-
-
-def paired(phi: Map, q: Tensor, k: Tensor, *, causal: bool, start: Tensor | None = None) -> Features:
-    """``φ(q)`` and ``φ(k)``, each row up to a factor, kept in range by references that go on from ``start``."""
-    of_q, of_k = phi(q), phi(k)
-    f = exponential_features(of_q.log, of_k.log, causal=causal, start=start)
-    if of_q.base is None or of_k.base is None:
-        return f
-    return Features(f.q * of_q.base, f.k * of_k.base, f.reference)
 
 
 def empty(phi: Map, q: Tensor, v: Tensor) -> State:

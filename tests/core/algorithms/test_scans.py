@@ -2,7 +2,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attention_core.algorithms.prefix import prefix_scan, running_max, running_sum
+from attention_core.algorithms.scans import prefix_scan, running_max, running_sum
 
 
 @given(n=st.integers(1, 70), seed=st.integers(0, 99))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 import attention_core as ac
-from attention_core.metrics.reach import first_layers, reached_share, smallest_depth
+from attention_core.metrics.reachability import first_layers, reached_share, smallest_depth
 
 
 def searched(layers: list[Tensor]) -> list[list[int]]:

@@ -1,0 +1,95 @@
+"""Partial attention by pattern: to the keys around a query, of its own block, of earlier blocks, at a few positions."""
+
+from collections.abc import Callable, Iterator
+
+import torch
+from torch import Tensor
+
+from attention_core.algorithms.layouts import BLOCK, gathered, residues, restored, windows
+from attention_core.algorithms.partial import Part, partial_attention, placed
+
+ROWS = 128
+"""Queries whose masks over the columns are held at once."""
+
+
+def band(q: Tensor, k: Tensor, v: Tensor, *, before: int, after: int) -> Part:
+    """Attention to the keys from ``before`` ahead of each query to ``after`` behind it: O(n (before + after) d) time.
+
+    Args:
+        q: ``[..., n, d]``.
+        k: ``[..., n, d]``.
+        v: ``[..., n, d_v]``.
+        before: how many earlier keys a query sees.
+        after: how many later keys a query sees.
+
+    Returns:
+        The output ``[..., n, d_v]`` and the log-sum-exp ``[..., n, 1]``.
+    """
+
+    def allowed(distance: Tensor) -> Tensor:
+        return (distance <= before) & (distance >= -after)
+
+    groups = windows(q, k, v, block=BLOCK, before=before, after=after, allowed=allowed)
+    return placed((partial_attention(g.q, g.k, g.v, mask=g.mask) for g in groups), lambda outs: gathered(outs, q))
+
+
+def own_block(q: Tensor, k: Tensor, v: Tensor, *, block: int, causal: bool) -> Part:
+    """Partial attention to the keys of the query's own block, O(n b d).
+
+    Args:
+        q: ``[..., n, d]``.
+        k: ``[..., n, d]``.
+        v: ``[..., n, d_v]``.
+        block: tokens per block, counted from the first; the last may have fewer.
+        causal: whether a query sees the keys up to its own only.
+    """
+    groups = windows(q, k, v, block=block)
+    return placed((partial_attention(g.q, g.k, g.v, causal=causal) for g in groups), lambda outs: gathered(outs, q))
+
+
+def earlier_blocks(q: Tensor, k: Tensor, v: Tensor, *, block: int) -> Part:
+    """Partial attention of every query behind the first block to one key for each block before its own, O(n² d / b).
+
+    The queries at one place of their blocks, the first of each say, see one key more from block to block: with the
+    future hidden among them, no mask is needed.
+
+    Args:
+        q: ``[..., n, d]``, n > ``block``.
+        k: ``[..., m, d]``, one key per block, the last block's unseen.
+        v: ``[..., m, d_v]``.
+        block: tokens per block, counted from the first; the last may have fewer.
+
+    Returns:
+        The output ``[..., n - block, d_v]`` and the log-sum-exp ``[..., n - block, 1]``.
+    """
+    later = q[..., block:, :]
+    keys, values = (x.reshape(-1, 1, *x.shape[-2:]) for x in (k, v))
+
+    def parts() -> Iterator[Part]:
+        for places in residues(later, block):
+            each, blocks = places.shape[1:3]
+            seen = (x[..., :blocks, :].expand(-1, each, -1, -1) for x in (keys, values))
+            yield partial_attention(places, *seen, causal=True)
+
+    return placed(parts(), lambda outs: restored(outs, later, block))
+
+
+def column_part(
+    q: Tensor, k: Tensor, v: Tensor, columns: Tensor, allowed: Callable[[Tensor, Tensor], Tensor] | None = None
+) -> Part:
+    """Partial attention of every query to the keys at ``columns``, O(n S d).
+
+    Args:
+        q: ``[..., n, d]``.
+        k: ``[..., n, d]``.
+        v: ``[..., n, d_v]``.
+        columns: positions of the keys, ``[S]`` with ``S >= 1``.
+        allowed: says of query positions ``[rows, 1]`` and key positions ``[S]`` which pairs may look; None means all.
+    """
+    keys, values, queries = (x.reshape(-1, 1, *x.shape[-2:]) for x in (k[..., columns, :], v[..., columns, :], q))
+    position = torch.arange(q.shape[-2], device=q.device)[:, None]
+    groups = (
+        partial_attention(rows, keys, values, mask=None if allowed is None else allowed(i, columns))
+        for rows, i in zip(queries.split(ROWS, -2), position.split(ROWS), strict=True)
+    )
+    return placed(groups, lambda outs: gathered(outs, q))
