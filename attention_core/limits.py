@@ -1,6 +1,9 @@
-"""Every bound of the project, named, with its unit and its reason, in two profiles.
+"""What a visitor may ask of the machine: every bound, named, with its unit and its reason, in two profiles.
 
-``own machine`` is the default; a server shared by a class sets ``ATTENTION_LAB_PROFILE=hosted``.
+``own machine`` is the default; a server shared by a class sets ``ATTENTION_LAB_PROFILE=hosted``. A bound stands here
+where a text, a file, a link or a form may reach it and others pay, in time, memory or disk, or where profiles differ.
+What belongs to one question stands beside it: at which sizes an experiment answers, how much a sentence or a picture
+holds, what a file format allows. Such a constant never goes beyond what the smaller profile allows here.
 """
 
 import os
@@ -30,6 +33,8 @@ class Limits:
     """Bytes of an upload once unpacked: checked before anything is unpacked, so a zip bomb stays shut."""
     upload_magnitude: float
     """Largest absolute value in an upload: the squared logits of a second-order variant still fit float32."""
+    upload_members: int
+    """Members of an upload's zip: Python holds about a kilobyte for each entry of its directory, wanted or not."""
     label_characters: int
     """Characters of one token label in an upload: a label longer than a word is a mistake, and is drawn n times."""
     compared_variants: int
@@ -48,6 +53,10 @@ class Limits:
     """Variants times lengths in a saved timing run: every variant at sixty lengths."""
     hub_models: bool
     """Whether any hub model may be asked for by name (it is downloaded, up to gigabytes)."""
+    hub_seconds: float
+    """Seconds until the hub counts as out of reach: the visitor waits for it."""
+    model_parameters: int
+    """Parameters of a hub model: in float32 these fill 12 GB, a laptop's memory."""
     heavy_jobs: int
     """Heavy computations that run at once in one process; others wait their turn."""
     cached_results: int
@@ -64,6 +73,7 @@ OWN_MACHINE = Limits(
     synthetic_numbers=2**25,
     upload_bytes=64 * 2**20,
     upload_magnitude=1e6,
+    upload_members=64,
     label_characters=256,
     compared_variants=12,
     stack_layers=8,
@@ -73,6 +83,8 @@ OWN_MACHINE = Limits(
     run_bytes=2 * 2**20,
     run_points=2048,
     hub_models=True,
+    hub_seconds=10.0,
+    model_parameters=3_000_000_000,
     heavy_jobs=2,
     cached_results=32,
 )
@@ -87,6 +99,7 @@ HOSTED = Limits(
     synthetic_numbers=2**22,
     upload_bytes=16 * 2**20,
     upload_magnitude=1e6,
+    upload_members=64,
     label_characters=256,
     compared_variants=8,
     stack_layers=8,
@@ -96,6 +109,8 @@ HOSTED = Limits(
     run_bytes=2 * 2**20,
     run_points=2048,
     hub_models=False,
+    hub_seconds=10.0,
+    model_parameters=3_000_000_000,
     heavy_jobs=1,
     cached_results=64,
 )

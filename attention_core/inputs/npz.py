@@ -16,9 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from attention_core.errors import InputError
+from attention_core.limits import current
 
-MEMBERS = 64
-"""Members of the zip: Python holds about a kilobyte for each entry of a zip's directory, wanted or not."""
 HEADER_BYTES = 1024
 """Bytes in which a member's header must end: numpy takes 128 for plain arrays, and no more are unpacked to see it."""
 NAMES = 8
@@ -66,7 +65,7 @@ class Npz:
         most_bytes: bytes that the arrays read from it may need together.
 
     Raises:
-        InputError: if it is not a whole zip of at most ``MEMBERS`` members with different names.
+        InputError: if it is not a whole zip of at most ``upload_members`` members with different names.
     """
 
     def __init__(self, data: bytes, file: str, most_bytes: int) -> None:
@@ -78,8 +77,9 @@ class Npz:
         if not data.startswith(b"PK"):
             raise InputError("{file} is not an .npz file; save with np.savez(file, q=q, k=k, v=v).", file=file)
         # Counted in the raw bytes: opening a zip already builds an object for each entry of its directory.
-        if data.count(_DIRECTORY_ENTRY) > MEMBERS:
-            raise InputError("{file} holds more than {most} arrays; save q, k and v alone.", file=file, most=MEMBERS)
+        most = current().upload_members
+        if data.count(_DIRECTORY_ENTRY) > most:
+            raise InputError("{file} holds more than {most} arrays; save q, k and v alone.", file=file, most=most)
         with self._damage():
             self._zip = zipfile.ZipFile(io.BytesIO(data))
         self._infos: dict[str, zipfile.ZipInfo] = {}

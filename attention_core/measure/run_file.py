@@ -20,7 +20,7 @@ FORMAT, VERSION = "attention-lab timing", 1
 WORDS = 200
 """Characters of any text in a file."""
 LARGEST = 2**63
-"""Numbers in a file stay below it: more bytes and multiply-adds than any machine has."""
+"""No number in a file reaches it: more bytes and multiply-adds than any machine has."""
 MOST_SIZES = 64
 """Lengths in a file."""
 

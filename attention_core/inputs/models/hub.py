@@ -20,10 +20,6 @@ from attention_core.inputs.models.recorder import MAKING, RECORDER, record
 
 WORDS = ["*.json", "*.txt", "*.model"]
 WEIGHTS = ["model*.safetensors"]
-MAX_PARAMETERS = 3_000_000_000
-"""Parameters of a model: in float32 they fill 12 GB, a laptop's memory."""
-PATIENCE = 10.0
-"""Seconds until the hub counts as out of reach."""
 
 
 def read(name: str) -> Loaded:
@@ -84,12 +80,13 @@ def _check_kind(name: str, folder: Path) -> None:
         )
     with MAKING, torch.device("meta"):
         parameters = AutoModel.from_config(config, trust_remote_code=False).num_parameters()
-    if parameters > MAX_PARAMETERS:
+    most = limits.current().model_parameters
+    if parameters > most:
         raise ModelError(
             "{name} has {billions:.1f} billion parameters; choose a model of at most {limit:.0f} billion.",
             name=name,
             billions=parameters / 1e9,
-            limit=MAX_PARAMETERS / 1e9,
+            limit=most / 1e9,
         )
 
 
@@ -129,7 +126,7 @@ def _fetch(name: str, patterns: list[str]) -> Path:
     try:
         try:
             # Asked first because a download waits for minutes where a network swallows every packet.
-            HfApi().model_info(name, timeout=PATIENCE)
+            HfApi().model_info(name, timeout=limits.current().hub_seconds)
             reachable = True
         except (GatedRepoError, RepositoryNotFoundError):
             raise

@@ -6,6 +6,7 @@ import shutil
 import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import huggingface_hub.constants
 import pytest
@@ -25,12 +26,13 @@ from transformers import (
     T5Config,
 )
 
-from attention_core import threads
 from attention_core.errors import ModelError, SettingError
 from attention_core.inputs import models
 from attention_core.inputs.models import hub, minilm, smollm2
 from attention_core.inputs.models.files import Weights
 from attention_core.inputs.models.recorder import RECORDER, Layer, record
+from attention_core.limits import OWN_MACHINE
+from attention_core.measure.device import use_threads
 
 PARAGRAPH = (
     "The librarian who had lost her keys asked the boy beside the window whether he had seen them. He had not, but he "
@@ -375,7 +377,7 @@ def test_a_hub_that_never_answers_is_given_up(hub_cache, monkeypatch):
         address = f"http://127.0.0.1:{silent.getsockname()[1]}"
         monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
         monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", address)
-        monkeypatch.setattr(hub, "PATIENCE", 0.3)
+        monkeypatch.setattr(hub.limits, "current", lambda: replace(OWN_MACHINE, hub_seconds=0.3))
         with pytest.raises(ModelError, match="cannot be reached"):
             models.load("lab/anything")
         silent.settimeout(0)
@@ -386,10 +388,10 @@ def test_the_thread_count_is_a_setting(monkeypatch):
     before = torch.get_num_threads()
     try:
         monkeypatch.setenv("ATTENTION_LAB_THREADS", "1")
-        assert threads.use_threads() == torch.get_num_threads() == 1
+        assert use_threads() == torch.get_num_threads() == 1
         for word in ("0", "-1", "two", "1.5", "100000", ""):
             monkeypatch.setenv("ATTENTION_LAB_THREADS", word)
             with pytest.raises(SettingError, match="ATTENTION_LAB_THREADS"):
-                threads.use_threads()
+                use_threads()
     finally:
         torch.set_num_threads(before)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from attention_core.errors import InputError
 from attention_core.inputs import SyntheticSpec, example_npz, from_synthetic, from_upload, to_npz
-from attention_core.inputs.npz import MEMBERS
+from attention_core.limits import current
 
 
 def save(compressed=False, **arrays):
@@ -283,9 +283,9 @@ def test_a_member_that_lies_beyond_every_file_is_damaged():
 
 
 def test_a_directory_of_many_members_is_not_read(monkeypatch):
-    data = zipped(**{f"x{i}": b"" for i in range(MEMBERS)})
+    data = zipped(**{f"x{i}": b"" for i in range(current().upload_members)})
     monkeypatch.setattr(zipfile, "ZipFile", lambda *_: pytest.fail("the zip was opened"))
-    assert f"more than {MEMBERS} arrays" in refusal(data)
+    assert f"more than {current().upload_members} arrays" in refusal(data)
 
 
 def test_a_file_over_the_limit_is_refused_by_its_length(monkeypatch):

@@ -1,0 +1,73 @@
+"""Every bound on what a visitor may ask of the machine stands in one place, is used, and is nowhere overruled."""
+
+import ast
+import itertools
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from attention_core.limits import HOSTED, OWN_MACHINE, Limits
+
+ROOT = Path(__file__).parents[2]
+FILES = [
+    file
+    for top in ("attention_core", "app", "pages")
+    for file in sorted((ROOT / top).rglob("*.py"))
+    if file.name != "limits.py"
+]
+SMALLER = {
+    "Tokens": HOSTED.sweep_tokens,
+    "Numbers": HOSTED.synthetic_numbers,
+    "Heads": HOSTED.heads,
+    "Bytes": HOSTED.timed_bytes,
+    "Characters": HOSTED.text_characters,
+}
+"""What the smaller profile allows, by the word that a constant's own sentence begins with."""
+
+
+@pytest.mark.parametrize("field", [field.name for field in fields(Limits)])
+def test_every_bound_is_used(field):
+    assert any(re.search(rf"\.{field}\b", file.read_text()) for file in FILES)
+
+
+def test_a_shared_server_allows_no_more_than_a_machine_of_ones_own():
+    # More people are served, so more of what they made is kept.
+    more = {f.name for f in fields(Limits) if getattr(HOSTED, f.name) > getattr(OWN_MACHINE, f.name)}
+    assert more == {"cached_results"}
+
+
+def constants(text):
+    """A module's numbers with the first word of the sentence beneath each: ``(name, value, word)``."""
+    body = ast.parse(text).body
+    for node, below in itertools.pairwise(body):
+        said = isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant)
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and said:
+            value = eval_number(node.value)
+            if value is not None:
+                yield node.targets[0].id, value, str(below.value.value).split()[0]
+
+
+def eval_number(node):
+    """The value of a number or of a product or power of numbers; None for anything else."""
+    plain = all(isinstance(part, (ast.Constant, ast.BinOp, ast.operator)) for part in ast.walk(node))
+    value = eval(compile(ast.Expression(node), "", "eval")) if plain else None
+    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def overruling(text):
+    return [(name, value) for name, value, word in constants(text) if value > SMALLER.get(word, float("inf"))]
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.relative_to(ROOT).as_posix())
+def test_no_constant_of_a_question_goes_beyond_the_smaller_profile(file):
+    assert not overruling(file.read_text())
+
+
+def test_it_bites():
+    beyond = 'MOST = 2**20\n"""Tokens at most."""\nALIVE = 2 * 3**20\n"""Numbers held."""\n'
+    assert overruling(beyond) == [("MOST", 2**20), ("ALIVE", 2 * 3**20)]
+    assert not overruling(
+        'MOST = 512\n"""Tokens at most."""\nBLOCK = 2**30\n"""Cells of a table."""\nX = "a"\n"""Y."""\n'
+    )
