@@ -5,12 +5,18 @@ import platform
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Annotated
 
 import torch
+from msgspec import Meta
 
 from attention_core.errors import InputError, SettingError
 
 DEVICES = ("cpu", "cuda")
+LARGEST = 2**63 - 1
+"""No number in a saved measurement exceeds it: more bytes and multiply-adds than any machine has."""
+Whole = Annotated[int, Meta(ge=1, le=LARGEST)]
+Text = Annotated[str, Meta(max_length=200)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,12 +32,12 @@ class Stamp:
         date: UTC, ``2026-01-31T12:00:00Z``.
     """
 
-    device: str
-    cpu: str
-    cores: int
-    threads: int
-    torch: str
-    date: str
+    device: Text
+    cpu: Text
+    cores: Whole
+    threads: Whole
+    torch: Text
+    date: Text
 
 
 def devices() -> tuple[str, ...]:

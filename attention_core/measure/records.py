@@ -2,12 +2,16 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from msgspec import Meta
 
-from attention_core.measure.device import Stamp
+from attention_core.measure.device import LARGEST, Stamp, Text, Whole
 from attention_core.measure.timing import TimingSpec
+
+Count = Annotated[int, Meta(ge=0, le=LARGEST)]
+Milliseconds = Annotated[float, Meta(gt=0.0, lt=float(LARGEST))]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,12 +27,12 @@ class Point:
         peak_bytes: most bytes alive at once beyond the inputs.
     """
 
-    variant: str
-    n: int
-    ms: tuple[float, ...]
-    multiply_adds: int
-    promised: int | None
-    peak_bytes: int
+    variant: Text
+    n: Whole
+    ms: Annotated[tuple[Milliseconds, ...], Meta(min_length=1)]
+    multiply_adds: Count
+    promised: Count | None
+    peak_bytes: Count
 
     @property
     def quartiles(self) -> tuple[float, float, float]:
@@ -41,9 +45,9 @@ class Point:
 class LeftOut:
     """A variant that was not measured from a length on, with the reason."""
 
-    variant: str
-    n: int
-    reason: str
+    variant: Text
+    n: Whole
+    reason: Text
 
 
 @dataclass(frozen=True, kw_only=True)

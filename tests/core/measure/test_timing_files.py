@@ -123,7 +123,15 @@ def test_a_field_that_is_missing_or_of_another_kind_is_refused(path):
         to_json(RUN)[:-5],
         to_json(RUN).replace(b'"local~window~8"', b'"__import__"'),
         to_json(RUN).replace(b'"n": 64', b'"n": 16'),
-        to_json(RUN).replace(b'"version": 1', b'"version": 2'),
+        to_json(RUN).replace(b'"version": 1', b'"version": 0'),
+        to_json(RUN).replace(b'"version": 1', b'"version": "1"'),
+        to_json(RUN).replace(b'"format": "attention-lab timing"', b'"format": "another"'),
+        to_json(RUN).replace(b'"version": 1', b'"later": ' + b"[" * 100_000),
+        to_json(RUN).replace(b'"cores": 4', b'"cores": ' + b"9" * 5_000),
+        to_json(RUN).replace(b'"cpu": "B"', b'"cpu": "B\\u0007"'),
+        to_json(RUN).replace(b'"cpu": "B"', b'"cpu": "\xff"'),
+        to_json(RUN).replace(b'"cpu": "B"', b'"cpu": "B", "cpu": 4'),
+        to_json(RUN).replace(b'"reason": "Too slow."', b'"reason": "Too\\nslow."'),
         to_json(RUN).replace(b'"n": 64', b'"n": true'),
         to_json(RUN).replace(b"[1.0, 4.0, 2.0]", b"[]"),
         to_json(RUN).replace(b"4.0", b"4.0, 1.0, 1.0"),
@@ -134,6 +142,38 @@ def test_a_field_that_is_missing_or_of_another_kind_is_refused(path):
 def test_hostile_files_are_refused_with_a_sentence(data):
     with pytest.raises(ac.errors.InputError):
         from_json(data)
+
+
+@pytest.mark.parametrize("path", [(), ("stamp",), ("spec",), ("points", 0), ("left_out", 0)], ids=str)
+@pytest.mark.parametrize("value", [None, "x", [[1.5]], {"deep": {"er": 2**70}}], ids=str)
+def test_a_file_of_a_later_version_opens_with_what_is_known(path, value):
+    document = put(DOCUMENT, ("version",), 2)
+    if path:
+        document = put(document, (*path, "watts"), value)
+    else:
+        document["watts"] = value
+    assert from_json(json.dumps(document).encode()) == RUN
+
+
+def test_of_a_key_that_stands_twice_the_last_counts_and_a_mark_of_order_is_passed_over():
+    data = to_json(RUN).replace(b'"cpu": "B"', b'"cpu": "A", "cpu": "B"')
+    assert from_json(b"\xef\xbb\xbf" + data) == RUN
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ((b'"n": 64', b'"n": "64"'), "points[1].n does not fit: Expected int, got str."),
+        ((b'"heads": 8', b'"heads": 0'), "spec.heads does not fit: Expected int >= 1."),
+        ((b'"heads": 8, ', b""), "spec does not fit: Object missing required field heads."),
+        ((b"[1.0, 4.0, 2.0]", b"[1.0, -4.0, 2.0]"), "points[0].ms[1] does not fit: Expected float > 0.0."),
+    ],
+    ids=str,
+)
+def test_a_refusal_names_the_place_and_what_belongs_there(wrong, told):
+    with pytest.raises(ac.errors.InputError) as refused:
+        from_json(to_json(RUN).replace(*wrong))
+    assert str(refused.value) == f"In the file, {told}"
 
 
 def test_more_points_than_the_bound_are_refused():
