@@ -29,9 +29,8 @@ from app.gate import Gate
 from attention_core.experiments.task import Task
 from attention_core.inputs.source import Source
 from attention_core.limits import current
-from attention_core.looks.compare import compare
+from attention_core.looks.compare import Compared, compare
 from attention_core.looks.miniatures import miniatures
-from attention_core.metrics.passport import Passport
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,17 +48,6 @@ class View:
     head: int | None
     causal: bool
     special: bool
-
-
-@dataclass(frozen=True, eq=False)
-class Matrix:
-    """One variant's matrix and its numbers, ready to draw; ``weights`` and ``difference`` are ``[n, n]`` float32."""
-
-    weights: np.ndarray
-    difference: np.ndarray
-    passport: Passport
-    output_error: float
-    uniform_error: float
 
 
 @st.cache_resource
@@ -91,30 +79,6 @@ def _record(source: Source, tokens: int | None) -> ac.inputs.QKV:
         return source.load(tokens)
 
 
-@st.cache_data(max_entries=8 * current().cached_results, show_spinner=False, hash_funcs=_KEYS)
-def matrix(view: View, word: str) -> Matrix:
-    """One variant's matrix on a view.
-
-    Args:
-        view: what all panels share.
-        word: the variant and its settings, as ``Attention.word`` writes them.
-
-    Raises:
-        LabError: if the source cannot be read, or the variant cannot be causal and the view is.
-    """
-    qkv = record(view.source)
-    attention = ac.from_word(word)
-    with gate().turn():
-        found = compare(qkv, attention, head=view.head, causal=view.causal, special=view.special)
-    return Matrix(
-        weights=found.weights.numpy(),
-        difference=found.difference.numpy(),
-        passport=found.passport,
-        output_error=found.output_error,
-        uniform_error=found.uniform_error,
-    )
-
-
 def _look(of: Callable[Concatenate[ac.inputs.QKV, P], T], entries: int = 1) -> Callable[Concatenate[Source, P], T]:
     """A look that is given a source in place of its record, cached; else its arguments and its errors are its own.
 
@@ -134,6 +98,7 @@ def _look(of: Callable[Concatenate[ac.inputs.QKV, P], T], entries: int = 1) -> C
     return cached(found)
 
 
+_compared = _look(compare, 8)
 pattern = _look(_pattern.pattern, 8)
 hashed = _look(_pattern.hashed)
 inside = _look(_inside.look, 8)
@@ -145,6 +110,11 @@ influence = _look(_influence.influence, 8)
 grown = _look(_recurrent_state.grow)
 causal_weights = _look(_token_weight.causal_weights, 2)
 gated = _look(_gating.gated)
+
+
+def matrix(view: View, attention: ac.Attention) -> Compared:
+    """One variant's matrix on a view, and its numbers; errors as of ``compare``."""
+    return _compared(view.source, attention, head=view.head, causal=view.causal, special=view.special)
 
 
 @st.cache_data(max_entries=8 * current().cached_results, show_spinner=False, hash_funcs=_KEYS)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -18,15 +19,15 @@ class Compared(Brief):
     """One variant on one record.
 
     Attributes:
-        weights: the matrix, ``[n, n]``; NaN where the pair may not look at each other.
-        difference: the matrix minus its reference, softmax for nearly all, ``[n, n]``; NaN where neither may look.
+        weights: the matrix, ``float32 [n, n]``; NaN where the pair may not look at each other.
+        difference: the matrix minus its reference, softmax for nearly all, likewise; NaN where neither may look.
         passport: the matrix in numbers, beside the reference.
         output_error: ``‖A v − S v‖ / ‖S v‖`` against the reference's output, over the heads looked at.
         uniform_error: the same for uniform attention, the plain mean of v: the zero of the scale.
     """
 
-    weights: Tensor
-    difference: Tensor
+    weights: np.ndarray
+    difference: np.ndarray
     passport: Passport
     output_error: float
     uniform_error: float
@@ -64,8 +65,8 @@ def compare(qkv: QKV, attention: Attention, *, head: int | None, causal: bool, s
         future_hidden[kept][:, kept],
     )
     return Compared(
-        weights=shown.masked_fill(~may, torch.nan),
-        difference=(shown - beside).masked_fill(~could, torch.nan),
+        weights=shown.masked_fill(~may, torch.nan).numpy(),
+        difference=(shown - beside).masked_fill(~could, torch.nan).numpy(),
         passport=passport(shown, beside, causal=causal),
         output_error=_relative(own @ v, exact),
         uniform_error=_relative(uniform @ v, exact),

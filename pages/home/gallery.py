@@ -40,7 +40,7 @@ def show() -> None:
 def _card(variant: ac.Variant) -> None:
     st.markdown(f"**{_(variant.title)}**  :gray-badge[{family_title(variant.family)}]")
     view = View(source=SAMPLE, head=0, causal=False, special=True)
-    found = compute.matrix(view, variant.key)
+    found = compute.matrix(view, ac.get(variant.key))
     st.image(picture(found.weights, dark=st.context.theme.type == "dark"), width="stretch")
     st.markdown(_(variant.summary))
     st.latex(variant.formula)

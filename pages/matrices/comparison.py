@@ -7,13 +7,14 @@ import streamlit as st
 
 import attention_core as ac
 from app import compute
-from app.compute import Matrix, View
+from app.compute import View
 from app.input_panel import Chosen, shown_tokens
 from app.matrix_board import BoardEvent, Panel, matrix_board
 from app.naming import label
 from app.text import _, literal, sentence
 from app.visit import REFERENCE, Visit
 from attention_core.inputs.labels import number_repeats
+from attention_core.looks.compare import Compared
 from pages.matrices.options import MatricesOptions
 from pages.matrices.words import caption, overall
 
@@ -32,7 +33,7 @@ class Found:
     """
 
     chosen: Chosen
-    matrices: dict[ac.Attention, Matrix]
+    matrices: dict[ac.Attention, Compared]
     refused: dict[ac.Attention, str]
     words: tuple[str, ...]
     labels: tuple[str, ...]
@@ -72,7 +73,7 @@ def of(chosen: Chosen) -> Found:
     for attention in Visit.variants.value:
         try:
             with st.spinner(_("Computing {name} …", name=attention.title), show_time=True):
-                matrices[attention] = compute.matrix(view, attention.word)
+                matrices[attention] = compute.matrix(view, attention)
         except ac.errors.NotCausalError as error:
             refused[attention] = sentence(error)
     qkv = chosen.qkv

@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from app.compute import Matrix
 from app.naming import label, reference_name
 from app.text import _
 from app.visit import REFERENCE
+from attention_core.looks.compare import Compared
 from attention_core.metrics.passport import NEGATIVE, shares_out
 from attention_core.variant import Attention
 
@@ -26,7 +26,7 @@ class Rival:
     zero: float
 
 
-def in_one_sentence(attention: Attention, found: Matrix) -> str:
+def in_one_sentence(attention: Attention, found: Compared) -> str:
     """What this variant does to this input, with its numbers."""
     numbers, name = found.passport, label(attention)
     if attention.word == REFERENCE:
@@ -60,7 +60,7 @@ def in_one_sentence(attention: Attention, found: Matrix) -> str:
     return words
 
 
-def overall(matrices: Mapping[Attention, Matrix]) -> str:
+def overall(matrices: Mapping[Attention, Compared]) -> str:
     """How far the variants on screen are from what each is held against, softmax for nearly all."""
     groups: dict[str, list[Rival]] = {_(REFERENCE): []}
     for attention, found in matrices.items():
@@ -125,7 +125,7 @@ def _shown(error: float) -> float:
     return float(f"{error:.0%}".rstrip("%"))
 
 
-def caption(attention: Attention, found: Matrix, *, difference: bool) -> str:
+def caption(attention: Attention, found: Compared, *, difference: bool) -> str:
     """A panel's line under its title: what is subtracted, how far the matrix is off and from what, its entropy."""
     numbers = found.passport
     entropy = _("entropy {entropy:.2f} nats", entropy=numbers.entropy).replace(" ", "\N{NO-BREAK SPACE}")

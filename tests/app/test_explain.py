@@ -75,7 +75,7 @@ def test_a_reference_of_its_own_is_named_and_set_apart():
 
 
 def found(attention):
-    return matrix(SMALL, attention.word)
+    return matrix(SMALL, attention)
 
 
 def test_only_what_shares_a_reference_is_ranked():

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+import attention_core as ac
 from app import compute
 from app.compute import View
 from app.inside import landmarks, pictures
@@ -52,9 +53,8 @@ def _inverse(seen: Seen) -> Step:
     """The same landmarks with Nyström's middle factor inverted between the two maps."""
     params = seen.attention.params
     view = View(source=seen.source, head=seen.head, causal=False, special=True)
-    word = f"nystrom~landmarks~{params.landmarks}~method~{params.method}"  # type: ignore[attr-defined]
-    own, other = compute.matrix(view, seen.attention.word), compute.matrix(view, word)
-    exact = compute.matrix(view, "softmax")
+    nystrom = ac.get("nystrom", landmarks=params.landmarks, method=params.method)  # type: ignore[attr-defined]
+    own, other, exact = (compute.matrix(view, each) for each in (seen.attention, nystrom, ac.get("softmax")))
     n, m = seen.parts["left"].shape
     told = (
         _(

@@ -27,11 +27,11 @@ def test_matrix_difference_and_errors(qkv, causal, head):
     own, full = (a.weights(qkv.q, qkv.k, causal=causal)[pick] for a in (local, ac.get("softmax")))
     i, j = torch.meshgrid(torch.arange(20), torch.arange(20), indexing="ij")
     hidden = ((i - j).abs() > 3) | (causal & (j > i))
-    assert torch.equal(found.weights.isnan(), hidden)
-    torch.testing.assert_close(found.weights[~hidden], own.mean(0)[~hidden])
+    assert torch.equal(torch.from_numpy(found.weights).isnan(), hidden)
+    torch.testing.assert_close(torch.from_numpy(found.weights)[~hidden], own.mean(0)[~hidden])
     future = causal & (j > i)
-    assert torch.equal(found.difference.isnan(), future.expand(20, 20))
-    torch.testing.assert_close(found.difference[~future], (own.mean(0) - full.mean(0))[~future])
+    assert torch.equal(torch.from_numpy(found.difference).isnan(), future.expand(20, 20))
+    torch.testing.assert_close(torch.from_numpy(found.difference)[~future], (own.mean(0) - full.mean(0))[~future])
     v = qkv.v[pick]
     assert found.output_error == pytest.approx(float((own @ v - full @ v).norm() / (full @ v).norm()), rel=1e-4)
     seen = (j <= i) if causal else torch.ones(20, 20, dtype=torch.bool)
@@ -60,9 +60,9 @@ def test_a_variant_that_cannot_be_causal_says_so(qkv):
 def test_without_special_tokens_rows_keep_their_total(text):
     found = compare(text, ac.get("softmax"), head=2, causal=False, special=False)
     assert found.weights.shape == (5, 5)
-    torch.testing.assert_close(found.weights.sum(-1), torch.ones(5))
-    whole = compare(text, ac.get("softmax"), head=2, causal=False).weights[1:-1, 1:-1]
-    torch.testing.assert_close(found.weights / found.weights[:, :1], whole / whole[:, :1])
+    torch.testing.assert_close(torch.from_numpy(found.weights).sum(-1), torch.ones(5))
+    whole = torch.from_numpy(compare(text, ac.get("softmax"), head=2, causal=False).weights[1:-1, 1:-1])
+    torch.testing.assert_close(torch.from_numpy(found.weights / found.weights[:, :1]), whole / whole[:, :1])
 
 
 def test_dropping_tokens_of_a_signed_matrix_keeps_the_absolute_total():
