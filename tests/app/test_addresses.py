@@ -27,7 +27,7 @@ FEW = 8
 SNIPPET = 12
 """Lines of code that are compared; of more only the first is."""
 NUMBER = re.compile(r"(?:(?<![\w.)])[-−])?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?")
-ROUNDING = re.compile(r"\d+(?:\.\d+)? × 10⁻(?:[⁶-⁹]|[⁰¹²³⁴-⁹]{2})")
+ROUNDING = re.compile(r"\d+(?:\.\d+)?\s×\s10⁻(?:[⁶-⁹]|[⁰¹²³⁴-⁹]{2})")
 """What arithmetic alone leaves, another machine's something else."""
 NEAR = {"rel_tol": 1e-3, "abs_tol": 1e-6}
 
@@ -137,7 +137,7 @@ def in_short(values):
 def compact(value):
     """JSON with its numbers rounded, and long lists of numbers and words in short."""
     if isinstance(value, dict) and "bdata" in value:
-        return compact(numbers(value).tolist())
+        return compact(numbers(value))
     if isinstance(value, dict):
         return {name: compact(each) for name, each in value.items() if each is not None}
     if isinstance(value, list):

@@ -1,13 +1,11 @@
 """The Error page without the browser: every view, every variant, its charts' data, its sentence and its numbers."""
 
-import base64
 import json
 import math
-from pathlib import Path
+from functools import partial
 
-import numpy as np
 import pytest
-from streamlit.testing.v1 import AppTest
+from driver import chosen, numbers, open_page, spoken, traces
 
 import attention_core as ac
 from app import visit
@@ -15,39 +13,12 @@ from app.fidelity.words import measures
 from attention_core.experiments.error import MEASURES
 from attention_core.experiments.error_cost import ROUNDS
 
-ROOT = Path(__file__).parents[2]
 SMALL = {"input": "synthetic", "n": 24, "heads": 2}
-
-
-def open_page(**state):
-    at = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=60).run()
-    for name, value in (SMALL | state).items():
-        at.session_state[name] = value
-    return at.switch_page("../pages/error.py").run()
-
-
-def traces(at):
-    """The chart's lines by name, in the legend's order, bands left out."""
-    figure = json.loads(at.get("plotly_chart")[0].proto.spec)
-    return {t["name"]: t for t in figure["data"] if "name" in t}
-
-
-def numbers(values):
-    if isinstance(values, dict):
-        return np.frombuffer(base64.b64decode(values["bdata"]), values["dtype"]).tolist()
-    return values
-
-
-def spoken(at):
-    return " ".join(m.value for m in at.markdown)
-
-
-def chosen(*keys):
-    return tuple(ac.get(key) for key in keys)
+open_error = partial(open_page, "error", **SMALL)
 
 
 def test_it_opens_on_the_default_text_with_a_line_per_variant():
-    at = open_page(input="text")
+    at = open_error(input="text")
     assert not at.exception
     drawn = traces(at)
     assert {"Mean of v", "Linear", "Local · window", "Atrous · stride ↓", "Nyström · landmarks"} <= set(drawn)
@@ -58,7 +29,7 @@ def test_it_opens_on_the_default_text_with_a_line_per_variant():
 @pytest.mark.parametrize("variant", ac.all_variants(), ids=lambda v: v.key)
 @pytest.mark.parametrize("against", ["budget", "length", "cost"])
 def test_every_variant_is_drawn_in_every_view(variant, against):
-    at = open_page(variants=tuple(dict.fromkeys(chosen("softmax", variant.key))), against=against, n=12)
+    at = open_error(variants=tuple(dict.fromkeys(chosen("softmax", variant.key))), against=against, n=12)
     assert not at.exception
     assert not at.error
     if variant.key != "softmax":
@@ -68,7 +39,7 @@ def test_every_variant_is_drawn_in_every_view(variant, against):
 @pytest.mark.parametrize("measure", MEASURES)
 @pytest.mark.parametrize("log", [False, True])
 def test_every_measure_has_its_axis(measure, log):
-    at = open_page(fidelity=measure, log_error=log)
+    at = open_error(fidelity=measure, log_error=log)
     assert not at.exception
     axis = json.loads(at.get("plotly_chart")[0].proto.spec)["layout"]["yaxis"]
     assert axis["title"]["text"] == measures()[measure][1]
@@ -76,7 +47,7 @@ def test_every_measure_has_its_axis(measure, log):
 
 
 def test_the_line_is_the_error_of_the_core():
-    at = open_page(variants=chosen("softmax", "local"), head=1)
+    at = open_error(variants=chosen("softmax", "local"), head=1)
     line = traces(at)["Local · window"]
     qkv = ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=24, heads=2))
     exact = ac.get("softmax").weights(qkv.q, qkv.k)[1].double()
@@ -87,32 +58,32 @@ def test_the_line_is_the_error_of_the_core():
 
 
 def test_floors_are_dashed_beneath_the_matrix_error_alone():
-    at = open_page(variants=chosen("softmax", "local", "nystrom"))
+    at = open_error(variants=chosen("softmax", "local", "nystrom"))
     drawn = traces(at)
     for name in ("Local · window", "Nyström · landmarks"):
         floor = drawn[f"{name}: floor"]
         assert floor["line"]["dash"] == "dash"
         assert all(f <= e + 1e-6 for f, e in zip(numbers(floor["y"]), numbers(drawn[name]["y"]), strict=True))
     assert not any(
-        "floor" in name for name in traces(open_page(variants=chosen("softmax", "local"), fidelity="output"))
+        "floor" in name for name in traces(open_error(variants=chosen("softmax", "local"), fidelity="output"))
     )
 
 
 def test_a_logarithmic_axis_has_gaps_where_nothing_is_lost():
-    y = numbers(traces(open_page(variants=chosen("softmax", "local"), log_error=True))["Local · window"]["y"])
+    y = numbers(traces(open_error(variants=chosen("softmax", "local"), log_error=True))["Local · window"]["y"])
     assert y[-1] is None or math.isnan(y[-1])
     assert min(y[:-1]) > 0
 
 
 def test_the_average_of_heads_has_a_band():
-    at = open_page(variants=chosen("softmax", "local"), head=-1)
+    at = open_error(variants=chosen("softmax", "local"), head=-1)
     figure = json.loads(at.get("plotly_chart")[0].proto.spec)
     assert any(t.get("fill") == "toself" for t in figure["data"])
     assert any("middle half of 2 heads" in c.value for c in at.caption)
 
 
 def test_cost_marks_the_front_from_the_mean_of_v_to_softmax():
-    at = open_page(against="cost", variants=chosen("softmax", "local", "nystrom"))
+    at = open_error(against="cost", variants=chosen("softmax", "local", "nystrom"))
     drawn = traces(at)
     front = list(zip(numbers(drawn["Pareto front"]["x"]), numbers(drawn["Pareto front"]["y"]), strict=True))
     assert front == sorted(front)
@@ -123,7 +94,7 @@ def test_cost_marks_the_front_from_the_mean_of_v_to_softmax():
 
 
 def test_times_are_measured_on_a_button_and_forgotten_with_the_input():
-    at = open_page(against="cost", variants=chosen("softmax", "local"), price="ms")
+    at = open_error(against="cost", variants=chosen("softmax", "local"), price="ms")
     assert not at.get("plotly_chart")
     assert any("Measure times" in i.value for i in at.info)
     at.button(key="error.measure").click().run()
@@ -153,7 +124,7 @@ def test_times_of_some_rounds_say_so_and_none_are_drawn_before_the_first_is_whol
 
 
 def test_what_replaces_softmax_and_what_has_its_own_reference_is_said():
-    at = open_page(variants=chosen("softmax", "linear", "reformer", "local"))
+    at = open_error(variants=chosen("softmax", "linear", "reformer", "local"))
     captions = " ".join(c.value for c in at.caption)
     assert "replace softmax rather than approximate it (Linear)" in captions
     assert ac.get("reformer").variant.note in captions
@@ -169,7 +140,7 @@ def test_what_replaces_softmax_and_what_has_its_own_reference_is_said():
 
 
 def test_what_cannot_be_causal_says_why_and_the_rest_is_drawn():
-    at = open_page(variants=chosen("softmax", "nystrom", "local"), causal=True)
+    at = open_error(variants=chosen("softmax", "nystrom", "local"), causal=True)
     assert any("Nyström cannot be causal" in c.value for c in at.caption)
     assert not any("Nyström" in name for name in traces(at))
     assert "Local · window" in traces(at)
@@ -178,19 +149,19 @@ def test_what_cannot_be_causal_says_why_and_the_rest_is_drawn():
 @pytest.mark.parametrize("against", ["budget", "length", "cost"])
 @pytest.mark.parametrize("n", [1, 2])
 def test_one_token_is_enough(against, n):
-    at = open_page(n=n, against=against, variants=(*visit.default_variants()[:7], ac.get("reformer")))
+    at = open_error(n=n, against=against, variants=(*share.default_variants()[:7], ac.get("reformer")))
     assert not at.exception
     assert not at.error
 
 
 def test_softmax_alone_asks_for_another():
-    at = open_page(variants=chosen("softmax"))
+    at = open_error(variants=chosen("softmax"))
     assert not at.exception
     assert "Add a variant" in spoken(at)
 
 
 def test_the_sentence_names_the_winner_at_half_of_softmax_s_price():
-    at = open_page(n=96, heads=1, head=0, variants=chosen("softmax", "local", "pooled"))
+    at = open_error(n=96, heads=1, head=0, variants=chosen("softmax", "local", "pooled"))
     qkv = ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=96, heads=1))
     exact, half = ac.get("softmax").weights(qkv.q, qkv.k).double(), 96 * 96 * 32
     errors = {}
@@ -209,13 +180,13 @@ def test_the_sentence_names_the_winner_at_half_of_softmax_s_price():
 
 
 def test_the_sentence_says_that_none_is_worth_it():
-    flat = open_page(n=96, sharpness=0.0, variants=chosen("softmax", "local", "topk"))
+    flat = open_error(n=96, sharpness=0.0, variants=chosen("softmax", "local", "topk"))
     assert "nothing beats the plain mean" in spoken(flat)
-    assert "the cheap version is not cheap" in spoken(open_page(variants=chosen("softmax", "topk")))
+    assert "the cheap version is not cheap" in spoken(open_error(variants=chosen("softmax", "topk")))
 
 
 def test_the_front_holds_only_what_is_held_against_softmax():
-    drawn = traces(open_page(n=96, heads=1, against="cost", variants=chosen("softmax", "reformer")))
+    drawn = traces(open_error(n=96, heads=1, against="cost", variants=chosen("softmax", "reformer")))
     front, own = (
         [*zip(numbers(drawn[name]["x"]), numbers(drawn[name]["y"]), strict=True)]
         for name in ("Pareto front", "Reformer")
@@ -225,6 +196,6 @@ def test_the_front_holds_only_what_is_held_against_softmax():
 
 
 def test_a_share_is_drawn_as_so_many_tokens():
-    line = traces(open_page(variants=chosen("softmax", "power_bert")))["PoWER-BERT · keep × n"]
+    line = traces(open_error(variants=chosen("softmax", "power_bert")))["PoWER-BERT · keep × n"]
     assert max(numbers(line["x"])) == 24
     assert 12 in numbers(line["x"])
