@@ -85,8 +85,12 @@ def curves(at, place=-1):
 
 
 def points(at, place=-1):
-    """The same as ``{x: y}``."""
-    return {name: dict(zip(x, y, strict=True)) for name, (x, y) in curves(at, place).items()}
+    """The same as ``{x: y}``, points of one name together."""
+    found = {}
+    for each in charts(at)[place]["data"]:
+        if each.get("name"):
+            found.setdefault(each["name"], {}).update(zip(numbers(each["x"]), numbers(each["y"]), strict=True))
+    return found
 
 
 def bands(at, place=-1):

@@ -1,13 +1,11 @@
 """The Causal page's three views on cost without the browser: their sentences, curves, tables, files and links."""
 
-import base64
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from streamlit.testing.v1 import AppTest
+from driver import open_page, points, spoken, visit
 
 import attention_core as ac
 from app.input_panel import UPLOAD
@@ -18,40 +16,18 @@ from attention_core.experiments.causal_modes import MATRIX, CostTask
 from attention_core.measure.device import stamp
 from attention_core.measure.records import gather
 
-ROOT = Path(__file__).parents[2]
 SMALL = {"input": "synthetic", "n": 48, "d": 8, "heads": 2, "c_size": 8}
 RUN = "causal.run"
 VIEWS = ("algorithms", "generation", "gradient")
 
 
 def open_view(view, **state):
-    at = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=60).run()
-    for name, value in (SMALL | {"c_view": view} | state).items():
-        at.session_state[name] = value
-    return at.switch_page("../pages/causal.py").run()
-
-
-def numbers(values):
-    if isinstance(values, dict):
-        return np.frombuffer(base64.b64decode(values["bdata"]), values["dtype"]).tolist()
-    return values
+    return open_page("causal", **SMALL | {"c_view": view} | state)
 
 
 def charts(at):
-    """The last two charts: their lines by name, ``{x: y}``, points of one name together, bands left out."""
-    found = []
-    for chart in at.get("plotly_chart")[-2:]:
-        lines = {}
-        for trace in json.loads(chart.proto.spec)["data"]:
-            if trace.get("name"):
-                points = dict(zip(numbers(trace["x"]), numbers(trace["y"]), strict=True))
-                lines[trace["name"]] = lines.get(trace["name"], {}) | points
-        found.append(lines)
-    return found
-
-
-def spoken(at):
-    return " ".join(m.value for m in at.markdown)
+    """The last two charts' points."""
+    return [points(at, place) for place in range(-min(2, len(at.get("plotly_chart"))), 0)]
 
 
 def table(at):
@@ -99,7 +75,7 @@ def test_three_algorithms_one_answer_and_a_crossing_at_d_squared():
     memory, work = charts(at)
     told = "On these 48 tokens, repeated to 160 so that chunks of 64 follow one another, every algorithm gives **one"
     assert told in spoken(at)
-    assert "×\N{NO-BREAK SPACE}10⁻" in spoken(at)
+    assert any("×\N{NO-BREAK SPACE}10⁻" in each.value for each in at.markdown)
     [pays] = [name for name in memory if name.startswith("cumsum pays from n ≈ ")]
     [n] = memory[pays]
     assert n == pytest.approx(64, rel=0.2)
@@ -266,10 +242,7 @@ def test_the_gradient_takes_linears_own_feature_map():
 
 
 def test_links_carry_the_views_and_refuse_what_does_not_fit():
-    at = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=60)
-    for name, words in {"c_view": "algorithms", "c_size": "7", "c_form": "softmax", "c_cost": "time"}.items():
-        at.query_params[name] = words
-    at.switch_page("../pages/causal.py").run()
+    at = visit("causal", {"c_view": "algorithms", "c_size": "7", "c_form": "softmax", "c_cost": "time"})
     assert not at.exception
     assert [at.session_state[name] for name in ("c_size", "c_form", "c_cost")] == [16, "linear", "time"]
     assert "c_size is “16”, not “7”; c_form is “linear”, not “softmax”" in at.warning[0].value

@@ -1,15 +1,13 @@
 """The Entropy page's view over distance: with and without RoPE, its words, its curves, where either form comes from."""
 
-import base64
 import contextlib
 import io
-import json
 from dataclasses import replace
-from pathlib import Path
+from functools import partial
 
 import numpy as np
 import pytest
-from streamlit.testing.v1 import AppTest
+from driver import open_page, points, spoken
 
 import attention_core as ac
 from attention_core.experiments import distance
@@ -17,30 +15,9 @@ from attention_core.experiments.distance import PLAIN, TURNED
 from attention_core.inputs import SyntheticSource, SyntheticSpec, TextSource, UploadSource
 from pages.entropy.distance import bounded, compared, ends, origin, scored, share
 
-ROOT = Path(__file__).parents[2]
 SMALL = {"input": "synthetic", "n": 40, "d": 8, "heads": 3, "head": 1, "h_seeds": 1, "h_view": "distance"}
+open_entropy = partial(open_page, "entropy", **SMALL)
 SOURCE = SyntheticSource(SyntheticSpec(n=40, d=8, heads=3))
-
-
-def open_page(**state):
-    at = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=60).run()
-    for name, value in (SMALL | state).items():
-        at.session_state[name] = value
-    return at.switch_page("../pages/entropy.py").run()
-
-
-def numbers(values):
-    packed = isinstance(values, dict)
-    return np.frombuffer(base64.b64decode(values["bdata"]), values["dtype"]).tolist() if packed else values
-
-
-def traces(at):
-    figure = json.loads(at.get("plotly_chart")[-1].proto.spec)
-    return {t["name"]: dict(zip(numbers(t["x"]), numbers(t["y"]), strict=True)) for t in figure["data"] if "name" in t}
-
-
-def spoken(at):
-    return " ".join(m.value for m in (*at.main.markdown, *at.main.caption)).replace("\N{NO-BREAK SPACE}", " ")
 
 
 def rows(source=SOURCE, **how):
@@ -54,9 +31,9 @@ def median(found, form, name, x):
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("rope", [False, True])
 def test_weights_are_the_cores_whether_rope_is_on_or_not(causal, rope):
-    at = open_page(causal=causal, rope=rope)
+    at = open_entropy(causal=causal, rope=rope)
     assert not at.exception
-    drawn = traces(at)
+    drawn = points(at)
     found = rows(SyntheticSource(SyntheticSpec(n=40, d=8, heads=3, rope=rope)), causal=causal)
     for form, name in ((TURNED, "with RoPE"), (PLAIN, "without RoPE")):
         assert set(drawn[name]) == set(distance.distances(40))
@@ -64,7 +41,7 @@ def test_weights_are_the_cores_whether_rope_is_on_or_not(causal, rope):
             assert drawn[name][x] == pytest.approx(median(found, form, "weight", x))
     alike = np.mean([1 / (i + 1) for i in range(30, 40)]) if causal else 1 / 40
     assert drawn["uniform attention"][30] == pytest.approx(alike)
-    assert "Both are the same queries and keys, whether RoPE is switched on" in spoken(at)
+    assert "Both are the same queries and keys, whether RoPE is switched on" in spoken(at, "caption")
 
 
 @pytest.mark.parametrize(
@@ -76,9 +53,9 @@ def test_weights_are_the_cores_whether_rope_is_on_or_not(causal, rope):
     ],
 )
 def test_each_measure_has_its_curves(word, names):
-    at, found = open_page(h_distance=word), rows()
+    at, found = open_entropy(h_distance=word), rows()
     assert not at.exception
-    drawn = traces(at)
+    drawn = points(at)
     assert set(drawn) == names
     if word == "logit":
         assert drawn["with RoPE"][17] == pytest.approx(median(found, TURNED, "logit", 17))
@@ -94,7 +71,7 @@ def test_each_measure_has_its_curves(word, names):
 
 
 def test_the_sentence_says_the_cores_numbers():
-    said, found = spoken(open_page()), rows()
+    said, found = spoken(open_entropy()), rows()
 
     def both(form, name):
         return ends(found, form, name, 40)
@@ -115,12 +92,12 @@ def test_the_sentence_says_the_cores_numbers():
         for form in (TURNED, PLAIN)
     }
     assert f"is {nats[TURNED]:.2f} nats with RoPE and {nats[PLAIN]:.2f} without." in said
-    bits = spoken(open_page(h_unit="bits"))
+    bits = spoken(open_entropy(h_unit="bits"))
     assert f"is {nats[TURNED] / np.log(2):.2f} bits with RoPE" in bits
 
 
 def test_one_head_alone():
-    drawn = traces(open_page(h_heads="one", head=2))
+    drawn = points(open_entropy(h_heads="one", head=2))
     [weight] = [row["weight"] for row in rows() if (row["form"], row["head"], row["distance"]) == (TURNED, 2, 9)]
     assert drawn["with RoPE"][9] == pytest.approx(weight)
 
@@ -153,17 +130,17 @@ def test_without_the_plain_form_nothing_is_compared():
 
 @pytest.mark.parametrize("n", [1, 2])
 def test_few_tokens_ask_for_more(n):
-    at = open_page(n=n)
+    at = open_entropy(n=n)
     assert not at.exception
-    assert "With so few tokens nothing is far apart" in spoken(at)
-    assert "nan" not in spoken(at)
+    assert "With so few tokens nothing is far apart" in spoken(at, "caption")
+    assert "nan" not in spoken(at, "caption")
 
 
 def test_attention_that_is_alike_everywhere_has_no_size_to_bound():
-    at = open_page(sharpness=0.0)
+    at = open_entropy(sharpness=0.0)
     assert not at.exception
-    assert "times below its bound" not in spoken(at)
-    assert "RoPE hardly changes how local attention is here" in spoken(at)
+    assert "times below its bound" not in spoken(at, "caption")
+    assert "RoPE hardly changes how local attention is here" in spoken(at, "caption")
 
 
 def test_where_each_form_comes_from_is_told(monkeypatch):
@@ -179,14 +156,14 @@ def test_where_each_form_comes_from_is_told(monkeypatch):
 
 def test_a_model_with_rope_is_shown_with_it_and_turned_back():
     text = {"input": "text", "text": "the cat saw the dog and the dog saw the cat", "model": "smollm2", "layer": 2}
-    at = open_page(**text, causal=True, head=0)
+    at = open_entropy(**text, causal=True, head=0)
     assert not at.exception
-    assert {"with RoPE", "without RoPE"} <= set(traces(at))
-    assert "SmolLM2-135M turns queries and keys by RoPE" in spoken(at)
+    assert {"with RoPE", "without RoPE"} <= set(points(at))
+    assert "SmolLM2-135M turns queries and keys by RoPE" in spoken(at, "caption")
 
 
 def test_the_python_to_take_away_makes_the_same_numbers():
-    at = open_page()
+    at = open_entropy()
     [code] = [c.value for c in at.code if "rows = [" in c.value]
     space = {}
     with contextlib.redirect_stdout(io.StringIO()):
@@ -195,11 +172,7 @@ def test_the_python_to_take_away_makes_the_same_numbers():
 
 
 def test_a_link_that_does_not_fit_falls_back_and_is_named():
-    at = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=60).run()
-    at.switch_page("../pages/entropy.py")
-    for name, word in {"h_view": "distance", "h_distance": "far", "input": "synthetic", "n": "20"}.items():
-        at.query_params[name] = word
-    at.run()
+    at = open_page("entropy", {"h_view": "distance", "h_distance": "far", "input": "synthetic", "n": "20"})
     assert not at.exception
     assert at.session_state["h_distance"] == "weight"
     assert any("h_distance" in w.value.replace("\\", "") for w in at.warning)

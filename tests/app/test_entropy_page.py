@@ -1,15 +1,13 @@
 """The Entropy page without the browser: every view, every variant, its curves, its sentence and its table."""
 
-import base64
 import contextlib
 import io
-import json
 import math
-from pathlib import Path
+from functools import partial
 
 import numpy as np
 import pytest
-from streamlit.testing.v1 import AppTest
+from driver import bands, chosen, numbers, open_page, points, spoken, visit
 
 import attention_core as ac
 from app import presets, visit
@@ -20,41 +18,9 @@ from attention_core.experiments.powers import POWERS, shares
 from pages.entropy import drift
 from pages.entropy.factor import power_sentence
 
-ROOT = Path(__file__).parents[2]
 SMALL = {"input": "synthetic", "heads": 3, "h_longest": 128, "h_seeds": 1}
+open_entropy = partial(open_page, "entropy", **SMALL)
 OTHERS = [variant.key for variant in ac.all_variants() if variant.key != "softmax"]
-
-
-def open_page(**state):
-    at = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=60)
-    at.run()
-    for name, value in (SMALL | state).items():
-        at.session_state[name] = value
-    return at.switch_page("../pages/entropy.py").run()
-
-
-def chosen(*keys):
-    return tuple(ac.get(key) for key in keys)
-
-
-def numbers(values):
-    if isinstance(values, dict):
-        return np.frombuffer(base64.b64decode(values["bdata"]), values["dtype"]).tolist()
-    return values
-
-
-def traces(at, place=-1):
-    """A chart's lines by name, by default the last one's, bands left out: ``{x: y}``."""
-    figure = json.loads(at.get("plotly_chart")[place].proto.spec)
-    return {t["name"]: dict(zip(numbers(t["x"]), numbers(t["y"]), strict=True)) for t in figure["data"] if "name" in t}
-
-
-def bands(at):
-    return [t for t in json.loads(at.get("plotly_chart")[-1].proto.spec)["data"] if "name" not in t]
-
-
-def spoken(at):
-    return " ".join(m.value for m in at.markdown)
 
 
 def head_entropies(key, n, *, heads=3, seed=0, **settings):
@@ -63,10 +29,10 @@ def head_entropies(key, n, *, heads=3, seed=0, **settings):
 
 
 def test_it_answers_its_question_on_the_default_text():
-    at = open_page(input="text", h_longest=2048)
+    at = open_entropy(input="text", h_longest=2048)
     assert not at.exception
     assert not at.error
-    assert len(traces(at)) == len(visit.default_variants()) + 2  # the log n scale and uniform attention
+    assert len(points(at)) == len(share.default_variants()) + 2  # the log n scale and uniform attention
     assert "**softmax**'s entropy rises from" in spoken(at)
     assert "with the log n scale" in spoken(at)
 
@@ -75,10 +41,10 @@ def test_it_answers_its_question_on_the_default_text():
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("source", ["text", "synthetic"])
 def test_every_view_opens_on_every_source(view, causal, source):
-    at = open_page(h_view=view, causal=causal, input=source, variants=chosen("softmax", "nystrom", "linear"))
+    at = open_entropy(h_view=view, causal=causal, input=source, variants=chosen("softmax", "nystrom", "linear"))
     assert not at.exception
     assert not at.error
-    assert traces(at)
+    assert points(at)
     assert len(at.dataframe) == 1
     refused = [c.value for c in at.caption if "cannot be causal" in c.value]
     assert bool(refused) == (causal and view == "entropy")
@@ -87,9 +53,9 @@ def test_every_view_opens_on_every_source(view, causal, source):
 @pytest.mark.parametrize("keys", [OTHERS[i : i + 10] for i in range(0, len(OTHERS), 10)], ids=lambda k: k[0])
 @pytest.mark.parametrize("causal", [False, True])
 def test_every_variant_has_its_curve_or_its_reason(keys, causal):
-    at = open_page(variants=chosen("softmax", *keys), causal=causal, h_scales=[])
+    at = open_entropy(variants=chosen("softmax", *keys), causal=causal, h_scales=[])
     assert not at.exception
-    drawn, refused = traces(at), " ".join(c.value for c in at.caption)
+    drawn, refused = points(at), " ".join(c.value for c in at.caption)
     for variant in map(ac.variant, keys):
         left_out = causal and variant.causal_reason is not None
         assert any(name.startswith(variant.title) for name in drawn) != left_out
@@ -97,8 +63,8 @@ def test_every_variant_has_its_curve_or_its_reason(keys, causal):
 
 
 def test_curves_bands_and_table_hold_the_cores_numbers():
-    at = open_page(variants=chosen("softmax", "topk"))
-    drawn, n = traces(at), 128
+    at = open_entropy(variants=chosen("softmax", "topk"))
+    drawn, n = points(at), 128
     for key, name in (("softmax", "Softmax"), ("topk", "Top-k · k 8")):
         assert set(drawn[name]) == {16, 23, 32, 45, 64, 91, 128}
         assert drawn[name][n] == pytest.approx(np.median(head_entropies(key, n)), abs=1e-5)
@@ -116,43 +82,43 @@ def test_curves_bands_and_table_hold_the_cores_numbers():
 
 
 def test_seeds_join_the_band():
-    two = open_page(variants=chosen("softmax"), h_seeds=2, h_line="mean")
+    two = open_entropy(variants=chosen("softmax"), h_seeds=2, h_line="mean")
     both = np.concatenate([head_entropies("softmax", 128, seed=seed) for seed in (0, 1)])
-    assert traces(two)["Softmax"][128] == pytest.approx(both.mean(), abs=1e-5)
+    assert points(two)["Softmax"][128] == pytest.approx(both.mean(), abs=1e-5)
 
 
 def test_one_head_alone():
-    at = open_page(variants=chosen("softmax"), h_heads="one", head=2)
-    assert traces(at)["Softmax"][128] == pytest.approx(head_entropies("softmax", 128)[2], abs=1e-5)
+    at = open_entropy(variants=chosen("softmax"), h_heads="one", head=2)
+    assert points(at)["Softmax"][128] == pytest.approx(head_entropies("softmax", 128)[2], abs=1e-5)
 
 
 def test_bits_and_shares_of_log_n():
-    nats = traces(open_page(variants=chosen("softmax")))["Softmax"]
-    bits = traces(open_page(variants=chosen("softmax"), h_unit="bits"))["Softmax"]
-    shares = traces(open_page(variants=chosen("softmax"), h_unit="bits", h_measure="normalised"))
+    nats = points(open_entropy(variants=chosen("softmax")))["Softmax"]
+    bits = points(open_entropy(variants=chosen("softmax"), h_unit="bits"))["Softmax"]
+    shares = points(open_entropy(variants=chosen("softmax"), h_unit="bits", h_measure="normalised"))
     for n, h in nats.items():
         assert bits[n] == pytest.approx(h / math.log(2))
         assert shares["Softmax"][n] == pytest.approx(h / math.log(n), abs=1e-5)
         assert shares["uniform attention"][n] == 1
-    assert "bits" in spoken(open_page(variants=chosen("softmax"), h_unit="bits"))
+    assert "bits" in spoken(open_entropy(variants=chosen("softmax"), h_unit="bits"))
 
 
 def test_scales_of_softmax_come_and_go():
-    at = open_page(variants=chosen("softmax"), h_scales=["temperature", "unscaled"], h_temperature=4.0)
-    drawn = traces(at)
+    at = open_entropy(variants=chosen("softmax"), h_scales=["temperature", "unscaled"], h_temperature=4.0)
+    drawn = points(at)
     assert set(drawn) == {"Softmax", "Softmax · temperature 4", "Softmax · no scale", "uniform attention"}
     assert drawn["Softmax · temperature 4"][128] > drawn["Softmax"][128] > drawn["Softmax · no scale"][128]
     assert "log n scale" not in spoken(at)
 
 
 def test_a_scale_that_is_already_a_variant_is_drawn_once():
-    at = open_page(variants=chosen("softmax", "softmax_log_n"), h_scales=["log_n"])
-    assert len(traces(at)) == 3
+    at = open_entropy(variants=chosen("softmax", "softmax_log_n"), h_scales=["log_n"])
+    assert len(points(at)) == 3
 
 
 def test_the_normaliser_shows_its_growth_and_its_fit():
-    at = open_page(h_view="normalizer", h_line="mean")
-    drawn = traces(at)
+    at = open_entropy(h_view="normalizer", h_line="mean")
+    drawn = points(at)
     found = drawn["softmax: Σ exp(x)"]
     growth = []
     for n in (16, 128):
@@ -170,8 +136,8 @@ def test_the_normaliser_shows_its_growth_and_its_fit():
 
 
 def test_the_factor_moves_softmax_and_not_relu2():
-    at = open_page(h_view="factor", h_factor=8.0)
-    drawn = traces(at, 0)
+    at = open_entropy(h_view="factor", h_factor=8.0)
+    drawn = points(at, 0)
     assert drawn["Softmax"][8.0] < drawn["Softmax"][1.0] - 0.5
     assert set(np.round(list(drawn["Squared ReLU / row sum"].values()), 5)) == {
         round(drawn["Squared ReLU / row sum"][1.0], 5)
@@ -184,16 +150,16 @@ def test_the_factor_moves_softmax_and_not_relu2():
 
 
 def test_other_powers_sharpen_where_a_factor_does_not():
-    at = open_page(h_view="factor", h_line="mean", h_unit="bits")
-    drawn = traces(at)
+    at = open_entropy(h_view="factor", h_line="mean", h_unit="bits")
+    drawn = points(at)
     qkv = ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(heads=3))
     for power in POWERS:
         wanted = ac.metrics.entropy(shares(qkv.q, qkv.k, power, causal=False), base=2).mean()
         assert drawn["ReLU to the power p / row sum"][power] == pytest.approx(float(wanted), abs=1e-5)
     assert drawn["ReLU to the power p / row sum"][2.0] == pytest.approx(
-        traces(at, 0)["Squared ReLU / row sum"][1.0], abs=1e-4
+        points(at, 0)["Squared ReLU / row sum"][1.0], abs=1e-4
     )
-    assert list(drawn["Softmax, λ = 1"].values()) == pytest.approx([traces(at, 0)["Softmax"][1.0]] * len(POWERS))
+    assert list(drawn["Softmax, λ = 1"].values()) == pytest.approx([points(at, 0)["Softmax"][1.0]] * len(POWERS))
     first, last = (drawn["ReLU to the power p / row sum"][power] for power in (POWERS[0], POWERS[-1]))
     assert f"the entropy falls from {first:.2f} to {last:.2f} bits" in spoken(at)
 
@@ -211,8 +177,8 @@ def test_what_the_power_does_is_said_as_it_is():
 
 @pytest.mark.parametrize("measure", ["total", "size"])
 def test_drift_is_each_heads_own_ratio_to_the_length_trained_at(measure):
-    at = open_page(h_view="drift", h_trained=64, h_drift=measure, causal=True)
-    drawn = traces(at)
+    at = open_entropy(h_view="drift", h_trained=64, h_drift=measure, causal=True)
+    drawn = points(at)
     qkv = {n: ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=n, heads=3)) for n in (16, 64, 128)}
 
     def measured(n, name):
@@ -239,7 +205,7 @@ def test_drift_is_each_heads_own_ratio_to_the_length_trained_at(measure):
 
 
 def test_without_the_future_totals_by_n_and_by_the_squared_length_are_powers_apart():
-    drawn = traces(open_page(h_view="drift", h_trained=16))
+    drawn = points(open_entropy(h_view="drift", h_trained=16))
     for n, ratio in drawn["squared ReLU / n"].items():
         assert drawn["squared ReLU / constant"][n] == pytest.approx(ratio * n / 16)
         assert drawn["squared ReLU / n²"][n] == pytest.approx(ratio * 16 / n)
@@ -280,9 +246,9 @@ def test_a_head_without_a_row_at_the_length_trained_at_is_left_out():
 
 
 def test_the_length_trained_at_is_one_that_is_measured():
-    at = open_page(input="text", h_view="drift", h_trained=2048)
+    at = open_entropy(input="text", h_view="drift", h_trained=2048)
     assert not at.exception
-    assert at.session_state["h_trained"] == max(traces(at)["softmax"])
+    assert at.session_state["h_trained"] == max(points(at)["softmax"])
     assert "2048" not in spoken(at)
 
 
@@ -291,7 +257,7 @@ def test_the_length_trained_at_is_one_that_is_measured():
 )
 @pytest.mark.parametrize("view", ["entropy", "normalizer", "drift", "factor"])
 def test_a_single_length_is_drawn_and_asks_for_more(state, n, view):
-    at = open_page(**state, h_view=view, variants=chosen("softmax", "local"))
+    at = open_entropy(**state, h_view=view, variants=chosen("softmax", "local"))
     assert not at.exception
     assert not at.error
     if view != "factor":
@@ -300,17 +266,17 @@ def test_a_single_length_is_drawn_and_asks_for_more(state, n, view):
 
 
 def test_a_short_text_offers_longer_inputs():
-    at = open_page(input="text", variants=chosen("softmax"))
+    at = open_entropy(input="text", variants=chosen("softmax"))
     next(b for b in at.button if b.label == "a longer text").click().run()
     assert at.session_state["text"] == presets.texts()["long"]
-    assert max(traces(at)["Softmax"]) == 128
+    assert max(points(at)["Softmax"]) == 128
     assert not [b for b in at.button if b.label == "a longer text"]
 
 
 def test_a_causal_model_goes_beyond_what_is_drawn(monkeypatch):
     monkeypatch.setenv("ATTENTION_LAB_PROFILE", "hosted")
     text = " ".join([presets.texts()["long"]] * 3)
-    at = open_page(
+    at = open_entropy(
         input="text",
         text=text,
         model="smollm2",
@@ -321,26 +287,26 @@ def test_a_causal_model_goes_beyond_what_is_drawn(monkeypatch):
         h_scales=[],
     )
     assert not at.exception
-    assert 800 < max(traces(at)["Softmax"]) <= 1024
+    assert 800 < max(points(at)["Softmax"]) <= 1024
 
 
 def test_an_upload_is_measured_and_none_says_what_to_do():
     source = ac.inputs.UploadSource.of("mine.npz", ac.inputs.example_npz())
-    at = open_page(input="upload", **{UPLOAD: source})
+    at = open_entropy(input="upload", **{UPLOAD: source})
     assert not at.exception
-    assert max(traces(at)["Softmax"]) == source.load().n
-    assert any("Upload an .npz" in i.value for i in open_page(input="upload").info)
+    assert max(points(at)["Softmax"]) == source.load().n
+    assert any("Upload an .npz" in i.value for i in open_entropy(input="upload").info)
 
 
 def test_blank_text_gets_a_sentence():
-    at = open_page(input="text", text="  ")
+    at = open_entropy(input="text", text="  ")
     assert not at.exception
     assert len(at.error) == 1
 
 
 @pytest.mark.parametrize("view", ["entropy", "normalizer", "drift", "factor"])
 def test_the_python_to_take_away_makes_the_same_numbers(view):
-    at = open_page(h_view=view, variants=chosen("softmax", "local"), h_scales=[], h_line="mean", h_longest=128)
+    at = open_entropy(h_view=view, variants=chosen("softmax", "local"), h_scales=[], h_line="mean", h_longest=128)
     [code] = [c.value for c in at.code if "rows = [" in c.value]
     space = {}
     with contextlib.redirect_stdout(io.StringIO()):
@@ -348,7 +314,7 @@ def test_the_python_to_take_away_makes_the_same_numbers(view):
     rows = space["rows"]
     if view == "entropy":
         values = [r["entropy"] for r in rows if (r["variant"], r["n"]) == ("local", 128)]
-        assert traces(at)["Local · window 16"][128] == pytest.approx(np.mean(values))
+        assert points(at)["Local · window 16"][128] == pytest.approx(np.mean(values))
     else:
         wanted = {
             "normalizer": ("normalizer", {"softmax", "relu2"}),
@@ -360,11 +326,8 @@ def test_the_python_to_take_away_makes_the_same_numbers(view):
 
 
 def test_links_carry_the_page_and_refuse_what_does_not_fit():
-    at = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=60)
-    for name, words in {"h_scales": "nothing", "h_base": "7", "h_longest": "999999999", "h_factor": "nan"}.items():
-        at.query_params[name] = words
-    at.query_params["h_unit"] = "bits"
-    at.switch_page("../pages/entropy.py").run()
+    refused = {"h_scales": "nothing", "h_base": "7", "h_longest": "999999999", "h_factor": "nan"}
+    at = visit("entropy", refused | {"h_unit": "bits"})
     assert not at.exception
     state = at.session_state
     assert (state["h_unit"], state["h_base"], state["h_longest"], state["h_factor"]) == ("bits", 512, 2048, 4.0)
