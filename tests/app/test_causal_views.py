@@ -1,14 +1,11 @@
 """The Causal page's views on leaks, state and fading without the browser: sentences, pictures, numbers and links."""
 
-import base64
 import io
-import json
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
-from streamlit.testing.v1 import AppTest
+from driver import board, charts, chosen, numbers, open_page, spoken, visit
 
 import attention_core as ac
 from app.causal import state as state_view
@@ -21,53 +18,13 @@ from attention_core.looks.recurrent_state import grow
 from attention_core.looks.token_weight import causal_weights
 from attention_core.registry import recurrent
 
-ROOT = Path(__file__).parents[2]
 SMALL = {"input": "synthetic", "n": 24, "d": 8, "heads": 2, "head": 1}
 RECORD = ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=24, d=8, heads=2))
 SLIDERS = {"leak": "c_token", "state": "c_at", "fading": "c_early"}
 
 
-def open_view(view, query=None, **state):
-    at = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=60)
-    for name, words in (query or {}).items():
-        at.query_params[name] = words
-    at.run()
-    for name, value in (SMALL | {"c_view": view} | state).items():
-        at.session_state[name] = value
-    return at.switch_page("../pages/causal.py").run()
-
-
-def chosen(*keys):
-    return tuple(ac.get(key) for key in keys)
-
-
-def numbers(values):
-    if isinstance(values, dict):
-        found = np.frombuffer(base64.b64decode(values["bdata"]), values["dtype"])
-        return found.reshape([int(x) for x in values["shape"].split(",")]) if "shape" in values else found
-    return np.array(values, dtype=float)
-
-
-def charts(at):
-    return [json.loads(chart.proto.spec)["data"] for chart in at.get("plotly_chart")]
-
-
-def spoken(at):
-    return " ".join(m.value for m in at.markdown)
-
-
-def panels(at, key):
-    """A board's panels: the descriptions and the values in half floats, in the sizes the browser reads them in."""
-    message = next(c.proto.bytes for c in at.get("bidi_component") if f"{key}-" in f"{c.proto.id}-")
-    length = int.from_bytes(message[:4], "little")
-    header, rest = json.loads(message[4 : 4 + length]), message[4 + length :]
-    found = {}
-    for panel in header["panels"]:
-        size = panel["rows"] * panel["cols"]
-        codes = np.frombuffer(rest[: 2 * size], "<f2").astype(float) * 2.0 ** panel["exponent"]
-        found[panel["key"]] = (panel, codes.reshape(panel["rows"], panel["cols"]))
-        rest = rest[2 * size :]
-    return found
+def open_view(view, **state):
+    return open_page("causal", **SMALL | {"c_view": view} | state)
 
 
 @pytest.mark.parametrize("view", SLIDERS)
@@ -127,15 +84,17 @@ def test_the_first_token_has_nothing_before_it():
 
 def test_strips_and_maps_hold_the_cores_numbers():
     at = open_view("leak", variants=chosen("softmax", "nystrom"), c_token=9)
-    found = {key: influence(RECORD, ac.get(key), head=1).moved for key in ("softmax", "nystrom")}
-    still, before, after = (numbers(trace["z"]) for trace in charts(at)[0] if trace["type"] == "heatmap")
+    found = {key: leak(RECORD, ac.get(key), head=1).moved for key in ("softmax", "nystrom")}
+    still, before, after = (
+        np.array(numbers(trace["z"]), float) for trace in charts(at)[0]["data"] if trace["type"] == "heatmap"
+    )
     rows = {"softmax": 1, "nystrom": 3}
     for key, row in rows.items():
         moved = found[key][9]
         np.testing.assert_array_equal(np.isfinite(still[row]), moved == 0)
         np.testing.assert_allclose(10 ** before[row][np.isfinite(before[row])], moved[:9][moved[:9] > 0], rtol=1e-5)
         np.testing.assert_allclose(10 ** after[row][np.isfinite(after[row])], moved[9:][moved[9:] > 0], rtol=1e-5)
-    for key, (panel, values) in panels(at, "causal.leaks").items():
+    for key, (panel, values) in board(at, "causal.leaks")[1].items():
         moved = found[key]
         np.testing.assert_array_equal(np.isnan(values), moved == 0)
         np.testing.assert_allclose(values[moved > 0], moved[moved > 0], rtol=1e-3)
@@ -153,11 +112,11 @@ def test_the_state_on_screen_is_the_decoders(variant):
     at = open_view("state", c_state=ac.get(variant.key), c_at=7)
     assert not at.exception
     grown = grow(RECORD, ac.get(variant.key), head=1)
-    shown = panels(at, "causal.state")
+    shown = board(at, "causal.state")[1]
     for key, values in (("state", grown.sums), ("added", grown.added)):
         np.testing.assert_allclose(shown[key][1], values[7], rtol=2e-3, atol=1e-6 * abs(values).max())
         assert shown[key][0]["largest"] == pytest.approx(abs(grown.sums).max())  # one scale for all tokens
-    keys, sizes, _, read, full, softmax = charts(at)[0]
+    keys, sizes, _, read, full, softmax = charts(at)[0]["data"]
     np.testing.assert_allclose(numbers(keys["y"]), grown.keys[7], rtol=1e-6)
     np.testing.assert_allclose(numbers(sizes["y"])[7], np.linalg.norm(grown.sums[7]), rtol=1e-5)
     np.testing.assert_allclose(numbers(read["y"]), grown.outputs[7])
@@ -171,7 +130,7 @@ def test_the_state_on_screen_is_the_decoders(variant):
 
 
 def test_colours_keep_their_scale_as_the_state_grows():
-    tops = {panels(open_view("state", c_at=i), "causal.state")["state"][0]["largest"] for i in (0, 23)}
+    tops = {board(open_view("state", c_at=i), "causal.state")[1]["state"][0]["largest"] for i in (0, 23)}
     assert len(tops) == 1
 
 
@@ -226,7 +185,8 @@ def test_a_knob_of_the_state_turns_the_state_alone():
 def test_fading_draws_the_cores_weights():
     at = open_view("fading", c_early=3, c_decays=[0.9], c_map="exp")
     curves, quarters = (
-        {trace["name"]: (numbers(trace["x"]), numbers(trace["y"])) for trace in data} for data in charts(at)[:2]
+        {trace["name"]: (numbers(trace["x"]), numbers(trace["y"])) for trace in data}
+        for data in (each["data"] for each in charts(at)[:2])
     )
     retention = ac.get("retention", decay=0.9, feature_map="exp")
     for name, attention in (
@@ -253,12 +213,12 @@ def test_fading_draws_the_cores_weights():
 
 def test_fading_without_a_decay_and_with_all_of_them():
     bare = open_view("fading", c_decays=[], c_gate="none")
-    assert len(charts(bare)[0]) == 3
+    assert len(charts(bare)[0]["data"]) == 3
     assert len(charts(bare)) == 2
     assert "per token" not in spoken(bare)
     assert "gate" not in spoken(bare).split("**Linear** attention adds")[0]
     everything = open_view("fading", c_gate="none", c_decays=[0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995])
-    assert len(charts(everything)[0]) == 11
+    assert len(charts(everything)[0]["data"]) == 11
 
 
 @pytest.mark.parametrize(
@@ -274,7 +234,7 @@ def test_a_gate_is_drawn_beside_the_fixed_decay_that_forgets_as_much(gate, name)
     )
     found = gated(RECORD, gate, "softmax", head=1)
     even = f"fixed at its mean, γ = {found.mean:.3g}"
-    curves, quarters, gates = ({t["name"]: numbers(t["y"]) for t in data} for data in charts(at))
+    curves, quarters, gates = ({t["name"]: numbers(t["y"]) for t in each["data"]} for each in charts(at))
     for title, weights in ((name, found.weights), (even, found.even)):
         np.testing.assert_allclose(curves[title], 100 * weights[3:, 3])
         np.testing.assert_allclose(quarters[title][-1], 100 * weights[-1, :6].sum())
@@ -295,7 +255,7 @@ def test_a_gate_is_drawn_beside_the_fixed_decay_that_forgets_as_much(gate, name)
 
 def test_a_gates_seed_counts_for_what_is_drawn_alone():
     curves = [
-        {t["name"]: numbers(t["y"]).tolist() for t in charts(open_view("fading", c_gate=kind, c_gate_seed=seed))[2]}
+        {t["name"]: numbers(t["y"]) for t in charts(open_view("fading", c_gate=kind, c_gate_seed=seed))[2]["data"]}
         for kind in ("surprise", "drawn")
         for seed in (0, 1)
     ]
@@ -331,11 +291,8 @@ def test_a_gate_that_never_moves_is_called_a_fixed_decay():
 
 @pytest.mark.parametrize("words", ["softmax", "nystrom~landmarks~4", "retention~decay~7", "x"])
 def test_a_link_to_no_state_opens_the_default(words):
-    at = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=60)
-    at.query_params["c_state"] = words
-    at.query_params["c_decays"] = "2"
-    at.query_params["c_gate"] = at.query_params["c_gate_decay"] = at.query_params["c_gate_seed"] = words
-    at.switch_page("../pages/causal.py").run()
+    refused = dict.fromkeys(("c_state", "c_gate", "c_gate_decay", "c_gate_seed"), words) | {"c_decays": "2"}
+    at = visit("causal", refused)
     assert not at.exception
     assert at.session_state["c_state"] == ac.get("linear")
     assert at.session_state["c_decays"] == [0.8, 0.95]

@@ -1,13 +1,10 @@
 """The step of Nyström's story that makes softmax from its own columns and rows: its words, its choice, its pictures."""
 
-import base64
-import json
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
-from streamlit.testing.v1 import AppTest
+from driver import curves, open_page, spoken
 
 import attention_core as ac
 from app.inside.columns_rows import own_errors, percent, told
@@ -15,41 +12,21 @@ from attention_core.experiments import cur_error
 from attention_core.inputs import SyntheticSource, SyntheticSpec
 from attention_core.looks import cur
 
-ROOT = Path(__file__).parents[2]
 SMALL = {"input": "synthetic", "n": "24", "d": "8", "heads": "2", "head": "1", "step": "4"}
-SOURCE = SyntheticSource(SyntheticSpec(n=24, d=8, heads=2))
-NAMES = {"even": "evenly spaced", "nearest": "nearest to landmarks", "leverage": "largest leverage"}
 
 
 def open_step(**query):
-    at = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=60)
-    at = at.run().switch_page("../pages/inside.py")
-    for name, words in (SMALL | {"inside": "nystrom~landmarks~6"} | query).items():
-        at.query_params[name] = words
-    return at.run()
+    return open_page("inside", SMALL | {"inside": "nystrom~landmarks~6"} | query)
 
 
-def spoken(at):
-    return " ".join(m.value for m in at.main.markdown).replace("\N{NO-BREAK SPACE}", " ")
+SOURCE = SyntheticSource(SyntheticSpec(n=24, d=8, heads=2))
+NAMES = {"even": "evenly spaced", "nearest": "nearest to landmarks", "leverage": "largest leverage"}
 
 
 def errors(pick, word="nystrom~landmarks~6"):
     (task,) = cur_error.tasks(SOURCE, head=1, word=word, pick=pick)
     rows = cur_error.run(task)
     return rows, own_errors(rows, pick, min(int(word.split("~")[2]), 24))
-
-
-def curves(at):
-    figure = json.loads(at.get("plotly_chart")[-1].proto.spec)
-    return {t["name"]: (numbers(t["x"]), numbers(t["y"])) for t in figure["data"] if "name" in t}
-
-
-def numbers(values):
-    return (
-        np.frombuffer(base64.b64decode(values["bdata"]), values["dtype"]).tolist()
-        if isinstance(values, dict)
-        else values
-    )
 
 
 @pytest.mark.parametrize("pick", cur.PICKS)

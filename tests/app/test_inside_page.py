@@ -2,31 +2,27 @@
 
 import io
 import re
-from pathlib import Path
 
 import pytest
-from streamlit.testing.v1 import AppTest
+from driver import open_page, spoken
 
 import attention_core as ac
 from app.inside.stories import discover
 from attention_core.inputs.source import SyntheticSource
 from attention_core.inputs.synthetic import SyntheticSpec
 
-ROOT = Path(__file__).parent.parent.parent
 SMALL = {"input": ["synthetic"], "n": ["11"], "d": ["8"], "heads": ["2"]}
-STORIES = sorted(discover())
 
 
 def open_inside(**query):
-    at = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=60)
-    at = at.run().switch_page("../pages/inside.py")
-    for name, words in (SMALL | query).items():
-        at.query_params[name] = words
-    return at.run()
+    return open_page("inside", SMALL | query)
 
 
 def told(at):
-    return " ".join(m.value for m in [*at.main.markdown, *at.main.caption, *at.main.get("html")] if hasattr(m, "value"))
+    return spoken(at, "caption", "html")
+
+
+STORIES = sorted(discover())
 
 
 def steps(at):
