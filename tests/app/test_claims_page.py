@@ -6,10 +6,10 @@ import json
 import re
 import threading
 from dataclasses import replace
-from pathlib import Path
+from functools import partial
 
 import pytest
-from streamlit.testing.v1 import AppTest
+from driver import open_page
 
 from app import compute, presets
 from app.claims import board, detail, drawing
@@ -24,24 +24,10 @@ from attention_core.__main__ import main
 from attention_core.claims import Figure, Verdict
 from attention_core.inputs import SyntheticSource, SyntheticSpec, TextSource, UploadSource, to_npz
 
-ROOT = Path(__file__).parents[2]
 SMALL = {"input": "synthetic", "n": 40, "d": 8, "heads": 2, "head": -1}
+open_claims = partial(open_page, "claims", **SMALL)
 SOURCE = SyntheticSource(SyntheticSpec(n=40, d=8, heads=2))
 EVERY = claims.all_claims()
-
-
-def open_page(**state):
-    at = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=60).run()
-    for name, value in (SMALL | state).items():
-        at.session_state[name] = value
-    return at.switch_page("../pages/claims.py").run()
-
-
-def open_link(page, **query):
-    at = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=60).run()
-    for name, words in query.items():
-        at.query_params[name] = words
-    return at.switch_page(f"../pages/{page}.py").run()
 
 
 def said(at):
@@ -74,7 +60,7 @@ def expected():
 
 
 def test_nothing_is_checked_before_the_button_is_pressed():
-    at = open_page()
+    at = open_claims()
     assert not at.exception
     shown = said(at)
     assert all(claim.statement in shown for claim in EVERY)
@@ -84,7 +70,7 @@ def test_nothing_is_checked_before_the_button_is_pressed():
 
 
 def test_the_button_checks_every_claim_and_the_page_says_what_the_core_found(expected):
-    at = open_page()
+    at = open_claims()
     at.button(key="claims.all").click().run()
     assert not at.exception
     shown, timed = said(at), {claim.key for claim in EVERY if claim.timed}
@@ -106,7 +92,7 @@ def test_the_button_checks_every_claim_and_the_page_says_what_the_core_found(exp
 
 
 def test_once_asked_for_the_checks_follow_the_input():
-    at = open_page(check=True)
+    at = open_claims(check=True)
     first = said(at)
     at.session_state["n"] = 48
     at.run()
@@ -118,7 +104,7 @@ def test_once_asked_for_the_checks_follow_the_input():
 
 def test_the_filter_keeps_one_verdict(expected):
     for word, verdict in board.FILTERS.items():
-        at = open_page(check=True, verdict=word)
+        at = open_claims(check=True, verdict=word)
         assert set(chips(at)) <= {verdict}
         untimed = {o.claim.statement for o in expected.values() if o.verdict is verdict and not o.claim.timed}
         other = {o.claim.statement for o in expected.values() if o.verdict is not verdict and not o.claim.timed}
@@ -128,7 +114,8 @@ def test_the_filter_keeps_one_verdict(expected):
 
 
 def test_a_link_to_one_claim_checks_that_one_alone():
-    at = open_link("claims", input="synthetic", n="44", d="8", heads="2", head="-1", claim="two_layers")
+    link = {"input": "synthetic", "n": "44", "d": "8", "heads": "2", "head": "-1", "claim": "two_layers"}
+    at = open_page("claims", link)
     assert at.session_state["claim"] == "two_layers"
     found = outcomes(SyntheticSource(SyntheticSpec(n=44, d=8, heads=2)), keys=["two_layers"])["two_layers"]
     assert finding(found) in said(at)
@@ -141,7 +128,7 @@ def test_a_link_to_one_claim_checks_that_one_alone():
 
 @pytest.mark.parametrize("claim", EVERY, ids=lambda claim: claim.key)
 def test_each_claim_opens_with_its_figure_its_numbers_and_its_rule(claim, expected):
-    at = open_page(claim=claim.key)
+    at = open_claims(claim=claim.key)
     assert not at.exception
     assert not at.warning
     shown = said(at)
@@ -164,13 +151,13 @@ def test_each_claim_opens_with_its_figure_its_numbers_and_its_rule(claim, expect
 
 
 def test_a_claim_about_trained_models_takes_no_synthetic_input():
-    at = open_page(claim="near_diagonal")
+    at = open_claims(claim="near_diagonal")
     assert not at.exception
     assert "This claim is about the attention of trained models; choose a text" in said(at)
     assert chips(at) == [Verdict.UNTESTABLE]
     assert not at.get("plotly_chart")
     text = "The old bridge was closed, so we took the ferry."
-    read = open_page(claim="near_diagonal", input="text", layer=0, text=text)
+    read = open_claims(claim="near_diagonal", input="text", layer=0, text=text)
     [task] = claims.tasks(TextSource(text), keys=["near_diagonal"])
     [outcome] = claims.judged(claims.run(task))
     assert finding(outcome) in said(read)
@@ -180,7 +167,7 @@ def test_a_claim_about_trained_models_takes_no_synthetic_input():
 def test_all_heads_are_looked_at_unless_the_picked_one_is_asked_for():
     all_heads, one = (outcomes(head=head, keys=["cosine_closest"])["cosine_closest"] for head in (None, 1))
     assert finding(all_heads) != finding(one)
-    at = open_page(head=1, claim="cosine_closest")
+    at = open_claims(head=1, claim="cosine_closest")
     assert finding(all_heads) in said(at)
     assert "Checked on 40 tokens, all 2 heads." in said(at)
     at.button_group(key="claim_heads").set_value("one").run()
@@ -198,21 +185,21 @@ def test_all_heads_are_looked_at_unless_the_picked_one_is_asked_for():
 
 def test_the_heads_come_with_the_link_and_with_the_average_they_are_all():
     small = {"input": "synthetic", "n": "40", "d": "8", "claim": "cosine_closest", "claim_heads": "one"}
-    assert "head 1 of 2." in said(open_link("claims", **small, heads="2", head="1"))
-    assert "all 2 heads." in said(open_link("claims", **small, heads="2", head="-1"))
-    alone = open_link("claims", **small, heads="1", head="0")
+    assert "head 1 of 2." in said(open_page("claims", small | {"heads": "2", "head": "1"}))
+    assert "all 2 heads." in said(open_page("claims", small | {"heads": "2", "head": "-1"}))
+    alone = open_page("claims", small | {"heads": "1", "head": "0"})
     assert "Checked on 40 tokens, one head." in said(alone)
     assert not any(each.key == "claim_heads" for each in alone.get("button_group"))
 
 
 def test_one_goes_from_claim_to_claim():
-    at = open_page(claim=EVERY[0].key)
+    at = open_claims(claim=EVERY[0].key)
     assert at.button(key="claims.step-1").disabled
     at.button(key="claims.step1").click().run()
     assert at.session_state["claim"] == EVERY[1].key
     at.button(key="claims.step-1").click().run()
     assert at.session_state["claim"] == EVERY[0].key
-    assert open_page(claim=EVERY[-1].key).button(key="claims.step1").disabled
+    assert open_claims(claim=EVERY[-1].key).button(key="claims.step1").disabled
 
 
 def test_the_command_says_the_same(capsys):
@@ -220,7 +207,7 @@ def test_the_command_says_the_same(capsys):
     asked = ["--synthetic", "clustered", "--tokens", "24", "--head", "1"]
     assert main(["claims", *asked, "--only", *(claim.key for claim in untimed)]) == 0
     printed = plain(capsys.readouterr().out).split("\n\n")
-    at = open_page(kind="clustered", n=24, d=32, heads=4, head=1, claim_heads="one", check=True)
+    at = open_claims(kind="clustered", n=24, d=32, heads=4, head=1, claim_heads="one", check=True)
     shown = said(at)
     told = dict(zip(re.findall(r"\*\*(\d+)\*\*\n", shown), chips(at), strict=True))
     assert len(printed) == len(untimed) + 1 > 15
@@ -234,14 +221,14 @@ def test_the_command_says_the_same(capsys):
 
 
 def test_an_input_that_is_too_short_is_told_so():
-    at = open_page(n=3, check=True)
+    at = open_claims(n=3, check=True)
     assert not at.exception
     short = [claim for claim in EVERY if claim.needs > 3 and not claim.grows]
     assert len(short) > 5
     for claim in short:
         assert f"Needs at least {claim.needs} tokens; this input has 3." in said(at)
     assert chips(at).count(Verdict.UNTESTABLE) == len(short)
-    alone = open_page(n=3, claim=short[0].key)
+    alone = open_claims(n=3, claim=short[0].key)
     assert not alone.exception
     assert f"Needs at least {short[0].needs} tokens; this input has 3." in said(alone)
     assert chips(alone) == [Verdict.UNTESTABLE]
@@ -249,7 +236,7 @@ def test_an_input_that_is_too_short_is_told_so():
 
 
 def test_a_synthetic_input_is_made_as_long_as_a_claim_needs_on_a_button():
-    at = open_page(n=40, sharpness=2.0, seed=3, claim="six_iterations")
+    at = open_claims(n=40, sharpness=2.0, seed=3, claim="six_iterations")
     assert "Needs at least 128 tokens; this input has 40." in said(at)
     assert "Checked on" not in said(at)
     button = at.button(key="claims.longer.six_iterations")
@@ -266,7 +253,7 @@ def test_a_synthetic_input_is_made_as_long_as_a_claim_needs_on_a_button():
 
 
 def test_on_the_board_the_button_opens_the_claim_on_the_longer_input():
-    at = open_page(n=10, check=True)
+    at = open_claims(n=10, check=True)
     short = [claim for claim in EVERY if claim.needs > 10 and not claim.grows]
     buttons = [button for button in at.button if (button.key or "").startswith("claims.longer.")]
     assert {button.key.removeprefix("claims.longer.") for button in buttons} == {claim.key for claim in short}
@@ -282,7 +269,7 @@ def test_on_the_board_the_button_opens_the_claim_on_the_longer_input():
 @pytest.mark.parametrize("model", ["minilm", "smollm2"])
 def test_a_short_text_gives_way_to_the_long_preset_on_a_button(model):
     text = "The old bridge was closed, so we took the ferry."
-    at = open_page(input="text", text=text, model=model, layer=1, head=2, row=3, claim="two_layers")
+    at = open_claims(input="text", text=text, model=model, layer=1, head=2, row=3, claim="two_layers")
     tokens = TextSource(presets.texts()["long"], model, 1).load().n
     button = at.button(key="claims.longer.two_layers")
     assert button.label == f"Check it on the long preset, {tokens} tokens"
@@ -297,7 +284,7 @@ def test_a_short_text_gives_way_to_the_long_preset_on_a_button(model):
 def test_where_the_long_preset_is_too_short_as_well_a_text_is_asked_for(monkeypatch):
     known = claims.claim("two_layers")
     monkeypatch.setitem(claims.discover(), "two_layers", replace(known, needs=400))
-    at = open_page(input="text", text="a short text", layer=0, claim="two_layers")
+    at = open_claims(input="text", text="a short text", layer=0, claim="two_layers")
     assert not at.exception
     assert "Write or paste a text of 400 tokens or more to check it." in said(at)
     assert not any((button.key or "").startswith("claims.longer.") for button in at.button)
@@ -305,7 +292,7 @@ def test_where_the_long_preset_is_too_short_as_well_a_text_is_asked_for(monkeypa
 
 def test_an_upload_that_is_too_short_gets_a_sentence():
     file = UploadSource.of("a.npz", to_npz(SyntheticSource(SyntheticSpec(n=12, d=4, heads=1)).load()))
-    at = open_page(**{"input": "upload", UPLOAD: file, "claim": "two_layers"})
+    at = open_claims(**{"input": "upload", UPLOAD: file, "claim": "two_layers"})
     assert not at.exception
     assert "Needs at least 16 tokens; this input has 12." in said(at)
     assert "Upload a sequence of 16 tokens or more to check it." in said(at)
@@ -313,7 +300,7 @@ def test_an_upload_that_is_too_short_gets_a_sentence():
 
 
 def test_where_no_length_would_help_none_is_offered():
-    at = open_page(claim="near_diagonal")
+    at = open_claims(claim="near_diagonal")
     assert chips(at) == [Verdict.UNTESTABLE]
     assert not any((button.key or "").startswith("claims.longer.") for button in at.button)
 
@@ -321,19 +308,19 @@ def test_where_no_length_would_help_none_is_offered():
 def test_a_theorem_says_so_on_its_card_and_where_it_is_opened():
     theorems = [claim for claim in EVERY if claim.theorem]
     assert {"nystrom_all_landmarks"} <= {claim.key for claim in theorems}
-    shown = said(open_page())
+    shown = said(open_claims())
     assert shown.count("**A theorem.**") == len(theorems)
     assert all(f"**A theorem.** {claim.theorem}" in shown for claim in theorems)
-    assert f"**A theorem.** {theorems[0].theorem}" in said(open_page(claim=theorems[0].key))
-    assert "A theorem" not in said(open_page(claim="drowning"))
+    assert f"**A theorem.** {theorems[0].theorem}" in said(open_claims(claim=theorems[0].key))
+    assert "A theorem" not in said(open_claims(claim="drowning"))
 
 
 def test_what_is_grown_beyond_the_input_says_how_far():
-    assert "Checked at lengths up to 512 tokens, all 2 heads." in said(open_page(claim="memory_quadruples"))
-    board = said(open_page(check=True))
+    assert "Checked at lengths up to 512 tokens, all 2 heads." in said(open_claims(claim="memory_quadruples"))
+    board = said(open_claims(check=True))
     assert "Checked on 40 tokens, all 2 heads. Growth is followed up to 512." in board
     text = "The old bridge over the river was closed, so we walked along the bank to the ferry."
-    read = said(open_page(input="text", text=text, layer=0, claim="memory_quadruples"))
+    read = said(open_claims(input="text", text=text, layer=0, claim="memory_quadruples"))
     assert f"Checked on {TextSource(text).load().n} tokens, all 12 heads." in read
 
 
@@ -341,7 +328,7 @@ def test_what_cannot_be_judged_says_why_and_the_others_are():
     found = outcomes(SyntheticSource(SyntheticSpec(n=40, d=8, heads=2, sharpness=0.0)))
     untestable = [outcome for outcome in found.values() if outcome.why]
     assert any("weigh the same" in finding(outcome) for outcome in untestable)
-    at = open_page(sharpness=0.0, check=True)
+    at = open_claims(sharpness=0.0, check=True)
     assert not at.exception
     assert all(finding(outcome) in said(at) for outcome in untestable)
     assert len(chips(at)) == len(EVERY)
@@ -350,14 +337,14 @@ def test_what_cannot_be_judged_says_why_and_the_others_are():
 
 @pytest.mark.parametrize("query", [{"claim": "nothing"}, {"verdict": "maybe"}, {"check": "2"}])
 def test_a_link_that_does_not_fit_opens_the_board_and_says_so(query):
-    at = open_link("claims", **query)
+    at = open_page("claims", query)
     assert not at.exception
     assert next(iter(query)) in at.warning[0].value
     assert not chips(at)
 
 
 def test_an_upload_is_asked_for():
-    at = open_page(input="upload")
+    at = open_claims(input="upload")
     assert not at.exception
     assert any("Upload an .npz" in each.value for each in at.info)
 
@@ -380,33 +367,31 @@ def test_the_table_holds_every_claim_with_its_numbers(expected):
 
 def test_every_claim_leads_to_a_page_that_takes_its_link():
     text = {"input": "text", "text": "a short text", "n": 8}
-    known = {name: each.default for name, each in Visit.fields().items()} | text
-    places = {(claim.place.page, str(claim.place.options)): (claim.key, claim.place) for claim in EVERY}
-    for (path, _options), (key, place) in places.items():
-        query = detail.address(place, known)
-        at = open_link(path, **query)
+    known = {name: each.default for name, each in share.shared().items()} | text
+    links = {(place.path, str(place.fields)): (key, place.query(known)) for key, place in elsewhere.PLACES.items()}
+    for (path, _fields), (key, query) in links.items():
+        at = open_page(path, query)
         assert not at.exception, key
         assert not at.warning, (key, [each.value for each in at.warning])
         assert at.session_state["text"] == "a short text"
 
 
 def test_a_claim_without_a_page_has_no_link(monkeypatch):
-    known = claims.discover()
-    monkeypatch.setitem(known, "near_diagonal", replace(known["near_diagonal"], place=None))
-    at = open_page(claim="near_diagonal")
+    monkeypatch.delitem(elsewhere.PLACES, "near_diagonal")
+    at = open_claims(claim="near_diagonal")
     assert not at.exception
     assert not any("See it at large" in each.proto.label for each in at.get("page_link"))
 
 
 def test_times_are_measured_again_on_a_button():
     [task] = claims.tasks(SOURCE, keys=["sparse_time"])
-    at = open_page(claim="sparse_time")
+    at = open_claims(claim="sparse_time")
     before = compute.rows("claims", task)
     assert compute.rows("claims", task) == before
     at.button(key="claims.again").click().run()
     assert not at.exception
     assert compute.rows("claims", task) != before
-    assert not any(button.key == "claims.again" for button in open_page(claim="two_layers").button)
+    assert not any(button.key == "claims.again" for button in open_claims(claim="two_layers").button)
 
 
 def test_a_timed_claim_waits_until_heavy_work_has_ended(monkeypatch):

@@ -1,11 +1,11 @@
 """The gated unit on the Inside page: its pictures hold the core's numbers, its sentences say what they are."""
 
 import dataclasses
-import json
 
 import numpy as np
 import pytest
-from test_inside_kernels import SIZE, head, open_page, said, spoken, traces
+from driver import board, curves, spoken
+from test_inside_kernels import SIZE, head, open_page, said
 
 import attention_core as ac
 from app.inside.gau import gate_sentence, matrix_sentence, price_sentence
@@ -18,26 +18,13 @@ def record():
     return ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(**SIZE))
 
 
-def panels(at, key):
-    """A board's panels: descriptions and values, as the browser reads them."""
-    message = next(c.proto.bytes for c in at.get("bidi_component") if f"{key}-" in f"{c.proto.id}-")
-    length = int.from_bytes(message[:4], "little")
-    described, rest, found = json.loads(message[4 : 4 + length])["panels"], message[4 + length :], []
-    for panel in described:
-        size = panel["rows"] * panel["cols"]
-        values = np.frombuffer(rest[: 2 * size], "<f2").astype(float) * 2.0 ** panel["exponent"]
-        found.append((panel, values.reshape(panel["rows"], panel["cols"])))
-        rest = rest[2 * size :]
-    return found
-
-
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("normalizer", ["length", "sum"])
 def test_one_matrix_stands_beside_the_heads(normalizer, causal):
     attention = ac.get("relu2", normalizer=normalizer)
     at = open_page(attention, 5, causal=causal)
     qkv, found = record(), look(record(), attention, causal=causal)
-    shown = panels(at, "inside.relu2.5")
+    shown = list(board(at, "inside.relu2.5")[1].values())
     q, k, _ = head()
     wanted = [found.weights, attention.weights(q, k, causal=causal).numpy(), *found.heads]
     assert len(shown) == len(wanted) == 2 + qkv.heads
@@ -54,11 +41,11 @@ def test_one_matrix_stands_beside_the_heads(normalizer, causal):
 def test_the_gate_is_drawn_and_a_channel_has_its_own_matrix():
     at = open_page(RELU2, 6)
     found = look(record(), RELU2, causal=False)
-    [(gate, values)] = panels(at, "inside.relu2.6.gate")
+    [(gate, values)] = board(at, "inside.relu2.6.gate")[1].values()
     np.testing.assert_allclose(values, found.gate, rtol=2e-3, atol=1e-3)
     assert (gate["rows"], gate["cols"]) == (24, 2 * record().heads * 8)
     at.select_slider(key="inside.relu2.6.channel").set_value(11).run()
-    (_, shared), (_, own) = panels(at, "inside.relu2.6.own")
+    (_, shared), (_, own) = board(at, "inside.relu2.6.own")[1].values()
     np.testing.assert_allclose(shared, found.weights, rtol=2e-3, atol=1e-4)
     np.testing.assert_allclose(own, np.diag(found.gate[:, 11]) @ found.weights, rtol=4e-3, atol=1e-3)
     [away] = said(at, r"lies ([\d.]+)% of its length away")
@@ -68,9 +55,9 @@ def test_the_gate_is_drawn_and_a_channel_has_its_own_matrix():
 def test_the_price_is_drawn_for_both():
     at = open_page(RELU2, 7)
     width, heads = 8 * record().heads, record().heads
-    x, y = traces(at, 0)["two gated units"]
+    x, y = curves(at, 0)["two gated units"]
     assert y == [2 * unit_price(n, width).multiply_adds for n in x]
-    x, y = traces(at, 1)["attention and feed-forward"]
+    x, y = curves(at, 1)["attention and feed-forward"]
     assert y == [heads * n * n for n in x]
 
 

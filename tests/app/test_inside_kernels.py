@@ -1,16 +1,15 @@
 """The stories of Performer, linear, efficient and expectation-maximisation attention, and of squared ReLU."""
 
-import base64
 import json
 import math
 import re
-from pathlib import Path
 
+import driver
 import mpmath
 import numpy as np
 import pytest
 import torch
-from streamlit.testing.v1 import AppTest
+from driver import curves, set_state, spoken
 
 import attention_core as ac
 from app.inside.more_features import what_to_expect
@@ -18,7 +17,6 @@ from app.inside.numbers import number
 from app.inside.stories.performer import in_the_mean, mean_formula
 from attention_core.experiments import performer_error
 
-ROOT = Path(__file__).parents[2]
 SIZE = {"n": 24, "heads": 2, "d": 8}
 LAST = {"performer": 5, "linear": 6, "relu2": 8, "efficient": 4, "emanet": 6}
 """Steps of each story."""
@@ -39,13 +37,8 @@ TURNED = [
 
 
 def open_page(attention, step=1, *, again=None, **state):
-    at = again or AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=60)
-    if again is None:
-        at.run()
-    given = {"input": "synthetic", "head": 1, "causal": False, **SIZE, **state}
-    for name, value in {**given, "inside": attention, "step": step}.items():
-        at.session_state[name] = value
-    return at.switch_page("../pages/inside.py").run()
+    given = {"input": "synthetic", "head": 1, "causal": False, **SIZE, **state, "inside": attention, "step": step}
+    return set_state(again, **given) if again else driver.open_page("inside", **given)
 
 
 def head(**changes):
@@ -53,26 +46,10 @@ def head(**changes):
     return qkv.q[1].double(), qkv.k[1].double(), qkv.v[1].double()
 
 
-def spoken(at):
-    return " ".join(m.value for m in at.markdown)
-
-
 def said(at, pattern):
     """The numbers that a sentence names."""
     [found] = re.findall(pattern, spoken(at).replace("−", "-"))
     return tuple(float(x.rstrip("%.").replace(",", "")) for x in (found if isinstance(found, tuple) else (found,)))
-
-
-def numbers(values):
-    if isinstance(values, dict):
-        return np.frombuffer(base64.b64decode(values["bdata"]), values["dtype"]).tolist()
-    return values
-
-
-def traces(at, place=-1):
-    """A chart's traces by name: ``(x, y)``, bands left out."""
-    figure = json.loads(at.get("plotly_chart")[place].proto.spec)
-    return {t["name"]: (numbers(t["x"]), numbers(t["y"])) for t in figure["data"] if "name" in t}
 
 
 @pytest.mark.parametrize("key", list(LAST))
@@ -136,7 +113,7 @@ def test_orthogonal_directions_are_told_from_independent_ones(row_norms):
     assert root == 2.8
     assert (low == high == root) if row_norms == "fixed" else (low < 2.3 < 3.3 < high)
     assert ("mathcal{N}" in at.latex[0].value) == (row_norms == "chi")
-    drawn = traces(at)
+    drawn = curves(at)
     assert np.allclose(drawn["fixed"][1], 8**0.5)
     assert drawn["chi"][1] == sorted(drawn["chi"][1])
     assert drawn["chi"][1][0] < 2.3 < 3.3 < drawn["chi"][1][-1]
@@ -152,7 +129,7 @@ def test_the_estimate_is_drawn_against_the_truth():
     q, k, _ = head()
     kernel = (q @ k.mT / 8**0.5).exp()
     kernel = (kernel / kernel.amax(-1, keepdim=True)).flatten().sort().values
-    x, y = traces(at)["this draw"]
+    x, y = curves(at)["this draw"]
     assert len(x) == 24 * 24
     assert x == pytest.approx(kernel.tolist(), rel=1e-4)
     [near, middle] = said(at, r"([\d.]+)% of the similarities.*median estimate is (\S+) of the truth")
@@ -170,7 +147,7 @@ def test_bias_and_chance_are_shown_apart():
     size = torch.cdist(q, -k).square().flatten() / 8**0.5
     for norms, biased in (("chi", False), ("fixed", True)):
         at = open_page(ac.get("performer", row_norms=norms), 3)
-        drawn = traces(at)
+        drawn = curves(at)
         [over_all] = [name for name in drawn if name.startswith("mean over all draws")]
         [over_some] = [name for name in drawn if name.startswith("mean of 100 draws")]
         x, y = map(np.array, drawn[over_all])
@@ -247,7 +224,7 @@ def test_the_features_that_theory_asks_for_are_enough():
 
 def test_the_error_over_the_features_is_the_cores():
     at = open_page(ac.get("performer", kind="relu"), 4)
-    drawn = traces(at)
+    drawn = curves(at)
     assert set(drawn) == {
         "1/√m",
         *(f"{kind}, {way}" for kind in ("positive", "hyperbolic", "trig") for way in ("orthogonal", "independent")),
@@ -283,13 +260,13 @@ def test_feature_maps_are_drawn_and_the_chosen_one_stands_out():
         if t.get("name") in {"elu+1", "relu", "exp"} or "softmax" in t.get("name", "")
     }
     assert dashes == {"elu+1": "dot", "relu": "solid", "softmax × 8, others 0": "dot", "exp": "dot"}
-    x, y = traces(at)["elu+1"]
+    x, y = curves(at)["elu+1"]
     assert y == pytest.approx([a + 1 if a > 0 else math.exp(a) for a in x])
     q, k, _ = head()
     [share] = said(at, r"([\d.]+)% of the entries of queries and keys are negative")
     assert share == pytest.approx(100 * float((torch.stack([q, k]) < 0).double().mean()), abs=0.51)
     middle = torch.stack([q, k]).quantile(torch.tensor([0.25, 0.75]).double()).tolist()
-    assert traces(at)["middle half of the entries"][0] == pytest.approx(middle)
+    assert curves(at)["middle half of the entries"][0] == pytest.approx(middle)
     assert said(at, r"lies between (\S+) and (\S+) \(shaded\)") == pytest.approx(middle, abs=0.051)
 
 
@@ -299,7 +276,7 @@ def test_the_kernel_is_drawn_beside_the_exponential(causal):
     q, k, _ = head()
     allowed = torch.ones(24, 24, dtype=torch.bool).tril() if causal else torch.ones(24, 24, dtype=torch.bool)
     own, full = (ac.get(key).weights(q, k, causal=causal)[allowed] for key in ("linear", "softmax"))
-    x, y = traces(at)["pairs of tokens"]
+    x, y = curves(at)["pairs of tokens"]
     assert x == pytest.approx(full.sort().values.tolist(), rel=1e-4)
     [middle] = said(at, r"median pair gets (\S+) times")
     assert middle == pytest.approx(float((own / full).quantile(0.5)), rel=0.06)
@@ -326,18 +303,18 @@ def test_a_query_reads_its_output_from_the_sum(feature_map, causal):
     at = open_page(attention, 4, causal=causal)
     for query in (23, 5):
         at.selectbox(key="inside.linear.4.query").set_value(query).run()
-        assert traces(at)["φ(q)ᵀ S / φ(q)ᵀ z"][1] == pytest.approx(outputs[query].tolist(), rel=1e-4, abs=1e-6)
+        assert curves(at)["φ(q)ᵀ S / φ(q)ᵀ z"][1] == pytest.approx(outputs[query].tolist(), rel=1e-4, abs=1e-6)
     if feature_map == "elu+1":
         sums = (torch.nn.functional.elu(k[: 6 if causal else None]) + 1).sum(0)
-        assert traces(at, -2)["z = Σ φ(k)"][1] == pytest.approx(sums.tolist(), rel=1e-4)
-        assert traces(at, -3)["φ(q)"][1] == pytest.approx((torch.nn.functional.elu(q[5]) + 1).tolist(), rel=1e-4)
+        assert curves(at, -2)["z = Σ φ(k)"][1] == pytest.approx(sums.tolist(), rel=1e-4)
+        assert curves(at, -3)["φ(q)"][1] == pytest.approx((torch.nn.functional.elu(q[5]) + 1).tolist(), rel=1e-4)
 
 
 def test_the_normaliser_is_one_product_per_query():
     at = open_page(ac.get("linear"), 5)
     q, k, _ = head()
     z = (torch.nn.functional.elu(q) + 1) @ (torch.nn.functional.elu(k) + 1).sum(0)
-    assert traces(at)["normaliser"][1] == pytest.approx(z.tolist(), rel=1e-4)
+    assert curves(at)["normaliser"][1] == pytest.approx(z.tolist(), rel=1e-4)
     assert "up to the factor" not in spoken(at)
     assert "up to the factor" in spoken(open_page(ac.get("linear", feature_map="exp"), 5))
 
@@ -350,7 +327,7 @@ def test_squares_and_normalisers(causal):
     [negative] = said(open_page(ac.get("relu2"), 1, causal=causal), r"and ([\d.]+)% of them are negative")
     assert negative == pytest.approx(100 * float((logits[allowed] < 0).double().mean()), abs=0.51)
     at = open_page(ac.get("relu2"), 3, causal=causal)
-    drawn = traces(at)
+    drawn = curves(at)
     sums = (logits.relu().square() * allowed).sum(-1)
     assert [z or 0 for z in drawn["row sum"][1]] == pytest.approx(sums.tolist(), rel=1e-4)
     assert drawn["length n"][1] == (list(range(1, 25)) if causal else [24] * 24)
@@ -360,7 +337,7 @@ def test_squares_and_normalisers(causal):
 
 def test_a_factor_moves_softmax_alone():
     at = open_page(ac.get("relu2"), 4)
-    drawn = traces(at, 0)
+    drawn = curves(at, 0)
     x, y = drawn["softmax"]
     q, k, _ = head()
     for factor in (0.25, 1.0, 8.0):
@@ -371,7 +348,7 @@ def test_a_factor_moves_softmax_alone():
     squares = (q @ k.mT / 8**0.5).relu().square()
     largest = float(squares.max() / 24)
     assert (one, two) == (pytest.approx(largest, rel=0.01), pytest.approx(4 * largest, rel=0.01))
-    x, y = (tops := traces(at, 1))["over the length"]
+    x, y = (tops := curves(at, 1))["over the length"]
     assert y == pytest.approx([largest * factor**2 for factor in x], rel=1e-4)
     steady = float((squares / squares.sum(-1, keepdim=True)).max())
     assert tops["over the row sum"][1] == pytest.approx([steady] * len(x), rel=1e-4)
@@ -390,7 +367,7 @@ def test_a_root_mean_square_is_told_from_a_typical_draw(sharpness, rare):
         assert "root mean square" in spoken(at)
         assert "misses the rare directions" in spoken(at) or not rare
     assert ("misses the rare directions" in spoken(at)) == rare
-    ends = traces(at)["positive, orthogonal"][1]
+    ends = curves(at)["positive, orthogonal"][1]
     assert ("far too small" in spoken(at)) == rare == (ends[-1] > 0.8)
     # The curves of both kinds may coincide: the last one drawn lets the other through.
     figure = json.loads(at.get("plotly_chart")[-1].proto.spec)
@@ -424,10 +401,10 @@ def test_a_features_map_and_sums_without_a_division():
     gather = k.softmax(0).mT
     wide = (-(gather * gather.log()).sum(-1)).exp()
     sharpest = int(wide.argmin())
-    assert traces(at)[f"feature {sharpest}"][1] == pytest.approx(gather[sharpest].tolist(), rel=1e-4)
+    assert curves(at)[f"feature {sharpest}"][1] == pytest.approx(gather[sharpest].tolist(), rel=1e-4)
     next(s for s in at.selectbox if s.key.endswith(".feature")).set_value(0).run()
-    assert traces(at)["feature 0"][1] == pytest.approx(gather[0].tolist(), rel=1e-4)
-    drawn = traces(open_page(ac.get("efficient"), 3))
+    assert curves(at)["feature 0"][1] == pytest.approx(gather[0].tolist(), rel=1e-4)
+    drawn = curves(open_page(ac.get("efficient"), 3))
     assert drawn["sum of its row, as a query"][1] == pytest.approx([1] * 24, abs=1e-5)
     assert drawn["sum of its column, as a key"][1] == pytest.approx((q.softmax(-1) @ gather).sum(0).tolist(), rel=1e-4)
 

@@ -2,12 +2,11 @@
 
 import json
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from streamlit.testing.v1 import AppTest
+from test_inside_kernels import SIZE, open_page
 
 import attention_core as ac
 from app.figures.sorting import sorting
@@ -16,8 +15,6 @@ from app.inside.tokens import painted, strip
 from attention_core.experiments import reversible
 from attention_core.experiments.reversible import CHECKPOINTS, PLAIN, REVERSIBLE
 
-ROOT = Path(__file__).parents[2]
-SIZE = {"n": 24, "heads": 2, "d": 8}
 STEPS = {"reformer": 7, "power_bert": 5, "linformer": 5, "pooled": 5, "pyramid": 5, "funnel": 5}
 DEFAULT = [ac.get(key) for key in STEPS]
 TURNED = [
@@ -37,16 +34,6 @@ TURNED = [
 
 def word(attention):
     return attention.word
-
-
-def open_page(attention, step=1, *, again=None, **state):
-    at = again or AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=60)
-    if again is None:
-        at.run()
-    given = {"input": "synthetic", "head": 1, "causal": False, **SIZE, **state}
-    for name, value in {**given, "inside": attention, "step": step}.items():
-        at.session_state[name] = value
-    return at.switch_page("../pages/inside.py").run()
 
 
 def head(**changes):

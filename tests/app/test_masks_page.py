@@ -1,49 +1,22 @@
 """The Masks page without a browser: every variant, every part, and what links and odd inputs do."""
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
-from streamlit.testing.v1 import AppTest
+from driver import board, open_page, spoken, visit
 
 import attention_core as ac
 from app.figures.front import front
 from attention_core.looks.pattern import has_pattern
 
-ROOT = Path(__file__).parent.parent.parent
 PATTERNED = [v for v in ac.all_variants() if has_pattern(v)]
 
 
-def open_masks(query=(), **state):
-    at = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=60)
-    for name, words in dict(query).items():
-        at.query_params[name] = words
-    at.run()
-    for name, value in {"input": "synthetic", "n": 24, **state}.items():
-        if name not in query:
-            at.session_state[name] = value
-    return at.switch_page("../pages/masks.py").run()
+def open_masks(**state):
+    return open_page("masks", **{"input": "synthetic", "n": 24} | state)
 
 
-def board(at, key="masks.board"):
-    """The panels on a board: their headers and numbers."""
-    found = next(
-        c.proto for c in at.get("bidi_component") if f"-{key}" in str(c.proto.id) + "-" and "settings" not in c.proto.id
-    )
-    message = found.bytes
-    length = int.from_bytes(message[:4], "little")
-    header, start, panels = json.loads(message[4 : 4 + length]), 4 + length, {}
-    for panel in header["panels"]:
-        count = panel["rows"] * panel["cols"]
-        codes = np.frombuffer(message, "<f2", count=count, offset=start).astype(float) * 2.0 ** panel["exponent"]
-        panels[panel["key"]] = codes.reshape(panel["rows"], panel["cols"])
-        start += 2 * count
-    return header, panels
-
-
-def said(at):
-    return " ".join(m.value for m in at.markdown)
+def matrices(at):
+    return {key: matrix for key, (_panel, matrix) in board(at, "masks.board")[1].items()}
 
 
 @pytest.mark.parametrize("variant", ac.all_variants(), ids=lambda v: v.key)
@@ -56,7 +29,7 @@ def test_every_variant_is_drawn_or_says_why_not(variant, causal):
     if causal and variant.causal_reason:
         assert "cannot be causal" in captions
     elif has_pattern(variant):
-        _, panels = board(at)
+        panels = matrices(at)
         assert list(panels) == [variant.key]
     else:
         assert variant.title in captions or any("keeps any pair" in i.value for i in at.info)
@@ -64,7 +37,7 @@ def test_every_variant_is_drawn_or_says_why_not(variant, causal):
 
 def test_what_is_drawn_is_the_mask():
     at = open_masks(variants=tuple(ac.get(key) for key in ("softmax", "local", "bigbird")), causal=True)
-    _, panels = board(at)
+    panels = matrices(at)
     for key in ("local", "bigbird"):
         hidden = np.triu(np.ones((24, 24), bool), 1)
         assert np.array_equal(np.isnan(panels[key]), hidden)
@@ -91,14 +64,14 @@ def test_every_part_opens_with_every_pattern(part, causal):
 
 def test_a_preset_and_the_layers_make_the_stack():
     at = open_masks(n=60, variants=(ac.get("softmax"), ac.get("local", window=7), ac.get("atrous", stride=8)))
-    assert "It takes 2 to connect all" in said(at)
+    assert "It takes 2 to connect all" in spoken(at)
     at.button_group(key="reach.preset").set_value("local").run()
     assert at.session_state["stack"] == ("local",)
-    assert "It takes 9 to connect all" in said(at)
+    assert "It takes 9 to connect all" in spoken(at)
     at.button(key="reach.add.atrous").click().run()
     at.button(key="reach.layer.0").click().run()
     assert at.session_state["stack"] == ("atrous",)
-    assert "never connects all" in said(at)
+    assert "never connects all" in spoken(at)
     at.button(key="reach.layer.0").click().run()
     assert not at.exception
     assert any("stack is empty" in i.value for i in at.info)
@@ -113,14 +86,14 @@ def test_the_front_counts_what_the_stack_reaches():
         front=10,
         causal=True,
     )
-    assert "layers: 1, 3, 5, 7, 9 of 30" in said(at)
+    assert "layers: 1, 3, 5, 7, 9 of 30" in spoken(at)
     at.selectbox(key="front").set_value(28).run()
-    assert "layers: 1, 2, 2, 2, 2 of 30" in said(at)
+    assert "layers: 1, 2, 2, 2, 2 of 30" in spoken(at)
     at.selectbox(key="front").set_value(10).run()
     at.button_group(key="front_way").set_value("hears").run()
-    assert "layers: 1, 3, 5, 7, 9 of 30" in said(at)
+    assert "layers: 1, 3, 5, 7, 9 of 30" in spoken(at)
     at.selectbox(key="front").set_value(1).run()
-    assert "layers: 1, 2, 2, 2, 2 of 30" in said(at)
+    assert "layers: 1, 2, 2, 2, 2 of 30" in spoken(at)
 
 
 def test_a_stack_that_cannot_be_causal_says_so():
@@ -143,7 +116,7 @@ def test_the_hashed_order_is_that_of_the_round():
     header, as_read = board(at, "masks.order")
     assert header["row_labels"] == list(qkv.tokens)
     order = inside["order"][1, 1].numpy()
-    assert np.array_equal(by_hash["order"], as_read["order"][np.ix_(order, order)])
+    assert np.array_equal(by_hash["order"][1], as_read["order"][1][np.ix_(order, order)])
     assert not np.array_equal(by_hash["order"], as_read["order"])
     assert not header["panels"][0]["borders"]
     assert any("Add Reformer" in i.value for i in open_masks(masks_part="order").info)
@@ -171,18 +144,10 @@ def test_one_and_two_tokens(n):
 
 def test_a_link_carries_the_stack_and_a_bad_one_is_named():
     link = {"stack": ["sparse", "local"], "stack_depth": "5", "front": "3", "front_way": "hears", "masks_part": "reach"}
-    at = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=60)
-    at.switch_page("../pages/masks.py")
-    for name, words in link.items():
-        at.query_params[name] = words
-    at.run()
+    at = visit("masks", link)
     assert at.session_state["stack"] == ("sparse", "local")
     assert (at.session_state["stack_depth"], at.session_state["front"]) == (5, 3)
-    bad = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=60)
-    bad.switch_page("../pages/masks.py")
-    for name, words in {"stack": ["softmax"], "stack_depth": "99", "front": "-1"}.items():
-        bad.query_params[name] = words
-    bad.run()
+    bad = visit("masks", {"stack": ["softmax"], "stack_depth": "99", "front": "-1"})
     assert not bad.exception
     assert bad.session_state["stack"] == ("local", "atrous")
     told = bad.warning[0].value.replace("\\", "")
