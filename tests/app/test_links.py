@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from streamlit.testing.v1 import AppTest
+from driver import open_page
 
 import attention_core as ac
 from app import chart, share, visit
@@ -71,18 +71,14 @@ WORDS = [
 """An address's words for the values that cannot be listed."""
 
 
-def open_page(page, query=()):
-    at = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=120).run()
-    at.switch_page(f"../pages/{page}.py")
-    for name, words in (TINY | MORE.get(page, {}) | dict(query)).items():
-        at.query_params[name] = words
-    return at.run()
+def open_tiny(page, query=()):
+    return open_page(page, TINY | MORE.get(page, {}) | dict(query))
 
 
 @cache
 def fields(page):
     """What a page declares, on a small input."""
-    at = open_page(page)
+    at = open_tiny(page)
     assert not at.exception
     return dict(at.session_state[LINK].fields)
 
@@ -139,7 +135,7 @@ def test_a_page_opens_on_a_link_of_nothing_but_hostile_words(page):
     known = list(own(page))
     for start in range(0, len(known), share.NAMED):
         names = known[start : start + share.NAMED]
-        at = open_page(page, dict.fromkeys(names, "perhaps"))
+        at = open_tiny(page, dict.fromkeys(names, "perhaps"))
         assert not at.exception
         assert not at.error
         for name in names:
@@ -151,7 +147,7 @@ def test_a_page_takes_a_link_in_which_everything_is_set_and_writes_the_same(page
     needs_more = {"t_device": "cpu", "t_beside": "none", "coloured": "local", "explained": "local"}
     values = {name: needs_more.get(name, others(kind)[0]) for name, kind in own(page).items()}
     link = share.link_of(values, own(page))
-    at = open_page(page, link)
+    at = open_tiny(page, link)
     assert not at.exception
     assert not at.warning
     assert {name: at.query_params.get(name) for name in link} == {
@@ -244,7 +240,7 @@ def kind_of(key):
 @pytest.mark.parametrize("page", VIEWS)
 def test_whatever_is_set_on_a_page_is_in_its_link(page):
     for view in VIEWS[page]:
-        at = open_page(page, view)
+        at = open_tiny(page, view)
         assert not at.exception
         for key in [control.key for control in drawn(at)]:
             control = next((each for each in drawn(at) if each.key == key), None)

@@ -1,13 +1,12 @@
 """Every page runs without the browser, on every kind of input, and bad input gets a sentence instead of a traceback."""
 
 import io
-import json
 from pathlib import Path
 from urllib.parse import parse_qs
 
 import numpy as np
 import pytest
-from streamlit.testing.v1 import AppTest
+from driver import board, go, links, open_page, visit
 
 import attention_core as ac
 from app import presets, share, visit
@@ -19,18 +18,7 @@ DEFAULT = visit.default_variants()
 
 
 def open_app(page="matrices", **state):
-    at = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=60)
-    for name, words in state.pop("query", {}).items():
-        at.query_params[name] = words
-    at.run()
-    for name, value in state.items():
-        at.session_state[name] = value
-    return at if page == "home" and not state else at.switch_page(f"../pages/{page}.py").run()
-
-
-def board(at):
-    """The header and the panels' bytes of the board on the page."""
-    return next(c.proto for c in at.get("bidi_component") if "matrices.board" in str(c.proto.id))
+    return open_page(page, **state)
 
 
 def titles(at):
@@ -62,18 +50,18 @@ def test_the_gallery_filters_by_family():
 
 def test_home_leads_to_every_page_by_its_question():
     at = open_app("home")
-    links = [(each.proto.page, each.proto.label) for each in at.get("page_link")]
-    for key, page in discover().items():
-        if key != "home":
-            assert (key, f"**{page.title}** · {page.question}") in links
-            assert f"##### {page.question}" in titles(open_app(key))
+    shown = [(link.page, link.label) for link in links(at)]
+    for entry in entries():
+        if entry.file != "home.py":
+            assert (entry.path, f"**{entry.title}** · {entry.question}") in shown
+            assert f"##### {entry.question}" in titles(open_app(entry.path))
 
 
 def apart(at):
     """Which variants, with their settings, the page offers to take apart."""
-    links = [each.proto for each in at.get("page_link") if each.proto.label == "Take it apart"]
-    assert all(link.page == "inside" for link in links)
-    return [parse_qs(link.query_string)["inside"] for link in links]
+    found = [link for link in links(at) if link.label == "Take it apart"]
+    assert all(link.page == "inside" for link in found)
+    return [parse_qs(link.query_string)["inside"] for link in found]
 
 
 def test_whatever_has_an_inside_can_be_taken_apart_from_where_it_is_shown():
@@ -91,7 +79,7 @@ def test_matrices_opens_on_every_source(source, causal, view):
     at = open_app(input=source, causal=causal, view=view, n=40)
     assert not at.exception
     assert not at.error
-    assert len(board(at).bytes) > 0
+    assert board(at, "matrices.board")[1]
 
 
 @pytest.mark.parametrize("variant", ac.all_variants(), ids=lambda v: v.key)
@@ -214,7 +202,7 @@ def test_no_upload_yet_says_what_to_do():
 
 
 def test_a_malformed_link_opens_on_the_defaults_and_names_what_was_wrong():
-    at = open_app("home", query={"layer": "many", "variants": "nystrm", "<script>": "1"})
+    at = visit("home", {"layer": "many", "variants": "nystrm", "<script>": "1"})
     assert not at.exception
     assert at.session_state["variants"] == DEFAULT
     shown = at.warning[0].value if at.warning else ""
@@ -222,11 +210,8 @@ def test_a_malformed_link_opens_on_the_defaults_and_names_what_was_wrong():
 
 
 def open_link(page="matrices", **query):
-    at = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=60)
-    for name, words in query.items():
-        at.query_params[name] = words
-    at.run()  # at Home, which reads no input
-    return at if page == "home" else at.switch_page(f"../pages/{page}.py").run()
+    at = visit("home", query)  # which reads no input
+    return at if page == "home" else go(at, page)
 
 
 @pytest.mark.parametrize("page", ["matrices", "masks", "inside"])
@@ -278,9 +263,7 @@ def test_a_text_too_long_for_a_link_is_not_lost_by_following_one():
     noise = "".join(random.Random(1).choices("abcdefghijklmnopqrstuvwxyz ", k=19_000))
     assert visit.write_text(noise) == []
     at = open_app("home", family="sparse", text=noise).run()
-    at.switch_page("../pages/timing.py")
-    at.query_params["causal"] = "1"
-    at.run()
+    go(at, "timing", {"causal": "1"})
     assert at.session_state["causal"]
     assert at.session_state["text"] == noise
 
@@ -305,9 +288,7 @@ OWN = ("softmax", "local", "reformer")
 
 def panel_captions(at):
     """The lines under the titles of the board's panels, by variant."""
-    message = board(at).bytes
-    header = json.loads(message[4 : 4 + int.from_bytes(message[:4], "little")])
-    return {panel["key"]: panel["caption"] for panel in header["panels"]}
+    return {key: panel["caption"] for key, (panel, _matrix) in board(at, "matrices.board")[1].items()}
 
 
 @pytest.mark.parametrize("view", ["weights", "difference"])

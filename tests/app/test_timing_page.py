@@ -1,16 +1,11 @@
 """The Timing page: recorded at first sight, measured on a button, stopped with what is there, saved and loaded."""
 
-import base64
-import json
 import threading
 import time
-from datetime import UTC, datetime
-from itertools import islice
-from pathlib import Path
+from functools import partial
 
-import numpy as np
 import pytest
-from streamlit.testing.v1 import AppTest
+from driver import charts, numbers, open_page
 
 import attention_core as ac
 from app import compute
@@ -25,29 +20,10 @@ from attention_core.measure.run_file import recorded
 from attention_core.measure.summary import Ratio, of_variant, ratios
 from attention_core.measure.timing import MODES, TimingSpec
 
-ROOT = Path(__file__).parent.parent.parent
 TINY = {"t_from": 16, "t_to": 32, "t_heads": 1, "t_d": 4, "t_rounds": 2}
 PAIR = (ac.get("softmax"), ac.get("local"))
 MASKED = "Local · window 16, only masked"
-
-
-def open_timing(query=(), **state):
-    at = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=60).run()
-    for name, value in state.items():
-        at.session_state[name] = value
-    at.switch_page("../pages/timing.py")
-    for name, word in dict(query).items():
-        at.query_params[name] = word
-    return at.run()
-
-
-def charts(at):
-    return [json.loads(chart.proto.spec) for chart in at.get("plotly_chart")]
-
-
-def numbers(values):
-    """A trace's numbers, which travel as base64 where they are many."""
-    return np.frombuffer(base64.b64decode(values["bdata"]), values["dtype"]) if isinstance(values, dict) else values
+open_timing = partial(open_page, "timing")
 
 
 def lines(chart, dash=None):
