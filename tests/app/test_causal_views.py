@@ -84,7 +84,7 @@ def test_the_first_token_has_nothing_before_it():
 
 def test_strips_and_maps_hold_the_cores_numbers():
     at = open_view("leak", variants=chosen("softmax", "nystrom"), c_token=9)
-    found = {key: leak(RECORD, ac.get(key), head=1).moved for key in ("softmax", "nystrom")}
+    found = {key: influence(RECORD, ac.get(key), head=1).moved for key in ("softmax", "nystrom")}
     still, before, after = (
         np.array(numbers(trace["z"]), float) for trace in charts(at)[0]["data"] if trace["type"] == "heatmap"
     )

@@ -367,9 +367,10 @@ def test_the_table_holds_every_claim_with_its_numbers(expected):
 
 def test_every_claim_leads_to_a_page_that_takes_its_link():
     text = {"input": "text", "text": "a short text", "n": 8}
-    known = {name: each.default for name, each in share.shared().items()} | text
-    links = {(place.path, str(place.fields)): (key, place.query(known)) for key, place in elsewhere.PLACES.items()}
-    for (path, _fields), (key, query) in links.items():
+    known = {name: each.default for name, each in Visit.fields().items()} | text
+    places = {(claim.place.page, str(claim.place.options)): (claim.key, claim.place) for claim in EVERY}
+    for (path, _options), (key, place) in places.items():
+        query = detail.address(place, known)
         at = open_page(path, query)
         assert not at.exception, key
         assert not at.warning, (key, [each.value for each in at.warning])
@@ -377,7 +378,8 @@ def test_every_claim_leads_to_a_page_that_takes_its_link():
 
 
 def test_a_claim_without_a_page_has_no_link(monkeypatch):
-    monkeypatch.delitem(elsewhere.PLACES, "near_diagonal")
+    known = claims.discover()
+    monkeypatch.setitem(known, "near_diagonal", replace(known["near_diagonal"], place=None))
     at = open_claims(claim="near_diagonal")
     assert not at.exception
     assert not any("See it at large" in each.proto.label for each in at.get("page_link"))

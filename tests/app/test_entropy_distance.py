@@ -25,7 +25,7 @@ def rows(source=SOURCE, **how):
 
 
 def median(found, form, name, x):
-    return np.median([row[name] for row in found if (row["form"], row["distance"]) == (form, x)])
+    return np.median([getattr(row, name) for row in found if (row.form, row.distance) == (form, x)])
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -77,9 +77,9 @@ def test_the_sentence_says_the_cores_numbers():
         return ends(found, form, name, 40)
 
     near, far = both(TURNED, "weight")
-    heads = [[row for row in found if (row["form"], row["head"]) == (TURNED, head)] for head in range(3)]
-    own = [next(row["weight"] for row in head if row["distance"] == 1) for head in heads]
-    away = [np.mean([row["weight"] for row in head if (row["distance"] or 0) > 20]) for head in heads]
+    heads = [[row for row in found if (row.form, row.head) == (TURNED, head)] for head in range(3)]
+    own = [next(row.weight for row in head if row.distance == 1) for head in heads]
+    away = [np.mean([row.weight for row in head if (row.distance or 0) > 20]) for head in heads]
     assert (near, far) == (pytest.approx(np.median(own)), pytest.approx(np.median(away)))
     assert f"Beyond n / 2 = 20 tokens, **softmax** with RoPE gives a key {share(far / near)} of the weight" in said
     plain = both(PLAIN, "weight")
@@ -88,8 +88,7 @@ def test_the_sentence_says_the_cores_numbers():
     assert scored({form: both(form, "logit") for form in (TURNED, PLAIN)}) in said
     assert bounded(both(TURNED, "size"), both(TURNED, "bound")).replace("\N{NO-BREAK SPACE}", " ") in said
     nats = {
-        form: np.median([row["entropy"] for row in found if row["form"] == form and row["entropy"]])
-        for form in (TURNED, PLAIN)
+        form: np.median([row.entropy for row in found if row.form == form and row.entropy]) for form in (TURNED, PLAIN)
     }
     assert f"is {nats[TURNED]:.2f} nats with RoPE and {nats[PLAIN]:.2f} without." in said
     bits = spoken(open_entropy(h_unit="bits"))
@@ -98,7 +97,7 @@ def test_the_sentence_says_the_cores_numbers():
 
 def test_one_head_alone():
     drawn = points(open_entropy(h_heads="one", head=2))
-    [weight] = [row["weight"] for row in rows() if (row["form"], row["head"], row["distance"]) == (TURNED, 2, 9)]
+    [weight] = [row.weight for row in rows() if (row.form, row.head, row.distance) == (TURNED, 2, 9)]
     assert drawn["with RoPE"][9] == pytest.approx(weight)
 
 

@@ -10,9 +10,10 @@ import pytest
 from driver import bands, chosen, numbers, open_page, points, spoken, visit
 
 import attention_core as ac
-from app import presets, visit
+from app import presets
 from app.figures.spread import spread
 from app.input_panel import UPLOAD
+from app.visit import default_variants
 from attention_core.experiments.homogeneity import FACTORS
 from attention_core.experiments.powers import POWERS, shares
 from pages.entropy import drift
@@ -32,7 +33,7 @@ def test_it_answers_its_question_on_the_default_text():
     at = open_entropy(input="text", h_longest=2048)
     assert not at.exception
     assert not at.error
-    assert len(points(at)) == len(share.default_variants()) + 2  # the log n scale and uniform attention
+    assert len(points(at)) == len(default_variants()) + 2  # the log n scale and uniform attention
     assert "**softmax**'s entropy rises from" in spoken(at)
     assert "with the log n scale" in spoken(at)
 
@@ -313,7 +314,7 @@ def test_the_python_to_take_away_makes_the_same_numbers(view):
         exec(code, space)
     rows = space["rows"]
     if view == "entropy":
-        values = [r["entropy"] for r in rows if (r["variant"], r["n"]) == ("local", 128)]
+        values = [r.entropy for r in rows if (r.variant, r.n) == ("local", 128)]
         assert points(at)["Local · window 16"][128] == pytest.approx(np.mean(values))
     else:
         wanted = {

@@ -149,7 +149,7 @@ def test_what_cannot_be_causal_says_why_and_the_rest_is_drawn():
 @pytest.mark.parametrize("against", ["budget", "length", "cost"])
 @pytest.mark.parametrize("n", [1, 2])
 def test_one_token_is_enough(against, n):
-    at = open_error(n=n, against=against, variants=(*share.default_variants()[:7], ac.get("reformer")))
+    at = open_error(n=n, against=against, variants=(*visit.default_variants()[:7], ac.get("reformer")))
     assert not at.exception
     assert not at.error
 

@@ -9,12 +9,12 @@ import pytest
 from driver import board, go, links, open_page, visit
 
 import attention_core as ac
-from app import presets, share, visit
+from app import presets, share
 from app.page import discover
-from app.visit import Visit
+from app.visit import Visit, default_variants, read_text, write_text
 
 ROOT = Path(__file__).parent.parent.parent
-DEFAULT = visit.default_variants()
+DEFAULT = default_variants()
 
 
 def open_app(page="matrices", **state):
@@ -51,10 +51,10 @@ def test_the_gallery_filters_by_family():
 def test_home_leads_to_every_page_by_its_question():
     at = open_app("home")
     shown = [(link.page, link.label) for link in links(at)]
-    for entry in entries():
-        if entry.file != "home.py":
-            assert (entry.path, f"**{entry.title}** · {entry.question}") in shown
-            assert f"##### {entry.question}" in titles(open_app(entry.path))
+    for key, page in discover().items():
+        if key != "home":
+            assert (key, f"**{page.title}** · {page.question}") in shown
+            assert f"##### {page.question}" in titles(open_app(key))
 
 
 def apart(at):
@@ -253,7 +253,7 @@ def test_the_address_of_an_empty_text_is_that_of_an_empty_text():
     assert "empty" in at.error[0].value
     assert at.query_params["text"] != before
     words = at.query_params["text"]
-    assert visit.read_text(words if isinstance(words, list) else [words]) == ""
+    assert read_text(words if isinstance(words, list) else [words]) == ""
     assert "text" not in at.text_area(key="text").set_value(presets.texts()["english"]).run().query_params
 
 
@@ -261,7 +261,7 @@ def test_a_text_too_long_for_a_link_is_not_lost_by_following_one():
     import random
 
     noise = "".join(random.Random(1).choices("abcdefghijklmnopqrstuvwxyz ", k=19_000))
-    assert visit.write_text(noise) == []
+    assert write_text(noise) == []
     at = open_app("home", family="sparse", text=noise).run()
     go(at, "timing", {"causal": "1"})
     assert at.session_state["causal"]

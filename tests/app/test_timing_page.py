@@ -2,7 +2,9 @@
 
 import threading
 import time
+from datetime import UTC, datetime
 from functools import partial
+from itertools import islice
 
 import pytest
 from driver import charts, numbers, open_page

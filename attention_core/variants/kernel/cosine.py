@@ -14,7 +14,7 @@ from torch import Tensor
 
 from attention_core.algorithms.causal_scan import State, by_token, empty_state
 from attention_core.algorithms.features import Features
-from attention_core.algorithms.kernel import kernel_attention, kernel_cost, kernel_step
+from attention_core.algorithms.kernel import kernel_attention, kernel_cost, kernel_step, similarities
 from attention_core.algorithms.masked import nonzero, rows_over_sum, widened
 from attention_core.variant import Cost, Decoder, Paper, Params, Variant, param
 
@@ -38,8 +38,8 @@ def phi(x: Tensor) -> Tensor:
 
 def weights(q: Tensor, k: Tensor, p: CosineParams, *, causal: bool) -> Tensor:
     """``1 + cos(q_i, k_j)``, each row divided by its sum, ``[..., n, n]``."""
-    similarity = phi(q) @ phi(k).mT  # 1 + cos(q_i, k_j), [..., n, n]
-    return rows_over_sum(similarity.tril() if causal else similarity).to(q.dtype)
+    similarity = similarities(Features(phi(q), phi(k)), causal=causal)  # 1 + cos(q_i, k_j), [..., n, n]
+    return rows_over_sum(similarity).to(q.dtype)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: CosineParams, *, causal: bool) -> Tensor:
