@@ -78,7 +78,7 @@ def take(state: Tensor, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor
 def weights(q: Tensor, k: Tensor, p: Taylor2Params, *, causal: bool) -> Tensor:
     """The series of the logits, each row divided by its sum, ``[..., n, n]``."""
     similarity = series(q, k)  # [..., n, n]
-    return rows_over_sum(similarity.tril() if causal else similarity).to(q.dtype)
+    return rows_over_sum(similarity.tril_() if causal else similarity).to(q.dtype)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: Taylor2Params, *, causal: bool) -> Tensor:
