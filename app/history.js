@@ -3,10 +3,11 @@
 // having done anything in between takes the place of the one before: whatever one does is undone by one step back.
 
 const KEPT = Symbol.for("attention-lab.history");
+const shared = /** @type {{ [KEPT]?: boolean }} */ (globalThis);
 
 export default function () {
-  if (globalThis[KEPT]) return;
-  globalThis[KEPT] = true;
+  if (shared[KEPT]) return;
+  shared[KEPT] = true;
   let acted = false; // since the entry that stands last
   const note = () => (acted = true);
   for (const act of ["pointerdown", "keydown", "click", "change"]) addEventListener(act, note, { capture: true });

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import streamlit as st
 
-_KEEPER = st.components.v2.component(
-    "attention_lab_history", js=(Path(__file__).parent / "history.js").read_text("utf-8")
-)
+from app.javascript import script
+
+_KEEPER = st.components.v2.component("attention_lab_history", js=script(Path(__file__).with_name("history.js")))
 
 
 def keep() -> None:

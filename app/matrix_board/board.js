@@ -1,15 +1,59 @@
 // The board of a comparison: what it holds, how it is laid out and painted.
+/** @import { BoardHeader, BoardSettings, Cell, Geometry, Look, Panel, Pen, Scale, Send, Theme, View } from "./types" */
+
+import { categoryTable, drawCategories, legendNames, legendPlaces } from "./categories.js";
+import { colourTable, makeScale, PALETTES, tickNumeral } from "./color.js";
+import { Hands } from "./hands.js";
+import { drawMarks } from "./marks.js";
+import { clamp, make, penFor, printable, readTheme } from "./page.js";
+import { drawLegend, drawPanel, LEGEND_HEIGHT, legendName, panelGeometry, panelHeight } from "./panel.js";
+import { brushOf, CanvasPen } from "./pen.js";
+import { cellText, Readout } from "./readout.js";
+import { Views } from "./views.js";
 
 const GAP = 20;
 const LEAST_SIDE = 224; // below this a panel is too small to read, so fewer stand side by side
 
-class Board {
+export class Board {
+  // -- what Python's first message and the first painting fill in; `schedule` waits for both -----------------------
+
+  /** @type {Panel[]} */
+  panels;
+  /** @type {BoardSettings} */
+  settings;
+  /** @type {Send} */
+  send;
+  /** @type {Theme} */
+  theme;
+  /** @type {Look} */
+  look;
+  /** @type {number} */
+  columns;
+  /** @type {number} */
+  side;
+  /** @type {Scale[]} */
+  topScales;
+  /** @type {number | undefined} */
+  frame;
+  /** @type {number | undefined} */
+  reporting;
+  /** @type {number | null} */
+  reported = null;
+  /** @type {string | null} */
+  shape = null; // of the panel that holds the cell
+
+  /** @param {HTMLElement | ShadowRoot} host */
   constructor(host) {
-    this.cell = null; // {panel, row, col} under the pointer or the keyboard
+    /** @type {Cell | null} */
+    this.cell = null; // under the pointer or the keyboard
+    /** @type {Map<string, Uint32Array>} */
+    this.tables = new Map();
     this.views = new Views(this);
     this.readout = new Readout(this);
+    /** @type {number | null} */
     this.pinned = null;
     this.paints = 0;
+    /** @type {{ layout?: boolean, paint?: boolean, marks?: boolean }} */
     this.due = {};
     this.legend = make("canvas", { class: "legend", role: "img" });
     this.buttons = make("div", { class: "buttons" });
@@ -36,34 +80,54 @@ class Board {
 
   // -- what Python sends ------------------------------------------------------------------------------------------
 
-  /** New matrices. Zoom, pan and the cell survive as long as shapes do. */
+  /**
+   * New matrices. Zoom, pan and the cell survive as long as shapes do.
+   * @param {BoardHeader} header
+   * @param {ArrayBuffer} payload
+   */
   receive({ panels, row_labels: rowLabels, col_labels: colLabels }, payload) {
     this.hands.letGo();
+    this.build(panels.length);
+    const numbers = new Uint16Array(payload);
     let start = 0;
-    const shown = (labels) => labels?.map(printable);
+    const shown = (/** @type {string[] | null} */ labels) => labels?.map(printable);
     const [ownRows, ownCols] = [shown(rowLabels), shown(colLabels)];
-    this.panels = panels.map((panel) => {
-      const codes = payload.subarray(start, (start += panel.rows * panel.cols));
-      return {
+    this.panels = panels.map((panel, i) => {
+      const figure = /** @type {HTMLElement} */ (this.grid.children[i]);
+      const [picture, marks] = figure.querySelectorAll("canvas");
+      /** @type {NodeListOf<HTMLElement>} */
+      const words = figure.querySelectorAll(".title, .value, .caption");
+      const [title, value, caption] = words;
+      figure.dataset.panel = panel.key;
+      title.textContent = title.title = printable(panel.title);
+      caption.textContent = caption.title = printable(panel.caption);
+      const codes = numbers.subarray(start, (start += panel.rows * panel.cols));
+      const described = {
         ...panel,
-        title: printable(panel.title),
-        caption: printable(panel.caption),
+        title: title.title,
+        caption: caption.title,
         codes,
+        value,
+        picture,
+        marks,
         unit: 2 ** panel.exponent,
         shape: `${panel.rows} × ${panel.cols}`,
         sharesRows: !panel.row_labels && panel.rows === (rowLabels?.length ?? panels[0].rows),
         rowLabels: shown(panel.row_labels) ?? (ownRows?.length === panel.rows ? ownRows : undefined),
         colLabels: shown(panel.col_labels) ?? (ownCols?.length === panel.cols ? ownCols : undefined),
       };
+      return /** @type {Panel} */ (described); // its geometry comes with the painting
     });
     this.views.keep(this.panels);
     const active = this.cell && this.panels[this.cell.panel];
-    if (active?.shape !== this.shape) this.cell = null;
-    this.build();
+    if (!active || active.shape !== this.shape) this.cell = null;
     this.schedule("layout");
   }
 
-  /** New words, scale or pin. Python's pin wins whenever Python says something new. */
+  /**
+   * New words, scale or pin. Python's pin wins whenever Python says something new.
+   * @param {BoardSettings} settings
+   */
   show(settings) {
     this.settings = settings;
     this.pinned = this.reported = settings.pinned;
@@ -105,25 +169,23 @@ class Board {
 
   // -- layout and painting ----------------------------------------------------------------------------------------
 
-  build() {
-    while (this.grid.children.length > this.panels.length) this.grid.lastChild.remove();
-    while (this.grid.children.length < this.panels.length) {
+  /**
+   * Make room for so many panels.
+   * @param {number} count
+   */
+  build(count) {
+    while (this.grid.children.length > count) this.grid.lastChild?.remove();
+    while (this.grid.children.length < count) {
       const plot = make("div", { class: "plot" }, make("canvas"), make("canvas"));
       const head = make("div", { class: "head" }, make("span", { class: "title" }), make("span", { class: "value" }));
       this.grid.append(make("figure", {}, make("figcaption", {}, head, make("div", { class: "caption" })), plot));
     }
-    this.panels.forEach((panel, i) => {
-      const figure = this.grid.children[i];
-      figure.dataset.panel = panel.key;
-      const [title, value, caption] = figure.querySelectorAll(".title, .value, .caption");
-      title.textContent = title.title = panel.title;
-      caption.textContent = caption.title = panel.caption;
-      const [picture, marks] = figure.querySelectorAll("canvas");
-      Object.assign(panel, { figure, value, picture, marks });
-    });
   }
 
-  /** Ask for work before the next frame: "layout" includes "paint", which includes "marks". */
+  /**
+   * Ask for work before the next frame: "layout" includes "paint", which includes "marks".
+   * @param {"layout" | "paint" | "marks"} what
+   */
   schedule(what) {
     this.due[what] = true;
     this.frame ??= requestAnimationFrame(() => {
@@ -150,16 +212,19 @@ class Board {
     const { settings, theme, panels } = this;
     const { categories } = settings;
     const ownScale = settings.scale === "panel" && !categories;
-    const extremes = (some) => ({
+    const extremes = (/** @type {Panel[]} */ some) => ({
       largest: Math.max(...some.map((panel) => panel.largest)),
       least: Math.min(...some.map((panel) => panel.least || Infinity)),
       transform: settings.transform,
     });
     const shared = extremes(panels);
-    const scales = new Map(
-      panels.map((panel) => [panel, makeScale({ ...(ownScale ? extremes([panel]) : shared), signed: panel.signed })]),
-    );
-    const kept = this.tables ?? new Map();
+    /** @type {Map<Panel, Scale>} */
+    const scales = new Map();
+    for (const panel of panels) {
+      scales.set(panel, makeScale({ ...(ownScale ? extremes([panel]) : shared), signed: panel.signed }));
+    }
+    const scaleOf = (/** @type {Panel} */ panel) => /** @type {Scale} */ (scales.get(panel));
+    const kept = this.tables;
     this.tables = new Map();
     this.look = {
       theme,
@@ -167,13 +232,13 @@ class Board {
       words: settings.words,
       categories,
       ownScale,
-      scale: (panel) => scales.get(panel),
+      scale: scaleOf,
       table: (panel) => {
-        const name = [categories ? JSON.stringify(categories) : scales.get(panel).name, panel.unit, theme.mode].join();
+        const name = [categories ? JSON.stringify(categories) : scaleOf(panel).name, panel.unit, theme.mode].join();
         const fresh = () =>
           categories
             ? categoryTable(categories, panel.unit, theme.mode)
-            : colourTable(scales.get(panel), panel.unit, this.look.palette);
+            : colourTable(scaleOf(panel), panel.unit, this.look.palette);
         const table = this.tables.get(name) ?? kept.get(name) ?? fresh();
         this.tables.set(name, table);
         return table;
@@ -189,24 +254,30 @@ class Board {
     }
     this.paintLegend();
     this.grid.classList.toggle("zoomed", this.views.zoomed);
-    this.buttons.querySelector("[data-act=reset]").disabled = !this.views.zoomed;
-    this.note.textContent = pooled > 1 ? settings.words.pooled.replace("{count}", pooled) : "";
+    const reset = /** @type {HTMLButtonElement} */ (this.buttons.querySelector("[data-act=reset]"));
+    reset.disabled = !this.views.zoomed;
+    this.note.textContent = pooled > 1 ? settings.words.pooled.replace("{count}", String(pooled)) : "";
     this.root.dataset.paintMs = (performance.now() - started).toFixed(1);
-    this.root.dataset.paints = ++this.paints;
+    this.root.dataset.paints = String(++this.paints);
   }
 
+  /**
+   * @param {Panel} panel
+   * @param {View} view
+   * @returns {Geometry}
+   */
   geometryOf(panel, view) {
-    const pen = new CanvasPen(panel.picture.getContext("2d"), devicePixelRatio, this.theme.font);
+    const pen = new CanvasPen(brushOf(panel.picture), devicePixelRatio, this.theme.font);
     return panelGeometry(pen, panel, this.side, view);
   }
 
   paintLegend() {
     const room = this.root.clientWidth;
     const width = room > 560 ? room - 250 : room; // beside the buttons, or above them
-    const ruler = new CanvasPen(this.legend.getContext("2d"), devicePixelRatio, this.theme.font);
+    const ruler = new CanvasPen(brushOf(this.legend), devicePixelRatio, this.theme.font);
     const high = this.legendHeight(ruler, width - 2);
     this.drawLegend(penFor(this.legend, width, high, this.theme.font), 1, 0, width - 2);
-    const name = (scale) =>
+    const name = (/** @type {Scale} */ scale) =>
       `${legendName(scale, this.look)}: ${scale.signed ? tickNumeral(-scale.top) : 0} … ${tickNumeral(scale.top)}`;
     const names = this.look.categories
       ? [`${this.look.words.unit}: ${legendNames(this.look, this.maskedWord).join(", ")}`]
@@ -219,11 +290,21 @@ class Board {
     return !this.look.ownScale && this.panels.some((panel) => panel.masked) ? this.look.words.masked : null;
   }
 
+  /**
+   * @param {Pen} pen
+   * @param {number} width
+   */
   legendHeight(pen, width) {
     return this.look.categories ? legendPlaces(pen, width, legendNames(this.look, this.maskedWord)).height : LEGEND_HEIGHT;
   }
 
-  /** The legend of the shared scales, one bar per kind; panels on scales of their own carry theirs. */
+  /**
+   * The legend of the shared scales, one bar per kind; panels on scales of their own carry theirs.
+   * @param {Pen} pen
+   * @param {number} x
+   * @param {number} y
+   * @param {number} width
+   */
   drawLegend(pen, x, y, width) {
     const { look } = this;
     const masked = this.maskedWord;
@@ -244,23 +325,27 @@ class Board {
     const active = cell && this.panels[cell.panel];
     for (const panel of this.panels) {
       const pen = penFor(panel.marks, this.side, panelHeight(this.side, this.look.ownScale), theme.font);
-      const linked = active && panel.shape === active.shape;
-      const marks = { pinned: this.pins(panel) ? this.pinned : null, cell: linked ? cell : null };
+      const linked = panel.shape === active?.shape ? cell : null;
+      const marks = { pinned: this.pins(panel) ? this.pinned : null, cell: linked };
       drawMarks(pen, panel, panel.geometry, this.views.of(panel), marks, theme);
-      panel.value.textContent = linked ? cellText(panel, cell.row, cell.col, settings) : "";
+      panel.value.textContent = linked ? cellText(panel, linked.row, linked.col, settings) : "";
     }
-    this.root.dataset.pinned = this.pinned ?? "";
+    this.root.dataset.pinned = String(this.pinned ?? "");
     this.root.dataset.cell = cell ? `${cell.row},${cell.col}` : "";
     this.readout.tell();
   }
 
   // -- state ------------------------------------------------------------------------------------------------------
 
-  /** Whether a pinned query is a row of this panel too. */
+  /**
+   * Whether a pinned query is a row of this panel too.
+   * @param {Panel} panel
+   */
   pins(panel) {
     return panel.sharesRows && this.pinned !== null && this.pinned < panel.rows;
   }
 
+  /** @param {Cell | null} cell */
   aim(cell) {
     const now = this.cell;
     if (now?.panel === cell?.panel && now?.row === cell?.row && now?.col === cell?.col) return;
@@ -269,12 +354,20 @@ class Board {
     this.schedule("marks");
   }
 
-  /** Pin a row, or free it when it is pinned already. Told to Python after a while, if something changed by then. */
+  /**
+   * Pin a row, or free it when it is pinned already. Told to Python after a while, if something changed by then.
+   * @param {Panel} panel
+   * @param {number} row
+   */
   pin(panel, row, wait = 0) {
     if (!panel.sharesRows || !this.settings.pins) return;
     this.setPin(this.pinned === row ? null : row, wait);
   }
 
+  /**
+   * @param {number | null} row
+   * @param {number} wait
+   */
   setPin(row, wait) {
     this.pinned = row;
     clearTimeout(this.reporting);
@@ -291,7 +384,7 @@ class Board {
     this.hands.destroy();
     this.ears.abort();
     this.watch.disconnect();
-    cancelAnimationFrame(this.frame);
+    cancelAnimationFrame(this.frame ?? 0);
     this.readout.destroy();
     clearTimeout(this.reporting);
     this.root.remove();

@@ -1,13 +1,26 @@
 // A board whose numbers are kinds, not sizes: 1 is the first category, 0 none of them.
+/** @import { Category, Look, Mode, Pen } from "./types" */
 
-/** Place of a code's category in their list, -1 for none of them. */
-const kindOf = (code, unit) => Math.round(HALF[code] * unit) - 1;
+import { HALF, LARGEST, packed, PALETTES } from "./color.js";
+import { LEGEND_HEIGHT } from "./panel.js";
 
-/** "#rrggbb" as 8-bit sRGB. */
+/**
+ * Place of a code's category in their list, -1 for none of them.
+ * @param {number} code
+ * @param {number} unit
+ */
+export const kindOf = (code, unit) => Math.round(HALF[code] * unit) - 1;
+
+/** @param {string} hex "#rrggbb" */
 const fromHex = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
 
-/** The colour of each code of a panel whose numbers are kinds. */
-function categoryTable(categories, unit, mode) {
+/**
+ * The colour of each code of a panel whose numbers are kinds.
+ * @param {Category[]} categories
+ * @param {number} unit
+ * @param {Mode} mode
+ */
+export function categoryTable(categories, unit, mode) {
   const table = new Uint32Array(65536);
   const colours = categories.map((category) => packed(fromHex(category[mode])));
   const none = packed(fromHex(PALETTES[mode].none));
@@ -15,8 +28,13 @@ function categoryTable(categories, unit, mode) {
   return table;
 }
 
-/** Where each name of a legend of categories stands, and how many lines they take. */
-function legendPlaces(pen, width, names) {
+/**
+ * Where each name of a legend of categories stands, and how high they are together.
+ * @param {Pen} pen
+ * @param {number} width
+ * @param {string[]} names
+ */
+export function legendPlaces(pen, width, names) {
   const gap = 16;
   let [x, line] = [0, 0];
   const places = names.map((name) => {
@@ -29,15 +47,30 @@ function legendPlaces(pen, width, names) {
   return { places, height: Math.max(LEGEND_HEIGHT, 16 + 18 * (line + 1)) };
 }
 
-/** The names a legend of categories shows. */
-const legendNames = (look, masked) =>
-  [...look.categories.filter(({ listed }) => listed).map(({ name }) => name), look.words.none, masked].filter(Boolean);
+/** The categories a legend names. */
+const listedOf = (/** @type {Look} */ { categories }) => (categories ?? []).filter(({ listed }) => listed);
 
-/** Swatches with names: the categories listed, what is none of them, and what is masked. */
-function drawCategories(pen, x, y, width, look, masked) {
-  const { theme, palette, words, categories } = look;
+/**
+ * The names a legend of categories shows.
+ * @param {Look} look
+ * @param {string | null} masked
+ */
+export const legendNames = (look, masked) =>
+  [...listedOf(look).map(({ name }) => name), look.words.none, masked ?? ""].filter(Boolean);
+
+/**
+ * Swatches with names: the categories listed, what is none of them, and what is masked.
+ * @param {Pen} pen
+ * @param {number} x
+ * @param {number} y
+ * @param {number} width
+ * @param {Look} look
+ * @param {string | null} masked
+ */
+export function drawCategories(pen, x, y, width, look, masked) {
+  const { theme, palette, words } = look;
   pen.text(words.unit, x, y + 6, { colour: theme.muted, weight: 600 });
-  const listed = categories.filter((category) => category.listed);
+  const listed = listedOf(look);
   const names = legendNames(look, masked);
   legendPlaces(pen, width, names).places.forEach((place, i) => {
     const [left, top] = [x + place.x, y + 16 + place.y];

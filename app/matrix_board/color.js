@@ -1,18 +1,22 @@
 // Numbers to colours: half floats, palettes, scales, legend ticks. No DOM.
+/** @import { Palette, Rgb, Scale, Transform } from "./types" */
 
-const MASKED = 0x7e00; // the only NaN that is sent: this query may not look at this key
-const LARGEST = 0x7800; // 2^15, the code of the largest magnitude a panel can hold
+export const MASKED = 0x7e00; // the only NaN that is sent: this query may not look at this key
+export const LARGEST = 0x7800; // 2^15, the code of the largest magnitude a panel can hold
 
 /** The number behind each of the 65,536 half-float codes. */
-const HALF = Float64Array.from({ length: 65536 }, (_, code) => {
+export const HALF = Float64Array.from({ length: 65536 }, (_, code) => {
   const exponent = (code >> 10) & 31;
   const mantissa = code & 1023;
   const size = exponent === 31 ? NaN : exponent === 0 ? mantissa * 2 ** -24 : (1024 + mantissa) * 2 ** (exponent - 25);
   return code & 0x8000 ? -size : size;
 });
 
-/** A weight as people read it: three significant digits, fewer where fewer were sent. */
-function numeral(value, digits = 3) {
+/**
+ * A weight as people read it: three significant digits, fewer where fewer were sent.
+ * @param {number} value
+ */
+export function numeral(value, digits = 3) {
   if (value === 0) return "0";
   const size = Math.abs(value);
   const rounded = Number(size.toPrecision(digits));
@@ -23,22 +27,20 @@ function numeral(value, digits = 3) {
   return (value < 0 ? "\u2212" : "") + text.replace("e-", "e\u2212").replace("e+", "e");
 }
 
-/** A tick's number, without trailing zeros. */
-function tickNumeral(value) {
+/**
+ * A tick's number, without trailing zeros.
+ * @param {number} value
+ */
+export function tickNumeral(value) {
   const text = numeral(value);
   return text.includes(".") ? text.replace(/\.?0+(?=e|$)/, "") : text;
 }
 
-/** One cell as text: its weight, or the name of its kind. */
-function cellText(panel, row, col, { words, categories }) {
-  const code = panel.codes[row * panel.cols + col];
-  if (code === MASKED) return words.masked;
-  if (categories) return categories[kindOf(code, panel.unit)]?.name ?? words.none;
-  const size = code & 0x7fff; // below 1024 lie the subnormals, which carry fewer digits
-  return numeral(HALF[code] * panel.unit, size >= 1000 ? 3 : size >= 100 ? 2 : 1);
-}
-
-/** OKLCH to 8-bit sRGB: equal steps of lightness look equal, which no RGB ramp gives. */
+/**
+ * OKLCH to 8-bit sRGB: equal steps of lightness look equal, which no RGB ramp gives.
+ * @param {number[]} colour
+ * @returns {Rgb}
+ */
 function oklch([lightness, chroma, hue]) {
   const a = chroma * Math.cos((hue * Math.PI) / 180);
   const b = chroma * Math.sin((hue * Math.PI) / 180);
@@ -52,7 +54,10 @@ function oklch([lightness, chroma, hue]) {
   ].map((c) => Math.round(255 * Math.min(1, Math.max(0, c <= 0.0031308 ? 12.92 * c : 1.055 * c ** (1 / 2.4) - 0.055))));
 }
 
-/** 256 colours through evenly spaced anchors [lightness, chroma, hue]. */
+/**
+ * 256 colours through evenly spaced anchors [lightness, chroma, hue].
+ * @param {number[][]} anchors
+ */
 function ramp(anchors) {
   return Array.from({ length: 256 }, (_, i) => {
     const place = (i / 255) * (anchors.length - 1);
@@ -64,7 +69,8 @@ function ramp(anchors) {
 // Zero melts into the page and the peaks stand out, on white paper and on a dark wall alike: lightness falls in the light
 // theme and rises in the dark one, evenly, so the order of values survives colour blindness and grey printing. Positive
 // is blue in the diverging scales too, negative orange, the pair that all common kinds of colour blindness tell apart.
-const PALETTES = {
+/** @type {Record<import("./types").Mode, Palette>} */
+export const PALETTES = {
   light: {
     sequential: ramp([
       [0.985, 0.012, 105],
@@ -101,26 +107,30 @@ const PALETTES = {
   },
 };
 
-const css = ([r, g, b]) => `rgb(${r},${g},${b})`;
-const packed = ([r, g, b]) => (255 << 24) | (b << 16) | (g << 8) | r; // canvas memory order on little-endian machines
+export const css = (/** @type {Rgb} */ [r, g, b]) => `rgb(${r},${g},${b})`;
+export const packed = (/** @type {Rgb} */ [r, g, b]) => (255 << 24) | (b << 16) | (g << 8) | r; // canvas memory order on little-endian machines
 
-const LOG_START = 0.1; // where the smallest visible magnitude starts on a log scale, so that it differs from zero
+export const LOG_START = 0.1; // where the smallest visible magnitude starts on a log scale, so that it differs from zero
 
 /**
  * How magnitudes map to places along a colour ramp, 0 for zero and 1 for the largest.
  * `least` is the smallest magnitude above zero, which sets where a log scale starts: six decades down at most.
+ * @param {{ largest: number, least: number, transform: Transform, signed: boolean }} facts
+ * @returns {Scale}
  */
-function makeScale({ largest, least, transform, signed }) {
+export function makeScale({ largest, least, transform, signed }) {
   const top = largest || 1;
   const highest = Math.ceil(Math.log10(top) - 1e-9);
   const lowest = Math.min(highest - 1, Math.max(highest - 6, Math.floor(Math.log10(Math.min(least, top)) + 1e-9)));
   const floor = Number(`1e${lowest}`);
   const decades = Math.log10(top / floor);
-  const bend = {
+  /** @type {Record<Transform, (share: number) => number>} */
+  const bends = {
     linear: (share) => share,
     sqrt: Math.sqrt,
     log: (share) => (share > 0 ? LOG_START + (1 - LOG_START) * Math.max(0, 1 + Math.log10(share) / decades) : 0),
-  }[transform];
+  };
+  const bend = bends[transform];
   return {
     top,
     transform,
@@ -132,13 +142,22 @@ function makeScale({ largest, least, transform, signed }) {
   };
 }
 
-/** Colours of a ramp from its first to its last place: one arm, or two that meet at zero. */
-function rampColours(scale, palette) {
+/**
+ * Colours of a ramp from its first to its last place: one arm, or two that meet at zero.
+ * @param {Scale} scale
+ * @param {Palette} palette
+ */
+export function rampColours(scale, palette) {
   return scale.signed ? [...palette.negative.toReversed(), ...palette.positive] : palette.sequential;
 }
 
-/** The colour of each code of a panel; masked cells stay transparent, over the hatch. */
-function colourTable(scale, unit, palette) {
+/**
+ * The colour of each code of a panel; masked cells stay transparent, over the hatch.
+ * @param {Scale} scale
+ * @param {number} unit
+ * @param {Palette} palette
+ */
+export function colourTable(scale, unit, palette) {
   const table = new Uint32Array(65536);
   const up = (scale.signed ? palette.positive : palette.sequential).map(packed);
   const down = palette.negative.map(packed);
@@ -150,8 +169,11 @@ function colourTable(scale, unit, palette) {
   return table;
 }
 
-/** Candidate legend magnitudes, most important first: the largest, then round numbers. */
-function tickMagnitudes(scale) {
+/**
+ * Candidate legend magnitudes, most important first: the largest, then round numbers.
+ * @param {Scale} scale
+ */
+export function tickMagnitudes(scale) {
   const { top, transform, floor } = scale;
   if (transform === "log") {
     const tens = [];
@@ -167,7 +189,7 @@ function tickMagnitudes(scale) {
   }
   const rough = top / 4;
   const ten = 10 ** Math.floor(Math.log10(rough));
-  const step = ten * [1, 2, 5, 10].find((first) => first * ten >= rough * 0.999);
+  const step = ten * ([1, 2, 5].find((first) => first * ten >= rough * 0.999) ?? 10);
   const steps = [];
   for (let k = 1; k * step < top * 0.999; k++) steps.push(k * step);
   return [top, ...steps];

@@ -12,29 +12,13 @@ from typing import Any
 
 import streamlit as st
 
+from app.javascript import script
+
 _HERE = Path(__file__).parent
-# One module in several files, in the order in which they build on each other; no build step.
-_SOURCES = (
-    "color.js",
-    "pen.js",
-    "page.js",
-    "panel.js",
-    "categories.js",
-    "marks.js",
-    "export.js",
-    "views.js",
-    "readout.js",
-    "hands.js",
-    "board.js",
-    "thumbnails.js",
-    "main.js",
-)
 _NUMBERS = st.components.v2.component(
-    "attention_lab_board",
-    css=(_HERE / "board.css").read_text("utf-8"),
-    js="\n".join((_HERE / name).read_text("utf-8") for name in _SOURCES),
+    "attention_lab_board", css=(_HERE / "board.css").read_text("utf-8"), js=script(_HERE / "main.js")
 )
-_SETTINGS = st.components.v2.component("attention_lab_settings", js=(_HERE / "settings.js").read_text("utf-8"))
+_SETTINGS = st.components.v2.component("attention_lab_settings", js=script(_HERE / "settings.js"))
 
 
 def encode(header: Mapping[str, object], payload: bytes) -> bytes:

@@ -1,29 +1,57 @@
 // The board as a file: a PNG at twice the size, or an SVG with text as text and each matrix as a picture of its exact cells.
+/** @import { Panel, Pen, TextStyle, Rectangle, View } from "./types" */
+/** @import { Board } from "./board.js" */
+
+import { css } from "./color.js";
+import { drawMarks } from "./marks.js";
+import { drawPanel, panelGeometry, panelHeight } from "./panel.js";
+import { brushOf, CanvasPen, fitted, onPage, strongest } from "./pen.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 
 /** Draws into an SVG element, with the same calls as CanvasPen. */
-class SvgPen {
+export class SvgPen {
+  /**
+   * @param {number} width
+   * @param {number} height
+   * @param {string} font
+   */
   constructor(width, height, font) {
     this.font = font;
     this.ratio = Infinity; // scales without end: no cells are ever pooled
-    this.ruler = new CanvasPen(document.createElement("canvas").getContext("2d"), 1, font);
-    this.root = this.place = document.createElementNS(SVG, "svg");
+    this.ruler = rulerOf(font);
+    this.root = document.createElementNS(SVG, "svg");
+    /** @type {SVGElement} */
+    this.place = this.root;
     this.set(this.root, { xmlns: SVG, width, height, viewBox: `0 0 ${width} ${height}`, "font-family": font });
     this.count = 0;
   }
 
+  /**
+   * @template {SVGElement} Element
+   * @param {Element} element
+   * @param {Record<string, string | number>} attributes
+   */
   set(element, attributes) {
     for (const [name, value] of Object.entries(attributes)) {
-      element.setAttribute(name, typeof value === "number" ? Number(value.toFixed(3)) : value);
+      element.setAttribute(name, typeof value === "number" ? String(Number(value.toFixed(3))) : value);
     }
     return element;
   }
 
+  /**
+   * @param {keyof SVGElementTagNameMap} name
+   * @param {Record<string, string | number>} attributes
+   * @returns {SVGElement}
+   */
   add(name, attributes, into = this.place) {
     return into.appendChild(this.set(document.createElementNS(SVG, name), attributes));
   }
 
+  /**
+   * @param {SVGElement} element
+   * @param {() => void} draw
+   */
   within(element, draw) {
     const outside = this.place;
     this.place = element;
@@ -31,18 +59,45 @@ class SvgPen {
     this.place = outside;
   }
 
+  /**
+   * @param {number} x
+   * @param {number} y
+   * @param {number} width
+   * @param {number} height
+   * @param {string} fill
+   */
   rect(x, y, width, height, fill) {
     this.add("rect", { x, y, width, height, fill });
   }
 
+  /**
+   * @param {number} x
+   * @param {number} y
+   * @param {number} width
+   * @param {number} height
+   * @param {string} stroke
+   */
   frame(x, y, width, height, stroke, thickness = 1) {
     this.add("rect", { x, y, width, height, fill: "none", stroke, "stroke-width": thickness });
   }
 
+  /**
+   * @param {number} x1
+   * @param {number} y1
+   * @param {number} x2
+   * @param {number} y2
+   * @param {string} stroke
+   */
   line(x1, y1, x2, y2, stroke, thickness = 1) {
     this.add("line", { x1, y1, x2, y2, stroke, "stroke-width": thickness });
   }
 
+  /**
+   * @param {string} words
+   * @param {number} x
+   * @param {number} y
+   * @param {TextStyle} style
+   */
   text(words, x, y, { size = 11, weight = 400, colour, align = "left", turn = 0 }) {
     const element = this.add("text", {
       transform: `translate(${x.toFixed(2)} ${y.toFixed(2)}) rotate(${turn})`,
@@ -55,10 +110,22 @@ class SvgPen {
     element.textContent = words;
   }
 
+  /**
+   * @param {string} words
+   * @param {number} [size]
+   * @param {number} [weight]
+   */
   measure(words, size, weight) {
     return this.ruler.measure(words, size, weight);
   }
 
+  /**
+   * @param {number} x
+   * @param {number} y
+   * @param {number} width
+   * @param {number} height
+   * @param {number[][]} colours
+   */
   gradient(x, y, width, height, colours) {
     const id = `scale-${this.count++}`;
     const element = this.add("linearGradient", { id });
@@ -68,6 +135,13 @@ class SvgPen {
     this.rect(x, y, width, height, `url(#${id})`);
   }
 
+  /**
+   * @param {number} x
+   * @param {number} y
+   * @param {number} width
+   * @param {number} height
+   * @param {string[]} colours
+   */
   hatch(x, y, width, height, [ground, stripe]) {
     const id = `hatch-${this.count++}`;
     const tile = this.add("pattern", { id, width: 6, height: 6, patternUnits: "userSpaceOnUse" });
@@ -76,6 +150,12 @@ class SvgPen {
     this.rect(x, y, width, height, `url(#${id})`);
   }
 
+  /**
+   * @param {Panel} panel
+   * @param {Uint32Array} table
+   * @param {View} view
+   * @param {Rectangle} plot
+   */
   matrix(panel, table, view, { x, y, width, height }) {
     const { rows, cols } = panel;
     const viewBox = [view.x * cols, view.y * rows, view.width * cols, view.height * rows].join(" ");
@@ -85,10 +165,22 @@ class SvgPen {
     this.add("image", { width: cols, height: rows, href: picture, style, preserveAspectRatio: "none" }, window);
   }
 
+  /**
+   * @param {number} x
+   * @param {number} y
+   * @param {() => void} draw
+   */
   at(x, y, draw) {
     this.within(this.add("g", { transform: `translate(${x} ${y})` }), draw);
   }
 
+  /**
+   * @param {number} x
+   * @param {number} y
+   * @param {number} width
+   * @param {number} height
+   * @param {() => void} draw
+   */
   clip(x, y, width, height, draw) {
     const id = `clip-${this.count++}`;
     this.add("rect", { x, y, width, height }, this.add("clipPath", { id }));
@@ -99,17 +191,26 @@ class SvgPen {
 const MARGIN = 16;
 const HEAD = 46; // a panel's title and caption
 
-/** Size of the whole board as a picture, in CSS pixels; its legend's too. */
+/** What measures text where nothing is drawn. */
+const rulerOf = (/** @type {string} */ font) => new CanvasPen(brushOf(document.createElement("canvas")), 1, font);
+
+/**
+ * Size of the whole board as a picture, in CSS pixels; its legend's too.
+ * @param {Board} board
+ */
 function boardSize(board) {
   const { panels, columns, side, look } = board;
   const lines = Math.ceil(panels.length / columns);
   const width = 2 * MARGIN + Math.max(360, columns * (side + MARGIN) - MARGIN);
-  const ruler = new CanvasPen(document.createElement("canvas").getContext("2d"), 1, look.theme.font);
-  const legend = board.legendHeight(ruler, width - 2 * MARGIN);
+  const legend = board.legendHeight(rulerOf(look.theme.font), width - 2 * MARGIN);
   return { width, legend, height: 2 * MARGIN + legend + lines * (HEAD + panelHeight(side, look.ownScale) + MARGIN) + 8 };
 }
 
-/** Everything the screen shows but the crosshair: legend, panels with their titles, the pinned row, the note. */
+/**
+ * Everything the screen shows but the crosshair: legend, panels with their titles, the pinned row, the note.
+ * @param {Pen} pen
+ * @param {Board} board
+ */
 function drawBoard(pen, board) {
   const { panels, columns, side, look, pinned } = board;
   const { theme, words } = look;
@@ -130,27 +231,39 @@ function drawBoard(pen, board) {
       pooled = Math.max(pooled, geometry.pooled);
     });
   });
-  if (pooled > 1) pen.text(words.pooled.replace("{count}", pooled), MARGIN, height - MARGIN, { colour: theme.muted });
+  if (pooled > 1) pen.text(words.pooled.replace("{count}", String(pooled)), MARGIN, height - MARGIN, { colour: theme.muted });
 }
 
-/** The board as a PNG, two pixels to the CSS pixel. */
-function boardPng(board) {
+/**
+ * The board as a PNG, two pixels to the CSS pixel.
+ * @param {Board} board
+ * @returns {Promise<Blob | null>} null where the browser cannot make one so large
+ */
+export function boardPng(board) {
   const { width, height } = boardSize(board);
   const canvas = Object.assign(document.createElement("canvas"), { width: 2 * width, height: 2 * height });
-  drawBoard(new CanvasPen(canvas.getContext("2d"), 2, board.look.theme.font), board);
+  drawBoard(new CanvasPen(brushOf(canvas), 2, board.look.theme.font), board);
   return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
 }
 
-/** The board as an SVG. */
-async function boardSvg(board) {
+/**
+ * The board as an SVG.
+ * @param {Board} board
+ */
+export async function boardSvg(board) {
   const { width, height } = boardSize(board);
   const pen = new SvgPen(width, height, board.look.theme.font);
   drawBoard(pen, board);
   return new Blob([new XMLSerializer().serializeToString(pen.root)], { type: "image/svg+xml" });
 }
 
-/** Hand a file to the visitor. */
-function download(blob, name) {
+/**
+ * Hand a file to the visitor.
+ * @param {Blob | null} blob
+ * @param {string} name
+ */
+export function download(blob, name) {
+  if (!blob) return;
   const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(blob), download: name });
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);

@@ -1,15 +1,41 @@
 // What hand and keyboard do on a board: point, pin, drag, pinch, wheel, keys.
+/** @import { Panel, View } from "./types" */
+/** @import { Board } from "./board.js" */
+
+import { boardPng, boardSvg, download } from "./export.js";
+import { clamp } from "./page.js";
+import { CLEAR } from "./views.js";
 
 const SAME_SPOT = 24; // pixels within which a second tap means the cell of the first: fingers are wider than cells
 const DOUBLE_CLICK = 250; // milliseconds a click waits before it is reported, as it may be half of a double click
 const LONG_PRESS = 500;
 
-class Hands {
+/** @typedef {{ panel: Panel, x: number, y: number, view: View | null, moved: boolean }} Drag */
+
+export class Hands {
+  touched = false; // by a finger or a stylus, last
+  /** @type {Drag | undefined} */
+  drag;
+  /** @type {PointerEvent | undefined} */
+  tapped;
+  /** @type {number | undefined} */
+  pressing;
+  /** @type {number | null} */
+  pinBefore = null;
+
+  /** @param {Board} board */
   constructor(board) {
     this.board = board;
+    /** @type {Map<number, PointerEvent>} */
     this.pointers = new Map(); // those that are down, by id
     this.ears = new AbortController();
     const { signal } = this.ears;
+    /**
+     * @template {keyof HTMLElementEventMap} Type
+     * @param {Type} type
+     * @param {(event: HTMLElementEventMap[Type]) => void} act
+     * @param {AddEventListenerOptions} [options]
+     */
     const on = (type, act, options) => board.grid.addEventListener(type, act, { signal, ...options });
     on("pointerdown", (event) => this.pointerDown(event));
     on("pointermove", (event) => this.pointerMove(event));
@@ -25,14 +51,17 @@ class Hands {
     on("wheel", (event) => this.wheel(event), { passive: false });
     on("keydown", (event) => this.key(event));
     on("contextmenu", (event) => this.touched && event.preventDefault()); // a long press pins
-    board.buttons.addEventListener("click", (event) => this.press(event.target.dataset.act), { signal });
+    const press = (/** @type {Event} */ { target }) => this.press(/** @type {HTMLElement} */ (target).dataset.act);
+    board.buttons.addEventListener("click", press, { signal });
   }
 
-  panelOf(event) {
-    const plot = event.target.closest?.(".plot");
-    return plot && this.board.panels?.find((panel) => panel.picture.parentElement === plot && panel.geometry);
+  /** @param {Event} event */
+  panelOf({ target }) {
+    const plot = target instanceof Element && target.closest(".plot");
+    return plot ? this.board.panels?.find((panel) => panel.picture.parentElement === plot && panel.geometry) : undefined;
   }
 
+  /** @param {PointerEvent} event */
   pointerDown(event) {
     const { board } = this;
     const panel = this.panelOf(event);
@@ -40,16 +69,16 @@ class Hands {
     this.touched = event.pointerType !== "mouse";
     this.pointers.set(event.pointerId, event);
     clearTimeout(this.pressing);
+    const { clientX: x, clientY: y } = event;
     if (this.pointers.size === 2) {
-      this.drag = { panel, moved: true };
+      this.drag = { panel, x, y, view: null, moved: true };
       return;
     }
-    const { clientX: x, clientY: y } = event;
     this.drag = { panel, x, y, view: board.views.of(panel), moved: false };
     if (this.touched) {
       this.pressing = setTimeout(() => {
         const cell = board.views.cellAt(panel, x, y);
-        if (!cell) return;
+        if (!cell || !this.drag) return;
         this.drag.moved = true; // the lift that follows is not a tap
         board.aim(cell);
         board.pin(panel, cell.row);
@@ -57,10 +86,11 @@ class Hands {
     }
   }
 
+  /** @param {PointerEvent} event */
   pointerMove(event) {
     if (!event.buttons) this.pointerGone(event); // let go outside the board
     const { board, drag } = this;
-    if (!this.pointers.has(event.pointerId)) {
+    if (!drag || !this.pointers.has(event.pointerId)) {
       const panel = this.panelOf(event);
       if (event.pointerType === "mouse") {
         this.touched = false;
@@ -70,9 +100,10 @@ class Hands {
     }
     const before = [...this.pointers.values()];
     this.pointers.set(event.pointerId, event);
+    const [a, b] = this.pointers.values();
     if (this.pointers.size === 2) {
-      const [a, b] = this.pointers.values();
-      const apart = ([one, other]) => Math.hypot(one.clientX - other.clientX, one.clientY - other.clientY) || 1;
+      const apart = (/** @type {PointerEvent[]} */ [one, other]) =>
+        Math.hypot(one.clientX - other.clientX, one.clientY - other.clientY) || 1;
       board.views.zoomAt(drag.panel, apart([a, b]) / apart(before), (a.clientX + b.clientX) / 2, (a.clientY + b.clientY) / 2);
       return;
     }
@@ -89,6 +120,7 @@ class Hands {
     }
   }
 
+  /** @param {PointerEvent} event */
   pointerUp(event) {
     const { board, drag } = this;
     const alone = this.pointers.size === 1;
@@ -110,12 +142,14 @@ class Hands {
     }
   }
 
+  /** @param {PointerEvent} event */
   pointerGone(event) {
     clearTimeout(this.pressing);
     this.pointers.delete(event.pointerId);
     if (!this.pointers.size) this.drag = undefined;
   }
 
+  /** @param {MouseEvent} event */
   doubleClick(event) {
     const { board } = this;
     const panel = this.panelOf(event);
@@ -124,6 +158,7 @@ class Hands {
     board.views.zoomAt(panel, 2, event.clientX, event.clientY);
   }
 
+  /** @param {WheelEvent} event */
   wheel(event) {
     const panel = this.panelOf(event);
     if (!panel || !(event.ctrlKey || event.metaKey)) return; // a plain wheel scrolls the page
@@ -132,6 +167,7 @@ class Hands {
     this.board.views.zoomAt(panel, Math.exp(clamp(-pixels / 200, -0.7, 0.7)), event.clientX, event.clientY);
   }
 
+  /** @param {string | undefined} act */
   press(act) {
     const { board } = this;
     if (act === "in") board.views.zoomAll(2);
@@ -141,13 +177,16 @@ class Hands {
     if (act === "svg") boardSvg(board).then((blob) => download(blob, `${board.settings.file_name}.svg`));
   }
 
+  /** @param {KeyboardEvent} event */
   key(event) {
     const { board } = this;
     if (event.ctrlKey || event.metaKey || event.altKey || !board.look) return;
     const panel = board.panels[board.cell?.panel ?? 0];
-    const { row, col } = board.cell ?? { row: board.pins(panel) ? board.pinned : 0, col: 0 };
-    const go = (toRow, toCol) => this.step(panel, board.cell ? toRow : row, board.cell ? toCol : col);
-    const act = {
+    const { row, col } = board.cell ?? { row: board.pins(panel) ? (board.pinned ?? 0) : 0, col: 0 };
+    const go = (/** @type {number} */ toRow, /** @type {number} */ toCol) =>
+      this.step(panel, board.cell ? toRow : row, board.cell ? toCol : col);
+    /** @type {Record<string, () => void>} */
+    const acts = {
       ArrowUp: () => go(row - 1, col),
       ArrowDown: () => go(row + 1, col),
       ArrowLeft: () => go(row, col - 1),
@@ -163,7 +202,8 @@ class Hands {
       "=": () => board.views.zoomAll(2),
       "-": () => board.views.zoomAll(0.5),
       0: () => board.views.reset(),
-    }[event.key];
+    };
+    const act = acts[event.key];
     if (!act) return;
     event.preventDefault();
     event.stopPropagation(); // Streamlit has shortcuts of its own
@@ -171,7 +211,12 @@ class Hands {
     act();
   }
 
-  /** Move the cell, and the view with it. */
+  /**
+   * Move the cell, and the view with it.
+   * @param {Panel} panel
+   * @param {number} toRow
+   * @param {number} toCol
+   */
   step(panel, toRow, toCol) {
     const { board } = this;
     const row = clamp(toRow, 0, panel.rows - 1);

@@ -1,10 +1,22 @@
 // What moves over a panel: the pinned row and the crosshair.
+/** @import { Cell, Geometry, Panel, Pen, Theme, View } from "./types" */
 
-/** What moves: the pinned row and the crosshair, over the picture. */
-function drawMarks(pen, panel, geometry, view, { pinned, cell }, theme) {
+import { cellRect, labelAt, midOf, ticks } from "./panel.js";
+import { fitted } from "./pen.js";
+
+/**
+ * What moves: the pinned row and the crosshair, over the picture.
+ * @param {Pen} pen
+ * @param {Panel} panel
+ * @param {Geometry} geometry
+ * @param {View} view
+ * @param {{ pinned: number | null, cell: Cell | null }} marks
+ * @param {Theme} theme
+ */
+export function drawMarks(pen, panel, geometry, view, { pinned, cell }, theme) {
   const { plot } = geometry;
-  const within = (draw) => pen.clip(plot.x - 2, plot.y - 2, plot.width + 4, plot.height + 4, draw);
-  const haloed = (draw) => {
+  const within = (/** @type {() => void} */ draw) => pen.clip(plot.x - 2, plot.y - 2, plot.width + 4, plot.height + 4, draw);
+  const haloed = (/** @type {(colour: string, thickness: number) => void} */ draw) => {
     draw(theme.halo, 3);
     draw(theme.muted, 1);
   };
@@ -41,13 +53,28 @@ function drawMarks(pen, panel, geometry, view, { pinned, cell }, theme) {
   }
 }
 
+/**
+ * @param {number} spot
+ * @param {number} start
+ * @param {number} length
+ */
 const inside = (spot, start, length) => spot > start && spot < start + length;
 
-/** The row's token or index on the axis, in place of what stands there. */
+/**
+ * The row's token or index on the axis, in place of what stands there.
+ * @param {Pen} pen
+ * @param {Geometry} geometry
+ * @param {Panel} panel
+ * @param {number} row
+ * @param {View} view
+ * @param {Theme} theme
+ * @param {string} ground
+ * @param {string} ink
+ */
 function rowChip(pen, geometry, panel, row, view, theme, ground, ink) {
   const { plot, rows } = geometry;
   const y = midOf(plot.y, plot.height, row, panel.rows, view.y, view.height);
-  const label = rows.named ? fitted(pen, panel.rowLabels[row], rows.room, 11, 600) : String(row);
+  const label = rows.named ? fitted(pen, labelAt(panel.rowLabels, row), rows.room, 11, 600) : String(row);
   const wide = pen.measure(label, 11, 600) + 8;
   const high = rows.named ? Math.min(16, Math.max(12, rows.cell)) : 16;
   if (!rows.named) {
@@ -60,11 +87,19 @@ function rowChip(pen, geometry, panel, row, view, theme, ground, ink) {
   pen.text(label, plot.x - 7, y, { colour: ink, align: "right", weight: 600 });
 }
 
+/**
+ * @param {Pen} pen
+ * @param {Geometry} geometry
+ * @param {Panel} panel
+ * @param {number} col
+ * @param {View} view
+ * @param {Theme} theme
+ */
 function colChip(pen, geometry, panel, col, view, theme) {
   const { plot, cols } = geometry;
   const x = midOf(plot.x, plot.width, col, panel.cols, view.x, view.width);
   const turned = cols.named && !cols.flat;
-  const label = cols.named ? fitted(pen, panel.colLabels[col], turned ? cols.room : 96, 11, 600) : String(col);
+  const label = cols.named ? fitted(pen, labelAt(panel.colLabels, col), turned ? cols.room : 96, 11, 600) : String(col);
   const wide = pen.measure(label, 11, 600) + 8;
   const style = { colour: theme.background, weight: 600 };
   if (turned) {

@@ -1,9 +1,24 @@
 // Small things every part needs: elements, safe text, canvases, the page's theme. Text enters the page as text only.
+/** @import { Rgb, Theme } from "./types" */
 
-const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
+import { css, PALETTES } from "./color.js";
+import { brushOf, CanvasPen } from "./pen.js";
 
-/** Make an element; children may be elements or plain text. */
-function make(name, attributes = {}, ...children) {
+/**
+ * @param {number} value
+ * @param {number} low
+ * @param {number} high
+ */
+export const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
+
+/**
+ * Make an element; children may be elements or plain text.
+ * @template {keyof HTMLElementTagNameMap} Name
+ * @param {Name} name
+ * @param {Record<string, string>} attributes
+ * @param {(Node | string)[]} children
+ */
+export function make(name, attributes = {}, ...children) {
   const element = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
   element.append(...children);
@@ -11,16 +26,25 @@ function make(name, attributes = {}, ...children) {
 }
 
 /** Control characters and broken surrogates made visible: they would vanish on screen and break an SVG. */
-const printable = (label) =>
+export const printable = (/** @type {string} */ label) =>
   label
     .toWellFormed()
-    .replace(/[\u0000-\u0020]/g, (c) => (c === " " ? c : String.fromCharCode(0x2400 + c.charCodeAt(0))))
-    .replace(/[\u007f-\u009f\ufffe\uffff]/g, "\ufffd");
+    .replace(/\p{Cc}/gu, (c) => (c < " " ? String.fromCharCode(0x2400 + c.charCodeAt(0)) : "\ufffd"))
+    .replace(/[\ufffe\uffff]/g, "\ufffd");
 
-/** Colours and font of the page's theme, as the element inherits them. */
-function readTheme(element) {
+/**
+ * Colours and font of the page's theme, as the element inherits them.
+ * @param {Element} element
+ * @returns {Theme}
+ */
+export function readTheme(element) {
   const style = getComputedStyle(element);
-  const brush = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  const brush = brushOf(document.createElement("canvas"), { willReadFrequently: true });
+  /**
+   * @param {string} name
+   * @param {string} fallback
+   * @returns {Rgb}
+   */
   const rgb = (name, fallback) => {
     brush.fillStyle = fallback;
     brush.fillStyle = style.getPropertyValue(name).trim() || fallback;
@@ -29,7 +53,7 @@ function readTheme(element) {
     return [...brush.getImageData(0, 0, 1, 1).data.slice(0, 3)];
   };
   const [background, text] = [rgb("--st-background-color", "#ffffff"), rgb("--st-text-color", "#31333f")];
-  const mix = (share) => css(text.map((v, i) => Math.round(share * v + (1 - share) * background[i])));
+  const mix = (/** @type {number} */ share) => css(text.map((v, i) => Math.round(share * v + (1 - share) * background[i])));
   const mode = background[0] + background[1] + background[2] < 384 ? "dark" : "light";
   return {
     mode,
@@ -44,13 +68,19 @@ function readTheme(element) {
   };
 }
 
-/** Give a canvas its size in CSS pixels, cleared, and a pen. */
-function penFor(canvas, width, height, font) {
+/**
+ * Give a canvas its size in CSS pixels, cleared, and a pen.
+ * @param {HTMLCanvasElement} canvas
+ * @param {number} width
+ * @param {number} height
+ * @param {string} font
+ */
+export function penFor(canvas, width, height, font) {
   const ratio = devicePixelRatio;
   const [wide, high] = [Math.round(width * ratio), Math.round(height * ratio)];
   if (canvas.width !== wide || canvas.height !== high) Object.assign(canvas, { width: wide, height: high });
   Object.assign(canvas.style, { width: `${width}px`, height: `${height}px` });
-  const pen = new CanvasPen(canvas.getContext("2d"), ratio, font);
+  const pen = new CanvasPen(brushOf(canvas), ratio, font);
   pen.context.clearRect(0, 0, width, height);
   return pen;
 }

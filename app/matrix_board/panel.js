@@ -1,31 +1,59 @@
 // One panel: where its parts lie, its axes, matrix and legend.
+/** @import { Axis, Geometry, Look, Panel, Pen, Scale, View } from "./types" */
+
+import { css, LOG_START, rampColours, tickMagnitudes, tickNumeral } from "./color.js";
+import { fitted, widestOf } from "./pen.js";
 
 const NARROW = { left: 46, top: 32 }; // room for index ticks and the axis title
 const TITLE_ROOM = 17; // of that, for the axis title
 const LABEL_CELL = 9; // a token needs this many pixels of cell
-const LEGEND_HEIGHT = 44;
+export const LEGEND_HEIGHT = 44;
 
-/** Height of a panel's drawing of a given width: the same for every data, so that nothing jumps. */
-const panelHeight = (width, withLegend) => width - NARROW.left + NARROW.top + 1 + (withLegend ? LEGEND_HEIGHT : 0);
+/**
+ * A row's or column's label where its axis is named.
+ * @param {string[] | undefined} labels
+ * @param {number} index
+ */
+export const labelAt = (labels, index) => labels?.[index] ?? "";
 
-/** Where things lie in a panel: narrow margins for numbers, wide ones where tokens fit beside their rows and columns. */
-function panelGeometry(pen, panel, width, view) {
+/**
+ * Height of a panel's drawing of a given width: the same for every data, so that nothing jumps.
+ * @param {number} width
+ * @param {boolean} withLegend
+ */
+export const panelHeight = (width, withLegend) => width - NARROW.left + NARROW.top + 1 + (withLegend ? LEGEND_HEIGHT : 0);
+
+/**
+ * Where things lie in a panel: narrow margins for numbers, wide ones where tokens fit beside their rows and columns.
+ * @param {Pen} pen
+ * @param {Panel} panel
+ * @param {number} width
+ * @param {View} view
+ * @returns {Geometry}
+ */
+export function panelGeometry(pen, panel, width, view) {
   const { rows, cols, rowLabels, colLabels } = panel;
   const side = width - NARROW.left - 1;
   const height = panelHeight(width, false);
-  const fontOf = (cell) => Math.min(13, Math.max(9, cell * 0.8));
+  const fontOf = (/** @type {number} */ cell) => Math.min(13, Math.max(9, cell * 0.8));
   const most = Math.min(96, Math.max(40, 0.24 * width));
-  const roomFor = (labels, cell) => (labels ? Math.min(most, widestOf(pen, labels, fontOf(cell))) : 0);
+  const roomFor = (/** @type {string[] | undefined} */ labels, /** @type {number} */ cell) =>
+    (labels ? Math.min(most, widestOf(pen, labels, fontOf(cell))) : 0);
   const colRoom = roomFor(colLabels, side / cols / view.width);
   const flat = view.width === 1 && colRoom + 8 < side / cols; // few columns: their labels need not be turned
   const wide = {
     left: Math.max(NARROW.left, TITLE_ROOM + 6 + roomFor(rowLabels, side / rows / view.height)),
     top: flat ? NARROW.top : Math.max(NARROW.top, TITLE_ROOM + 6 + colRoom),
   };
-  const fit = (left, top) => {
+  const fit = (/** @type {number} */ left, /** @type {number} */ top) => {
     const [across, down] = [Math.floor(width - left - 1), Math.floor(height - top - 1)];
     return rows === cols ? [Math.min(across, down), Math.min(across, down)] : [across, down]; // square cells, where they can be
   };
+  /**
+   * @param {string[] | undefined} labels
+   * @param {number} cells
+   * @param {number} length
+   */
   const named = (labels, cells, length) => Boolean(labels) && length / cells >= LABEL_CELL;
   const [leastAcross, leastDown] = fit(wide.left, wide.top);
   const rowsNamed = named(rowLabels, rows * view.height, leastDown);
@@ -41,8 +69,15 @@ function panelGeometry(pen, panel, width, view) {
   };
 }
 
-/** The rectangle of a block of cells on the plot, before clipping. */
-function cellRect({ plot }, panel, view, row, col, rows = 1, cols = 1) {
+/**
+ * The rectangle of a block of cells on the plot, before clipping.
+ * @param {Geometry} geometry
+ * @param {Panel} panel
+ * @param {View} view
+ * @param {number} row
+ * @param {number} col
+ */
+export function cellRect({ plot }, panel, view, row, col, rows = 1, cols = 1) {
   return {
     x: plot.x + ((col / panel.cols - view.x) / view.width) * plot.width,
     y: plot.y + ((row / panel.rows - view.y) / view.height) * plot.height,
@@ -51,11 +86,25 @@ function cellRect({ plot }, panel, view, row, col, rows = 1, cols = 1) {
   };
 }
 
-/** Where the middle of a row or column lies on its axis. */
-const midOf = (start, length, index, count, from, share) => start + (((index + 0.5) / count - from) / share) * length;
+/**
+ * Where the middle of a row or column lies on its axis.
+ * @param {number} start
+ * @param {number} length
+ * @param {number} index
+ * @param {number} count
+ * @param {number} from
+ * @param {number} share
+ */
+export const midOf = (start, length, index, count, from, share) => start + (((index + 0.5) / count - from) / share) * length;
 
-/** The indices that get a label on an axis: all where tokens fit, else round numbers. */
-function ticks(axis, count, start, share) {
+/**
+ * The indices that get a label on an axis: all where tokens fit, else round numbers.
+ * @param {Axis} axis
+ * @param {number} count
+ * @param {number} start
+ * @param {number} share
+ */
+export function ticks(axis, count, start, share) {
   const first = Math.max(0, Math.ceil(start * count - 0.5));
   const last = Math.min(count - 1, Math.floor((start + share) * count - 0.5));
   const least = axis.named ? 1 : 34 / axis.cell;
@@ -66,8 +115,15 @@ function ticks(axis, count, start, share) {
   return shown;
 }
 
-/** A panel without its title: axes, hatch, matrix, frame and, on a scale of its own, its legend. */
-function drawPanel(pen, panel, geometry, view, look) {
+/**
+ * A panel without its title: axes, hatch, matrix, frame and, on a scale of its own, its legend.
+ * @param {Pen} pen
+ * @param {Panel} panel
+ * @param {Geometry} geometry
+ * @param {View} view
+ * @param {Look} look
+ */
+export function drawPanel(pen, panel, geometry, view, look) {
   const { plot, rows, cols } = geometry;
   const { theme, palette, words } = look;
   pen.hatch(plot.x, plot.y, plot.width, plot.height, palette.hatch);
@@ -78,14 +134,14 @@ function drawPanel(pen, panel, geometry, view, look) {
   pen.text(`${panel.row_title ?? words.rows} →`, plot.x - geometry.rows.room - 15, plot.y, { colour: theme.muted, weight: 600, turn: 90 });
   for (const i of ticks(rows, panel.rows, view.y, view.height)) {
     const y = midOf(plot.y, plot.height, i, panel.rows, view.y, view.height);
-    const label = rows.named ? fitted(pen, panel.rowLabels[i], rows.room, rows.size) : String(i);
+    const label = rows.named ? fitted(pen, labelAt(panel.rowLabels, i), rows.room, rows.size) : String(i);
     pen.line(plot.x - 4, y, plot.x - 1, y, theme.border);
     pen.text(label, plot.x - 6, y, { colour: theme.muted, align: "right", size: rows.named ? rows.size : 11 });
   }
   for (const j of ticks(cols, panel.cols, view.x, view.width)) {
     const x = midOf(plot.x, plot.width, j, panel.cols, view.x, view.width);
     const turned = cols.named && !cols.flat;
-    const label = cols.named ? fitted(pen, panel.colLabels[j], turned ? cols.room : cols.cell, cols.size) : String(j);
+    const label = cols.named ? fitted(pen, labelAt(panel.colLabels, j), turned ? cols.room : cols.cell, cols.size) : String(j);
     const beyond = turned ? 0 : Math.max(0, x + pen.measure(label, cols.named ? cols.size : 11) / 2 - (plot.x + plot.width + 1));
     pen.line(x, plot.y - 4, x, plot.y - 1, theme.border);
     pen.text(label, x - beyond, plot.y - (turned ? 6 : 11), {
@@ -101,7 +157,14 @@ function drawPanel(pen, panel, geometry, view, look) {
   }
 }
 
-/** Lines between rows and columns that belong together. */
+/**
+ * Lines between rows and columns that belong together.
+ * @param {Pen} pen
+ * @param {Panel} panel
+ * @param {Geometry} geometry
+ * @param {View} view
+ * @param {string} colour
+ */
 function drawBorders(pen, panel, geometry, view, colour) {
   if (!panel.borders.length) return;
   const { x, y, width, height } = geometry.plot;
@@ -114,8 +177,17 @@ function drawBorders(pen, panel, geometry, view, colour) {
   });
 }
 
-/** Bars with numbers: one per scale side by side, and what a masked cell looks like. `bare` leaves the names out. */
-function drawLegend(pen, x, y, width, scales, look, { masked, bare = false }) {
+/**
+ * Bars with numbers: one per scale side by side, and what a masked cell looks like. `bare` leaves the names out.
+ * @param {Pen} pen
+ * @param {number} x
+ * @param {number} y
+ * @param {number} width
+ * @param {Scale[]} scales
+ * @param {Look} look
+ * @param {{ masked: string | null, bare?: boolean }} options
+ */
+export function drawLegend(pen, x, y, width, scales, look, { masked, bare = false }) {
   const { theme, palette, words } = look;
   const swatch = masked ? pen.measure(masked) + 34 : 0;
   const bar = Math.min(bare ? Infinity : 280, (width - swatch - 16 * (scales.length - 1)) / scales.length);
@@ -133,9 +205,21 @@ function drawLegend(pen, x, y, width, scales, look, { masked, bare = false }) {
   }
 }
 
-const legendName = (scale, { words }) =>
+/**
+ * @param {Scale} scale
+ * @param {Look} look
+ */
+export const legendName = (scale, { words }) =>
   [scale.signed ? `${words.unit} ±` : words.unit, words.transforms[scale.transform]].filter(Boolean).join(" · ");
 
+/**
+ * @param {Pen} pen
+ * @param {number} x
+ * @param {number} y
+ * @param {number} width
+ * @param {Scale} scale
+ * @param {Look} look
+ */
 function drawBar(pen, x, y, width, scale, { theme, palette }) {
   const apart = scale.transform === "log" && !scale.signed; // zero lies off a logarithmic axis: a box of its own
   const start = x + (apart ? 20 : 0);
@@ -147,7 +231,7 @@ function drawBar(pen, x, y, width, scale, { theme, palette }) {
     pen.rect(x, y, 14, 10, css(colours[0]));
     pen.frame(x + 0.5, y + 0.5, 13, 9, theme.border);
   }
-  const at = (place, sign) => {
+  const at = (/** @type {number} */ place, /** @type {1 | -1} */ sign) => {
     if (scale.signed) return start + (length * (1 + sign * place)) / 2;
     return start + (apart ? length * Math.max(0, (place - LOG_START) / (1 - LOG_START)) : length * place);
   };
@@ -158,6 +242,7 @@ function drawBar(pen, x, y, width, scale, { theme, palette }) {
     marks.push({ spot: at(place, 1), label: under + tickNumeral(magnitude) });
     if (scale.signed) marks.push({ spot: at(place, -1), label: tickNumeral(-magnitude) });
   }
+  /** @type {[number, number][]} */
   const taken = [];
   for (const { spot, label } of marks) {
     const wide = pen.measure(label);

@@ -1,23 +1,54 @@
 // Drawing on a canvas. The board is drawn once for three surfaces, screen, PNG and SVG: a pen is what they have in common.
+/** @import { Panel, Pen, Rectangle, TextStyle, View } from "./types" */
+
+import { css, MASKED } from "./color.js";
 
 /** Draws on a canvas, in CSS pixels. */
-class CanvasPen {
+export class CanvasPen {
+  /**
+   * @param {CanvasRenderingContext2D} context
+   * @param {number} ratio device pixels to the CSS pixel
+   * @param {string} font
+   */
   constructor(context, ratio, font) {
-    Object.assign(this, { context, ratio, font });
+    this.context = context;
+    this.ratio = ratio;
+    this.font = font;
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
   }
 
+  /**
+   * @param {number} x
+   * @param {number} y
+   * @param {number} width
+   * @param {number} height
+   * @param {string | CanvasGradient | CanvasPattern} colour
+   */
   rect(x, y, width, height, colour) {
     this.context.fillStyle = colour;
     this.context.fillRect(x, y, width, height);
   }
 
+  /**
+   * @param {number} x
+   * @param {number} y
+   * @param {number} width
+   * @param {number} height
+   * @param {string} colour
+   */
   frame(x, y, width, height, colour, thickness = 1) {
     this.context.strokeStyle = colour;
     this.context.lineWidth = thickness;
     this.context.strokeRect(x, y, width, height);
   }
 
+  /**
+   * @param {number} x1
+   * @param {number} y1
+   * @param {number} x2
+   * @param {number} y2
+   * @param {string} colour
+   */
   line(x1, y1, x2, y2, colour, thickness = 1) {
     this.context.strokeStyle = colour;
     this.context.lineWidth = thickness;
@@ -27,7 +58,13 @@ class CanvasPen {
     this.context.stroke();
   }
 
-  /** Text whose middle height is y; `turn` in degrees, clockwise. */
+  /**
+   * Text whose middle height is y; `turn` in degrees, clockwise.
+   * @param {string} words
+   * @param {number} x
+   * @param {number} y
+   * @param {TextStyle} style
+   */
   text(words, x, y, { size = 11, weight = 400, colour, align = "left", turn = 0 }) {
     const { context } = this;
     context.save();
@@ -41,31 +78,51 @@ class CanvasPen {
     context.restore();
   }
 
-  measure(words, size = 11, weight = 400) {
+  measure(/** @type {string} */ words, size = 11, weight = 400) {
     this.context.font = `${weight} ${size}px ${this.font}`;
     return this.context.measureText(words).width;
   }
 
+  /**
+   * @param {number} x
+   * @param {number} y
+   * @param {number} width
+   * @param {number} height
+   * @param {number[][]} colours
+   */
   gradient(x, y, width, height, colours) {
     const fill = this.context.createLinearGradient(x, 0, x + width, 0);
     for (let i = 0; i <= 32; i++) fill.addColorStop(i / 32, css(colours[Math.round((i / 32) * (colours.length - 1))]));
     this.rect(x, y, width, height, fill);
   }
 
+  /**
+   * @param {number} x
+   * @param {number} y
+   * @param {number} width
+   * @param {number} height
+   * @param {string[]} colours
+   */
   hatch(x, y, width, height, [ground, stripe]) {
     const tile = Object.assign(document.createElement("canvas"), { width: 6, height: 6 });
-    const brush = tile.getContext("2d");
+    const brush = brushOf(tile);
     brush.fillStyle = ground;
     brush.fillRect(0, 0, 6, 6);
     brush.fillStyle = stripe;
     for (let i = 0; i < 6; i++) for (const k of [0, 1]) brush.fillRect(i, (11 - i + k) % 6, 1, 1);
-    const fill = this.context.createPattern(tile, "repeat");
+    const fill = /** @type {CanvasPattern} */ (this.context.createPattern(tile, "repeat"));
     const grain = Math.max(1, Math.round(this.ratio)) / this.ratio; // whole device pixels, or the stripes blur
     fill.setTransform(new DOMMatrix([grain, 0, 0, grain, x, y]));
     this.rect(x, y, width, height, fill);
   }
 
-  /** The visible part of a matrix, one winner per device pixel. */
+  /**
+   * The visible part of a matrix, one winner per device pixel.
+   * @param {Panel} panel
+   * @param {Uint32Array} table
+   * @param {View} view
+   * @param {Rectangle} plot
+   */
   matrix(panel, table, view, plot) {
     const { e, f } = this.context.getTransform();
     const [left, top] = [Math.round(e + plot.x * this.ratio), Math.round(f + plot.y * this.ratio)];
@@ -78,7 +135,12 @@ class CanvasPen {
     this.context.restore();
   }
 
-  /** Draw with the origin moved. */
+  /**
+   * Draw with the origin moved.
+   * @param {number} x
+   * @param {number} y
+   * @param {() => void} draw
+   */
   at(x, y, draw) {
     this.context.save();
     this.context.translate(x, y);
@@ -86,7 +148,14 @@ class CanvasPen {
     this.context.restore();
   }
 
-  /** Draw inside a rectangle only. */
+  /**
+   * Draw inside a rectangle only.
+   * @param {number} x
+   * @param {number} y
+   * @param {number} width
+   * @param {number} height
+   * @param {() => void} draw
+   */
   clip(x, y, width, height, draw) {
     this.context.save();
     this.context.beginPath();
@@ -97,17 +166,34 @@ class CanvasPen {
   }
 }
 
+/**
+ * What draws on a canvas.
+ * @param {HTMLCanvasElement} canvas
+ * @param {CanvasRenderingContext2DSettings} [options]
+ */
+export const brushOf = (canvas, options) =>
+  /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d", options));
+
 const page = document.createElement("canvas");
 
-/** The picture on a hidden canvas, good until the next call: putImageData itself would overwrite what lies below. */
-function onPage(picture) {
+/**
+ * The picture on a hidden canvas, good until the next call: putImageData itself would overwrite what lies below.
+ * @param {ImageData} picture
+ */
+export function onPage(picture) {
   Object.assign(page, { width: picture.width, height: picture.height });
-  page.getContext("2d").putImageData(picture, 0, 0);
+  brushOf(page).putImageData(picture, 0, 0);
   return page;
 }
 
-/** First and one-past-last cell of each pixel; pixels share no cell, so no peak is drawn twice or lost. */
-function spans(cells, start, share, pixels) {
+/**
+ * First and one-past-last cell of each pixel; pixels share no cell, so no peak is drawn twice or lost.
+ * @param {number} cells
+ * @param {number} start
+ * @param {number} share
+ * @param {number} pixels
+ */
+export function spans(cells, start, share, pixels) {
   const step = (cells * share) / pixels;
   const first = new Int32Array(pixels);
   const end = new Int32Array(pixels);
@@ -119,8 +205,15 @@ function spans(cells, start, share, pixels) {
   return [first, end];
 }
 
-/** The picture of a matrix; where several cells fall on one pixel the one of largest magnitude wins. */
-function strongest(panel, table, view, width, height) {
+/**
+ * The picture of a matrix; where several cells fall on one pixel the one of largest magnitude wins.
+ * @param {Panel} panel
+ * @param {Uint32Array} table
+ * @param {View} view
+ * @param {number} width
+ * @param {number} height
+ */
+export function strongest(panel, table, view, width, height) {
   const { codes, rows, cols } = panel;
   const [left, right] = spans(cols, view.x, view.width, width);
   const [top, bottom] = spans(rows, view.y, view.height, height);
@@ -139,8 +232,16 @@ function strongest(panel, table, view, width, height) {
   return picture;
 }
 
-/** Place of the cell of largest magnitude in a block of cells; a masked one only where all are. */
-function strongestAt(codes, cols, top, bottom, left, right) {
+/**
+ * Place of the cell of largest magnitude in a block of cells; a masked one only where all are.
+ * @param {Uint16Array} codes
+ * @param {number} cols
+ * @param {number} top
+ * @param {number} bottom
+ * @param {number} left
+ * @param {number} right
+ */
+export function strongestAt(codes, cols, top, bottom, left, right) {
   let winner = top * cols + left;
   let most = -1;
   for (let row = top; row < bottom; row++) {
@@ -155,8 +256,15 @@ function strongestAt(codes, cols, top, bottom, left, right) {
   return winner;
 }
 
-/** The words cut to a width, with an ellipsis. */
-function fitted(pen, words, width, size, weight) {
+/**
+ * The words cut to a width, with an ellipsis.
+ * @param {Pen} pen
+ * @param {string} words
+ * @param {number} width
+ * @param {number} [size]
+ * @param {number} [weight]
+ */
+export function fitted(pen, words, width, size, weight) {
   if (pen.measure(words, size, weight) <= width) return words;
   const letters = [...words];
   let low = 0;
@@ -169,12 +277,20 @@ function fitted(pen, words, width, size, weight) {
   return letters.slice(0, low).join("") + "…";
 }
 
+/** @type {WeakMap<string[], { font: string, width: number }>} */
 const widths = new WeakMap(); // labels -> {font, width}: measuring hundreds of them costs more than drawing
 
-/** Width of the widest label at a size. */
-function widestOf(pen, labels, size) {
-  if (widths.get(labels)?.font !== pen.font) {
-    widths.set(labels, { font: pen.font, width: Math.max(...labels.map((label) => pen.measure(label, 100))) });
+/**
+ * Width of the widest label at a size.
+ * @param {Pen} pen
+ * @param {string[]} labels
+ * @param {number} size
+ */
+export function widestOf(pen, labels, size) {
+  let known = widths.get(labels);
+  if (!known || known.font !== pen.font) {
+    known = { font: pen.font, width: Math.max(...labels.map((label) => pen.measure(label, 100))) };
+    widths.set(labels, known);
   }
-  return 1 + (widths.get(labels).width * size) / 100;
+  return 1 + (known.width * size) / 100;
 }

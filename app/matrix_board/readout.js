@@ -1,6 +1,32 @@
 // The cell in words: beside it, and for a screen reader once the pointer rests.
+/** @import { BoardSettings, Cell, Panel } from "./types" */
+/** @import { Board } from "./board.js" */
 
-class Readout {
+import { kindOf } from "./categories.js";
+import { HALF, MASKED, numeral } from "./color.js";
+import { clamp, make } from "./page.js";
+import { cellRect } from "./panel.js";
+
+/**
+ * One cell as text: its weight, or the name of its kind.
+ * @param {Panel} panel
+ * @param {number} row
+ * @param {number} col
+ * @param {BoardSettings} settings
+ */
+export function cellText(panel, row, col, { words, categories }) {
+  const code = panel.codes[row * panel.cols + col];
+  if (code === MASKED) return words.masked;
+  if (categories) return categories[kindOf(code, panel.unit)]?.name ?? words.none;
+  const size = code & 0x7fff; // below 1024 lie the subnormals, which carry fewer digits
+  return numeral(HALF[code] * panel.unit, size >= 1000 ? 3 : size >= 100 ? 2 : 1);
+}
+
+export class Readout {
+  /** @type {number | undefined} */
+  telling;
+
+  /** @param {Board} board */
   constructor(board) {
     this.board = board;
     this.tip = make("div", { class: "tip", hidden: "", "aria-hidden": "true" });
@@ -15,6 +41,11 @@ class Readout {
     if (!cell) return;
     const { words } = settings;
     const panel = panels[cell.panel];
+    /**
+     * @param {string} name
+     * @param {number} index
+     * @param {string | undefined} label
+     */
     const end = (name, index, label) => [`${name} ${index}`, ...(label === undefined ? [] : [" “", make("bdi", {}, label), "”"])];
     const row = end(panel.row_title ?? words.row, cell.row, panel.rowLabels?.[cell.row]);
     const where = make("div", { class: "where" }, ...row, " → ", ...end(panel.col_title ?? words.col, cell.col, panel.colLabels?.[cell.col]));
@@ -30,6 +61,10 @@ class Readout {
     }, 200);
   }
 
+  /**
+   * @param {Panel} panel
+   * @param {Cell} cell
+   */
   place(panel, { row, col }) {
     const { tip, board } = this;
     const { root } = board;

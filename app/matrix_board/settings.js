@@ -1,8 +1,9 @@
 // The second, small channel of a board: words, scale and pin travel here, so that a click does not send the matrices again.
 
-const SETTINGS = Symbol.for("attention-lab.settings");
+import { TOLD, told } from "./channel.js";
 
+/** @param {import("./types").Mounted<{ board: string }>} mounted */
 export default function ({ data }) {
-  (globalThis[SETTINGS] ??= new Map()).set(data.board, { text: JSON.stringify(data) });
-  dispatchEvent(new CustomEvent("attention-lab:settings", { detail: data.board }));
+  told.set(data.board, JSON.stringify(data));
+  dispatchEvent(new CustomEvent(TOLD, { detail: data.board }));
 }

@@ -1,12 +1,37 @@
 // Miniatures of all heads of a model: rows are layers, columns heads; pointer or keyboard chooses one.
+/** @import { HeadsHeader, HeadsSettings, Place, Send, Theme } from "./types" */
+/** @import { CanvasPen } from "./pen.js" */
+
+import { packed, PALETTES } from "./color.js";
+import { clamp, make, penFor, readTheme } from "./page.js";
+import { brushOf, onPage } from "./pen.js";
 
 const EDGE = { left: 26, top: 18 };
 const NO_VALUE = 255; // the byte of a masked cell; the others are places along the colour ramp, 0 to 254
 const PREVIEW = 120;
 
-class Thumbnails {
+export class Thumbnails {
+  layers = 0;
+  heads = 0;
+  size = 0; // cells along a miniature's side
+  pitch = 0; // pixels from one miniature to the next, once painted
+  /** @type {Uint8Array} */
+  payload;
+  /** @type {HeadsSettings} */
+  settings;
+  /** @type {Place | null} */
+  selected = null;
+  /** @type {Send} */
+  send;
+  /** @type {Theme} */
+  theme;
+  /** @type {number | undefined} */
+  frame;
+
+  /** @param {HTMLElement | ShadowRoot} host */
   constructor(host) {
-    this.focus = null; // [layer, head] under the pointer or the keyboard
+    /** @type {[layer: number, head: number] | null} */
+    this.focus = null; // under the pointer or the keyboard
     this.paints = 0;
     this.canvas = make("canvas", { role: "application", tabindex: "0" });
     this.preview = make("canvas", { width: "1", height: "1" });
@@ -16,6 +41,11 @@ class Thumbnails {
     this.root = make("div", { class: "board thumbnails" }, this.canvas, this.tip, this.live);
     host.append(this.root);
     this.ears = new AbortController();
+    /**
+     * @template {keyof HTMLElementEventMap} Type
+     * @param {Type} type
+     * @param {(event: HTMLElementEventMap[Type]) => void} act
+     */
     const on = (type, act) => this.canvas.addEventListener(type, act, { signal: this.ears.signal });
     on("pointermove", (event) => this.look(this.at(event)));
     on("pointerleave", () => this.look(null));
@@ -27,12 +57,17 @@ class Thumbnails {
     document.fonts.ready.then(() => this.schedule());
   }
 
+  /**
+   * @param {HeadsHeader} header
+   * @param {ArrayBuffer} payload
+   */
   receive({ layers, heads, size }, payload) {
-    Object.assign(this, { layers, heads, size, payload });
+    Object.assign(this, { layers, heads, size, payload: new Uint8Array(payload) });
     this.look(null);
     this.schedule();
   }
 
+  /** @param {HeadsSettings} settings */
   show(settings) {
     this.settings = settings;
     this.selected = settings.selected;
@@ -52,7 +87,11 @@ class Thumbnails {
     });
   }
 
-  /** One miniature on the hidden page. */
+  /**
+   * One miniature on the hidden page.
+   * @param {number} layer
+   * @param {number} head
+   */
   picture(layer, head) {
     const { size, theme } = this;
     const picture = new ImageData(size, size);
@@ -94,24 +133,38 @@ class Thumbnails {
     }
     this.outline(pen, this.selected, theme.mark, side);
     this.outline(pen, this.focus, theme.text, side);
-    this.root.dataset.paints = ++this.paints;
-    this.root.dataset.focus = this.focus ?? "";
+    this.root.dataset.paints = String(++this.paints);
+    this.root.dataset.focus = String(this.focus ?? "");
   }
 
+  /**
+   * @param {number} layer
+   * @param {number} head
+   */
   corner(layer, head) {
     return [EDGE.left + head * this.pitch + 1, EDGE.top + layer * this.pitch + 1];
   }
 
-  /** Outline one head, or a whole layer where the head is none of them (the average). */
+  /**
+   * Outline one head, or a whole layer where the head is none of them (the average).
+   * @param {CanvasPen} pen
+   * @param {Place | null} place
+   * @param {string} colour
+   * @param {number} side
+   */
   outline(pen, place, colour, side) {
     if (!place) return;
-    const whole = place[1] === null;
-    const [x, y] = this.corner(place[0], whole ? 0 : place[1]);
-    const wide = whole ? (this.heads - 1) * this.pitch + side : side;
+    const [layer, head] = place;
+    const [x, y] = this.corner(layer, head ?? 0);
+    const wide = head === null ? (this.heads - 1) * this.pitch + side : side;
     pen.frame(x - 0.5, y - 0.5, wide + 1, side + 1, this.theme.background, 4);
     pen.frame(x - 0.5, y - 0.5, wide + 1, side + 1, colour, 2);
   }
 
+  /**
+   * @param {MouseEvent} event
+   * @returns {[layer: number, head: number] | null}
+   */
   at(event) {
     const frame = this.canvas.getBoundingClientRect();
     const layer = Math.floor((event.clientY - frame.y - EDGE.top) / this.pitch);
@@ -119,6 +172,7 @@ class Thumbnails {
     return layer >= 0 && layer < this.layers && head >= 0 && head < this.heads ? [layer, head] : null;
   }
 
+  /** @param {[layer: number, head: number] | null} place */
   look(place) {
     if (String(place) === String(this.focus)) return;
     this.focus = place;
@@ -127,7 +181,7 @@ class Thumbnails {
     if (!place) return;
     const { words } = this.settings;
     this.name.textContent = this.live.textContent = `${words.layer} ${place[0]}, ${words.head} ${place[1]}`;
-    const brush = this.preview.getContext("2d");
+    const brush = brushOf(this.preview);
     const side = PREVIEW * devicePixelRatio;
     Object.assign(this.preview, { width: side, height: side });
     brush.imageSmoothingEnabled = false;
@@ -139,6 +193,7 @@ class Thumbnails {
     this.tip.style.top = `${y + this.pitch + 8}px`;
   }
 
+  /** @param {Place | null} place */
   choose(place) {
     if (!place) return;
     this.selected = place;
@@ -146,12 +201,14 @@ class Thumbnails {
     this.schedule();
   }
 
+  /** @param {KeyboardEvent} event */
   key(event) {
     if (event.ctrlKey || event.metaKey || event.altKey || !this.pitch) return;
     const [layer, head] = this.focus ?? [this.selected?.[0] ?? 0, this.selected?.[1] ?? 0];
-    const go = (down, right) =>
+    const go = (/** @type {number} */ down, /** @type {number} */ right) =>
       this.look([clamp(layer + down, 0, this.layers - 1), clamp(head + right, 0, this.heads - 1)]);
-    const act = {
+    /** @type {Record<string, () => void>} */
+    const acts = {
       ArrowUp: () => go(-1, 0),
       ArrowDown: () => go(1, 0),
       ArrowLeft: () => go(0, -1),
@@ -161,7 +218,8 @@ class Thumbnails {
       Enter: () => this.choose(this.focus),
       " ": () => this.choose(this.focus),
       Escape: () => this.look(null),
-    }[event.key];
+    };
+    const act = acts[event.key];
     if (!act) return;
     event.preventDefault();
     event.stopPropagation();
@@ -171,7 +229,7 @@ class Thumbnails {
   destroy() {
     this.ears.abort();
     this.watch.disconnect();
-    cancelAnimationFrame(this.frame);
+    cancelAnimationFrame(this.frame ?? 0);
     this.root.remove();
   }
 }

@@ -1,13 +1,22 @@
 // Which part of the matrices is in view, in shares of their sides: linked among panels of one shape. And what lies there.
+/** @import { Geometry, Panel, View } from "./types" */
+/** @import { Board } from "./board.js" */
 
-const CLEAR = { x: 0, y: 0, width: 1, height: 1 }; // the whole matrix
+import { clamp } from "./page.js";
+import { spans, strongestAt } from "./pen.js";
 
-class Views {
+/** @type {View} */
+export const CLEAR = { x: 0, y: 0, width: 1, height: 1 }; // the whole matrix
+
+export class Views {
+  /** @param {Board} board */
   constructor(board) {
     this.board = board;
+    /** @type {Map<string, View>} */
     this.byShape = new Map();
   }
 
+  /** @param {Panel} panel */
   of(panel) {
     return this.byShape.get(panel.shape) ?? CLEAR;
   }
@@ -16,13 +25,20 @@ class Views {
     return [...this.byShape.values()].some((view) => view !== CLEAR);
   }
 
-  /** Forget the views of shapes that are gone. */
+  /**
+   * Forget the views of shapes that are gone.
+   * @param {Panel[]} panels
+   */
   keep(panels) {
     for (const shape of this.byShape.keys()) {
       if (!panels.some((panel) => panel.shape === shape)) this.byShape.delete(shape);
     }
   }
 
+  /**
+   * @param {Panel} panel
+   * @param {View} view
+   */
   lookAt(panel, { x, y, width, height }) {
     const whole = width >= 0.999 && height >= 0.999;
     const view = { x: clamp(x, 0, 1 - width), y: clamp(y, 0, 1 - height), width, height };
@@ -35,7 +51,11 @@ class Views {
     this.board.schedule("paint");
   }
 
-  /** The view's size after a zoom: at least four cells stay visible. */
+  /**
+   * The view's size after a zoom: at least four cells stay visible.
+   * @param {Panel} panel
+   * @param {number} factor
+   */
   resized(panel, factor) {
     const { width, height } = this.of(panel);
     return {
@@ -44,7 +64,13 @@ class Views {
     };
   }
 
-  /** Zoom so that what lies under a point of the screen stays there, though labels may move the plot. */
+  /**
+   * Zoom so that what lies under a point of the screen stays there, though labels may move the plot.
+   * @param {Panel} panel
+   * @param {number} factor
+   * @param {number} clientX
+   * @param {number} clientY
+   */
   zoomAt(panel, factor, clientX, clientY) {
     const view = this.of(panel);
     const before = this.onPlot(panel, panel.geometry, clientX, clientY);
@@ -54,36 +80,61 @@ class Views {
     this.lookAt(panel, { x: x - across * size.width, y: y - down * size.height, ...size });
   }
 
-  /** Zoom without a pointer: about the cell in use, else about the middle; every shape on the board follows. */
+  /**
+   * Zoom without a pointer: about the cell in use, else about the middle; every shape on the board follows.
+   * @param {number} factor
+   */
   zoomAll(factor) {
     const { panels, cell, shape } = this.board;
-    for (const [, panel] of new Map(panels.map((one) => [one.shape, one]))) {
+    for (const panel of new Map(panels.map((one) => [one.shape, one])).values()) {
       const view = this.of(panel);
-      const here = cell && shape === panel.shape;
-      const x = here ? (cell.col + 0.5) / panel.cols : view.x + view.width / 2;
-      const y = here ? (cell.row + 0.5) / panel.rows : view.y + view.height / 2;
+      const here = shape === panel.shape ? cell : null;
+      const x = here ? (here.col + 0.5) / panel.cols : view.x + view.width / 2;
+      const y = here ? (here.row + 0.5) / panel.rows : view.y + view.height / 2;
       const { width, height } = this.resized(panel, factor);
       const [across, down] = [(x - view.x) / view.width, (y - view.y) / view.height];
       this.lookAt(panel, { x: x - across * width, y: y - down * height, width, height });
     }
   }
 
-  /** Bring a cell into view. */
+  /**
+   * Bring a cell into view.
+   * @param {Panel} panel
+   * @param {number} row
+   * @param {number} col
+   */
   follow(panel, row, col) {
     const view = this.of(panel);
+    /**
+     * @param {number} start
+     * @param {number} share
+     * @param {number} index
+     * @param {number} count
+     */
     const near = (start, share, index, count) => clamp(start, (index + 1) / count - share, index / count);
     const x = near(view.x, view.width, col, panel.cols);
     const y = near(view.y, view.height, row, panel.rows);
     if (x !== view.x || y !== view.y) this.lookAt(panel, { ...view, x, y });
   }
 
-  /** Where a point of the screen lies on a panel's plot, in shares of its sides. */
+  /**
+   * Where a point of the screen lies on a panel's plot, in shares of its sides.
+   * @param {Panel} panel
+   * @param {Geometry} geometry
+   * @param {number} clientX
+   * @param {number} clientY
+   */
   onPlot(panel, { plot }, clientX, clientY) {
     const frame = panel.picture.getBoundingClientRect();
     return { across: (clientX - frame.x - plot.x) / plot.width, down: (clientY - frame.y - plot.y) / plot.height };
   }
 
-  /** The cell drawn at a point of the screen: where several share a pixel, the one that gave it its colour. */
+  /**
+   * The cell drawn at a point of the screen: where several share a pixel, the one that gave it its colour.
+   * @param {Panel} panel
+   * @param {number} clientX
+   * @param {number} clientY
+   */
   cellAt(panel, clientX, clientY) {
     const { across, down } = this.onPlot(panel, panel.geometry, clientX, clientY);
     if (across < 0 || across >= 1 || down < 0 || down >= 1) return null;

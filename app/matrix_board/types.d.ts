@@ -1,0 +1,213 @@
+// What the parts of the board hand to one another, and what Python sends them (board.py and thumbnails.py).
+
+import type { SvgPen } from "./export.js";
+import type { CanvasPen } from "./pen.js";
+
+/** What draws: on the screen and into a PNG, or into an SVG. */
+export type Pen = CanvasPen | SvgPen;
+export type Mode = "light" | "dark";
+export type Transform = "linear" | "sqrt" | "log";
+/** Red, green and blue, 0 to 255. */
+export type Rgb = number[];
+
+export interface Rectangle {
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+}
+/** The part of a matrix in view, in shares of its sides. */
+export type View = Rectangle;
+
+export interface Category {
+  name: string;
+  light: string;
+  dark: string;
+  listed: boolean;
+}
+
+export interface Palette {
+  sequential: Rgb[];
+  positive: Rgb[];
+  negative: Rgb[];
+  none: string;
+  hatch: string[];
+  mark: string;
+  onMark: string;
+}
+
+/** How magnitudes become places along a ramp. */
+export interface Scale {
+  top: number;
+  transform: Transform;
+  signed: boolean;
+  floor: number;
+  least: number;
+  name: string;
+  place(magnitude: number): number;
+}
+
+export interface Theme {
+  mode: Mode;
+  mark: string;
+  onMark: string;
+  background: string;
+  text: string;
+  muted: string;
+  border: string;
+  halo: string;
+  font: string;
+}
+
+export interface TextStyle {
+  size?: number;
+  weight?: number;
+  colour: string;
+  align?: "left" | "center" | "right";
+  turn?: number;
+}
+
+/** One axis of a panel: pixels of a cell, room and size of its labels. */
+export interface Axis {
+  cell: number;
+  room: number;
+  named: boolean;
+  size: number;
+  flat?: boolean;
+}
+
+/** Where things lie in a panel, and how many cells share a pixel. */
+export interface Geometry {
+  plot: Rectangle;
+  rows: Axis;
+  cols: Axis;
+  pooled: number;
+}
+
+/** One panel as Python describes it. */
+export interface SentPanel {
+  key: string;
+  title: string;
+  caption: string;
+  rows: number;
+  cols: number;
+  row_labels: string[] | null;
+  col_labels: string[] | null;
+  row_title: string | null;
+  col_title: string | null;
+  borders: number[];
+  exponent: number;
+  largest: number;
+  least: number;
+  signed: boolean;
+  masked: boolean;
+}
+
+/** One panel as it stands on the board; `geometry` is that of its last painting. */
+export interface Panel extends SentPanel {
+  codes: Uint16Array;
+  unit: number;
+  shape: string;
+  sharesRows: boolean;
+  rowLabels: string[] | undefined;
+  colLabels: string[] | undefined;
+  value: HTMLElement;
+  picture: HTMLCanvasElement;
+  marks: HTMLCanvasElement;
+  geometry: Geometry;
+}
+
+export interface Cell {
+  panel: number;
+  row: number;
+  col: number;
+}
+
+export interface BoardWords {
+  unit: string;
+  rows: string;
+  cols: string;
+  row: string;
+  col: string;
+  none: string;
+  masked: string;
+  transforms: Record<Transform, string>;
+  own_scale: string;
+  zoom_in: string;
+  zoom_out: string;
+  reset: string;
+  download: string;
+  pooled: string;
+  hint: string;
+  touch_hint: string;
+  help: string;
+}
+
+export interface BoardSettings {
+  pinned: number | null;
+  scale: "shared" | "panel";
+  transform: Transform;
+  categories: Category[] | null;
+  panel_size: number;
+  pins: boolean;
+  file_name: string;
+  words: BoardWords;
+}
+
+/** With what the panels are painted. */
+export interface Look {
+  theme: Theme;
+  palette: Palette;
+  words: BoardWords;
+  categories: Category[] | null;
+  ownScale: boolean;
+  scale(panel: Panel): Scale;
+  table(panel: Panel): Uint32Array;
+}
+
+export interface BoardHeader {
+  kind: "board";
+  key: string;
+  digest: string;
+  panels: SentPanel[];
+  row_labels: string[] | null;
+  col_labels: string[] | null;
+}
+
+export interface HeadsHeader {
+  kind: "heads";
+  key: string;
+  digest: string;
+  layers: number;
+  heads: number;
+  size: number;
+}
+
+/** Layer and head; null is the layer as a whole. */
+export type Place = [layer: number, head: number | null];
+
+export interface HeadsSettings {
+  selected: Place | null;
+  height: number;
+  words: { layer: string; head: string; layer_mark: string; head_mark: string; help: string };
+}
+
+/** Tells Python what the visitor did. */
+export type Send = (event: string, value: unknown) => void;
+
+/** What stands on the page for one message: a board, or a model's heads. */
+export interface Face {
+  root: HTMLElement;
+  send: Send;
+  receive(header: BoardHeader | HeadsHeader, payload: ArrayBuffer): void;
+  show(settings: BoardSettings | HeadsSettings): void;
+  retheme(): void;
+  destroy(): void;
+}
+
+/** What Streamlit hands to a component. */
+export interface Mounted<Data> {
+  data: Data;
+  parentElement: HTMLElement | ShadowRoot;
+  setTriggerValue: Send;
+}
