@@ -1,8 +1,12 @@
-"""Collects for translators what the core says: it knows no screen, so its words stand outside ``_()``."""
+"""Collects for translators what the screen says and the core, which knows no screen: its words are marked nowhere."""
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import IO, Any
+
+from babel.messages.extract import extract_python
+
+import attention_core as ac
 
 SHOWN = {"help", "summary", "title", "causal_reason", "note", "complexity", "reference_name"} | {
     "statement",
@@ -16,8 +20,26 @@ SHOWN = {"help", "summary", "title", "causal_reason", "note", "complexity", "ref
     "y_title",
 }
 """Keyword arguments of the core's records whose words reach the screen."""
+MARKS = {"_": "gettext", "_n": "ngettext", "N_": "gettext"}
+"""The functions of `app.text` that mark messages, by gettext's names for what their arguments are."""
 
 Message = tuple[int, None, str, list[str]]
+
+
+def screen(file: IO[bytes], keywords: Mapping[str, Any], comment_tags: Any, options: Any) -> Iterator[Any]:  # noqa: ANN401
+    """Babel's extraction method for ``app`` and ``pages``: what `app.text` marks, plurals in both forms.
+
+    Args:
+        file: a Python file.
+        keywords: the names of functions that mark messages.
+        comment_tags: as of Babel's own method.
+        options: the same.
+
+    Yields:
+        Line, function, messages and comments, as Babel wants them.
+    """
+    for line, function, said, comments in extract_python(file, {*keywords, *MARKS}, comment_tags, options):  # type: ignore[arg-type]
+        yield line, MARKS.get(str(function), function), said, comments
 
 
 def core(file: IO[bytes], keywords: Any, comment_tags: Any, options: Any) -> Iterator[Message]:  # noqa: ANN401
@@ -37,6 +59,8 @@ def core(file: IO[bytes], keywords: Any, comment_tags: Any, options: Any) -> Ite
             yield from _of_rows(node)
         if isinstance(node, ast.ClassDef):
             yield from _of_enumeration(node)
+            if node.name == "Setting":
+                yield from _of_settings(node.lineno)
         if not isinstance(node, ast.Call):
             continue
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
@@ -58,6 +82,14 @@ def _of_enumeration(enumeration: ast.ClassDef) -> Iterator[Message]:
     """The values of an enumeration of words, such as the verdicts on claims."""
     if any(getattr(base, "id", "") == "StrEnum" for base in enumeration.bases):
         yield from _messages(each.value for each in enumeration.body if isinstance(each, ast.Assign))
+
+
+def _of_settings(line: int) -> Iterator[Message]:
+    """Names and choices of all settings, which are fields' names and often another module's constants."""
+    for variant in ac.all_variants():
+        for setting in variant.params.settings():
+            for word in (setting.name.replace("_", " "), *setting.choices):
+                yield line, None, word, []
 
 
 def _messages(values: Iterable[ast.AST]) -> Iterator[Message]:

@@ -17,16 +17,38 @@ def _catalogue(language: str) -> gettext.NullTranslations:
     return gettext.translation("messages", LOCALES, languages=[language], fallback=True)
 
 
+def _spoken() -> gettext.NullTranslations:
+    """The catalogue of the visitor's language."""
+    return _catalogue((st.context.locale or "en").replace("-", "_"))
+
+
 def _(message: str, **values: object) -> str:
     """The message in the visitor's language, with its values filled in."""
     # gettext answers the empty string with the catalogue's header.
-    words = _catalogue((st.context.locale or "en").replace("-", "_")).gettext(message) if message else ""
+    words = _spoken().gettext(message) if message else ""
     return words.format(**values) if values else words
 
 
-def N_(message: str) -> str:  # noqa: N802 - gettext's own name
-    """Mark a message that is translated where it is shown."""
+def _n(one: str, many: str, *, n: int, **values: object) -> str:
+    """The message for one thing or for several, in whatever forms the visitor's language has.
+
+    Args:
+        one: said of a single one, ``"{n} token"``.
+        many: said of any other number, ``"{n} tokens"``.
+        n: how many; fills ``{n}``.
+        **values: what else is filled in.
+    """
+    return _spoken().ngettext(one, many, n).format(n=n, **values)
+
+
+def N_(message: str) -> str:  # noqa: N802 - the name by which gettext's tools know it
+    """The message as it is: marks for translators what is translated where it is shown."""
     return message
+
+
+def paragraph(*sentences: str) -> str:
+    """Sentences one after the other, without those that are empty."""
+    return " ".join(filter(None, sentences))
 
 
 def sentence(told: LabError | Notice) -> str:

@@ -77,7 +77,9 @@ def _knob(attention: ac.Attention, setting: Setting, take: Take, key: str) -> No
     title, help_ = readable(setting.name).capitalize(), _(setting.help)
     change = partial(_pass_on, setting.name, key, take)
     if setting.kind == "choice":
-        st.segmented_control(title, setting.choices, key=key, help=help_, on_change=change, required=True)
+        st.segmented_control(
+            title, setting.choices, format_func=_, key=key, help=help_, on_change=change, required=True
+        )
     elif setting.kind == "bool":
         st.toggle(title, key=key, help=help_, on_change=change)
     elif setting.scale == "log":

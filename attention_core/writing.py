@@ -1,11 +1,16 @@
-"""Numbers as they are written in a sentence."""
+"""Numbers as they are written for reading: the one place that knows how, for sentences, tables and figures alike."""
 
 import math
 
 SMALL = 3
 """Zeros after the point up to which a number is written out."""
+HUGE = 6
+"""A number with more digits than this before the point is a power of ten to `number`."""
 CHOSEN = 10
 """Significant digits kept of a number that somebody chose: more come from binary fractions."""
+MIB = 2**20
+"""Bytes."""
+MINUS = "\N{MINUS SIGN}"
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -18,16 +23,59 @@ def written(value: float, digits: int | None = 3) -> str:
             measured but chosen, which is written as it was.
     """
     if not math.isfinite(value):
-        return "–" if math.isnan(value) else "∞" if value > 0 else "-∞"
+        return "–" if math.isnan(value) else "∞" if value > 0 else f"{MINUS}∞"
     if value == round(value):
-        return f"{value:,.0f}"
+        return formatted(value, ",.0f")
     kept = digits or CHOSEN
     value = float(f"{value:.{kept - 1}e}") if abs(value) < 10**kept else round(value)
     size = math.floor(math.log10(abs(value)))
     if size < -SMALL:
-        value, tail = value / 10**size, f" × 10{str(size).translate(RAISED)}".replace(" ", "\N{NO-BREAK SPACE}")
+        value, tail = value / 10**size, _power(size)
         size = 0
     else:
         tail = ""
-    shown = f"{value:,.{max(kept - 1 - size, 0)}f}"
+    shown = formatted(value, f",.{max(kept - 1 - size, 0)}f")
     return (shown if digits else shown.rstrip("0").rstrip(".")) + tail
+
+
+def number(value: float, digits: int = 2) -> str:
+    """A number of any size, for a sentence: ``520``, ``2.1 × 10⁻⁴``, ``3 × 10⁹``.
+
+    Args:
+        value: the number.
+        digits: significant digits; those before the point are never rounded away unless there are very many.
+    """
+    if not math.isfinite(value) or abs(value) < 10**HUGE:
+        return written(value, digits)
+    mantissa, size = f"{value:.{digits - 1}e}".split("e+")
+    return written(float(mantissa), digits) + _power(int(size))
+
+
+def percent(share: float) -> str:
+    """A share, however large or small, as per cent."""
+    return number(100 * share) + "%"
+
+
+def read_off(n: float) -> str:
+    """A count read off a line between two measured ones: two digits are all it has."""
+    return f"{float(f'{n:.2g}'):,.0f}"
+
+
+def memory(held: float) -> str:
+    """Bytes in the larger of KiB and MiB that fits."""
+    return f"{held / MIB:,.1f} MiB" if held >= MIB else f"{held / 2**10:,.1f} KiB"
+
+
+def formatted(value: float, form: str) -> str:
+    """A number as Python formats it, with a minus sign in place of its hyphen."""
+    text = format(value, form)
+    return MINUS + text[1:] if text.startswith("-") else text
+
+
+def between(low: float, high: float, form: str) -> str:
+    """A range."""
+    return f"{formatted(low, form)} … {formatted(high, form)}"
+
+
+def _power(size: int) -> str:
+    return f" × 10{str(size).translate(RAISED)}".replace(" ", "\N{NO-BREAK SPACE}")

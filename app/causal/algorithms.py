@@ -12,7 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 import attention_core as ac
 from app import chart, run, share, takeaway
-from app.causal.cost_words import COLOURS, MIB, listed, titles, tokens, with_settings
+from app.causal.cost_words import COLOURS, listed, titles, with_settings
 from app.figures.curves import Curve, curves
 from app.input_panel import Chosen
 from app.naming import label
@@ -23,7 +23,7 @@ from attention_core.experiments import causal_modes
 from attention_core.experiments.causal_modes import AGREED, DTYPES, MATRIX, ROUNDS, AgreementTask, CostTask, compared
 from attention_core.experiments.task import Row
 from attention_core.limits import current
-from attention_core.writing import written
+from attention_core.writing import MIB, read_off, written
 
 HEIGHT = 400
 
@@ -178,11 +178,11 @@ def _sentence(
             "All states of {name} at once (cumsum) hold less than the explicit matrix from **n ≈ {at}** on, where "
             "d² = {square:,}.",
             name=listed([name]),
-            at=tokens(at[0]),
+            at=read_off(at[0]),
             square=int(d or 0) ** 2,
         )
     if clock is not None:
-        told += " " + _("On this machine it is faster, too, from n ≈ {n} on.", n=tokens(clock[0]))
+        told += " " + _("On this machine it is faster, too, from n ≈ {n} on.", n=read_off(clock[0]))
     if times and whole < ROUNDS:
         told += " " + _("The times are not complete: {count} of {all} rounds are there.", count=whole, all=ROUNDS)
     return told
@@ -227,7 +227,7 @@ def _lines(rows: Sequence[Row], measure: str, factor: float) -> list[Curve]:
             dash = "dash" if way == MATRIX else "solid"
             lines.append(Curve(name=title, x=x, y=y, colour=COLOURS[way], dash=dash))
     if (at := _crossing(rows, measure)) is not None and at[0] > lines[0].x[0]:
-        name = _("cumsum pays from n ≈ {n}", n=tokens(at[0]))
+        name = _("cumsum pays from n ≈ {n}", n=read_off(at[0]))
         lines.append(Curve(name=name, x=[at[0]], y=[factor * at[1]], colour=COLOURS["cumsum"], hollow=True))
     return lines
 

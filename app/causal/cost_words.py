@@ -10,7 +10,6 @@ from app.text import _, literal
 from attention_core.experiments.causal_modes import MATRIX
 from attention_core.variant import Variant
 
-MIB = 2**20
 COLOURS = {"chunked": 4, "recurrent": 2, "cumsum": 5, MATRIX: GREY}
 """The forms' places among the colours."""
 
@@ -35,16 +34,6 @@ def places(keys: Sequence[str]) -> dict[str, int]:
     own = {key: chosen.index(key) for key in keys if key in chosen}
     free = (place for place in range(GREY) if place not in own.values())
     return {key: own[key] if key in own else next(free) for key in keys}
-
-
-def memory(held: float) -> str:
-    """Bytes in words."""
-    return f"{held / MIB:,.1f} MiB" if held >= MIB else f"{held / 2**10:,.1f} KiB"
-
-
-def tokens(n: float) -> str:
-    """A length read off a line between two measured ones."""
-    return f"{float(f'{n:.2g}'):,.0f}"
 
 
 def listed(names: Iterable[str]) -> str:

@@ -19,6 +19,7 @@ from attention_core.inputs.labels import number_repeats
 from attention_core.limits import current
 from attention_core.looks.gating import Gate, Gated
 from attention_core.looks.token_weight import DECAYS, Faded, fade, first_share, variants
+from attention_core.writing import formatted
 
 STROKES = ("dash", "dot", "dashdot", "longdash", "longdashdot", "5px,2px", "2px,4px", "12px,3px")
 """Of retention at its decays, which share one colour."""
@@ -196,9 +197,7 @@ def _sentence(lines: Sequence[Line], labels: tuple[str, ...], token: int) -> str
     words += " " + _("The **first quarter of the tokens** holds of that row: {shares}.", shares=shares)
     power = next(line.found.power for line in lines if line.law == "power")
     if power is not None:
-        words += " " + _(
-            "Linear falls like the row's number to the power {power}", power=f"{power:.2f}".replace("-", "−")
-        )
+        words += " " + _("Linear falls like the row's number to the power {power}", power=formatted(power, ".2f"))
         first = next((line for line in lines if line.law == "factor" and line.found.factor is not None), None)
         if first is not None:
             words += _(", {name} by a factor of {factor:.2f} per token", name=first.name, factor=first.found.factor)
@@ -321,7 +320,7 @@ def _table(lines: Sequence[Line]) -> None:
 
 
 def _digits(value: float | None, digits: int) -> str:
-    return "—" if value is None else f"{value:.{digits}f}".replace("-", "−")
+    return "—" if value is None else formatted(value, f".{digits}f")
 
 
 def _explain() -> None:

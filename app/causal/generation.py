@@ -6,7 +6,7 @@ import streamlit as st
 
 import attention_core as ac
 from app import chart, compute, takeaway
-from app.causal.cost_words import MIB, listed, memory, places, with_settings
+from app.causal.cost_words import listed, places, with_settings
 from app.figures.curves import Curve, curves
 from app.figures.timing import stamped
 from app.input_panel import Chosen
@@ -24,6 +24,7 @@ from attention_core.measure.run_file import recorded
 from attention_core.measure.summary import REFERENCE, of_variant, ratios
 from attention_core.measure.timing import TimingSpec
 from attention_core.registry import recurrent
+from attention_core.writing import MIB, memory
 
 SHORTEST, LONGEST = 64, 16_384
 HEIGHT = 420

@@ -6,7 +6,7 @@ import streamlit as st
 
 import attention_core as ac
 from app import chart, run, takeaway
-from app.causal.cost_words import COLOURS, MIB, listed, memory, with_settings
+from app.causal.cost_words import COLOURS, listed, with_settings
 from app.figures.curves import Curve, curves
 from app.input_panel import Chosen
 from app.naming import label
@@ -16,7 +16,7 @@ from attention_core.experiments import causal_gradient
 from attention_core.experiments.causal_gradient import COMPARED, STATES, SUMS, BytesTask, DifferenceTask
 from attention_core.experiments.causal_modes import DTYPES, MATRIX
 from attention_core.experiments.task import Row
-from attention_core.writing import written
+from attention_core.writing import MIB, memory, written
 
 TOLD = 512
 """Tokens the sentence speaks of, or the most below it."""

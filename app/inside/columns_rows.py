@@ -8,7 +8,6 @@ import streamlit as st
 from app import compute
 from app.figures.theme import GREY
 from app.inside import pictures
-from app.inside.numbers import number
 from app.inside.pictures import Curve, Grid
 from app.inside.step import Seen, Step
 from app.naming import label
@@ -18,7 +17,7 @@ from attention_core.experiments import cur_error
 from attention_core.experiments.cur_error import ATTENTION, BEST, FLOOR, FORMULA, UNIFORM
 from attention_core.experiments.task import Row
 from attention_core.looks.cur import PICKS, RCOND, Cur
-from attention_core.writing import written
+from attention_core.writing import number, percent, written
 
 FIELD = "i_pick"
 """How columns and rows are chosen: the choice's name in links."""
@@ -137,11 +136,6 @@ def _beside(attention: float, formula: float) -> str:
     if attention < formula:
         return _("closer to softmax than the formula on softmax itself")
     return _("further from softmax than the formula on softmax itself")
-
-
-def percent(share: float) -> str:
-    """A share for reading, however large or small."""
-    return number(100 * share) + "%"
 
 
 def _picks() -> dict[str, str]:

@@ -6,11 +6,11 @@ import streamlit as st
 from app import compute, share
 from app.inside import pictures
 from app.inside.closing import shown
-from app.inside.numbers import number
 from app.inside.pictures import Curve, Grid
 from app.inside.step import Seen, Step
 from app.text import _
 from attention_core.looks.gau import EXPANSION, Look, block_price, shared_size, unit_price
+from attention_core.writing import number
 
 SHUT = 0.1
 """A gate below this size lets hardly anything through."""

@@ -10,7 +10,6 @@ from app.figures.spread import Spread, spread
 from app.figures.theme import GREY
 from app.inside import pictures
 from app.inside.closing import visible
-from app.inside.numbers import number
 from app.inside.pictures import Curve
 from app.inside.step import Seen, Step
 from app.text import _
@@ -19,6 +18,7 @@ from attention_core.experiments.performer_error import LADDER, SEEDS, TOKENS, WA
 from attention_core.experiments.task import Row
 from attention_core.looks.performer_bias import chance, pair_sizes, positive_bias
 from attention_core.metrics.fit import fit_power
+from attention_core.writing import number
 
 MEASURES = ("kernel", "matrix")
 """What the error may be of: the similarities, or the matrix made of them."""

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import streamlit as st
 
 from app import run
-from app.causal.cost_words import memory
 from app.inside import pictures
 from app.inside.pictures import Curve
 from app.inside.step import Seen, Step
@@ -13,9 +12,7 @@ from app.text import _
 from attention_core.experiments import reversible
 from attention_core.experiments.reversible import CHECKPOINTS, MOST, PLAIN, REVERSIBLE, WAYS
 from attention_core.experiments.task import Row
-from attention_core.writing import written
-
-MIB = 2**20
+from attention_core.writing import MIB, memory, written
 
 
 def memory_over_depth(seen: Seen) -> Step:

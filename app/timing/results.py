@@ -14,8 +14,7 @@ from app.timing.series import Series, name, series
 from app.timing.words import in_one_sentence, masking, stamp_lines, told
 from attention_core.measure.records import Run
 from attention_core.measure.summary import growth
-
-MIB = 2**20
+from attention_core.writing import MIB, between
 
 
 def show(live: Run | None, beside: Run | None, key: str) -> None:
@@ -120,7 +119,7 @@ def _row(line: Series) -> dict[str, object]:
         _("work ∝ n^"): work and work.exponent,
         _("at n"): last.n,
         _("ms"): middle,
-        _("quartiles (ms)"): f"{low:.3g} … {high:.3g}",
+        _("quartiles (ms)"): between(low, high, ".3g"),
         _("× softmax"): at_last,
         _("peak MiB"): last.peak_bytes / MIB,
         _("multiply-adds"): last.multiply_adds,

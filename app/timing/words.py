@@ -1,6 +1,5 @@
 """What is said of timing runs: one sentence, the stamps, and how it is measured."""
 
-import math
 from collections.abc import Sequence
 
 import streamlit as st
@@ -11,6 +10,7 @@ from app.timing.series import Series
 from attention_core.experiments.timing_length import unfinished
 from attention_core.measure.records import Run
 from attention_core.measure.summary import TAIL, Ratio, crossing
+from attention_core.writing import read_off
 
 
 def in_one_sentence(found: Sequence[Series]) -> str:
@@ -25,7 +25,7 @@ def in_one_sentence(found: Sequence[Series]) -> str:
     if below := where.get("below"):
         told.append(_("faster than softmax from {n:,} tokens on: {names}", names=_names(below), n=round(below[0][0])))
     if crossed := sorted(where.get("at", [])):
-        names = ", ".join(_("{name} at {n} tokens", name=name, n=_tokens(n)) for n, name in crossed)
+        names = ", ".join(_("{name} at {n} tokens", name=name, n=read_off(n)) for n, name in crossed)
         told.append(_("overtaking softmax: {names}", names=names))
     if even := where.get("even"):
         told.append(_("no clear difference at the longest length: {names}", names=_names(even)))
@@ -100,18 +100,13 @@ def _names(items: Sequence[tuple[float, str]]) -> str:
     return ", ".join(name for _n, name in items)
 
 
-def _tokens(n: float) -> str:
-    """A length read off a line between two measured ones: two digits are all it has."""
-    return f"{round(n, 1 - math.floor(math.log10(n))):,.0f}"
-
-
 def told(line: Series) -> str:
     """Where a variant overtakes softmax, in the table's words."""
     at = crossing(line.ratios)
     if at is None:
         return ""
     where = {
-        "at": _("{n} tokens", n=_tokens(at.tokens)),
+        "at": _("{n} tokens", n=read_off(at.tokens)),
         "below": _("below {n:,}", n=round(at.tokens)),
         "beyond": _("not within the measured lengths"),
         "even": _("no clear difference"),

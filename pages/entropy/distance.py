@@ -9,11 +9,11 @@ from app import chart, run
 from app.figures.curves import Curve, curves
 from app.figures.spread import spread
 from app.figures.theme import GREY
-from app.inside.numbers import number
 from app.text import _, literal
 from attention_core.experiments import distance
 from attention_core.experiments.distance import PLAIN, TURNED, DistanceRow
 from attention_core.inputs.source import Source
+from attention_core.writing import number, percent
 from pages.entropy.options import EntropyOptions, Question, by_head, quartiles
 from pages.entropy.take_away import take_away
 
@@ -92,8 +92,8 @@ def sentence(rows: Sequence[DistanceRow], n: int, question: Question) -> str:
             "Beyond n / 2 = {half:g} tokens, **softmax** with RoPE gives a key {turned} of the weight it gives to one "
             "next door, without it {plain}: {compared}.",
             half=n / 2,
-            turned=share(kept[TURNED]),
-            plain=share(kept[PLAIN]),
+            turned=percent(kept[TURNED]),
+            plain=percent(kept[PLAIN]),
             compared=compared(kept),
         )
     else:
@@ -101,7 +101,7 @@ def sentence(rows: Sequence[DistanceRow], n: int, question: Question) -> str:
             "Beyond n / 2 = {half:g} tokens, **softmax** with RoPE gives a key {turned} of the weight it gives to one "
             "next door.",
             half=n / 2,
-            turned=share(kept[TURNED]),
+            turned=percent(kept[TURNED]),
         )
     logits = {form: found for form in forms if (found := ends(rows, form, "logit", n, mean=question.mean))}
     told += " " + scored(logits)
@@ -138,8 +138,8 @@ def scored(logits: Mapping[str, tuple[float, float]]) -> str:
 def bounded(sizes: tuple[float, float], bounds: tuple[float, float]) -> str:
     """How the logits' size and what bounds it change from one token away to beyond n / 2."""
     said = {
-        "bound": share(bounds[1] / bounds[0]),
-        "size": share(sizes[1] / sizes[0]),
+        "bound": percent(bounds[1] / bounds[0]),
+        "size": percent(sizes[1] / sizes[0]),
         "times": number(bounds[1] / sizes[1]),
     }
     if sizes[1] > ALIKE * sizes[0]:
@@ -153,11 +153,6 @@ def bounded(sizes: tuple[float, float], bounds: tuple[float, float]) -> str:
         "{times} times below its bound.",
         **said,
     )
-
-
-def share(value: float) -> str:
-    """A share for reading."""
-    return number(100 * value) + "%"
 
 
 def _spread_out(entropies: Mapping[str, float], unit: str) -> str:

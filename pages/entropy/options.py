@@ -20,6 +20,7 @@ from attention_core.experiments.task import H, S
 from attention_core.inputs.record import QKV
 from attention_core.inputs.source import Source
 from attention_core.limits import current
+from attention_core.writing import between
 
 LONGEST = 2048
 """Tokens of the longest length at first: eight variants on the default synthetic input take some 12 s on one core."""
@@ -227,7 +228,7 @@ def quartiles(values: Sequence[float]) -> str | None:
     if not values:
         return None
     found = spread((0.0, value) for value in values)
-    return f"{found.low[0]:.2f} … {found.high[0]:.2f}"
+    return between(found.low[0], found.high[0], ".2f")
 
 
 def colours(*keys: str) -> list[int]:

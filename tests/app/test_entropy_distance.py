@@ -13,7 +13,8 @@ import attention_core as ac
 from attention_core.experiments import distance
 from attention_core.experiments.distance import PLAIN, TURNED
 from attention_core.inputs import SyntheticSource, SyntheticSpec, TextSource, UploadSource
-from pages.entropy.distance import bounded, compared, ends, origin, scored, share
+from attention_core.writing import percent
+from pages.entropy.distance import bounded, compared, ends, origin, scored
 
 SMALL = {"input": "synthetic", "n": 40, "d": 8, "heads": 3, "head": 1, "h_seeds": 1, "h_view": "distance"}
 open_entropy = partial(open_page, "entropy", **SMALL)
@@ -81,10 +82,10 @@ def test_the_sentence_says_the_cores_numbers():
     own = [next(row.weight for row in head if row.distance == 1) for head in heads]
     away = [np.mean([row.weight for row in head if (row.distance or 0) > 20]) for head in heads]
     assert (near, far) == (pytest.approx(np.median(own)), pytest.approx(np.median(away)))
-    assert f"Beyond n / 2 = 20 tokens, **softmax** with RoPE gives a key {share(far / near)} of the weight" in said
+    assert f"Beyond n / 2 = 20 tokens, **softmax** with RoPE gives a key {percent(far / near)} of the weight" in said
     plain = both(PLAIN, "weight")
     kept = {TURNED: far / near, PLAIN: plain[1] / plain[0]}
-    assert f"without it {share(kept[PLAIN])}: {compared(kept)}." in said
+    assert f"without it {percent(kept[PLAIN])}: {compared(kept)}." in said
     assert scored({form: both(form, "logit") for form in (TURNED, PLAIN)}) in said
     assert bounded(both(TURNED, "size"), both(TURNED, "bound")).replace("\N{NO-BREAK SPACE}", " ") in said
     nats = {

@@ -7,10 +7,11 @@ import pytest
 from driver import curves, open_page, spoken
 
 import attention_core as ac
-from app.inside.columns_rows import own_errors, percent, told
+from app.inside.columns_rows import own_errors, told
 from attention_core.experiments import cur_error
 from attention_core.inputs import SyntheticSource, SyntheticSpec
 from attention_core.looks import cur
+from attention_core.writing import percent
 
 SMALL = {"input": "synthetic", "n": "24", "d": "8", "heads": "2", "head": "1", "step": "4"}
 

@@ -13,9 +13,9 @@ from driver import curves, set_state, spoken
 
 import attention_core as ac
 from app.inside.more_features import what_to_expect
-from app.inside.numbers import number
 from app.inside.stories.performer import in_the_mean, mean_formula
 from attention_core.experiments import performer_error
+from attention_core.writing import number
 
 SIZE = {"n": 24, "heads": 2, "d": 8}
 LAST = {"performer": 5, "linear": 6, "relu2": 8, "efficient": 4, "emanet": 6}

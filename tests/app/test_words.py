@@ -1,8 +1,10 @@
 """Every word on screen can be translated."""
 
 import gettext
+import io
 from pathlib import Path
 
+import pytest
 from babel.messages.extract import extract_from_dir
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
@@ -32,7 +34,8 @@ def test_translators_are_given_what_the_core_says():
         assert {variant.title, variant.summary} <= words
         assert variant.reference is None or variant.reference_name in words
         assert variant.causal_reason is None or variant.causal_reason in words
-        assert {setting.help for setting in variant.params.settings()} <= words
+        for setting in variant.params.settings():
+            assert {setting.help, setting.name.replace("_", " "), *setting.choices} <= words
     assert any("The text is empty" in message for message in words)
 
 
@@ -71,6 +74,22 @@ def test_translators_are_given_what_the_pages_say():
     for folder, said in (("pages", "What can be compared"), ("app", "Where does each variant look?")):
         found = extract_from_dir(str(ROOT / folder), [("**.py", "python")])
         assert said in {message for _, _, message, _, _ in found}
+
+
+def test_translators_are_given_both_forms_of_a_plural_and_words_that_are_only_marked():
+    said = b'_("a")\n_n("{n} token", "{n} tokens", n=n)\nN_("later")\nother("no")\n'
+    found = [(function, message) for _, function, message, _ in extraction.screen(io.BytesIO(said), {}, (), {})]
+    assert found == [("gettext", "a"), ("ngettext", ("{n} token", "{n} tokens", None)), ("gettext", "later")]
+
+
+@pytest.mark.parametrize(("n", "words"), [(0, "0 tokens of x"), (1, "1 token of x"), (2, "2 tokens of x")])
+def test_one_is_told_from_several(n, words):
+    assert text._n("{n} token of {name}", "{n} tokens of {name}", n=n, name="x") == words
+
+
+def test_a_paragraph_leaves_out_what_is_empty():
+    assert text.paragraph("One.", "", "Two.") == "One. Two."
+    assert text.paragraph("", "") == ""
 
 
 def test_a_catalogue_changes_the_words_and_not_the_values(tmp_path, monkeypatch):

@@ -9,7 +9,6 @@ from app.figures.theme import GREY
 from app.inside import pictures
 from app.inside.closing import beside_softmax, visible
 from app.inside.kernels import TINIEST, draw_features
-from app.inside.numbers import number
 from app.inside.pictures import Curve, Points
 from app.inside.step import Seen, Step
 from app.inside.summed import draw_reading
@@ -17,6 +16,7 @@ from app.text import _, literal
 from attention_core.looks.factors import cosines, perplexity
 from attention_core.looks.feature_maps import feature_map
 from attention_core.looks.running_sum import sum_for
+from attention_core.writing import number
 
 HEAVY = 0.05
 """Share of the pairs that counts as the heaviest."""

@@ -9,13 +9,13 @@ from app import compute
 from app.figures.theme import GREY
 from app.inside import columns_rows, landmarks, pictures
 from app.inside.closing import beside_softmax
-from app.inside.numbers import number
 from app.inside.pictures import Curve, Grid
 from app.inside.step import Seen, Step
 from app.text import _
 from attention_core.experiments import nystrom_inverse
 from attention_core.experiments.task import Row
 from attention_core.looks.factors import product
+from attention_core.writing import number
 
 EQUAL = 1.02
 """Errors within this ratio are called equal."""

@@ -11,13 +11,13 @@ from app.inside import pictures
 from app.inside.closing import beside_softmax, visible
 from app.inside.kernels import draw_features
 from app.inside.more_features import more_features, setting
-from app.inside.numbers import number
 from app.inside.pictures import Curve, Grid, Points
 from app.inside.step import Seen, Step
 from app.text import _
 from attention_core.looks import factors
 from attention_core.looks.inside import apart, logits
 from attention_core.looks.performer_bias import chance, pair_sizes
+from attention_core.writing import number
 
 WANTED = 0.1
 """Relative error of a similarity that counts as good."""

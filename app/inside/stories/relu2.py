@@ -7,13 +7,13 @@ from app import run
 from app.figures.spread import spread
 from app.inside import gau, pictures
 from app.inside.closing import beside_softmax, shown, visible
-from app.inside.numbers import number
 from app.inside.pictures import Curve
 from app.inside.step import Seen, Step
 from app.text import _
 from attention_core.experiments import homogeneity
 from attention_core.experiments.homogeneity import FACTORS, VARIANTS
 from attention_core.experiments.task import Row
+from attention_core.writing import number
 
 MOST = 256
 """Tokens at most whose logits are multiplied: the effect needs no more."""

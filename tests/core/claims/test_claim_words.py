@@ -17,7 +17,7 @@ RAISED = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 def read(words):
     """The number that was written."""
     mantissa, _, power = words.replace(",", "").replace("\N{NO-BREAK SPACE}", "").partition("×10")
-    return float(mantissa) * 10.0 ** int(power.translate(RAISED) or 0)
+    return float(mantissa.replace("−", "-")) * 10.0 ** int(power.translate(RAISED) or 0)
 
 
 @pytest.mark.parametrize(
@@ -32,11 +32,11 @@ def read(words):
         (0.00123, 3, "0.00123"),
         (1.234e-7, 3, "1.23 × 10⁻⁷"),
         (9.9999e-8, 3, "1.00 × 10⁻⁷"),
-        (-0.0456, 2, "-0.046"),
+        (-0.0456, 2, "−0.046"),
         (0.0, 3, "0"),
         (math.nan, 3, "–"),
         (math.inf, 3, "∞"),
-        (-math.inf, 3, "-∞"),
+        (-math.inf, 3, "−∞"),
         (0.1, None, "0.1"),
         (1e-5, None, "1 × 10⁻⁵"),
         (2.5e-6, None, "2.5 × 10⁻⁶"),
