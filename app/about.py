@@ -20,7 +20,7 @@ def show(attention: ac.Attention, chosen: Chosen) -> None:
         _(
             "Time grows as **{complexity}**: {own:,} multiply-adds per head with values as long as "
             "keys, {share:.2f} times softmax's.",
-            complexity=variant.complexity,
+            complexity=_(variant.complexity),
             own=cost.multiply_adds,
             share=cost.multiply_adds / full.multiply_adds,
         )

@@ -1,10 +1,8 @@
 """Collects for translators what the screen says and the core, which knows no screen: its words are marked nowhere."""
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import IO, Any
-
-from babel.messages.extract import extract_python
 
 import attention_core as ac
 
@@ -24,22 +22,37 @@ MARKS = {"_": "gettext", "_n": "ngettext", "N_": "gettext"}
 """The functions of `app.text` that mark messages, by gettext's names for what their arguments are."""
 
 Message = tuple[int, None, str, list[str]]
+Marked = tuple[int, str, str | tuple[str, ...], list[str]]
 
 
-def screen(file: IO[bytes], keywords: Mapping[str, Any], comment_tags: Any, options: Any) -> Iterator[Any]:  # noqa: ANN401
-    """Babel's extraction method for ``app`` and ``pages``: what `app.text` marks, plurals in both forms.
+def screen(file: IO[bytes], keywords: Any, comment_tags: Any, options: Any) -> Iterator[Marked]:  # noqa: ANN401
+    """Babel's extraction method for ``app`` and ``pages``: what `app.text` marks, inside f-strings too.
 
     Args:
         file: a Python file.
-        keywords: the names of functions that mark messages.
-        comment_tags: as of Babel's own method.
-        options: the same.
+        keywords: unused, part of Babel's interface.
+        comment_tags: unused.
+        options: unused.
 
     Yields:
-        Line, function, messages and comments, as Babel wants them.
+        Line, function, message (a plural in both forms) and comments, as Babel wants them.
     """
-    for line, function, said, comments in extract_python(file, {*keywords, *MARKS}, comment_tags, options):  # type: ignore[arg-type]
-        yield line, MARKS.get(str(function), function), said, comments
+    for node in ast.walk(ast.parse(file.read())):
+        if isinstance(node, ast.Call) and (function := MARKS.get(getattr(node.func, "id", ""))):
+            said = [word for given in node.args for _, _, word, _ in _messages(_arms(given))]
+            if function == "ngettext":
+                yield node.lineno, function, tuple(said), []
+            else:
+                yield from ((node.lineno, function, word, []) for word in said)
+
+
+def _arms(value: ast.AST) -> Iterator[ast.AST]:
+    """What an expression may come to: itself, or either arm of a condition."""
+    if isinstance(value, ast.IfExp):
+        yield from _arms(value.body)
+        yield from _arms(value.orelse)
+    else:
+        yield value
 
 
 def core(file: IO[bytes], keywords: Any, comment_tags: Any, options: Any) -> Iterator[Message]:  # noqa: ANN401

@@ -11,6 +11,7 @@ from torch import Tensor
 from attention_core.metrics.entropy import entropy
 from attention_core.metrics.error import kl_divergence, ratio, relative_error, top_k_overlap, wrong_mass
 from attention_core.metrics.spectrum import effective_rank_of, rank_of, singular_values
+from attention_core.writing import between
 
 HEAVIEST = 10
 """Keys per row compared by ``top_k_overlap`` in a passport."""
@@ -81,7 +82,7 @@ class Passport:
     def cell(self, name: str) -> float | str:
         """What a column holds: the number, or both ends of a range."""
         own, last = getattr(self, name), self.columns()[name].to
-        return f"{own:.3g} … {getattr(self, last):.3g}" if last else float(own)
+        return between(own, getattr(self, last), ".3g") if last else float(own)
 
 
 def passport(weights: Tensor, reference: Tensor, *, causal: bool, mask: Tensor | None = None) -> Passport:

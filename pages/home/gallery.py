@@ -47,7 +47,7 @@ def _card(variant: ac.Variant) -> None:
     st.caption(
         _(
             "time {complexity} · causal: {causal}",
-            complexity=variant.complexity,
+            complexity=_(variant.complexity),
             causal=_("no") if variant.causal_reason else _("yes"),
         )
     )

@@ -21,7 +21,7 @@ def show(found: Found) -> None:
             if name == "relative_error":
                 row[output_error] = m.output_error
         row[_("causal")] = _("yes") if attention.variant.causal_reason is None else _("no")
-        row[_("time")] = attention.variant.complexity
+        row[_("time")] = _(attention.variant.complexity)
         rows.append(row)
     formats = {_(column.label): column.format for column in columns.values() if column.format}
     formats[output_error] = columns["relative_error"].format

@@ -72,14 +72,18 @@ def test_translators_are_given_what_names_the_lines_of_a_claims_figure():
 
 def test_translators_are_given_what_the_pages_say():
     for folder, said in (("pages", "What can be compared"), ("app", "Where does each variant look?")):
-        found = extract_from_dir(str(ROOT / folder), [("**.py", "python")])
+        found = extract_from_dir(str(ROOT / folder), [("**.py", extraction.screen)])
         assert said in {message for _, _, message, _, _ in found}
 
 
 def test_translators_are_given_both_forms_of_a_plural_and_words_that_are_only_marked():
-    said = b'_("a")\n_n("{n} token", "{n} tokens", n=n)\nN_("later")\nother("no")\n'
+    said = b'_("a")\n_n("{n} token", "{n} tokens", n=n)\nN_("later")\nother("no")\nf"{_(\'b\' if x else \'c\')}"\n'
     found = [(function, message) for _, function, message, _ in extraction.screen(io.BytesIO(said), {}, (), {})]
-    assert found == [("gettext", "a"), ("ngettext", ("{n} token", "{n} tokens", None)), ("gettext", "later")]
+    assert found == [
+        ("gettext", "a"),
+        ("ngettext", ("{n} token", "{n} tokens")),
+        *(("gettext", word) for word in ("later", "b", "c")),
+    ]
 
 
 @pytest.mark.parametrize(("n", "words"), [(0, "0 tokens of x"), (1, "1 token of x"), (2, "2 tokens of x")])
