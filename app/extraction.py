@@ -1,4 +1,4 @@
-"""Collects for translators what the screen says and the core, which knows no screen: its words are marked nowhere."""
+"""Collects for translators what the screen says, and the core, whose words stand in its records and errors."""
 
 import ast
 from collections.abc import Iterable, Iterator
@@ -78,7 +78,7 @@ def core(file: IO[bytes], keywords: Any, comment_tags: Any, options: Any) -> Ite
             continue
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
         said = [word.value for word in node.keywords if word.arg in SHOWN]
-        if name.endswith("Error") or name.lower().endswith("notice"):
+        if name == "N_" or name.endswith("Error") or name.lower().endswith("notice"):
             said += node.args[:1]
         yield from _messages(said)
 

@@ -8,6 +8,7 @@ import streamlit as st
 
 from attention_core.errors import LabError
 from attention_core.inputs.record import Notice
+from attention_core.writing import N_ as N_
 
 LOCALES = Path(__file__).parent / "locale"
 
@@ -41,19 +42,15 @@ def _n(one: str, many: str, *, n: int, **values: object) -> str:
     return _spoken().ngettext(one, many, n).format(n=n, **values)
 
 
-def N_(message: str) -> str:  # noqa: N802 - the name by which gettext's tools know it
-    """The message as it is: marks for translators what is translated where it is shown."""
-    return message
-
-
 def paragraph(*sentences: str) -> str:
     """Sentences one after the other, without those that are empty."""
     return " ".join(filter(None, sentences))
 
 
 def sentence(told: LabError | Notice) -> str:
-    """An error's or a notice's sentence in the visitor's language."""
-    return _(told.template, **dict(told.fields))
+    """An error's or a notice's sentence in the visitor's language, what it names included."""
+    values = {name: _(value) if isinstance(value, str) else value for name, value in dict(told.fields).items()}
+    return _(told.template, **values)
 
 
 def literal(words: str) -> str:

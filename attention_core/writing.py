@@ -1,4 +1,4 @@
-"""Numbers as they are written for reading: the one place that knows how, for sentences, tables and figures alike."""
+"""Numbers as they are written for reading, in sentences, tables and figures; and words marked for translators."""
 
 import math
 
@@ -79,3 +79,8 @@ def between(low: float, high: float, form: str) -> str:
 
 def _power(size: int) -> str:
     return f" × 10{str(size).translate(RAISED)}".replace(" ", "\N{NO-BREAK SPACE}")
+
+
+def N_(message: str) -> str:  # noqa: N802 - the name by which gettext's tools know it
+    """The message as it is: marks for translators what is translated where it is shown."""
+    return message

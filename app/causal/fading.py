@@ -170,7 +170,12 @@ def _controls(labels: tuple[str, ...]) -> None:
         help=_("What is left of a weight at each further token; 1 would be linear."),
     )
     right.segmented_control(
-        _("Feature map φ"), _maps(), key="c_map", required=True, help=_("Of linear attention and retention alike.")
+        _("Feature map φ"),
+        _maps(),
+        format_func=_,
+        key="c_map",
+        required=True,
+        help=_("Of linear attention and retention alike."),
     )
     gates.controls()
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):

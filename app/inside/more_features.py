@@ -183,7 +183,7 @@ def _fall(found: dict[tuple[str, bool], Spread], *, row_norms: str) -> str:
         slope=number(slope),
         promised=number(-0.5, 1),
         least=number(ends[best]),
-        best=best[0],
+        best=_(best[0]),
         trig=number(found["trig", True].middle[-1], 3),
     )
     if first.middle[-1] > NEAR_ALL and max(first.middle) < 1 / NEAR_ALL:

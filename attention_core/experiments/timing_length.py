@@ -19,6 +19,7 @@ from attention_core.measure.records import Run
 from attention_core.measure.rounds import whose_turn
 from attention_core.measure.timing import TimingSpec, inputs, prepare, why_not
 from attention_core.variant import Attention
+from attention_core.writing import N_
 
 SHORTEST = 5e-3
 """Seconds that one sample takes at least, far above the clock's grain: shorter calls are repeated within it."""
@@ -180,7 +181,7 @@ def run(task: SampleTask, *, load: Load = load, clock: Clock | None = None) -> t
                     call()
                 ms = 1e3 * clock.seconds(call, max(1, math.ceil(1e3 * SHORTEST / max(first.ms, 1e-3))))
         except torch.OutOfMemoryError:
-            first, ms, reason = None, None, "The device's memory gave out."
+            first, ms, reason = None, None, N_("The device's memory gave out.")
     return (
         {
             "variant": task.variant,

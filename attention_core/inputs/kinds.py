@@ -13,6 +13,8 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor
 
+from attention_core.writing import N_
+
 Shape = tuple[int, int, int]
 
 GROUPS = 8
@@ -147,47 +149,50 @@ def _heavy_tail(shape: Shape, generator: Generator) -> Draw:
 KINDS = (
     SyntheticKind(
         "locally_correlated",
-        "Locally correlated",
-        "Neighbours resemble each other, as in text and images: how much does a window lose?",
+        N_("Locally correlated"),
+        N_("Neighbours resemble each other, as in text and images: how much does a window lose?"),
         _locally_correlated,
     ),
     SyntheticKind(
         "clustered",
-        "Clustered",
-        "Eight groups of similar tokens, scattered over the sequence: do landmarks and hashes find them?",
+        N_("Clustered"),
+        N_("Eight groups of similar tokens, scattered over the sequence: do landmarks and hashes find them?"),
         _clustered,
     ),
     SyntheticKind(
         "block_topics",
-        "Block topics",
-        "Eight stretches, each on a topic of its own that no other shares: who respects the borders?",
+        N_("Block topics"),
+        N_("Eight stretches, each on a topic of its own that no other shares: who respects the borders?"),
         _block_topics,
     ),
     SyntheticKind(
         "periodic",
-        "Periodic",
-        "Every 16th token is alike: a stride of 16 sees all that matters, a window little of it.",
+        N_("Periodic"),
+        N_("Every 16th token is alike: a stride of 16 sees all that matters, a window little of it."),
         _periodic,
     ),
     SyntheticKind(
-        "needle", "Needle", "One key matters to every query and the others are noise: who still finds it?", _needle
+        "needle",
+        N_("Needle"),
+        N_("One key matters to every query and the others are noise: who still finds it?"),
+        _needle,
     ),
     SyntheticKind(
         "low_rank",
-        "Low rank",
-        "Queries and keys use four dimensions only, whatever their size: what do few features suffice for?",
+        N_("Low rank"),
+        N_("Queries and keys use four dimensions only, whatever their size: what do few features suffice for?"),
         _low_rank,
     ),
     SyntheticKind(
         "heavy_tail",
-        "Heavy tail",
-        "A few queries and keys are far larger than the others, as in trained models: who breaks on outliers?",
+        N_("Heavy tail"),
+        N_("A few queries and keys are far larger than the others, as in trained models: who breaks on outliers?"),
         _heavy_tail,
     ),
     SyntheticKind(
         "gaussian",
-        "Gaussian",
-        "Independent random numbers without any structure: the case in which almost nothing works.",
+        N_("Gaussian"),
+        N_("Independent random numbers without any structure: the case in which almost nothing works."),
         _gaussian,
     ),
 )

@@ -13,6 +13,7 @@ from attention_core.errors import InputError
 from attention_core.measure.device import DEVICES
 from attention_core.measure.masked import Masked, subject
 from attention_core.variant import Attention
+from attention_core.writing import N_
 
 MODES = ("forward", "backward", "decode")
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
@@ -92,7 +93,7 @@ def why_not(attention: Attention, *, mode: str, causal: bool) -> str | None:
         able = not isinstance(attention, Masked) and (
             attention.variant.decoder is not None or attention.key == "softmax"
         )
-        return None if able else "It has no step that goes on from a state of its own."
+        return None if able else N_("It has no step that goes on from a state of its own.")
     return attention.variant.causal_reason if causal else None
 
 

@@ -51,7 +51,7 @@ def _map(seen: Seen) -> Step:
         x = np.linspace(-4, 4, 161)
         lines = [
             Curve(
-                name=_("softmax × {d}, others 0", d=d) if name == "softmax" else name,
+                name=_("softmax × {d}, others 0", d=d) if name == "softmax" else _(name),
                 x=x.tolist(),
                 colour=i,
                 y=[y if y < TALLEST else None for y in _curve(name, x, d).tolist()],
@@ -90,7 +90,7 @@ def _map(seen: Seen) -> Step:
             share=(entries < 0).mean(),
             low=number(low),
             high=number(high),
-            name=own,
+            name=_(own),
         ),
         draw=draw,
     )

@@ -62,7 +62,7 @@ def _directions(seen: Seen) -> Step:
         }
         lines = [
             Curve(
-                name=name,
+                name=_(name),
                 x=range(1, m + 1),
                 y=norm.tolist(),
                 colour=i,

@@ -1,0 +1,223 @@
+"""What the pages say is what translators are given: in a language that marks its words, all prose is marked."""
+
+import gettext
+import json
+import re
+from pathlib import Path
+from string import Formatter
+
+import pyarrow as pa
+import pytest
+from babel.messages.extract import extract_from_dir
+from google.protobuf.message import Message
+from test_pages import open_app
+
+import attention_core as ac
+from app import text
+from app.extraction import core, screen
+from app.inside.stories import discover
+
+ROOT = Path(__file__).parent.parent.parent
+FOLDERS = {"attention_core": core, "app": screen, "pages": screen}
+SHOWN = {
+    "body",
+    "label",
+    "help",
+    "placeholder",
+    "options",
+    "caption",
+    "captions",
+    "tooltip",
+    "content",
+    "title",
+    "legend",
+}
+SPOKEN = {"text", "title", "name", "hovertemplate", "ticktext", "label", "customdata"}
+NUMBERS = " ".join(map(str, range(100, 124)))
+"""A text without words, so that no token is taken for prose."""
+MARKED = re.compile(
+    r"⟦.*?⟧|<style>.*?</style>|\$\$.*?\$\$|\$[^$]*\$|`[^`]*`|<[^>]*>|\[[^]]*\]\(http[^)]*\)|\]\([^)]*\)|:[\w/-]+:|:[\w-]+\[|%?\{[^}]*\}|&\w+;",
+    re.DOTALL,
+)
+"""What is in the catalogue, formulas, code, markup, and places filled in by the browser."""
+DATA = {
+    "Attention Lab",
+    "PNG",
+    "SVG",
+    "CSV",
+    "JSON",
+    "softmax",
+    "KiB",
+    "MiB",
+    "ms",
+    "nats",
+    "bits",
+    "[CLS]",
+    "[SEP]",
+    "MiniLM-L6",
+    "SmolLM2-135M",
+    "AMD EPYC",
+    "bfloat16",
+    "float32",
+    "float64",
+    "log n",
+    "max |A",
+    "+cpu",
+    "UTC",
+}
+
+
+def marked(message):
+    """The message with each of its literal parts in brackets: values stay outside."""
+    try:
+        parts = list(Formatter().parse(message))
+    except ValueError:
+        return f"⟦{message}⟧"
+    if all(field is None for _, field, _, _ in parts):
+        return f"⟦{message}⟧"
+    shown = ""
+    for words, field, form, conversion in parts:
+        shown += f"⟦{words.replace('{', '{{').replace('}', '}}')}⟧" if words else ""
+        if field is not None:
+            shown += "{" + field + (f"!{conversion}" if conversion else "") + (f":{form}" if form else "") + "}"
+    return shown
+
+
+class Marking(gettext.NullTranslations):
+    """A language in which every message of the catalogue is in brackets."""
+
+    def __init__(self, messages):
+        super().__init__()
+        self.messages = messages
+
+    def gettext(self, message):
+        return marked(message) if message in self.messages else message
+
+    def ngettext(self, one, many, n):
+        return self.gettext(one if n == 1 else many)
+
+
+@pytest.fixture(scope="module")
+def messages():
+    found = [
+        said
+        for folder, method in FOLDERS.items()
+        for _, _, said, _, _ in extract_from_dir(str(ROOT / folder), [("**.py", method)])
+    ]
+    return {form for said in found for form in ([said] if isinstance(said, str) else said) if form}
+
+
+@pytest.fixture
+def marking(messages, monkeypatch):
+    monkeypatch.setattr(text, "_catalogue", lambda language: Marking(messages))
+
+
+def shown(at):
+    """Every string that a page shows, with the kind of element that shows it."""
+    todo = [at._tree]
+    while todo:
+        node = todo.pop()
+        todo += reversed(node.children.values()) if hasattr(node, "children") else ()
+        if isinstance(proto := getattr(node, "proto", None), Message):
+            yield from of_proto(proto)
+
+
+def of_proto(proto):
+    kind = type(proto).__name__
+    if kind == "PlotlyChart":
+        yield from ((kind, words) for words in of_json(json.loads(proto.spec), SPOKEN))
+    elif kind == "ArrowDataFrame" or kind == "Dataframe":
+        yield from ((kind, words) for words in of_table(proto))
+    elif kind == "BidiComponent":
+        yield from ((kind, words) for words in of_component(proto))
+    else:
+        for field, value in proto.ListFields():
+            for each in value if field.is_repeated else [value]:
+                if isinstance(each, Message):
+                    yield from of_proto(each)
+                elif isinstance(each, str) and field.name in SHOWN:
+                    yield f"{kind}.{field.name}", each
+
+
+def of_json(value, names, inside=False):
+    """The strings under some of the names, however deep."""
+    if isinstance(value, str):
+        yield from [value] if inside else []
+    elif isinstance(value, list):
+        for each in value:
+            yield from of_json(each, names, inside)
+    elif isinstance(value, dict):
+        for name, each in value.items():
+            yield from of_json(each, names, name in names if isinstance(each, (str, list)) else False)
+
+
+def of_table(proto):
+    table = pa.ipc.open_stream(proto.arrow_data.data if hasattr(proto, "arrow_data") else proto.data).read_all()
+    yield from (name for name in table.column_names if not name.startswith("__"))
+    for column in table.columns:
+        yield from (cell for cell in column.to_pylist() if isinstance(cell, str))
+    yield from of_json(json.loads(proto.columns or "{}"), {"label", "help"})
+
+
+def of_component(proto):
+    data = proto.json and json.loads(proto.json)
+    if proto.bytes:
+        size = int.from_bytes(proto.bytes[:4], "little")
+        data = json.loads(proto.bytes[4 : 4 + size])
+    for name in ("words", "panels", "categories"):
+        found = data.get(name) if data else None
+        yield from of_json(
+            found, {"title", "caption", "name", "row_title", "col_title", *(found if name == "words" and found else ())}
+        )
+
+
+def unmarked(words):
+    """The words of a text that stand in no brackets and are no code, formula, markup or data."""
+    words = words.replace("\\[", "[").replace("\\]", "]")
+    for data in DATA:
+        words = words.replace(data, " ")
+    return re.findall(r"[A-Za-zÀ-ɏ]{2,}", MARKED.sub(" ", words))
+
+
+VIEWS = [
+    ("home", {}),
+    ("matrices", {"more": "explain"}),
+    ("matrices", {"more": "numbers", "causal": True}),
+    ("matrices", {"more": "download", "view": "difference", "input": "synthetic"}),
+    ("masks", {"masks_part": "reach"}),
+    ("masks", {"masks_part": "numbers", "causal": True}),
+    ("masks", {"masks_part": "order"}),
+    ("masks", {"masks_part": "download"}),
+    *(("entropy", {"h_view": view}) for view in ("entropy", "normalizer", "drift", "distance", "factor")),
+    *(("error", {"against": against, "causal": True}) for against in ("budget", "length", "cost")),
+    ("timing", {"t_side": "memory"}),
+    ("timing", {"t_side": "work"}),
+    ("timing", {"t_mode": "decode"}),
+    *(("causal", {"c_view": view}) for view in ("leak", "algorithms", "state", "fading", "generation", "gradient")),
+    ("claims", {}),
+]
+
+
+def missing(at):
+    """What a page shows beside the catalogue."""
+    assert not at.exception
+    return {(kind, words): left for kind, words in shown(at) if (left := unmarked(words))}
+
+
+@pytest.mark.parametrize(("page", "state"), VIEWS, ids=str)
+def test_all_prose_of_a_page_is_in_the_catalogue(page, state, marking):
+    assert not missing(open_app(page, text=NUMBERS, **state))
+
+
+@pytest.mark.parametrize("variant", discover())
+def test_all_prose_of_a_story_is_in_the_catalogue(variant, marking):
+    at = open_app("inside", text=NUMBERS, inside=ac.get(variant))
+    for step in range(1, 1 + len(at.button_group(key="step").options)):
+        at.session_state["step"] = step
+        assert not missing(at.run())
+
+
+def test_words_beside_the_catalogue_are_found():
+    assert unmarked(marked("of {n} tokens, {name:.2f}").format(n=3, name=1.5)) == []
+    assert unmarked(marked("{name} looks far").format(name="the last")) == ["the", "last"]
+    assert unmarked("$$ x_{max} $$ `code` **bold** :material/block: [Paper (2017)](https://a.b) <b>") == ["bold"]
