@@ -17,7 +17,7 @@ from app.figures.curves import Curve, curves
 from app.input_panel import Chosen
 from app.naming import label
 from app.share import Field
-from app.text import _
+from app.text import _, paragraph
 from attention_core.algorithms.causal_scan import CHUNK
 from attention_core.experiments import causal_modes
 from attention_core.experiments.causal_modes import AGREED, DTYPES, MATRIX, ROUNDS, AgreementTask, CostTask, compared
@@ -182,9 +182,11 @@ def _sentence(
             square=int(d or 0) ** 2,
         )
     if clock is not None:
-        told += " " + _("On this machine it is faster, too, from n ≈ {n} on.", n=read_off(clock[0]))
+        told = paragraph(told, _("On this machine it is faster, too, from n ≈ {n} on.", n=read_off(clock[0])))
     if times and whole < ROUNDS:
-        told += " " + _("The times are not complete: {count} of {all} rounds are there.", count=whole, all=ROUNDS)
+        told = paragraph(
+            told, _("The times are not complete: {count} of {all} rounds are there.", count=whole, all=ROUNDS)
+        )
     return told
 
 

@@ -14,7 +14,7 @@ from app.figures.curves import Curve, curves
 from app.figures.theme import GREY
 from app.input_panel import Chosen
 from app.share import Field
-from app.text import _, literal
+from app.text import _, literal, paragraph
 from attention_core.inputs.labels import number_repeats
 from attention_core.limits import current
 from attention_core.looks.gating import Gate, Gated
@@ -199,10 +199,12 @@ def _sentence(lines: Sequence[Line], labels: tuple[str, ...], token: int) -> str
     shares = ", ".join(
         _("{name} {share}", name=line.name, share=percent(first_share(line.weights[-1], _quarter(n)))) for line in lines
     )
-    words += " " + _("The **first quarter of the tokens** holds of that row: {shares}.", shares=shares)
+    words = paragraph(words, _("The **first quarter of the tokens** holds of that row: {shares}.", shares=shares))
     power = next(line.found.power for line in lines if line.law == "power")
     if power is not None:
-        words += " " + _("Linear falls like the row's number to the power {power}", power=formatted(power, ".2f"))
+        words = paragraph(
+            words, _("Linear falls like the row's number to the power {power}", power=formatted(power, ".2f"))
+        )
         first = next((line for line in lines if line.law == "factor" and line.found.factor is not None), None)
         if first is not None:
             words += _(", {name} by a factor of {factor:.2f} per token", name=first.name, factor=first.found.factor)

@@ -7,7 +7,7 @@ from app import chart, share
 from app.figures.curves import Curve, curves
 from app.figures.theme import GREY
 from app.share import Field
-from app.text import _, literal
+from app.text import _, literal, paragraph
 from attention_core.looks.gating import KINDS, Gate, Gated
 from attention_core.looks.token_weight import DECAYS
 
@@ -118,7 +118,7 @@ def sentence(found: Gated, gate: Gate, token: int, labels: tuple[str, ...]) -> s
             name=literal(labels[least]),
             mean=found.mean,
         )
-    return told + " " + survival(float(found.weights[-1, token]), float(found.even[-1, token]), token)
+    return paragraph(told, survival(float(found.weights[-1, token]), float(found.even[-1, token]), token))
 
 
 def survival(gated: float, even: float, token: int) -> str:

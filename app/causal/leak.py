@@ -12,7 +12,7 @@ from app.input_panel import Chosen
 from app.matrix_board import BoardEvent, Panel, matrix_board
 from app.naming import label
 from app.share import Field
-from app.text import _, literal
+from app.text import _, literal, paragraph
 from attention_core.inputs.labels import number_repeats
 from attention_core.looks.influence import MOST, ROUNDING, Influence
 from attention_core.writing import written
@@ -73,9 +73,9 @@ def _sentence(found: Leaks, labels: tuple[str, ...]) -> str:
     tight = ", ".join(label(a) for a, count in moved.items() if not count)
     words = _("Replace token {t} “{token}”, which has {t} outputs before it.", t=t, token=token)
     if leaking:
-        words += " " + _("**Leak:** {names}.", names=", ".join(leaking))
+        words = paragraph(words, _("**Leak:** {names}.", names=", ".join(leaking)))
     if tight:
-        words += " " + _("**No earlier output moves:** {names}.", names=tight)
+        words = paragraph(words, _("**No earlier output moves:** {names}.", names=tight))
     return words
 
 
@@ -155,7 +155,7 @@ def _notes(chosen: Chosen, shown: int) -> str:
         "its causal form where it has one."
     )
     if chosen.head is None:
-        words += " " + _("All heads' outputs are taken side by side.")
+        words = paragraph(words, _("All heads' outputs are taken side by side."))
     if chosen.qkv.n > shown:
         words += " " + _(
             "Only the first {shown} of {n} tokens are used: replacing each of them is a run of its own.",

@@ -8,7 +8,7 @@ import attention_core as ac
 from app.figures.curves import Curve
 from app.figures.theme import GREY
 from app.naming import label, readable
-from app.text import _
+from app.text import _, paragraph
 from app.visit import REFERENCE
 from attention_core.experiments.error import UNIFORM
 from attention_core.experiments.tradeoff import Point, pareto_front
@@ -215,7 +215,7 @@ def _note(point: Point) -> str:
     if point.reference != REFERENCE:
         words = _("error {error:.3g} beside {reference}", error=point.middle, reference=reference_name(point.reference))
     if point.low < point.high:
-        words += " " + _("({low:.3g} to {high:.3g})", low=point.low, high=point.high)
+        words = paragraph(words, _("({low:.3g} to {high:.3g})", low=point.low, high=point.high))
     if point.setting is not None and isinstance(point.value, (int, float)):
         words = f"{readable(point.setting)} {point.value:.3g}<br>{words}"
     if point.floor:

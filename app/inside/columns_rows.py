@@ -12,7 +12,7 @@ from app.inside.pictures import Curve, Grid
 from app.inside.step import Seen, Step
 from app.naming import label
 from app.share import Field, choice
-from app.text import _, literal
+from app.text import _, literal, paragraph
 from attention_core.experiments import cur_error
 from attention_core.experiments.cur_error import ATTENTION, BEST, FLOOR, FORMULA, UNIFORM
 from attention_core.experiments.task import Row
@@ -124,9 +124,11 @@ def told(found: Cur, errors: Mapping[str, float], m: int, *, both_ways: bool = F
         **words,
     )
     if 2 * n * m + m * m >= n * n:
-        second += " " + _("With so many landmarks for so few tokens that saves nothing.")
+        second = paragraph(second, _("With so many landmarks for so few tokens that saves nothing."))
     if both_ways:
-        second += " " + _("This model hides the future, as no landmark can; its softmax is taken both ways here.")
+        second = paragraph(
+            second, _("This model hides the future, as no landmark can; its softmax is taken both ways here.")
+        )
     return f"{first}\n\n{second}"
 
 

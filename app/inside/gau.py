@@ -8,7 +8,7 @@ from app.inside import pictures
 from app.inside.closing import shown
 from app.inside.pictures import Curve, Grid
 from app.inside.step import Seen, Step
-from app.text import _
+from app.text import _, paragraph
 from attention_core.looks.gau import EXPANSION, Look, block_price, shared_size, unit_price
 from attention_core.writing import number
 
@@ -72,7 +72,7 @@ def matrix_sentence(heads: int, channels: int, apart: float) -> str:
         channels=channels,
     )
     if heads == 1:
-        return told + " " + _("This input has one head, so softmax has a single matrix too.")
+        return paragraph(told, _("This input has one head, so softmax has a single matrix too."))
     return (
         told
         + " "
@@ -142,9 +142,9 @@ def gate_sentence(found: Look) -> str:
         most=number(float(found.gate.max())),
     )
     if found.distance is None:
-        told += " " + _("Nothing comes through: A V is zero here, or every gate that it meets.")
+        told = paragraph(told, _("Nothing comes through: A V is zero here, or every gate that it meets."))
     elif found.distance < SAME:
-        told += " " + _("They only scale: the gated output is a multiple of A V.")
+        told = paragraph(told, _("They only scale: the gated output is a multiple of A V."))
     else:
         told += " " + _(
             "They do more than scale: the gated output lies {distance:.0%} of its length away from every multiple of "

@@ -13,7 +13,7 @@ from app.inside.pictures import Grid
 from app.inside.step import Seen, Step
 from app.inside.tokens import Pool, strip
 from app.matrix_board import Category, Panel, matrix_board
-from app.text import _, literal
+from app.text import _, literal, paragraph
 from attention_core.looks import factors, provenance
 
 
@@ -247,7 +247,7 @@ def leak(seen: Seen) -> Step:
             worst=literal(seen.labels[worst]),
             i=worst,
         )
-        words += " " + hidden_whole(seen)
+        words = paragraph(words, hidden_whole(seen))
     return Step(
         title=_("Why it leaks"),
         formula=r"j > i,\qquad \exists\, r:\; P_{ri} \ne 0,\; P_{rj} \ne 0 \;\Rightarrow\; i \text{ hears of } j",

@@ -9,7 +9,7 @@ from app import chart, run
 from app.figures.curves import Curve, curves
 from app.figures.spread import spread
 from app.figures.theme import GREY
-from app.text import _, literal
+from app.text import _, literal, paragraph
 from attention_core.experiments import distance
 from attention_core.experiments.distance import PLAIN, TURNED, DistanceRow
 from attention_core.inputs.source import Source
@@ -104,10 +104,10 @@ def sentence(rows: Sequence[DistanceRow], n: int, question: Question) -> str:
             turned=percent(kept[TURNED]),
         )
     logits = {form: found for form in forms if (found := ends(rows, form, "logit", n, mean=question.mean))}
-    told += " " + scored(logits)
+    told = paragraph(told, scored(logits))
     sizes, bounds = (ends(rows, TURNED, name, n, mean=question.mean) for name in ("size", "bound"))
     if sizes and bounds and min(sizes) > 0:
-        told += " " + bounded(sizes, bounds)
+        told = paragraph(told, bounded(sizes, bounds))
     return f"{told} {_spread_out(entropies, unit)}"
 
 

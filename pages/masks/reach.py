@@ -12,7 +12,7 @@ from app.figures.front import front
 from app.matrix_board import Category, Panel, matrix_board
 from app.matrix_board.pair_kinds import hide_future
 from app.naming import label
-from app.text import _, literal
+from app.text import _, literal, paragraph
 from app.visit import Visit
 from attention_core.limits import current
 from attention_core.looks.stack import Reach
@@ -71,8 +71,8 @@ def _told(stack: list[ac.Attention], reached: Reach, depth: int) -> str:
         share=reached.shares[depth],
     )
     if reached.complete is None:
-        return words + " " + _("It never connects all, however deep.")
-    return words + " " + _("It takes {depth} to connect all.", depth=reached.complete)
+        return paragraph(words, _("It never connects all, however deep."))
+    return paragraph(words, _("It takes {depth} to connect all.", depth=reached.complete))
 
 
 def _board(found: Found, first: np.ndarray, depth: int, connected: float) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from app.naming import label, reference_name
-from app.text import _
+from app.text import _, paragraph
 from app.visit import REFERENCE
 from attention_core.looks.compare import Compared
 from attention_core.metrics.passport import NEGATIVE, shares_out
@@ -116,7 +116,7 @@ def headline(against: str, rivals: Sequence[Rival]) -> str:
             **told,
         )
     if against != _(REFERENCE):
-        words += " " + _("What is held against {against} is not ranked beside the others.", against=against)
+        words = paragraph(words, _("What is held against {against} is not ranked beside the others.", against=against))
     return words
 
 

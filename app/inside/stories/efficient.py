@@ -7,7 +7,7 @@ from app import share
 from app.inside import pictures
 from app.inside.closing import beside_softmax
 from app.inside.step import Seen, Step
-from app.text import _, literal
+from app.text import _, literal, paragraph
 from attention_core.looks.factors import perplexity
 
 
@@ -35,7 +35,7 @@ def _gather(seen: Seen) -> Step:
         token=literal(seen.labels[int(gather[sharpest].argmax())]),
     )
     if seen.causal:
-        told += " " + _("Shown is the map after the last token: while causal is on, each query sees its own.")
+        told = paragraph(told, _("Shown is the map after the last token: while causal is on, each query sees its own."))
 
     def draw(key: str) -> None:
         pictures.grid(
@@ -106,7 +106,7 @@ def _product(seen: Seen) -> Step:
     told = _("No row was divided by anything, and none is further from one than {off:.0e}.", off=np.abs(rows - 1).max())
     if seen.causal:
         told = _("No row is further from one than {off:.0e}.", off=np.abs(rows - 1).max())
-        told += " " + _(seen.attention.variant.note)
+        told = paragraph(told, _(seen.attention.variant.note))
     told += " " + _(
         "Columns are free: “{token}” is given {most:.2f} in all, the least of all tokens {least:.2f}.",
         token=literal(seen.labels[most]),

@@ -12,7 +12,7 @@ from app.inside.kernels import TINIEST, draw_features
 from app.inside.pictures import Curve, Points
 from app.inside.step import Seen, Step
 from app.inside.summed import draw_reading
-from app.text import _, literal
+from app.text import _, literal, paragraph
 from attention_core.looks.factors import cosines, perplexity
 from attention_core.looks.feature_maps import feature_map
 from attention_core.looks.running_sum import sum_for
@@ -166,7 +166,7 @@ def _sum_first(seen: Seen) -> Step:
 
     told = _("While causal is on, the sum grows from token to token: a state.") if seen.causal else ""
     if d != size:
-        told += " " + _("Counted are values as long as keys, of {size} entries.", size=size)
+        told = paragraph(told, _("Counted are values as long as keys, of {size} entries.", size=size))
     cheaper = next(m for m in range(1, 64 * size) if adds(seen.attention, m) < adds(softmax, m))
 
     def draw(key: str) -> None:
@@ -247,7 +247,7 @@ def _divided(seen: Seen) -> Step:
         ": by {low:.4g} for “{least}” up to {high:.4g} for “{most}”.", low=z.min(), high=z.max(), least=least, most=most
     )
     if _chosen(seen) == "exp":
-        told += " " + _("With exp each is up to the factor that keeps its row in range.")
+        told = paragraph(told, _("With exp each is up to the factor that keeps its row in range."))
 
     def draw(key: str) -> None:
         pictures.bars(

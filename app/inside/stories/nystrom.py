@@ -11,7 +11,7 @@ from app.inside import columns_rows, landmarks, pictures
 from app.inside.closing import beside_softmax
 from app.inside.pictures import Curve, Grid
 from app.inside.step import Seen, Step
-from app.text import _
+from app.text import _, paragraph
 from attention_core.experiments import nystrom_inverse
 from attention_core.experiments.task import Row
 from attention_core.looks.factors import product
@@ -53,7 +53,7 @@ def _factors(seen: Seen) -> Step:
         self=float(np.diagonal(middle).mean()),
     )
     if m < n <= 2 * m:
-        told += " " + _("With so many landmarks for so few tokens nothing is saved.")
+        told = paragraph(told, _("With so many landmarks for so few tokens nothing is saved."))
 
     def draw(key: str) -> None:
         queries, keys = landmarks.names(seen)
@@ -172,10 +172,12 @@ def _told(seen: Seen, rows: tuple[Row, ...]) -> str:
             )
         )
     if worse:
-        return told + " " + _("Stopping early does slightly better than an exact inverse here, and both come close.")
+        return paragraph(
+            told, _("Stopping early does slightly better than an exact inverse here, and both come close.")
+        )
     if exact > LITTLE:
-        return told + " " + _("What is still wrong lies in the landmarks, not in how their matrix is inverted.")
-    return told + " " + _("Here a better inverse makes a better matrix: the landmarks miss little.")
+        return paragraph(told, _("What is still wrong lies in the landmarks, not in how their matrix is inverted."))
+    return paragraph(told, _("Here a better inverse makes a better matrix: the landmarks miss little."))
 
 
 def _against(of: Sequence[Curve], key: str, title: str, *, log: bool = False) -> None:

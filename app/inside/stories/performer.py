@@ -13,7 +13,7 @@ from app.inside.kernels import draw_features
 from app.inside.more_features import more_features, setting
 from app.inside.pictures import Curve, Grid, Points
 from app.inside.step import Seen, Step
-from app.text import _
+from app.text import _, paragraph
 from attention_core.looks import factors
 from attention_core.looks.inside import apart, logits
 from attention_core.looks.performer_bias import chance, pair_sizes
@@ -142,7 +142,7 @@ def _estimate(seen: Seen) -> Step:
     expected, found = (float(np.median(x)) if len(x) else math.nan for x in (share[np.isfinite(share)], drawn / truth))
     told = in_the_mean(kind=kind, row_norms=norms, expected=expected, found=found, draws=means.draws)
     if n < len(seen.weights):
-        told += " " + _("Both means are of the first {n} tokens.", n=n)
+        told = paragraph(told, _("Both means are of the first {n} tokens.", n=n))
     if kind in POSITIVE and norms == "chi" and np.median(ratio) < 0.5:
         told += " " + _(
             "A few huge draws carry that mean: a typical draw misses the rare directions that matter, and its estimate "

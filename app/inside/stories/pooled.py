@@ -9,7 +9,7 @@ from app.inside import pooling
 from app.inside.closing import beside_softmax
 from app.inside.step import Seen, Step
 from app.matrix_board import Category, Panel, matrix_board
-from app.text import _, literal
+from app.text import _, literal, paragraph
 from attention_core.looks import factors, provenance
 
 
@@ -50,7 +50,7 @@ def _cover(seen: Seen) -> Step:
         most=_keys(P),
     )
     if last - first + 1 < stride:
-        words += " " + _("The last pool is {size} long, and no query is behind it.", size=last - first + 1)
+        words = paragraph(words, _("The last pool is {size} long, and no query is behind it.", size=last - first + 1))
     return replace(
         pooling.cover(seen),
         formula=r"\tilde K = \begin{bmatrix} P K \\ K \end{bmatrix},\qquad "
