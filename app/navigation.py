@@ -35,10 +35,10 @@ def link(
         fields: the words of further values in its address.
         changes: shared values that are other ones there.
     """
-    page = discover()[key]
+    query = share.link_of(st.session_state, Visit.fields(), **changes) | dict(fields or {})
     st.page_link(
         st.session_state[ENTRIES][key],
         label=label,
-        icon=icon or page.icon,
-        query_params=share.link_of(st.session_state, Visit.fields(), **changes) | dict(fields or {}),
+        icon=icon or discover()[key].icon,
+        query_params={name: query[name] for name in dict.fromkeys([*Visit.fields(), *query]) if name in query},
     )

@@ -38,8 +38,8 @@ def phi(x: Tensor) -> Tensor:
 
 def weights(q: Tensor, k: Tensor, p: CosineParams, *, causal: bool) -> Tensor:
     """``1 + cos(q_i, k_j)``, each row divided by its sum, ``[..., n, n]``."""
-    similarity = similarities(Features(phi(q), phi(k)), causal=causal)  # 1 + cos(q_i, k_j), [..., n, n]
-    return rows_over_sum(similarity).to(q.dtype)
+    f = Features(phi(q), phi(k))  # [..., n, d + 1] each, so that products are 1 + cos(q_i, k_j)
+    return rows_over_sum(similarities(f, causal=causal)).to(q.dtype)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: CosineParams, *, causal: bool) -> Tensor:
