@@ -21,6 +21,7 @@ from app.share import Field
 from app.text import _
 
 T = TypeVar("T")
+U = TypeVar("U")
 
 
 class Control(Generic[T]):
@@ -81,6 +82,11 @@ class Control(Generic[T]):
         """Change its value; before its widget is drawn, or in a callback."""
         st.session_state[self.name] = value
 
+    def called(self, value: T) -> str:
+        """What one of its values is called on screen."""
+        name: str = self._arguments()["format_func"](value)
+        return name
+
     def fit(self, options: Container[Any]) -> T:
         """Bring it back to its default where what is on screen does not have its value; one from a link is refused."""
         share.fit(**{self.name: options})
@@ -102,13 +108,13 @@ class Control(Generic[T]):
 
     def draw_among(
         self,
-        options: Sequence[T],
-        otherwise: T,
+        options: Sequence[U],
+        otherwise: U,
         *,
         key: str,
-        widget: Callable[..., T] = st.selectbox,
+        widget: Callable[..., U] = st.selectbox,
         **layout: Any,  # noqa: ANN401 - streamlit's own
-    ) -> T:
+    ) -> U:
         """Draw it among the options that there are just now, which need not hold its default.
 
         Args:

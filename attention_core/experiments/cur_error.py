@@ -3,14 +3,14 @@
 from dataclasses import dataclass, replace
 
 from attention_core import metrics, registry
-from attention_core.experiments.task import Load, Row, load
+from attention_core.experiments.task import Load, load
 from attention_core.inputs.source import Source
 from attention_core.looks.cur import PICKS, Head, best_middle, landmark_count, nystrom_formula
 from attention_core.variant import Attention
 
 FORMULA, BEST, FLOOR, ATTENTION, UNIFORM = "formula", "best", "floor", "attention", "uniform"
-"""What a row is about: Nyström's formula, the best middle, the best matrix of rank m, Nyström attention as it is set,
-uniform attention."""
+"""What is made: Nyström's formula, the best middle, the best matrix of rank m, Nyström attention as it is set, uniform
+attention."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,37 +30,51 @@ class CurTask:
     pick: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CurRow:
+    """One matrix in the place of a head's softmax.
+
+    Attributes:
+        made: ``FORMULA``, ``BEST``, ``FLOOR``, ``ATTENTION`` or ``UNIFORM``.
+        pick: one of ``PICKS``, None where nothing is picked.
+        m: columns and rows, or landmarks.
+        error: the relative Frobenius error beside the head's softmax.
+    """
+
+    made: str
+    pick: str | None = None
+    m: int
+    error: float
+
+
 def tasks(source: Source, *, head: int, word: str, pick: str) -> tuple[CurTask, ...]:
     """The one task there is: all numbers of columns share the singular values of the whole."""
     return (CurTask(source=source, head=head, word=word, pick=pick),)
 
 
-def run(task: CurTask, *, load: Load = load) -> tuple[Row, ...]:
-    """Measure every number m of columns and rows of ``ladder``; at the landmarks' own the other picks as well.
-
-    Returns:
-        Rows with ``made`` (``FORMULA``, ``BEST``, ``FLOOR``, ``ATTENTION`` or ``UNIFORM``), ``pick`` (one of ``PICKS``,
-        None where nothing is picked), ``m`` and ``error``, the relative Frobenius error beside the head's softmax.
-    """
+def run(task: CurTask, *, load: Load = load) -> tuple[CurRow, ...]:
+    """Measure every number m of columns and rows of ``ladder``; at the landmarks' own the other picks as well."""
     qkv, own = load(task.source, None), registry.from_word(task.word)
     of = Head.of(qkv, task.head)
     s, values = of.softmax, of.svd[1]
-    uniform, rows = float(metrics.uniform_error(s)), list[Row]()
+    uniform, rows = float(metrics.uniform_error(s)), list[CurRow]()
     for m in ladder(qkv.n, landmark_count(own)):
         attention = _with(own, landmarks=m)
         made = attention.weights(qkv.q[task.head], qkv.k[task.head])
         rows += [
-            {"made": FLOOR, "pick": None, "m": m, "error": float(values[m:].norm() / values.norm())},
-            {"made": ATTENTION, "pick": None, "m": m, "error": float(metrics.relative_error(made, s))},
-            {"made": UNIFORM, "pick": None, "m": m, "error": uniform},
+            CurRow(made=FLOOR, m=m, error=float(values[m:].norm() / values.norm())),
+            CurRow(made=ATTENTION, m=m, error=float(metrics.relative_error(made, s))),
+            CurRow(made=UNIFORM, m=m, error=uniform),
         ]
         for pick in PICKS if m == min(landmark_count(own), qkv.n) else (task.pick,):
             where = of.picked(attention, pick)
             matrices = {FORMULA: nystrom_formula(s, *where)}
             if pick == task.pick:
                 matrices[BEST] = best_middle(s, *where)
-            for name, matrix in matrices.items():
-                rows.append({"made": name, "pick": pick, "m": m, "error": float(metrics.relative_error(matrix, s))})
+            rows += [
+                CurRow(made=name, pick=pick, m=m, error=float(metrics.relative_error(matrix, s)))
+                for name, matrix in matrices.items()
+            ]
     return tuple(rows)
 
 

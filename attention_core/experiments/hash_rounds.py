@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from attention_core import registry
-from attention_core.experiments.task import Load, Row, load
+from attention_core.experiments.task import Load, load
 from attention_core.inputs.source import Source
 from attention_core.looks.compare import visible
 from attention_core.variant import Attention
@@ -38,6 +38,25 @@ class HashRoundsTask:
     rounds: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HashRoundsRow:
+    """What some rounds find with one seed.
+
+    Attributes:
+        rounds: how often the tokens are hashed.
+        seed: of the directions.
+        pairs: the share of all pairs of two tokens that look.
+        mass: the mean share of a query's full softmax (over every other token) that they hold.
+        error: the relative Frobenius error of the matrix beside that softmax.
+    """
+
+    rounds: int
+    seed: int
+    pairs: float
+    mass: float
+    error: float
+
+
 def tasks(
     source: Source, word: str, *, head: int, causal: bool = False, rounds: Sequence[int] = ROUNDS
 ) -> tuple[HashRoundsTask, ...]:
@@ -58,13 +77,8 @@ def tasks(
     )
 
 
-def run(task: HashRoundsTask, *, load: Load = load) -> tuple[Row, ...]:
+def run(task: HashRoundsTask, *, load: Load = load) -> tuple[HashRoundsRow, ...]:
     """Find the pairs of every seed, the given one first.
-
-    Returns:
-        One row per seed: ``rounds``, ``seed``, ``pairs``, the share of all pairs of two tokens that look, ``mass``,
-        the mean share of a query's full softmax (over every other token) that they hold, and ``error``, the relative
-        Frobenius error of the matrix beside that softmax.
 
     Raises:
         LabError: if the source cannot be read.
@@ -76,20 +90,20 @@ def run(task: HashRoundsTask, *, load: Load = load) -> tuple[Row, ...]:
     assert given.variant.reference is not None
     full = given.variant.reference(qkv.q, qkv.k, given.params, causal=task.causal)
     possible = qkv.n * (qkv.n - 1) // (2 if task.causal else 1)
-    rows: list[Row] = []
+    rows = []
     for seed in range(given.params.seed, given.params.seed + SEEDS):
         params = replace(given.params, rounds=task.rounds, seed=seed % 10_000)
         attention = Attention(given.variant, params)
         seen = visible(qkv, attention, causal=task.causal)
         pairs = int((seen & ~torch.eye(qkv.n, dtype=torch.bool)).sum())
         rows.append(
-            {
-                "rounds": task.rounds,
-                "seed": params.seed,
-                "pairs": pairs / max(1, possible),
-                "mass": float((full * seen).sum(-1).mean()),
-                "error": float((attention.weights(qkv.q, qkv.k, causal=task.causal) - full).norm() / full.norm()),
-            }
+            HashRoundsRow(
+                rounds=task.rounds,
+                seed=params.seed,
+                pairs=pairs / max(1, possible),
+                mass=float((full * seen).sum(-1).mean()),
+                error=float((attention.weights(qkv.q, qkv.k, causal=task.causal) - full).norm() / full.norm()),
+            )
         )
     return tuple(rows)
 

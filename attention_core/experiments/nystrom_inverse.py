@@ -1,13 +1,12 @@
 """What does Nyström attention gain from a better inverse? Its error after each iteration, beside the exact inverse."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from attention_core import registry
 from attention_core.experiments.error import reference_of
-from attention_core.experiments.task import Load, Row, load
+from attention_core.experiments.task import Load, load
 from attention_core.inputs.source import Source
 from attention_core.variant import Attention
 
@@ -27,19 +26,32 @@ class InverseTask:
     word: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InverseRow:
+    """One inverse of the middle factor.
+
+    Attributes:
+        iterations: how many made it; None for the exact inverse.
+        error: the relative Frobenius error of the matrix against softmax.
+        residual: the Frobenius norm of ``I - middle V`` over that of ``I``.
+        largest: the largest magnitude in the inverse.
+        negative: the share of negative mass.
+    """
+
+    iterations: int | None
+    error: float
+    residual: float
+    largest: float
+    negative: float
+
+
 def tasks(source: Source, *, head: int, word: str) -> tuple[InverseTask, ...]:
     """The one task there is: all iterations together cost little more than the last."""
     return (InverseTask(source=source, head=head, word=word),)
 
 
-def run(task: InverseTask, *, load: Load = load) -> Sequence[Row]:
-    """Measure every number of iterations the setting allows, and last the exact inverse.
-
-    Returns:
-        Rows with ``iterations`` (None for the exact inverse); ``error``, the relative Frobenius error of the matrix
-        against softmax; ``residual``, the Frobenius norm of ``I - middle V`` over that of ``I``; ``largest``, the
-        largest magnitude in the inverse; ``negative``, the share of negative mass.
-    """
+def run(task: InverseTask, *, load: Load = load) -> tuple[InverseRow, ...]:
+    """Measure every number of iterations the setting allows, and last the exact inverse."""
     qkv = load(task.source, None)
     attention = registry.from_word(task.word)
     q, k = qkv.q[task.head], qkv.k[task.head]
@@ -48,21 +60,21 @@ def run(task: InverseTask, *, load: Load = load) -> Sequence[Row]:
     forms: list[tuple[int | None, Attention]] = [
         (i, _with(attention, inverse="iterative", iterations=i)) for i in range(1, int(longest.high or 1) + 1)
     ]
-    rows: list[Row] = []
+    rows = []
     for iterations, form in [*forms, (None, _with(attention, inverse="exact"))]:
         assert form.variant.anatomy is not None
         parts = form.variant.anatomy(q, k, k, form.params, causal=False)
         found = (parts["left"] @ (parts["inverse"] @ parts["right"])).double()
         rows.append(
-            {
-                "iterations": iterations,
-                "error": float((found - exact).norm() / exact.norm()),
-                "residual": float(parts["residuals"][-1]),
-                "largest": float(parts["inverse"].abs().max()),
-                "negative": float(found.clamp(max=0).abs().sum() / found.abs().sum()),
-            }
+            InverseRow(
+                iterations=iterations,
+                error=float((found - exact).norm() / exact.norm()),
+                residual=float(parts["residuals"][-1]),
+                largest=float(parts["inverse"].abs().max()),
+                negative=float(found.clamp(max=0).abs().sum() / found.abs().sum()),
+            )
         )
-    return rows
+    return tuple(rows)
 
 
 def _with(attention: Attention, **settings: str | int) -> Attention:

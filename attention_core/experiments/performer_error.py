@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from attention_core import registry
 from attention_core.algorithms.causal_scan import nonzero
 from attention_core.algorithms.masked import causal_mask
-from attention_core.experiments.task import Load, Row, load
+from attention_core.experiments.task import Load, load
 from attention_core.inputs.source import Source
 from attention_core.metrics import relative_error
 from attention_core.variants.kernel.performer import PerformerParams, directions, estimate_and_kernel
@@ -48,6 +48,28 @@ class PerformerErrorTask:
     factor: float
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PerformerErrorRow:
+    """One draw of some directions.
+
+    Attributes:
+        kind: what is made of a direction.
+        orthogonal: whether directions are at right angles, as many as fit.
+        features: how many directions.
+        seed: of the draw.
+        kernel: the relative Frobenius error of the estimated similarities beside those they estimate, each row over its
+            largest true one.
+        matrix: that of the rows divided by their sums beside softmax.
+    """
+
+    kind: str
+    orthogonal: bool
+    features: int
+    seed: int
+    kernel: float
+    matrix: float
+
+
 def tasks(
     source: Source,
     *,
@@ -86,13 +108,8 @@ def tasks(
     )
 
 
-def run(task: PerformerErrorTask, *, load: Load = load) -> tuple[Row, ...]:
+def run(task: PerformerErrorTask, *, load: Load = load) -> tuple[PerformerErrorRow, ...]:
     """Measure every seed.
-
-    Returns:
-        One row per seed: ``kind``, ``orthogonal``, ``features``, ``seed``, ``kernel``, the relative Frobenius error of
-        the estimated similarities beside those they estimate (each row over its largest true one), and ``matrix``,
-        that of the rows divided by their sums beside softmax.
 
     Raises:
         LabError: if the source cannot be read.
@@ -101,7 +118,7 @@ def run(task: PerformerErrorTask, *, load: Load = load) -> tuple[Row, ...]:
     q, k = (task.factor**0.5 * x[task.head, :TOKENS].double() for x in (qkv.q, qkv.k))
     visible = causal_mask(len(q)) if task.causal else 1.0
     softmax = registry.get("softmax").weights(q, k, causal=task.causal)
-    rows: list[Row] = []
+    rows = []
     for seed in range(task.seed, task.seed + SEEDS):
         p = PerformerParams(
             features=task.features,
@@ -113,13 +130,13 @@ def run(task: PerformerErrorTask, *, load: Load = load) -> tuple[Row, ...]:
         estimate, kernel = (x * visible for x in estimate_and_kernel(q, k, directions(q, p), p))
         largest = nonzero(kernel.amax(-1, keepdim=True))
         rows.append(
-            {
-                "kind": task.kind,
-                "orthogonal": task.orthogonal,
-                "features": task.features,
-                "seed": p.seed,
-                "kernel": float(relative_error(estimate / largest, kernel / largest)),
-                "matrix": float(relative_error(estimate / nonzero(estimate.sum(-1, keepdim=True)), softmax)),
-            }
+            PerformerErrorRow(
+                kind=task.kind,
+                orthogonal=task.orthogonal,
+                features=task.features,
+                seed=p.seed,
+                kernel=float(relative_error(estimate / largest, kernel / largest)),
+                matrix=float(relative_error(estimate / nonzero(estimate.sum(-1, keepdim=True)), softmax)),
+            )
         )
     return tuple(rows)

@@ -16,7 +16,7 @@ from torch import Tensor
 from attention_core.algorithms.exact import exact_attention
 from attention_core.algorithms.random import generator
 from attention_core.algorithms.reversible import Block, Streams, checkpointed, forward, restored, reversible
-from attention_core.experiments.task import Load, Row, load
+from attention_core.experiments.task import Load, load
 from attention_core.inputs.source import Source
 from attention_core.measure.counting import count
 
@@ -49,6 +49,28 @@ class ReversibleTask:
     depth: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReversibleRow:
+    """One stack.
+
+    Attributes:
+        way: one of ``WAYS``.
+        depth: blocks.
+        n: tokens.
+        d: size of a token in either stream.
+        peak_bytes: of forward and backward.
+        error: how far the streams restored from the last ones are off the input, as a share of its size; None in ways
+            that restore none.
+    """
+
+    way: str
+    depth: int
+    n: int
+    d: int
+    peak_bytes: int
+    error: float | None = None
+
+
 def tasks(source: Source, n: int, d: int, *, head: int) -> tuple[ReversibleTask, ...]:
     """Every way at every depth that is not too much work, the shallow ones first.
 
@@ -64,12 +86,8 @@ def tasks(source: Source, n: int, d: int, *, head: int) -> tuple[ReversibleTask,
     return tuple(ReversibleTask(source=source, head=head, way=way, depth=depth) for depth in depths for way in WAYS)
 
 
-def run(task: ReversibleTask, *, load: Load = load) -> tuple[Row, ...]:
+def run(task: ReversibleTask, *, load: Load = load) -> tuple[ReversibleRow]:
     """Count, and see how well the input comes back.
-
-    Returns:
-        One row: ``way``, ``depth``, ``n``, ``d``, ``peak_bytes`` of forward and backward, and for the reversible way
-        ``error``: how far the streams restored from the last ones are off the input, as a share of its size.
 
     Raises:
         LabError: if the source cannot be read.
@@ -83,20 +101,12 @@ def run(task: ReversibleTask, *, load: Load = load) -> tuple[Row, ...]:
     def both() -> None:
         torch.autograd.backward(evaluated(task.way, x1, x2, blocks), (at_output, at_output))
 
-    row: Row = {
-        "way": task.way,
-        "depth": task.depth,
-        "n": n,
-        "d": d,
-        "peak_bytes": count(both, unit=torch.uint8).peak_elements,
-        "error": None,
-    }
+    held, error = count(both, unit=torch.uint8).peak_elements, None
     if task.way == REVERSIBLE:
         with torch.no_grad():
             back = restored(*forward(x, x, blocks), blocks)
-        size = x.norm().item() or 1.0
-        row["error"] = max((one - x).norm().item() for one in back) / size
-    return (row,)
+        error = max((one - x).norm().item() for one in back) / (x.norm().item() or 1.0)
+    return (ReversibleRow(way=task.way, depth=task.depth, n=n, d=d, peak_bytes=held, error=error),)
 
 
 def stack(d: int, depth: int, *, like: Tensor, seed: int = 0) -> tuple[Block, ...]:
@@ -154,23 +164,23 @@ def block_bytes(n: int, d: int) -> int:
     return 4 * n * ((6 + 2 + WIDENED) * d + 1 + 4)
 
 
-def miss(rows: Sequence[Row]) -> float:
+def miss(rows: Sequence[ReversibleRow]) -> float:
     """How far the formula's bytes are off the counted ones at most, as a share of these; 0 where it says nothing."""
-    counted = {(row["way"], row["depth"]): float(row["peak_bytes"] or 0) for row in rows}
+    counted = {(row.way, row.depth): row.peak_bytes for row in rows}
     found = ((counted[way, depth], said) for way, points in promised(rows).items() for depth, said in points)
     return max((abs(said / held - 1) for held, said in found), default=0.0)
 
 
-def promised(rows: Sequence[Row]) -> Mapping[str, list[tuple[int, float]]]:
+def promised(rows: Sequence[ReversibleRow]) -> Mapping[str, list[tuple[int, float]]]:
     """The formula's bytes by way, ``(depth, bytes)``: what was counted for one block, and what each further one adds.
 
     Plain: all that a block keeps. Checkpoints every ``s`` blocks: two streams per checkpoint, and all that the blocks
     of one segment keep. Reversible: two streams that are restored and their gradients, however many blocks there are.
     """
     found: dict[str, list[tuple[int, float]]] = {way: [] for way in WAYS}
-    first = {row["way"]: float(row["peak_bytes"] or 0) for row in rows if row["depth"] == 1}
+    first = {row.way: float(row.peak_bytes) for row in rows if row.depth == 1}
     for row in rows:
-        way, depth, n, d = str(row["way"]), int(row["depth"] or 0), int(row["n"] or 0), int(row["d"] or 0)
+        way, depth, n, d = row.way, row.depth, row.n, row.d
         if way in first:
             size = segment(depth)
             adds = {

@@ -17,7 +17,7 @@ BOTH = pytest.mark.parametrize("causal", [False, True])
 
 def row(word, rounds, seed=0, *, causal=False, source=SOURCE):
     [task] = hash_rounds.tasks(source, word, head=1, causal=causal, rounds=[rounds])
-    return next(r for r in hash_rounds.run(task) if r["seed"] == seed)
+    return next(r for r in hash_rounds.run(task) if r.seed == seed)
 
 
 @BOTH
@@ -29,40 +29,40 @@ def test_pairs_mass_and_error_are_the_patterns(rounds, causal):
     seen = a.variant.pattern(qkv.q, qkv.k, a.params, causal=causal)[1].numpy()
     full = a.variant.reference(qkv.q, qkv.k, a.params, causal=causal)[1].numpy()
     looks = [(i, j) for i in range(40) for j in range(40) if i != j and seen[i, j]]
-    assert found["pairs"] == pytest.approx(len(looks) / (780 if causal else 1560))
-    assert found["mass"] == pytest.approx((full * seen).sum() / 40, rel=1e-5)
+    assert found.pairs == pytest.approx(len(looks) / (780 if causal else 1560))
+    assert found.mass == pytest.approx((full * seen).sum() / 40, rel=1e-5)
     off = a.weights(qkv.q, qkv.k, causal=causal)[1].numpy() - full
-    assert found["error"] == pytest.approx(np.linalg.norm(off) / np.linalg.norm(full), rel=1e-5)
+    assert found.error == pytest.approx(np.linalg.norm(off) / np.linalg.norm(full), rel=1e-5)
 
 
 @BOTH
 def test_more_rounds_find_more_and_never_less(causal):
     rows = [row("reformer~bucket_size~2", rounds, causal=causal) for rounds in (1, 2, 4, 8, 16)]
     for measure in ("pairs", "mass"):
-        values = [r[measure] for r in rows]
+        values = [getattr(r, measure) for r in rows]
         assert values == sorted(values)
         assert values[0] < values[-1] <= 1 + 1e-6
 
 
 def test_one_chunk_finds_all():
     found = row("reformer~bucket_size~64", 1)
-    assert (found["pairs"], found["mass"]) == (1, pytest.approx(1))
-    assert found["error"] < 1e-6
+    assert (found.pairs, found.mass) == (1, pytest.approx(1))
+    assert found.error < 1e-6
 
 
 def test_tasks_are_the_same_whatever_the_rounds_chosen():
     tasks = hash_rounds.tasks(SOURCE, "reformer~rounds~5~seed~3", head=0)
     assert tasks == hash_rounds.tasks(SOURCE, "reformer~seed~3", head=0)
     assert [task.rounds for task in tasks] == list(range(1, 17))
-    assert [r["seed"] for r in hash_rounds.run(tasks[0])] == [3, 4, 5, 6, 7]
+    assert [r.seed for r in hash_rounds.run(tasks[0])] == [3, 4, 5, 6, 7]
 
 
 def test_seeds_go_round_and_a_single_token_is_no_trouble():
     [task] = hash_rounds.tasks(SOURCE, "reformer~seed~9998", head=0, rounds=[1])
-    assert [r["seed"] for r in hash_rounds.run(task)] == [9998, 9999, 0, 1, 2]
+    assert [r.seed for r in hash_rounds.run(task)] == [9998, 9999, 0, 1, 2]
     for causal in (False, True):
         found = row("reformer", 2, causal=causal, source=SyntheticSource(SyntheticSpec(n=1, heads=2, d=8)))
-        assert (found["pairs"], found["mass"]) == (0, 1)
+        assert (found.pairs, found.mass) == (0, 1)
 
 
 def anatomy(a, n, *, causal):

@@ -27,17 +27,17 @@ def measured(source=SOURCE, *, head=1, word="nystrom~landmarks~6"):
 def test_each_row_is_the_error_of_the_variant_so_set():
     rows, qkv = measured(), SOURCE.load()
     softmax = ac.get("softmax").weights(qkv.q[1], qkv.k[1]).double()
-    assert [row["iterations"] for row in rows] == [*range(1, 13), None]
+    assert [row.iterations for row in rows] == [*range(1, 13), None]
     for row in rows:
-        count = row["iterations"]
+        count = row.iterations
         how = {"inverse": "exact"} if count is None else {"iterations": count}
         own = ac.get("nystrom", landmarks=6, **how).weights(qkv.q[1], qkv.k[1]).double()
-        assert row["error"] == pytest.approx(float((own - softmax).norm() / softmax.norm()), rel=1e-4)
-        assert row["negative"] == pytest.approx(float(own.clamp(max=0).abs().sum() / own.abs().sum()), rel=1e-3)
+        assert row.error == pytest.approx(float((own - softmax).norm() / softmax.norm()), rel=1e-4)
+        assert row.negative == pytest.approx(float(own.clamp(max=0).abs().sum() / own.abs().sum()), rel=1e-3)
 
 
 def test_iterations_make_the_inverse_better_and_the_exact_one_is_best():
-    residuals = [row["residual"] for row in measured()]
+    residuals = [row.residual for row in measured()]
     assert all(later <= earlier + 1e-6 for earlier, later in pairwise(residuals[:-1]))
     assert residuals[-1] < 1e-6
 
@@ -48,15 +48,15 @@ def test_the_setting_of_the_inverse_changes_nothing():
 
 def test_with_every_token_its_own_landmark_the_exact_inverse_is_softmax():
     rows = measured(word="nystrom~landmarks~24")
-    assert rows[-1]["error"] < 1e-4
-    assert rows[-1]["error"] < rows[0]["error"]
+    assert rows[-1].error < 1e-4
+    assert rows[-1].error < rows[0].error
 
 
 def test_on_a_real_head_the_exact_inverse_is_worse_than_stopping_early():
     source = TextSource(TEXT, "minilm", 2)
     *iterated, exact = measured(source, head=3, word="nystrom~landmarks~20")
-    assert exact["error"] > 2 * min(row["error"] for row in iterated)
-    assert exact["largest"] > iterated[5]["largest"]
+    assert exact.error > 2 * min(row.error for row in iterated)
+    assert exact.largest > iterated[5].largest
 
 
 @pytest.mark.parametrize("iterations", [0, 1, 4, 9])
@@ -78,4 +78,4 @@ def test_an_exact_inverse_is_what_many_iterations_come_to():
 
 def test_one_landmark_has_nothing_to_invert():
     rows = measured(SyntheticSource(SyntheticSpec(n=1, d=8, heads=1)), head=0)
-    assert all(row["error"] < 1e-6 for row in rows)
+    assert all(row.error < 1e-6 for row in rows)

@@ -16,7 +16,7 @@ def middles(measure, ways, *, factor, causal=False):
     """Median over the seeds at each number of features."""
     found = {}
     for task in performer_error.tasks(SOURCE, head=1, factor=factor, ways=ways, row_norms="chi", causal=causal):
-        found[task.features] = statistics.median(row[measure] for row in performer_error.run(task))
+        found[task.features] = statistics.median(getattr(row, measure) for row in performer_error.run(task))
     return found
 
 
@@ -53,12 +53,12 @@ def test_rows_hold_the_errors_of_the_variant_itself(kind, causal):
         t for t in performer_error.tasks(SOURCE, head=1, causal=causal, ways=[(kind, True)], seed=3) if t.features == 64
     ]
     rows = performer_error.run(task)
-    assert [row["seed"] for row in rows] == list(range(3, 3 + SEEDS))
+    assert [row.seed for row in rows] == list(range(3, 3 + SEEDS))
     qkv = SOURCE.load()
     q, k = qkv.q[1].double(), qkv.k[1].double()
     own = ac.get("performer", kind=kind, seed=5).weights(q, k, causal=causal)
     full = ac.get("softmax").weights(q, k, causal=causal)
-    assert rows[2]["matrix"] == pytest.approx(float((own - full).norm() / full.norm()), rel=1e-6)
+    assert rows[2].matrix == pytest.approx(float((own - full).norm() / full.norm()), rel=1e-6)
 
 
 def test_the_factor_multiplies_every_logit():
@@ -66,7 +66,7 @@ def test_the_factor_multiplies_every_logit():
     qkv = SOURCE.load()
     q, k = qkv.q[1].double() / 2, qkv.k[1].double() / 2
     own, full = (ac.get(key).weights(q, k) for key in ("performer", "softmax"))
-    assert performer_error.run(task)[0]["matrix"] == pytest.approx(float((own - full).norm() / full.norm()))
+    assert performer_error.run(task)[0].matrix == pytest.approx(float((own - full).norm() / full.norm()))
 
 
 def test_the_kernel_error_weighs_every_row_alike():
@@ -81,7 +81,7 @@ def test_the_kernel_error_weighs_every_row_alike():
     true = (x @ y.mT).exp().tril()
     largest = true.amax(-1, keepdim=True)
     wanted = ((a @ b.mT).tril() / 32 - true) / largest
-    assert performer_error.run(task)[0]["kernel"] == pytest.approx(float(wanted.norm() / (true / largest).norm()))
+    assert performer_error.run(task)[0].kernel == pytest.approx(float(wanted.norm() / (true / largest).norm()))
 
 
 def test_a_long_input_is_measured_at_its_beginning_and_a_seed_near_the_end_goes_on_from_zero():
@@ -102,13 +102,13 @@ def test_a_long_input_is_measured_at_its_beginning_and_a_seed_near_the_end_goes_
     task = performer_error.tasks(source, head=0, seed=2**31 - 2)[0]
     rows = performer_error.run(task)
     assert rows == performer_error.run(task, load=lambda source, tokens: short)
-    assert [row["seed"] for row in rows[:4]] == [2**31 - 2, 2**31 - 1, 0, 1]
+    assert [row.seed for row in rows[:4]] == [2**31 - 2, 2**31 - 1, 0, 1]
 
 
 @pytest.mark.parametrize("n", [1, 2])
 def test_a_token_or_two(n):
     source = SyntheticSource(SyntheticSpec(n=n, heads=1, d=4))
     for task in performer_error.tasks(source, head=0):
-        assert all(math.isfinite(row["kernel"]) and math.isfinite(row["matrix"]) for row in performer_error.run(task))
+        assert all(math.isfinite(row.kernel) and math.isfinite(row.matrix) for row in performer_error.run(task))
         if n == 1 and task.kind == "positive":
-            assert performer_error.run(task)[0]["matrix"] == pytest.approx(0)
+            assert performer_error.run(task)[0].matrix == pytest.approx(0)

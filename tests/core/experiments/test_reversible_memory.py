@@ -1,5 +1,6 @@
 """Memory over depth: counted bytes are the formula's, and all three ways compute one function."""
 
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -24,7 +25,7 @@ def measured(n, d):
 @pytest.mark.parametrize(("n", "d"), [(40, 16), (128, 8)])
 def test_what_is_counted_is_what_the_formula_adds(n, d):
     rows = measured(n, d)
-    held = {(row["way"], row["depth"]): row["peak_bytes"] for row in rows}
+    held = {(row.way, row.depth): row.peak_bytes for row in rows}
     assert set(held) == {(way, depth) for way in WAYS for depth in DEPTHS}
     for way, points in reversible.promised(rows).items():
         assert [depth for depth, _bytes in points] == list(DEPTHS)
@@ -37,15 +38,15 @@ def test_what_is_counted_is_what_the_formula_adds(n, d):
 
 
 def test_the_formulas_worst_miss_is_told():
-    rows = [dict(row) for row in measured(40, 16)]
+    rows = measured(40, 16)
     assert reversible.miss(rows) < 0.03
-    next(row for row in rows if (row["way"], row["depth"]) == (PLAIN, 9))["peak_bytes"] *= 2
-    assert reversible.miss(rows) == pytest.approx(0.5, abs=0.03)
+    twice = [replace(row, peak_bytes=row.peak_bytes * (1 + ((row.way, row.depth) == (PLAIN, 9)))) for row in rows]
+    assert reversible.miss(twice) == pytest.approx(0.5, abs=0.03)
     assert reversible.miss([]) == 0
 
 
 def test_a_formula_needs_the_first_block():
-    rows = [row for row in measured(40, 16) if row["way"] != PLAIN or row["depth"] != 1]
+    rows = [row for row in measured(40, 16) if row.way != PLAIN or row.depth != 1]
     promised = reversible.promised(rows)
     assert promised[PLAIN] == []
     assert len(promised[REVERSIBLE]) == len(DEPTHS)
@@ -70,9 +71,9 @@ def test_all_ways_compute_one_function_and_its_gradients(way):
 
 
 def test_the_input_comes_back_but_for_rounding_that_grows_with_depth():
-    errors = {row["depth"]: row["error"] for row in measured(40, 16) if row["way"] == REVERSIBLE}
+    errors = {row.depth: row.error for row in measured(40, 16) if row.way == REVERSIBLE}
     assert 0 < errors[1] < errors[25] < 1e-4
-    assert {row["error"] for row in measured(40, 16) if row["way"] != REVERSIBLE} == {None}
+    assert {row.error for row in measured(40, 16) if row.way != REVERSIBLE} == {None}
 
 
 @pytest.mark.parametrize(("n", "d", "deepest"), [(MOST, 8, 25), (4096, 64, 25), (MOST, 256, 16), (1, 1, 25)])
@@ -84,6 +85,6 @@ def test_stacks_too_much_work_are_not_made(n, d, deepest):
 def test_short_long_and_flat_inputs(settings):
     where = source(d=4, **settings)
     [row] = reversible.run(reversible.ReversibleTask(source=where, head=1, way=REVERSIBLE, depth=4))
-    assert row["n"] == min(settings["n"], MOST)
-    assert row["peak_bytes"] > 0
-    assert row["error"] < 1e-4
+    assert row.n == min(settings["n"], MOST)
+    assert row.peak_bytes > 0
+    assert row.error < 1e-4

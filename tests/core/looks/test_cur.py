@@ -50,8 +50,8 @@ def measured(source=SOURCE, *, number=1, word="nystrom~landmarks~6", pick="even"
 
 
 def found(rows, made, m, pick=None):
-    [row] = [row for row in rows if (row["made"], row["m"], row["pick"]) == (made, m, pick)]
-    return row["error"]
+    [row] = [row for row in rows if (row.made, row.m, row.pick) == (made, m, pick)]
+    return row.error
 
 
 @st.composite
@@ -160,7 +160,7 @@ def test_leverage_takes_what_weighs_most_in_the_leading_singular_vectors():
 def test_every_error_by_its_formula(pick):
     rows, s = measured(pick=pick), softmax(*head())
     values = np.linalg.svd(s, compute_uv=False)
-    assert sorted({row["m"] for row in rows}) == [1, 2, 4, 6, 8]
+    assert sorted({row.m for row in rows}) == [1, 2, 4, 6, 8]
     qkv = SOURCE.load()
     for m in (1, 2, 4, 6, 8):
         attention = ac.get("nystrom", landmarks=m)
@@ -199,7 +199,7 @@ def test_a_single_token_and_attention_that_is_alike_everywhere_lose_nothing(pick
     for spec in (SyntheticSpec(n=1, d=4, heads=1), SyntheticSpec(n=10, d=4, heads=1, sharpness=0.0)):
         source = SyntheticSource(spec)
         rows = measured(source, number=0, pick=pick, word="nystrom~landmarks~3")
-        assert all(row["error"] < 1e-6 for row in rows)
+        assert all(row.error < 1e-6 for row in rows)
         looked = cur.look(source.load(), ac.get("nystrom", landmarks=3), 0, pick)
         assert (looked.rank, looked.common_rank) == (1, 1)
 

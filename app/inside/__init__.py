@@ -1,1 +1,0 @@
-"""The Inside page: one variant taken apart, step by step, with its real intermediates."""

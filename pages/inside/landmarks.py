@@ -1,0 +1,142 @@
+"""The step that Nyström attention and the double softmax share: which tokens stand behind each landmark."""
+
+import numpy as np
+import streamlit as st
+
+from app.text import _
+from attention_core.looks import membership
+from pages.inside import pictures
+from pages.inside.pictures import Grid
+from pages.inside.story import Seen, Step
+from pages.inside.tokens import painted
+
+
+def shares(seen: Seen) -> dict[str, np.ndarray]:
+    """The share of each token in each landmark, ``[m, n]``, of queries and of keys."""
+    return {
+        name: membership.membership(x, *_settings(seen)) for name, x in membership.sides(seen.qkv, seen.head).items()
+    }
+
+
+def labels(seen: Seen, of: np.ndarray) -> list[str]:
+    """One label per landmark: its tokens, as far as they fit.
+
+    Args:
+        seen: the variant on a head.
+        of: the share of each token in each landmark, ``[m, n]``.
+    """
+    held = [np.flatnonzero(row) for row in of]
+    return [" ".join(seen.labels[j] for j in own[:3]) + (" …" if len(own) > 3 else "") for own in held]
+
+
+def names(seen: Seen) -> tuple[list[str], list[str]]:
+    """The labels of the query landmarks and of the key landmarks."""
+    found = shares(seen)
+    return labels(seen, found["query"]), labels(seen, found["key"])
+
+
+def sides(seen: Seen) -> tuple[Grid, Grid]:
+    """The two thin maps ``left`` and ``right``, as panels."""
+    landmark = _("landmark")
+    queries, keys = names(seen)
+    return (
+        Grid(
+            title=_("Left L"),
+            caption=_("all queries, key landmarks"),
+            values=seen.parts["left"],
+            rows=seen.labels,
+            columns=keys,
+            col_title=landmark,
+        ),
+        Grid(
+            title=_("Right R"),
+            caption=_("query landmarks, all keys"),
+            values=seen.parts["right"],
+            rows=queries,
+            columns=seen.labels,
+            row_title=landmark,
+        ),
+    )
+
+
+def which(seen: Seen) -> Step:
+    """Which tokens each landmark is the mean of."""
+    found = shares(seen)
+    m, n = found["query"].shape
+    means = seen.setting("method") == "segment_means" or m == n
+    drawn = {"query": found["query"]} if means else found
+    titles = {"query": _("Query landmarks"), "key": _("Key landmarks")}
+
+    def draw(key: str) -> None:
+        for name, of in drawn.items():
+            if not means:
+                st.markdown(f"**{titles[name]}**")
+            owners, held = of.argmax(0).tolist(), labels(seen, of)
+            st.html(painted(seen.qkv.tokens, owners, notes=[held[owner] for owner in owners]))
+        pictures.grids(
+            [
+                Grid(
+                    title=_("Landmarks") if means else titles[name],
+                    values=of,
+                    rows=labels(seen, of),
+                    columns=seen.labels,
+                    row_title=_("landmark"),
+                    col_title=_("token"),
+                )
+                for name, of in drawn.items()
+            ],
+            f"{key}.shares",
+            unit=_("share of the token in the landmark"),
+            tone="linear",
+        )
+
+    return Step(
+        title=_("Landmarks"),
+        formula=r"\tilde q_i = \frac{1}{|S_i|} \sum_{j \in S_i} q_j, \qquad "
+        r"\tilde k_i = \frac{1}{|S'_i|} \sum_{j \in S'_i} k_j",
+        shapes={r"\tilde Q": (m, seen.qkv.q.shape[-1]), r"\tilde K": (m, seen.qkv.k.shape[-1])},
+        sentence=_told(seen, found, means=means),
+        draw=draw,
+    )
+
+
+def _told(seen: Seen, found: dict[str, np.ndarray], *, means: bool) -> str:
+    m, n = found["query"].shape
+    if m == n:
+        return _("Every one of the {n} tokens is its own landmark: nothing is averaged, nothing is lost.", n=n)
+    sizes = {name: (of > 0).sum(-1) for name, of in found.items()}
+    vectors = membership.sides(seen.qkv, seen.head)
+    gone = {name: membership.lost(vectors[name], of) for name, of in found.items()}
+    if means:
+        told = _(
+            "{m} landmarks stand for {n} tokens; each is the mean of {least} to {most} neighbours.",
+            m=m,
+            n=n,
+            least=sizes["query"].min(),
+            most=sizes["query"].max(),
+        )
+    else:
+        told = _(
+            "{m} landmarks stand for {n} tokens; each is the mean of tokens that are alike, at most {query} queries or "
+            "{key} keys. Each token is shown at its nearest landmark; moved to the means of these, they would move by "
+            "{drift:.1%}.",
+            m=m,
+            n=n,
+            query=sizes["query"].max(),
+            key=sizes["key"].max(),
+            drift=max(membership.drift(x, *_settings(seen)) for x in vectors.values()),
+        )
+    return (
+        told
+        + " "
+        + _(
+            "Within landmarks lie {query:.0%} of the queries' variance and {key:.0%} of the keys': that is what the "
+            "averages forget.",
+            query=gone["query"],
+            key=gone["key"],
+        )
+    )
+
+
+def _settings(seen: Seen) -> tuple[int, str]:
+    return seen.setting("landmarks"), seen.setting("method")

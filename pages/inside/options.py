@@ -1,0 +1,46 @@
+"""What the visitor asks of the Inside page: which variant, at which step, and what a step lets one pick."""
+
+import streamlit as st
+
+from app import share
+from app.controls import Options, choice, kept, listed_whole, place
+from app.hashing import hash_round
+from app.text import N_
+from app.visit import of_variant
+from attention_core.limits import current
+from attention_core.looks.gau import CHANNELS
+from pages.inside.stories import discover
+
+FIRST = "nystrom"
+"""What a first visit sees."""
+MOST_STEPS = 9
+
+
+class InsideOptions(Options):
+    """What a link to this page carries beside the input.
+
+    A query or a feature that nobody picked is None: the step then takes one by itself.
+    """
+
+    attention = kept(lambda: of_variant(lambda variant: variant.key in discover(), FIRST), link="inside")
+    step = kept(lambda: share.whole(1, 1, MOST_STEPS), N_("Step"), widget=st.segmented_control)
+    query = place(lambda: current().matrix_tokens, N_("Query"))
+    # A feature map has at most two features for each entry of a key.
+    feature = place(lambda: 2 * current().head_size, N_("One feature's map"))
+    feature_error = choice({"kernel": N_("similarities"), "matrix": N_("matrix")}, N_("Error of"))
+    logits = choice(
+        {1.0: N_("as they are"), 0.25: N_("a quarter"), 0.05: N_("a twentieth")},
+        N_("Logits"),
+        help=N_("The theory speaks of small logits: see what it promises there, and what is left of it here."),
+    )
+    channel = listed_whole(0, 0, CHANNELS - 1, N_("Channel c"))
+    pick = choice(
+        {"even": N_("evenly spaced"), "nearest": N_("nearest to landmarks"), "leverage": N_("largest leverage")},
+        N_("Columns and rows"),
+        link="i_pick",
+        help=N_(
+            "Evenly spaced: the same tokens for both. Nearest: of the tokens of each landmark the one most like it. "
+            "Leverage: what weighs most in the leading singular vectors, for which all of softmax must be known."
+        ),
+    )
+    hash_round = hash_round()

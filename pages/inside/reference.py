@@ -1,0 +1,63 @@
+"""The last step of every story: the variant's matrix beside the one its errors are taken against."""
+
+import numpy as np
+
+from app.naming import label, reference_name
+from app.text import _, paragraph
+from attention_core.looks.factors import off, uniform
+from attention_core.metrics.passport import shares_out
+from pages.inside import pictures
+from pages.inside.story import Seen, Step
+
+
+def beside_reference(seen: Seen, sentence: str = "") -> Step:
+    """The matrix, its reference (softmax for nearly all) and their difference on one board, on one scale.
+
+    Args:
+        seen: the variant on a head.
+        sentence: what the story adds to the numbers that every variant has.
+    """
+    reference, own = reference_name(seen.attention), seen.attention.variant.reference is not None
+    difference, sums = seen.weights - seen.reference, seen.weights.sum(-1)
+    told = _(
+        "The matrix of **{name}** is off by {error:.0%} from {reference}'s, where looking everywhere alike would be "
+        "off by {zero:.0%}.",
+        name=label(seen.attention),
+        reference=reference,
+        error=off(seen.weights, seen.reference),
+        zero=off(uniform(seen.visible), seen.reference),
+    )
+    if shares_out(sums.min(), sums.max(), float(np.maximum(-seen.weights, 0).sum() / len(sums))):
+        wrong = np.abs(difference).sum(-1).mean() / 2
+        told = paragraph(
+            told,
+            _(
+                "It puts {wrong:.0%} of a row's mass on other tokens than {reference} does.",
+                wrong=wrong,
+                reference=reference,
+            ),
+        )
+
+    def draw(key: str) -> None:
+        pictures.grids(
+            [
+                pictures.pairs(seen, label(seen.attention), seen.weights),
+                pictures.pairs(seen, reference[0].upper() + reference[1:] if own else _("Softmax"), seen.reference),
+                pictures.pairs(
+                    seen,
+                    _("Difference"),
+                    difference,
+                    _("blue: more than {reference}, orange: less", reference=reference),
+                ),
+            ],
+            key,
+        )
+
+    n = len(seen.weights)
+    return Step(
+        title=_("Beside {reference}", reference=reference),
+        formula=seen.attention.variant.formula,
+        shapes={r"A": (n, n), "S" if own else r"\operatorname{softmax}(QK^\top/\sqrt d)": (n, n)},
+        sentence=f"{told} {sentence}".rstrip(),
+        draw=draw,
+    )

@@ -1,0 +1,107 @@
+"""The steps of the variant that is taken apart, one at a time."""
+
+from functools import partial
+
+import streamlit as st
+
+import attention_core as ac
+from app import compute
+from app.input_panel import Chosen
+from app.text import _, paragraph
+from app.visit import Visit
+from attention_core.inputs.labels import number_repeats
+from pages.inside import take_away
+from pages.inside.options import InsideOptions
+from pages.inside.stories import discover
+from pages.inside.story import Seen, Step
+
+
+def show(chosen: Chosen) -> None:
+    """Take the variant apart on the chosen input and draw the current step."""
+    attention: ac.Attention = InsideOptions.attention.value
+    causal = Visit.causal.value
+    if causal and attention.variant.causal_reason:
+        hidden = chosen.qkv.causal and chosen.qkv.n > 1
+        share = compute.future_share(chosen.source, head=chosen.head or 0) if hidden else None
+        st.caption(f":material/block: {refusal(attention, share)}")
+        causal = False
+    if chosen.head is None:
+        st.caption(":material/info: " + _("An average of heads has no inside; this is head 0."))
+    head = chosen.head or 0
+    with st.spinner(_("Computing {name} …", name=_(attention.title)), show_time=True):
+        found = compute.inside(chosen.source, attention, head, causal)
+        seen = Seen(
+            attention=attention,
+            source=chosen.source,
+            qkv=chosen.qkv,
+            head=head,
+            causal=causal,
+            parts=found.parts,
+            weights=found.weights,
+            reference=found.reference,
+            labels=number_repeats(chosen.qkv.tokens),
+        )
+        steps = discover()[attention.key](seen)
+    number = _pick(steps)
+    _draw(steps[number - 1], f"inside.{attention.key}.{number}")
+    take_away.show(seen, chosen)
+
+
+def refusal(attention: ac.Attention, future_share: float | None) -> str:
+    """Why a variant is shown without the causal mask.
+
+    Args:
+        attention: the variant.
+        future_share: the share of softmax's mass on later tokens, where the model itself hides them.
+    """
+    told = _(
+        "{name} cannot be causal: {reason} It is shown without.",
+        name=_(attention.title),
+        reason=_(attention.variant.causal_reason or ""),
+    )
+    if future_share is not None:
+        told = paragraph(
+            told,
+            _(
+                "The model hides the future: {share:.0%} of softmax's mass then lies on later tokens, which it never "
+                "sees.",
+                share=future_share,
+            ),
+        )
+    return told
+
+
+def _pick(steps: tuple[Step, ...]) -> int:
+    """The steps by number and title, with a way back and on; the number of the one shown."""
+    shown = InsideOptions.step.fit(range(1, len(steps) + 1))
+    names = {i: f"{i} · {step.title}" for i, step in enumerate(steps, 1)}
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="inside.steps"):
+        for name, icon, way, by in (
+            (_("Previous"), ":material/arrow_back:", "back", -1),
+            (_("Next"), ":material/arrow_forward:", "on", 1),
+        ):
+            st.button(
+                name,
+                icon=icon,
+                key=f"inside_by_{way}",
+                on_click=partial(InsideOptions.step.set, shown + by),
+                disabled=not 1 <= shown + by <= len(steps),
+                width="content",
+            )
+        InsideOptions.step.draw(
+            options=list(names),
+            format_func=names.__getitem__,
+            required=True,
+            label_visibility="collapsed",
+            width="content",
+        )
+    return shown
+
+
+def _draw(step: Step, key: str) -> None:
+    st.markdown(step.sentence)
+    # The page cuts formulas off at their box, and the numerator of a fraction reaches out of it: a strut makes room.
+    st.latex(rf"\rule{{0pt}}{{1.5em}}{step.formula}")
+    sizes = r",\quad ".join(rf"{symbol} = [{', '.join(map(str, shape))}]" for symbol, shape in step.shapes.items())
+    st.caption(_("Sizes: {sizes}", sizes=f"${sizes}$"))
+    step.draw(key)

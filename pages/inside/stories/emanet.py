@@ -1,0 +1,218 @@
+"""Expectation maximisation: tokens handed out over bases round by round, and a matrix made of both maps."""
+
+import numpy as np
+import streamlit as st
+
+from app.text import _, literal
+from attention_core.looks.factors import perplexity, product
+from pages.inside import pictures
+from pages.inside.pictures import Curve, Grid
+from pages.inside.reference import beside_reference
+from pages.inside.story import Seen, Step
+
+SHOWN = 4
+"""Rounds drawn at most: the first and the last among them."""
+NAMED = 6
+"""Tokens named for each basis."""
+
+
+def steps(seen: Seen) -> tuple[Step, ...]:
+    """From the first round to the matrix."""
+    b = seen.parts["given"].shape[-1]
+    ending = _("Its rank is at most b = {b}: tokens that mix the bases alike look alike.", b=b)
+    return (
+        _rounds(seen),
+        _sharpening(seen),
+        _holdings(seen),
+        _bases(seen),
+        _product(seen),
+        beside_reference(seen, ending),
+    )
+
+
+def _taken(z: np.ndarray) -> np.ndarray:
+    """What each basis takes from each token, as shares of all it holds, ``[n, b]``."""
+    shares: np.ndarray = z / np.maximum(z.sum(0), np.finfo(np.float32).tiny)
+    return shares
+
+
+def _rounds(seen: Seen) -> Step:
+    z = seen.parts["responsibilities"]
+    count, n, b = z.shape
+    owner = z.argmax(-1)
+    moved = [(owner[t] != owner[t - 1]).mean() for t in range(1, count)]
+    told = _(
+        "After {count} rounds {used} of {b} bases are the nearest of some token",
+        count=count,
+        b=b,
+        used=len(np.unique(owner[-1])),
+    )
+    if moved:
+        told += _("; {first:.0%} of the tokens changed their nearest basis in the second round", first=moved[0])
+    if len(moved) > 1:
+        told += _(", {last:.0%} in the last", last=moved[-1])
+
+    def draw(key: str) -> None:
+        chosen = np.unique(np.linspace(0, count - 1, min(count, SHOWN)).round().astype(int))
+        panels = [
+            Grid(
+                title=_("Round {t}", t=t + 1), values=z[t], rows=seen.labels, row_title=_("token"), col_title=_("basis")
+            )
+            for t in chosen.tolist()
+        ]
+        pictures.grids(panels, key, unit=_("responsibility"))
+
+    return Step(
+        title=_("Rounds"),
+        formula=r"\begin{gathered}z_{jb} = \frac{e^{\lambda k_j\cdot\mu_b}}{\sum_c e^{\lambda k_j\cdot\mu_c}},\\[14pt] "
+        r"\mu_b \leftarrow \frac{\sum_j z_{jb} k_j}{\left\|\sum_j z_{jb} k_j\right\|}\end{gathered}",
+        shapes={"z": (n, b), r"\mu": seen.parts["bases"].shape[1:]},
+        sentence=told + ".",
+        draw=draw,
+    )
+
+
+def _sharpening(seen: Seen) -> Step:
+    z = seen.parts["responsibilities"]
+    largest = z.max(-1).mean(-1)
+    wide = perplexity(z).mean(-1)
+    rounds = range(1, len(z) + 1)
+
+    def draw(key: str) -> None:
+        left, right = st.columns(2)
+        for place, name, title, values in (
+            (left, "largest", _("largest responsibility"), largest),
+            (right, "wide", _("bases per token, exp H"), wide),
+        ):
+            with place:
+                line = Curve(name=title, x=rounds, y=values.tolist(), colour=0 if name == "largest" else 1)
+                pictures.lines(
+                    [line],
+                    key=f"{key}.{name}",
+                    x_title=_("round"),
+                    y_title=title,
+                    x_ticks=rounds,
+                    height=280,
+                    alt=_("Line: {what} in every round", what=title),
+                )
+
+    return Step(
+        title=_("Firmness"),
+        formula=r"\frac{1}{n}\sum_j \max_b z_{jb},\qquad \frac{1}{n}\sum_j e^{H(z_j)}",
+        shapes={"z": z.shape},
+        sentence=_(
+            "A token's largest responsibility goes from {first:.0%} to {last:.0%} (alike would be {alike:.0%}); it is "
+            "shared among {wide:.1f} bases at first and among {narrow:.1f} at last.",
+            first=largest[0],
+            last=largest[-1],
+            alike=1 / z.shape[-1],
+            wide=wide[0],
+            narrow=wide[-1],
+        ),
+        draw=draw,
+    )
+
+
+def _holdings(seen: Seen) -> Step:
+    z = seen.parts["responsibilities"][-1]
+    held, taken = z.sum(0), _taken(z)
+    largest = int(held.argmax())
+    order = [int(b) for b in held.argsort()[::-1]]
+    named = {b: [seen.labels[int(j)] for j in taken[:, b].argsort()[::-1][:NAMED]] for b in order}
+
+    def draw(key: str) -> None:
+        st.dataframe(
+            [
+                {
+                    _("basis"): b,
+                    _("tokens held"): float(held[b]),
+                    _("largest share"): float(taken[:, b].max()),
+                    _("tokens it takes most from"): "  ·  ".join(named[b]),
+                }
+                for b in order
+            ],
+            hide_index=True,
+            key=key,
+            height="auto" if len(order) <= SHOWN * 4 else 460,
+            column_config={
+                _("tokens held"): st.column_config.NumberColumn(format="%.1f"),
+                _("largest share"): st.column_config.NumberColumn(format="percent"),
+            },
+        )
+
+    return Step(
+        title=_("Holdings"),
+        formula=r"\hat z_{jb} = \frac{z_{jb}}{\sum_l z_{lb}},\qquad \text{held by } b:\ \sum_j z_{jb}",
+        shapes={r"\hat z": z.shape},
+        sentence=_(
+            "The largest basis holds {most:.1f} of {n} tokens, above all {tokens}; the smallest holds {least:.1f}.",
+            most=held.max(),
+            n=len(z),
+            least=held.min(),
+            tokens=", ".join(f"“{literal(token)}”" for token in named[largest][:3]),
+        ),
+        draw=draw,
+    )
+
+
+def _bases(seen: Seen) -> Step:
+    bases = seen.parts["bases"]
+    similar = product(bases, bases.swapaxes(-1, -2))
+    beside = ~np.eye(bases.shape[1], dtype=bool)
+    means = [float(each[beside].mean()) if beside.any() else 1.0 for each in (similar[0], similar[-1])]
+    twins = int((np.triu(similar[-1], 1) > 0.99).sum())
+
+    def draw(key: str) -> None:
+        words = {"row_title": _("basis"), "col_title": _("basis")}
+        panels = [
+            Grid(title=_("After round {t}", t=t + 1), values=similar[t], **words) for t in sorted({0, len(bases) - 1})
+        ]
+        pictures.grids(panels, key, unit=_("cosine"), diverging=True, tone="linear")
+
+    return Step(
+        title=_("Bases"),
+        formula=r"\mu_b \cdot \mu_c",
+        shapes={r"\mu": bases.shape[1:]},
+        sentence=_(
+            "The mean cosine of two bases is {first:.2f} after the first round and {last:.2f} after the last; {twins} "
+            "pairs are all but the same (above 0.99).",
+            first=means[0],
+            last=means[1],
+            twins=twins,
+        ),
+        draw=draw,
+    )
+
+
+def _product(seen: Seen) -> Step:
+    z, given = seen.parts["responsibilities"][-1], seen.parts["given"]
+    taken = _taken(z).T
+
+    def draw(key: str) -> None:
+        panels = [
+            Grid(title=_("Queries over bases"), values=given, rows=seen.labels, col_title=_("basis")),
+            Grid(
+                title=_("Bases over tokens"),
+                values=taken,
+                columns=seen.labels,
+                row_title=_("basis"),
+                col_title=_("token"),
+            ),
+        ]
+        pictures.grids(panels, key, unit=_("share"), scale="panel")
+
+    return Step(
+        title=_("Two maps"),
+        formula=r"A = \operatorname{softmax}_b(\lambda Q \mu^\top)\, \hat Z^\top",
+        shapes={r"\operatorname{softmax}_b(\cdot)": given.shape, r"\hat Z^\top": taken.shape, "A": seen.weights.shape},
+        sentence=_(
+            "{n} × {b} times {b} × {n}: {held} numbers instead of {whole}, and rows that sum to one with no division "
+            "(off by at most {off:.0e}).",
+            n=len(given),
+            b=given.shape[-1],
+            held=2 * given.size,
+            whole=seen.weights.size,
+            off=np.abs(seen.weights.sum(-1) - 1).max(),
+        ),
+        draw=draw,
+    )

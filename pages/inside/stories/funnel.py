@@ -1,0 +1,100 @@
+"""Funnel: neighbouring queries are averaged and ask as one; each of them gets the common answer."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from app.text import _, literal
+from attention_core.looks import factors, provenance
+from pages.inside import pictures, pooling
+from pages.inside.reference import beside_reference
+from pages.inside.story import Seen, Step
+
+
+def steps(seen: Seen) -> tuple[Step, ...]:
+    """Average, ask, repeat, leak, compare."""
+    return _average(seen), _ask(seen), pooling.blur(seen, queries=True), _leak(seen), beside_reference(seen)
+
+
+def _average(seen: Seen) -> Step:
+    """Which tokens ask together."""
+    P = seen.parts["provenance"]
+    m, n = P.shape
+    widest = max(provenance.spans(P), key=lambda pool: (pool[1] - pool[0], -pool[0]))
+    return replace(
+        pooling.cover(seen, what=_("query")),
+        title=_("Average the queries"),
+        formula=r"\tilde Q = P Q,\qquad P \in \mathbb{R}^{m \times n}",
+        shapes={"P": (m, n), r"\tilde Q": (m, seen.qkv.q.shape[-1])},
+        sentence=_(
+            "{n} queries become **{m}**: the first token, “{first}”, asks alone; the widest of the others averages "
+            "{pool}. Keys and values stay {n}.",
+            n=n,
+            m=m,
+            first=literal(seen.labels[0]),
+            pool=pooling.told(seen, widest),
+        ),
+    )
+
+
+def _ask(seen: Seen) -> Step:
+    """What each averaged query looks at."""
+    right, pools = seen.parts["right"], provenance.spans(seen.parts["provenance"])
+    shared = [r for r, (first, last) in enumerate(pools) if last > first] or list(range(len(pools)))
+    r = max(shared, key=lambda r: float(right[r].max()))
+    key_token, (first, last) = int(right[r].argmax()), pools[r]
+    own = seen.reference[first : last + 1, key_token]
+    return Step(
+        title=_("Look as one"),
+        formula=r"R = \operatorname{softmax}\left(\frac{\tilde Q K^\top}{\sqrt d}\right) \in \mathbb{R}^{m \times n}",
+        shapes={r"\tilde Q": (len(pools), seen.qkv.q.shape[-1]), "K": seen.qkv.k.shape[1:], "R": right.shape},
+        sentence=_(
+            "The firmest common look: {pool} puts {weight:.0%} on **“{token}”** (token {j}). On their own, under "
+            "softmax, its tokens give that key {low:.0%} to {high:.0%}.",
+            pool=pooling.told(seen, (first, last)),
+            weight=float(right[r, key_token]),
+            token=literal(seen.labels[key_token]),
+            j=key_token,
+            low=float(own.min()),
+            high=float(own.max()),
+        ),
+        draw=lambda key: pictures.grid(
+            _("Right factor: one row per common query"),
+            right,
+            f"{key}.right",
+            pooling.pool_names(seen),
+            seen.labels,
+            _("common query"),
+        ),
+    )
+
+
+def _leak(seen: Seen) -> Step:
+    """How much of each token's question is asked by later ones."""
+    asked = factors.product(seen.parts["left"], seen.parts["provenance"])
+    shares = provenance.ahead(asked)
+    pools = [pool for pool in provenance.spans(seen.parts["provenance"]) if pool[1] > pool[0]]
+    words = _("Every query holds a single token: here nothing is averaged, and nothing leaks.")
+    if pools:
+        first, last = max(pools, key=lambda pool: (pool[1] - pool[0], -abs(sum(pool) - len(asked))))
+        words = _(
+            "Tokens {first} to {last} get one answer. For token {first}, **“{query}”**, {share:.0%} of the question is "
+            "asked by the tokens after it, up to “{token}”, {distance} ahead: hiding later keys does not undo that. "
+            "On average {mean:.0%} of a question comes from the future.",
+            first=first,
+            last=last,
+            query=literal(seen.labels[first]),
+            token=literal(seen.labels[last]),
+            distance=last - first,
+            share=float(shares[first]),
+            mean=float(np.mean(shares)),
+        )
+    return Step(
+        title=_("Why it leaks"),
+        formula=r"j > i,\qquad \exists\, r:\; P_{ri} \ne 0,\; P_{rj} \ne 0 \;\Rightarrow\; i \text{ hears of } j",
+        shapes={"P": seen.parts["provenance"].shape, "A": asked.shape},
+        sentence=words,
+        draw=lambda key: pooling.draw_leak(
+            seen, key, asked, _("asks together with it"), _("Who asks each question"), _("share of the question")
+        ),
+    )

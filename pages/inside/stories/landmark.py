@@ -1,0 +1,104 @@
+"""The double softmax over landmarks: two maps whose product needs no inverse, and what Nyström's inverse would add."""
+
+import numpy as np
+
+import attention_core as ac
+from app import compute
+from app.compute import View
+from app.text import _
+from attention_core.looks import factors
+from attention_core.metrics.passport import Passport
+from pages.inside import landmarks, pictures
+from pages.inside.reference import beside_reference
+from pages.inside.story import Seen, Step
+
+
+def steps(seen: Seen) -> tuple[Step, ...]:
+    """Landmarks, two maps, what an inverse between them adds, product."""
+    rank = _("Its rank is at most m = {m}, the number of landmarks.", m=seen.parts["left"].shape[-1])
+    return landmarks.which(seen), _maps(seen), _inverse(seen), beside_reference(seen, rank)
+
+
+def _maps(seen: Seen) -> Step:
+    left, right = seen.parts["left"], seen.parts["right"]
+    product = factors.product(left, right)
+    (n, m), most = left.shape, left.mean(0)
+    told = _(
+        "Queries look at {m} landmarks of the keys, {m} landmarks of the queries look at all {n} keys; the key "
+        "landmark looked at most holds {share:.0%} of all weight. Rows of both maps sum to one, so rows of their "
+        "product do (none is further off than {off:.0e}), and nothing is negative: no inverse is needed.",
+        m=m,
+        n=n,
+        share=most.max(),
+        off=np.abs(product.sum(-1) - 1).max(),
+    )
+
+    def draw(key: str) -> None:
+        whole = pictures.pairs(seen, _("Product L R"), product)
+        pictures.grids([*landmarks.sides(seen), whole], f"{key}.maps")
+
+    return Step(
+        title=_("Two maps"),
+        formula=r"L = S\!\left(\tfrac{Q \tilde K^\top}{\sqrt d}\right),\quad "
+        r"R = S\!\left(\tfrac{\tilde Q K^\top}{\sqrt d}\right),\quad "
+        r"\sum_j (L R)_{ij} = \sum_c L_{ic} \sum_j R_{cj} = \sum_c L_{ic} = 1",
+        shapes={"L": left.shape, "R": right.shape, "L R": product.shape},
+        sentence=told,
+        draw=draw,
+    )
+
+
+def _inverse(seen: Seen) -> Step:
+    """The same landmarks with Nyström's middle factor inverted between the two maps."""
+    view = View(source=seen.source, head=seen.head, causal=False, special=True)
+    nystrom = ac.get("nystrom", landmarks=seen.setting("landmarks"), method=seen.setting("method"))
+    own, other, exact = (compute.matrix(view, each) for each in (seen.attention, nystrom, ac.get("softmax")))
+    n, m = seen.parts["left"].shape
+    told = (
+        _(
+            "Two softmaxes in a row blur: a query spreads like {own:.1f} equally weighted keys, in softmax like "
+            "{exact:.1f}. Nyström puts the inverse of the landmarks' own map between them, to take one of the two "
+            "back.",
+            own=own.passport.perplexity,
+            exact=exact.passport.perplexity,
+        )
+        + " "
+        + _helps(own.passport, other.passport)
+    )
+
+    def draw(key: str) -> None:
+        pictures.grids(
+            [
+                pictures.pairs(seen, title, found.weights, caption)
+                for title, caption, found in (
+                    (_("Landmarks L R"), _("no inverse"), own),
+                    (_("Nyström L M⁺ R"), _("the same landmarks"), other),
+                    (_("Softmax"), _("what Nyström approximates"), exact),
+                )
+            ],
+            f"{key}.matrices",
+        )
+
+    return Step(
+        title=_("What Nyström adds"),
+        formula=r"A = L R \qquad \text{and} \qquad A_{\text{Nyström}} = L M^{+} R,\quad "
+        r"M = S\!\left(\tfrac{\tilde Q \tilde K^\top}{\sqrt d}\right)",
+        shapes={"L": (n, m), r"M^{+}": (m, m), "R": (m, n)},
+        sentence=told,
+        draw=draw,
+    )
+
+
+def _helps(own: Passport, other: Passport) -> str:
+    words = {"own": own.relative_error, "other": other.relative_error, "negative": other.negative_mass}
+    if other.relative_error < own.relative_error:
+        return _(
+            "Here it helps: its matrix is off by {other:.0%} in place of {own:.0%}, at the price of {negative:.1%} "
+            "negative mass.",
+            **words,
+        )
+    return _(
+        "**Here it does not help**: its matrix is off by {other:.0%} in place of {own:.0%}, and {negative:.1%} of its "
+        "mass is negative.",
+        **words,
+    )

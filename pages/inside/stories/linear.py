@@ -1,0 +1,288 @@
+"""Linear attention: the feature map, the kernel it makes, and the sum that serves every query."""
+
+import numpy as np
+import streamlit as st
+
+import attention_core as ac
+from app.figures.theme import GREY
+from app.text import N_, _, literal, paragraph
+from attention_core.looks.factors import cosines, perplexity
+from attention_core.looks.feature_maps import feature_map
+from attention_core.looks.running_sum import Sum, sum_for
+from attention_core.writing import number
+from pages.inside import pictures
+from pages.inside.options import InsideOptions
+from pages.inside.pictures import Curve, Points
+from pages.inside.reference import beside_reference
+from pages.inside.story import Seen, Step
+
+HEAVY = 0.05
+"""Share of the pairs that counts as the heaviest."""
+TALLEST = 8.0
+"""Where the curves of the maps leave the picture."""
+LENGTHS = tuple(2**i for i in range(3, 15))
+"""Lengths at which both ways are counted."""
+
+
+def steps(seen: Seen) -> tuple[Step, ...]:
+    """From the feature map to the weights."""
+    ending = _(
+        "A row of it spreads like {own:.0f} equally weighted keys, softmax's like {exact:.0f}.",
+        own=np.median(perplexity(seen.weights)),
+        exact=np.median(perplexity(seen.reference)),
+    )
+    return _map(seen), _features(seen), _kernel(seen), _sum_first(seen), _divided(seen), beside_reference(seen, ending)
+
+
+def _chosen(seen: Seen) -> str:
+    return str(seen.setting("feature_map"))
+
+
+def _map(seen: Seen) -> Step:
+    own = _chosen(seen)
+    entries = np.stack([seen.qkv.q[seen.head].numpy(), seen.qkv.k[seen.head].numpy()])
+    d = entries.shape[-1]
+    low, high = (float(x) for x in np.quantile(entries, (0.25, 0.75)))
+    setting = next(s for s in seen.attention.variant.params.settings() if s.name == "feature_map")
+
+    def draw(key: str) -> None:
+        x = np.linspace(-4, 4, 161)
+        lines = [
+            Curve(
+                name=_("softmax × {d}, others 0", d=d) if name == "softmax" else _(name),
+                x=x.tolist(),
+                colour=i,
+                y=[y if y < TALLEST else None for y in _curve(name, x, d).tolist()],
+                dash="solid" if name == own else "dot",
+                marks=False,
+            )
+            for i, name in enumerate(setting.choices)
+        ]
+        lines.insert(
+            0,
+            Curve(
+                name=_("middle half of the entries"),
+                x=[low, high],
+                y=[0.0, 0.0],
+                low=[0.0, 0.0],
+                high=[TALLEST, TALLEST],
+                colour=GREY,
+                marks=False,
+            ),
+        )
+        pictures.lines(
+            lines,
+            key=key,
+            x_title=_("entry x of a query or key"),
+            y_title="φ(x)",
+            alt=_("Lines: what each feature map makes of a number; the chosen one is solid"),
+        )
+
+    return Step(
+        title=_("Feature map"),
+        formula=r"\operatorname{sim}(q, k) = \varphi(q)^\top \varphi(k) \ge 0",
+        shapes={"q": entries.shape[1:], r"\varphi(q)": seen.parts["query_features"].shape},
+        sentence=_(
+            "{share:.0%} of the entries of queries and keys are negative, the middle half lies between {low} and "
+            "{high} (shaded): that is where **{name}** (solid) decides what remains of them.",
+            share=(entries < 0).mean(),
+            low=number(low),
+            high=number(high),
+            name=_(own),
+        ),
+        draw=draw,
+    )
+
+
+def _curve(name: str, x: np.ndarray, d: int) -> np.ndarray:
+    return feature_map(name, x, size=d) * (d if name == "softmax" else 1)
+
+
+def _features(seen: Seen) -> Step:
+    q, k = seen.parts["query_features"], seen.parts["key_features"]
+    both = np.concatenate([q, k])
+
+    def draw(key: str) -> None:
+        pictures.features(seen, q, k, key)
+
+    return Step(
+        title=_("Features"),
+        formula=r"\varphi(Q),\ \varphi(K) \in \mathbb{R}_{\ge 0}^{n \times C}",
+        shapes={r"\varphi(Q)": q.shape, r"\varphi(K)": k.shape},
+        sentence=_(
+            "No feature is negative and {zero:.0%} are zero, so all vectors lie in one corner of the space: the mean "
+            "cosine between a query's and a key's is {cosine:.2f}, and nothing can point away from anything.",
+            zero=(both == 0).mean(),
+            cosine=cosines(q, k).mean(),
+        ),
+        draw=draw,
+    )
+
+
+def _kernel(seen: Seen) -> Step:
+    allowed = seen.visible
+    exact, own = seen.reference[allowed], seen.weights[allowed]
+    ratio = own / np.maximum(exact, np.finfo(np.float32).tiny)
+    heavy = exact >= np.quantile(exact, 1 - HEAVY)
+
+    def draw(key: str) -> None:
+        pictures.cloud(
+            [Points(name=_("pairs of tokens"), x=exact, y=own)],
+            key=key,
+            log=True,
+            x_title=_("exp(q·k/√d), its row summing to one"),
+            y_title=_("φ(q)·φ(k), its row summing to one"),
+            alt=_("Points: the weight of each pair under the kernel against its weight under the exponential"),
+        )
+
+    return Step(
+        title=_("Kernel beside exp"),
+        formula=r"\frac{\varphi(q_i)^\top\varphi(k_j)}{\sum_l \varphi(q_i)^\top\varphi(k_l)}\quad\text{against}\quad "
+        r"\frac{e^{q_i\cdot k_j/\sqrt d}}{\sum_l e^{q_i\cdot k_l/\sqrt d}}",
+        shapes={"A": seen.weights.shape},
+        sentence=_(
+            "The median pair gets {middle:.2g} times its softmax weight, the heaviest {share:.0%} of pairs {heavy:.2g} "
+            "times theirs: {told}",
+            middle=np.median(ratio),
+            share=HEAVY,
+            heavy=np.median(ratio[heavy]),
+            told=_("the kernel is flatter, weight moves from the peaks to everything else.")
+            if np.median(ratio[heavy]) < min(1, np.median(ratio))
+            else _("the kernel is not flatter than the exponential here."),
+        ),
+        draw=draw,
+    )
+
+
+def _sum_first(seen: Seen) -> Step:
+    (n, c), d = seen.parts["key_features"].shape, seen.qkv.v.shape[-1]
+    size = seen.qkv.q.shape[-1]
+    softmax = ac.get("softmax")
+
+    def adds(attention: ac.Attention, length: int) -> int:
+        return attention.cost(length, size, causal=seen.causal).multiply_adds
+
+    told = _("While causal is on, the sum grows from token to token: a state.") if seen.causal else ""
+    if d != size:
+        told = paragraph(told, _("Counted are values as long as keys, of {size} entries.", size=size))
+    cheaper = next(m for m in range(1, 64 * size) if adds(seen.attention, m) < adds(softmax, m))
+
+    def draw(key: str) -> None:
+        query = InsideOptions.query.draw_among(
+            range(n),
+            n - 1,
+            key=f"{key}.query",
+            label=N_("Query that reads"),
+            width=240,
+            format_func=lambda at: f"{at}  {seen.labels[at]}",
+        )
+        found = sum_for(seen.qkv, seen.attention, query, head=seen.head, causal=seen.causal)
+        summed, counted = st.columns(2)
+        with summed:
+            st.markdown("**" + _("The sum of this input") + "**")
+            pictures.grid(
+                "S = φ(K)ᵀ V",
+                found.values,
+                f"{key}.sum",
+                row_title=_("feature"),
+                col_title=_("entry of v"),
+                unit=_("summed value"),
+                diverging=True,
+                caption=_("keys 0 to {query}", query=query)
+                if seen.causal
+                else _("all {n} keys, the same for every query", n=n),
+            )
+        with counted:
+            st.markdown("**" + _("What it costs") + "**")
+            compared(key)
+        st.markdown("**" + _("How the query reads it") + "**")
+        _draw_reading(found, key)
+
+    def compared(key: str) -> None:
+        both = ((_("(φ(q) φ(k)ᵀ) v, as softmax"), softmax), (_("φ(q) (φ(k)ᵀ v)"), seen.attention))
+        lines = [
+            Curve(name=name, x=LENGTHS, y=[adds(attention, m) for m in LENGTHS], colour=i)
+            for i, (name, attention) in enumerate(both)
+        ]
+        pictures.lines(
+            lines,
+            key=key,
+            height=420,
+            x_title=_("tokens n"),
+            y_title=_("multiply-adds"),
+            log_x=True,
+            log_y=True,
+            mark=n,
+            x_ticks=LENGTHS[::2],
+            alt=_("Lines: multiply-adds of both orders against the number of tokens"),
+        )
+
+    return Step(
+        title=_("Sum first"),
+        formula=r"\left(\varphi(Q)\,\varphi(K)^\top\right) V = \varphi(Q) \left(\varphi(K)^\top V\right)",
+        shapes={r"\varphi(K)^\top V": (c, d), r"\varphi(Q)\,\varphi(K)^\top": (n, n)},
+        sentence=_(
+            "The {c} × {d} sum stands in for the {n} × {n} matrix: on these {n} tokens {own:,} multiply-adds instead "
+            "of {exact:,}. It is the cheaper order from n = {cheaper} on.",
+            c=c,
+            d=d,
+            n=n,
+            own=adds(seen.attention, n),
+            exact=adds(softmax, n),
+            cheaper=cheaper,
+        )
+        + f" {told.strip()}".rstrip(),
+        draw=draw,
+    )
+
+
+def _divided(seen: Seen) -> Step:
+    z, c = seen.parts["normaliser"], seen.parts["key_sums"].shape[-1]
+    least, most = (literal(seen.labels[int(i)]) for i in (np.argmin(z), np.argmax(z)))
+    told = _("One vector of {c} numbers, the sum of all key features, divides every row", c=c)
+    if seen.causal:
+        told = _("One vector of {c} numbers, the sum of the key features so far, divides the next row", c=c)
+    told += _(
+        ": by {low:.4g} for “{least}” up to {high:.4g} for “{most}”.", low=z.min(), high=z.max(), least=least, most=most
+    )
+    if _chosen(seen) == "exp":
+        told = paragraph(told, _("With exp each is up to the factor that keeps its row in range."))
+
+    def draw(key: str) -> None:
+        pictures.bars(
+            {_("normaliser"): z},
+            seen.labels,
+            key=key,
+            x_title=_("query"),
+            y_title="φ(q)·Σ φ(k)",
+            alt=_("Bars: what each query's row is divided by"),
+        )
+
+    return Step(
+        title=_("Normaliser"),
+        formula=r"Z_i = \varphi(q_i)^\top \sum_{l} \varphi(k_l)",
+        shapes={r"\sum_l \varphi(k_l)": (c,), "Z": z.shape},
+        sentence=told,
+        draw=draw,
+    )
+
+
+def _draw_reading(found: Sum, key: str) -> None:
+    """The query's features, the keys' sum they divide by, and what comes out."""
+    feature = _("feature")
+    parts = (
+        ("φ(q)", found.feature, feature, _("Bars: the features of the query")),
+        ("z = Σ φ(k)", found.keys, feature, _("Bars: the sum of the keys' features")),
+        ("φ(q)ᵀ S / φ(q)ᵀ z", found.output, _("entry of the output"), _("Bars: the output of the query")),
+    )
+    for place, (column, (name, values, title, alt)) in enumerate(zip(st.columns(3), parts, strict=True)):
+        with column:
+            pictures.bars(
+                {name: values},
+                [str(i) for i in range(len(values))],
+                key=f"{key}.read.{place}",
+                x_title=title,
+                y_title=name,
+                alt=alt,
+                height=260,
+            )

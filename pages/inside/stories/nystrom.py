@@ -1,0 +1,452 @@
+"""Nyström attention: landmarks, three thin factors, and an inverse that is better when it is not exact."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+import numpy as np
+import streamlit as st
+
+from app import compute
+from app.figures.theme import GREY
+from app.naming import label
+from app.text import _, literal, paragraph
+from attention_core.experiments import cur_error, nystrom_inverse
+from attention_core.experiments.cur_error import ATTENTION, BEST, FLOOR, FORMULA, UNIFORM, CurRow
+from attention_core.experiments.nystrom_inverse import InverseRow
+from attention_core.looks.cur import RCOND, Cur
+from attention_core.looks.factors import product
+from attention_core.writing import number, percent, written
+from pages.inside import landmarks, pictures
+from pages.inside.options import InsideOptions
+from pages.inside.pictures import Curve, Grid
+from pages.inside.reference import beside_reference
+from pages.inside.story import Seen, Step
+
+EQUAL = 1.02
+"""Errors within this ratio are called equal."""
+LITTLE = 0.1
+"""Relative errors up to this are called small."""
+
+
+def steps(seen: Seen) -> tuple[Step, ...]:
+    """Landmarks, factors, inverse, what the formula comes from, product."""
+    rows = seen.weights.sum(-1)
+    ending = _(
+        "{negative:.1%} of its mass is negative and its rows sum to {low:.2f} … {high:.2f}; softmax's are positive and "
+        "sum to one.",
+        negative=np.abs(np.minimum(seen.weights, 0)).sum() / np.abs(seen.weights).sum(),
+        low=rows.min(),
+        high=rows.max(),
+    )
+    return (
+        landmarks.which(seen),
+        _factors(seen),
+        _inverse(seen),
+        _columns_and_rows(seen),
+        beside_reference(seen, ending),
+    )
+
+
+def _factors(seen: Seen) -> Step:
+    left, middle, right = (seen.parts[name] for name in ("left", "middle", "right"))
+    n, m = left.shape
+    told = _(
+        "Softmax is taken three times, each time with landmarks on one side at least: {own:,} weights in place of "
+        "{full:,}. A landmark gives itself {self:.0%} of its weight on average.",
+        own=left.size + middle.size + right.size,
+        full=n * n,
+        self=float(np.diagonal(middle).mean()),
+    )
+    if m < n <= 2 * m:
+        told = paragraph(told, _("With so many landmarks for so few tokens nothing is saved."))
+
+    def draw(key: str) -> None:
+        queries, keys = landmarks.names(seen)
+        left_side, right_side = landmarks.sides(seen)
+        between = Grid(
+            title=_("Middle M"),
+            caption=_("landmarks among themselves"),
+            values=middle,
+            rows=queries,
+            columns=keys,
+            row_title=_("landmark"),
+            col_title=_("landmark"),
+        )
+        pictures.grids([left_side, between, right_side], f"{key}.factors")
+
+    return Step(
+        title=_("Three factors"),
+        formula=r"L = S\!\left(\tfrac{Q \tilde K^\top}{\sqrt d}\right),\quad "
+        r"M = S\!\left(\tfrac{\tilde Q \tilde K^\top}{\sqrt d}\right),\quad "
+        r"R = S\!\left(\tfrac{\tilde Q K^\top}{\sqrt d}\right),\quad S = \operatorname{softmax}",
+        shapes={"L": left.shape, "M": middle.shape, "R": right.shape},
+        sentence=told,
+        draw=draw,
+    )
+
+
+def _inverse(seen: Seen) -> Step:
+    middle, inverse = seen.parts["middle"], seen.parts["inverse"]
+    (task,) = nystrom_inverse.tasks(seen.source, head=seen.head, word=seen.attention.word)
+    rows = compute.rows("nystrom_inverse", task)
+    values, _shares = nystrom_inverse.inverted(middle, 0)
+
+    def draw(key: str) -> None:
+        queries, keys = landmarks.names(seen)
+        among = partial(Grid, row_title=_("landmark"), col_title=_("landmark"))
+        pictures.grids(
+            [
+                among(title=_("Middle M"), values=middle, rows=queries, columns=keys),
+                among(
+                    title=_("Its inverse V"),
+                    caption=_("as set: {how}", how=_how(seen)),
+                    values=inverse,
+                    rows=keys,
+                    columns=queries,
+                ),
+                among(
+                    title=_("M V"),
+                    caption=_("the identity, if V were an inverse"),
+                    values=product(middle, inverse),
+                    rows=queries,
+                    columns=queries,
+                ),
+            ],
+            f"{key}.inverse",
+            unit=_("entry"),
+            scale="panel",
+        )
+        left, right = st.columns(2)
+        with left:
+            st.markdown("**" + _("Each iteration makes a better inverse …") + "**")
+            _against(_residuals(rows), f"{key}.residual", _("residual ‖I − M V‖ / ‖I‖"), log=True)
+        with right:
+            st.markdown("**" + _("… and not always a better matrix") + "**")
+            _against(_errors(rows), f"{key}.error", _("relative error of the matrix"))
+        _directions(seen, key)
+
+    return Step(
+        title=_("The inverse"),
+        formula=r"V_0 = \frac{M^\top}{\|M\|_1 \|M\|_\infty},\qquad "
+        r"V \leftarrow \tfrac14 V \left(13 I - M V \left(15 I - M V \left(7 I - M V\right)\right)\right)",
+        shapes={"M": middle.shape, "V": inverse.shape},
+        sentence=inverse_sentence(rows, condition=float(values[0] / max(values[-1], np.finfo(float).tiny))),
+        draw=draw,
+    )
+
+
+def _how(seen: Seen) -> str:
+    if seen.setting("inverse") == "exact":
+        return _("exact")
+    return _("{count} iterations", count=seen.setting("iterations"))
+
+
+def inverse_sentence(rows: Sequence[InverseRow], condition: float) -> str:
+    """Whether a better inverse makes a better matrix.
+
+    Args:
+        rows: one per number of iterations, and last the exact inverse.
+        condition: the middle factor's largest singular value over its smallest.
+    """
+    *iterated, exact = (row.error for row in rows)
+    best = int(np.argmin(iterated))
+    told = _(
+        "The best matrix comes after {best} of {all} iterations, off by {error:.0%}; the exact inverse is off by "
+        "{exact:.0%}.",
+        best=best + 1,
+        all=len(iterated),
+        error=iterated[best],
+        exact=exact,
+    )
+    worse = exact > EQUAL * iterated[best]
+    if worse and exact > LITTLE:
+        why = _(
+            "**An exact inverse is worse than stopping early here**: the largest singular value of M is {ratio} times "
+            "the smallest, along the small ones an inverse magnifies what the averages got wrong (its entries reach "
+            "{largest:,.0f}), and stopping early leaves these alone.",
+            ratio=number(condition),
+            largest=rows[-1].largest,
+        )
+    elif worse:
+        why = _("Stopping early does slightly better than an exact inverse here, and both come close.")
+    elif exact > LITTLE:
+        why = _("What is still wrong lies in the landmarks, not in how their matrix is inverted.")
+    else:
+        why = _("Here a better inverse makes a better matrix: the landmarks miss little.")
+    return f"{told} {why}"
+
+
+def _against(of: Sequence[Curve], key: str, title: str, *, log: bool = False) -> None:
+    """One number per count of iterations."""
+    pictures.lines(
+        of,
+        key=key,
+        x_title=_("iterations"),
+        y_title=title,
+        log_y=log,
+        x_ticks=of[0].x,
+        height=320,
+        alt=_("Lines: {what} over the number of iterations", what=title),
+    )
+
+
+def _residuals(rows: Sequence[InverseRow]) -> list[Curve]:
+    *iterated, exact = rows
+    name = _("iterative (the exact inverse leaves {residual})", residual=number(exact.residual, 1))
+    return [Curve(name=name, x=_counts(rows), y=[_above_zero(row.residual) for row in iterated])]
+
+
+def _errors(rows: Sequence[InverseRow]) -> list[Curve]:
+    *iterated, exact = rows
+    x = _counts(rows)
+    ends = [x[0], x[-1]]
+    return [
+        Curve(name=_("iterative"), x=x, y=[row.error for row in iterated]),
+        Curve(name=_("exact inverse"), x=ends, y=[exact.error] * 2, colour=1, dash="dash", marks=False),
+    ]
+
+
+def _counts(rows: Sequence[InverseRow]) -> list[int]:
+    return [row.iterations for row in rows if row.iterations is not None]
+
+
+def _above_zero(number: float) -> float | None:
+    """The number where a logarithmic axis can show it."""
+    return number if number > 0 else None
+
+
+def _directions(seen: Seen, key: str) -> None:
+    """The singular values of the middle factor, and how much of each direction some iterations have inverted."""
+    iterations = int(seen.setting("iterations"))
+    values, share = nystrom_inverse.inverted(seen.parts["middle"], iterations)
+    x = list(range(1, len(values) + 1))
+    st.markdown("**" + _("Why: small directions are inverted last") + "**")
+    st.caption(
+        _(
+            "{done} of {m} directions are inverted to nine tenths after {count} iterations; the exact inverse inverts "
+            "all, down to a singular value of {least}.",
+            done=(share >= 0.9).sum(),
+            m=len(values),
+            count=iterations,
+            least=number(float(values[-1])),
+        )
+    )
+    left, right = st.columns(2)
+    with left:
+        pictures.lines(
+            [Curve(name=_("singular values of M"), x=x, y=[_above_zero(float(s)) for s in values])],
+            key=f"{key}.values",
+            x_title=_("direction"),
+            y_title=_("singular value"),
+            log_y=True,
+            height=300,
+            alt=_("A line: the singular values of the middle factor, descending"),
+        )
+    with right:
+        shown = sorted({1, iterations, 12})
+        pictures.lines(
+            [
+                *(
+                    Curve(
+                        name=f"T = {count}",
+                        x=x,
+                        colour=i,
+                        y=nystrom_inverse.inverted(seen.parts["middle"], count)[1].tolist(),
+                    )
+                    for i, count in enumerate(shown)
+                ),
+                Curve(name=_("exact inverse"), x=[x[0], x[-1]], y=[1.0, 1.0], colour=GREY, dash="dash", marks=False),
+            ],
+            key=f"{key}.shares",
+            x_title=_("direction"),
+            y_title=_("share inverted after T iterations"),
+            height=300,
+            alt=_("Lines: how much of each direction is inverted after T iterations"),
+        )
+
+
+def _columns_and_rows(seen: Seen) -> Step:
+    """Nyström's formula and CUR on this head's own softmax, beside Nyström attention."""
+    pick, m = InsideOptions.pick.value, min(seen.setting("landmarks"), len(seen.weights))
+    found = compute.columns_and_rows(seen.source, seen.attention, seen.head, pick)
+    (task,) = cur_error.tasks(seen.source, head=seen.head, word=seen.attention.word, pick=pick)
+    rows = compute.rows("cur_error", task)
+    n, (r, c) = len(found.softmax), (len(found.rows), len(found.columns))
+
+    def draw(key: str) -> None:
+        InsideOptions.pick.draw()
+        _matrices(seen, found, key)
+        left, right = st.columns(2)
+        with left:
+            _against_m(rows, pick, m, key)
+        with right:
+            _table(seen, rows, m)
+
+    return Step(
+        title=_("Columns and rows"),
+        formula=r"\operatorname{softmax}\!\left(\tfrac{Q K^\top}{\sqrt d}\right) = "
+        r"\begin{pmatrix} A & B \\ C & D \end{pmatrix} \approx "
+        r"\begin{pmatrix} A \\ C \end{pmatrix} A^{+} \begin{pmatrix} A & B \end{pmatrix},"
+        r"\qquad D \approx C A^{+} B",
+        shapes={"A": (r, c), "B": (r, n - c), "C": (n - r, c), "D": (n - r, n - c)},
+        sentence=formula_sentence(found, own_errors(rows, pick, m), m, both_ways=seen.qkv.causal),
+        draw=draw,
+    )
+
+
+def own_errors(rows: Sequence[CurRow], pick: str, m: int) -> dict[str, float]:
+    """The errors at one number of columns and rows, with these picked one way, by what was made."""
+    return {row.made: row.error for row in rows if row.m == m and row.pick in (None, pick)}
+
+
+def formula_sentence(found: Cur, errors: Mapping[str, float], m: int, *, both_ways: bool = False) -> str:
+    """What the formula makes of this head, and what Nyström attention does in its place.
+
+    Args:
+        found: the columns and rows, and what they share.
+        errors: beside softmax, by what was made.
+        m: landmarks.
+        both_ways: whether the model itself hides the future, and is read both ways here.
+    """
+    n = len(found.softmax)
+    words = {name: percent(error) for name, error in errors.items()}
+    if len(found.columns) == len(found.rows) == n:
+        first = _("All {n} columns and rows are chosen, D is empty, and the formula is off by {formula}.", n=n, **words)
+    else:
+        first = _(
+            "Softmax's matrix with {columns} of its columns and {rows} of its rows moved to the front: **Nyström's "
+            "formula** makes D out of the other three blocks, and is exact where A has the rank of the whole. Here A "
+            "has rank {common} and softmax {rank}. The formula is off by {formula}, the best middle between the same "
+            "columns and rows, for which all of softmax must be known, by {best}; no matrix of rank {m} is off by less "
+            "than {floor}.",
+            columns=len(found.columns),
+            rows=len(found.rows),
+            common=found.common_rank,
+            rank=found.rank,
+            m=m,
+            **words,
+        )
+    if errors[FORMULA] > max(errors[UNIFORM], LITTLE):
+        first = paragraph(
+            first,
+            _(
+                "**Looking everywhere alike would be off by {uniform} only**: the largest singular value of A is "
+                "{ratio} times the smallest, and along the small ones its inverse magnifies.",
+                ratio=number(found.condition),
+                **words,
+            ),
+        )
+    second = _(
+        "**Nyström attention** keeps the form and not the formula: each entry of a column of softmax is divided by a "
+        "sum over all {n} keys, so even one column takes all {full:,} products of queries and keys.",
+        n=n,
+        full=n * n,
+    )
+    own = 2 * n * m + m * m
+    second += " " + _rank(errors[ATTENTION], errors[FORMULA]).format(own=own, **words)
+    if own >= n * n:
+        second = paragraph(second, _("With so many landmarks for so few tokens that saves nothing."))
+    if both_ways:
+        second = paragraph(
+            second, _("This model hides the future, as no landmark can; its softmax is taken both ways here.")
+        )
+    return f"{first}\n\n{second}"
+
+
+def _rank(attention: float, formula: float) -> str:
+    if max(attention, formula) <= EQUAL * min(attention, formula):
+        return _(
+            "It takes softmax over landmarks in the place of all three factors, {own:,} products, and is off by "
+            "{attention}: as far from softmax as the formula on softmax itself."
+        )
+    if attention < formula:
+        return _(
+            "It takes softmax over landmarks in the place of all three factors, {own:,} products, and is off by "
+            "{attention}: closer to softmax than the formula on softmax itself."
+        )
+    return _(
+        "It takes softmax over landmarks in the place of all three factors, {own:,} products, and is off by "
+        "{attention}: further from softmax than the formula on softmax itself."
+    )
+
+
+def _matrices(seen: Seen, found: Cur, key: str) -> None:
+    read = np.zeros(found.softmax.shape, bool)
+    read[found.rows], read[:, found.columns] = True, True
+    shown = (
+        (_("Softmax"), _("all of it"), found.softmax),
+        (
+            _("Columns and rows"),
+            _("{share:.0%} of the entries", share=read.mean()),
+            np.where(read, found.softmax, np.nan),
+        ),
+        (_("Nyström's formula"), _("from these columns and rows"), found.formula),
+        (label(seen.attention), _("softmax is never made"), seen.weights),
+    )
+    pictures.grids(
+        [pictures.pairs(seen, title, values, words) for title, words, values in shown],
+        f"{key}.columns",
+        scale="panel",
+        masked=_("not read"),
+    )
+
+
+def _names(attention: str) -> dict[str, str]:
+    return {
+        FORMULA: _("Nyström's formula"),
+        BEST: _("best middle"),
+        ATTENTION: attention,
+        FLOOR: _("best of rank m (SVD)"),
+        UNIFORM: _("uniform attention"),
+    }
+
+
+def _against_m(rows: Sequence[CurRow], pick: str, m: int, key: str) -> None:
+    """Every error over the number of columns and rows."""
+    names = _names(_("Nyström attention"))
+    strokes = {FLOOR: (GREY, "dash"), UNIFORM: (GREY, "dot")}
+    drawn = []
+    for place, (made, name) in enumerate(names.items()):
+        points = {row.m: row.error for row in rows if row.made == made and row.pick in (None, pick)}
+        colour, dash = strokes.get(made, (place, "solid"))
+        drawn.append(
+            Curve(
+                name=name,
+                x=list(points),
+                y=list(map(_above_zero, points.values())),
+                colour=colour,
+                dash=dash,
+                marks=made not in strokes,
+            )
+        )
+    pictures.lines(
+        drawn,
+        key=f"{key}.against",
+        x_title=_("columns and rows, or landmarks, m"),
+        y_title=_("relative error beside softmax"),
+        log_x=True,
+        log_y=True,
+        mark=m,
+        x_ticks=drawn[0].x,
+        height=380,
+        alt=_("Lines: how far each matrix is from softmax, over the number of columns and rows"),
+    )
+
+
+def _table(seen: Seen, rows: Sequence[CurRow], m: int) -> None:
+    """Every error at the number of landmarks that is looked at, the other choices of columns and rows too."""
+    names = _names(label(seen.attention))
+    lines = [f"| m = {m} | {_('off softmax by')} |", "| :-- | --: |"]
+    for made in (FLOOR, BEST, FORMULA, ATTENTION, UNIFORM):
+        for row in rows:
+            if row.made == made and row.m == m:
+                name = names[made] if row.pick is None else f"{names[made]}, {InsideOptions.pick.called(row.pick)}"
+                lines.append(f"| {literal(name)} | **{percent(row.error)}** |")
+    st.markdown("\n".join(lines))
+    st.caption(
+        _(
+            "In double precision; singular values below {least} of the largest are dropped from an inverse. *Off by* "
+            "is the Frobenius norm of the difference over softmax's.",
+            least=written(RCOND, None),
+        )
+    )

@@ -1,0 +1,160 @@
+"""Pooled keys: neighbouring tokens share one key and one value."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from app.figures.categories import PRIMITIVES
+from app.matrix_board import Category, Panel, matrix_board
+from app.text import _, literal, paragraph
+from attention_core.looks import factors, provenance
+from pages.inside import pooling
+from pages.inside.reference import beside_reference
+from pages.inside.story import Seen, Step
+
+
+def steps(seen: Seen) -> tuple[Step, ...]:
+    """Pool, look, multiply, leak or not, compare."""
+    if seen.causal:
+        return _cover(seen), _look(seen), _blur(seen), _hide(seen), beside_reference(seen)
+    leak = pooling.leak(seen)
+    if (seen.parts["provenance"] != 0).sum(-1).max() > 1:
+        does = _("Causal, this variant does so, and lets each query see the tokens of its own pool one by one.")
+        leak = replace(leak, sentence=f"{leak.sentence} {does}")
+    return pooling.cover(seen), pooling.look(seen), pooling.blur(seen), leak, beside_reference(seen)
+
+
+def _pools(seen: Seen) -> np.ndarray:
+    """What each pool holds, ``[m, n]``: causal, the tokens themselves stand below."""
+    P = seen.parts["provenance"]
+    return P[: len(P) - P.shape[1]]
+
+
+def _own(seen: Seen) -> np.ndarray:
+    """The pairs in one pool, ``bool [n, n]``."""
+    return provenance.together(_pools(seen))
+
+
+def _cover(seen: Seen) -> Step:
+    """Pools of one size, and every token beside them."""
+    P = _pools(seen)
+    m, n = P.shape
+    first, last = provenance.spans(P)[-1]
+    stride: int = seen.setting("stride")
+    words = _(
+        "{n} tokens make **{m} pools** of {stride}, counted from the first. A query sees the pools before its own "
+        "and, one by one, the tokens of its own up to itself: at most {most} keys instead of {n}.",
+        n=n,
+        m=m,
+        stride=stride,
+        most=_keys(P),
+    )
+    if last - first + 1 < stride:
+        words = paragraph(words, _("The last pool is {size} long, and no query is behind it.", size=last - first + 1))
+    return replace(
+        pooling.cover(seen),
+        formula=r"\tilde K = \begin{bmatrix} P K \\ K \end{bmatrix},\qquad "
+        r"\tilde V = \begin{bmatrix} P V \\ V \end{bmatrix},\qquad P \in \mathbb{R}^{m \times n}",
+        shapes={"P": (m, n), r"\tilde K": (m + n, seen.qkv.k.shape[-1])},
+        sentence=words,
+    )
+
+
+def _keys(P: np.ndarray) -> int:
+    """The most keys that a query sees: those of the earlier pools, and its own pool's tokens up to itself."""
+    return max(r + last - first + 1 for r, (first, last) in enumerate(provenance.spans(P)))
+
+
+def _look(seen: Seen) -> Step:
+    """What queries weigh the pools before theirs with."""
+    m = len(_pools(seen))
+    own = _("On average {share:.0%} of a query's weight stays in its own pool.", share=_stays(seen))
+    step = pooling.look(seen, own, among=m)
+    return replace(
+        step,
+        formula=r"L = \operatorname{softmax}\left(\frac{Q \tilde K^\top}{\sqrt d} + M\right) \in "
+        r"\mathbb{R}^{n \times (m+n)}",
+        sentence=step.sentence if m > 1 else _("One pool holds all tokens, so no query has another before its own."),
+    )
+
+
+def _stays(seen: Seen) -> float:
+    return float(seen.parts["left"][:, len(_pools(seen)) :].sum(-1).mean())
+
+
+def _blur(seen: Seen) -> Step:
+    """What blurs: earlier pools alone."""
+    own = _own(seen)
+    best = np.where(own, seen.reference, provenance.closest(seen.reference, _pools(seen)))
+    return replace(
+        pooling.blur(seen),
+        formula=r"A = L R,\qquad R = \begin{bmatrix} P \\ I \end{bmatrix},\qquad "
+        r"\min_X \lVert S - X R \rVert_F,\; X_{ir} = 0 \text{ where } i \text{ may not see } r",
+        sentence=_(
+            "Pools before a query's own are blurred, its own is not. That blur alone makes the product **{floor:.0%}** "
+            "off softmax (Frobenius), whatever the weights; the actual ones make it **{error:.0%}**.",
+            floor=factors.off(best, seen.reference),
+            error=factors.off(seen.weights, seen.reference),
+        ),
+        draw=lambda key: pooling.draw_best(seen, best, key),
+    )
+
+
+def _hide(seen: Seen) -> Step:
+    """Two ways to hide the future: only the pools that begin after a query, or all that end after it."""
+    P, own = _pools(seen), _own(seen)
+    n = len(own)
+    ahead = np.triu(own, 1)
+    share, blind = ahead.sum() / max(1, n * (n - 1) // 2), int((~provenance.ended(P).any(-1)).sum())
+    if not ahead.any():
+        words = _("Every pool holds a single token, so none can tell of another: this is causal softmax itself.")
+    else:
+        i = int(ahead.sum(-1).argmax())
+        hidden = int(np.flatnonzero(ahead[i])[-1])
+        words = _(
+            "The pool of query {i}, **“{query}”**, also holds token {hidden}, **“{token}”**. Hiding only the pools "
+            "that begin after a query would let {share:.1%} of all looks ahead through; hiding every pool that ends "
+            "after it lets **none** through. With pools alone {blind} of {n} queries would then see nothing, so each "
+            "sees the tokens of its own pool up to itself.",
+            i=i,
+            query=literal(seen.labels[i]),
+            hidden=hidden,
+            token=literal(seen.labels[hidden]),
+            share=share,
+            blind=blind,
+            n=n,
+        )
+
+    def draw(key: str) -> None:
+        past = np.tri(n, dtype=np.float32)
+        cuts = (
+            ("open", _("Pools that begin later hidden"), past + 3 * ahead, _("{share:.1%} of all looks ahead leak")),
+            ("whole", _("Pools that end later hidden"), past + np.tril(own), _("nothing leaks")),
+        )
+        kinds = (
+            ("window", _("through its pool's key")),
+            ("block", _("one by one")),
+            ("missed", _("told ahead of time")),
+        )
+        matrix_board(
+            [
+                Panel(key=cut, title=title, values=codes, caption=words.format(share=share))
+                for cut, title, codes, words in cuts
+            ],
+            row_labels=seen.labels,
+            col_labels=seen.labels,
+            key=f"{key}.cuts",
+            categories=[Category(name, *PRIMITIVES[kind]) for kind, name in kinds],
+            none=_("hidden"),
+            unit=_("Pairs"),
+            panel_size=420,
+            file_name="cuts",
+        )
+
+    return Step(
+        title=_("Why it does not leak"),
+        formula=r"i \text{ sees pool } r \iff r < \left\lfloor i / s \right\rfloor",
+        shapes={"P": P.shape, "A": (n, n)},
+        sentence=words,
+        draw=draw,
+    )

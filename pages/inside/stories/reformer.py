@@ -1,0 +1,501 @@
+"""Reformer: hash, sort, cut into chunks, do it again, and see what was missed."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import streamlit as st
+
+from app import chart, compute, run
+from app.figures.categories import steps as shades
+from app.figures.curves import curves
+from app.figures.sorting import sorting
+from app.figures.spread import spread
+from app.matrix_board import Category, Panel, matrix_board
+from app.matrix_board.pair_kinds import Kinds, hide_future
+from app.naming import reference_name
+from app.text import _, literal, paragraph
+from attention_core.experiments import hash_rounds, reversible
+from attention_core.experiments.hash_rounds import HashRoundsRow
+from attention_core.experiments.reversible import CHECKPOINTS, MOST, PLAIN, REVERSIBLE, WAYS, ReversibleRow
+from attention_core.looks.pattern import Hashed
+from attention_core.writing import MIB, memory, written
+from pages.inside import pictures
+from pages.inside.options import InsideOptions
+from pages.inside.pictures import Curve
+from pages.inside.reference import beside_reference
+from pages.inside.story import Seen, Step
+from pages.inside.tokens import painted
+
+WORST = 8
+"""Missed pairs named."""
+
+
+def steps(seen: Seen) -> tuple[Step, ...]:
+    """Hash, sort, cut, repeat, miss, keep nothing, compare."""
+    number = InsideOptions.hash_round.fit(range(len(seen.parts["buckets"])))
+    return (
+        _hash(seen, number),
+        _sort(seen, number),
+        _cut(seen, number),
+        _union(seen),
+        _missed(seen),
+        _memory_over_depth(seen),
+        beside_reference(
+            seen,
+            _(
+                "Queries serve as keys too: {reference} is their softmax over all other tokens.",
+                reference=reference_name(seen.attention),
+            ),
+        ),
+    )
+
+
+def _pick_round(seen: Seen) -> None:
+    count = len(seen.parts["buckets"])
+    if count > 1:
+        InsideOptions.hash_round.draw(options=range(count), format_func=lambda i: str(i + 1))
+
+
+def _hash(seen: Seen, number: int) -> Step:
+    buckets = seen.parts["buckets"][number]
+    n, sizes = len(buckets), np.bincount(buckets)
+    inside, outside = hash_rounds.likeness(seen.qkv.q[seen.head].numpy(), buckets)
+    fullest, filled = np.flatnonzero(buckets == sizes.argmax()), np.flatnonzero(sizes)
+
+    def draw(key: str) -> None:
+        _pick_round(seen)
+        notes = [_("token {i}: bucket {bucket}", i=i, bucket=bucket) for i, bucket in enumerate(buckets)]
+        st.html(painted(seen.qkv.tokens, _colours(seen, number), notes=notes))
+        st.caption(_("The buckets that hold any token, with how many:"))
+        legend = [_("bucket {bucket}: {count}", bucket=bucket, count=sizes[bucket]) for bucket in filled]
+        st.html(painted(legend, range(len(filled)), notes=legend))
+
+    words = _(
+        "Round {number} puts {n} tokens into **{filled} buckets**; the fullest holds {most}: {names}.",
+        number=number + 1,
+        n=n,
+        filled=len(filled),
+        most=len(fullest),
+        names=", ".join(_("“{token}”", token=literal(seen.labels[i])) for i in fullest[:5])
+        + (_(" and {more} more", more=len(fullest) - 5) if len(fullest) > 5 else ""),
+    )
+    if np.isfinite(inside) and np.isfinite(outside):
+        words = paragraph(
+            words,
+            _(
+                "Two tokens of one bucket have a mean cosine of {inside:.2f}, two of different ones {outside:.2f}.",
+                inside=inside,
+                outside=outside,
+            ),
+        )
+    return Step(
+        title=_("Hash"),
+        formula=r"b(i) = \operatorname{argmax}\,[x_i R;\, -x_i R],\qquad x_i = \frac{q_i}{\lVert q_i \rVert} = k_i",
+        shapes={"x": tuple(seen.qkv.q.shape[1:]), "b": tuple(seen.parts["buckets"].shape)},
+        sentence=words,
+        draw=draw,
+    )
+
+
+def _colours(seen: Seen, number: int) -> list[int]:
+    """A colour for each token's bucket: those that hold any token take the colours in order."""
+    colours: list[int] = np.unique(seen.parts["buckets"][number], return_inverse=True)[1].tolist()
+    return colours
+
+
+def _borders(seen: Seen, number: int) -> list[int]:
+    """Places of the sorted order where a chunk begins."""
+    chunks = seen.parts["chunks"][number][seen.parts["order"][number]]
+    return (np.flatnonzero(np.diff(chunks)) + 1).tolist()
+
+
+def _sort(seen: Seen, number: int) -> Step:
+    order, buckets = seen.parts["order"][number], seen.parts["buckets"][number].tolist()
+    n, borders = len(order), _borders(seen, number)
+    size = seen.setting("bucket_size")
+    place = np.argsort(order)
+    farthest = int(np.abs(place - np.arange(n)).argmax())
+    alike = np.diff(seen.parts["buckets"][number][order]) == 0
+    apart = np.where(alike, np.diff(order), 0)
+    colours = _colours(seen, number)
+
+    def draw(key: str) -> None:
+        _pick_round(seen)
+        figure = sorting(
+            order,
+            buckets,
+            seen.labels,
+            borders=borders,
+            above=_("text"),
+            below=_("sorted"),
+            x_title=_("place, tokens"),
+            kind=_("bucket"),
+        )
+        chart.show(
+            figure,
+            key=f"{key}.sorting",
+            name="sorting",
+            alt=_("Lines: every token from its place in the text to its place in the sorted order"),
+        )
+        marks = [int(order[i]) for i in borders]
+        notes = [_("token {i}: bucket {bucket}", i=i, bucket=buckets[i]) for i in order]
+        st.html(
+            painted(
+                [seen.labels[i] for i in order],
+                [colours[i] for i in order],
+                notes=notes,
+                borders=set(np.flatnonzero(np.isin(order, marks)).tolist()),
+            )
+        )
+        st.caption(_("The text in the sorted order; a line stands between two chunks."))
+
+    if not alike.any():
+        words = _("No two of {n} tokens share a bucket, so the order brings none together.", n=n)
+    else:
+        at = int(apart.argmax())
+        words = _(
+            "Sorting brings **“{one}”** and **“{other}”** side by side, of one bucket and {distance} tokens apart in "
+            "the text; “{token}” moves farthest, {moved} places. The order is cut into {chunks} chunks, {how}.",
+            one=literal(seen.labels[order[at]]),
+            other=literal(seen.labels[order[at + 1]]),
+            distance=int(apart[at]),
+            token=literal(seen.labels[farthest]),
+            moved=int(abs(place[farthest] - farthest)),
+            chunks=len(borders) + 1,
+            how=_("each bucket by itself, every {size} places", size=size)
+            if seen.causal
+            else _("every {size} places, no matter where a bucket ends", size=size),
+        )
+    return Step(
+        title=_("Sort and cut"),
+        formula=r"\pi = \operatorname{argsort}(b(i),\, i),\qquad c(i) = \left\lfloor \pi^{-1}(i) / s \right\rfloor",
+        shapes={r"\pi": (n,), "c": (n,)},
+        sentence=words,
+        draw=draw,
+    )
+
+
+def _hashed(seen: Seen, number: int) -> Hashed:
+    found = compute.hashed(seen.source, seen.attention, number, head=seen.head, causal=seen.causal)
+    assert found is not None
+    return found
+
+
+def _cut(seen: Seen, number: int) -> Step:
+    found = _hashed(seen, number)
+    counts = {name: int(part.sum()) for name, part in found.parts.items()}
+    n = len(found.order)
+    size = seen.setting("bucket_size")
+    possible = n * (n - 1) // (2 if seen.causal else 1)
+
+    def draw(key: str) -> None:
+        _pick_round(seen)
+        kinds = Kinds([found.parts])
+        codes = hide_future(kinds.codes(found.parts), causal=seen.causal)
+        sorted_labels = [seen.labels[i] for i in found.order]
+        matrix_board(
+            [
+                Panel(
+                    key="sorted",
+                    title=_("In the sorted order"),
+                    caption=_("lines: where chunks begin"),
+                    values=codes[np.ix_(found.order, found.order)],
+                    row_labels=sorted_labels,
+                    col_labels=sorted_labels,
+                    borders=found.borders,
+                ),
+                Panel(
+                    key="text",
+                    title=_("In the order of the text"),
+                    caption="",
+                    values=codes,
+                    row_labels=seen.labels,
+                    col_labels=seen.labels,
+                ),
+            ],
+            row_labels=None,
+            col_labels=None,
+            key=f"{key}.chunks",
+            categories=kinds.categories,
+            none=_("may not look"),
+            unit=_("Allowed by"),
+            file_name="chunks",
+        )
+
+    return Step(
+        title=_("Who may look"),
+        formula=r"P_i = \{\, j \ne i : c(i) - c(j) \in \{0, 1\} \,\}"
+        + (r" \cap \{ j < i \} \cap \{ b(j) = b(i) \}" if seen.causal else ""),
+        shapes={"A": (n, n), r"\text{chunk}": (min(size, n),)},
+        sentence=_(
+            "Round {number} lets **{bucket:,}** pairs of one bucket look, and {chunk:,} that only share or neighbour a "
+            "chunk; {missed:,} pairs of one bucket are cut apart. With all rounds {share:.1%} of {possible:,} look.",
+            number=number + 1,
+            bucket=counts["bucket"],
+            chunk=counts["chunk"],
+            missed=counts["missed"],
+            share=(counts["bucket"] + counts["chunk"] + counts["round"]) / max(1, possible),
+            possible=possible,
+        ),
+        draw=draw,
+    )
+
+
+def _union(seen: Seen) -> Step:
+    """How many rounds find each pair, and how both pairs and mass grow with the rounds."""
+    rounds, n = len(seen.parts["buckets"]), len(seen.labels)
+    start = hash_rounds.last_stretch(n, seen.attention, causal=seen.causal)
+    found = hash_rounds.finders(seen.parts, causal=seen.causal).astype(np.float32)
+    found[:start] = np.nan
+    told = found[start:]
+    pairs, once = int((told > 0).sum()), int((told == 1).sum())
+    possible = (n - 1) * n // 2 - max(0, start * (start - 1)) // 2 if seen.causal else n * (n - 1)
+    held = float((seen.parts["all_pairs"] * looked(seen)).sum(-1).mean())
+    reference = reference_name(seen.attention)
+    kept = " " + _("All pairs that look hold **{held:.0%}** of {reference}'s mass.", held=held, reference=reference)
+
+    def draw(key: str) -> None:
+        left, right = st.columns(2)
+        with left:
+            early = _("queries before {start} were hashed as a shorter text", start=start) if start else ""
+            panel = Panel("found", _("Who finds each pair"), early, hide_future(found.copy(), causal=seen.causal))
+            most = int(told.max(initial=1))
+            matrix_board(
+                [panel],
+                row_labels=seen.labels,
+                col_labels=seen.labels,
+                key=f"{key}.found",
+                categories=[
+                    Category(_("one round") if i == 1 else _("{i} rounds", i=i), *colour)
+                    for i, colour in enumerate(reversed(shades(most)), 1)
+                ],
+                none=_("none"),
+                unit=_("Found by"),
+                file_name="rounds",
+            )
+        with right:
+            tasks = hash_rounds.tasks(seen.source, seen.attention.word, head=seen.head, causal=seen.causal)
+            run.at_once(
+                "hash_rounds", tasks, lambda rows, at: _growth(rows, rounds, reference, at), key=f"{key}.rounds"
+            )
+
+    return Step(
+        title=_("More rounds"),
+        formula=r"P_i = \bigcup_{r} \{\, j \ne i : c_r(i) - c_r(j) \in \{0, 1\} \,\}"
+        if not seen.causal
+        else r"P_i = \bigcup_{r} \{\, j < i : c_r(i) - c_r(j) \in \{0, 1\},\; b_r(j) = b_r(i) \,\}",
+        shapes={r"c_r": (rounds, n), "P": (n, n)},
+        sentence=_(
+            "{rounds} rounds together let **{share:.1%}** of {possible:,} pairs look; {once:.0%} of these were found "
+            "by one round only.",
+            rounds=rounds,
+            share=pairs / max(1, possible),
+            possible=possible,
+            once=once / max(1, pairs),
+        )
+        + kept
+        if rounds > 1
+        else _(
+            "One round lets **{share:.1%}** of {possible:,} pairs look; more rounds would find more.",
+            share=pairs / max(1, possible),
+            possible=possible,
+        )
+        + kept,
+        draw=draw,
+    )
+
+
+def looked(seen: Seen) -> np.ndarray:
+    """The pairs that look in some round, and every token at itself, ``bool [n, n]``."""
+    allowed: np.ndarray = (seen.weights > 0) | np.eye(len(seen.weights), dtype=bool)
+    return allowed
+
+
+def _growth(rows: Sequence[HashRoundsRow], rounds: int, reference: str, key: str) -> None:
+    held = _("mass of {reference} they hold", reference=reference)
+    figure = curves(
+        [
+            spread((row.rounds, 100 * row.pairs) for row in rows).curve(_("pairs that look"), 0),
+            spread((row.rounds, 100 * row.mass) for row in rows).curve(held, 1),
+        ],
+        x_title=_("rounds"),
+        y_title=_("%, median and quartiles of {count} seeds", count=hash_rounds.SEEDS),
+        mark=rounds,
+        height=400,
+    )
+    chart.show(
+        figure, key=key, name="rounds", alt=_("Lines: pairs found and the mass they hold against the number of rounds")
+    )
+
+
+def _missed(seen: Seen) -> Step:
+    """The heaviest looks that no round finds, and the mass outside the pattern."""
+    full, reference = seen.parts["all_pairs"], reference_name(seen.attention)
+    unseen = np.where(looked(seen), 0.0, full)
+    together = seen.parts["missed"].astype(bool)
+    n, lost = len(full), unseen.sum(-1)
+    worst = np.argsort(-unseen, axis=None, kind="stable")[:WORST]
+    pairs = [(int(i), int(j)) for i, j in zip(*np.unravel_index(worst, unseen.shape), strict=True) if unseen[i, j] > 0]
+
+    def draw(key: str) -> None:
+        hidden = np.where(seen.weights > 0, np.nan, unseen).astype(np.float32)
+        pictures.grids(
+            [
+                pictures.pairs(
+                    seen,
+                    _("Missed: weight over all pairs"),
+                    hidden,
+                    _("masked: looked at, or the future") if seen.causal else _("masked: looked at"),
+                ),
+                pictures.pairs(seen, _("All pairs: {reference}", reference=reference), full),
+            ],
+            f"{key}.missed",
+        )
+        if pairs:
+            st.dataframe(
+                [
+                    {
+                        _("query"): f"{i} {seen.labels[i]}",
+                        _("key"): f"{j} {seen.labels[j]}",
+                        _("weight over all pairs"): 100 * float(full[i, j]),
+                        _("why"): _("one bucket, cut apart") if together[i, j] else _("no round put them together"),
+                    }
+                    for i, j in pairs
+                ],
+                hide_index=True,
+                column_config={_("weight over all pairs"): st.column_config.NumberColumn(format="%.1f %%")},
+            )
+
+    words = _("Every pair looks: nothing is missed.")
+    if pairs:
+        i, j = pairs[0]
+        words = _(
+            "**{lost:.0%}** of {reference}'s mass lies outside the pattern. The heaviest missed look is "
+            "**“{query}” → “{key}”**, {weight:.0%} of its row. {together:,} pairs share a bucket in some round and yet "
+            "do not look; they hold {part:.1%} of the mass.",
+            reference=reference,
+            lost=float(lost.mean()),
+            query=literal(seen.labels[i]),
+            key=literal(seen.labels[j]),
+            weight=float(full[i, j]),
+            together=int(together.sum()),
+            part=float(full[together].sum() / n),
+        )
+    return Step(
+        title=_("Missed"),
+        formula=r"\text{missed} = \frac1n \sum_i \sum_{j \notin P_i} \operatorname{softmax}_{j \ne i}"
+        r"\!\left(\frac{q_i^\top q_j}{\lVert q_j \rVert}\right)",
+        shapes={"S": (n, n)},
+        sentence=words,
+        draw=draw,
+    )
+
+
+def _memory_over_depth(seen: Seen) -> Step:
+    """What forward and backward hold of a stack, the deeper the stack, in three ways."""
+    n, d = seen.qkv.n, seen.qkv.q.shape[-1]
+    shown = min(n, MOST)
+
+    def draw(key: str) -> None:
+        tasks = reversible.tasks(seen.source, n, d, head=seen.head)
+        run.at_once("reversible", tasks, _memory, key=f"{key}.memory")
+
+    return Step(
+        title=_("Keep no activations"),
+        formula=r"\begin{aligned} y_1 &= x_1 + F(x_2) & x_2 &= y_2 - G(y_1) \\ "
+        r"y_2 &= x_2 + G(y_1) & x_1 &= y_1 - F(x_2) \end{aligned}",
+        shapes={r"x_1, x_2, y_1, y_2": (shown, d)},
+        sentence=_(
+            "The paper's other half: every block adds to one of **two streams** what it makes of the other, so the "
+            "last streams give back all earlier ones, and a backward pass needs no more. Here this head's queries, "
+            "{n} tokens, go through blocks of softmax attention F and a feed-forward layer G with drawn weights.",
+            n=shown,
+        ),
+        draw=draw,
+    )
+
+
+def _memory(rows: Sequence[ReversibleRow], key: str) -> None:
+    if told := memory_sentence(rows):
+        st.markdown(told)
+    names = {
+        PLAIN: _("plain residuals"),
+        CHECKPOINTS: _("a checkpoint every √L blocks"),
+        REVERSIBLE: _("reversible residuals"),
+    }
+    promised = reversible.promised(rows)
+    lines = []
+    for place, way in enumerate(WAYS):
+        counted = [(row.depth, row.peak_bytes / MIB) for row in rows if row.way == way]
+        by_formula = [(depth, found / MIB) for depth, found in promised[way]]
+        for points, dash in ((counted, "solid"), (by_formula, "dash")):
+            if points:
+                x, y = zip(*points, strict=True)
+                lines.append(
+                    Curve(
+                        name=names[way],
+                        x=x,
+                        y=y,
+                        colour=place,
+                        dash=dash,
+                        marks=dash == "solid",
+                        group=way,
+                        listed=dash == "solid",
+                    )
+                )
+    pictures.lines(
+        lines,
+        key=f"{key}.lines",
+        x_title=_("blocks L"),
+        y_title=_("MiB at the peak, forward + backward"),
+        log_x=True,
+        log_y=True,
+        x_ticks=sorted({row.depth for row in rows}),
+        alt=_("Lines: bytes that a forward and backward pass holds against the number of blocks, in three ways"),
+    )
+    st.caption(
+        _(
+            "Points: counted tensor by tensor, beyond the input, the weights and their gradients. Dashes, at most "
+            "{off:.1%} off: what one block holds, and what the formula adds for more of them: all that a block keeps, "
+            "L·a; two streams per checkpoint and one segment's blocks, √L·(2nd + a); nothing, but once the streams "
+            "that are restored.",
+            off=reversible.miss(rows),
+        )
+    )
+
+
+def memory_sentence(rows: Sequence[ReversibleRow]) -> str:
+    """What the deepest stack holds in all three ways, and how well its input comes back; empty before there is one."""
+    held = {(row.way, row.depth): row.peak_bytes for row in rows}
+    depths = sorted({depth for _way, depth in held if all((way, depth) in held for way in WAYS)} - {1})
+    if not depths:
+        return ""
+    first, last = depths[0], depths[-1]
+    error = next(row.error for row in rows if row.error is not None and row.depth == last)
+    plain, checkpoints, own = (held[way, last] for way in (PLAIN, CHECKPOINTS, REVERSIBLE))
+    words = _(
+        "At **{blocks} blocks** plain residuals hold {plain}, a checkpoint every {every} blocks {checkpoints}, "
+        "reversible ones **{own}**: {factor:.1f} times less than plain.",
+        blocks=last,
+        plain=memory(plain),
+        every=reversible.segment(last),
+        checkpoints=memory(checkpoints),
+        own=memory(own),
+        factor=plain / own,
+    )
+    if last > first:
+        words = paragraph(
+            words,
+            _(
+                "From {first} blocks to {blocks} theirs grows {growth:.2f}-fold, plain ones' {plain:.2f}-fold.",
+                first=first,
+                blocks=last,
+                growth=own / held[REVERSIBLE, first],
+                plain=plain / held[PLAIN, first],
+            ),
+        )
+    back = _(
+        "Run backwards in float32, the blocks give the input back to within {error} of its size.",
+        error=written(error, 2),
+    )
+    return f"{words} {back}"

@@ -1,0 +1,420 @@
+"""Squared ReLU: logits, their squares, what they may be divided by, and the gated unit they come from."""
+
+import numpy as np
+import streamlit as st
+
+from app import compute, run
+from app.figures.spread import spread
+from app.text import _, paragraph
+from attention_core.experiments import homogeneity
+from attention_core.experiments.homogeneity import FACTORS, VARIANTS, HomogeneityRow
+from attention_core.looks.gau import EXPANSION, Look, block_price, shared_size, unit_price
+from attention_core.writing import number
+from pages.inside import pictures
+from pages.inside.options import InsideOptions
+from pages.inside.pictures import Curve
+from pages.inside.reference import beside_reference
+from pages.inside.story import Seen, Step
+
+MOST = 256
+"""Tokens at most whose logits are multiplied: the effect needs no more."""
+SHUT = 0.1
+"""A gate below this size lets hardly anything through."""
+SAME = 0.005
+"""A share that is written as 0 %."""
+LENGTHS = tuple(2**i for i in range(5, 16))
+"""Lengths at which both prices are worked out."""
+DIVISORS = {"length": "n_i", "squared": "n_i^2", "fixed": "n_0", "sum": r"\sum_l \operatorname{relu}^2(\cdot)"}
+
+
+def steps(seen: Seen) -> tuple[Step, ...]:
+    """From the logits to the weights, and to the unit that makes do with one matrix of them."""
+    sums = seen.weights.sum(-1)
+    ending = _("A row sums to {low:.2g} … {high:.2g}; softmax's to 1.", low=sums.min(), high=sums.max())
+    return (
+        _logits(seen),
+        _squares(seen),
+        _normalisers(seen),
+        _factor(seen),
+        *_gated_unit(seen),
+        beside_reference(seen, ending),
+    )
+
+
+def _logits(seen: Seen) -> Step:
+    logits = seen.parts["logits"]
+    here = logits[seen.visible]
+
+    def draw(key: str) -> None:
+        pictures.grid(
+            _("Logits"),
+            seen.masked(logits),
+            key,
+            seen.labels,
+            seen.labels,
+            unit=_("logit"),
+            diverging=True,
+            tone="linear",
+        )
+
+    return Step(
+        title=_("Logits"),
+        formula=r"x_{ij} = \frac{q_i \cdot k_j}{\sqrt d}",
+        shapes={"x": logits.shape},
+        sentence=_(
+            "The logits run from {low} to {high}, and {share:.0%} of them are negative: softmax gives those "
+            "pairs little, squared ReLU gives them nothing.",
+            low=number(float(here.min())),
+            high=number(float(here.max())),
+            share=(here < 0).mean(),
+        ),
+        draw=draw,
+    )
+
+
+def _squares(seen: Seen) -> Step:
+    squares, allowed = seen.parts["squares"], seen.visible
+    kept = (squares > 0).sum(-1)
+
+    def draw(key: str) -> None:
+        pictures.grid(_("Squares"), seen.masked(squares), key, seen.labels, seen.labels, unit=_("squared logit"))
+
+    return Step(
+        title=_("Squares"),
+        formula=r"s_{ij} = \operatorname{relu}(x_{ij})^2",
+        shapes={"s": squares.shape},
+        sentence=_(
+            "{share:.0%} of the entries are exactly zero: the median query keeps {kept:.0f} of {n} keys, and {none} "
+            "queries keep none. Softmax never gives a zero.",
+            share=(squares[allowed] == 0).mean(),
+            kept=np.median(kept),
+            n=len(squares),
+            none=(kept == 0).sum(),
+        ),
+        draw=draw,
+    )
+
+
+def _normalisers(seen: Seen) -> Step:
+    names = {"length": _("length n"), "squared": _("squared length n²"), "fixed": _("fixed n₀"), "sum": _("row sum")}
+    own = seen.setting("normalizer")
+    sums, divisor = seen.parts["sum"], seen.parts[own]
+    positions = range(len(sums))
+
+    def draw(key: str) -> None:
+        lines = [
+            Curve(
+                name=title,
+                x=positions,
+                y=[z if z > 0 else None for z in seen.parts[name].tolist()],
+                colour=i,
+                dash="solid" if name == own else "dash",
+                marks=False,
+                notes=_notes(seen, seen.parts[name]),
+            )
+            for i, (name, title) in enumerate(names.items())
+        ]
+        pictures.lines(
+            lines,
+            key=key,
+            x_title=_("query"),
+            y_title=_("what its row is divided by"),
+            log_y=True,
+            alt=_("Lines: the length, its square, the fixed length and the row sum of every query"),
+        )
+
+    return Step(
+        title=_("Normalisers"),
+        formula=r"A_{ij} = \frac{s_{ij}}{Z_i},\qquad "
+        r"Z_i = n_i,\quad n_i^2,\quad n_0 \quad\text{or}\quad \textstyle\sum_l s_{il}",
+        shapes={"Z": divisor.shape},
+        sentence=_(
+            "The row sums lie between {low:.3g} and {high:.3g}, median {middle:.3g}; the length is at most {n}, the "
+            "fixed n₀ is {base:.0f}. Here rows are divided by the {own}, so that the median row sums to {total:.2g}.",
+            low=sums.min(),
+            high=sums.max(),
+            middle=np.median(sums),
+            n=len(sums),
+            base=seen.parts["fixed"][0],
+            own=names[own],
+            total=np.median(seen.weights.sum(-1)),
+        ),
+        draw=draw,
+    )
+
+
+def _notes(seen: Seen, values: np.ndarray) -> list[str]:
+    return [f"{i} “{label}”: {z:.3g}" for i, (label, z) in enumerate(zip(seen.labels, values.tolist(), strict=True))]
+
+
+def _factor(seen: Seen) -> Step:
+    names = dict(zip(VARIANTS, (_("softmax"), _("over the row sum"), _("over the length")), strict=True))
+    squares, sums = seen.parts["squares"], seen.parts["sum"][:, None]
+    largest = float((squares / seen.parts["length"][:, None]).max())
+    most_of_sum = float((squares / np.where(sums > 0, sums, 1.0)).max())
+    n = min(seen.qkv.n, MOST)
+
+    def draw(key: str) -> None:
+        def chart(rows: list[HomogeneityRow], drawn_key: str) -> None:
+            lines = []
+            for i, (word, title) in enumerate(names.items()):
+                own = [row for row in rows if row.variant == word and row.head == seen.head]
+                found = spread((row.factor, row.entropy) for row in own)
+                lines.append(found.curve(title, i, dash="dash" if i == 2 else "solid"))
+                if i == 1 and own:
+                    most = max(row.change for row in own)
+                    st.caption(_("Over the row sum no weight moves by more than {most}.", most=number(most, 1)))
+            pictures.lines(
+                lines,
+                key=drawn_key,
+                x_title=_("factor λ on every logit"),
+                y_title=_("entropy of a row's shares (nats)"),
+                log_x=True,
+                x_ticks=FACTORS,
+                height=400,
+                alt=_("Lines: the entropy of softmax and of squared ReLU against the factor"),
+            )
+
+        tasks = homogeneity.tasks(seen.source, n=n, causal=seen.causal)
+        left, right = st.columns(2)
+        with left:
+            st.markdown("**" + _("How even a row is, scaled to sum to one …") + "**")
+            run.at_once("homogeneity", tasks, chart, key=key)
+        with right:
+            st.markdown("**" + _("… and how large its weights are") + "**")
+            heights = (
+                [_top(seen, factor) for factor in FACTORS],
+                [most_of_sum] * len(FACTORS),
+                [largest * factor**2 for factor in FACTORS],
+            )
+            pictures.lines(
+                [
+                    Curve(
+                        name=title,
+                        x=FACTORS,
+                        y=[y if y > 0 else None for y in ys],
+                        colour=i,
+                        dash="dash" if i == 2 else "solid",
+                    )
+                    for i, (title, ys) in enumerate(zip(names.values(), heights, strict=True))
+                ],
+                key=f"{key}.largest",
+                x_title=_("factor λ on every logit"),
+                y_title=_("largest weight"),
+                log_x=True,
+                log_y=True,
+                x_ticks=FACTORS,
+                height=400,
+                alt=_("Lines: the largest weight of softmax and of squared ReLU against the factor"),
+            )
+
+    return Step(
+        title=_("Logits times λ"),
+        formula=r"\frac{\operatorname{relu}(\lambda x_{ij})^2}{\sum_l \operatorname{relu}(\lambda x_{il})^2} = "
+        r"\frac{\lambda^2 s_{ij}}{\lambda^2 \sum_l s_{il}}",
+        shapes={"A": (n, n)},
+        sentence=_(
+            "Divided by the length the largest weight, {one}, becomes {four} when all logits double; divided "
+            "by the row sum λ² cancels and nothing moves, so no temperature can sharpen it.",
+            one=number(largest, 3),
+            four=number(4 * largest, 3),
+        ),
+        draw=draw,
+    )
+
+
+def _top(seen: Seen, factor: float) -> float:
+    """The largest weight of softmax when all logits are multiplied."""
+    logits = factor * np.where(seen.visible, seen.parts["logits"].astype(float), -np.inf)
+    return float(1 / np.exp(logits - logits.max(-1, keepdims=True)).sum(-1).min())
+
+
+def _gated_unit(seen: Seen) -> tuple[Step, ...]:
+    """The unit's matrix beside the heads', its gate, and what it costs."""
+    found = compute.gau(seen.source, seen.attention, causal=seen.causal)
+    return _one_matrix(seen, found), _gate(seen, found), _price(seen)
+
+
+def _width(seen: Seen) -> int:
+    return seen.qkv.heads * seen.qkv.v.shape[-1]
+
+
+def _one_matrix(seen: Seen, found: Look) -> Step:
+    n, width, s = seen.qkv.n, _width(seen), shared_size(_width(seen))
+    divisor = DIVISORS[seen.setting("normalizer")]
+
+    def draw(key: str) -> None:
+        named = [
+            (_("Gated unit"), _("projections drawn, untrained"), found.weights),
+            (_("Squared ReLU"), _("head {head}, its own q and k", head=seen.head), seen.weights),
+            *((_("Softmax"), _("head {head}", head=i), head) for i, head in enumerate(found.heads)),
+        ]
+        pictures.grids(
+            [pictures.pairs(seen, title, values, words) for title, words, values in named], key, scale="panel"
+        )
+        if len(found.heads) < seen.qkv.heads:
+            st.caption(_("Shown are the first {shown} of {heads} heads.", shown=len(found.heads), heads=seen.qkv.heads))
+
+    return Step(
+        title=_("One matrix (GAU)"),
+        formula=r"A = \frac{\operatorname{relu}^2(Q K^\top / \sqrt{s})}{" + divisor + r"},\quad "
+        r"Q = \gamma_q \odot Z + \beta_q,\quad K = \gamma_k \odot Z + \beta_k,\quad "
+        r"Z = \operatorname{SiLU}(X W_z)",
+        shapes={"X": (n, width), "Z": (n, s), "A": (n, n)},
+        sentence=matrix_sentence(seen.qkv.heads, EXPANSION * width, found.apart),
+        draw=draw,
+    )
+
+
+def matrix_sentence(heads: int, channels: int, apart: float) -> str:
+    """One matrix for all channels, and how differently the heads of the input look."""
+    told = _(
+        "Squared ReLU attention comes from the **gated attention unit**: all its {channels} channels share one matrix, "
+        "made from one Z. Here X are the values of all heads side by side, every token normalised, and the unit is "
+        "untrained.",
+        channels=channels,
+    )
+    if heads == 1:
+        return told + " " + _("This input has one head, so softmax has a single matrix too.")
+    return (
+        told
+        + " "
+        + _(
+            "Softmax has a matrix for each of the {heads} heads: {apart:.0%} of a row's mass lies on other tokens than "
+            "in the heads' average.",
+            heads=heads,
+            apart=apart,
+        )
+    )
+
+
+def _gate(seen: Seen, found: Look) -> Step:
+    (n, channels), total = found.gate.shape, EXPANSION * _width(seen)
+
+    def draw(key: str) -> None:
+        names = [str(c) for c in range(channels)]
+        pictures.grid(
+            _("Gate U"),
+            found.gate,
+            f"{key}.gate",
+            seen.labels,
+            names,
+            row_title=_("token"),
+            col_title=_("channel"),
+            unit=_("gate"),
+            diverging=True,
+            tone="linear",
+            caption=_("the first {channels} of {total} channels", channels=channels, total=total)
+            if channels < total
+            else "",
+        )
+        own = InsideOptions.channel.draw_among(range(channels), 0, key=f"{key}.channel", widget=st.select_slider)
+        pictures.grids(
+            [
+                pictures.pairs(seen, title, values, words)
+                for title, words, values in (
+                    (_("A"), _("shared by all channels"), found.weights),
+                    (_("diag(u) A"), _("what channel {own} sees", own=own), found.gate[:, own, None] * found.weights),
+                )
+            ],
+            f"{key}.own",
+            diverging=True,
+        )
+
+    return Step(
+        title=_("Gate"),
+        formula=r"O = U \odot (A V),\quad U = \operatorname{SiLU}(X W_u),\quad V = \operatorname{SiLU}(X W_v),\qquad "
+        r"O_{\cdot c} = \operatorname{diag}(u_c)\, A\, V_{\cdot c}",
+        shapes={"U": (n, total), "V": (n, total), "A": (n, n)},
+        sentence=gate_sentence(found),
+        draw=draw,
+    )
+
+
+def gate_sentence(found: Look) -> str:
+    """How far the gates open, and how far what passes lies from what came."""
+    shut, negative = float((np.abs(found.gate) < SHUT).mean()), float((found.gate < 0).mean())
+    told = _(
+        "{shut:.0%} of these untrained gates are all but shut (between −{bound} and {bound}), {negative:.0%} are "
+        "negative; the widest is {most}.",
+        shut=shut,
+        bound=SHUT,
+        negative=negative,
+        most=number(float(found.gate.max())),
+    )
+    if found.distance is None:
+        told = paragraph(told, _("Nothing comes through: A V is zero here, or every gate that it meets."))
+    elif found.distance < SAME:
+        told = paragraph(told, _("They only scale: the gated output is a multiple of A V."))
+    else:
+        told = paragraph(
+            told,
+            _(
+                "They do more than scale: the gated output lies {distance:.0%} of its length away from every multiple "
+                "of A V.",
+                distance=found.distance,
+            ),
+        )
+    return f"{told} " + _(
+        "So each channel has a matrix of its own, diag(u) A, but only its rows are scaled: in one row all channels "
+        "share their weights among the tokens alike."
+    )
+
+
+def _price(seen: Seen) -> Step:
+    n, width, heads = seen.qkv.n, _width(seen), seen.qkv.heads
+
+    def draw(key: str) -> None:
+        left, right = st.columns(2)
+        both = (
+            (_("attention and feed-forward"), lambda m: block_price(m, width, heads), 1),
+            (_("two gated units"), lambda m: unit_price(m, width), 2),
+        )
+        for place, title, name in (
+            (left, _("multiply-adds"), "multiply_adds"),
+            (right, _("numbers in attention matrices"), "matrices"),
+        ):
+            with place:
+                pictures.lines(
+                    [
+                        Curve(name=word, x=LENGTHS, y=[times * getattr(price(m), name) for m in LENGTHS], colour=i)
+                        for i, (word, price, times) in enumerate(both)
+                    ],
+                    key=f"{key}.{name}",
+                    x_title=_("tokens n"),
+                    y_title=title,
+                    log_x=True,
+                    log_y=True,
+                    mark=n,
+                    x_ticks=LENGTHS[::2],
+                    height=380,
+                    alt=_("Lines: {what} of both layers against the number of tokens", what=title),
+                )
+
+    return Step(
+        title=_("Two for one"),
+        formula=r"12 D^2 n + 2 D n^2 \quad\text{against}\quad 2\left((6 D^2 + D s)\, n + (2 D + s)\, n^2\right)",
+        shapes={"D": (width,), "s": (shared_size(width),), "e = 2D": (EXPANSION * width,)},
+        sentence=price_sentence(n, width, heads),
+        draw=draw,
+    )
+
+
+def price_sentence(n: int, width: int, heads: int) -> str:
+    """What two units cost beside the block they replace, here and at the longest length drawn."""
+    block, unit, longest = block_price(n, width, heads), unit_price(n, width), LENGTHS[-1]
+    far = 2 * unit_price(longest, width).multiply_adds / block_price(longest, width, heads).multiply_adds
+    return _(
+        "In the paper two units take the place of one layer of attention and one feed-forward layer. At this width D = "
+        "{width} they have {parameters:.2f} times as many parameters; on {n} tokens they take {adds:.2f} times as many "
+        "multiply-adds, at {longest:,} tokens {far:.2f} times, as each A mixes twice as many channels. Their attention "
+        "matrices hold {own:,} numbers, the layer's {theirs:,}, as it has one for each head.",
+        width=width,
+        parameters=2 * unit.parameters / block.parameters,
+        n=n,
+        adds=2 * unit.multiply_adds / block.multiply_adds,
+        longest=longest,
+        far=far,
+        own=2 * unit.matrices,
+        theirs=block.matrices,
+    )

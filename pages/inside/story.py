@@ -1,0 +1,74 @@
+"""What a story is made of: one variant on one head, and the steps from its queries and keys to its weights."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import attention_core as ac
+from attention_core.inputs.source import Source
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Seen:
+    """One variant on one head of the input, computed.
+
+    Attributes:
+        attention: the variant with its settings.
+        source: where the input comes from.
+        qkv: its record.
+        head: the head looked at.
+        causal: whether the future is hidden.
+        parts: the variant's anatomy on this head, by name.
+        weights: its matrix, ``[n, n]``.
+        reference: the matrix its errors are taken against, ``[n, n]``.
+        labels: one label per token, repeats numbered.
+    """
+
+    attention: ac.Attention
+    source: Source
+    qkv: ac.inputs.QKV
+    head: int
+    causal: bool
+    parts: Mapping[str, np.ndarray]
+    weights: np.ndarray
+    reference: np.ndarray
+    labels: tuple[str, ...]
+
+    @property
+    def visible(self) -> np.ndarray:
+        """The pairs in which the query may see the key, ``bool [n, n]``."""
+        n = len(self.weights)
+        return np.tri(n, dtype=bool) if self.causal else np.ones((n, n), bool)
+
+    def setting(self, name: str) -> Any:  # noqa: ANN401 - of the setting's own type
+        """One of the variant's settings as it stands."""
+        return getattr(self.attention.params, name)
+
+    def masked(self, values: np.ndarray) -> np.ndarray:
+        """A matrix of queries and keys as a board shows it: masked where the query may not see the key."""
+        return np.where(self.visible, values, np.nan)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Step:
+    """One step of a story.
+
+    Attributes:
+        title: what happens, in a few words.
+        formula: the same in LaTeX.
+        shapes: the sizes of what is shown, by symbol in LaTeX.
+        sentence: what it means, with numbers from the data.
+        draw: draws its pictures; it is given a key for their elements.
+    """
+
+    title: str
+    formula: str
+    shapes: Mapping[str, tuple[int, ...]]
+    sentence: str
+    draw: Callable[[str], None]
+
+
+Story = Callable[[Seen], tuple[Step, ...]]
+"""A file of ``stories`` named as its variant's key has one: ``steps(seen)``."""

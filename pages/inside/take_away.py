@@ -1,0 +1,48 @@
+"""What to take away of a variant taken apart: its formula and code, its parts, and the Python that finds them again."""
+
+import streamlit as st
+
+import attention_core as ac
+from app import about, chart, takeaway
+from app.input_panel import Chosen
+from app.text import _
+from pages.inside.story import Seen
+
+
+def show(seen: Seen, chosen: Chosen) -> None:
+    """Offer the variant's formula and code, and the numbers shown."""
+    with st.expander(_("Formula and code")):
+        about.show(seen.attention, chosen)
+    with st.expander(_("Take away")):
+        chart.choose_format()
+        with st.container(horizontal=True):
+            arrays = {**seen.parts, "weights": seen.weights, "reference": seen.reference}
+            takeaway.download(
+                _("All parts (NPZ)"),
+                lambda: takeaway.to_npz(arrays),
+                f"{seen.attention.key}-inside.npz",
+                "application/octet-stream",
+                "inside.npz",
+            )
+            takeaway.download(
+                _("Q, K, V (NPZ)"),
+                lambda: ac.inputs.to_npz(seen.qkv),
+                "qkv.npz",
+                "application/octet-stream",
+                "inside.qkv",
+            )
+        takeaway.snippet(snippet(seen))
+
+
+def snippet(seen: Seen) -> str:
+    """The lines of Python that take the variant apart again."""
+    params = seen.attention.params
+    changed = "".join(f", {name}={getattr(params, name)!r}" for name in params.changed())
+    return (
+        "import attention_core as ac\n"
+        "from attention_core.looks.inside import look\n\n"
+        'qkv = ac.inputs.from_upload(open("qkv.npz", "rb").read(), "qkv.npz")\n'
+        f'inside = look(qkv, ac.get("{seen.attention.key}"{changed}), head={seen.head}, causal={seen.causal})\n'
+        "for name, part in inside.parts.items():\n"
+        "    print(name, part.shape)\n"
+    )

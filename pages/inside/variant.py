@@ -1,0 +1,48 @@
+"""Which variant is taken apart: the menu of those that can be, and the knobs of the one that is."""
+
+from functools import partial
+
+import streamlit as st
+
+import attention_core as ac
+from app.naming import family_title, label
+from app.text import _
+from app.variant_picker import knobs, turned
+from attention_core.variant import Value
+from pages.inside.options import InsideOptions
+from pages.inside.stories import discover
+
+
+def choose() -> None:
+    """Draw the variants that can be taken apart, and the knobs of the one that is."""
+    attention = InsideOptions.attention.value
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="inside.variants"):
+        for family in ac.families():
+            members = {v.key: _(v.title) for v in ac.all_variants() if v.family == family and v.key in discover()}
+            if not members:
+                continue
+            key = f"inside.menu.{family}"
+            st.session_state[key] = attention.key if attention.key in members else None
+            st.pills(
+                family_title(family),
+                list(members),
+                key=key,
+                format_func=members.__getitem__,
+                on_change=partial(_take_variant, key),
+                width="content",
+            )
+        if attention.variant.params.settings():
+            with st.popover(label(attention), icon=":material/tune:", key="inside.settings"):
+                knobs(attention, _turn, place="inside.knob")
+    st.markdown(f"**{_(attention.title)}:** {_(attention.variant.summary)}")
+
+
+def _take_variant(menu: str) -> None:
+    key = st.session_state[menu]
+    if key is not None:  # a second click on the one shown leaves it where it is
+        InsideOptions.attention.set(ac.get(key))
+        InsideOptions.step.set(1)
+
+
+def _turn(name: str, value: Value) -> None:
+    InsideOptions.attention.set(turned(InsideOptions.attention.value, name, value))

@@ -1,0 +1,120 @@
+"""The Inside page: which variant is taken apart, its steps one at a time, and what is taken away."""
+
+import io
+
+import pytest
+from driver import open_page, spoken
+
+import attention_core as ac
+from attention_core.inputs.source import SyntheticSource
+from attention_core.inputs.synthetic import SyntheticSpec
+
+SMALL = {"input": ["synthetic"], "n": ["11"], "d": ["8"], "heads": ["2"]}
+
+
+def open_inside(**query):
+    return open_page("inside", SMALL | query)
+
+
+def told(at):
+    return spoken(at, "caption", "html")
+
+
+def steps(at):
+    return at.segmented_control(key="step").options
+
+
+def test_previous_and_next_lead_through_the_steps_and_end():
+    at = open_inside(inside=["nystrom"])
+    count = len(steps(at))
+    assert at.button(key="inside_by_back").disabled
+    seen = [at.main.latex[0].value]
+    for number in range(2, count + 1):
+        at = at.button(key="inside_by_on").click().run()
+        assert at.session_state["step"] == number
+        seen.append(at.main.latex[0].value)
+    assert len(set(seen)) == count
+    assert at.button(key="inside_by_on").disabled
+    at = at.button(key="inside_by_back").click().run()
+    assert at.session_state["step"] == count - 1
+
+
+def test_another_variant_begins_at_its_first_step():
+    at = open_inside(inside=["nystrom"], step=["3"])
+    family = ac.get("linear").variant.family
+    at = at.button_group(key=f"inside.menu.{family}").set_value("linear").run()
+    assert not at.exception
+    assert at.session_state["inside"].key == "linear"
+    assert at.session_state["step"] == 1
+    assert at.query_params["inside"] == "linear"
+
+
+def test_a_link_opens_the_variant_with_its_settings_at_its_step():
+    at = open_inside(inside=["nystrom~landmarks~4~method~kmeans"], step=["2"])
+    assert at.select_slider(key="inside.knob.nystrom.landmarks").value == 4
+    assert "L = [11, 4]" in told(at)
+    assert at.query_params["step"] == "2"
+
+
+def test_a_knob_moves_only_what_is_taken_apart():
+    at = open_inside(inside=["nystrom~landmarks~4"], variants=["softmax", "nystrom"])
+    at = at.select_slider(key="inside.knob.nystrom.landmarks").set_value(8).run()
+    assert at.query_params["inside"] == "nystrom~landmarks~8"
+    assert "tilde Q = [8, 8]" in told(at).replace("\\", "")
+    assert [a.word for a in at.session_state["variants"]] == ["softmax", "nystrom"]
+
+
+@pytest.mark.parametrize(("name", "word"), [("inside", "softmax"), ("inside", "nystrom~landmarks~x"), ("step", "99")])
+def test_a_link_that_does_not_fit_is_named_and_the_default_shown(name, word):
+    at = open_inside(**{name: [word]})
+    assert not at.exception
+    assert any(name in w.value for w in at.warning)
+    assert at.session_state["inside"].key == "nystrom"
+
+
+def test_a_step_that_this_variant_lacks_is_named_and_the_first_shown():
+    last = len(steps(open_inside(inside=["nystrom"])))
+    at = open_inside(inside=["nystrom"], step=[str(last)])
+    assert (at.session_state["step"], list(at.warning)) == (last, [])
+    at = open_inside(inside=["nystrom"], step=[str(last + 1)])
+    assert at.session_state["step"] == 1
+    assert f"step is “1”, not “{last + 1}”" in at.warning[0].value
+
+
+def test_the_average_of_heads_is_shown_by_its_first():
+    average, first = (open_inside(inside=["nystrom~landmarks~3"], step=["5"], head=[head]) for head in ("-1", "0"))
+    assert "head 0" in told(average)
+    assert "head 0" not in told(first)
+    sentence = [[m.value for m in at.main.markdown if "off by" in m.value] for at in (average, first)]
+    assert sentence[0] == sentence[1] != []
+
+
+@pytest.mark.parametrize("key", ["nystrom", "linear", "performer"])
+def test_every_place_a_variant_comes_from_is_linked(key):
+    [line] = [m.value for m in open_inside(inside=[key]).main.markdown if m.value.startswith("Source: ")]
+    variant = ac.get(key).variant
+    assert line.index(variant.source.url) < line.index("see also") < line.index(variant.further[0].url)
+    assert all(f"[{paper.title} ({paper.year})]({paper.url})" in line for paper in (variant.source, *variant.further))
+
+
+def test_a_variant_with_one_source_has_no_more():
+    assert ac.get("efficient").variant.further == ()
+    [line] = [m.value for m in open_inside(inside=["efficient"]).main.markdown if m.value.startswith("Source: ")]
+    assert "see also" not in line
+
+
+def test_what_is_taken_away_is_what_was_shown():
+    at = open_inside(inside=["nystrom~landmarks~4~inverse~exact"], head=["1"])
+    code = next(c.value for c in at.main.code if "looks.inside" in c.value)
+    assert "landmarks=4" in code
+    assert "head=1" in code
+    record = SyntheticSource(SyntheticSpec(n=11, d=8, heads=2)).load()
+    qkv = ac.inputs.from_upload(ac.inputs.to_npz(record), "qkv.npz")
+    printed = io.StringIO()
+    exec(  # the snippet, with the record it reads in place of the file
+        code.replace('ac.inputs.from_upload(open("qkv.npz", "rb").read(), "qkv.npz")', "qkv").replace(
+            "qkv = qkv\n", ""
+        ),
+        {"qkv": qkv, "print": lambda *words: print(*words, file=printed)},
+    )
+    assert "left (11, 4)" in printed.getvalue()

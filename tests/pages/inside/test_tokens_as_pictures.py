@@ -1,0 +1,20 @@
+"""Tokens painted as text, and pools as a strip."""
+
+from pages.inside.tokens import painted, strip
+
+
+def test_a_row_of_many_boxes_has_no_edges_that_would_push_it_off_a_narrow_screen():
+    def row(count):
+        return strip([[(i, i) for i in range(count)]], [["a"] * count])
+
+    assert row(40).count("padding:2px 3px;") == 40
+    assert row(41).count("padding:2px 0;border-width:1px 0;border-radius:0;") == 41
+
+
+def test_words_in_pictures_are_never_markup():
+    text = painted(["<b>", "&"], [0, -1], notes=['"><script>', ""], faded={1}, borders={1})
+    assert "<b>" not in text
+    assert "<script>" not in text
+    assert "&amp;" in text
+    assert text.count("line-through") == text.count("border-left") == 1
+    assert "<u>" not in strip([[(0, 1), (2, 2)]], [["<u>", '"']], [[0.0, 0.0]])
