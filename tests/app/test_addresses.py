@@ -292,7 +292,7 @@ def differences(before, now):
     ]
 
 
-@pytest.mark.parametrize("address", ADDRESSES)
+@pytest.mark.parametrize("address", ADDRESSES, ids=str)
 def test_an_address_opens_what_it_always_did(address):
     found = differences(json.loads(RECORDED.read_text("utf-8"))[address], shown(address))
     assert not found, "\n".join([f"{address} opens something else (- recorded, + now):", *found])
