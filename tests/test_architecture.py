@@ -8,8 +8,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 FILES = [p for top in ("app", "attention_core", "pages") for p in sorted((ROOT / top).rglob("*.py"))]
 
-SHARED = ("__init__.py", "task.py", "lengths.py", "tradeoff.py")
-"""What experiments share: what a task is, at which lengths to measure, and how their rows are read."""
+SHARED = ("__init__.py", "task.py", "lengths.py")
+"""What experiments share: what a task is, and at which lengths to measure."""
 SCREEN = [path for path in FILES if path.relative_to(ROOT).parts[0] != "attention_core"]
 CORE = [
     path

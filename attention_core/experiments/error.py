@@ -1,25 +1,21 @@
 """What does the cheap version cost in fidelity? Each variant's error against its budget, and against length.
 
 An error is taken against softmax on the same queries, keys and values, or against the variant's own ``reference`` where
-its record has one. All measures grow with the error, from 0:
-
-- ``matrix``: relative Frobenius norm of the difference of the matrices;
-- ``mass``: mean over rows of the total variation, the share of mass on the wrong keys;
-- ``kl``: mean over rows of ``KL(variant ‖ reference)`` in nats, of the rows' absolute values made to sum to one;
-- ``missed``: mean over rows of the share of the reference's heaviest keys that are not among the variant's;
-- ``output``: relative Frobenius norm of the difference of the outputs ``A v``;
-- ``turn``: one minus the mean cosine between the rows of the outputs.
+its record has one.
 """
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from attention_core import metrics, registry
 from attention_core.algorithms.masked import causal_mask
-from attention_core.experiments.task import Load, Row, load
+from attention_core.experiments.task import Load, load
 from attention_core.inputs.record import QKV
 from attention_core.inputs.source import Source
 from attention_core.metrics.floor import floor_beneath
@@ -33,6 +29,8 @@ UNIFORM = "uniform"
 """What a row of uniform attention, the plain mean of the values, says for its variant."""
 STOPS = 8
 """Values of a budget that is not a whole number."""
+BAND = (0.25, 0.5, 0.75)
+"""Quantiles over heads and seeds: the edges of the band, which holds the middle half, and the median."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +54,89 @@ class ErrorTask:
     causal: bool = False
     uniform: bool = False
     floors: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorRow:
+    """One variant, or uniform attention in its place, on one head under one seed; every measure grows from 0.
+
+    Attributes:
+        variant: its key, or ``"uniform"``.
+        setting: its budget's name, None where it has none.
+        value: its budget.
+        word: the variant and its settings, or ``"uniform"``.
+        reference: what it is held against, ``"softmax"`` or the key of the variant that brings its own.
+        head: the head.
+        seed: of a random variant.
+        n: tokens.
+        causal: whether the future is hidden.
+        multiply_adds: for one head.
+        matrix: relative Frobenius norm of the difference of the matrices.
+        mass: mean over rows of the total variation, the share of mass on the wrong keys.
+        kl: mean over rows of ``KL(variant ‖ reference)`` in nats, of absolute values made to sum to one.
+        missed: mean over rows of the share of the reference's heaviest keys that are not among the variant's.
+        output: relative Frobenius norm of the difference of the outputs ``A v``.
+        turn: one minus the mean cosine between the rows of the outputs.
+        floor: what ``matrix`` cannot go below, None where that was not asked for.
+        floor_kind: what bounds it, as of ``metrics.floor.Floor``.
+        rank: the matrix's rank, None where it is not dense.
+        keys: its non-zeros per row, on average.
+    """
+
+    variant: str
+    setting: str | None
+    value: Value | None
+    word: str
+    reference: str
+    head: int
+    seed: int | None
+    n: int
+    causal: bool
+    multiply_adds: int
+    matrix: float
+    mass: float
+    kl: float
+    missed: float
+    output: float
+    turn: float
+    floor: float | None
+    floor_kind: Literal["rank", "keys", ""] | None
+    rank: int | None
+    keys: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ErrorPoint:
+    """One variant with its settings at one length, its heads and seeds put together.
+
+    Attributes:
+        variant: as of ``ErrorRow``, and so are those up to ``multiply_adds``.
+        low: the lower quartile over heads and seeds.
+        middle: the median error.
+        high: the upper quartile.
+        floor: the median of the floors beneath the matrix error, None where they were not found.
+        floor_kind: what bounds most of them.
+    """
+
+    variant: str
+    word: str
+    reference: str
+    setting: str | None
+    value: Value | None
+    n: int
+    multiply_adds: int
+    low: float
+    middle: float
+    high: float
+    floor: float | None
+    floor_kind: Literal["rank", "keys", ""]
+
+    @property
+    def budget(self) -> float:
+        """The budget as a number of things: what is a share, of n; 0 where there is none."""
+        if isinstance(self.value, float):
+            return self.value * self.n
+        return float(self.value) if isinstance(self.value, int) else 0.0
 
 
 def tasks(
@@ -134,25 +215,19 @@ def lengths_to(n: int, start: int = 8) -> tuple[int, ...]:
     return (*stops, n)
 
 
-def run(task: ErrorTask, *, load: Load = load) -> Sequence[Row]:
+def run(task: ErrorTask, *, load: Load = load) -> tuple[ErrorRow, ...]:
     """Measure: one row per head and seed.
-
-    A row says which ``variant`` (or ``"uniform"``) with which ``setting`` at which ``value``, the ``reference`` it is
-    held against (``"softmax"`` or the variant's key), ``head``, ``seed`` and ``n``, its ``multiply_adds`` for one head,
-    the six ``MEASURES``, and where asked for the ``floor`` beneath ``matrix`` with its ``floor_kind``, the matrix's
-    ``rank`` and its ``keys`` per row.
 
     Raises:
         LabError: if the source cannot be read at this length, or the variant cannot be causal and the task is.
     """
     attention, qkv = registry.from_word(task.word), load(task.source, task.tokens)
-    budget, n, d = attention.variant.budget, qkv.n, qkv.q.shape[-1]
-    own_reference = attention.variant.reference is not None
+    budget, n, d = None if task.uniform else attention.variant.budget, qkv.n, qkv.q.shape[-1]
     candidates = [attention] if task.uniform else draws(attention)
     matrices = [None if task.uniform else _every_head(one, qkv, task.causal) for one in candidates]
     # The mean of the values adds up n of them in every column; a running one does no more.
     spent = n * d if task.uniform else attention.cost(n, d, causal=task.causal).multiply_adds
-    found: list[Row] = []
+    found = []
     for head in range(qkv.heads) if task.head is None else (task.head,):
         q, k, v = qkv.q[head], qkv.k[head], qkv.v[head]
         reference = reference_of(attention, q, k, causal=task.causal)
@@ -161,24 +236,62 @@ def run(task: ErrorTask, *, load: Load = load) -> Sequence[Row]:
                 own = uniform(n, causal=task.causal)
             else:
                 own = one.weights(q, k, causal=task.causal) if every is None else every[head]
-            row: Row = {
-                "variant": UNIFORM if task.uniform else attention.key,
-                "setting": None if budget is None or task.uniform else budget.name,
-                "value": None if budget is None or task.uniform else getattr(attention.params, budget.name),
-                "word": UNIFORM if task.uniform else task.word,
-                "reference": attention.key if own_reference else "softmax",
-                "head": head,
-                "seed": getattr(one.params, "seed", None) if attention.variant.random else None,
-                "n": n,
-                "causal": task.causal,
-                "multiply_adds": spent,
+            floor = floor_beneath(own, reference) if task.floors and own.isfinite().all() else None
+            row = ErrorRow(
+                variant=UNIFORM if task.uniform else attention.key,
+                setting=None if budget is None else budget.name,
+                value=None if budget is None else getattr(attention.params, budget.name),
+                word=UNIFORM if task.uniform else task.word,
+                reference="softmax" if attention.variant.reference is None else attention.key,
+                head=head,
+                seed=getattr(one.params, "seed", None) if attention.variant.random else None,
+                n=n,
+                causal=task.causal,
+                multiply_adds=spent,
                 **errors(own, reference, v),
-            }
-            if task.floors and own.isfinite().all():
-                floor = floor_beneath(own, reference)
-                row |= {"floor": floor.error, "floor_kind": floor.kind, "rank": floor.rank, "keys": floor.keys}
+                floor=None if floor is None else floor.error,
+                floor_kind=None if floor is None else floor.kind,
+                rank=None if floor is None else floor.rank,
+                keys=None if floor is None else floor.keys,
+            )
             found.append(row)
-    return found
+    return tuple(found)
+
+
+def points(rows: Iterable[ErrorRow], measure: str) -> list[ErrorPoint]:
+    """Put heads and seeds together, in the order in which the rows came.
+
+    Args:
+        rows: in any order.
+        measure: one of ``MEASURES``.
+    """
+    groups: dict[tuple[str, str, int], list[ErrorRow]] = {}
+    for row in rows:
+        groups.setdefault((row.word, row.reference, row.n), []).append(row)
+    return [_point(group, measure) for group in groups.values()]
+
+
+def pareto_front(offers: Sequence[tuple[float, float]]) -> tuple[int, ...]:
+    """The offers that no other beats in both respects, as places in ``offers``, cheapest first.
+
+    An offer is beaten by one that costs no more and errs no more, and does better in at least one. Offers that are
+    equal in both stand or fall together; one that is not finite is on no front.
+
+    Args:
+        offers: cost and error of each.
+    """
+    finite = [i for i, offer in enumerate(offers) if all(map(math.isfinite, offer))]
+    front: list[int] = []
+    for i in sorted(finite, key=offers.__getitem__):
+        if not front or offers[i][1] < offers[front[-1]][1] or offers[i] == offers[front[-1]]:
+            front.append(i)
+    return tuple(front)
+
+
+def best_within(offers: Iterable[ErrorPoint], multiply_adds: float) -> ErrorPoint | None:
+    """The point with the least error among those that cost no more; of equal ones the cheapest."""
+    able = [p for p in offers if p.multiply_adds <= multiply_adds and math.isfinite(p.middle)]
+    return min(able, key=lambda p: (p.middle, p.multiply_adds), default=None)
 
 
 def errors(own: Tensor, reference: Tensor, v: Tensor) -> dict[str, float]:
@@ -240,3 +353,25 @@ def _urgency(i: int) -> int:
 def _every_head(attention: Attention, qkv: QKV, causal: bool) -> Tensor | None:
     """All heads' matrices at once where the heads decide together; else they are made one by one, to save memory."""
     return attention.weights(qkv.q, qkv.k, causal=causal) if attention.variant.couples_heads else None
+
+
+def _point(group: Sequence[ErrorRow], measure: str) -> ErrorPoint:
+    first = group[0]
+    # Quantiles that are values of the sample: a mean with an infinite neighbour would be none.
+    low, middle, high = np.quantile([getattr(row, measure) for row in group], BAND, method="inverted_cdf").tolist()
+    floors = [row.floor for row in group if row.floor is not None]
+    kinds = [row.floor_kind for row in group if row.floor_kind is not None]
+    return ErrorPoint(
+        variant=first.variant,
+        word=first.word,
+        reference=first.reference,
+        setting=first.setting,
+        value=first.value,
+        n=first.n,
+        multiply_adds=first.multiply_adds,
+        low=low,
+        middle=middle,
+        high=high,
+        floor=float(np.quantile(floors, BAND[1], method="inverted_cdf")) if len(floors) == len(group) else None,
+        floor_kind=max(kinds, key=kinds.count, default=""),
+    )

@@ -8,7 +8,7 @@ import torch
 
 from attention_core import registry
 from attention_core.experiments.error import UNIFORM
-from attention_core.experiments.task import Load, Row, load
+from attention_core.experiments.task import Load, load
 from attention_core.inputs.record import QKV
 from attention_core.inputs.source import Source
 from attention_core.measure.clock import Call, CpuClock
@@ -21,7 +21,7 @@ LEAST = 1e-3
 
 
 @dataclass(frozen=True, kw_only=True)
-class CostSpec:
+class ErrorCostSpec:
     """All points of a sweep on one input.
 
     Attributes:
@@ -36,7 +36,7 @@ class CostSpec:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CostTask:
+class ErrorCostTask:
     """One sample of one point.
 
     Attributes:
@@ -55,28 +55,40 @@ class CostTask:
     timed: ClassVar[bool] = True
 
 
-def following(spec: CostSpec, rows: Sequence[Row]) -> CostTask | None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorCostRow:
+    """One sample of one point.
+
+    Attributes:
+        word: the variant with its settings, or ``"uniform"``.
+        round: the sample's number.
+        ms: milliseconds of one call, all heads.
+    """
+
+    word: str
+    round: int
+    ms: float
+
+
+def following(spec: ErrorCostSpec, rows: Sequence[ErrorCostRow]) -> ErrorCostTask | None:
     """The sample that comes after these: every point once per round, each round in the opposite order of the last."""
-    taken = {word: [float(row["ms"] or 0) for row in rows if row["word"] == word] for word in spec.words}
+    taken = {word: [row.ms for row in rows if row.word == word] for word in spec.words}
     word = whose_turn({word: len(ms) for word, ms in taken.items()}, ROUNDS)
     if word is None:
         return None
     before = taken[word][0] if taken[word] else None
-    return CostTask(source=spec.source, word=word, causal=spec.causal, round=len(taken[word]), before=before)
+    return ErrorCostTask(source=spec.source, word=word, causal=spec.causal, round=len(taken[word]), before=before)
 
 
-def run(task: CostTask, *, load: Load = load) -> tuple[Row, ...]:
+def run(task: ErrorCostTask, *, load: Load = load) -> tuple[ErrorCostRow]:
     """Measure ``attend`` of one point on all heads; its first sample comes after a call that only warms up.
-
-    Returns:
-        One row: ``word``, ``round`` and ``ms``.
 
     Raises:
         LabError: if the source cannot be read, or the variant cannot be causal and the task is.
     """
     call = _call(task.word, load(task.source, None), causal=task.causal)
     ms = sample(CpuClock(), call, before=task.before, least=LEAST)
-    return ({"word": task.word, "round": task.round, "ms": ms},)
+    return (ErrorCostRow(word=task.word, round=task.round, ms=ms),)
 
 
 def _call(word: str, qkv: QKV, *, causal: bool) -> Call:

@@ -6,13 +6,8 @@ import pytest
 
 import attention_core as ac
 from app.compute import View, matrix
-from app.fidelity.lines import Asked
-from app.fidelity.words import in_one_sentence as in_view
-from app.fidelity.words import verdict
 from app.input_panel import shown_tokens, size_in_words, unmasked
 from app.naming import label
-from attention_core.experiments.error import UNIFORM
-from attention_core.experiments.tradeoff import Point
 from attention_core.inputs.source import SyntheticSource
 from attention_core.inputs.synthetic import SyntheticSpec
 from attention_core.metrics.passport import shares_out
@@ -149,55 +144,3 @@ def test_a_mask_that_is_off_is_named_with_its_head():
     assert "64% of softmax's mass in head 3 lies on later tokens" in unmasked(0.64, 3)
     assert "64% of softmax's mass, the mean of all heads, lies on later tokens" in unmasked(0.64, None)
     assert all("Switch **Causal** on" in unmasked(0.1, head) for head in (None, 0))
-
-
-def point(middle, variant="local", word="local~window~4", reference="softmax"):
-    return Point(
-        variant=variant,
-        word=word,
-        reference=reference,
-        setting="window",
-        value=4,
-        n=64,
-        multiply_adds=9,
-        low=middle,
-        middle=middle,
-        high=middle,
-        floor=None,
-        floor_kind="",
-    )
-
-
-def test_an_offer_is_ranked_only_among_those_with_its_reference():
-    """Reformer is closer to its own reference than Local to softmax: that makes it no better an offer."""
-    asked = Asked(
-        attentions=[ac.get("reformer"), ac.get("local")],
-        places={"reformer": 0, "local": 1},
-        against="budget",
-        measure="matrix",
-        n=64,
-        d=8,
-        causal=False,
-        heads=1,
-        times=None,
-    )
-    near = [point(0.1, "reformer", "reformer", "reformer"), point(0.7, UNIFORM, UNIFORM, "reformer")]
-    far = [point(0.5), point(0.9, UNIFORM, UNIFORM)]
-    one, other = in_view(asked, near + far).split("At half")[1:]
-    assert "**Local · window 4** comes closest to softmax" in one
-    assert "0.5; the plain mean of the values has 0.9" in one
-    assert "**Reformer · rounds 2** comes closest to shared-QK softmax" in other
-    assert "0.1; the plain mean of the values has 0.7" in other
-    assert "Reformer" not in in_view(asked, far)
-    assert "Local" not in in_view(asked, near)
-
-
-@pytest.mark.parametrize("reference", ["softmax", "shared-QK softmax"])
-@pytest.mark.parametrize(("middle", "better"), [(0.79, True), (0.8, False), (0.9, False)])
-def test_the_best_offer_is_judged_beside_its_own_reference(reference, middle, better):
-    words = verdict(point(middle), n=64, zero=0.8, measure="relative error", reference=reference)
-    assert (f"**Local · window 4** comes closest to {reference} at n = 64" in words) == better
-    assert (f"**nothing beats the plain mean of the values** beside {reference}" in words) != better
-    assert f"{middle:.2g}" in words
-    none = verdict(None, n=64, zero=0.8, measure="relative error", reference=reference)
-    assert f"nothing that is held against {reference} gets by" in none

@@ -5,7 +5,7 @@ import statistics
 import pytest
 
 from attention_core.errors import NotCausalError
-from attention_core.experiments.error_cost import ROUNDS, CostSpec, following, run
+from attention_core.experiments.error_cost import ROUNDS, ErrorCostSpec, following, run
 from attention_core.inputs.source import SyntheticSource
 from attention_core.inputs.synthetic import SyntheticSpec
 
@@ -22,13 +22,13 @@ def measured(spec):
 @pytest.mark.parametrize("causal", [False, True])
 def test_every_round_times_every_point_there_and_back(causal):
     words = ("uniform", "softmax", "local~window~4")
-    rows = measured(CostSpec(source=SOURCE, words=words, causal=causal))
-    assert [r["word"] for r in rows[:6]] == [*words, *reversed(words)]
-    assert [r["round"] for r in rows] == [i for i in range(ROUNDS) for _ in words]
-    taken = {word: statistics.median(r["ms"] for r in rows if r["word"] == word) for word in words}
+    rows = measured(ErrorCostSpec(source=SOURCE, words=words, causal=causal))
+    assert [r.word for r in rows[:6]] == [*words, *reversed(words)]
+    assert [r.round for r in rows] == [i for i in range(ROUNDS) for _ in words]
+    taken = {word: statistics.median(r.ms for r in rows if r.word == word) for word in words}
     assert 0 < taken["uniform"] < taken["softmax"]
 
 
 def test_what_cannot_be_causal_is_refused():
     with pytest.raises(NotCausalError):
-        measured(CostSpec(source=SOURCE, words=("nystrom",), causal=True))
+        measured(ErrorCostSpec(source=SOURCE, words=("nystrom",), causal=True))

@@ -36,15 +36,15 @@ def sweep(source, n, words, **how):
 
 
 def below(rows):
-    return [r for r in rows if "floor" in r and math.isfinite(r["matrix"]) and r["matrix"] < r["floor"] - SLACK]
+    return [r for r in rows if r.floor is not None and math.isfinite(r.matrix) and r.matrix < r.floor - SLACK]
 
 
 @pytest.mark.parametrize("causal", [False, True])
 def test_on_a_real_head_no_variant_at_any_budget_lies_below_its_floor(causal):
     rows = sweep(TextSource(TEXT, "minilm", 2), real().n, ALL, head=3, causal=causal)
-    assert {r["variant"] for r in rows} >= {v.key for v in ac.all_variants() if not (causal and v.causal_reason)}
+    assert {r.variant for r in rows} >= {v.key for v in ac.all_variants() if not (causal and v.causal_reason)}
     assert below(rows) == []
-    kinds = {r["floor_kind"] for r in rows if "floor" in r and r["floor"] > 0.05}
+    kinds = {r.floor_kind for r in rows if r.floor is not None and r.floor > 0.05}
     assert kinds == ({"keys"} if causal else {"rank", "keys"})
 
 
@@ -86,10 +86,10 @@ FULL = [
 @pytest.mark.parametrize(("key", "setting", "value"), FULL)
 def test_at_full_budget_nothing_is_lost(key, setting, value):
     rows = sweep(TextSource(TEXT, "minilm", 2), real().n, [key], head=3)
-    last = [r for r in rows if r["variant"] == key and r["value"] == value]
+    last = [r for r in rows if r.variant == key and r.value == value]
     assert last
-    assert all(r["setting"] == setting for r in last)
-    assert all(r[m] == pytest.approx(0, abs=1e-5) for r in last for m in MEASURES)
+    assert all(r.setting == setting for r in last)
+    assert all(getattr(r, m) == pytest.approx(0, abs=1e-5) for r in last for m in MEASURES)
 
 
 def softmax(q, k, causal=False):
@@ -109,12 +109,12 @@ def test_the_zero_is_the_plain_mean_of_the_values(causal):
     exact = softmax(q, k, causal)
     mean = np.stack([v[: i + 1 if causal else 20].mean(0) for i in range(20)])
     rows = np.tril(np.ones((20, 20))) / np.arange(1, 21)[:, None] if causal else np.full((20, 20), 1 / 20)
-    assert row["output"] == pytest.approx(np.linalg.norm(mean - exact @ v) / np.linalg.norm(exact @ v), rel=1e-5)
-    assert row["matrix"] == pytest.approx(np.linalg.norm(rows - exact) / np.linalg.norm(exact), rel=1e-5)
-    assert row["mass"] == pytest.approx(np.abs(rows - exact).sum(-1).mean() / 2, rel=1e-5)
+    assert row.output == pytest.approx(np.linalg.norm(mean - exact @ v) / np.linalg.norm(exact @ v), rel=1e-5)
+    assert row.matrix == pytest.approx(np.linalg.norm(rows - exact) / np.linalg.norm(exact), rel=1e-5)
+    assert row.mass == pytest.approx(np.abs(rows - exact).sum(-1).mean() / 2, rel=1e-5)
     logs = np.log(np.where(rows > 0, rows, 1) / np.where(exact > 0, exact, 1))
-    assert row["kl"] == pytest.approx((rows * logs).sum(-1).mean(), rel=1e-4)
-    assert (row["variant"], row["word"], row["reference"]) == ("uniform", "uniform", "softmax")
+    assert row.kl == pytest.approx((rows * logs).sum(-1).mean(), rel=1e-4)
+    assert (row.variant, row.word, row.reference) == ("uniform", "uniform", "softmax")
 
 
 def test_each_measure_by_its_formula():
@@ -133,8 +133,8 @@ def test_each_measure_by_its_formula():
         "output": np.linalg.norm(out - right) / np.linalg.norm(right),
         "turn": 1 - cosines.mean(),
     }
-    assert {m: row[m] for m in MEASURES} == pytest.approx(expected, rel=1e-4)
-    assert row["multiply_adds"] == ac.get("linear").cost(20, 8).multiply_adds
+    assert {m: getattr(row, m) for m in MEASURES} == pytest.approx(expected, rel=1e-4)
+    assert row.multiply_adds == ac.get("linear").cost(20, 8).multiply_adds
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -149,24 +149,24 @@ def test_reformer_is_held_against_softmax_of_its_own_logits(causal):
         logits[0, 0] = 0.0
     own_softmax = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
     own = ac.get("reformer", rounds=16).weights(qkv.q, qkv.k, causal=causal)[0].double().numpy()
-    assert row["reference"] == "reformer"
-    assert row["matrix"] == pytest.approx(np.linalg.norm(own - own_softmax) / np.linalg.norm(own_softmax), abs=1e-5)
-    assert row["output"] == pytest.approx(
+    assert row.reference == "reformer"
+    assert row.matrix == pytest.approx(np.linalg.norm(own - own_softmax) / np.linalg.norm(own_softmax), abs=1e-5)
+    assert row.output == pytest.approx(
         np.linalg.norm((own - own_softmax) @ v) / np.linalg.norm(own_softmax @ v), abs=1e-5
     )
     [zero] = error.run(ErrorTask(source=SMALL, word="reformer", head=0, causal=causal, uniform=True, floors=False))
-    assert zero["reference"] == "reformer"
-    assert zero["matrix"] != pytest.approx(row["matrix"])
+    assert zero.reference == "reformer"
+    assert zero.matrix != pytest.approx(row.matrix)
 
 
 def test_a_random_variant_is_drawn_from_its_seed_and_the_next_ones():
     task = ErrorTask(source=SMALL, word="performer~seed~7", head=0)
     rows = error.run(task)
-    assert [r["seed"] for r in rows] == [7, 8, 9, 10, 11]
-    assert len({r["matrix"] for r in rows}) == 5
+    assert [r.seed for r in rows] == [7, 8, 9, 10, 11]
+    assert len({r.matrix for r in rows}) == 5
     torch.manual_seed(123)
     assert error.run(task) == rows
-    assert error.run(ErrorTask(source=SMALL, word="performer~seed~9", head=0))[0]["matrix"] == rows[2]["matrix"]
+    assert error.run(ErrorTask(source=SMALL, word="performer~seed~9", head=0))[0].matrix == rows[2].matrix
 
 
 def test_seeds_beyond_the_last_start_again():
@@ -178,9 +178,9 @@ def test_seeds_beyond_the_last_start_again():
 @pytest.mark.parametrize("key", ["nystrom", "performer", "power_bert", "reformer", "local"])
 def test_one_head_alone_gives_the_row_it_gives_among_all(key):
     every = error.run(ErrorTask(source=SMALL, word=key))
-    assert {r["head"] for r in every} == {0, 1, 2}
+    assert {r.head for r in every} == {0, 1, 2}
     alone = error.run(ErrorTask(source=SMALL, word=key, head=1))
-    assert alone == [r for r in every if r["head"] == 1]
+    assert list(alone) == [r for r in every if r.head == 1]
 
 
 def test_ladders_double_up_to_n_and_keep_the_chosen_value():
@@ -220,6 +220,6 @@ def test_what_cannot_be_causal_is_left_out_and_reformer_brings_its_own_zero():
 def test_over_length_the_input_is_cut_or_made_longer():
     found = error.length_tasks(SMALL, (40, 8), ["local~window~4"], head=0)
     rows = [row for task in found for row in error.run(task)]
-    assert [(r["variant"], r["n"]) for r in rows] == [("uniform", 8), ("local", 8), ("uniform", 40), ("local", 40)]
-    assert rows[1]["matrix"] < rows[3]["matrix"]
-    assert "floor" not in rows[1]
+    assert [(r.variant, r.n) for r in rows] == [("uniform", 8), ("local", 8), ("uniform", 40), ("local", 40)]
+    assert rows[1].matrix < rows[3].matrix
+    assert rows[1].floor is None

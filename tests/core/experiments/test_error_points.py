@@ -5,7 +5,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attention_core.experiments.tradeoff import best_within, pareto_front, points
+from attention_core.experiments.error import MEASURES, ErrorRow, best_within, pareto_front, points
 
 OFFERS = st.lists(
     st.tuples(st.integers(0, 6).map(float), st.sampled_from([0.0, 0.25, 0.5, 1.0, 2.0, math.inf, math.nan])),
@@ -13,20 +13,24 @@ OFFERS = st.lists(
 )
 
 
-def row(error, *, word="local", head=0, n=8, cost=10, **more):
-    return {
-        "variant": word.split("~")[0],
-        "setting": "window",
-        "value": 4,
-        "word": word,
-        "reference": "softmax",
-        "head": head,
-        "seed": None,
-        "n": n,
-        "multiply_adds": cost,
-        "matrix": error,
-        **more,
-    }
+def row(error, *, word="local", head=0, n=8, cost=10, value=4, floor=None, floor_kind=None):
+    return ErrorRow(
+        variant=word.split("~")[0],
+        setting="window",
+        value=value,
+        word=word,
+        reference="softmax",
+        head=head,
+        seed=None,
+        n=n,
+        causal=False,
+        multiply_adds=cost,
+        **dict.fromkeys(MEASURES, math.nan) | {"matrix": error},
+        floor=floor,
+        floor_kind=floor_kind,
+        rank=None,
+        keys=None,
+    )
 
 
 def beaten(offer, offers):
@@ -78,3 +82,9 @@ def test_the_best_within_a_budget():
     assert best_within(found, 9).word == "a"
     assert best_within(found, 8).word == "c"
     assert best_within(found, 3) is None
+
+
+def test_a_budget_that_is_a_share_is_of_all_tokens():
+    whole, share, none = points([row(1, value=v, word=f"w~{v}") for v in (4, 0.5, None)], "matrix")
+    assert (whole.budget, share.budget, none.budget) == (4, 4, 0)
+    assert points([row(1, value=0.5, n=16)], "matrix")[0].budget == 8

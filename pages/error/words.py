@@ -1,60 +1,55 @@
-"""The Error page in words: its measures, the sentence computed from what is found, and how to read the chart."""
+"""The Error page in words: the sentence computed from what is found, and how to read the chart."""
 
 import math
 from collections.abc import Sequence
 
 import attention_core as ac
-from app.fidelity.lines import Asked, by_variant, cheaper_upwards, reference_name, replaces
-from app.naming import label
-from app.text import _
+from app.naming import label, reference_name
+from app.text import _, _n, paragraph
 from app.visit import REFERENCE
-from attention_core.experiments.error import SEEDS, UNIFORM
-from attention_core.experiments.tradeoff import Point, best_within
+from attention_core.experiments.error import SEEDS, UNIFORM, ErrorPoint, best_within
+from pages.error.options import Question
 
 SHARE = 0.5
 """Variants are compared at no more than this part of softmax's multiply-adds: a saving anyone would notice."""
 
 
-def measures() -> dict[str, tuple[str, str]]:
-    """Each measure's name in the menu and on the axis."""
-    return {
-        "matrix": (_("Matrix: relative error"), _("relative error of the matrix")),
-        "mass": (_("Rows: misplaced mass"), _("misplaced mass per row")),
-        "kl": (_("Rows: KL divergence"), _("KL divergence per row (nats)")),
-        "missed": (_("Rows: missed top keys"), _("share of the 10 heaviest keys missed")),
-        "output": (_("Output: relative error"), _("relative error of the output")),
-        "turn": (_("Output: direction"), _("1 − cosine of the outputs")),
-    }
+def replaces(attention: ac.Attention) -> bool:
+    """Whether a variant is something else than softmax on purpose: there is nothing its errors should shrink to."""
+    variant = attention.variant
+    return variant.approximates is None and variant.reference is None and attention.key != REFERENCE
 
 
-def in_one_sentence(asked: Asked, found: Sequence[Point]) -> str:
+def in_one_sentence(question: Question, found: Sequence[ErrorPoint]) -> str:
     """Which variant is best at half of softmax's multiply-adds or less, at the greatest length, or that none is.
 
     Only what is held against one and the same reference is ranked: there is a sentence for each.
     """
     n = max((p.n for p in found), default=0)
     here = [p for p in found if p.n == n]
-    rivals = [p for _attention, own in by_variant(asked, here) for p in own]
-    if not rivals and any(a.word != REFERENCE for a in asked.attentions):
+    rivals = [p for _attention, own in question.by_variant(here) for p in own]
+    if not rivals and any(a.word != REFERENCE for a in question.attentions):
         return ""  # not yet
     if not rivals:
         return _("Add a variant, with a knob if you can, to see what it loses against softmax.")
     zeros = {p.reference: p.middle for p in here if p.variant == UNIFORM}
-    most = SHARE * ac.get(REFERENCE).cost(n, asked.d, causal=asked.causal).multiply_adds
+    most = SHARE * ac.get(REFERENCE).cost(n, question.d, causal=question.causal).multiply_adds
     references = dict.fromkeys(p.reference for p in sorted(rivals, key=lambda p: p.reference != REFERENCE))
-    return " ".join(
-        verdict(
-            best_within([p for p in rivals if p.reference == reference], most),
-            n=n,
-            zero=zeros.get(reference, math.inf),
-            measure=measures()[asked.measure][1],
-            reference=reference_name(reference),
+    return paragraph(
+        *(
+            verdict(
+                best_within([p for p in rivals if p.reference == reference], most),
+                n=n,
+                zero=zeros.get(reference, math.inf),
+                measure=question.axis,
+                reference=reference_name(ac.get(reference)),
+            )
+            for reference in references
         )
-        for reference in references
     )
 
 
-def verdict(best: Point | None, *, n: int, zero: float, measure: str, reference: str) -> str:
+def verdict(best: ErrorPoint | None, *, n: int, zero: float, measure: str, reference: str) -> str:
     """The sentence about variants with one reference at half of softmax's price.
 
     Args:
@@ -92,16 +87,17 @@ def verdict(best: Point | None, *, n: int, zero: float, measure: str, reference:
     )
 
 
-def captions(asked: Asked, found: Sequence[Point], *, above: int) -> list[str]:
+def captions(question: Question, found: Sequence[ErrorPoint], of_view: Sequence[str], *, above: int) -> list[str]:
     """What a reader of this chart must know, each in a sentence.
 
     Args:
-        asked: what the chart shows.
-        found: its points.
+        question: what is asked.
+        found: the points.
+        of_view: what is to be known of this view alone.
         above: values that lie above the axis.
     """
     told = []
-    shown = [attention for attention, _own in by_variant(asked, found)]
+    shown = dict(question.by_variant(found))
     if others := [_(a.title) for a in shown if replaces(a)]:
         told.append(
             _(
@@ -113,42 +109,36 @@ def captions(asked: Asked, found: Sequence[Point], *, above: int) -> list[str]:
     for attention in shown:
         if attention.variant.reference is not None:
             told.append(_("{name}: {note}", name=_(attention.title), note=_(attention.variant.note)))
-    if asked.against == "budget":
-        if asked.measure == "matrix" and any(p.floor for p in found):
-            told.append(
-                _(
-                    "Dashed: each variant's floor, judged from its matrix. Where that has zeros, the best choice of as "
-                    "many keys in each row; where its rank is short, the truncated SVD of that rank; the higher one."
-                )
-            )
-        budgets = [own for attention, own in by_variant(asked, found) if attention.variant.budget is not None]
-        if any(map(cheaper_upwards, budgets)):
-            told.append(_("↓: turning the knob up makes it cheaper."))
-        if level := [_(a.title) for a in shown if a.variant.budget is None]:
-            told.append(_("Level lines have no budget knob: {names}.", names=", ".join(level)))
-    if asked.against == "cost":
-        told.append(_("Grey steps and rings: the Pareto front, points that nothing cheaper matches against softmax."))
+    told += of_view
     if any(p.low < p.high for p in found):
         told.append(
             _(
                 "Lines are medians and bands hold the middle half of {heads} heads and, where chance plays a part, of "
                 "{seeds} seeds.",
-                heads=asked.heads,
+                heads=question.heads,
                 seeds=SEEDS,
             )
-            if asked.heads > 1
+            if question.heads > 1
             else _("Where chance plays a part, lines are medians and bands hold the middle half of {n} seeds.", n=SEEDS)
         )
-    if endless := sum(not math.isfinite(p.middle) for _attention, own in by_variant(asked, found) for p in own):
+    if endless := sum(not math.isfinite(p.middle) for own in shown.values() for p in own):
         told.append(
-            _(
+            _n(
+                "{n} point is infinite and not drawn: it weighs keys that the reference gives nothing, or has empty "
+                "rows.",
                 "{n} points are infinite and not drawn: they weigh keys that the reference gives nothing, or have "
                 "empty rows.",
                 n=endless,
             )
         )
     if above:
-        told.append(_("{n} points lie above the axis; a double click on the chart shows them.", n=above))
+        told.append(
+            _n(
+                "{n} point lies above the axis; a double click on the chart shows it.",
+                "{n} points lie above the axis; a double click on the chart shows them.",
+                n=above,
+            )
+        )
     return told
 
 

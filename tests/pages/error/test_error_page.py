@@ -1,19 +1,24 @@
 """The Error page without the browser: every view, every variant, its charts' data, its sentence and its numbers."""
 
-import json
 import math
 from functools import partial
 
 import pytest
-from driver import chosen, numbers, open_page, spoken, traces
+from driver import charts, chosen, numbers, open_page, spoken, traces
 
 import attention_core as ac
 from app import visit
-from app.fidelity.words import measures
-from attention_core.experiments.error import MEASURES
 from attention_core.experiments.error_cost import ROUNDS
 
 SMALL = {"input": "synthetic", "n": 24, "heads": 2}
+AXES = {
+    "matrix": "relative error of the matrix",
+    "mass": "misplaced mass per row",
+    "kl": "KL divergence per row (nats)",
+    "missed": "share of the 10 heaviest keys missed",
+    "output": "relative error of the output",
+    "turn": "1 − cosine of the outputs",
+}
 open_error = partial(open_page, "error", **SMALL)
 
 
@@ -36,13 +41,13 @@ def test_every_variant_is_drawn_in_every_view(variant, against):
         assert any(name.startswith(variant.title) for name in traces(at))
 
 
-@pytest.mark.parametrize("measure", MEASURES)
+@pytest.mark.parametrize("measure", AXES)
 @pytest.mark.parametrize("log", [False, True])
 def test_every_measure_has_its_axis(measure, log):
     at = open_error(fidelity=measure, log_error=log)
     assert not at.exception
-    axis = json.loads(at.get("plotly_chart")[0].proto.spec)["layout"]["yaxis"]
-    assert axis["title"]["text"] == measures()[measure][1]
+    axis = charts(at)[0]["layout"]["yaxis"]
+    assert axis["title"]["text"] == AXES[measure]
     assert axis["type"] == ("log" if log else "linear")
 
 
@@ -77,7 +82,7 @@ def test_a_logarithmic_axis_has_gaps_where_nothing_is_lost():
 
 def test_the_average_of_heads_has_a_band():
     at = open_error(variants=chosen("softmax", "local"), head=-1)
-    figure = json.loads(at.get("plotly_chart")[0].proto.spec)
+    figure = charts(at)[0]
     assert any(t.get("fill") == "toself" for t in figure["data"])
     assert any("middle half of 2 heads" in c.value for c in at.caption)
 
@@ -106,7 +111,7 @@ def test_times_are_measured_on_a_button_and_forgotten_with_the_input():
 
 
 def test_times_of_some_rounds_say_so_and_none_are_drawn_before_the_first_is_whole():
-    at = open_page(against="cost", variants=chosen("softmax", "local"), price="ms")
+    at = open_error(against="cost", variants=chosen("softmax", "local"), price="ms")
     at.button(key="error.measure").click().run()
     measured, points = at.session_state["error.run"], len(at.session_state["error.run"].asked.words)
     rows, measured.complete = list(measured.rows), False

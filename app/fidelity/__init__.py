@@ -1,1 +1,0 @@
-"""The Error page: what the cheap version costs in fidelity."""

@@ -1,0 +1,81 @@
+"""Error against the budget: each variant over its own knob, the floor that bounds its matrix beneath it."""
+
+from collections.abc import Sequence
+
+from app.figures.curves import Curve
+from app.naming import readable
+from app.text import _
+from attention_core.experiments import error
+from attention_core.experiments.error import ErrorPoint
+from pages.error import sweep
+from pages.error.options import Question
+from pages.error.sweep import curve, drawable, floor_in_words, uniform
+
+VISIBLE = 0.005
+"""A floor that is nowhere higher than this lies on the axis, and is not drawn."""
+
+
+def show(question: Question) -> None:
+    """Run the ladder of every variant's budget and draw it."""
+    tasks = error.tasks(question.source, question.n, question.words, head=question.head, causal=question.causal)
+    sweep.show(
+        question,
+        tasks,
+        lambda found: lines(question, found),
+        axis=_("budget: each variant's own knob"),
+        captions=lambda found: captions(question, found),
+    )
+
+
+def lines(question: Question, found: Sequence[ErrorPoint]) -> list[Curve]:
+    """One line per variant over its knob, its floor beneath it; a variant without a knob is level."""
+    budgets = [p.budget for p in found if p.value is not None] or [1.0, float(question.n)]
+    ends = [min(budgets), max(budgets)]
+    drawn = uniform(question, found, lambda point: ends)
+    for attention, own in question.by_variant(found):
+        knob = attention.variant.budget
+        if knob is None:
+            drawn.append(curve(question, attention, own * 2, ends, name=_(attention.title), marks=False))
+            continue
+        own = sorted(own, key=lambda p: p.budget)
+        name = f"{_(attention.title)} · {readable(knob.name)}{' × n' if isinstance(own[0].value, float) else ''}"
+        name, xs = name + (" ↓" if cheaper_upwards(own) else ""), [p.budget for p in own]
+        drawn.append(curve(question, attention, own, xs, name=name))
+        if question.options.measure == "matrix" and any((p.floor or 0.0) > VISIBLE for p in own):
+            drawn.append(
+                Curve(
+                    name=_("{name}: floor", name=name),
+                    group=name,
+                    listed=False,
+                    x=xs,
+                    y=[drawable(p.floor) for p in own],
+                    colour=question.places[attention.key],
+                    dash="dash",
+                    marks=False,
+                    notes=[floor_in_words(p) for p in own],
+                )
+            )
+    return drawn
+
+
+def cheaper_upwards(own: Sequence[ErrorPoint]) -> bool:
+    """Whether a knob saves when it is turned up, as a stride does."""
+    least, most = min(own, key=lambda p: p.budget), max(own, key=lambda p: p.budget)
+    return least.multiply_adds > most.multiply_adds
+
+
+def captions(question: Question, found: Sequence[ErrorPoint]) -> list[str]:
+    """How the floors, the arrows and the level lines are read, where there are any."""
+    told, shown = [], dict(question.by_variant(found))
+    if question.options.measure == "matrix" and any(p.floor for p in found):
+        told.append(
+            _(
+                "Dashed: each variant's floor, judged from its matrix. Where that has zeros, the best choice of as "
+                "many keys in each row; where its rank is short, the truncated SVD of that rank; the higher one."
+            )
+        )
+    if any(cheaper_upwards(own) for attention, own in shown.items() if attention.variant.budget is not None):
+        told.append(_("↓: turning the knob up makes it cheaper."))
+    if level := [_(attention.title) for attention in shown if attention.variant.budget is None]:
+        told.append(_("Level lines have no budget knob: {names}.", names=", ".join(level)))
+    return told

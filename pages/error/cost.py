@@ -1,0 +1,101 @@
+"""Error against cost, counted or measured here: which variants are worth their price."""
+
+import statistics
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from app import run
+from app.figures.curves import Curve
+from app.figures.theme import GREY
+from app.text import _
+from app.visit import REFERENCE
+from attention_core.experiments import error, error_cost
+from attention_core.experiments.error import UNIFORM, ErrorPoint, ErrorTask, pareto_front
+from attention_core.experiments.error_cost import ROUNDS, ErrorCostRow, ErrorCostSpec
+from pages.error import sweep
+from pages.error.options import ErrorOptions, Question
+from pages.error.sweep import curve, drawable, in_words
+
+
+def show(question: Question) -> None:
+    """Run the ladder of every variant's budget and draw it over what each rung costs."""
+    tasks = error.tasks(question.source, question.n, question.words, head=question.head, causal=question.causal)
+    row = st.container(horizontal=True, vertical_alignment="bottom")
+    with row:
+        timed = ErrorOptions.price.draw() == "ms"
+    times = _times(question, tasks, row) if timed else None
+    sweep.show(
+        question,
+        tasks,
+        lambda found: lines(question, found, times),
+        axis=_("time forward, all heads, ms") if timed else _("multiply-adds, one head"),
+        doublings=False,
+        captions=lambda found: [
+            _("Grey steps and rings: the Pareto front, points that nothing cheaper matches against softmax.")
+        ],
+        times=times,
+    )
+
+
+def _times(question: Question, tasks: Sequence[ErrorTask], row: DeltaGenerator) -> dict[str, float]:
+    """Milliseconds by word, none before they have been measured."""
+    words = tuple(dict.fromkeys(UNIFORM if task.uniform else task.word for task in tasks))
+    spec = ErrorCostSpec(source=question.source, words=words, causal=question.causal)
+    with row:
+        measured: run.Run[ErrorCostRow] | None = run.on_button(
+            "error_cost",
+            spec,
+            partial(error_cost.following, spec),
+            key="error",
+            label=_("Measure times"),
+            icon=":material/timer:",
+            button="error.measure",
+            kind="secondary",
+            row=row,
+            progress=lambda found: (len(found.rows) / len(words) / ROUNDS, _("Measuring …")),
+        )
+    taken: dict[str, list[float]] = {word: [] for word in words}
+    for sample in measured.rows if measured is not None and measured.asked == spec else ():
+        taken[sample.word].append(sample.ms)
+    whole = min(map(len, taken.values()), default=0)
+    if not whole:
+        st.info(_("Press “Measure times”: every point runs on this machine, in {n} rounds.", n=ROUNDS))
+        return {}
+    if whole < ROUNDS:
+        st.caption(_("The times are not complete: {count} of {all} rounds are there.", count=whole, all=ROUNDS))
+    return {word: statistics.median(ms) for word, ms in taken.items()}
+
+
+def lines(question: Question, found: Sequence[ErrorPoint], times: Mapping[str, float] | None) -> list[Curve]:
+    """One line per variant over what it costs, and beneath them the offers worth taking.
+
+    Args:
+        question: what is asked.
+        found: the points.
+        times: milliseconds by word, where cost is time; None where it is counted. What has none is not drawn.
+    """
+    prices = {p.word: float(p.multiply_adds) for p in found} if times is None else times
+    priced = [p for p in found if p.word in prices]
+    comparable = [p for p in priced if p.reference == REFERENCE]
+    front = [comparable[i] for i in pareto_front([(prices[p.word], p.middle) for p in comparable])]
+    drawn = [
+        Curve(
+            name=_("Pareto front"),
+            x=[prices[p.word] for p in front],
+            y=[drawable(p.middle) for p in front],
+            colour=GREY,
+            halo=True,
+        )
+    ]
+    fixed = {UNIFORM: (_("Mean of v"), GREY), REFERENCE: (_("Softmax"), question.places.get(REFERENCE, 0))}
+    for p in comparable:
+        if p.word in fixed:
+            name, colour = fixed[p.word]
+            drawn.append(Curve(name=name, x=[prices[p.word]], y=[p.middle], colour=colour, notes=[in_words(p)]))
+    for attention, own in question.by_variant(priced):
+        own = sorted(own, key=lambda p: p.budget)
+        drawn.append(curve(question, attention, own, [prices[p.word] for p in own], name=_(attention.title)))
+    return drawn if priced else []

@@ -1,0 +1,31 @@
+"""Error against length: every variant with its settings as they are, from a few tokens to all there are."""
+
+from collections.abc import Sequence
+
+from app.figures.curves import Curve
+from app.naming import label
+from app.text import _
+from attention_core.experiments import error
+from attention_core.experiments.error import ErrorPoint
+from attention_core.limits import current
+from pages.error import sweep
+from pages.error.options import Question
+from pages.error.sweep import curve, uniform
+
+
+def show(question: Question) -> None:
+    """Run every length and draw it."""
+    # A sequence that is made can be made longer; a text or a file is as long as it is.
+    longest = max(question.n, current().matrix_tokens) if question.source.made else question.n
+    tasks = error.length_tasks(
+        question.source, error.lengths_to(longest), question.words, head=question.head, causal=question.causal
+    )
+    sweep.show(question, tasks, lambda found: lines(question, found), axis=_("tokens"))
+
+
+def lines(question: Question, found: Sequence[ErrorPoint]) -> list[Curve]:
+    """One line per variant."""
+    drawn = uniform(question, found, lambda point: [float(point.n)])
+    for attention, own in question.by_variant(found):
+        drawn.append(curve(question, attention, own, [float(p.n) for p in own], name=label(attention)))
+    return drawn

@@ -1,0 +1,117 @@
+"""What the visitor asks of the Error page: its options, its controls, and the question they amount to."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+import attention_core as ac
+from app import chart
+from app.controls import Options, choice, selection, switch
+from app.input_panel import Chosen
+from app.text import N_, _, literal, paragraph
+from app.visit import REFERENCE, Visit
+from attention_core.experiments.error import ErrorPoint
+from attention_core.inputs.source import Source
+
+
+class ErrorOptions(Options):
+    """What a link to this page carries beside the input and the variants."""
+
+    against = choice({"budget": N_("budget"), "length": N_("length"), "cost": N_("cost")}, N_("Error against"))
+    measure = selection(
+        {
+            "matrix": N_("Matrix: relative error"),
+            "mass": N_("Rows: misplaced mass"),
+            "kl": N_("Rows: KL divergence"),
+            "missed": N_("Rows: missed top keys"),
+            "output": N_("Output: relative error"),
+            "turn": N_("Output: direction"),
+        },
+        N_("Measured as"),
+        link="fidelity",
+        layout={"width": 240},
+    )
+    log = switch(False, N_("Log scale"), link="log_error", help=N_("Errors of zero leave a logarithmic axis."))
+    price = choice({"count": N_("counted multiply-adds"), "ms": N_("measured time")}, N_("Cost in"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """What the page is asked, of one input.
+
+    Attributes:
+        source: the input.
+        n: its tokens.
+        d: its head size.
+        head: the head looked at, None for all of them.
+        heads: how many heads are put together.
+        causal: whether the future is hidden.
+        attentions: the chosen variants, without those that cannot be causal where that is asked.
+        places: every chosen variant's place in the shared series of colours, by key.
+        options: the page's options.
+    """
+
+    source: Source
+    n: int
+    d: int
+    head: int | None
+    heads: int
+    causal: bool
+    attentions: Sequence[ac.Attention]
+    places: Mapping[str, int]
+    options: ErrorOptions
+
+    @property
+    def words(self) -> list[str]:
+        """The variants with their settings."""
+        return [attention.word for attention in self.attentions]
+
+    @property
+    def axis(self) -> str:
+        """What the errors are, as the title of an axis."""
+        return {
+            "matrix": _("relative error of the matrix"),
+            "mass": _("misplaced mass per row"),
+            "kl": _("KL divergence per row (nats)"),
+            "missed": _("share of the 10 heaviest keys missed"),
+            "output": _("relative error of the output"),
+            "turn": _("1 − cosine of the outputs"),
+        }[self.options.measure]
+
+    def by_variant(self, found: Sequence[ErrorPoint]) -> Iterator[tuple[ac.Attention, list[ErrorPoint]]]:
+        """The points of each variant, without those of softmax as it is, which is what the others are held against."""
+        for attention in self.attentions:
+            own = [p for p in found if p.variant == attention.key]
+            if own and attention.word != REFERENCE:
+                yield attention, own
+
+
+def show_options() -> None:
+    """Against what the error is drawn, in which terms, and how."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        ErrorOptions.against.draw()
+        ErrorOptions.measure.draw()
+        ErrorOptions.log.draw()
+        chart.choose_format()
+
+
+def question(chosen: Chosen) -> Question:
+    """The question as it stands; says what is left out of it."""
+    causal, variants = Visit.causal.value, Visit.variants.value
+    unable = [a for a in variants if causal and a.variant.causal_reason]
+    for attention in unable:
+        reason = _(attention.variant.causal_reason or "")
+        told = _("{name} cannot be causal: {reason}", name=_(attention.title), reason=reason)
+        st.caption(f":material/block: {paragraph(literal(told), _('It is left out while causal is on.'))}")
+    return Question(
+        source=chosen.source,
+        n=chosen.qkv.n,
+        d=chosen.qkv.q.shape[-1],
+        head=chosen.head,
+        heads=chosen.qkv.heads if chosen.head is None else 1,
+        causal=causal,
+        attentions=[a for a in variants if a not in unable],
+        places={a.key: place for place, a in enumerate(variants)},
+        options=ErrorOptions.now(),
+    )

@@ -1,0 +1,203 @@
+"""The sweep behind each view: run, drawn as it comes, told and taken away; and what the views' lines have in common."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+import pandas as pd
+import streamlit as st
+
+import attention_core as ac
+from app import chart, run, takeaway
+from app.figures.curves import Curve, curves
+from app.figures.theme import GREY
+from app.naming import readable, reference_name
+from app.text import _, paragraph
+from app.visit import REFERENCE
+from attention_core.experiments.error import UNIFORM, ErrorPoint, ErrorRow, ErrorTask, points
+from pages.error import words
+from pages.error.options import Question
+
+HEADROOM = 1.6
+"""A linear axis ends at this many times the error of the plain mean: what is worse than that need not be told apart."""
+FLOOR = ["floor", "floor_kind", "rank", "keys"]
+"""Columns of what not every view asks for."""
+
+
+def show(
+    question: Question,
+    tasks: Sequence[ErrorTask],
+    lines: Callable[[Sequence[ErrorPoint]], list[Curve]],
+    *,
+    axis: str,
+    doublings: bool = True,
+    captions: Callable[[Sequence[ErrorPoint]], list[str]] = lambda found: [],
+    times: Mapping[str, float] | None = None,
+) -> None:
+    """Run a sweep, draw it as it comes, and offer its numbers.
+
+    Args:
+        question: what is asked.
+        tasks: of the error experiment.
+        lines: of the chart; nothing is drawn where there are none.
+        axis: title of the horizontal axis.
+        doublings: whether that axis is marked at powers of two.
+        captions: what a reader of this view must know.
+        times: milliseconds by word, for the file.
+    """
+
+    def draw(rows: list[ErrorRow], key: str) -> None:
+        found = points(rows, question.options.measure)
+        st.markdown(words.in_one_sentence(question, found))
+        if drawn := lines(found):
+            _chart(question, found, drawn, captions(found), axis, doublings=doublings, key=key)
+
+    rows = run.at_once(
+        "error", tasks, draw, key=f"error.{question.options.against}", effort=lambda task: (task.tokens or 1) ** 2
+    )
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if rows:
+            takeaway.download(_("Numbers (CSV)"), lambda: csv(rows, times), "error.csv", "text/csv", "error.csv")
+        with st.popover(_("What the words mean"), icon=":material/menu_book:", type="tertiary"):
+            st.markdown(words.definitions())
+
+
+def csv(rows: Sequence[ErrorRow], times: Mapping[str, float] | None) -> bytes:
+    """The rows, with what each took where that was measured, and without columns of a floor that nobody asked for."""
+    table = pd.DataFrame(rows, dtype=object)
+    if table[FLOOR].isna().all(axis=None):
+        table = table.drop(columns=FLOOR)
+    if times:
+        table["milliseconds"] = table["word"].map(times)
+    return takeaway.to_csv(list(table), table.to_numpy())
+
+
+def _chart(
+    question: Question,
+    found: Sequence[ErrorPoint],
+    drawn: Sequence[Curve],
+    captions: Sequence[str],
+    axis: str,
+    *,
+    doublings: bool,
+    key: str,
+) -> None:
+    log = question.options.log
+    zeros = [p.middle for p in found if p.variant == UNIFORM and math.isfinite(p.middle)]
+    most, heights = HEADROOM * max(zeros, default=0.0), [y for line in drawn for y in line.y if y is not None]
+    above = 0 if log or not most else sum(y > most for y in heights)
+    figure = curves(
+        without_zeros(drawn) if log else drawn,
+        x_title=axis,
+        y_title=question.axis,
+        log_x=True,
+        log_y=log,
+        height=500,
+        top=most if above else 1.08 * max(heights, default=0.0) or 1.0,
+        x_ticks=ticks(drawn) if doublings else (),
+    )
+    told = _("Lines: {measure} against {axis}", measure=question.axis, axis=axis)
+    chart.show(figure, key=f"{key}.chart", name=f"error-against-{question.options.against}", alt=told)
+    st.caption("  \n".join(words.captions(question, found, captions, above=above)))
+
+
+def ticks(drawn: Sequence[Curve]) -> list[float]:
+    """Doublings between the ends of the axis, and its end."""
+    xs = [x for line in drawn for x in line.x]
+    stops = [2.0**i for i in range(math.ceil(math.log2(min(xs))), math.floor(math.log2(max(xs))) + 1)]
+    return [x for x in stops if x <= max(xs) / 1.3] + [max(xs)]
+
+
+def without_zeros(drawn: Sequence[Curve]) -> list[Curve]:
+    """Lines as a logarithmic axis can show them: a gap where there is no error, bands down to the least there is."""
+    edges = [y for line in drawn for y in (*line.y, *(line.low or ())) if y is not None and y > 0]
+    least = min(edges, default=1.0)
+    return [
+        replace(
+            line,
+            y=[y if y is not None and y > 0 else None for y in line.y],
+            low=None if line.low is None else [max(y, least) for y in line.low],
+            high=None if line.high is None else [max(y, least) for y in line.high],
+        )
+        for line in drawn
+    ]
+
+
+def curve(
+    question: Question,
+    attention: ac.Attention,
+    own: Sequence[ErrorPoint],
+    xs: Sequence[float],
+    *,
+    name: str,
+    marks: bool = True,
+) -> Curve:
+    """A variant's line, with a band where heads or seeds differ; of another stroke where it replaces softmax."""
+    spread, other = any(p.low < p.high for p in own), words.replaces(attention)
+    return Curve(
+        name=name,
+        x=xs,
+        y=[drawable(p.middle) for p in own],
+        # The edge of a band may be infinite where its middle is not: it then has none there.
+        low=[p.low if math.isfinite(p.high) else p.middle for p in own] if spread else None,
+        high=[p.high if math.isfinite(p.high) else p.middle for p in own] if spread else None,
+        colour=question.places[attention.key],
+        dash="dashdot" if other else "solid",
+        hollow=other,
+        marks=marks,
+        notes=[in_words(p) for p in own],
+    )
+
+
+def uniform(
+    question: Question, found: Sequence[ErrorPoint], xs: Callable[[ErrorPoint], Sequence[float]]
+) -> list[Curve]:
+    """The error of uniform attention: against softmax, and against a variant's own reference in that one's colour."""
+    drawn = []
+    for reference in dict.fromkeys(p.reference for p in found if p.variant == UNIFORM):
+        own = [p for p in found if p.variant == UNIFORM and p.reference == reference and math.isfinite(p.middle)]
+        x = [(position, p) for p in own for position in xs(p)]
+        common = reference == REFERENCE
+        drawn.append(
+            Curve(
+                name=_("Mean of v")
+                if common
+                else _("Mean of v beside {reference}", reference=reference_name(ac.get(reference))),
+                x=[position for position, _p in x],
+                y=[p.middle for _position, p in x],
+                colour=GREY if common else question.places[reference],
+                dash="dot",
+                marks=False,
+                notes=[in_words(p) for _position, p in x],
+            )
+        )
+    return drawn
+
+
+def drawable(value: float | None) -> float | None:
+    """A height, None where there is none or it is beyond every axis."""
+    return value if value is not None and math.isfinite(value) else None
+
+
+def in_words(point: ErrorPoint) -> str:
+    """A point's numbers, told where it lies."""
+    told = _("error {error:.3g}", error=point.middle)
+    if point.reference != REFERENCE:
+        beside = reference_name(ac.get(point.reference))
+        told = _("error {error:.3g} beside {reference}", error=point.middle, reference=beside)
+    if point.low < point.high:
+        told = paragraph(told, _("({low:.3g} to {high:.3g})", low=point.low, high=point.high))
+    if point.setting is not None and isinstance(point.value, (int, float)):
+        told = f"{readable(point.setting)} {point.value:.3g}<br>{told}"
+    if point.floor:
+        told += f"<br>{floor_in_words(point)}"
+    return told + "<br>" + _("{n} tokens · {count:,} multiply-adds", n=point.n, count=point.multiply_adds)
+
+
+def floor_in_words(point: ErrorPoint) -> str:
+    """What bounds a point's error from below."""
+    told = {
+        "rank": _("floor {floor:.3g}: the best matrix of its rank", floor=point.floor or 0.0),
+        "keys": _("floor {floor:.3g}: the best choice of as many keys per row", floor=point.floor or 0.0),
+    }
+    return told.get(point.floor_kind, "")

@@ -1,0 +1,262 @@
+"""What the Error page says is a function of numbers: each branch on either side of where it turns."""
+
+import csv
+import io
+import math
+
+import pytest
+
+import attention_core as ac
+from attention_core.experiments.error import MEASURES, SEEDS, UNIFORM, ErrorPoint, ErrorRow
+from attention_core.inputs.source import SyntheticSource
+from attention_core.inputs.synthetic import SyntheticSpec
+from pages.error import budget, cost, length, sweep, words
+from pages.error.options import ErrorOptions, Question
+
+
+def asked(*keys, heads=1, causal=False, **options):
+    return Question(
+        source=SyntheticSource(SyntheticSpec(n=64)),
+        n=64,
+        d=8,
+        head=None,
+        heads=heads,
+        causal=causal,
+        attentions=[ac.get(key) for key in keys],
+        places={key: place for place, key in enumerate(keys)},
+        options=ErrorOptions(**options),
+    )
+
+
+def point(middle, variant="local", word="local~window~4", reference="softmax", **more):
+    usual = {"setting": "window", "value": 4, "n": 64, "multiply_adds": 9, "floor": None, "floor_kind": ""}
+    usual |= {"low": middle, "high": middle}
+    return ErrorPoint(variant=variant, word=word, reference=reference, middle=middle, **usual | more)
+
+
+def mean(middle, reference="softmax", **more):
+    return point(middle, UNIFORM, UNIFORM, reference, setting=None, value=None, **more)
+
+
+def test_an_offer_is_ranked_only_among_those_with_its_reference():
+    """Reformer is closer to its own reference than Local to softmax: that makes it no better an offer."""
+    question = asked("reformer", "local")
+    near = [point(0.1, "reformer", "reformer", "reformer"), mean(0.7, "reformer")]
+    far = [point(0.5), mean(0.9)]
+    one, other = words.in_one_sentence(question, near + far).split("At half")[1:]
+    assert "**Local · window 4** comes closest to softmax" in one
+    assert "0.5; the plain mean of the values has 0.9" in one
+    assert "**Reformer · rounds 2** comes closest to shared-QK softmax" in other
+    assert "0.1; the plain mean of the values has 0.7" in other
+    assert "Reformer" not in words.in_one_sentence(question, far)
+    assert "Local" not in words.in_one_sentence(question, near)
+
+
+@pytest.mark.parametrize("reference", ["softmax", "shared-QK softmax"])
+@pytest.mark.parametrize(("middle", "better"), [(0.79, True), (0.8, False), (0.9, False)])
+def test_the_best_offer_is_judged_beside_its_own_reference(reference, middle, better):
+    told = words.verdict(point(middle), n=64, zero=0.8, measure="relative error", reference=reference)
+    assert (f"**Local · window 4** comes closest to {reference} at n = 64" in told) == better
+    assert (f"**nothing beats the plain mean of the values** beside {reference}" in told) != better
+    assert f"{middle:.2g}" in told
+    none = words.verdict(None, n=64, zero=0.8, measure="relative error", reference=reference)
+    assert f"nothing that is held against {reference} gets by" in none
+
+
+def test_the_sentence_is_about_the_greatest_length_and_in_terms_of_the_measure():
+    found = [point(0.1, n=8), mean(0.2, n=8), point(0.5, n=32), mean(0.7, n=32)]
+    told = words.in_one_sentence(asked("local", measure="output"), found)
+    assert "comes closest to softmax at n = 32, with a relative error of the output of 0.5;" in told
+    assert "has 0.7." in told
+
+
+@pytest.mark.parametrize(("causal", "spent", "cheap"), [(False, 32768, True), (False, 32769, False)])
+def test_half_of_softmaxs_price_is_still_cheap(causal, spent, cheap):
+    assert ac.get("softmax").cost(64, 8).multiply_adds == 65536
+    told = words.in_one_sentence(asked("local", causal=causal), [point(0.1, multiply_adds=spent), mean(0.5)])
+    assert ("comes closest" in told) == cheap
+    assert ("the cheap version is not cheap" in told) != cheap
+
+
+def test_softmax_with_other_settings_is_a_rival_and_softmax_as_it_is_is_none():
+    plain = point(0.0, "softmax", "softmax", setting=None, value=None)
+    assert words.in_one_sentence(asked("softmax"), [plain]).startswith("Add a variant")
+    assert words.in_one_sentence(asked("softmax", "local"), [plain]) == ""  # it has not come yet
+    warm = ac.get("softmax", temperature=2.0)
+    question = asked()
+    object.__setattr__(question, "attentions", [warm])
+    told = words.in_one_sentence(question, [point(0.2, "softmax", warm.word), mean(0.5)])
+    assert "**Softmax · temperature 2.0** comes closest" in told
+
+
+def test_what_replaces_softmax_is_told_from_what_approximates_it_or_has_its_own_reference():
+    keys = ("softmax", "linear", "local", "performer", "reformer")
+    assert [key for key in keys if words.replaces(ac.get(key))] == ["linear"]
+
+
+def told_of(*found, above=0, of_view=(), heads=1, keys=("local",)):
+    return words.captions(asked(*keys, heads=heads), found, of_view, above=above)
+
+
+def test_nothing_is_said_where_there_is_nothing_to_know():
+    assert told_of(point(0.1)) == []
+
+
+def test_the_views_own_captions_stand_between_what_variants_and_what_points_need():
+    linear, reformer = point(0.1, "linear", "linear"), point(math.inf, "reformer", "reformer", "reformer")
+    told = told_of(linear, reformer, keys=("linear", "reformer"), of_view=["Of the view."], above=2)
+    assert told[0].startswith("Open circles and dash-dotted lines replace softmax rather than approximate it (Linear):")
+    assert told[1] == f"Reformer: {ac.get('reformer').variant.note}"
+    assert told[2] == "Of the view."
+    assert told[3].startswith("1 point is infinite and not drawn")
+    assert told[4] == "2 points lie above the axis; a double click on the chart shows them."
+
+
+@pytest.mark.parametrize(("n", "begins"), [(1, "1 point is infinite"), (2, "2 points are infinite")])
+def test_infinite_points_of_variants_are_counted_and_those_of_the_mean_are_not(n, begins):
+    [told] = told_of(*[point(math.inf)] * n, mean(math.inf))
+    assert told.startswith(begins)
+
+
+def test_one_point_above_the_axis_is_one():
+    assert told_of(above=1) == ["1 point lies above the axis; a double click on the chart shows it."]
+
+
+@pytest.mark.parametrize(
+    ("heads", "begins"),
+    [
+        (1, f"Where chance plays a part, lines are medians and bands hold the middle half of {SEEDS} seeds."),
+        (2, f"Lines are medians and bands hold the middle half of 2 heads and, where chance plays a part, of {SEEDS}"),
+    ],
+)
+def test_a_band_is_explained_only_where_there_is_one(heads, begins):
+    [told] = told_of(point(0.2, low=0.1), heads=heads)
+    assert told.startswith(begins)
+    assert told_of(point(0.2), heads=heads) == []
+
+
+@pytest.mark.parametrize(
+    ("measure", "floor", "said"),
+    [("matrix", 0.1, True), ("matrix", 0.0, False), ("matrix", None, False), ("output", 0.1, False)],
+)
+def test_floors_are_explained_where_one_is_above_nothing(measure, floor, said):
+    told = budget.captions(asked("local", measure=measure), [point(0.2, floor=floor)])
+    assert any("each variant's floor" in each for each in told) == said
+
+
+@pytest.mark.parametrize(("floor", "drawn"), [(0.004, False), (0.006, True)])
+def test_a_floor_on_the_axis_is_not_drawn(floor, drawn):
+    found = [point(0.2, floor=floor, value=4), point(0.1, floor=0.0, value=8)]
+    names = [line.name for line in budget.lines(asked("local"), found)]
+    assert ("Local · window: floor" in names) == drawn
+
+
+@pytest.mark.parametrize(("dear", "arrow"), [(5, True), (4, False), (3, False)])
+def test_a_knob_that_saves_when_turned_up_has_an_arrow(dear, arrow):
+    found = [
+        point(0.2, "pooled", "pooled~stride~1", setting="stride", value=1, multiply_adds=dear),
+        point(0.3, "pooled", "pooled~stride~2", setting="stride", value=2, multiply_adds=4),
+    ]
+    question = asked("pooled")
+    assert ("↓: turning the knob up makes it cheaper." in budget.captions(question, found)) == arrow
+    assert (budget.lines(question, found)[0].name == "Pooled keys · stride ↓") == arrow
+
+
+def test_variants_without_a_knob_are_level_and_named():
+    found = [point(0.4, "linear", "linear", setting=None, value=None), point(0.2, value=4), point(0.1, value=16)]
+    question = asked("linear", "local")
+    assert budget.captions(question, found) == ["Level lines have no budget knob: Linear."]
+    level, local = budget.lines(question, found)
+    assert (level.name, level.x, level.y) == ("Linear", [4, 16], [0.4, 0.4])
+    assert (local.x, local.y) == ([4, 16], [0.2, 0.1])
+    assert budget.captions(asked("local"), found[1:]) == []
+
+
+def test_a_share_is_of_all_tokens_and_says_so():
+    [line] = budget.lines(asked("power_bert"), [point(0.2, "power_bert", "power_bert", setting="keep", value=0.5)])
+    assert (line.name, line.x) == ("PoWER-BERT · keep × n", [32])
+
+
+def test_over_length_each_variant_is_one_line_with_its_settings():
+    zero, line = length.lines(asked("local"), [mean(0.9, n=8), point(0.1, n=8), mean(0.8), point(0.2)])
+    assert (zero.name, zero.x, zero.y) == ("Mean of v", [8, 64], [0.9, 0.8])
+    assert (line.name, line.x, line.y) == ("Local · window 16", [8, 64], [0.1, 0.2])
+
+
+def test_cost_is_counted_or_measured_and_what_has_no_time_is_not_drawn():
+    found = [mean(0.9, multiply_adds=2), point(0.5, multiply_adds=7), point(0.4, word="local~window~8", value=8)]
+    question = asked("softmax", "local")
+    front, zero, line = cost.lines(question, found, None)
+    assert (front.x, front.y) == ([2, 7, 9], [0.9, 0.5, 0.4])
+    assert (zero.x, line.x) == ([2], [7, 9])
+    front, zero, line = cost.lines(question, found, {UNIFORM: 3.0, "local~window~8": 1.0})
+    assert (front.x, front.y) == ([1], [0.4])
+    assert (zero.x, line.x) == ([3], [1])
+    assert cost.lines(question, found, {}) == []
+
+
+def test_the_front_is_of_what_is_held_against_softmax():
+    found = [point(0.1, "reformer", "reformer", "reformer", multiply_adds=1), point(0.5)]
+    assert cost.lines(asked("reformer", "local"), found, None)[0].y == [0.5]
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({}, "window 4<br>error 0.5<br>64 tokens · 9 multiply-adds"),
+        ({"low": 0.4}, "window 4<br>error 0.5 (0.4 to 0.5)<br>64 tokens · 9 multiply-adds"),
+        ({"setting": None}, "error 0.5<br>64 tokens · 9 multiply-adds"),
+        ({"reference": "reformer", "setting": None}, "error 0.5 beside shared-QK softmax<br>64 tokens"),
+        ({"floor": 0.25, "floor_kind": "rank"}, "<br>floor 0.25: the best matrix of its rank<br>"),
+        ({"floor": 0.25, "floor_kind": "keys"}, "<br>floor 0.25: the best choice of as many keys per row<br>"),
+        ({"floor": 0.0, "floor_kind": ""}, "error 0.5<br>64 tokens"),
+        ({"multiply_adds": 12345}, "12,345 multiply-adds"),
+    ],
+)
+def test_a_points_note_says_what_it_has(more, said):
+    told = sweep.in_words(point(0.5, **more))
+    assert said in told
+    assert ("floor" in told) == ("floor" in said)
+
+
+def test_a_variants_line_says_by_its_stroke_whether_it_replaces_softmax():
+    question = asked("linear", "local")
+    for attention, other in zip(question.attentions, (True, False), strict=True):
+        line = sweep.curve(question, attention, [point(0.5)], [4.0], name="A")
+        assert (line.dash, line.hollow, line.colour) == (("dashdot", True, 0) if other else ("solid", False, 1))
+
+
+def test_a_band_has_no_infinite_edge():
+    question = asked("local")
+    found = [point(0.5, low=0.4, high=math.inf), point(0.5, low=0.4, high=0.6), point(math.inf, low=0.4, high=math.inf)]
+    line = sweep.curve(question, question.attentions[0], found, [1.0, 2.0, 3.0], name="A")
+    assert line.low[:2] == [0.5, 0.4]
+    assert line.high[:2] == [0.5, 0.6]
+    assert line.y == [0.5, 0.5, None]
+    assert sweep.curve(question, question.attentions[0], [point(0.5)], [1.0], name="A").low is None
+
+
+@pytest.mark.parametrize(
+    ("xs", "stops"),
+    [([1, 24], [1, 2, 4, 8, 16, 24]), ([1, 20], [1, 2, 4, 8, 20]), ([3, 64], [4, 8, 16, 32, 64]), ([5], [5])],
+)
+def test_the_axis_is_marked_at_doublings_and_at_its_end(xs, stops):
+    question = asked("local")
+    assert sweep.ticks([sweep.curve(question, question.attentions[0], [point(1)] * len(xs), xs, name="A")]) == stops
+
+
+def row(floor):
+    return ErrorRow(
+        **{"variant": "local", "setting": "window", "value": 4, "word": "local~window~4", "reference": "softmax"},
+        **{"head": 0, "seed": None, "n": 8, "causal": False, "multiply_adds": 10, **dict.fromkeys(MEASURES, 0.5)},
+        **{"floor": floor, "floor_kind": None if floor is None else "keys", "rank": None, "keys": floor},
+    )
+
+
+@pytest.mark.parametrize("floor", [None, 0.25])
+@pytest.mark.parametrize("times", [None, {}, {"local~window~4": 1.5}])
+def test_the_file_holds_floors_and_times_where_there_are_any(floor, times):
+    [read] = csv.DictReader(io.StringIO(sweep.csv([row(floor)], times).decode("utf-8-sig")))
+    assert (read["value"], read["seed"], read["multiply_adds"], read["matrix"]) == ("4", "", "10", "0.5")
+    assert ("floor" in read, "rank" in read) == (floor is not None,) * 2
+    assert read.get("milliseconds") == ("1.5" if times else None)
