@@ -273,8 +273,8 @@ def refusal(state: Mapping[Any, Any], fields: Mapping[str, Field], refused: Mapp
 
 
 def _some(told: Sequence[str]) -> str:
-    more = len(told) - NAMED
-    return "; ".join(told[:NAMED]) + (_(" and {n} more", n=more) if more > 0 else "")
+    first, more = "; ".join(told[:NAMED]), len(told) - NAMED
+    return _("{first} and {n} more", first=first, n=more) if more > 0 else first
 
 
 def _quoted(words: Sequence[str]) -> str:
