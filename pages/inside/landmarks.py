@@ -3,7 +3,7 @@
 import numpy as np
 import streamlit as st
 
-from app.text import _
+from app.text import _, paragraph
 from attention_core.looks import membership
 from pages.inside import pictures
 from pages.inside.pictures import Grid
@@ -126,16 +126,13 @@ def _told(seen: Seen, found: dict[str, np.ndarray], *, means: bool) -> str:
             key=sizes["key"].max(),
             drift=max(membership.drift(x, *_settings(seen)) for x in vectors.values()),
         )
-    return (
-        told
-        + " "
-        + _(
-            "Within landmarks lie {query:.0%} of the queries' variance and {key:.0%} of the keys': that is what the "
-            "averages forget.",
-            query=gone["query"],
-            key=gone["key"],
-        )
+    forgotten = _(
+        "Within landmarks lie {query:.0%} of the queries' variance and {key:.0%} of the keys': that is what the "
+        "averages forget.",
+        query=gone["query"],
+        key=gone["key"],
     )
+    return paragraph(told, forgotten)
 
 
 def _settings(seen: Seen) -> tuple[int, str]:

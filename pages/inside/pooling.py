@@ -117,6 +117,17 @@ def look(seen: Seen, extra: str = "", *, among: int | None = None) -> Step:
     sought = left[:, :among]
     i, r = np.unravel_index(int(sought.argmax()), sought.shape)
     first, last = pools[r]
+    firmest = (
+        _(
+            "The firmest look: **“{query}”** (token {i}) puts {weight:.0%} of its weight on {pool}. Softmax itself "
+            "puts {exact:.0%} there."
+        )
+        if among is None
+        else _(
+            "The firmest look at a pool: **“{query}”** (token {i}) puts {weight:.0%} of its weight on {pool}. Softmax "
+            "itself puts {exact:.0%} there."
+        )
+    )
 
     def draw(key: str) -> None:
         query = InsideOptions.query.draw_among(
@@ -130,17 +141,16 @@ def look(seen: Seen, extra: str = "", *, among: int | None = None) -> Step:
         title=_("Look at the pools"),
         formula=r"L = \operatorname{softmax}\left(\frac{Q \tilde K^\top}{\sqrt d}\right) \in \mathbb{R}^{n \times m}",
         shapes={"Q": seen.qkv.q.shape[1:], r"\tilde K": (left.shape[1], seen.qkv.k.shape[-1]), "L": left.shape},
-        sentence=_(
-            "{look}: **“{query}”** (token {i}) puts {weight:.0%} of its weight on {pool}. Softmax itself puts "
-            "{exact:.0%} there.",
-            look=_("The firmest look") if among is None else _("The firmest look at a pool"),
-            query=literal(seen.labels[i]),
-            i=int(i),
-            weight=float(left[i, r]),
-            pool=told(seen, (first, last)),
-            exact=float(seen.reference[i, first : last + 1].sum()),
-        )
-        + (f" {extra}" if extra else ""),
+        sentence=paragraph(
+            firmest.format(
+                query=literal(seen.labels[i]),
+                i=int(i),
+                weight=float(left[i, r]),
+                pool=told(seen, (first, last)),
+                exact=float(seen.reference[i, first : last + 1].sum()),
+            ),
+            extra,
+        ),
         draw=draw,
     )
 
@@ -158,31 +168,44 @@ def blur(seen: Seen, *, queries: bool = False) -> Step:
     best = best.T if queries else best
     floor, error = (factors.off(matrix, seen.reference) for matrix in (best, seen.weights))
     n, rank, kinds = len(left), factors.rank(mixed), factors.kinds(mixed)
-    if rank < n:
-        words = _(
-            "The product has rank {rank} of {n} and {kinds} different {lines}. That blur alone makes it "
-            "**{floor:.0%}** off softmax (Frobenius), whatever the weights; the actual ones make it **{error:.0%}**.",
-            rank=rank,
-            n=n,
-            kinds=kinds,
-            lines=_("rows") if queries else _("columns"),
-            floor=floor,
-            error=error,
-        )
-    else:
-        words = _(
-            "With as many independent mixtures as tokens nothing has to be blurred: the best weights would come within "
-            "{floor:.0%} of softmax, the actual ones are {error:.0%} off.",
-            floor=floor,
-            error=error,
-        )
     return Step(
         title=_("Multiply: what blurs"),
         formula=r"A = L R,\qquad \operatorname{rank} A \le m,\qquad "
         + (r"\min_X \lVert S - L X \rVert_F" if queries else r"\min_X \lVert S - X R \rVert_F"),
         shapes={"L": left.shape, "R": right.shape, "A": (n, n)},
-        sentence=words,
+        sentence=blur_sentence(rank, n, kinds, floor, error, queries=queries),
         draw=lambda key: draw_best(seen, best, key),
+    )
+
+
+def blur_sentence(rank: int, n: int, kinds: int, floor: float, error: float, *, queries: bool) -> str:
+    """What mixing alone costs.
+
+    Args:
+        rank: of the product.
+        n: tokens.
+        kinds: different columns of the product, or rows.
+        floor: the error of the best weights on these mixtures.
+        error: of the actual ones.
+        queries: whether queries are mixed.
+    """
+    told = {"rank": rank, "n": n, "kinds": kinds, "floor": floor, "error": error}
+    if rank == n:
+        return _(
+            "With as many independent mixtures as tokens nothing has to be blurred: the best weights would come within "
+            "{floor:.0%} of softmax, the actual ones are {error:.0%} off.",
+            **told,
+        )
+    if queries:
+        return _(
+            "The product has rank {rank} of {n} and {kinds} different rows. That blur alone makes it **{floor:.0%}** "
+            "off softmax (Frobenius), whatever the weights; the actual ones make it **{error:.0%}**.",
+            **told,
+        )
+    return _(
+        "The product has rank {rank} of {n} and {kinds} different columns. That blur alone makes it **{floor:.0%}** "
+        "off softmax (Frobenius), whatever the weights; the actual ones make it **{error:.0%}**.",
+        **told,
     )
 
 

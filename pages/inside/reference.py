@@ -58,6 +58,6 @@ def beside_reference(seen: Seen, sentence: str = "") -> Step:
         title=_("Beside {reference}", reference=reference),
         formula=seen.attention.variant.formula,
         shapes={r"A": (n, n), "S" if own else r"\operatorname{softmax}(QK^\top/\sqrt d)": (n, n)},
-        sentence=f"{told} {sentence}".rstrip(),
+        sentence=paragraph(told, sentence),
         draw=draw,
     )

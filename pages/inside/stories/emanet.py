@@ -1,5 +1,8 @@
 """Expectation maximisation: tokens handed out over bases round by round, and a matrix made of both maps."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import streamlit as st
 
@@ -40,17 +43,7 @@ def _rounds(seen: Seen) -> Step:
     z = seen.parts["responsibilities"]
     count, n, b = z.shape
     owner = z.argmax(-1)
-    moved = [(owner[t] != owner[t - 1]).mean() for t in range(1, count)]
-    told = _(
-        "After {count} rounds {used} of {b} bases are the nearest of some token",
-        count=count,
-        b=b,
-        used=len(np.unique(owner[-1])),
-    )
-    if moved:
-        told += _("; {first:.0%} of the tokens changed their nearest basis in the second round", first=moved[0])
-    if len(moved) > 1:
-        told += _(", {last:.0%} in the last", last=moved[-1])
+    moved = [float((owner[t] != owner[t - 1]).mean()) for t in range(1, count)]
 
     def draw(key: str) -> None:
         chosen = np.unique(np.linspace(0, count - 1, min(count, SHOWN)).round().astype(int))
@@ -67,8 +60,36 @@ def _rounds(seen: Seen) -> Step:
         formula=r"\begin{gathered}z_{jb} = \frac{e^{\lambda k_j\cdot\mu_b}}{\sum_c e^{\lambda k_j\cdot\mu_c}},\\[14pt] "
         r"\mu_b \leftarrow \frac{\sum_j z_{jb} k_j}{\left\|\sum_j z_{jb} k_j\right\|}\end{gathered}",
         shapes={"z": (n, b), r"\mu": seen.parts["bases"].shape[1:]},
-        sentence=told + ".",
+        sentence=rounds_sentence(count, len(np.unique(owner[-1])), b, moved),
         draw=draw,
+    )
+
+
+def rounds_sentence(count: int, used: int, bases: int, moved: Sequence[float]) -> str:
+    """How many bases hold a token at last, and how much the rounds still change.
+
+    Args:
+        count: rounds.
+        used: bases that are the nearest of some token.
+        bases: all of them.
+        moved: the share of tokens whose nearest basis changed, from the second round on.
+    """
+    told: dict[str, Any] = {"count": count, "used": used, "b": bases}
+    if not moved:
+        return _("After {count} rounds {used} of {b} bases are the nearest of some token.", **told)
+    if len(moved) == 1:
+        return _(
+            "After {count} rounds {used} of {b} bases are the nearest of some token; {first:.0%} of the tokens changed "
+            "their nearest basis in the second round.",
+            first=moved[0],
+            **told,
+        )
+    return _(
+        "After {count} rounds {used} of {b} bases are the nearest of some token; {first:.0%} of the tokens changed "
+        "their nearest basis in the second round, {last:.0%} in the last.",
+        first=moved[0],
+        last=moved[-1],
+        **told,
     )
 
 

@@ -5,9 +5,8 @@ import numpy as np
 import attention_core as ac
 from app import compute
 from app.compute import View
-from app.text import _
+from app.text import _, paragraph
 from attention_core.looks import factors
-from attention_core.metrics.passport import Passport
 from pages.inside import landmarks, pictures
 from pages.inside.reference import beside_reference
 from pages.inside.story import Seen, Step
@@ -54,17 +53,13 @@ def _inverse(seen: Seen) -> Step:
     nystrom = ac.get("nystrom", landmarks=seen.setting("landmarks"), method=seen.setting("method"))
     own, other, exact = (compute.matrix(view, each) for each in (seen.attention, nystrom, ac.get("softmax")))
     n, m = seen.parts["left"].shape
-    told = (
-        _(
-            "Two softmaxes in a row blur: a query spreads like {own:.1f} equally weighted keys, in softmax like "
-            "{exact:.1f}. Nyström puts the inverse of the landmarks' own map between them, to take one of the two "
-            "back.",
-            own=own.passport.perplexity,
-            exact=exact.passport.perplexity,
-        )
-        + " "
-        + _helps(own.passport, other.passport)
+    blur = _(
+        "Two softmaxes in a row blur: a query spreads like {own:.1f} equally weighted keys, in softmax like "
+        "{exact:.1f}. Nyström puts the inverse of the landmarks' own map between them, to take one of the two back.",
+        own=own.passport.perplexity,
+        exact=exact.passport.perplexity,
     )
+    errors = own.passport.relative_error, other.passport.relative_error
 
     def draw(key: str) -> None:
         pictures.grids(
@@ -84,14 +79,21 @@ def _inverse(seen: Seen) -> Step:
         formula=r"A = L R \qquad \text{and} \qquad A_{\text{Nyström}} = L M^{+} R,\quad "
         r"M = S\!\left(\tfrac{\tilde Q \tilde K^\top}{\sqrt d}\right)",
         shapes={"L": (n, m), r"M^{+}": (m, m), "R": (m, n)},
-        sentence=told,
+        sentence=paragraph(blur, help_sentence(*errors, other.passport.negative_mass)),
         draw=draw,
     )
 
 
-def _helps(own: Passport, other: Passport) -> str:
-    words = {"own": own.relative_error, "other": other.relative_error, "negative": other.negative_mass}
-    if other.relative_error < own.relative_error:
+def help_sentence(own: float, other: float, negative: float) -> str:
+    """Whether an inverse between the two maps brings them closer to softmax.
+
+    Args:
+        own: the error without one.
+        other: the error with it.
+        negative: the share of negative mass with it.
+    """
+    words = {"own": own, "other": other, "negative": negative}
+    if other < own:
         return _(
             "Here it helps: its matrix is off by {other:.0%} in place of {own:.0%}, at the price of {negative:.1%} "
             "negative mass.",

@@ -140,17 +140,29 @@ def _kernel(seen: Seen) -> Step:
         formula=r"\frac{\varphi(q_i)^\top\varphi(k_j)}{\sum_l \varphi(q_i)^\top\varphi(k_l)}\quad\text{against}\quad "
         r"\frac{e^{q_i\cdot k_j/\sqrt d}}{\sum_l e^{q_i\cdot k_l/\sqrt d}}",
         shapes={"A": seen.weights.shape},
-        sentence=_(
-            "The median pair gets {middle:.2g} times its softmax weight, the heaviest {share:.0%} of pairs {heavy:.2g} "
-            "times theirs: {told}",
-            middle=np.median(ratio),
-            share=HEAVY,
-            heavy=np.median(ratio[heavy]),
-            told=_("the kernel is flatter, weight moves from the peaks to everything else.")
-            if np.median(ratio[heavy]) < min(1, np.median(ratio))
-            else _("the kernel is not flatter than the exponential here."),
-        ),
+        sentence=kernel_sentence(float(np.median(ratio)), float(np.median(ratio[heavy]))),
         draw=draw,
+    )
+
+
+def kernel_sentence(middle: float, heavy: float) -> str:
+    """Whether the kernel is flatter than the exponential.
+
+    Args:
+        middle: the median pair's weight over softmax's.
+        heavy: the same among the heaviest pairs.
+    """
+    told = {"middle": middle, "share": HEAVY, "heavy": heavy}
+    if heavy < min(1, middle):
+        return _(
+            "The median pair gets {middle:.2g} times its softmax weight, the heaviest {share:.0%} of pairs {heavy:.2g} "
+            "times theirs: the kernel is flatter, weight moves from the peaks to everything else.",
+            **told,
+        )
+    return _(
+        "The median pair gets {middle:.2g} times its softmax weight, the heaviest {share:.0%} of pairs {heavy:.2g} "
+        "times theirs: the kernel is not flatter than the exponential here.",
+        **told,
     )
 
 
@@ -162,9 +174,8 @@ def _sum_first(seen: Seen) -> Step:
     def adds(attention: ac.Attention, length: int) -> int:
         return attention.cost(length, size, causal=seen.causal).multiply_adds
 
-    told = _("While causal is on, the sum grows from token to token: a state.") if seen.causal else ""
-    if d != size:
-        told = paragraph(told, _("Counted are values as long as keys, of {size} entries.", size=size))
+    grows = _("While causal is on, the sum grows from token to token: a state.") if seen.causal else ""
+    counted_as = _("Counted are values as long as keys, of {size} entries.", size=size) if d != size else ""
     cheaper = next(m for m in range(1, 64 * size) if adds(seen.attention, m) < adds(softmax, m))
 
     def draw(key: str) -> None:
@@ -221,17 +232,20 @@ def _sum_first(seen: Seen) -> Step:
         title=_("Sum first"),
         formula=r"\left(\varphi(Q)\,\varphi(K)^\top\right) V = \varphi(Q) \left(\varphi(K)^\top V\right)",
         shapes={r"\varphi(K)^\top V": (c, d), r"\varphi(Q)\,\varphi(K)^\top": (n, n)},
-        sentence=_(
-            "The {c} × {d} sum stands in for the {n} × {n} matrix: on these {n} tokens {own:,} multiply-adds instead "
-            "of {exact:,}. It is the cheaper order from n = {cheaper} on.",
-            c=c,
-            d=d,
-            n=n,
-            own=adds(seen.attention, n),
-            exact=adds(softmax, n),
-            cheaper=cheaper,
-        )
-        + f" {told.strip()}".rstrip(),
+        sentence=paragraph(
+            _(
+                "The {c} × {d} sum stands in for the {n} × {n} matrix: on these {n} tokens {own:,} multiply-adds "
+                "instead of {exact:,}. It is the cheaper order from n = {cheaper} on.",
+                c=c,
+                d=d,
+                n=n,
+                own=adds(seen.attention, n),
+                exact=adds(softmax, n),
+                cheaper=cheaper,
+            ),
+            grows,
+            counted_as,
+        ),
         draw=draw,
     )
 
@@ -239,12 +253,18 @@ def _sum_first(seen: Seen) -> Step:
 def _divided(seen: Seen) -> Step:
     z, c = seen.parts["normaliser"], seen.parts["key_sums"].shape[-1]
     least, most = (literal(seen.labels[int(i)]) for i in (np.argmin(z), np.argmax(z)))
-    told = _("One vector of {c} numbers, the sum of all key features, divides every row", c=c)
-    if seen.causal:
-        told = _("One vector of {c} numbers, the sum of the key features so far, divides the next row", c=c)
-    told += _(
-        ": by {low:.4g} for “{least}” up to {high:.4g} for “{most}”.", low=z.min(), high=z.max(), least=least, most=most
+    numbers = {"c": c, "low": z.min(), "high": z.max(), "least": least, "most": most}
+    told = _(
+        "One vector of {c} numbers, the sum of all key features, divides every row: by {low:.4g} for “{least}” up to "
+        "{high:.4g} for “{most}”.",
+        **numbers,
     )
+    if seen.causal:
+        told = _(
+            "One vector of {c} numbers, the sum of the key features so far, divides the next row: by {low:.4g} for "
+            "“{least}” up to {high:.4g} for “{most}”.",
+            **numbers,
+        )
     if _chosen(seen) == "exp":
         told = paragraph(told, _("With exp each is up to the factor that keeps its row in range."))
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from app.text import _, literal
+from app.text import _, literal, paragraph
 from attention_core.looks import factors, provenance
 from pages.inside import pictures, pooling
 from pages.inside.pictures import Grid
@@ -39,7 +39,7 @@ def _window(seen: Seen) -> Step:
         title=_("Project n keys to m"),
         formula=r"\tilde K = E K,\qquad \tilde V = F V,\qquad E, F \in \mathbb{R}^{m \times n}",
         shapes={"E": P.shape, "F": P.shape},
-        sentence=f"{plain.sentence} {shape} " + _("The paper trains E and F; here they are untrained."),
+        sentence=paragraph(plain.sentence, shape, _("The paper trains E and F; here they are untrained.")),
     )
 
 

@@ -173,7 +173,7 @@ def inverse_sentence(rows: Sequence[InverseRow], condition: float) -> str:
         why = _("What is still wrong lies in the landmarks, not in how their matrix is inverted.")
     else:
         why = _("Here a better inverse makes a better matrix: the landmarks miss little.")
-    return f"{told} {why}"
+    return paragraph(told, why)
 
 
 def _against(of: Sequence[Curve], key: str, title: str, *, log: bool = False) -> None:
@@ -343,7 +343,7 @@ def formula_sentence(found: Cur, errors: Mapping[str, float], m: int, *, both_wa
         full=n * n,
     )
     own = 2 * n * m + m * m
-    second += " " + _rank(errors[ATTENTION], errors[FORMULA]).format(own=own, **words)
+    second = paragraph(second, _rank(errors[ATTENTION], errors[FORMULA]).format(own=own, **words))
     if own >= n * n:
         second = paragraph(second, _("With so many landmarks for so few tokens that saves nothing."))
     if both_ways:

@@ -27,6 +27,8 @@ WANTED = 0.1
 """Relative error of a similarity that counts as good."""
 POSITIVE = ("positive", "hyperbolic")
 """Kinds whose features are positive: their estimates are rarely far too large and often far too small."""
+FAR = 0.5
+"""A median estimate below this share of the truth is far too small."""
 NEAR_ALL = 0.8
 """Relative error from which nearly all of the truth is missed; what exceeds its inverse is too large instead."""
 
@@ -154,31 +156,7 @@ def _estimate(seen: Seen) -> Step:
     near = allowed[:n, :n] & (means.truth > 0)
     truth, drawn, share = (part[near] for part in (means.truth, means.drawn, means.share))
     expected, found = (float(np.median(x)) if len(x) else math.nan for x in (share[np.isfinite(share)], drawn / truth))
-    told = in_the_mean(kind=kind, row_norms=norms, expected=expected, found=found, draws=means.draws)
-    if n < len(seen.weights):
-        told = paragraph(told, _("Both means are of the first {n} tokens.", n=n))
-    if kind in POSITIVE and norms == "chi" and np.median(ratio) < 0.5:
-        told = paragraph(
-            told,
-            _(
-                "A few huge draws carry that mean: a typical draw misses the rare directions that matter, and its "
-                "estimate comes out far too small."
-            ),
-        )
     size = float(np.median(pair_sizes(seen.qkv, seen.head)[seen.visible]))
-    needed = 2 * (chance(size) / math.log(10) - math.log10(WANTED))
-    price = (
-        ""
-        if kind == "relu"
-        else " "
-        + _(
-            "The median pair has ‖x + y‖² = {size:.0f}, so that independent positive features of random length err by "
-            "{wanted:.0%}, as a root mean square over the draws, only from about {needed} of them on.",
-            size=size,
-            wanted=WANTED,
-            needed=f"$10^{{{max(0.0, needed):.0f}}}$",
-        )
-    )
 
     def draw(key: str) -> None:
         names = (
@@ -203,14 +181,53 @@ def _estimate(seen: Seen) -> Step:
         title=_("Estimate against truth"),
         formula=mean_formula(kind, norms),
         shapes={r"\varphi(Q)\,\varphi(K)^\top": seen.weights.shape},
-        sentence=_(
-            "{near:.0%} of the similarities are estimated within a factor of two; the median estimate is {middle} "
-            "of the truth.",
-            near=((ratio > 0.5) & (ratio < 2)).mean(),
-            middle=number(float(np.median(ratio))),
-        )
-        + f" {told}{price}",
+        sentence=paragraph(
+            estimate_sentence(float(((ratio > 0.5) & (ratio < 2)).mean()), float(np.median(ratio))),
+            in_the_mean(kind=kind, row_norms=norms, expected=expected, found=found, draws=means.draws),
+            _("Both means are of the first {n} tokens.", n=n) if n < len(seen.weights) else "",
+            rare_sentence(kind, norms, float(np.median(ratio))),
+            price_sentence(kind, size),
+        ),
         draw=draw,
+    )
+
+
+def estimate_sentence(near: float, middle: float) -> str:
+    """How good one draw's estimates are.
+
+    Args:
+        near: the share within a factor of two of the truth.
+        middle: the median estimate over the truth.
+    """
+    return _(
+        "{near:.0%} of the similarities are estimated within a factor of two; the median estimate is {middle} of the "
+        "truth.",
+        near=near,
+        middle=number(middle),
+    )
+
+
+def rare_sentence(kind: str, row_norms: str, middle: float) -> str:
+    """Why the median estimate of features without a bias may be far too small; empty where it is not."""
+    if kind not in POSITIVE or row_norms != "chi" or middle >= FAR:
+        return ""
+    return _(
+        "A few huge draws carry that mean: a typical draw misses the rare directions that matter, and its estimate "
+        "comes out far too small."
+    )
+
+
+def price_sentence(kind: str, size: float) -> str:
+    """How many features a good estimate of the median pair takes, ``size = ‖x + y‖²``; empty for relu's own kernel."""
+    if kind == "relu":
+        return ""
+    needed = 2 * (chance(size) / math.log(10) - math.log10(WANTED))
+    return _(
+        "The median pair has ‖x + y‖² = {size:.0f}, so that independent positive features of random length err by "
+        "{wanted:.0%}, as a root mean square over the draws, only from about {needed} of them on.",
+        size=size,
+        wanted=WANTED,
+        needed=f"$10^{{{max(0.0, needed):.0f}}}$",
     )
 
 
@@ -358,17 +375,14 @@ def what_to_expect(typical: float, d: int, *, row_norms: str) -> str:
         "the draws.",
         half=half,
     )
-    if typical > np.log(LADDER[-1]):
-        words = paragraph(
-            words,
-            _(
-                "The mean over all draws is the truth, but a few huge ones carry it: a typical draw misses the rare "
-                "directions that matter, and its estimate is too small."
-            ),
-        )
-    return f"{words} " + _(
+    rare = _(
+        "The mean over all draws is the truth, but a few huge ones carry it: a typical draw misses the rare directions "
+        "that matter, and its estimate is too small."
+    )
+    small = _(
         "Divide the logits by four and it is {quarter} / √m: see where the promised slope begins.", quarter=quarter
     )
+    return paragraph(words, rare if typical > np.log(LADDER[-1]) else "", small)
 
 
 def fall_sentence(found: dict[tuple[str, bool], Spread], *, row_norms: str) -> str:

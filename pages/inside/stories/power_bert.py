@@ -196,14 +196,13 @@ def _bars(seen: Seen, tally: Tally, key: str, order: range | np.ndarray, title: 
     places = np.asarray(order)
     values, stays = tally.received[places], tally.stays[places]
     log = bool(values.max() > STEEP * np.median(values))
-    title_y = _("times the mean")
     pictures.bars(
         {_("stays"): np.where(stays, values, 0), _("goes"): np.where(stays, 0, values)},
         [seen.labels[i] for i in places],
         key=f"{key}.bars",
         stacked=True,
         x_title=title,
-        y_title=_("{title} (log)", title=title_y) if log else title_y,
+        y_title=_("times the mean (log)") if log else _("times the mean"),
         log=log,
         alt=_("Bars: the attention each token receives"),
     )

@@ -26,6 +26,8 @@ from pages.inside.reference import beside_reference
 from pages.inside.story import Seen, Step
 from pages.inside.tokens import painted
 
+NAMED = 5
+"""Tokens of a bucket named."""
 WORST = 8
 """Missed pairs named."""
 
@@ -59,7 +61,6 @@ def _pick_round(seen: Seen) -> None:
 def _hash(seen: Seen, number: int) -> Step:
     buckets = seen.parts["buckets"][number]
     n, sizes = len(buckets), np.bincount(buckets)
-    inside, outside = hash_rounds.likeness(seen.qkv.q[seen.head].numpy(), buckets)
     fullest, filled = np.flatnonzero(buckets == sizes.argmax()), np.flatnonzero(sizes)
 
     def draw(key: str) -> None:
@@ -76,24 +77,32 @@ def _hash(seen: Seen, number: int) -> Step:
         n=n,
         filled=len(filled),
         most=len(fullest),
-        names=", ".join(_("“{token}”", token=literal(seen.labels[i])) for i in fullest[:5])
-        + (_(" and {more} more", more=len(fullest) - 5) if len(fullest) > 5 else ""),
+        names=some([seen.labels[i] for i in fullest]),
     )
-    if np.isfinite(inside) and np.isfinite(outside):
-        words = paragraph(
-            words,
-            _(
-                "Two tokens of one bucket have a mean cosine of {inside:.2f}, two of different ones {outside:.2f}.",
-                inside=inside,
-                outside=outside,
-            ),
-        )
     return Step(
         title=_("Hash"),
         formula=r"b(i) = \operatorname{argmax}\,[x_i R;\, -x_i R],\qquad x_i = \frac{q_i}{\lVert q_i \rVert} = k_i",
         shapes={"x": tuple(seen.qkv.q.shape[1:]), "b": tuple(seen.parts["buckets"].shape)},
-        sentence=words,
+        sentence=paragraph(words, likeness_sentence(*hash_rounds.likeness(seen.qkv.q[seen.head].numpy(), buckets))),
         draw=draw,
+    )
+
+
+def some(tokens: Sequence[str]) -> str:
+    """The first few tokens in quotes, and how many there are beside them."""
+    names = ", ".join(_("“{token}”", token=literal(token)) for token in tokens[:NAMED])
+    more = len(tokens) - NAMED
+    return _("{names} and {more} more", names=names, more=more) if more > 0 else names
+
+
+def likeness_sentence(inside: float, outside: float) -> str:
+    """How alike two tokens of one bucket are, and two of different ones; empty where there are no such two."""
+    if not (np.isfinite(inside) and np.isfinite(outside)):
+        return ""
+    return _(
+        "Two tokens of one bucket have a mean cosine of {inside:.2f}, two of different ones {outside:.2f}.",
+        inside=inside,
+        outside=outside,
     )
 
 
@@ -155,23 +164,29 @@ def _sort(seen: Seen, number: int) -> Step:
         at = int(apart.argmax())
         words = _(
             "Sorting brings **“{one}”** and **“{other}”** side by side, of one bucket and {distance} tokens apart in "
-            "the text; “{token}” moves farthest, {moved} places. The order is cut into {chunks} chunks, {how}.",
+            "the text; “{token}” moves farthest, {moved} places.",
             one=literal(seen.labels[order[at]]),
             other=literal(seen.labels[order[at + 1]]),
             distance=int(apart[at]),
             token=literal(seen.labels[farthest]),
             moved=int(abs(place[farthest] - farthest)),
-            chunks=len(borders) + 1,
-            how=_("each bucket by itself, every {size} places", size=size)
-            if seen.causal
-            else _("every {size} places, no matter where a bucket ends", size=size),
         )
+        words = paragraph(words, cut_sentence(len(borders) + 1, size, causal=seen.causal))
     return Step(
         title=_("Sort and cut"),
         formula=r"\pi = \operatorname{argsort}(b(i),\, i),\qquad c(i) = \left\lfloor \pi^{-1}(i) / s \right\rfloor",
         shapes={r"\pi": (n,), "c": (n,)},
         sentence=words,
         draw=draw,
+    )
+
+
+def cut_sentence(chunks: int, size: int, *, causal: bool) -> str:
+    """Into what the sorted order is cut."""
+    if causal:
+        return _("The order is cut into {n} chunks, each bucket by itself, every {size} places.", n=chunks, size=size)
+    return _(
+        "The order is cut into {n} chunks, every {size} places, no matter where a bucket ends.", n=chunks, size=size
     )
 
 
@@ -252,7 +267,7 @@ def _union(seen: Seen) -> Step:
     possible = (n - 1) * n // 2 - max(0, start * (start - 1)) // 2 if seen.causal else n * (n - 1)
     held = float((seen.parts["all_pairs"] * looked(seen)).sum(-1).mean())
     reference = reference_name(seen.attention)
-    kept = " " + _("All pairs that look hold **{held:.0%}** of {reference}'s mass.", held=held, reference=reference)
+    kept = _("All pairs that look hold **{held:.0%}** of {reference}'s mass.", held=held, reference=reference)
 
     def draw(key: str) -> None:
         left, right = st.columns(2)
@@ -285,23 +300,29 @@ def _union(seen: Seen) -> Step:
         if not seen.causal
         else r"P_i = \bigcup_{r} \{\, j < i : c_r(i) - c_r(j) \in \{0, 1\},\; b_r(j) = b_r(i) \,\}",
         shapes={r"c_r": (rounds, n), "P": (n, n)},
-        sentence=_(
-            "{rounds} rounds together let **{share:.1%}** of {possible:,} pairs look; {once:.0%} of these were found "
-            "by one round only.",
-            rounds=rounds,
-            share=pairs / max(1, possible),
-            possible=possible,
-            once=once / max(1, pairs),
-        )
-        + kept
-        if rounds > 1
-        else _(
-            "One round lets **{share:.1%}** of {possible:,} pairs look; more rounds would find more.",
-            share=pairs / max(1, possible),
-            possible=possible,
-        )
-        + kept,
+        sentence=paragraph(union_sentence(rounds, pairs, once, possible), kept),
         draw=draw,
+    )
+
+
+def union_sentence(rounds: int, pairs: int, once: int, possible: int) -> str:
+    """How many pairs some rounds find together.
+
+    Args:
+        rounds: how many.
+        pairs: the pairs they let look.
+        once: those of them that one round alone found.
+        possible: all pairs there are.
+    """
+    told = {"share": pairs / max(1, possible), "possible": possible}
+    if rounds == 1:
+        return _("One round lets **{share:.1%}** of {possible:,} pairs look; more rounds would find more.", **told)
+    return _(
+        "{rounds} rounds together let **{share:.1%}** of {possible:,} pairs look; {once:.0%} of these were found by "
+        "one round only.",
+        rounds=rounds,
+        once=once / max(1, pairs),
+        **told,
     )
 
 
@@ -498,4 +519,4 @@ def memory_sentence(rows: Sequence[ReversibleRow]) -> str:
         "Run backwards in float32, the blocks give the input back to within {error} of its size.",
         error=written(error, 2),
     )
-    return f"{words} {back}"
+    return paragraph(words, back)

@@ -275,17 +275,14 @@ def matrix_sentence(heads: int, channels: int, apart: float) -> str:
         channels=channels,
     )
     if heads == 1:
-        return told + " " + _("This input has one head, so softmax has a single matrix too.")
-    return (
-        told
-        + " "
-        + _(
-            "Softmax has a matrix for each of the {heads} heads: {apart:.0%} of a row's mass lies on other tokens than "
-            "in the heads' average.",
-            heads=heads,
-            apart=apart,
-        )
+        return paragraph(told, _("This input has one head, so softmax has a single matrix too."))
+    several = _(
+        "Softmax has a matrix for each of the {heads} heads: {apart:.0%} of a row's mass lies on other tokens than in "
+        "the heads' average.",
+        heads=heads,
+        apart=apart,
     )
+    return paragraph(told, several)
 
 
 def _gate(seen: Seen, found: Look) -> Step:
@@ -343,22 +340,20 @@ def gate_sentence(found: Look) -> str:
         most=number(float(found.gate.max())),
     )
     if found.distance is None:
-        told = paragraph(told, _("Nothing comes through: A V is zero here, or every gate that it meets."))
+        does = _("Nothing comes through: A V is zero here, or every gate that it meets.")
     elif found.distance < SAME:
-        told = paragraph(told, _("They only scale: the gated output is a multiple of A V."))
+        does = _("They only scale: the gated output is a multiple of A V.")
     else:
-        told = paragraph(
-            told,
-            _(
-                "They do more than scale: the gated output lies {distance:.0%} of its length away from every multiple "
-                "of A V.",
-                distance=found.distance,
-            ),
+        does = _(
+            "They do more than scale: the gated output lies {distance:.0%} of its length away from every multiple of "
+            "A V.",
+            distance=found.distance,
         )
-    return f"{told} " + _(
+    alike = _(
         "So each channel has a matrix of its own, diag(u) A, but only its rows are scaled: in one row all channels "
         "share their weights among the tokens alike."
     )
+    return paragraph(told, does, alike)
 
 
 def _price(seen: Seen) -> Step:

@@ -8,6 +8,7 @@ from driver import open_page, spoken
 import attention_core as ac
 from attention_core.inputs.source import SyntheticSource
 from attention_core.inputs.synthetic import SyntheticSpec
+from pages.inside.steps import refusal
 
 SMALL = {"input": ["synthetic"], "n": ["11"], "d": ["8"], "heads": ["2"]}
 
@@ -118,3 +119,18 @@ def test_what_is_taken_away_is_what_was_shown():
         {"qkv": qkv, "print": lambda *words: print(*words, file=printed)},
     )
     assert "left (11, 4)" in printed.getvalue()
+
+
+def test_a_variant_that_cannot_be_causal_says_why_and_what_its_model_hides():
+    attention = ac.get("nystrom")
+    told = refusal(attention, None)
+    assert told == f"Nyström cannot be causal: {attention.variant.causal_reason} It is shown without."
+    assert refusal(attention, 0.256) == (
+        f"{told} The model hides the future: 26% of softmax's mass then lies on later tokens, which it never sees."
+    )
+
+
+@pytest.mark.parametrize(("model", "hides"), [("smollm2", True), ("minilm", False)])
+def test_the_future_that_a_model_hides_is_told_where_it_does(model, hides):
+    at = open_page("inside", {"text": "@english", "model": model, "layer": "1", "head": "0", "causal": "1"})
+    assert ("The model hides the future: " in told(at)) == hides

@@ -1,10 +1,15 @@
 """The stories of those that mix tokens: Linformer, pooled keys, pyramids and Funnel."""
 
 import numpy as np
+import pytest
 import torch
-from stories import drawn_words, head, open_step, said, softmax
+from stories import drawn_words, figures, head, open_step, said, seen, softmax
 
 import attention_core as ac
+from attention_core.variants.low_rank.pyramid import SIZES
+from pages.inside import pooling
+from pages.inside.pooling import blur_sentence
+from pages.inside.stories import funnel, linformer, pooled, pyramid
 
 
 def arrays(**changes):
@@ -148,3 +153,56 @@ def test_linformer_says_it_is_untrained_and_what_comes_back():
     E = attention.variant.anatomy(*torch.zeros(3, 24, 8), attention.params, causal=False)["provenance"].numpy()
     at = open_step(attention)
     assert said(at, r"comes back as ([\d.-]+) of itself") == (round(float(np.diag(E.T @ E).mean()), 2),)
+
+
+def test_blur_names_what_is_alike():
+    told = {"rank": 6, "n": 24, "kinds": 7, "floor": 0.25, "error": 0.5}
+    for queries, lines in ((False, "columns"), (True, "rows")):
+        assert blur_sentence(**told, queries=queries) == (
+            f"The product has rank 6 of 24 and 7 different {lines}. That blur alone makes it **25%** off softmax "
+            "(Frobenius), whatever the weights; the actual ones make it **50%**."
+        )
+    assert blur_sentence(**told | {"rank": 24}, queries=False).startswith("With as many independent mixtures")
+
+
+def test_a_pool_of_one_token_is_named_by_it():
+    given = seen(ac.get("pooled"))
+    assert pooling.told(given, (3, 3)) == "“t3” (token 3)"
+    assert pooling.told(given, (3, 6)) == "“t3 … t6” (tokens 3 to 6)"
+
+
+def test_where_nothing_is_pooled_nothing_leaks():
+    assert "so none can tell of another" in pooled.steps(seen(ac.get("pooled", stride=1)))[3].sentence
+    assert "here nothing is averaged, and nothing leaks" in funnel.steps(seen(ac.get("funnel", stride=1)))[3].sentence
+
+
+def test_a_common_query_looks_as_its_tokens_would_not():
+    given = seen(ac.get("funnel", stride=4))
+    right = given.parts["right"]
+    told = funnel.steps(given)[1].sentence
+    weight, j, low, high = figures(told, r"puts ([\d.]+)% on .*\(token (\d+)\).* key ([\d.]+)% to ([\d.]+)%")
+    first, last = map(int, figures(told, r"tokens (\d+) to (\d+)\) puts"))
+    assert weight == pytest.approx(100 * right[1:].max(), abs=0.51)
+    own = given.reference[first : last + 1, int(j)]
+    assert (low, high) == (pytest.approx(100 * own.min(), abs=0.51), pytest.approx(100 * own.max(), abs=0.51))
+
+
+def test_the_pyramid_is_told_level_by_level():
+    given = seen(ac.get("pyramid"))
+    cover, look, *_ = pyramid.steps(given)
+    assert "1, 3, 6, 8 pools of up to 24, 8, 4, 3 tokens. Their numbers are 1, 3, 6, 8 times 1," in cover.sentence
+    assert SIZES == (1, 3, 6, 8)
+    left = given.parts["left"]
+    shares = [left[:, a:b].sum(-1).mean() for a, b in ((0, 1), (1, 4), (4, 10), (10, 18))]
+    assert look.sentence.endswith(f"a query gives {', '.join(f'{x:.0%}' for x in shares)}.")
+
+
+@pytest.mark.parametrize("projection", ["mean", "conv"])
+def test_linformers_window_is_flat_or_a_triangle(projection):
+    given = seen(ac.get("linformer", projection=projection))
+    told = linformer.steps(given)[0].sentence
+    assert ("The window is flat: each token of a key counts alike." in told) == (projection == "mean")
+    if projection == "conv":
+        P = given.parts["provenance"]
+        times = max(row.max() / row[row > 0].min() for row in P)
+        assert f"a triangle: in a key the middle counts up to {times:.1f} times its ends." in told

@@ -1,13 +1,16 @@
 """Linear attention's story: its map, its kernel, and the sum that serves every query."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
 from driver import charts, curves
-from stories import head, open_step, said, spoken
+from stories import figures, head, open_step, said, seen, spoken
 
 import attention_core as ac
+from pages.inside.stories import linear
+from pages.inside.stories.linear import kernel_sentence
 
 
 def test_feature_maps_are_drawn_and_the_chosen_one_stands_out():
@@ -76,3 +79,59 @@ def test_the_normaliser_is_one_product_per_query():
     assert curves(at)["normaliser"][1] == pytest.approx(z.tolist(), rel=1e-4)
     assert "up to the factor" not in spoken(at)
     assert "up to the factor" in spoken(open_step(ac.get("linear", feature_map="exp"), 5))
+
+
+@pytest.mark.parametrize(
+    ("middle", "heavy", "flatter"),
+    [(1.2, 0.5, True), (0.4, 0.5, False), (2.0, 1.0, False), (2.0, 0.99, True), (0.5, 0.5, False)],
+)
+def test_a_kernel_is_flatter_where_the_heaviest_lose_most(middle, heavy, flatter):
+    told = kernel_sentence(middle, heavy)
+    assert told.startswith(f"The median pair gets {middle:.2g} times its softmax weight, the heaviest 5% of pairs")
+    assert f" {heavy:.2g} times theirs" in told
+    assert ("the kernel is flatter, weight moves" in told) == flatter
+    assert ("not flatter than the exponential here" in told) != flatter
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_one_vector_divides_every_row_or_the_next(causal):
+    q, k, _ = head()
+    q, k = (torch.nn.functional.elu(x) + 1 for x in (q, k))
+    z = (q * (k.cumsum(0) if causal else k.sum(0))).sum(-1)
+    told = linear.steps(seen(ac.get("linear"), causal=causal))[4].sentence
+    low, high = figures(told, r"by (\S+) for .* up to (\S+) for")
+    assert (low, high) == (pytest.approx(float(z.min()), rel=1e-3), pytest.approx(float(z.max()), rel=1e-3))
+    assert f"for “t{int(z.argmin())}” up to" in told
+    assert f"for “t{int(z.argmax())}”." in told
+    assert ("so far, divides the next row" in told) == causal
+    assert ("all key features, divides every row" in told) != causal
+
+
+def test_a_sum_that_grows_is_called_a_state_and_sizes_that_differ_are_told():
+    plain, causal = (linear.steps(seen(ac.get("linear"), causal=way))[3].sentence for way in (False, True))
+    state = "While causal is on, the sum grows from token to token: a state."
+    assert causal.endswith(f" on. {state}")
+    assert state not in plain
+    given = seen(ac.get("linear"))
+    wide = replace(given.qkv, v=torch.ones(2, 24, 3))
+    told = linear.steps(replace(given, qkv=wide))[3].sentence
+    assert told.endswith("Counted are values as long as keys, of 8 entries.")
+    assert "The 8 × 3 sum" in told
+    assert "Counted" not in plain
+
+
+def test_features_that_are_zero_and_their_angle_are_counted():
+    q, k, _ = head()
+    q, k = q.relu(), k.relu()
+    told = linear.steps(seen(ac.get("linear", feature_map="relu")))[1].sentence
+    zero, cosine = figures(told, r"and ([\d.]+)% are zero.* is ([\d.]+), and nothing")
+    assert zero == pytest.approx(100 * float((torch.cat([q, k]) == 0).double().mean()), abs=0.51)
+    angles = torch.nn.functional.normalize(q, dim=-1) @ torch.nn.functional.normalize(k, dim=-1).mT
+    assert cosine == pytest.approx(float(angles.mean()), abs=0.0051)
+
+
+def test_the_last_step_tells_how_wide_rows_are():
+    q, k, _ = head()
+    own, exact = (ac.metrics.entropy(ac.get(key).weights(q, k)).exp().quantile(0.5) for key in ("linear", "softmax"))
+    told = linear.steps(seen(ac.get("linear")))[-1].sentence
+    assert f"like {float(own):.0f} equally weighted keys, softmax's like {float(exact):.0f}." in told

@@ -5,13 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from driver import curves, open_page, spoken
-from stories import source
+from stories import figures, head, seen, source
 
 import attention_core as ac
 from attention_core.experiments import cur_error
+from attention_core.experiments.nystrom_inverse import InverseRow
 from attention_core.looks import cur
 from attention_core.writing import percent
-from pages.inside.stories.nystrom import formula_sentence, own_errors
+from pages.inside import landmarks
+from pages.inside.stories.landmark import help_sentence
+from pages.inside.stories.nystrom import formula_sentence, inverse_sentence, own_errors
 
 SMALL = {"input": "synthetic", "n": "24", "d": "8", "heads": "2", "head": "1", "step": "4"}
 
@@ -155,3 +158,76 @@ def test_the_page_says_when_the_exact_inverse_is_worse_and_when_it_is_not():
     close = spoken(open_columns(**needle, inside="nystrom"))
     assert "better inverse makes a better matrix" not in close
     assert "Stopping early does slightly better" in close
+
+
+def inverses(*errors):
+    """Rows of some iterations and of the exact inverse, by their errors."""
+    counts = [*range(1, len(errors)), None]
+    return [
+        InverseRow(iterations=count, error=error, residual=0.1, largest=1234.0, negative=0.0)
+        for count, error in zip(counts, errors, strict=True)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("errors", "ending"),
+    [
+        ((0.5, 0.2, 0.9), "stopping early leaves these alone."),
+        ((0.5, 0.2, 0.2041), "stopping early leaves these alone."),
+        ((0.5, 0.2, 0.2039), "not in how their matrix is inverted."),
+        ((0.05, 0.02, 0.09), "Stopping early does slightly better than an exact inverse here, and both come close."),
+        ((0.05, 0.02, 0.0203), "Here a better inverse makes a better matrix: the landmarks miss little."),
+        ((0.5, 0.2, 0.15), "not in how their matrix is inverted."),
+    ],
+)
+def test_a_better_inverse_is_weighed_against_the_matrix_it_makes(errors, ending):
+    told = inverse_sentence(inverses(*errors), condition=520.0)
+    assert told.startswith(
+        f"The best matrix comes after 2 of 2 iterations, off by {errors[1]:.0%}; the exact inverse is off by "
+        f"{errors[2]:.0%}."
+    )
+    assert told.endswith(ending)
+    assert ("is 520 times the smallest" in told) == ("(its entries reach 1,234)" in told) == ("alone" in ending)
+
+
+@pytest.mark.parametrize(("m", "saves"), [(11, True), (12, False), (23, False), (24, True)])
+def test_landmarks_for_half_of_the_tokens_save_nothing(m, saves):
+    at = open_columns(inside=f"nystrom~landmarks~{m}", step="2")
+    assert ("With so many landmarks for so few tokens nothing is saved." in spoken(at)) != saves
+
+
+@pytest.mark.parametrize("method", ["segment_means", "kmeans"])
+def test_landmarks_forget_what_varies_within_them(method):
+    q, k, _ = head()
+    attention = ac.get("nystrom", landmarks=5, method=method)
+    told = landmarks.which(seen(attention)).sentence
+    queries, keys = figures(told, r"lie ([\d.]+)% of the queries' variance and ([\d.]+)% of the keys'")
+    assert ("each is the mean of 4 to 5 neighbours." in told) == (method == "segment_means")
+    assert ("the mean of tokens that are alike" in told) == (method == "kmeans")
+    if method == "segment_means":
+        for found, x in ((queries, q), (keys, k)):
+            groups = x.tensor_split(5)
+            within = sum(float((g - g.mean(0)).square().sum()) for g in groups)
+            assert found == pytest.approx(100 * within / float((x - x.mean(0)).square().sum()), abs=0.51)
+    whole = landmarks.which(seen(ac.get("nystrom", landmarks=24))).sentence
+    assert whole == "Every one of the 24 tokens is its own landmark: nothing is averaged, nothing is lost."
+
+
+def test_an_inverse_helps_where_it_brings_the_matrix_closer():
+    assert help_sentence(0.4, 0.3, 0.012) == (
+        "Here it helps: its matrix is off by 30% in place of 40%, at the price of 1.2% negative mass."
+    )
+    for other, shown in ((0.4, "40%"), (0.5, "50%")):
+        assert help_sentence(0.4, other, 0.012) == (
+            f"**Here it does not help**: its matrix is off by {shown} in place of 40%, and 1.2% of its mass is "
+            "negative."
+        )
+
+
+def test_the_double_softmax_says_whether_nystroms_inverse_would_help():
+    at = open_columns(inside="landmark~landmarks~24", step="3")
+    assert "Here it helps" in spoken(at), "with every token its own landmark Nyström is softmax"
+    q, k, _ = head()
+    exact = float(ac.metrics.entropy(ac.get("softmax").weights(q, k)).mean().exp())
+    wide, narrow = figures(spoken(at), r"spreads like ([\d.]+) equally weighted keys, in softmax like ([\d.]+)\.")
+    assert wide > narrow == pytest.approx(exact, abs=0.051)

@@ -7,12 +7,23 @@ import numpy as np
 import pytest
 import torch
 from driver import charts, curves, spoken
-from stories import head, open_step, said, source
+from stories import head, open_step, said, seen, source
 
 import attention_core as ac
+from app.figures.spread import Spread
 from attention_core.experiments import performer_error
+from attention_core.looks.performer_bias import TOKENS
 from attention_core.writing import number
-from pages.inside.stories.performer import in_the_mean, mean_formula, what_to_expect
+from pages.inside.stories import performer
+from pages.inside.stories.performer import (
+    estimate_sentence,
+    fall_sentence,
+    in_the_mean,
+    mean_formula,
+    price_sentence,
+    rare_sentence,
+    what_to_expect,
+)
 
 
 @pytest.mark.parametrize("row_norms", ["chi", "fixed"])
@@ -183,3 +194,78 @@ def test_a_root_mean_square_is_told_from_a_typical_draw(sharpness, rare):
     assert positive["line"]["dash"] != "solid"
     assert named.index(positive) > max(i for i, t in enumerate(named) if t["name"].startswith("hyperbolic"))
     assert "where −0.5 was promised" in spoken(at)
+
+
+def spreads(**of):
+    """Medians by kind of feature, orthogonal or not, at 8, 16 and 32 directions."""
+    x = (8.0, 16.0, 32.0)
+    return {
+        (kind, way): Spread(x=x[: len(y)], middle=y, low=y, high=y) for kind, y in of.items() for way in (True, False)
+    }
+
+
+FALLING = {"positive": (4.0, 2.0, 1.0), "hyperbolic": (2.0, 1.0, 0.5), "trig": (800.0, 400.0, 200.0)}
+
+
+@pytest.mark.parametrize("row_norms", ["chi", "fixed"])
+def test_the_fall_is_told_by_its_ends_its_power_and_the_best(row_norms):
+    told = fall_sentence(spreads(**FALLING), row_norms=row_norms)
+    assert "From 8 to 32 directions **positive** features' error falls from 4 to 1, as m to the power −1.0 " in told
+    assert told.endswith("The least is 0.50, by **hyperbolic**; **trig** has 200.")
+    assert ("where −0.5 was promised of a root mean square" in told) == (row_norms == "chi")
+    assert ("where −0.5 is promised of what chance adds, not of the bias" in told) == (row_norms == "fixed")
+    endless = spreads(**FALLING | {"hyperbolic": (2.0, 1.0, math.inf)})
+    assert "The least is 1, by **positive**" in fall_sentence(endless, row_norms=row_norms)
+
+
+@pytest.mark.parametrize(
+    ("positive", "near"),
+    [((0.9, 0.9, 0.81), True), ((0.9, 0.9, 0.8), False), ((1.24, 1.0, 0.9), True), ((1.25, 1.0, 0.9), False)],
+)
+def test_an_error_that_stays_near_one_is_all_of_the_truth(positive, near):
+    told = fall_sentence(spreads(**FALLING | {"positive": positive}), row_norms="chi")
+    assert (
+        told.endswith("The median of 12 draws stays near 1: an estimate far too small misses nearly all of the truth.")
+        == near
+    )
+
+
+def test_there_is_no_fall_before_two_numbers_of_directions_and_none_from_nothing():
+    assert fall_sentence(spreads(positive=(1.0,), trig=(1.0,)), row_norms="chi") == "Drawing directions …"
+    assert fall_sentence(spreads(positive=(2.0, 1.0), trig=()), row_norms="chi") == "Drawing directions …"
+    for middle in ((0.0, 0.0), (math.inf, 1.0)):
+        assert fall_sentence(spreads(positive=middle, trig=(1.0, 1.0)), row_norms="chi").startswith("Nothing falls")
+
+
+@pytest.mark.parametrize(
+    ("kind", "row_norms", "middle", "told"),
+    [
+        ("positive", "chi", 0.49, True),
+        ("positive", "chi", 0.5, False),
+        ("hyperbolic", "chi", 0.1, True),
+        ("trig", "chi", 0.1, False),
+        ("positive", "fixed", 0.1, False),
+    ],
+)
+def test_a_typical_draw_far_below_the_mean_is_explained(kind, row_norms, middle, told):
+    assert bool(rare_sentence(kind, row_norms, middle)) == told
+
+
+def test_the_price_of_a_good_estimate():
+    assert price_sentence("relu", 10.0) == ""
+    told = price_sentence("positive", 10.0)
+    assert "‖x + y‖² = 10," in told
+    assert "err by 10%" in told
+    assert "about $10^{6}$ of them" in told  # e^10 / 0.1² = 2.2 million
+    assert "$10^{0}$" in price_sentence("trig", 1e-6)
+
+
+def test_one_draw_is_told_by_its_share_near_the_truth_and_its_middle():
+    assert estimate_sentence(0.256, 0.0321) == (
+        "26% of the similarities are estimated within a factor of two; the median estimate is 0.032 of the truth."
+    )
+
+
+def test_means_of_fewer_tokens_than_there_are_say_so():
+    words = [performer.steps(seen(ac.get("performer"), n=n))[2].sentence for n in (TOKENS, TOKENS + 1)]
+    assert [f"Both means are of the first {TOKENS} tokens." in told for told in words] == [False, True]

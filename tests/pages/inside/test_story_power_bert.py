@@ -3,9 +3,10 @@
 import re
 
 import numpy as np
-from stories import drawn_words, open_step, said, softmax, source
+from stories import drawn_words, open_step, said, seen, softmax, source
 
 import attention_core as ac
+from pages.inside.stories import power_bert
 
 
 def test_who_stays_and_what_the_others_held():
@@ -28,3 +29,31 @@ def test_who_stays_and_what_the_others_held():
     shares = [100 * received[gone].sum() / received.sum(), 75, 100 * S[1][:, gone].sum(-1).mean()]
     told = said(at, r"held \*\*([\d.]+)%\*\*.*would be (\d+)%; in head 1 ([\d.]+)%")
     np.testing.assert_allclose(told, shares, atol=0.051)
+
+
+def tell(keep, received):
+    """The sentences of a head whose tokens receive so much."""
+    received = np.array(received, float)
+    stays = np.argsort(-received, kind="stable")[: max(1, round(keep * len(received)))]
+    parts = {"significance": received, "survivors": stays}
+    return [
+        step.sentence for step in power_bert.steps(seen(ac.get("power_bert", keep=keep), n=len(received), parts=parts))
+    ]
+
+
+def test_a_dropped_token_is_told_from_the_last_to_stay():
+    count, drop, _rows, _lost, _ = tell(0.5, [1.0, 4.0, 2.0, 1.0])
+    assert "Over all 2 heads “t1” receives most attention, **2.0 times** what it would if all were alike" in count
+    assert "“t2”, “t0” follow. Half of all attention goes to 1 of 4 tokens." in count
+    assert drop == (
+        "**2 of 4** tokens stay. The last to stay is “t2” with 1.00 times the mean, the first to go “t0” with 0.50; "
+        "“t0”, “t3” receive least."
+    )
+
+
+def test_where_all_stay_nothing_is_lost_and_a_token_alone_is_followed_by_none():
+    count, drop, _rows, lost, _ = tell(1.0, [1.0, 4.0])
+    assert drop == "All 2 tokens stay: nothing is dropped at this share."
+    assert lost == "Nothing is dropped, so nothing is lost."
+    assert "alike; none follow." in tell(1.0, [1.0])[0]
+    assert "alike; “t0” follow." in count

@@ -4,14 +4,14 @@ import re
 
 import numpy as np
 import pytest
-from driver import charts
+from driver import charts, spoken
 from stories import drawn_words, open_step, said, source
 
 import attention_core as ac
 from app.figures.sorting import sorting
 from attention_core.experiments import reversible
 from attention_core.experiments.reversible import CHECKPOINTS, PLAIN, REVERSIBLE, ReversibleRow
-from pages.inside.stories.reformer import memory_sentence
+from pages.inside.stories.reformer import cut_sentence, likeness_sentence, memory_sentence, some, union_sentence
 
 REFORMER = ac.get("reformer", bucket_size=3, rounds=3)
 
@@ -129,3 +129,37 @@ def test_the_last_step_names_the_reference_that_is_reformers_own():
     assert "% from shared-QK softmax's, where looking everywhere alike" in said_of_it
     assert "on other tokens than shared-QK softmax does" in said_of_it
     assert "than softmax" not in said_of_it
+
+
+def test_a_long_list_of_tokens_is_cut():
+    assert some(["a", "b*"]) == "“a”, “b\\*”"
+    assert some(list("abcde")) == "“a”, “b”, “c”, “d”, “e”"
+    assert some(list("abcdef")) == "“a”, “b”, “c”, “d”, “e” and 1 more"
+
+
+def test_likeness_is_told_where_there_are_two_of_each():
+    assert "of one bucket have a mean cosine of 0.90, two of different ones −0.10" in likeness_sentence(
+        0.9, -0.1
+    ).replace("-", "−")
+    assert likeness_sentence(np.nan, 0.1) == likeness_sentence(0.1, np.nan) == ""
+
+
+def test_a_bucket_ends_a_chunk_where_the_future_is_hidden():
+    assert cut_sentence(8, 3, causal=False) == (
+        "The order is cut into 8 chunks, every 3 places, no matter where a bucket ends."
+    )
+    assert cut_sentence(8, 3, causal=True) == ("The order is cut into 8 chunks, each bucket by itself, every 3 places.")
+
+
+def test_what_rounds_find_together():
+    assert union_sentence(1, 10, 10, 40).startswith("One round lets **25.0%** of 40 pairs look; more rounds would")
+    assert union_sentence(3, 1000, 250, 4000) == (
+        "3 rounds together let **25.0%** of 4,000 pairs look; 25% of these were found by one round only."
+    )
+    assert union_sentence(2, 0, 0, 0).startswith("2 rounds together let **0.0%** of 0 pairs look; 0% of")
+
+
+def test_nothing_is_missed_where_every_pair_looks():
+    at = open_step(ac.get("reformer", bucket_size=64), 5)
+    assert "Every pair looks: nothing is missed." in spoken(at)
+    assert not at.dataframe

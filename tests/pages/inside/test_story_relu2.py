@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 import torch
 from driver import board, curves, spoken
-from stories import head, open_step, said, source
+from stories import head, open_step, said, seen, source
 
 import attention_core as ac
 from attention_core.looks.gau import Look, block_price, look, unit_price
+from pages.inside.stories import relu2
 from pages.inside.stories.relu2 import gate_sentence, matrix_sentence, price_sentence
 
 
@@ -142,3 +143,26 @@ def test_prices_in_words():
     assert f"at 32,768 tokens {far:.2f} times" in told
     assert 1 < here < 1.2 < 2 < far
     assert "hold 6,272 numbers, the layer's 37,632" in told
+
+
+def test_the_first_steps_count_what_is_negative_and_what_is_kept():
+    logits = np.full((24, 24), -1.0)
+    logits[:, :6], logits[0] = 2.0, -3.0
+    squares = np.maximum(logits, 0) ** 2
+    given = seen(RELU2, parts={"logits": logits, "squares": squares})
+    first, second, *_ = relu2.steps(given)
+    assert first.sentence.startswith("The logits run from −3 to 2, and 76% of them are negative")
+    assert second.sentence == (
+        "76% of the entries are exactly zero: the median query keeps 6 of 24 keys, and 1 queries keep none. Softmax "
+        "never gives a zero."
+    )
+
+
+@pytest.mark.parametrize(("normalizer", "name"), [("length", "length n"), ("sum", "row sum"), ("fixed", "fixed n₀")])
+def test_the_divisor_in_use_is_named_with_what_rows_sum_to(normalizer, name):
+    given = seen(ac.get("relu2", normalizer=normalizer))
+    steps = relu2.steps(given)
+    total = np.median(given.weights.sum(-1))
+    assert steps[2].sentence.endswith(f"divided by the {name}, so that the median row sums to {total:.2g}.")
+    low, high = given.weights.sum(-1).min(), given.weights.sum(-1).max()
+    assert steps[-1].sentence.endswith(f"A row sums to {low:.2g} … {high:.2g}; softmax's to 1.")
