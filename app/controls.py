@@ -139,14 +139,12 @@ class Options:
     controls: ClassVar[dict[str, Control[Any]]] = {}
 
     def __init_subclass__(cls, prefix: str = "") -> None:
-        """Name the options after the class's attributes."""
-        own = {name: control for name, control in vars(cls).items() if isinstance(control, Control)}
-        for name, control in own.items():
+        """Name the options after the class's attributes; the bases' follow in the order they are named in."""
+        cls.controls = {name: control for name, control in vars(cls).items() if isinstance(control, Control)}
+        for name, control in cls.controls.items():
             control.named(name, prefix)
-        cls.controls = {}
-        for base in reversed(cls.__mro__[1:]):
-            cls.controls.update(getattr(base, "controls", {}))
-        cls.controls.update(own)
+        for base in cls.__bases__:
+            cls.controls |= getattr(base, "controls", {}) | cls.controls
 
     def __init__(self, **values: Any) -> None:  # noqa: ANN401 - each of its control's type
         """Take values by the options' names.
@@ -268,16 +266,13 @@ def listed_whole(
     high: int | Callable[[], int],
     title: str,
     *,
+    widget: Callable[..., int] = st.selectbox,
     layout: Mapping[str, Any] | None = None,
     **told: Any,  # noqa: ANN401 - arguments of Control
 ) -> Control[int]:
-    """A whole number in a list; whoever draws it says which there are."""
+    """A whole number in a list or, with ``st.select_slider``, on a line; whoever draws it says which there are."""
     return Control(
-        lambda: share.whole(default, low, _top(high)),
-        title,
-        widget=st.selectbox,
-        arguments=lambda: layout or {},
-        **told,
+        lambda: share.whole(default, low, _top(high)), title, widget=widget, arguments=lambda: layout or {}, **told
     )
 
 

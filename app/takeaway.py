@@ -3,7 +3,6 @@
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -20,15 +19,15 @@ def to_csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:
 
 
 def csv_of(rows: Sequence[Any], **units: str) -> bytes:
-    """Rows of an experiment, frozen dataclasses, as CSV.
+    """Rows of an experiment, frozen dataclasses, as CSV; of several kinds each leaves the others' columns empty.
 
     Args:
-        rows: at least one.
+        rows: of any number.
         units: of columns that need one in their name.
     """
-    names = [field.name for field in fields(rows[0])]
+    names = list(dict.fromkeys(field.name for kind in dict.fromkeys(map(type, rows)) for field in fields(kind)))
     header = [f"{name} ({units[name]})" if name in units else name for name in names]
-    return to_csv(header, map(attrgetter(*names), rows))
+    return to_csv(header, ([getattr(row, name, None) for name in names] for row in rows))
 
 
 def to_npz(arrays: Mapping[str, np.ndarray]) -> bytes:

@@ -93,6 +93,12 @@ def points(at, place=-1):
     return found
 
 
+def table(at, place=-1):
+    """A table by its first column, by default the last one."""
+    found = at.dataframe[place].value
+    return found.set_index(found.columns[0])
+
+
 def bands(at, place=-1):
     """A chart's traces without names."""
     return [trace for trace in charts(at)[place]["data"] if not trace.get("name")]
