@@ -36,8 +36,8 @@ def measure(ask: Ask) -> list[Row]:
     for size, size_v in sizes(d, d_v):
         for way, name in NAMES.items():
             task = BytesTask(word=WORD, way=way, n=n, d=size, d_v=size_v)
-            (held,) = column(causal_gradient.run(task), "peak_bytes")
-            rows.append({"way": name, "n": n, "size": max(size, size_v), "kib": held / 2**10, "difference": difference})
+            kib = causal_gradient.held(task).peak_bytes / 2**10
+            rows.append({"way": name, "n": n, "size": max(size, size_v), "kib": kib, "difference": difference})
     return rows
 
 

@@ -11,7 +11,7 @@ from attention_core import registry
 from attention_core.algorithms.causal_scan import nonzero
 from attention_core.errors import InputError
 from attention_core.experiments.causal_modes import DTYPES, MATRIX, beginning, computed
-from attention_core.experiments.task import Load, Row, load
+from attention_core.experiments.task import Load, load
 from attention_core.inputs.source import Source
 from attention_core.limits import current
 from attention_core.measure.counting import count
@@ -46,6 +46,15 @@ class BytesTask:
     d_v: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BytesRow:
+    """Most bytes that forward and backward hold at once in one way, beyond q, k, v and the gradient at the output."""
+
+    way: str
+    n: int
+    peak_bytes: int
+
+
 @dataclass(frozen=True, kw_only=True)
 class DifferenceTask:
     """How far the gradients of all ways lie apart on an input.
@@ -59,6 +68,21 @@ class DifferenceTask:
     word: str
     source: Source
     head: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DifferenceRow:
+    """How far the running sums' gradient lies from that of a way of autograd, in a number type of ``DTYPES``.
+
+    Attributes:
+        gradient: ``"q"``, ``"k"`` or ``"v"``.
+        difference: the largest of any number, over the largest number.
+    """
+
+    dtype: str
+    gradient: str
+    way: str
+    difference: float
 
 
 def lengths(d: int, d_v: int) -> tuple[int, ...]:
@@ -84,19 +108,16 @@ def tasks(
     return (DifferenceTask(word=word, source=source, head=head), *held)
 
 
-def run(task: DifferenceTask | BytesTask, *, load: Load = load) -> tuple[Row, ...]:
+def run(task: DifferenceTask | BytesTask, *, load: Load = load) -> tuple[DifferenceRow, ...] | tuple[BytesRow]:
     """Compare, or count.
 
     Returns:
-        Of a difference, one row per number type, gradient and way of autograd: ``dtype``, ``gradient`` (``"q"``,
-        ``"k"``, ``"v"``), ``way`` and ``difference`` of the running sums' gradient from that way's, the largest of
-        any number over the largest number. Of bytes, one row: ``way``, ``n`` and ``peak_bytes`` of forward and
-        backward beyond q, k, v and the gradient at the output.
+        Of a difference, one row per number type, gradient and way of autograd; of bytes, one row.
 
     Raises:
         LabError: if the source cannot be read, or a gradient on it is not finite.
     """
-    return _differences(task, load) if isinstance(task, DifferenceTask) else (_bytes(task),)
+    return _differences(task, load) if isinstance(task, DifferenceTask) else (held(task),)
 
 
 def _gradients(word: str, way: str, q: Tensor, k: Tensor, v: Tensor) -> Callable[[], tuple[Tensor, ...]]:
@@ -107,9 +128,9 @@ def _gradients(word: str, way: str, q: Tensor, k: Tensor, v: Tensor) -> Callable
     return lambda: torch.autograd.grad(compute(q, k, v), (q, k, v), at_output)
 
 
-def _differences(task: DifferenceTask, load: Load) -> tuple[Row, ...]:
+def _differences(task: DifferenceTask, load: Load) -> tuple[DifferenceRow, ...]:
     qkv = beginning(load(task.source, None), COMPARED).of_head(task.head)
-    rows: list[Row] = []
+    rows = []
     for name, dtype in DTYPES.items():
         q, k, v = (x.to(dtype) for x in (qkv.q, qkv.k, qkv.v))
         # Head by head: what autograd keeps of all heads at once is what this is about.
@@ -122,12 +143,9 @@ def _differences(task: DifferenceTask, load: Load) -> tuple[Row, ...]:
             # Over the largest of all three, as one alone may be zero: where all values are alike, keys change nothing.
             largest = nonzero(torch.stack([x.abs().amax() for x in found[way]]).amax())
             rows += [
-                {
-                    "dtype": name,
-                    "gradient": letter,
-                    "way": way,
-                    "difference": float((own - other).abs().amax() / largest),
-                }
+                DifferenceRow(
+                    dtype=name, gradient=letter, way=way, difference=float((own - other).abs().amax() / largest)
+                )
                 for letter, own, other in zip("qkv", found[SUMS], found[way], strict=True)
             ]
     return tuple(rows)
@@ -146,17 +164,15 @@ def check_finite(gradients: Iterable[Tensor]) -> None:
         )
 
 
-def _bytes(task: BytesTask) -> Row:
+def held(task: BytesTask) -> BytesRow:
+    """Count the bytes alive at once."""
     source = torch.Generator().manual_seed(task.n)
     q, k, v = (torch.randn(1, task.n, size, generator=source) for size in (task.d, task.d, task.d_v))
     counts = count(_gradients(task.word, task.way, q, k, v), unit=torch.uint8)
-    return {"way": task.way, "n": task.n, "peak_bytes": counts.peak_elements}
+    return BytesRow(way=task.way, n=task.n, peak_bytes=counts.peak_elements)
 
 
-def ratios(rows: Sequence[Row], way: str) -> list[tuple[int, float]]:
+def ratios(rows: Sequence[BytesRow], way: str) -> list[tuple[int, float]]:
     """How many times the running sums' bytes a way holds, ``(n, factor)`` where both are counted."""
-    by_way = {
-        w: {int(r["n"] or 0): float(r["peak_bytes"] or 0) for r in rows if r.get("peak_bytes") and r["way"] == w}
-        for w in (SUMS, way)
-    }
-    return [(n, held / by_way[SUMS][n]) for n, held in by_way[way].items() if n in by_way[SUMS]]
+    sums = {row.n: row.peak_bytes for row in rows if row.way == SUMS}
+    return [(row.n, row.peak_bytes / sums[row.n]) for row in rows if row.way == way and row.n in sums]

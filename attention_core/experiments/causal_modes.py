@@ -14,7 +14,7 @@ from torch import Tensor
 
 from attention_core import registry
 from attention_core.algorithms.causal_scan import CHUNK
-from attention_core.experiments.task import Load, Row, load
+from attention_core.experiments.task import Load, load
 from attention_core.inputs.record import QKV
 from attention_core.inputs.source import Source, first_tokens
 from attention_core.measure.clock import CpuClock
@@ -55,6 +55,21 @@ class AgreementTask:
     word: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgreementRow:
+    """How far two forms ``a`` and ``b`` of a variant, given by its word, lie apart in a number type of ``DTYPES``.
+
+    Attributes:
+        difference: the largest of any output number, over the largest output number.
+    """
+
+    variant: str
+    dtype: str
+    a: str
+    b: str
+    difference: float
+
+
 @dataclass(frozen=True, kw_only=True)
 class CostTask:
     """What one form of a variant does at one length, on one head of Gaussian q, k and v.
@@ -75,6 +90,23 @@ class CostTask:
     d: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostRow:
+    """What a form of a variant, given by its word, costs at one length and head size.
+
+    Attributes:
+        multiply_adds: of its products, as ``CostTask`` says.
+        peak_bytes: most bytes alive at once beyond q, k and v.
+    """
+
+    variant: str
+    way: str
+    n: int
+    d: int
+    multiply_adds: int
+    peak_bytes: int
+
+
 @dataclass(frozen=True, kw_only=True)
 class TimeTask:
     """One sample of what a form's call takes.
@@ -89,6 +121,16 @@ class TimeTask:
     round: int
     before: float | None
     timed: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeRow:
+    """The milliseconds of one call of a form, one sample in each round; before the first a call only warms up."""
+
+    way: str
+    n: int
+    round: int
+    ms: float
 
 
 def forms(variant: Variant) -> tuple[str, ...]:
@@ -154,14 +196,13 @@ def ways(word: str) -> tuple[str, ...]:
     return tuple(way for way in WAYS if way in offered or way == MATRIX)
 
 
-def run(task: AgreementTask | CostTask | TimeTask, *, load: Load = load) -> tuple[Row, ...]:
+def run(
+    task: AgreementTask | CostTask | TimeTask, *, load: Load = load
+) -> tuple[AgreementRow, ...] | tuple[CostRow] | tuple[TimeRow]:
     """Compare, count, or time.
 
     Returns:
-        Of an agreement, one row per number type and pair of forms: ``variant``, ``dtype``, ``a``, ``b`` and
-        ``difference``, the largest of any output number over the largest output number. Of a cost, one row:
-        ``variant``, ``way``, ``n``, ``d``, ``multiply_adds`` and ``peak_bytes`` beyond q, k and v. Of a time, one
-        row: ``way``, ``n``, ``round`` and ``ms``; the first one comes after a call that only warms up.
+        Of an agreement, one row per number type and pair of forms; of a cost or a time, one row.
 
     Raises:
         LabError: if the source cannot be read.
@@ -171,16 +212,15 @@ def run(task: AgreementTask | CostTask | TimeTask, *, load: Load = load) -> tupl
     return (_cost(task),) if isinstance(task, CostTask) else (_time(task),)
 
 
-def _agreement(task: AgreementTask, load: Load) -> tuple[Row, ...]:
+def _agreement(task: AgreementTask, load: Load) -> tuple[AgreementRow, ...]:
     qkv, attention = beginning(load(task.source, None), AGREED).of_head(task.head), registry.from_word(task.word)
-    rows: list[Row] = []
+    rows = []
     for name, dtype in DTYPES.items():
         q, k, v = (_repeated(x.to(dtype), compared(qkv.n)) for x in (qkv.q, qkv.k, qkv.v))
         outs = {way: computed(attention, way)(q, k, v) for way in ways(task.word)}
         for a, b in itertools.combinations(outs, 2):
-            rows.append(
-                {"variant": task.word, "dtype": name, "a": a, "b": b, "difference": difference(outs[a], outs[b])}
-            )
+            apart = difference(outs[a], outs[b])
+            rows.append(AgreementRow(variant=task.word, dtype=name, a=a, b=b, difference=apart))
     return tuple(rows)
 
 
@@ -188,18 +228,13 @@ def _repeated(x: Tensor, n: int) -> Tensor:
     return x.repeat(1, -(-n // x.shape[-2]), 1)[:, :n]
 
 
-def _cost(task: CostTask) -> Row:
+def _cost(task: CostTask) -> CostRow:
     counts = count(_call(task), unit=torch.uint8)
     # What cumsum multiplies entry by entry is as much as it reads in matrix products: every state's every number once.
     adds = counts.multiply_adds * (2 if task.way == "cumsum" else 1)
-    return {
-        "variant": task.word,
-        "way": task.way,
-        "n": task.n,
-        "d": task.d,
-        "multiply_adds": adds,
-        "peak_bytes": counts.peak_elements,
-    }
+    return CostRow(
+        variant=task.word, way=task.way, n=task.n, d=task.d, multiply_adds=adds, peak_bytes=counts.peak_elements
+    )
 
 
 def _call(task: CostTask) -> Callable[[], Tensor]:
@@ -208,11 +243,11 @@ def _call(task: CostTask) -> Callable[[], Tensor]:
     return lambda: compute(q, k, v)
 
 
-def following(tasks: Sequence[CostTask], rows: Sequence[Row]) -> TimeTask | None:
+def following(tasks: Sequence[CostTask], rows: Sequence[TimeRow]) -> TimeTask | None:
     """The sample that comes after these: every task once per round, each round in the opposite order of the last."""
     taken: dict[tuple[str, int], list[float]] = {(task.way, task.n): [] for task in tasks}
     for row in rows:
-        taken[str(row["way"]), int(row["n"] or 0)].append(float(row["ms"] or 0))
+        taken[row.way, row.n].append(row.ms)
     task = whose_turn({task: len(taken[task.way, task.n]) for task in tasks}, ROUNDS)
     if task is None:
         return None
@@ -220,9 +255,9 @@ def following(tasks: Sequence[CostTask], rows: Sequence[Row]) -> TimeTask | None
     return TimeTask(cost=task, round=len(ms), before=ms[0] if ms else None)
 
 
-def _time(task: TimeTask) -> Row:
+def _time(task: TimeTask) -> TimeRow:
     ms = sample(CpuClock(), _call(task.cost), before=task.before, least=LEAST)
-    return {"way": task.cost.way, "n": task.cost.n, "round": task.round, "ms": ms}
+    return TimeRow(way=task.cost.way, n=task.cost.n, round=task.round, ms=ms)
 
 
 def crossing(first: Sequence[tuple[float, float]], second: Sequence[tuple[float, float]]) -> tuple[float, float] | None:

@@ -1,27 +1,42 @@
 """Causal: can it generate, and at what cost?"""
 
 from app import input_panel
-from app.causal import views
-from app.controls import Options
+from app.controls import choice
 from app.input_panel import Chosen
 from app.page import Page
-from app.share import Field
 from app.text import N_
+from pages.causal import algorithms, fading, generation, gradient, leaks, state
+from pages.causal.algorithms import AlgorithmsOptions
+from pages.causal.fading import FadingOptions
+from pages.causal.gates import GateOptions
+from pages.causal.leaks import LeaksOptions
+from pages.causal.state import StateOptions
 
 
-class CausalOptions(Options):
-    """What a link to this page carries beside what all pages share."""
+class CausalOptions(LeaksOptions, AlgorithmsOptions, StateOptions, FadingOptions, GateOptions, prefix="c_"):
+    """What a link to this page carries beside the input and the variants: which view, and the options of each."""
 
-    @classmethod
-    def fields(cls) -> dict[str, Field]:
-        """What a link carries."""
-        return views.fields()
+    view = choice(
+        {
+            "leak": N_("Leaks"),
+            "algorithms": N_("Three algorithms"),
+            "state": N_("State"),
+            "fading": N_("Fading"),
+            "generation": N_("Generation"),
+            "gradient": N_("Gradient"),
+        },
+        N_("View"),
+        layout={"label_visibility": "collapsed"},
+    )
 
 
 def top() -> Chosen:
-    """Which of the questions is asked."""
-    views.pick()
-    return input_panel.chosen(switch=False)
+    """Which of the questions is asked; an address holds the tokens of all views, so all are checked."""
+    CausalOptions.view.draw()
+    chosen = input_panel.chosen(switch=False)
+    for token in (LeaksOptions.token, FadingOptions.early, StateOptions.last):
+        token.fit(range(chosen.qkv.n))
+    return chosen
 
 
 PAGE = Page(
@@ -33,5 +48,13 @@ PAGE = Page(
     options=CausalOptions,
     switch=False,
     top=top,
-    views={"causal": views.show},
+    view=CausalOptions.view,
+    views={
+        "leak": leaks.show,
+        "algorithms": algorithms.show,
+        "state": state.show,
+        "fading": fading.show,
+        "generation": generation.show,
+        "gradient": gradient.show,
+    },
 )

@@ -8,7 +8,7 @@ import torch
 
 from attention_core.errors import InputError
 from attention_core.experiments import causal_gradient
-from attention_core.experiments.causal_gradient import COPIES, STATES, SUMS, WAYS, BytesTask, DifferenceTask
+from attention_core.experiments.causal_gradient import COPIES, STATES, SUMS, WAYS, BytesRow, BytesTask, DifferenceTask
 from attention_core.experiments.causal_modes import MATRIX
 from attention_core.inputs import SyntheticSource, SyntheticSpec, UploadSource
 from attention_core.limits import HOSTED
@@ -18,18 +18,18 @@ SOURCE = SyntheticSource(SyntheticSpec(n=150, d=8, heads=2))
 
 def held(way, n, d=16, d_v=16):
     [row] = causal_gradient.run(BytesTask(word="linear", way=way, n=n, d=d, d_v=d_v))
-    return row["peak_bytes"]
+    return row.peak_bytes
 
 
 @pytest.mark.parametrize("word", ["linear", "linear~feature_map~exp", "linear~feature_map~softmax"])
 @pytest.mark.parametrize("head", [None, 1])
 def test_gradients_agree_to_rounding(word, head):
     rows = causal_gradient.run(DifferenceTask(word=word, source=SOURCE, head=head))
-    assert {(r["dtype"], r["gradient"], r["way"]) for r in rows} == {
+    assert {(r.dtype, r.gradient, r.way) for r in rows} == {
         (dtype, letter, way) for dtype in ("float32", "float64") for letter in "qkv" for way in (STATES, MATRIX)
     }
-    assert all(r["difference"] < {"float32": 2e-5, "float64": 1e-13}[r["dtype"]] for r in rows)
-    assert max(r["difference"] for r in rows if r["dtype"] == "float32") > 1e-8
+    assert all(r.difference < {"float32": 2e-5, "float64": 1e-13}[r.dtype] for r in rows)
+    assert max(r.difference for r in rows if r.dtype == "float32") > 1e-8
 
 
 def uploaded(**arrays):
@@ -42,7 +42,7 @@ def test_where_values_are_alike_rounding_is_no_difference():
     rng = np.random.default_rng(0)
     q, k = rng.standard_normal((2, 1, 40, 4), dtype=np.float32)
     rows = causal_gradient.run(uploaded(q=q, k=k, v=np.ones_like(q)))  # q and k have no gradient but rounding
-    assert all(r["difference"] < 1e-5 for r in rows)
+    assert all(r.difference < 1e-5 for r in rows)
 
 
 def test_a_gradient_that_is_no_number_is_refused():
@@ -106,10 +106,6 @@ def test_the_difference_comes_first_and_short_lengths_before_long():
 
 
 def test_ratios_are_taken_where_both_are_counted():
-    rows = [
-        {"way": SUMS, "n": 16, "peak_bytes": 10},
-        {"way": STATES, "n": 16, "peak_bytes": 80},
-        {"way": STATES, "n": 32, "peak_bytes": 160},
-        {"dtype": "float32", "way": STATES, "difference": 0.0},
-    ]
+    counted = ((SUMS, 16, 10), (STATES, 16, 80), (STATES, 32, 160))
+    rows = [BytesRow(way=way, n=n, peak_bytes=held) for way, n, held in counted]
     assert causal_gradient.ratios(rows, STATES) == [(16, 8)]

@@ -31,8 +31,8 @@ def test_all_pairs_agree_to_rounding_and_not_by_being_the_same(word, head):
     rows = causal_modes.run(AgreementTask(source=SOURCE, head=head, word=word))
     ways = causal_modes.ways(word)
     assert len(rows) == 2 * math.comb(len(ways), 2)
-    assert all(r["difference"] < {"float32": 5e-6, "float64": 5e-14}[r["dtype"]] for r in rows)
-    assert max(r["difference"] for r in rows if r["dtype"] == "float32") > 1e-8
+    assert all(r.difference < {"float32": 5e-6, "float64": 5e-14}[r.dtype] for r in rows)
+    assert max(r.difference for r in rows if r.dtype == "float32") > 1e-8
 
 
 def test_each_form_is_the_definition_and_its_own_algorithm():
@@ -41,7 +41,7 @@ def test_each_form_is_the_definition_and_its_own_algorithm():
     phi = lambda x: torch.where(x > 0, x + 1, x.exp())  # noqa: E731
     matrix = (phi(q) @ phi(k).mT).tril()
     wanted = matrix / matrix.sum(-1, keepdim=True) @ v
-    adds = {cost(way, 100, 4)["multiply_adds"] for way in causal_modes.ways("linear")}
+    adds = {cost(way, 100, 4).multiply_adds for way in causal_modes.ways("linear")}
     assert len(adds) == 4
     for way in causal_modes.ways("linear"):
         torch.testing.assert_close(causal_modes.computed(linear, way)(q, k, v), wanted)
@@ -89,7 +89,7 @@ def test_long_inputs_are_compared_on_their_beginning():
 @pytest.mark.parametrize("d", [8, 16, 32])
 def test_all_states_at_once_outgrow_the_matrix_until_d_squared(d):
     rows = [cost(way, n, d) for n in causal_modes.lengths(d) for way in ("cumsum", MATRIX)]
-    one, other = ([(r["n"], r["peak_bytes"]) for r in rows if r["way"] == way] for way in ("cumsum", MATRIX))
+    one, other = ([(r.n, r.peak_bytes) for r in rows if r.way == way] for way in ("cumsum", MATRIX))
     n, held = crossing(one, other)
     assert n == pytest.approx(d * d, rel=0.2)
     assert held == pytest.approx(2 * 4 * n * d * (d + 1), rel=0.25)  # the terms and their sums
@@ -99,12 +99,12 @@ def test_all_states_at_once_outgrow_the_matrix_until_d_squared(d):
 def test_counted_work_is_what_the_formulas_say():
     n, d = 192, 8
     state = n * d * (d + 1)
-    assert cost("cumsum", n, d)["multiply_adds"] == 2 * state  # all states are written once and read once
-    assert cost("cumsum", n, d, "cosine")["multiply_adds"] == 2 * n * (d + 1) * (d + 1)
-    assert 2 * state <= cost("recurrent", n, d)["multiply_adds"] < 2.3 * state
-    assert cost(MATRIX, n, d)["multiply_adds"] == 2 * n * n * d
+    assert cost("cumsum", n, d).multiply_adds == 2 * state  # all states are written once and read once
+    assert cost("cumsum", n, d, "cosine").multiply_adds == 2 * n * (d + 1) * (d + 1)
+    assert 2 * state <= cost("recurrent", n, d).multiply_adds < 2.3 * state
+    assert cost(MATRIX, n, d).multiply_adds == 2 * n * n * d
     recurrent, chunked, cumsum, matrix = (
-        cost(way, n, d)["peak_bytes"] for way in ("recurrent", "chunked", "cumsum", MATRIX)
+        cost(way, n, d).peak_bytes for way in ("recurrent", "chunked", "cumsum", MATRIX)
     )
     assert recurrent < chunked < cumsum < matrix  # n lies beyond d²
 
@@ -134,8 +134,8 @@ def test_time_is_taken_of_every_form_in_every_round():
     rows = []
     while (task := causal_modes.following(tasks, rows)) is not None:
         rows += causal_modes.run(task)
-    assert [r["round"] for r in rows] == [i for i in range(ROUNDS) for _ in tasks]
-    assert [(r["way"], r["n"]) for r in rows[:4]] == [(t.way, t.n) for t in tasks]
-    assert [(r["way"], r["n"]) for r in rows[4:8]] == [(t.way, t.n) for t in reversed(tasks)]
-    best = {(r["way"], r["n"]): r["ms"] for r in rows}
+    assert [r.round for r in rows] == [i for i in range(ROUNDS) for _ in tasks]
+    assert [(r.way, r.n) for r in rows[:4]] == [(t.way, t.n) for t in tasks]
+    assert [(r.way, r.n) for r in rows[4:8]] == [(t.way, t.n) for t in reversed(tasks)]
+    best = {(r.way, r.n): r.ms for r in rows}
     assert 0 < best["chunked", 512] < best["recurrent", 512]

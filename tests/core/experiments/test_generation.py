@@ -25,13 +25,13 @@ def test_every_variant_with_a_step_is_there():
 @pytest.mark.parametrize(("heads", "d", "d_v"), [(1, 4, 4), (3, 8, 5), (2, 64, 64)])
 def test_states_are_as_large_as_their_mathematics(heads, d, d_v):
     pairs = 1 + d + d * (d + 1) // 2
-    assert held("linear", heads, d, d_v)["state_bytes"] == 4 * heads * d * (d_v + 1)
-    assert held("cosine", heads, d, d_v)["state_bytes"] == 4 * heads * (d + 1) * (d_v + 1)
-    assert held("taylor2", heads, d, d_v)["state_bytes"] == 4 * heads * pairs * (d_v + 1)
-    retention = held("retention", heads, d, d_v)["state_bytes"]
+    assert held("linear", heads, d, d_v).state_bytes == 4 * heads * d * (d_v + 1)
+    assert held("cosine", heads, d, d_v).state_bytes == 4 * heads * (d + 1) * (d_v + 1)
+    assert held("taylor2", heads, d, d_v).state_bytes == 4 * heads * pairs * (d_v + 1)
+    retention = held("retention", heads, d, d_v).state_bytes
     assert 0 <= retention - 4 * heads * d * (d_v + 1) <= 4 * heads
     m = 16
-    performer = held(f"performer~features~{m}", heads, d, d_v)["state_bytes"]
+    performer = held(f"performer~features~{m}", heads, d, d_v).state_bytes
     # The sums, a reference per feature, and the directions, which all heads share.
     assert 4 * (heads * m * (d_v + 1) + m * d) <= performer <= 4 * (heads * m * (d_v + 2) + 2 * max(m, d) * d)
 
@@ -40,9 +40,9 @@ def test_states_are_as_large_as_their_mathematics(heads, d, d_v):
 def test_the_cache_outgrows_the_state_just_there(word):
     row = held(word)
     token = torch.zeros(1, 3, 1, 8).nbytes * 2
-    assert row["token_bytes"] == token
-    n = row["outgrown"]
-    assert (n - 1) * token <= row["state_bytes"] < n * token
+    assert row.token_bytes == token
+    n = row.outgrown
+    assert (n - 1) * token <= row.state_bytes < n * token
 
 
 def test_what_is_kept_does_not_grow_with_the_tokens():
@@ -52,7 +52,7 @@ def test_what_is_kept_does_not_grow_with_the_tokens():
     state = decoder.init_state(q, v, p)
     for _ in range(5):
         _, state = decoder.step(state, q, k, v, p)
-    assert generation._bytes(state) == held("linear")["state_bytes"]
+    assert generation._bytes(state) == held("linear").state_bytes
 
 
 def test_views_of_one_memory_count_once():

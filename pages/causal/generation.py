@@ -6,18 +6,16 @@ import streamlit as st
 
 import attention_core as ac
 from app import chart, compute, takeaway
-from app.causal.cost_words import listed, places, with_settings
 from app.figures.curves import Curve, curves
 from app.figures.timing import stamped
 from app.input_panel import Chosen
 from app.naming import label
-from app.share import Field
-from app.text import _
+from app.text import _, paragraph
 from app.timing import on_this_machine
 from app.timing.series import Series
 from app.timing.words import in_one_sentence, stamp_lines, told
 from attention_core.experiments import generation
-from attention_core.experiments.task import Row
+from attention_core.experiments.generation import HeldRow
 from attention_core.limits import current
 from attention_core.measure.records import Run
 from attention_core.measure.run_file import recorded
@@ -25,16 +23,12 @@ from attention_core.measure.summary import REFERENCE, of_variant, ratios
 from attention_core.measure.timing import TimingSpec
 from attention_core.registry import recurrent
 from attention_core.writing import MIB, memory
+from pages.causal.legend import bold, places, with_settings
 
 SHORTEST, LONGEST = 64, 16_384
 HEIGHT = 420
 STROKES = ("solid", "32px,8px", "24px,16px", "16px,24px", "8px,32px")
 """Of the states' lines, which partly lie on each other: one period, covered less and less."""
-
-
-def fields() -> dict[str, Field]:
-    """What a link to this view carries."""
-    return {}
 
 
 def show(chosen: Chosen) -> None:
@@ -69,14 +63,15 @@ def _sizes(width: int) -> tuple[int, ...]:
     return tuple(2**i for i in range(SHORTEST.bit_length() - 1, longest.bit_length()))
 
 
-def _draw(chosen: Chosen, attentions: Sequence[ac.Attention], held: Sequence[Row], run: Run | None, key: str) -> None:
+def _draw(
+    chosen: Chosen, attentions: Sequence[ac.Attention], held: Sequence[HeldRow], run: Run | None, key: str
+) -> None:
     colours = places([REFERENCE, *(a.key for a in attentions)])
     shipped = next(other for other in recorded().values() if other.spec.mode == "decode")
     lines = _series(run or shipped, attentions, colours, live=run is not None)
     by_word = {line.word: line for line in lines}
-    st.markdown(
-        _sentence(chosen, held) + (f" {_where_timed(lines[0])} {in_one_sentence(lines)}" if len(lines) > 1 else "")
-    )
+    timed = [where_timed(lines[0].run.spec, live=lines[0].live), in_one_sentence(lines)] if len(lines) > 1 else []
+    st.markdown(paragraph(sentence(held, chosen.qkv.heads, chosen.qkv.q.shape[-1]), *timed))
     left, right = st.columns(2)
     with left:
         st.markdown("###### " + _("Held for the next token, all heads"))
@@ -117,39 +112,40 @@ def _series(run: Run, attentions: Sequence[ac.Attention], colours: dict[str, int
     ]
 
 
-def _where_timed(line: Series) -> str:
-    spec = line.run.spec
-    if line.live:
+def where_timed(spec: TimingSpec, *, live: bool) -> str:
+    """Whose times are told: of a run made here and now, or of a recorded one."""
+    if live:
         return _("**Time measured here, {heads} heads of {d}:**", heads=spec.heads, d=spec.head_size)
     return _("**Time from a recorded run, {heads} heads of {d}:**", heads=spec.heads, d=spec.head_size)
 
 
-def _sentence(chosen: Chosen, held: Sequence[Row]) -> str:
-    rows = sorted(held, key=lambda row: int(row["outgrown"] or 0))
+def sentence(held: Sequence[HeldRow], heads: int, d: int) -> str:
+    """From how many tokens on a cache holds more than the smallest state, and more than the largest."""
+    rows = sorted(held, key=lambda row: row.outgrown)
     first, last = rows[0], rows[-1]
     return _(
         "Every token adds {token} to a key-value cache ({heads} heads of {d}): from **{soon:,}** tokens on it holds "
         "more than {first}'s constant {small}, from **{late:,}** on more than {last}'s {large}.",
-        token=memory(float(first["token_bytes"] or 0)),
-        heads=chosen.qkv.heads,
-        d=chosen.qkv.q.shape[-1],
-        soon=first["outgrown"],
-        first=listed([_name(first)]),
-        small=memory(float(first["state_bytes"] or 0)),
-        late=last["outgrown"],
-        last=listed([_name(last)]),
-        large=memory(float(last["state_bytes"] or 0)),
+        token=memory(first.token_bytes),
+        heads=heads,
+        d=d,
+        soon=first.outgrown,
+        first=bold([_name(first)]),
+        small=memory(first.state_bytes),
+        late=last.outgrown,
+        last=bold([_name(last)]),
+        large=memory(last.state_bytes),
     )
 
 
-def _name(row: Row) -> str:
-    return label(ac.from_word(str(row["variant"])))
+def _name(row: HeldRow) -> str:
+    return label(ac.from_word(row.variant))
 
 
-def _bytes_chart(chosen: Chosen, held: Sequence[Row], colours: dict[str, int], key: str) -> None:
-    longest = max(LONGEST, *(2 * int(row["outgrown"] or 0) for row in held))
+def _bytes_chart(chosen: Chosen, held: Sequence[HeldRow], colours: dict[str, int], key: str) -> None:
+    longest = max(LONGEST, *(2 * row.outgrown for row in held))
     ends = [2**i for i in range(longest.bit_length() + 1)]
-    token = float(held[0]["token_bytes"] or 0) / MIB
+    token = held[0].token_bytes / MIB
     lines = [
         Curve(
             name=_("Softmax, key-value cache"),
@@ -160,20 +156,15 @@ def _bytes_chart(chosen: Chosen, held: Sequence[Row], colours: dict[str, int], k
         )
     ]
     # Even lines that lie on each other are all seen: each stroke covers less of the same period than the one below it.
-    order = sorted(held, key=lambda row: -float(row["state_bytes"] or 0))
-    strokes = {str(row["variant"]): STROKES[place % len(STROKES)] for place, row in enumerate(order)}
-    for row in sorted(order, key=lambda row: STROKES.index(strokes[str(row["variant"])])):
-        state, at = float(row["state_bytes"] or 0) / MIB, int(row["outgrown"] or 0)
-        name, colour = f"{_name(row)}: {memory(state * MIB)}", colours[str(row["variant"]).partition("~")[0]]
+    order = sorted(held, key=lambda row: -row.state_bytes)
+    strokes = {row.variant: STROKES[place % len(STROKES)] for place, row in enumerate(order)}
+    for row in sorted(order, key=lambda row: STROKES.index(strokes[row.variant])):
+        state, at = row.state_bytes / MIB, row.outgrown
+        name, colour = f"{_name(row)}: {memory(row.state_bytes)}", colours[row.variant.partition("~")[0]]
         notes = [_("{name}: the cache outgrows it at {n:,} tokens", name=_name(row), n=at)]
         lines += [
             Curve(
-                name=name,
-                x=[ends[0], ends[-1]],
-                y=[state] * 2,
-                colour=colour,
-                marks=False,
-                dash=strokes[str(row["variant"])],
+                name=name, x=[ends[0], ends[-1]], y=[state] * 2, colour=colour, marks=False, dash=strokes[row.variant]
             ),
             Curve(name=name, x=[at], y=[state], colour=colour, notes=notes, hollow=True, listed=False),
         ]
@@ -230,20 +221,20 @@ def _time_chart(lines: Sequence[Series], key: str) -> None:
     )
 
 
-def _table(held: Sequence[Row], by_word: dict[str, Series], run: Run, *, live: bool, key: str) -> None:
+def _table(held: Sequence[HeldRow], by_word: dict[str, Series], run: Run, *, live: bool, key: str) -> None:
     """Bytes are this input's; the columns of times say whose they are."""
     n = max(run.spec.sizes)
     where = _("measured here") if live else _("recorded {heads} × {d}", heads=run.spec.heads, d=run.spec.head_size)
     faster, ms = _("faster from, {where}", where=where), _("ms at {n:,}, {where}", n=n, where=where)
     shown = []
     for row in held:
-        line = by_word.get(str(row["variant"]))
+        line = by_word.get(row.variant)
         last = next((point for point in line.points if point.n == n), None) if line else None
         shown.append(
             {
                 _("variant"): _name(row),
-                _("state"): memory(float(row["state_bytes"] or 0)),
-                _("smaller from"): _("{n:,} tokens", n=row["outgrown"]),
+                _("state"): memory(row.state_bytes),
+                _("smaller from"): _("{n:,} tokens", n=row.outgrown),
                 faster: told(line) if line else "",
                 ms: last.quartiles[1] if last else None,
             }
@@ -284,9 +275,9 @@ def _method(chosen: Chosen) -> None:
         )
 
 
-def _csv(held: Sequence[Row], lines: Sequence[Series]) -> bytes:
+def _csv(held: Sequence[HeldRow], lines: Sequence[Series]) -> bytes:
     rows: list[list[object]] = [
-        [row["variant"], row["state_bytes"], row["token_bytes"], row["outgrown"], None, None, None] for row in held
+        [row.variant, row.state_bytes, row.token_bytes, row.outgrown, None, None, None] for row in held
     ]
     rows += [[x.word, None, None, None, p.n, i, ms] for x in lines for p in x.points for i, ms in enumerate(p.ms)]
     header = ("variant", "state bytes", "cache bytes per token", "outgrown at tokens", "tokens", "sample", "ms")

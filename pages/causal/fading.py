@@ -1,25 +1,25 @@
 """Fading: what an early token still weighs in later rows, plain accumulation beside decay, a gate and softmax."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import streamlit as st
 
 import attention_core as ac
-from app import chart, compute, share, takeaway
-from app.causal import gates
-from app.causal.cost_words import places
+from app import chart, compute, takeaway
+from app.controls import Options, choice, listed_whole, several, switch
 from app.figures.curves import Curve, curves
 from app.figures.theme import GREY
 from app.input_panel import Chosen
-from app.share import Field
-from app.text import _, literal, paragraph
+from app.text import N_, _, literal, paragraph
 from attention_core.inputs.labels import number_repeats
 from attention_core.limits import current
 from attention_core.looks.gating import Gate, Gated
 from attention_core.looks.token_weight import DECAYS, Faded, fade, first_share, variants
 from attention_core.writing import formatted
+from pages.causal import gates
+from pages.causal.legend import places
 
 STROKES = ("dash", "dot", "dashdot", "longdash", "longdashdot", "5px,2px", "2px,4px", "12px,3px")
 """Of retention at its decays, which share one colour."""
@@ -50,59 +50,65 @@ class Line:
     dash: str
 
 
-def fields() -> dict[str, Field]:
-    """What a link to this view carries."""
-    return {
-        "c_early": share.whole(10, 0, current().matrix_tokens - 1),
-        "c_decays": share.some_of([0.8, 0.95], DECAYS),
-        "c_map": share.choice(*_maps()),
-        "c_log": share.switch(True),
-    } | gates.fields()
+def maps() -> dict[str, str]:
+    """The feature maps on screen."""
+    known = next(s.choices for s in ac.variant("linear").params.settings() if s.name == "feature_map")
+    return {name: _(name) for name in known}
 
 
-def _maps() -> tuple[str, ...]:
-    return next(s.choices for s in ac.variant("linear").params.settings() if s.name == "feature_map")
+class FadingOptions(Options, prefix="c_"):
+    """What a link to this view carries, but for the gate."""
+
+    early = listed_whole(
+        10, 0, lambda: current().matrix_tokens - 1, N_("Token j, whose weight is followed"), widget=st.select_slider
+    )
+    decays = several(
+        DECAYS,
+        [0.8, 0.95],
+        N_("Decay γ of retention"),
+        help=N_("What is left of a weight at each further token; 1 would be linear."),
+    )
+    feature_map = choice(maps, N_("Feature map φ"), link="c_map", help=N_("Of linear attention and retention alike."))
+    log = switch(True, N_("Logarithmic weights"))
 
 
 def show(chosen: Chosen) -> None:
     """Draw the sentence, the controls, the two charts and the numbers."""
-    state, n = st.session_state, chosen.qkv.n
-    labels = number_repeats(chosen.qkv.tokens)
-    state["c_early"] = min(state["c_early"], n - 1)
-    token, gate = state["c_early"], gates.chosen()
-    lines = _lines(chosen)
+    n, labels = chosen.qkv.n, number_repeats(chosen.qkv.tokens)
+    FadingOptions.early.set(min(FadingOptions.early.value, n - 1))
+    options, gate = FadingOptions.now(), gates.chosen()
+    token = options.early
+    lines = _lines(chosen, options)
     if gate is not None:
         with st.spinner(_("Computing {name} …", name=gates.name(gate)), show_time=True):
-            gated = compute.gated(chosen.source, gate, state["c_map"], head=chosen.head)
-        lines += _gated_lines(gate, gated)
-    st.markdown(_sentence(lines, labels, token))
+            gated = compute.gated(chosen.source, gate, options.feature_map, head=chosen.head)
+        lines += _gated_lines(gate, gated, token)
+    st.markdown(sentence(lines, token, labels))
     if gate is not None and n > 1:
         st.markdown(gates.sentence(gated, gate, token, labels))
     _controls(labels)
     left, right = st.columns(2)
     with left:
-        _weights(lines, token, n)
+        _weights(lines, token, log=options.log)
     with right:
-        _quarters(lines, n)
+        _quarters(lines)
     if gate is not None and n > 1:
         gates.draw(gated, token, labels, colour=lines[-1].colour)
     _table(lines)
-    st.caption(
-        _("Every variant is causal here.")
-        + (" " + _("Weights are averages over all heads.") if chosen.head is None else "")
-    )
+    averaged = _("Weights are averages over all heads.") if chosen.head is None else ""
+    st.caption(paragraph(_("Every variant is causal here."), averaged))
     _explain()
-    _take_away(lines, token, gate)
+    _take_away(lines, token, gates.snippet(gate, options.feature_map) if gate else "")
 
 
 def _colours() -> dict[str, int]:
     return places(["softmax", "linear", "retention", gates.KEY])
 
 
-def _lines(chosen: Chosen) -> list[Line]:
+def _lines(chosen: Chosen, options: FadingOptions) -> list[Line]:
     """Softmax, linear, and retention at each decay."""
-    state, strokes, lines = st.session_state, iter(STROKES), []
-    for attention in variants(sorted(state["c_decays"]), state["c_map"]):
+    strokes, lines = iter(STROKES), []
+    for attention in variants(sorted(options.decays), options.feature_map):
         with st.spinner(_("Computing {name} …", name=_name(attention)), show_time=True):
             weights = compute.causal_weights(chosen.source, attention, head=chosen.head)
         lines.append(
@@ -110,7 +116,7 @@ def _lines(chosen: Chosen) -> list[Line]:
                 name=_name(attention),
                 word=attention.word,
                 weights=weights,
-                found=fade(weights, state["c_early"], decay=_decay(attention)),
+                found=fade(weights, options.early, decay=_decay(attention)),
                 law={"linear": "power", "retention": "factor"}.get(attention.key, ""),
                 colour=_colours()[attention.key],
                 dash=next(strokes) if attention.key == "retention" else "solid",
@@ -119,7 +125,7 @@ def _lines(chosen: Chosen) -> list[Line]:
     return lines
 
 
-def _gated_lines(gate: Gate, gated: Gated) -> list[Line]:
+def _gated_lines(gate: Gate, gated: Gated, token: int) -> list[Line]:
     """The gate, and the fixed decay that forgets as much."""
     return [
         Line(
@@ -129,7 +135,7 @@ def _gated_lines(gate: Gate, gated: Gated) -> list[Line]:
             law="factor",
             colour=_colours()[gates.KEY],
             dash=dash,
-            found=fade(weights, st.session_state["c_early"], decay=min(gated.mean, gates.MOST)),
+            found=fade(weights, token, decay=min(gated.mean, gates.MOST)),
         )
         for name, word, weights, dash in (
             (gates.name(gate), gates.word(gate), gated.weights, "solid"),
@@ -154,62 +160,64 @@ def _quarter(n: int) -> int:
 
 def _controls(labels: tuple[str, ...]) -> None:
     if len(labels) > 1:
-        st.select_slider(
-            _("Token j, whose weight is followed"),
-            range(len(labels)),
-            key="c_early",
-            format_func=lambda j: f"{j}  {labels[j]}",
-        )
+        FadingOptions.early.draw(options=range(len(labels)), format_func=lambda j: f"{j}  {labels[j]}")
     left, right = st.columns([8, 5])
-    left.pills(
-        _("Decay γ of retention"),
-        DECAYS,
-        key="c_decays",
-        selection_mode="multi",
-        format_func="{:g}".format,
-        help=_("What is left of a weight at each further token; 1 would be linear."),
-    )
-    right.segmented_control(
-        _("Feature map φ"),
-        _maps(),
-        format_func=_,
-        key="c_map",
-        required=True,
-        help=_("Of linear attention and retention alike."),
-    )
+    with left:
+        FadingOptions.decays.draw(format_func="{:g}".format)
+    with right:
+        FadingOptions.feature_map.draw()
     gates.controls()
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-        st.toggle(_("Logarithmic weights"), key="c_log", width="content")
+        FadingOptions.log.draw(width="content")
         chart.choose_format()
 
 
-def _sentence(lines: Sequence[Line], labels: tuple[str, ...], token: int) -> str:
-    n, name = len(labels), literal(labels[token])
+def sentence(lines: Sequence[Line], token: int, labels: Sequence[str]) -> str:
+    """What the token and the first quarter still weigh in the last row, line by line, and how the token's weight falls.
+
+    Args:
+        lines: with linear among them.
+        token: whose weight is followed.
+        labels: one per token.
+    """
+    n = len(labels)
     if n == 1:
         return _("There is one token, and it keeps all the weight. Give more of them to see it fade.")
     ends = ", ".join(_("**{name}** {weight}", name=line.name, weight=percent(line.found.weights[-1])) for line in lines)
-    words = _(
-        "In the last of {n} rows token {token} “{name}” still weighs: {ends}; an even share is {even}.",
-        n=n,
-        token=token,
-        name=name,
-        ends=ends,
-        even=percent(1 / n),
-    )
     shares = ", ".join(
         _("{name} {share}", name=line.name, share=percent(first_share(line.weights[-1], _quarter(n)))) for line in lines
     )
-    words = paragraph(words, _("The **first quarter of the tokens** holds of that row: {shares}.", shares=shares))
-    power = next(line.found.power for line in lines if line.law == "power")
-    if power is not None:
-        words = paragraph(
-            words, _("Linear falls like the row's number to the power {power}", power=formatted(power, ".2f"))
-        )
-        first = next((line for line in lines if line.law == "factor" and line.found.factor is not None), None)
-        if first is not None:
-            words += _(", {name} by a factor of {factor:.2f} per token", name=first.name, factor=first.found.factor)
-        words += "."
-    return words
+    return paragraph(
+        _(
+            "In the last of {n} rows token {token} “{name}” still weighs: {ends}; an even share is {even}.",
+            n=n,
+            token=token,
+            name=literal(labels[token]),
+            ends=ends,
+            even=percent(1 / n),
+        ),
+        _("The **first quarter of the tokens** holds of that row: {shares}.", shares=shares),
+        laws(lines),
+    )
+
+
+def laws(lines: Iterable[Line]) -> str:
+    """How linear's weight falls, and beside it the first that falls by a factor; empty where linear's is not known."""
+    known = [line for line in lines if line.law]
+    power = next((line.found.power for line in known if line.law == "power"), None)
+    if power is None:
+        return ""
+    told = formatted(power, ".2f")
+    for line in known:
+        if line.law == "factor" and line.found.factor is not None:
+            return _(
+                "Linear falls like the row's number to the power {power}, {name} by a factor of {factor:.2f} per "
+                "token.",
+                power=told,
+                name=line.name,
+                factor=line.found.factor,
+            )
+    return _("Linear falls like the row's number to the power {power}.", power=told)
 
 
 def percent(weight: float) -> str:
@@ -217,73 +225,39 @@ def percent(weight: float) -> str:
     return f"{100 * weight:.2g} %" if weight >= 1e-5 else _("under 0.001 %")
 
 
-def _weights(lines: Sequence[Line], token: int, n: int) -> None:
-    log = st.session_state["c_log"]
-    rows = list(range(token, n))
-    drawn = [
-        Curve(
-            name=line.name,
-            x=rows,
-            y=[100 * w if w > LOWEST or not log else None for w in line.found.weights.tolist()],
-            colour=line.colour,
-            dash=line.dash,
-            marks=n - token < 3,
-        )
-        for line in lines
-    ]
-    drawn.append(
-        Curve(
-            name=_("even share, 1 / (i + 1)"),
-            x=rows,
-            y=[100 / (i + 1) for i in rows],
-            colour=GREY,
-            dash="dot",
-            marks=n - token < 3,
-        )
-    )
-    figure = curves(
-        drawn, x_title=_("row i (query)"), y_title=_("weight on token j, %"), log_y=log, number=".2g", height=430
-    )
-    chart.show(
-        figure,
-        key="causal.fading",
-        name="fading",
-        alt=_("Curves: the weight of token {token} in every later row, one per variant", token=token),
-    )
+def _weights(lines: Sequence[Line], token: int, *, log: bool) -> None:
+    rows = range(token, len(lines[0].weights))
+    weights = [[100 * w if w > LOWEST or not log else None for w in line.found.weights.tolist()] for line in lines]
+    drawn = _drawn(lines, rows, weights, _("even share, 1 / (i + 1)"), of=1)
+    title = _("weight on token j, %")
+    figure = curves(drawn, x_title=_("row i (query)"), y_title=title, log_y=log, number=".2g", height=430)
+    told = _("Curves: the weight of token {token} in every later row, one per variant", token=token)
+    chart.show(figure, key="causal.fading", name="fading", alt=told)
 
 
-def _quarters(lines: Sequence[Line], n: int) -> None:
-    quarter = _quarter(n)
-    rows = list(range(quarter - 1, n))
-    drawn = [
-        Curve(
-            name=line.name,
-            x=rows,
-            y=[100 * first_share(line.weights[i], quarter) for i in rows],
-            colour=line.colour,
-            dash=line.dash,
-            marks=len(rows) < 3,
-        )
-        for line in lines
-    ]
-    drawn.append(
-        Curve(
-            name=_("even shares"),
-            x=rows,
-            y=[100 * quarter / (i + 1) for i in rows],
-            colour=GREY,
-            dash="dot",
-            marks=len(rows) < 3,
-        )
-    )
+def _quarters(lines: Sequence[Line]) -> None:
+    quarter = _quarter(len(lines[0].weights))
+    rows = range(quarter - 1, len(lines[0].weights))
+    shares = [[100 * first_share(line.weights[i], quarter) for i in rows] for line in lines]
+    drawn = _drawn(lines, rows, shares, _("even shares"), of=quarter)
     title = _("weight on the first {count} tokens, %", count=quarter)
     figure = curves(drawn, x_title=_("row i (query)"), y_title=title, number=".1f", height=430)
-    chart.show(
-        figure,
-        key="causal.quarter",
-        name="first-quarter",
-        alt=_("Curves: the share of every row's weight on the first quarter of the tokens, one per variant"),
-    )
+    told = _("Curves: the share of every row's weight on the first quarter of the tokens, one per variant")
+    chart.show(figure, key="causal.quarter", name="first-quarter", alt=told)
+
+
+def _drawn(
+    lines: Sequence[Line], rows: Sequence[int], shares: Sequence[Sequence[float | None]], even: str, *, of: int
+) -> list[Curve]:
+    """Every line's share of each row in per cent, and last what so many tokens would have if all were alike."""
+    marks = len(rows) < 3
+    return [
+        *(
+            Curve(name=line.name, x=rows, y=y, colour=line.colour, dash=line.dash, marks=marks)
+            for line, y in zip(lines, shares, strict=True)
+        ),
+        Curve(name=even, x=rows, y=[100 * of / (i + 1) for i in rows], colour=GREY, dash="dot", marks=marks),
+    ]
 
 
 def _table(lines: Sequence[Line]) -> None:
@@ -352,7 +326,7 @@ def _explain() -> None:
         )
 
 
-def _take_away(lines: Sequence[Line], token: int, gate: Gate | None) -> None:
+def _take_away(lines: Sequence[Line], token: int, further: str) -> None:
     with st.expander(_("Take away"), icon=":material/download:"):
         takeaway.download(
             _("Numbers (CSV)"),
@@ -368,6 +342,5 @@ def _take_away(lines: Sequence[Line], token: int, gate: Gate | None) -> None:
             "import attention_core as ac\nfrom attention_core.looks.token_weight import causal_weights, fade\n\n"
             'qkv = ac.inputs.from_text("The cat sat on the mat.", layer=2)\n'
             'weights = causal_weights(qkv, ac.get("retention", decay=0.8), head=3)\n'
-            "print(fade(weights, 1, decay=0.8))\n"
-            + ("" if gate is None else gates.snippet(gate, st.session_state["c_map"]))
+            "print(fade(weights, 1, decay=0.8))\n" + further
         )

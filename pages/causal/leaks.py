@@ -1,18 +1,19 @@
 """Leaks: replace one token, and see which outputs move."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import streamlit as st
 
 import attention_core as ac
-from app import chart, compute, share, takeaway, variant_picker
+from app import chart, compute, takeaway, variant_picker
+from app.controls import Options, listed_whole
 from app.figures.strips import Strip, strips
 from app.input_panel import Chosen
 from app.matrix_board import BoardEvent, Panel, matrix_board
 from app.naming import label
-from app.share import Field
-from app.text import _, literal, paragraph
+from app.text import N_, _, literal, paragraph
+from app.visit import Visit
 from attention_core.inputs.labels import number_repeats
 from attention_core.looks.influence import MOST, ROUNDING, Influence
 from attention_core.writing import written
@@ -20,44 +21,53 @@ from attention_core.writing import written
 Leaks = Mapping[ac.Attention, Influence]
 
 
-def fields() -> dict[str, Field]:
+class LeaksOptions(Options, prefix="c_"):
     """What a link to this view carries."""
-    return {"c_token": share.whole(20, 0, MOST - 1)}
+
+    token = listed_whole(
+        20,
+        0,
+        MOST - 1,
+        N_("Token t, replaced"),
+        widget=st.select_slider,
+        help=N_("A click on a row of a map below picks its token too."),
+    )
 
 
 def show(chosen: Chosen) -> None:
     """Draw the sentence, the token, the strips and the maps."""
     variant_picker.show(all_stay=True)
-    state = st.session_state
     found: dict[ac.Attention, Influence] = {}
-    for attention in state["variants"]:
+    for attention in Visit.variants.value:
         with st.spinner(_("Computing {name} …", name=attention.title), show_time=True):
             found[attention] = compute.influence(chosen.source, attention, head=chosen.head)
-    labels = number_repeats(chosen.qkv.tokens[: len(found[state["variants"][0]].moved)])
-    share.fit(c_token=range(len(labels)))
-    state["c_token"] = min(state["c_token"], len(labels) - 1)
-    st.markdown(_sentence(found, labels))
+    labels = number_repeats(chosen.qkv.tokens[: len(found[Visit.variants.value[0]].moved)])
+    t = min(LeaksOptions.token.fit(range(len(labels))), len(labels) - 1)
+    LeaksOptions.token.set(t)
+    st.markdown(sentence(found, t, labels))
     if len(labels) > 1:
         left, right = st.columns([8, 2], vertical_alignment="bottom")
-        left.select_slider(
-            _("Token t, replaced"),
-            range(len(labels)),
-            key="c_token",
-            format_func=lambda i: f"{i}  {labels[i]}",
-            help=_("A click on a row of a map below picks its token too."),
-        )
+        with left:
+            t = LeaksOptions.token.draw(options=range(len(labels)), format_func=lambda i: f"{i}  {labels[i]}")
         with right:
             chart.choose_format()
-    _strips(found, labels)
-    _reasons(found)
-    _board(found, labels)
-    st.caption(_notes(chosen, len(labels)))
+    _strips(found, t, labels)
+    if why := reasons(found):
+        st.caption("  \n".join(why))
+    _board(found, t, labels)
+    st.caption(notes(len(labels), chosen.qkv.n, every_head=chosen.head is None))
     _explain()
     _take_away(found, labels)
 
 
-def _sentence(found: Leaks, labels: tuple[str, ...]) -> str:
-    t = st.session_state["c_token"]
+def sentence(found: Leaks, t: int, labels: Sequence[str]) -> str:
+    """Whose earlier outputs move when token t is replaced; of the first token, who leaks at all.
+
+    Args:
+        found: of each variant.
+        t: the token.
+        labels: one per token.
+    """
     if len(labels) == 1:
         return _("There is one token, so there is no future that could leak. Give more of them.")
     token = literal(labels[t])
@@ -66,21 +76,20 @@ def _sentence(found: Leaks, labels: tuple[str, ...]) -> str:
         leaking = [
             _("{name} ({share:.0%})", name=label(a), share=leak.share) for a, leak in found.items() if leak.share
         ]
-        rest = _("Over all tokens earlier outputs move in **{names}**.", names=", ".join(leaking))
-        return f"{words} {rest}" if leaking else words
+        if not leaking:
+            return words
+        return paragraph(words, _("Over all tokens earlier outputs move in **{names}**.", names=", ".join(leaking)))
     moved = {a: leak.before(t) for a, leak in found.items()}
     leaking = [_("{name} ({moved} move)", name=label(a), moved=count) for a, count in moved.items() if count]
     tight = ", ".join(label(a) for a, count in moved.items() if not count)
-    words = _("Replace token {t} “{token}”, which has {t} outputs before it.", t=t, token=token)
-    if leaking:
-        words = paragraph(words, _("**Leak:** {names}.", names=", ".join(leaking)))
-    if tight:
-        words = paragraph(words, _("**No earlier output moves:** {names}.", names=tight))
-    return words
+    return paragraph(
+        _("Replace token {t} “{token}”, which has {t} outputs before it.", t=t, token=token),
+        _("**Leak:** {names}.", names=", ".join(leaking)) if leaking else "",
+        _("**No earlier output moves:** {names}.", names=tight) if tight else "",
+    )
 
 
-def _strips(found: Leaks, labels: tuple[str, ...]) -> None:
-    t = st.session_state["c_token"]
+def _strips(found: Leaks, t: int, labels: tuple[str, ...]) -> None:
     rows = []
     for attention, leak in found.items():
         before = leak.before(t)
@@ -104,17 +113,16 @@ def _strips(found: Leaks, labels: tuple[str, ...]) -> None:
     )
 
 
-def _reasons(found: Leaks) -> None:
-    told = [
+def reasons(found: Leaks) -> list[str]:
+    """Why those leak that cannot be causal."""
+    return [
         _(":material/water_drop: **{name}** leaks: {reason}", name=label(a), reason=_(a.variant.causal_reason))
         for a in found
         if a.variant.causal_reason
     ]
-    if told:
-        st.caption("  \n".join(told))
 
 
-def _board(found: Leaks, labels: tuple[str, ...]) -> None:
+def _board(found: Leaks, t: int, labels: tuple[str, ...]) -> None:
     panels = [
         Panel(
             key=attention.key,
@@ -130,7 +138,7 @@ def _board(found: Leaks, labels: tuple[str, ...]) -> None:
         col_labels=labels,
         key="causal.leaks",
         transform="log",
-        pinned=st.session_state["c_token"],
+        pinned=t,
         on_pin=_take_token,
         unit=_("moves by (share of usual size)"),
         masked=_("does not move"),
@@ -145,24 +153,32 @@ def _board(found: Leaks, labels: tuple[str, ...]) -> None:
 
 def _take_token(event: BoardEvent) -> None:
     if event.pinned is not None:
-        st.session_state["c_token"] = event.pinned
+        LeaksOptions.token.set(event.pinned)
 
 
-def _notes(chosen: Chosen, shown: int) -> str:
-    words = _(
-        "Moves are shares of the outputs' usual (root mean square) size. Right of each map's diagonal lie later "
-        "outputs, which may move; left of it earlier ones, which may not: there a leak shows. Every variant runs in "
-        "its causal form where it has one."
-    )
-    if chosen.head is None:
-        words = paragraph(words, _("All heads' outputs are taken side by side."))
-    if chosen.qkv.n > shown:
-        words += " " + _(
+def notes(shown: int, n: int, *, every_head: bool) -> str:
+    """What the maps hold.
+
+    Args:
+        shown: tokens replaced in turn.
+        n: tokens of the input.
+        every_head: whether it is about all heads.
+    """
+    return paragraph(
+        _(
+            "Moves are shares of the outputs' usual (root mean square) size. Right of each map's diagonal lie later "
+            "outputs, which may move; left of it earlier ones, which may not: there a leak shows. Every variant runs "
+            "in its causal form where it has one."
+        ),
+        _("All heads' outputs are taken side by side.") if every_head else "",
+        _(
             "Only the first {shown} of {n} tokens are used: replacing each of them is a run of its own.",
             shown=shown,
-            n=chosen.qkv.n,
+            n=n,
         )
-    return words
+        if n > shown
+        else "",
+    )
 
 
 def _explain() -> None:

@@ -3,49 +3,59 @@
 import numpy as np
 import streamlit as st
 
-from app import chart, share
+from app import chart
+from app.controls import Options, choice, stops, whole
 from app.figures.curves import Curve, curves
 from app.figures.theme import GREY
-from app.share import Field
-from app.text import _, literal, paragraph
-from attention_core.looks.gating import KINDS, Gate, Gated
+from app.text import N_, _, literal, paragraph
+from attention_core.looks.gating import Gate, Gated
 from attention_core.looks.token_weight import DECAYS
 
 KEY = "gated"
 """Under which the gate has its colour."""
-NONE = "none"
+NONE, DRAWN = "none", "drawn"
+GATES = {"surprise": N_("by surprise"), DRAWN: N_("drawn at random")}
+"""What the kinds of gates are called on screen."""
 MOST = 1 - 1e-9
 """A mean beyond this is no decay: the fit of its fall would begin after more rows than there are."""
-SEEDS = 99
 
 
-def fields() -> dict[str, Field]:
+class GateOptions(Options, prefix="c_"):
     """What a link carries of the gate."""
-    return {
-        "c_gate": share.choice(*KINDS, NONE),
-        "c_gate_decay": share.one_of(0.8, DECAYS),
-        "c_gate_seed": share.whole(0, 0, SEEDS),
-    }
+
+    gate = choice(
+        GATES | {NONE: N_("none")},
+        N_("Gate γₜ from the data, untrained"),
+        help=N_(
+            "A trained model learns this gate. By surprise: the less a key is like the mean of the keys before, "
+            "the more is forgotten. Drawn: a sigmoid of the key's direction along one drawn at random."
+        ),
+    )
+    gate_decay = stops(
+        DECAYS,
+        0.8,
+        N_("γ of the gate"),
+        form="{:g}",
+        help=N_(
+            "By surprise: what a key at right angles to the mean before it leaves of the past. Drawn: what "
+            "a key at right angles to the drawn direction leaves."
+        ),
+    )
+    gate_seed = whole(0, 0, 99, N_("Seed"), layout={"width": 110})
 
 
 def chosen() -> Gate | None:
     """The gate that is looked at, None for none."""
-    state = st.session_state
-    if state["c_gate"] == NONE:
+    options = GateOptions.now()
+    if options.gate == NONE:
         return None
     # A seed counts for what is drawn alone: the other rule stays one entry of the cache.
-    seed = state["c_gate_seed"] if state["c_gate"] == "drawn" else 0
-    return Gate(kind=state["c_gate"], decay=state["c_gate_decay"], seed=seed)
-
-
-def names() -> dict[str, str]:
-    """The kinds of gates on screen."""
-    return {"surprise": _("by surprise"), "drawn": _("drawn at random"), NONE: _("none")}
+    return Gate(kind=options.gate, decay=options.gate_decay, seed=options.gate_seed if options.gate == DRAWN else 0)
 
 
 def name(gate: Gate) -> str:
     """A gate on screen."""
-    return _("Gate {kind}", kind=names()[gate.kind])
+    return _("Gate {kind}", kind=_(GATES[gate.kind]))
 
 
 def even_name(found: Gated) -> str:
@@ -55,39 +65,17 @@ def even_name(found: Gated) -> str:
 
 def word(gate: Gate) -> str:
     """A gate in files."""
-    return f"gate~{gate.kind}~decay~{gate.decay:g}" + (f"~seed~{gate.seed}" if gate.kind == "drawn" else "")
+    return f"gate~{gate.kind}~decay~{gate.decay:g}" + (f"~seed~{gate.seed}" if gate.kind == DRAWN else "")
 
 
 def controls() -> None:
     """Which gate, and what it keeps where its key says nothing."""
-    state = st.session_state
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-        st.segmented_control(
-            _("Gate γₜ from the data, untrained"),
-            [*KINDS, NONE],
-            key="c_gate",
-            required=True,
-            format_func=names().__getitem__,
-            width="content",
-            help=_(
-                "A trained model learns this gate. By surprise: the less a key is like the mean of the keys before, "
-                "the more is forgotten. Drawn: a sigmoid of the key's direction along one drawn at random."
-            ),
-        )
-        if state["c_gate"] != NONE:
-            st.select_slider(
-                _("γ of the gate"),
-                DECAYS,
-                key="c_gate_decay",
-                format_func="{:g}".format,
-                width=260,
-                help=_(
-                    "By surprise: what a key at right angles to the mean before it leaves of the past. Drawn: what "
-                    "a key at right angles to the drawn direction leaves."
-                ),
-            )
-        if state["c_gate"] == "drawn":
-            st.number_input(_("Seed"), 0, SEEDS, key="c_gate_seed", width=110)
+        kind = GateOptions.gate.draw()
+        if kind != NONE:
+            GateOptions.gate_decay.draw(width=260)
+        if kind == DRAWN:
+            GateOptions.gate_seed.draw()
 
 
 def sentence(found: Gated, gate: Gate, token: int, labels: tuple[str, ...]) -> str:
@@ -100,7 +88,7 @@ def sentence(found: Gated, gate: Gate, token: int, labels: tuple[str, ...]) -> s
         labels: one per token.
     """
     later, least = found.gates[1:], int(np.argmin(found.gates[1:])) + 1
-    kind = names()[gate.kind]
+    kind = _(GATES[gate.kind])
     if np.ptp(later) < 1e-6:
         told = _(
             "The untrained **gate** {kind} keeps {kept:.1%} of the past at every token here: it is a fixed decay.",

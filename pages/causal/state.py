@@ -1,17 +1,18 @@
 """State: what a variant that is a recurrent network remembers, growing token by token."""
 
 import time
+from collections.abc import Sequence
 
 import streamlit as st
 
 import attention_core as ac
 from app import chart, compute, share, takeaway, variant_picker
+from app.controls import Options, kept, listed_whole
 from app.figures.memory import memory
 from app.input_panel import Chosen
 from app.matrix_board import Panel, matrix_board
-from app.share import Field
-from app.text import _, literal
-from app.visit import of_variant
+from app.text import N_, _, literal
+from app.visit import Visit, of_variant
 from attention_core.inputs.labels import number_repeats
 from attention_core.limits import current
 from attention_core.looks.factors import lengths
@@ -31,34 +32,40 @@ FORM = ("mode",)
 """The setting that says how the causal form is computed: here it is the decoder, always."""
 
 
-def fields() -> dict[str, Field]:
+class StateOptions(Options, prefix="c_"):
     """What a link to this view carries."""
-    return {
-        "c_state": of_variant(lambda variant: variant.decoder is not None, "linear"),
-        "c_at": share.whole(10, 0, current().matrix_tokens - 1),
-    }
+
+    variant = kept(lambda: of_variant(lambda variant: variant.decoder is not None, "linear"), link="c_state")
+    last = listed_whole(
+        10,
+        0,
+        lambda: current().matrix_tokens - 1,
+        N_("Token i, the last one taken in"),
+        link="c_at",
+        widget=st.select_slider,
+    )
 
 
 def show(chosen: Chosen) -> None:
     """Draw the choice of the variant, and the part that plays."""
     attention, head = _pick(), chosen.head or 0
-    with st.spinner(_("Computing {name} …", name=attention.title), show_time=True):
+    with st.spinner(_("Computing {name} …", name=_(attention.title)), show_time=True):
         grown = compute.grown(chosen.source, attention, head=head)
     labels = number_repeats(chosen.qkv.tokens[: len(grown.keys)])
-    share.fit(c_at=range(len(labels)))
-    for words in _notes(chosen, attention, grown, head):
+    StateOptions.last.fit(range(len(labels)))
+    for words in notes(grown, chosen.qkv.n, head, averaged=chosen.head is None):
         st.caption(words)
     # Only the part that plays runs again at every picture, and only while it plays.
     playing = _playing()
-    st.fragment(_play, run_every=TICK if playing else None)(grown, labels, playing)
+    st.fragment(_play, run_every=TICK if playing else None)(grown, labels, _(attention.title), playing)
     _explain(attention)
     _take_away(grown, attention, head)
 
 
 def _pick() -> ac.Attention:
-    state = st.session_state
+    attention: ac.Attention = StateOptions.variant.value
     titles = {variant.key: _(variant.title) for variant in recurrent()}
-    state["causal.variant"] = state["c_state"].key
+    st.session_state["causal.variant"] = attention.key
     left, right = st.columns([5, 3], vertical_alignment="bottom")
     left.pills(
         _("Variant"),
@@ -69,22 +76,20 @@ def _pick() -> ac.Attention:
         required=True,
     )
     with right, st.container(horizontal=True, vertical_alignment="bottom"):
-        if any(setting.name not in FORM for setting in state["c_state"].variant.params.settings()):
+        if any(setting.name not in FORM for setting in attention.variant.params.settings()):
             with st.popover(_("Settings"), icon=":material/tune:", type="tertiary"):
-                variant_picker.knobs(state["c_state"], _turn, place="causal.knob", without=FORM)
+                variant_picker.knobs(attention, _turn, place="causal.knob", without=FORM)
         chart.choose_format()
-    attention: ac.Attention = state["c_state"]
     return attention
 
 
 def _take_variant() -> None:
-    state = st.session_state
-    key = state["causal.variant"]
-    state["c_state"] = next((a for a in state["variants"] if a.key == key), ac.get(key))
+    key = st.session_state["causal.variant"]
+    StateOptions.variant.set(next((a for a in Visit.variants.value if a.key == key), ac.get(key)))
 
 
 def _turn(name: str, value: Value) -> None:
-    st.session_state["c_state"] = variant_picker.turned(st.session_state["c_state"], name, value)
+    StateOptions.variant.set(variant_picker.turned(StateOptions.variant.value, name, value))
 
 
 def _playing() -> bool:
@@ -98,27 +103,26 @@ def _switch(last: int) -> None:
         state["causal.drawn"] = None
         return
     state["causal.drawn"] = time.monotonic()
-    if state["c_at"] == last:
-        state["c_at"] = 0
+    if StateOptions.last.value == last:
+        StateOptions.last.set(0)
 
 
-def _play(grown: Grown, labels: tuple[str, ...], ticking: bool) -> None:
+def _play(grown: Grown, labels: tuple[str, ...], name: str, ticking: bool) -> None:
     """The slider, the play button and the pictures: they alone run again when one of them moves or the clock ticks."""
     state, last = st.session_state, len(labels) - 1
-    state["c_at"] = min(state["c_at"], last)
+    i = min(StateOptions.last.value, last)
     if _playing() and ticking and time.monotonic() - state["causal.drawn"] > TICK / 2:
-        state["c_at"] = min(last, state["c_at"] + -(-len(labels) // PICTURES))
-        state["causal.drawn"] = time.monotonic() if state["c_at"] < last else None
-    sentence = st.empty()
+        i = min(last, i + -(-len(labels) // PICTURES))
+        state["causal.drawn"] = time.monotonic() if i < last else None
+    StateOptions.last.set(i)
+    told = st.empty()
     if last:
         left, right = st.columns([1, 7], vertical_alignment="bottom")
         word, icon = (_("Stop"), ":material/stop:") if ticking else (_("Play"), ":material/play_arrow:")
         left.button(word, icon=icon, key="causal.play", width="stretch", on_click=_switch, args=(last,))
-        right.select_slider(
-            _("Token i, the last one taken in"), range(last + 1), key="c_at", format_func=lambda i: f"{i}  {labels[i]}"
-        )
-    i = state["c_at"]
-    sentence.markdown(_sentence(grown, labels, i))
+        with right:
+            i = StateOptions.last.draw(options=range(last + 1), format_func=lambda i: f"{i}  {labels[i]}")
+    told.markdown(sentence(grown, i, labels, name))
     left, right = st.columns([6, 5])
     with left:
         _board(grown, labels, i)
@@ -130,7 +134,15 @@ def _play(grown: Grown, labels: tuple[str, ...], ticking: bool) -> None:
         st.rerun()  # whether there is a clock is decided by the whole page
 
 
-def _sentence(grown: Grown, labels: tuple[str, ...], i: int) -> str:
+def sentence(grown: Grown, i: int, labels: Sequence[str], name: str) -> str:
+    """How much is remembered after token i, and how far what is read from it lies from softmax's output.
+
+    Args:
+        grown: the state over time.
+        i: the last token taken in.
+        labels: one per token.
+        name: the variant's.
+    """
     sizes = lengths(grown.sums)
     features, values = grown.sums.shape[1:]
     return _(
@@ -144,7 +156,7 @@ def _sentence(grown: Grown, labels: tuple[str, ...], i: int) -> str:
         share=sizes[i] / (sizes.max() or 1.0),
         difference=written(grown.difference(i), 1),
         lost=grown.lost(i),
-        name=_(st.session_state["c_state"].title),
+        name=name,
     )
 
 
@@ -204,24 +216,32 @@ def _figure(grown: Grown, i: int) -> None:
     )
 
 
-def _notes(chosen: Chosen, attention: ac.Attention, grown: Grown, head: int) -> list[str]:
-    notes = []
-    if chosen.head is None:
-        notes.append(_("A state belongs to one head: head {head} is shown.", head=head))
-    if len(grown.keys) < chosen.qkv.n:
-        notes.append(
+def notes(grown: Grown, n: int, head: int, *, averaged: bool) -> list[str]:
+    """What is not shown as it is.
+
+    Args:
+        grown: the state over time.
+        n: tokens of the input.
+        head: the head shown.
+        averaged: whether all heads are looked at elsewhere.
+    """
+    told = []
+    if averaged:
+        told.append(_("A state belongs to one head: head {head} is shown.", head=head))
+    if len(grown.keys) < n:
+        told.append(
             _(
                 "Each state holds {size:,} numbers, so only the first {shown} of {n} tokens are followed.",
                 size=grown.sums[0].size + grown.keys[0].size,
                 shown=len(grown.keys),
-                n=chosen.qkv.n,
+                n=n,
             )
         )
     if grown.log_unit:
-        notes.append(
+        told.append(
             _("S and z are beyond a number's range; shown is their share of e^{power:.0f}.", power=grown.log_unit)
         )
-    return notes
+    return told
 
 
 def _explain(attention: ac.Attention) -> None:

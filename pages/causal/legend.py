@@ -1,22 +1,23 @@
-"""What the three views on cost share: the variants with their settings, their colours, and sizes in words."""
+"""What the views compare: variants with the settings of this visit, forms of computing them, and their colours."""
 
 from collections.abc import Iterable, Sequence
 
-import streamlit as st
-
 import attention_core as ac
 from app.figures.theme import GREY
-from app.text import _, literal
+from app.text import N_, literal
+from app.visit import Visit
 from attention_core.experiments.causal_modes import MATRIX
 from attention_core.variant import Variant
 
+FORMS = {"chunked": N_("chunked"), "recurrent": N_("recurrent"), "cumsum": N_("cumsum"), MATRIX: N_("explicit matrix")}
+"""What the forms are called on screen."""
 COLOURS = {"chunked": 4, "recurrent": 2, "cumsum": 5, MATRIX: GREY}
 """The forms' places among the colours."""
 
 
 def with_settings(variants: Iterable[Variant]) -> list[ac.Attention]:
     """Variants with the settings chosen on this visit, else their defaults; their form of computing left open."""
-    chosen = {attention.key: attention for attention in st.session_state["variants"]}
+    chosen = {attention.key: attention for attention in Visit.variants.value}
     found = []
     for variant in variants:
         attention = chosen.get(variant.key) or ac.get(variant.key)
@@ -30,17 +31,17 @@ def places(keys: Sequence[str]) -> dict[str, int]:
 
     The last places are shades of the first: a variant that is not drawn here lends its own rather.
     """
-    chosen = [attention.key for attention in st.session_state["variants"]]
+    chosen = [attention.key for attention in Visit.variants.value]
     own = {key: chosen.index(key) for key in keys if key in chosen}
     free = (place for place in range(GREY) if place not in own.values())
     return {key: own[key] if key in own else next(free) for key in keys}
 
 
-def listed(names: Iterable[str]) -> str:
+def dash(way: str) -> str:
+    """The stroke of a form's line."""
+    return "dash" if way == MATRIX else "solid"
+
+
+def bold(names: Iterable[str]) -> str:
     """Names in bold, in a row."""
     return ", ".join(f"**{literal(name)}**" for name in names)
-
-
-def titles() -> dict[str, str]:
-    """The forms' names on screen."""
-    return {"chunked": _("chunked"), "recurrent": _("recurrent"), "cumsum": _("cumsum"), MATRIX: _("explicit matrix")}

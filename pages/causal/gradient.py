@@ -1,30 +1,25 @@
 """The gradient of causal linear attention: running sums beside autograd through all states and through the matrix."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
 import attention_core as ac
 from app import chart, run, takeaway
-from app.causal.cost_words import COLOURS, listed, with_settings
 from app.figures.curves import Curve, curves
 from app.input_panel import Chosen
 from app.naming import label
-from app.share import Field
-from app.text import _
+from app.text import N_, _, paragraph
 from attention_core.experiments import causal_gradient
-from attention_core.experiments.causal_gradient import COMPARED, STATES, SUMS, BytesTask, DifferenceTask
+from attention_core.experiments.causal_gradient import STATES, SUMS, BytesRow, BytesTask, DifferenceRow
 from attention_core.experiments.causal_modes import DTYPES, MATRIX
-from attention_core.experiments.task import Row
 from attention_core.writing import MIB, memory, written
+from pages.causal.legend import COLOURS, bold, dash, with_settings
 
 TOLD = 512
 """Tokens the sentence speaks of, or the most below it."""
-
-
-def fields() -> dict[str, Field]:
-    """What a link to this view carries."""
-    return {}
+WAYS = {SUMS: N_("running sums"), STATES: N_("autograd through all states"), MATRIX: N_("autograd through the matrix")}
+"""What the ways are called on screen."""
 
 
 def show(chosen: Chosen) -> None:
@@ -33,10 +28,10 @@ def show(chosen: Chosen) -> None:
     d, d_v = chosen.qkv.q.shape[-1], chosen.qkv.v.shape[-1]
     tasks = causal_gradient.tasks(chosen.source, d=d, d_v=d_v, head=chosen.head, word=attention.word)
 
-    def draw(rows: list[Row], key: str) -> None:
-        held = [row for row in rows if "peak_bytes" in row]
-        apart = [row for row in rows if "difference" in row]
-        st.markdown(_sentence(held, apart, attention))
+    def draw(rows: list[BytesRow | DifferenceRow], key: str) -> None:
+        held = [row for row in rows if isinstance(row, BytesRow)]
+        apart = [row for row in rows if isinstance(row, DifferenceRow)]
+        st.markdown(sentence(held, apart, label(attention)))
         if held:
             _charts(held, key)
         _table(apart, key)
@@ -47,7 +42,7 @@ def show(chosen: Chosen) -> None:
             "Bytes are counted: forward and backward of one head with d = {d}, beyond q, k, v. Gradients are compared "
             "on the first {n} tokens of this input.",
             d=d,
-            n=min(chosen.qkv.n, COMPARED),
+            n=min(chosen.qkv.n, causal_gradient.COMPARED),
         )
     )
     _derivation()
@@ -55,71 +50,68 @@ def show(chosen: Chosen) -> None:
         chart.choose_format()
         if rows:
             takeaway.download(
-                _("Numbers (CSV)"), lambda: _csv(rows), "causal-gradient.csv", "text/csv", "causal.gradient.csv"
+                _("Numbers (CSV)"),
+                lambda: takeaway.csv_of(rows),
+                "causal-gradient.csv",
+                "text/csv",
+                "causal.gradient.csv",
             )
 
 
-def names() -> dict[str, str]:
-    """The ways' names on screen."""
-    return {SUMS: _("running sums"), STATES: _("autograd through all states"), MATRIX: _("autograd through the matrix")}
-
-
-def _effort(task: BytesTask | DifferenceTask) -> float:
+def _effort(task: BytesTask | causal_gradient.DifferenceTask) -> float:
     return 100.0 + (task.n * task.d**2 / 5e3 if isinstance(task, BytesTask) else 0.0)
 
 
-def _points(held: Sequence[Row], way: str) -> dict[int, float]:
-    return {int(row["n"] or 0): float(row["peak_bytes"] or 0) for row in held if row["way"] == way}
+def sentence(held: Sequence[BytesRow], apart: Sequence[DifferenceRow], name: str) -> str:
+    """What the three ways hold at one length, and by how much the gradients differ, as far as that is known.
 
-
-def _sentence(held: Sequence[Row], apart: Sequence[Row], attention: ac.Attention) -> str:
-    single = max((float(r["difference"] or 0) for r in apart if r["dtype"] == "float32"), default=None)
-    differ = (
-        "" if single is None else _("The gradients differ by at most {most} of the largest.", most=written(single, 1))
-    )
-    sums, states, matrix = (_points(held, way) for way in names())
-    both = [n for n in matrix if n <= TOLD]
-    if not both:
-        return differ
-    n = max(both)
-    return (
+    Args:
+        held: in the order in which lengths rise.
+        apart: of any number type.
+        name: of the variant.
+    """
+    single = max((row.difference for row in apart if row.dtype == "float32"), default=None)
+    sums, states, matrix = ({row.n: row.peak_bytes for row in held if row.way == way} for way in WAYS)
+    n = max((n for n in matrix if n <= TOLD), default=None)
+    return paragraph(
         _(
             "At n = {n} autograd through all states of {name} holds **{states}** and through the explicit matrix "
             "{matrix}, the running sums hold **{sums}**, {factor:.0f} times less than all states.",
             n=n,
-            name=listed([label(attention)]),
+            name=bold([name]),
             states=memory(states[n]),
             matrix=memory(matrix[n]),
             sums=memory(sums[n]),
             factor=states[n] / sums[n],
         )
-        + " "
-        + differ
+        if n is not None
+        else "",
+        _("The gradients differ by at most {most} of the largest.", most=written(single, 1))
+        if single is not None
+        else "",
     )
 
 
-def _charts(held: Sequence[Row], key: str) -> None:
+def _charts(held: Sequence[BytesRow], key: str) -> None:
     left, right = st.columns(2)
-    points = {way: _points(held, way) for way in names()}
     with left:
         st.markdown("###### " + _("Peak memory of forward and backward"))
-        lines = [
-            _curve(way, list(found), [held / MIB for held in found.values()]) for way, found in points.items() if found
-        ]
-        _chart(lines, _("MiB, one head"), f"{key}.memory", "memory")
+        bytes_held = {way: [(row.n, row.peak_bytes / MIB) for row in held if row.way == way] for way in WAYS}
+        _chart(bytes_held, _("MiB, one head"), f"{key}.memory", "memory")
     with right:
         st.markdown("###### " + _("Over that of the running sums"))
         ratios = {way: causal_gradient.ratios(held, way) for way in (STATES, MATRIX)}
-        lines = [_curve(way, [n for n, _r in found], [r for _n, r in found]) for way, found in ratios.items() if found]
-        _chart(lines, _("times the running sums"), f"{key}.ratio", "ratio")
+        _chart(ratios, _("times the running sums"), f"{key}.ratio", "ratio")
 
 
-def _curve(way: str, x: Sequence[float], y: Sequence[float | None]) -> Curve:
-    dash = "dash" if way == MATRIX else "solid"
-    return Curve(name=names()[way], x=x, y=y, colour=COLOURS[way], dash=dash)
-
-
-def _chart(lines: list[Curve], unit: str, key: str, name: str) -> None:
+def _chart(points: Mapping[str, list[tuple[int, float]]], unit: str, key: str, name: str) -> None:
+    lines = [
+        Curve(
+            name=_(WAYS[way]), x=[n for n, _y in found], y=[y for _n, y in found], colour=COLOURS[way], dash=dash(way)
+        )
+        for way, found in points.items()
+        if found
+    ]
     ticks = sorted({x for line in lines for x in line.x})
     figure = curves(lines, x_title=_("tokens n"), y_title=unit, log_x=True, log_y=True, x_ticks=ticks, height=400)
     figure.update_yaxes(dtick="D2")
@@ -127,8 +119,8 @@ def _chart(lines: list[Curve], unit: str, key: str, name: str) -> None:
     chart.show(figure, key=key, name=f"gradient-{name}", alt=told)
 
 
-def _table(apart: Sequence[Row], key: str) -> None:
-    found = {(r["gradient"], r["way"], r["dtype"]): float(r["difference"] or 0) for r in apart}
+def _table(apart: Sequence[DifferenceRow], key: str) -> None:
+    found = {(row.gradient, row.way, row.dtype): row.difference for row in apart}
     shown = [
         {_("gradient at"): letter}
         | {
@@ -168,8 +160,3 @@ def _derivation() -> None:
                 "values, all ones. Source: Katharopoulos et al. 2020, [arXiv 2006.16236](https://arxiv.org/abs/2006.16236)."
             )
         )
-
-
-def _csv(rows: Sequence[Row]) -> bytes:
-    columns = list(dict.fromkeys(name for row in rows for name in row))
-    return takeaway.to_csv(columns, [[row.get(name) for name in columns] for row in rows])

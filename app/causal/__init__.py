@@ -1,1 +1,0 @@
-"""The Causal page: can it generate, and at what cost?"""

@@ -1,0 +1,117 @@
+"""The Causal page as a whole: every view on every input, and what its links carry."""
+
+import io
+
+import numpy as np
+import pytest
+from driver import visit
+
+import attention_core as ac
+from app.input_panel import UPLOAD
+from pages.causal.page import CausalOptions
+
+SLIDERS = {"leak": "c_token", "state": "c_at", "fading": "c_early"}
+COSTS = ("algorithms", "generation", "gradient")
+
+
+@pytest.mark.parametrize("view", SLIDERS)
+@pytest.mark.parametrize(
+    "state",
+    [
+        {"input": "text"},
+        {"causal": True},
+        {"head": -1},
+        {"n": 1},
+        {"n": 2},
+        {"c_token": 200, "c_at": 900, "c_early": 900},
+    ],
+    ids=["text", "causal", "all heads", "one token", "two tokens", "beyond the text"],
+)
+def test_every_view_of_tokens_opens_on_every_input(open_view, view, state):
+    at = open_view(view, **state)
+    assert not at.exception
+    assert not at.error
+    assert at.get("plotly_chart")
+    assert any(w.key == SLIDERS[view] for w in at.select_slider) == (state.get("n") != 1)
+    assert at.session_state[SLIDERS[view]] < (56 if "input" in state else state.get("n", 24))
+
+
+@pytest.mark.parametrize("view", COSTS)
+@pytest.mark.parametrize(
+    "state",
+    [
+        {"input": "text"},
+        {"input": "text", "model": "smollm2", "text": "a", "causal": True},
+        {"n": 1, "head": -1},
+        {"n": 300, "heads": 1, "causal": True},
+        {"d": 2, "heads": 1},
+    ],
+    ids=["text", "one token of smollm2", "one token", "300 tokens", "two numbers"],
+)
+def test_every_view_on_cost_opens_on_every_input(open_view, view, state):
+    at = open_view(view, **state)
+    assert not at.exception
+    assert not at.error
+    assert len(at.get("plotly_chart")) == 2
+    assert len(at.dataframe) == 1
+
+
+@pytest.mark.parametrize("view", [*SLIDERS, *COSTS])
+@pytest.mark.parametrize(("shapes", "factor"), [((4, 4, 4), 1e3), ((6, 6, 9), 1.0)], ids=["large", "wider values"])
+def test_an_upload_and_an_empty_text(open_view, view, shapes, factor):
+    out, drawn = io.BytesIO(), np.random.default_rng(0)
+    arrays = {x: factor * drawn.normal(size=(2, 20, d)).astype(np.float32) for x, d in zip("qkv", shapes, strict=True)}
+    np.savez(out, **arrays)
+    at = open_view(view, input="upload", **{UPLOAD: ac.inputs.UploadSource.of("mine.npz", out.getvalue())})
+    assert not at.exception
+    assert not at.error
+    assert len(at.get("plotly_chart")) == {"leak": 1, "state": 1, "fading": 3}.get(view, 2)
+    empty = open_view(view, input="text", text=" ")
+    assert not empty.exception
+    assert len(empty.error) == 1
+
+
+def test_what_links_carry_and_in_which_order():
+    assert list(CausalOptions.fields()) == [
+        *(
+            "c_view",
+            "c_token",
+            "c_size",
+            "c_form",
+            "c_cost",
+            "c_state",
+            "c_at",
+            "c_early",
+            "c_decays",
+            "c_map",
+            "c_log",
+        ),
+        *("c_gate", "c_gate_decay", "c_gate_seed"),
+    ]
+
+
+@pytest.mark.parametrize("view", [*SLIDERS, *COSTS])
+def test_an_address_with_tokens_beyond_the_input_is_refused_whichever_view_is_drawn(view):
+    small = {"input": "synthetic", "n": "24", "d": "8", "heads": "2", "head": "1", "c_size": "8"}
+    at = visit("causal", small | {"c_view": view, "c_token": "24", "c_early": "23", "c_at": "90"})
+    assert not at.exception
+    assert [at.session_state[name] for name in ("c_token", "c_early", "c_at")] == [20, 23, 10]
+    assert "c_token is “20”, not “24”; c_at is “10”, not “90”." in at.warning[0].value
+
+
+def test_links_carry_the_views_and_refuse_what_does_not_fit():
+    at = visit("causal", {"c_view": "algorithms", "c_size": "7", "c_form": "softmax", "c_cost": "time"})
+    assert not at.exception
+    assert [at.session_state[name] for name in ("c_size", "c_form", "c_cost")] == [16, "linear", "time"]
+    assert "c_size is “16”, not “7”; c_form is “linear”, not “softmax”" in at.warning[0].value
+
+
+@pytest.mark.parametrize("words", ["softmax", "nystrom~landmarks~4", "retention~decay~7", "x"])
+def test_a_link_to_no_state_opens_the_default(words):
+    refused = dict.fromkeys(("c_state", "c_gate", "c_gate_decay", "c_gate_seed"), words) | {"c_decays": "2"}
+    at = visit("causal", refused)
+    assert not at.exception
+    assert at.session_state["c_state"] == ac.get("linear")
+    assert at.session_state["c_decays"] == [0.8, 0.95]
+    state = at.session_state
+    assert (state["c_gate"], state["c_gate_decay"], state["c_gate_seed"]) == ("surprise", 0.8, 0)

@@ -1,0 +1,167 @@
+"""Fading: the core's weights on screen, the laws told of them, and the gate beside the decay that forgets as much."""
+
+import numpy as np
+import pytest
+from driver import charts, numbers, spoken
+
+import attention_core as ac
+from attention_core.looks.gating import Gate, Gated, gated
+from attention_core.looks.token_weight import causal_weights, fade
+from pages.causal import gates
+from pages.causal.fading import Line, laws, percent, sentence
+from pages.causal.gates import survival
+
+
+def line(name, law="", *, n=40, token=2, decay=None):
+    """A line of a matrix whose rows are even, or fall by a decay."""
+    rows, columns = np.indices((n, n))
+    sizes = np.tril(np.ones((n, n)) if decay is None else float(decay) ** (rows - columns))
+    weights = sizes / sizes.sum(-1, keepdims=True)
+    found = fade(weights, token, decay=decay)
+    return Line(name=name, word=name.lower(), weights=weights, found=found, law=law, colour=0, dash="solid")
+
+
+LINEAR, HALF = line("Linear", "power"), line("Half", "factor", decay=0.5)
+LABELS = tuple(f"t_{i}" for i in range(40))
+LAW = "Linear falls like the row's number to the power −1.00"
+
+
+def test_the_sentence_holds_an_even_share_of_the_last_row_beside_every_weight():
+    told = sentence([line("Softmax"), LINEAR, HALF], 2, LABELS)
+    assert told == (
+        "In the last of 40 rows token 2 “t\\_2” still weighs: **Softmax** 2.5 %, **Linear** 2.5 %, "
+        "**Half** under 0.001 %; an even share is 2.5 %. The **first quarter of the tokens** holds of that row: "
+        f"Softmax 25 %, Linear 25 %, Half under 0.001 %. {LAW}, Half by a factor of 0.50 per token."
+    )
+
+
+@pytest.mark.parametrize("n", [2, 8, 24, 200])
+def test_an_even_share_is_one_nth(n):
+    told = sentence([line("Linear", "power", n=n, token=0)], 0, LABELS[:1] * n)
+    assert f"an even share is {100 / n:.2g} %." in told
+
+
+def test_one_token_keeps_all_the_weight():
+    assert sentence([line("Linear", "power", n=1, token=0)], 0, ("a",)).startswith("There is one token, and it keeps")
+
+
+def test_which_laws_are_told():
+    unfitted = line("Late", "factor", decay=0.5, token=38)
+    assert laws([line("Softmax"), LINEAR]) == f"{LAW}."
+    assert laws([LINEAR, unfitted]) == f"{LAW}."
+    assert laws([LINEAR, unfitted, HALF, line("Slow", "factor", decay=0.9)]) == (
+        f"{LAW}, Half by a factor of 0.50 per token."
+    )
+    assert laws([line("Linear", "power", token=39), HALF]) == ""
+
+
+@pytest.mark.parametrize(("weight", "words"), [(0.2549, "25 %"), (1e-5, "0.001 %"), (0.99e-5, "under 0.001 %")])
+def test_a_weight_in_per_cent_ends_at_a_thousandth(weight, words):
+    assert percent(weight) == words
+
+
+def test_fading_draws_the_cores_weights(open_view, record):
+    at = open_view("fading", c_early=3, c_decays=[0.9], c_map="exp")
+    curves, quarters = (
+        {trace["name"]: (numbers(trace["x"]), numbers(trace["y"])) for trace in data}
+        for data in (each["data"] for each in charts(at)[:2])
+    )
+    retention = ac.get("retention", decay=0.9, feature_map="exp")
+    for name, attention in (
+        ("Softmax", ac.get("softmax")),
+        ("Linear", ac.get("linear", feature_map="exp")),
+        ("Retention, γ = 0.9", retention),
+    ):
+        weights = causal_weights(record, attention, head=1)
+        np.testing.assert_allclose(curves[name][0], np.arange(3, 24))
+        np.testing.assert_allclose(curves[name][1], 100 * weights[3:, 3])
+        np.testing.assert_allclose(quarters[name][1][-1], 100 * weights[-1, :6].sum())
+    np.testing.assert_allclose(curves["even share, 1 / (i + 1)"][1], 100 / np.arange(4, 25))
+    table = at.dataframe[0].value.set_index("variant")
+    end = causal_weights(record, retention, head=1)[-1, 3]
+    assert float(table.loc["Retention, γ = 0.9", "last row, %"]) == pytest.approx(100 * end, rel=5e-3)
+    assert 0.8 < float(table.loc["Retention, γ = 0.9", "per token"]) < 1
+    assert table.loc["Retention, γ = 0.9", "law from row"] == "10"
+    assert list(table.loc["Linear", ["per token", "half-life"]]) == ["—", "—"]
+    assert table.loc["Softmax", "power of i"] == table.loc["Retention, γ = 0.9", "power of i"] == "—"
+    share = 100 * causal_weights(record, ac.get("softmax"), head=1)[-1, :6].sum()
+    assert f"**first quarter of the tokens** holds of that row: Softmax {share:.2g} %" in spoken(at)
+    assert f"**Retention, γ = 0.9** {100 * end:.2g} %" in spoken(at)
+
+
+def test_fading_without_a_decay_and_with_all_of_them(open_view):
+    bare = open_view("fading", c_decays=[], c_gate="none")
+    assert len(charts(bare)[0]["data"]) == 3
+    assert len(charts(bare)) == 2
+    assert "per token" not in spoken(bare)
+    assert "gate" not in spoken(bare).split("**Linear** attention adds")[0]
+    everything = open_view("fading", c_gate="none", c_decays=[0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995])
+    assert len(charts(everything)[0]["data"]) == 11
+
+
+@pytest.mark.parametrize(
+    ("gate", "name"),
+    [
+        (Gate(kind="surprise", decay=0.7), "Gate by surprise"),
+        (Gate(kind="drawn", decay=0.9, seed=3), "Gate drawn at random"),
+    ],
+)
+def test_a_gate_is_drawn_beside_the_fixed_decay_that_forgets_as_much(open_view, record, gate, name):
+    at = open_view(
+        "fading", c_early=3, c_decays=[], c_gate=gate.kind, c_gate_decay=gate.decay, c_gate_seed=3, c_map="softmax"
+    )
+    found = gated(record, gate, "softmax", head=1)
+    even = f"fixed at its mean, γ = {found.mean:.3g}"
+    curves, quarters, kept = ({t["name"]: numbers(t["y"]) for t in each["data"]} for each in charts(at))
+    for title, weights in ((name, found.weights), (even, found.even)):
+        np.testing.assert_allclose(curves[title], 100 * weights[3:, 3])
+        np.testing.assert_allclose(quarters[title][-1], 100 * weights[-1, :6].sum())
+    np.testing.assert_allclose(kept["gate γₜ"], found.gates[1:])
+    np.testing.assert_allclose(kept[even], found.mean)
+    table = at.dataframe[0].value.set_index("variant")
+    assert float(table.loc[name, "last row, %"]) == pytest.approx(100 * found.weights[-1, 3], rel=5e-3)
+    assert float(table.loc[even, "per token"]) == pytest.approx(found.mean, rel=0.05)
+    least = int(found.gates[1:].argmin()) + 1
+    assert f"keeps between {found.gates[1:].min():.1%} and {found.gates[1:].max():.1%} of the past" in spoken(at)
+    assert f"least when token {least} " in spoken(at)
+    assert "untrained" in spoken(at)
+    code = next(c.value for c in at.code if "gating" in c.value)
+    space = {"print": lambda *_: None}
+    exec(code.replace("head=3", "head=0"), space)
+    assert space["found"].weights.shape == space["weights"].shape
+
+
+def test_a_gates_seed_counts_for_what_is_drawn_alone(open_view):
+    curves = [
+        {t["name"]: numbers(t["y"]) for t in charts(open_view("fading", c_gate=kind, c_gate_seed=seed))[2]["data"]}
+        for kind in ("surprise", "drawn")
+        for seed in (0, 1)
+    ]
+    assert curves[0] == curves[1]
+    assert curves[2] != curves[3]
+
+
+@pytest.mark.parametrize(
+    ("gated_weight", "even", "words"),
+    [
+        (0.2, 0.1, "survives better under the gate: 2 times as much weight"),
+        (0.01, 0.04, "survives better under the fixed decay: 4 times as much weight"),
+        (0.1, 0.1049, "survives under both alike"),
+        (0.1, 0.106, "survives better under the fixed decay: 1.06 times"),
+        (0.0, 0.1, "weighs nothing in the last row under at least one"),
+    ],
+)
+def test_how_a_token_fares_under_a_gate(gated_weight, even, words):
+    assert words in survival(gated_weight, even, 4)
+
+
+def test_a_gate_that_never_moves_is_called_a_fixed_decay():
+    still = Gated(weights=np.eye(3), even=np.eye(3), gates=np.array([1, 0.5, 0.5]))
+    rule = Gate(kind="surprise", decay=0.5)
+    told = gates.sentence(still, rule, 2, ("a", "b", "c"))
+    assert "keeps 50.0% of the past at every token here: it is a fixed decay" in told
+    assert "alike" in told
+    moving = Gated(weights=np.eye(3), even=np.eye(3), gates=np.array([1, 0.9, 0.4]))
+    told = gates.sentence(moving, rule, 2, ("a", "b", "c_"))
+    assert "between 40.0% and 90.0% of the past, least when token 2 “c\\_” comes" in told
+    assert "a fixed decay of γ = 0.6." in told

@@ -1,0 +1,122 @@
+"""Leaks: who is named and why, and strips and maps that hold the core's numbers."""
+
+import numpy as np
+import pytest
+from driver import board, charts, chosen, numbers, spoken
+
+import attention_core as ac
+from attention_core.looks.influence import Influence, influence
+from pages.causal.leaks import notes, reasons, sentence
+
+TOKENS = ("the", "c_at", "sat", "down")
+
+
+def influences(**moved):
+    """What moves in variants of four tokens: ones on and after the diagonal, and what is said before it."""
+    found = {}
+    for key, before in moved.items():
+        every = np.triu(np.ones((4, 4), np.float32))
+        every[np.tril_indices(4, -1)] = before
+        found[ac.get(key)] = Influence(moved=every, causal=True)
+    return found
+
+
+TIGHT, LEAKY = (0, 0, 0, 0, 0, 0), (0, 0.1, 0, 0.1, 0.2, 0)
+
+
+@pytest.mark.parametrize(
+    ("moved", "t", "words"),
+    [
+        (
+            {"softmax": TIGHT, "pyramid": LEAKY},
+            3,
+            "Replace token 3 “down”, which has 3 outputs before it. **Leak:** Pyramid pooling · levels 1 (2 move). "
+            "**No earlier output moves:** Softmax.",
+        ),
+        (
+            {"softmax": TIGHT, "linear": TIGHT},
+            1,
+            "Replace token 1 “c\\_at”, which has 1 outputs before it. **No earlier output moves:** Softmax, Linear.",
+        ),
+        (
+            {"linear": LEAKY, "pyramid": LEAKY},
+            2,
+            "Replace token 2 “sat”, which has 2 outputs before it. **Leak:** Linear (1 move), "
+            "Pyramid pooling · levels 1 (1 move).",
+        ),
+        (
+            {"softmax": TIGHT, "linear": LEAKY},
+            0,
+            "Token 0 “the” has nothing before it; take a later one to see who leaks. Over all tokens earlier outputs "
+            "move in **Linear (50%)**.",
+        ),
+        ({"softmax": TIGHT}, 0, "Token 0 “the” has nothing before it; take a later one to see who leaks."),
+    ],
+    ids=["both", "none", "all", "first of a leak", "first"],
+)
+def test_the_sentence_names_who_leaks_and_who_does_not(moved, t, words):
+    assert sentence(influences(**moved), t, TOKENS) == words
+
+
+def test_one_token_has_no_future():
+    alone = {ac.get("softmax"): Influence(moved=np.ones((1, 1), np.float32), causal=True)}
+    assert sentence(alone, 0, ("a",)).startswith("There is one token, so there is no future that could leak.")
+
+
+def test_reasons_are_those_of_the_variants_that_cannot_be_causal():
+    [told] = reasons(influences(softmax=TIGHT, pyramid=LEAKY))
+    assert told == f":material/water_drop: **Pyramid pooling · levels 1** leaks: {ac.variant('pyramid').causal_reason}"
+
+
+@pytest.mark.parametrize(("shown", "n", "every_head"), [(24, 24, False), (24, 24, True), (24, 25, False)])
+def test_the_notes_say_what_is_cut_and_whose_outputs_they_are(shown, n, every_head):
+    told = notes(shown, n, every_head=every_head)
+    assert ("All heads' outputs are taken side by side." in told) == every_head
+    assert ("Only the first 24 of 25 tokens are used" in told) == (n > shown)
+    assert told.startswith("Moves are shares")
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_who_leaks_is_said_and_why(open_view, causal):
+    keys = ("softmax", "linear", "local", "nystrom", "pooled", "pyramid")
+    at = open_view("leak", variants=chosen(*keys), causal=causal, c_token=9)
+    sentence = spoken(at)
+    assert "which has 9 outputs before it" in sentence
+    assert "**Leak:** Nyström · landmarks 32 (9 move), Pyramid pooling · levels 1 (9 move)." in sentence
+    assert "**No earlier output moves:** Softmax, Linear, Local · window 16, Pooled keys · stride 4." in sentence
+    reasons = " ".join(c.value for c in at.caption)
+    for key in keys:
+        reason = ac.variant(key).causal_reason
+        assert reason is None or reason in reasons
+    assert "Left out" not in " ".join(i.value for i in at.info)  # all take part whatever the switch says
+
+
+def test_the_first_token_has_nothing_before_it(open_view):
+    sentence = spoken(open_view("leak", variants=chosen("softmax", "nystrom"), c_token=0))
+    assert "nothing before it" in sentence
+    assert "earlier outputs move in **Nyström · landmarks 32 (100%)**" in sentence
+
+
+def test_strips_and_maps_hold_the_cores_numbers(open_view, record):
+    at = open_view("leak", variants=chosen("softmax", "nystrom"), c_token=9)
+    found = {key: influence(record, ac.get(key), head=1).moved for key in ("softmax", "nystrom")}
+    still, before, after = (
+        np.array(numbers(trace["z"]), float) for trace in charts(at)[0]["data"] if trace["type"] == "heatmap"
+    )
+    rows = {"softmax": 1, "nystrom": 3}
+    for key, row in rows.items():
+        moved = found[key][9]
+        np.testing.assert_array_equal(np.isfinite(still[row]), moved == 0)
+        np.testing.assert_allclose(10 ** before[row][np.isfinite(before[row])], moved[:9][moved[:9] > 0], rtol=1e-5)
+        np.testing.assert_allclose(10 ** after[row][np.isfinite(after[row])], moved[9:][moved[9:] > 0], rtol=1e-5)
+    for key, (panel, values) in board(at, "causal.leaks")[1].items():
+        moved = found[key]
+        np.testing.assert_array_equal(np.isnan(values), moved == 0)
+        np.testing.assert_allclose(values[moved > 0], moved[moved > 0], rtol=1e-3)
+        assert panel["caption"] == ("leaks in 100% of earlier pairs" if key == "nystrom" else "does not leak")
+
+
+def test_a_long_input_is_cut_and_says_so(open_view):
+    at = open_view("leak", variants=chosen("softmax", "linear"), n=300, d=2)
+    assert any("Only the first 256 of 300 tokens" in c.value for c in at.caption)
+    assert not any("Only the first" in c.value for c in open_view("leak", variants=chosen("softmax")).caption)

@@ -1,0 +1,130 @@
+"""State: the decoder's own numbers on screen, and a play that goes on, stops and ends."""
+
+import time
+
+import numpy as np
+import pytest
+from driver import board, charts, chosen, numbers, spoken
+
+import attention_core as ac
+from attention_core.looks.recurrent_state import Grown, grow
+from attention_core.registry import recurrent
+from pages.causal import state
+from pages.causal.state import notes, sentence
+
+
+def grown(n=3, log_unit=0.0):
+    """Two features and three value entries; the sums are 1, 2, 4 … in length."""
+    sums = np.zeros((n, 2, 3), np.float32)
+    sums[:, 0, 0] = 2.0 ** np.arange(n)
+    ones = np.ones((n, 3))
+    return Grown(
+        sums=sums,
+        keys=sums[..., 0],
+        added=sums,
+        outputs=1.25 * ones,
+        full=ones + 0.25 + 2e-7,
+        softmax=ones,
+        log_unit=log_unit,
+    )
+
+
+def test_the_sentence_counts_the_numbers_held_and_what_is_lost():
+    told = sentence(grown(), 1, ("a", "b_", "c"), "Linear").replace("\N{NO-BREAK SPACE}", " ")
+    assert told == (
+        "After token 1 “b\\_” 8 numbers stand for 2 tokens, as they would for a million. ‖S‖ is at 50% of its largest. "
+        "What is read from the state is the output of Linear's own n × n matrix, to 2 × 10⁻⁷. From **softmax's output** "
+        "it lies 25% of that one's length away."
+    )
+
+
+def test_a_state_of_zeros_is_at_nothing_of_its_largest():
+    nothing = grown()
+    nothing.sums[:] = 0
+    assert "‖S‖ is at 0% of its largest." in sentence(nothing, 0, ("a", "b", "c"), "Linear")
+
+
+def test_the_notes_say_what_is_not_shown_as_it_is():
+    assert notes(grown(), 3, 1, averaged=False) == []
+    assert notes(grown(), 3, 1, averaged=True) == ["A state belongs to one head: head 1 is shown."]
+    assert notes(grown(), 4, 0, averaged=False) == [
+        "Each state holds 8 numbers, so only the first 3 of 4 tokens are followed."
+    ]
+    assert notes(grown(log_unit=80.2), 3, 0, averaged=False) == [
+        "S and z are beyond a number's range; shown is their share of e^80."
+    ]
+
+
+@pytest.mark.parametrize("variant", recurrent(), ids=lambda v: v.key)
+def test_the_state_on_screen_is_the_decoders(open_view, record, variant):
+    at = open_view("state", c_state=ac.get(variant.key), c_at=7)
+    assert not at.exception
+    grown = grow(record, ac.get(variant.key), head=1)
+    shown = board(at, "causal.state")[1]
+    for key, values in (("state", grown.sums), ("added", grown.added)):
+        np.testing.assert_allclose(shown[key][1], values[7], rtol=2e-3, atol=1e-6 * abs(values).max())
+        assert shown[key][0]["largest"] == pytest.approx(abs(grown.sums).max())  # one scale for all tokens
+    keys, sizes, _, read, full, softmax = charts(at)[0]["data"]
+    np.testing.assert_allclose(numbers(keys["y"]), grown.keys[7], rtol=1e-6)
+    np.testing.assert_allclose(numbers(sizes["y"])[7], np.linalg.norm(grown.sums[7]), rtol=1e-5)
+    np.testing.assert_allclose(numbers(read["y"]), grown.outputs[7])
+    np.testing.assert_allclose(numbers(full["y"]), grown.full[7])
+    np.testing.assert_allclose(numbers(softmax["y"]), grown.softmax[7])
+    assert (softmax["name"], softmax["legend"], sizes["legend"]) == ("softmax", "legend2", "legend")
+    assert f"{variant.title}'s own n × n matrix" in spoken(at)
+    assert f"it lies {grown.lost(7):.0%} of that one's length away" in spoken(at)
+    held = grown.sums[0].size + grown.keys[0].size
+    assert f"{held:,} numbers stand for 8 tokens" in spoken(at)
+
+
+def test_colours_keep_their_scale_as_the_state_grows(open_view):
+    tops = {board(open_view("state", c_at=i), "causal.state")[1]["state"][0]["largest"] for i in (0, 23)}
+    assert len(tops) == 1
+
+
+def test_the_average_of_heads_has_no_state_and_a_wide_one_is_cut(open_view):
+    at = open_view("state", head=-1)
+    assert any("head 0 is shown" in c.value for c in at.caption)
+    at = open_view("state", n=60, d=64, c_state=ac.get("taylor2"))
+    assert any("only the first 30 of 60 tokens" in c.value for c in at.caption)
+
+
+def test_play_goes_on_by_itself_and_stops(open_view, monkeypatch):
+    monkeypatch.setattr(state, "TICK", 0.02)
+    at = open_view("state", c_at=4)
+    at.button(key="causal.play").click().run()
+    assert at.button(key="causal.play").label == "Stop"
+    places = []
+    for _ in range(3):
+        time.sleep(0.02)
+        places.append(at.run().session_state["c_at"])
+    assert places == [places[0], places[0] + 1, places[0] + 2]
+    at.button(key="causal.play").click().run()
+    time.sleep(0.02)
+    assert at.run().session_state["c_at"] == places[-1]
+    assert at.button(key="causal.play").label == "Play"
+
+
+def test_a_play_ends_at_the_last_token_or_when_nobody_looks(open_view, monkeypatch):
+    monkeypatch.setattr(state, "TICK", 0.02)
+    at = open_view("state", n=3, c_at=0)
+    at.button(key="causal.play").click().run()
+    for _ in range(3):
+        time.sleep(0.02)
+        at.run()
+    assert at.button(key="causal.play").label == "Play"
+    at = open_view("state", c_at=0)
+    at.button(key="causal.play").click().run()
+    assert at.button(key="causal.play").label == "Stop"
+    monkeypatch.setattr(state, "LEFT", 0.0)
+    assert at.run().button(key="causal.play").label == "Play"
+
+
+def test_a_knob_of_the_state_turns_the_state_alone(open_view):
+    at = open_view("state", c_state=ac.get("retention"), variants=chosen("softmax", "retention"))
+    at.slider(key="causal.knob.retention.decay").set_value(0.5).run()
+    assert at.session_state["c_state"] == ac.get("retention", decay=0.5)
+    assert at.session_state["variants"] == chosen("softmax", "retention")
+    at.pills(key="causal.variant").set_value("cosine").run()
+    assert at.session_state["c_state"] == ac.get("cosine")
+    assert not any("mode" in str(w.key) for w in at.segmented_control)
