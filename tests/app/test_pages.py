@@ -362,6 +362,16 @@ def test_a_causal_model_read_without_its_mask_is_said_to_be(page):
         assert not told(causal=True)
 
 
+def test_a_model_taken_in_the_panel_switches_causal_as_it_was_trained():
+    at = open_app("matrices", input="text", text="the cat", layer=2)
+    assert not at.session_state["causal"]
+    for model, causal in (("smollm2", True), ("minilm", False)):
+        at.selectbox(key="model").set_value(model).run()
+        assert not at.exception
+        assert at.session_state["causal"] == causal
+        assert at.toggle(key="causal").value == causal
+
+
 def test_the_page_of_the_causal_forms_has_no_mask_to_miss():
     at = open_app("causal", **SMOL, causal=False)
     assert not [c.value for c in at.caption if "hides the future" in c.value]

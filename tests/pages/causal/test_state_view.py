@@ -33,8 +33,8 @@ def test_the_sentence_counts_the_numbers_held_and_what_is_lost():
     told = sentence(grown(), 1, ("a", "b_", "c"), "Linear").replace("\N{NO-BREAK SPACE}", " ")
     assert told == (
         "After token 1 “b\\_” 8 numbers stand for 2 tokens, as they would for a million. ‖S‖ is at 50% of its largest. "
-        "What is read from the state is the output of Linear's own n × n matrix, to 2 × 10⁻⁷. From **softmax's output** "
-        "it lies 25% of that one's length away."
+        "What is read from the state is the output of Linear's own n × n matrix, to 2 × 10⁻⁷. From **softmax's "
+        "output** it lies 25% of that one's length away."
     )
 
 
