@@ -72,7 +72,7 @@ def test_reasons_are_those_of_the_variants_that_cannot_be_causal():
 def test_the_notes_say_what_is_cut_and_whose_outputs_they_are(shown, n, every_head):
     told = notes(shown, n, every_head=every_head)
     assert ("All heads' outputs are taken side by side." in told) == every_head
-    assert ("Only the first 24 of 25 tokens are used" in told) == (n > shown)
+    assert (f"Only the first 24 of {n} tokens are used" in told) == (n > shown)
     assert told.startswith("Moves are shares")
 
 
