@@ -15,7 +15,7 @@ from attention_core.errors import InputError, LabError
 from attention_core.experiments import timing_length
 from attention_core.inputs import KINDS, Source, SyntheticSource, SyntheticSpec, TextSource, UploadSource
 from attention_core.measure.device import DEVICES, check_device, stamp, use_threads
-from attention_core.measure.records import gather
+from attention_core.measure.records import LeftOut, gather
 from attention_core.measure.run_file import to_json
 from attention_core.measure.timing import DTYPES, MODES, SIZES, TimingSpec
 
@@ -101,8 +101,8 @@ def _bench(given: argparse.Namespace) -> None:
     where, rows = stamp(spec.device), []
     for row in timing_length.measure(spec, longest=given.longest):
         rows.append(row)
-        took = row["reason"] if row["ms"] is None else f"{row['ms']:.3f} ms"
-        print(f"{len(rows)}/{timing_length.total(spec)} {row['variant']} n={row['n']}: {took}", file=sys.stderr)
+        took = row.reason if isinstance(row, LeftOut) else f"{row.ms:.3f} ms"
+        print(f"{len(rows)}/{timing_length.total(spec)} {row.variant} n={row.n}: {took}", file=sys.stderr)
     given.out.write_bytes(to_json(gather(spec, where, rows)))
     print(f"{given.out}: {len(rows)} samples on {where.device}")
 

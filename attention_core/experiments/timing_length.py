@@ -6,16 +6,16 @@ down for a while slows all of them down alike, and the first round already gives
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import torch
 
-from attention_core.experiments.task import Load, Row, load
+from attention_core.experiments.task import Load, load
 from attention_core.limits import current
-from attention_core.measure.clock import Call, Clock, clock_for
+from attention_core.measure.clock import Clock, clock_for
 from attention_core.measure.masked import Masked, subject
-from attention_core.measure.records import Run
+from attention_core.measure.records import LeftOut, Observed, Run, Sample
 from attention_core.measure.rounds import whose_turn
 from attention_core.measure.timing import TimingSpec, inputs, prepare, why_not
 from attention_core.variant import Attention
@@ -28,15 +28,6 @@ LONG = 50e-3
 ENOUGH = 2.0
 """Seconds of samples after which three of them do."""
 FEWEST = 3
-
-
-@dataclass(frozen=True, kw_only=True)
-class First:
-    """What the first sample of a variant at a length found."""
-
-    ms: float
-    multiply_adds: int
-    peak_bytes: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +47,7 @@ class SampleTask:
     variant: str
     n: int
     round: int
-    first: First | None = None
+    first: Sample | None = None
     reason: str | None = None
     timed: ClassVar[bool] = True
 
@@ -100,7 +91,7 @@ def total(spec: TimingSpec) -> int:
 
 
 def following(
-    spec: TimingSpec, rows: Sequence[Row], *, longest: float | None = None, most_bytes: int | None = None
+    spec: TimingSpec, rows: Sequence[Observed], *, longest: float | None = None, most_bytes: int | None = None
 ) -> SampleTask | None:
     """The sample that comes after these rows; None after the last.
 
@@ -113,14 +104,13 @@ def following(
         longest: seconds one call may take; the profile's bound when None.
         most_bytes: bytes one call may hold on the CPU; the profile's bound when None.
     """
-    taken: dict[tuple[str, int], list[Row]] = {}
+    taken: dict[tuple[str, int], list[Sample]] = {}
     out: dict[str, int] = {}
     for row in rows:
-        word, n = str(row["variant"]), int(row["n"] or 0)
-        if row["ms"] is None:
-            out[word] = min(n, out.get(word, n))
+        if isinstance(row, LeftOut):
+            out[row.variant] = min(row.n, out.get(row.variant, row.n))
         else:
-            taken.setdefault((word, n), []).append(row)
+            taken.setdefault((row.variant, row.n), []).append(row)
     for word in spec.variants:
         if word not in out and (word, spec.sizes[0]) not in taken:
             why = why_not(subject(word), mode=spec.mode, causal=spec.causal)
@@ -130,7 +120,7 @@ def following(
     for n in spec.sizes:
         for word in spec.variants:
             here = taken.get((word, n), ())
-            enough = len(here) >= FEWEST and sum(float(row["ms"] or 0) for row in here) / 1e3 >= ENOUGH
+            enough = len(here) >= FEWEST and sum(sample.ms for sample in here) / 1e3 >= ENOUGH
             if not enough and n < out.get(word, n + 1):
                 counts[n][word] = len(here)
     n = min(spec.sizes, key=lambda n: (min(counts[n].values(), default=spec.rounds), n))
@@ -138,8 +128,8 @@ def following(
     if turn is None:
         return None
     if (turn, n) in taken:
-        return SampleTask(spec=spec, variant=turn, n=n, round=counts[n][turn], first=_first(taken[turn, n][0]))
-    shorter = {m: _first(taken[turn, m][0]) for m in spec.sizes if m < n and (turn, m) in taken}
+        return SampleTask(spec=spec, variant=turn, n=n, round=counts[n][turn], first=taken[turn, n][0])
+    shorter = {m: taken[turn, m][0] for m in spec.sizes if m < n and (turn, m) in taken}
     limits = current()
     why = _too_much(
         subject(turn),
@@ -152,73 +142,57 @@ def following(
     return SampleTask(spec=spec, variant=turn, n=n, round=0, reason=why)
 
 
-def run(task: SampleTask, *, load: Load = load, clock: Clock | None = None) -> tuple[Row, ...]:
-    """Take one sample.
+def run(task: SampleTask, *, load: Load = load, clock: Clock | None = None) -> tuple[Observed]:
+    """Take one sample, or say why the variant is left out from this length on.
 
     Args:
         task: which.
         load: not needed, as q, k and v are Gaussian.
         clock: measures calls; the device's own when None.
 
-    Returns:
-        One row: ``variant``, ``n``, ``round``, ``ms`` of one call, its counted ``multiply_adds``, those ``promised``
-        by the variant's cost formula (forward only, else None) and ``peak_bytes``; or, with ``ms`` None, the
-        ``reason`` for which the variant is left out from this length on.
-
     Raises:
         InputError: if torch does not see the device.
     """
-    spec, reason, first, ms = task.spec, task.reason, task.first, None
-    if reason is None:
-        attention, clock = subject(task.variant), clock or clock_for(spec.device)
-        try:
-            call = prepare(attention, *inputs(spec, task.n), mode=spec.mode, causal=spec.causal)
-            if first is None:
-                first = _look(clock, call)
-                ms = first.ms  # warm: of a call that is long enough the first look is the first sample
-            if task.first is not None or first.ms / 1e3 < LONG:
-                if first.ms / 1e3 < LONG:
-                    call()
-                ms = 1e3 * clock.seconds(call, max(1, math.ceil(1e3 * SHORTEST / max(first.ms, 1e-3))))
-        except torch.OutOfMemoryError:
-            first, ms, reason = None, None, N_("The device's memory gave out.")
-    return (
-        {
-            "variant": task.variant,
-            "n": task.n,
-            "round": task.round,
-            "ms": ms,
-            "multiply_adds": first.multiply_adds if first else None,
-            "promised": _promised(subject(task.variant), spec, task.n) if first else None,
-            "peak_bytes": first.peak_bytes if first else None,
-            "reason": reason,
-        },
-    )
+    if task.reason is not None:
+        return (LeftOut(variant=task.variant, n=task.n, reason=task.reason),)
+    spec, attention = task.spec, subject(task.variant)
+    clock, first = clock or clock_for(spec.device), task.first
+    try:
+        call = prepare(attention, *inputs(spec, task.n), mode=spec.mode, causal=spec.causal)
+        if first is None:
+            # Counting warms the call up: of one that is long enough the first look is the first sample.
+            counts, peak = clock.costs(call)
+            first = Sample(
+                variant=task.variant,
+                n=task.n,
+                round=task.round,
+                ms=1e3 * clock.seconds(call, 1),
+                multiply_adds=counts.multiply_adds,
+                promised=_promised(attention, spec, task.n),
+                peak_bytes=peak,
+            )
+        ms, short = first.ms, first.ms / 1e3 < LONG
+        if task.first is not None or short:
+            if short:
+                call()
+            ms = 1e3 * clock.seconds(call, max(1, math.ceil(1e3 * SHORTEST / max(first.ms, 1e-3))))
+    except torch.OutOfMemoryError:
+        return (LeftOut(variant=task.variant, n=task.n, reason=N_("The device's memory gave out.")),)
+    return (replace(first, round=task.round, ms=ms),)
 
 
 def measure(
     spec: TimingSpec, *, clock: Clock | None = None, longest: float | None = None, most_bytes: int | None = None
-) -> Iterator[Row]:
+) -> Iterator[Observed]:
     """Measure it all, arguments as of ``following``, rows and errors as of ``run``; whoever stops asking keeps some."""
-    rows: list[Row] = []
+    rows: list[Observed] = []
     while (task := following(spec, rows, longest=longest, most_bytes=most_bytes)) is not None:
         rows += run(task, clock=clock)
         yield rows[-1]
 
 
-def _look(clock: Clock, call: Call) -> First:
-    """Count a call, which warms it up, and see how long it takes."""
-    counts, peak = clock.costs(call)
-    return First(ms=1e3 * clock.seconds(call, 1), multiply_adds=counts.multiply_adds, peak_bytes=peak)
-
-
-def _first(row: Row) -> First:
-    ms, adds, held = row["ms"], row["multiply_adds"], row["peak_bytes"]
-    return First(ms=float(ms or 0), multiply_adds=int(adds or 0), peak_bytes=int(held or 0))
-
-
 def _too_much(
-    attention: Attention, spec: TimingSpec, shorter: Mapping[int, First], n: int, longest: float, most_bytes: int
+    attention: Attention, spec: TimingSpec, shorter: Mapping[int, Sample], n: int, longest: float, most_bytes: int
 ) -> str | None:
     """Why a variant is not measured at n, by what it took at shorter lengths or by its size alone; None where it is."""
     too_large = f"One call would hold more than {most_bytes / 2**20:,.0f} MiB."

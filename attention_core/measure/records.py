@@ -1,8 +1,8 @@
 """Timing runs as records: samples gathered by variant and length, with what was asked, where and when."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from msgspec import Meta
@@ -12,6 +12,27 @@ from attention_core.measure.timing import TimingSpec
 
 Count = Annotated[int, Meta(ge=0, le=LARGEST)]
 Milliseconds = Annotated[float, Meta(gt=0.0, lt=float(LARGEST))]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """One call of one variant at one length.
+
+    Attributes:
+        variant: the variant and its settings, or its mask, as the spec names it.
+        n: tokens.
+        round: the sample's number.
+        ms: milliseconds of one call.
+        multiply_adds: as of ``Point``, and so are those below.
+    """
+
+    variant: str
+    n: int
+    round: int
+    ms: float
+    multiply_adds: int
+    promised: int | None
+    peak_bytes: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +71,10 @@ class LeftOut:
     reason: Text
 
 
+Observed = Sample | LeftOut
+"""What one task of ``experiments.timing_length`` finds."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Run:
     """One measurement: what was asked, where and when, and what was found."""
@@ -60,21 +85,23 @@ class Run:
     left_out: tuple[LeftOut, ...]
 
 
-def gather(spec: TimingSpec, stamp: Stamp, rows: Iterable[Mapping[str, Any]]) -> Run:
-    """Put the samples of ``experiments.timing_length`` together by variant and length."""
-    samples: dict[tuple[str, int], list[Mapping[str, Any]]] = {}
+def gather(spec: TimingSpec, stamp: Stamp, rows: Iterable[Observed]) -> Run:
+    """Put the rows of ``experiments.timing_length`` together by variant and length."""
+    samples: dict[tuple[str, int], list[Sample]] = {}
     left_out = []
     for row in rows:
-        if row["ms"] is None:
-            left_out.append(LeftOut(variant=row["variant"], n=row["n"], reason=row["reason"]))
+        if isinstance(row, LeftOut):
+            left_out.append(row)
         else:
-            samples.setdefault((row["variant"], row["n"]), []).append(row)
+            samples.setdefault((row.variant, row.n), []).append(row)
     points = tuple(
         Point(
             variant=variant,
             n=n,
-            ms=tuple(row["ms"] for row in group),
-            **{name: group[0][name] for name in ("multiply_adds", "promised", "peak_bytes")},
+            ms=tuple(each.ms for each in group),
+            multiply_adds=group[0].multiply_adds,
+            promised=group[0].promised,
+            peak_bytes=group[0].peak_bytes,
         )
         for (variant, n), group in sorted(samples.items(), key=lambda e: (spec.variants.index(e[0][0]), e[0][1]))
     )

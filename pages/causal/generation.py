@@ -11,9 +11,7 @@ from app.figures.timing import stamped
 from app.input_panel import Chosen
 from app.naming import label
 from app.text import _, paragraph
-from app.timing import on_this_machine
-from app.timing.series import Series
-from app.timing.words import in_one_sentence, stamp_lines, told
+from app.timing import Series, faster_from, in_one_sentence, run_here, stamp_lines
 from attention_core.experiments import generation
 from attention_core.experiments.generation import HeldRow
 from attention_core.limits import current
@@ -50,7 +48,7 @@ def show(chosen: Chosen) -> None:
         own = run is not None and (run.spec.heads, run.spec.head_size, run.spec.dtype) == (heads, d, spec.dtype)
         _draw(chosen, attentions, held, run if run is not None and own else None, f"causal.generation.{key}")
 
-    on_this_machine.show(spec, row, draw)
+    run_here(spec, row, draw)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         chart.choose_format()
         _method(chosen)
@@ -235,7 +233,7 @@ def _table(held: Sequence[HeldRow], by_word: dict[str, Series], run: Run, *, liv
                 _("variant"): _name(row),
                 _("state"): memory(row.state_bytes),
                 _("smaller from"): _("{n:,} tokens", n=row.outgrown),
-                faster: told(line) if line else "",
+                faster: faster_from(line) if line else "",
                 ms: last.quartiles[1] if last else None,
             }
         )

@@ -2,21 +2,11 @@
 
 import streamlit as st
 
-from app import variant_picker
-from app.controls import Options
+from app import timing, variant_picker
 from app.page import Page
-from app.share import Field
 from app.text import N_
-from app.timing import beside, on_this_machine, options, results, words
-
-
-class TimingOptions(Options):
-    """What a link to this page carries beside what all pages share."""
-
-    @classmethod
-    def fields(cls) -> dict[str, Field]:
-        """What a link carries."""
-        return options.fields()
+from pages.timing import options, recorded_run, results, words
+from pages.timing.options import TimingOptions
 
 
 def show(given: None) -> None:
@@ -25,10 +15,10 @@ def show(given: None) -> None:
     with row:
         spec = options.show()
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        recorded = beside.show(spec)
+        recorded = recorded_run.show(spec)
         options.show_masked()
-        options.show_side(results.sides())
-    on_this_machine.show(spec, row, lambda run, key: results.show(run, recorded, f"timing.{key}"))
+        TimingOptions.side.draw()
+    timing.run_here(spec, row, lambda run, key: results.show(run, recorded, f"timing.{key}"))
     words.show_method()
 
 

@@ -20,7 +20,7 @@ from attention_core.experiments.timing_length import (
 )
 from attention_core.measure.counting import Counts
 from attention_core.measure.device import stamp
-from attention_core.measure.records import gather
+from attention_core.measure.records import LeftOut, Sample, gather
 from attention_core.measure.run_file import recorded
 from attention_core.measure.timing import TimingSpec
 
@@ -49,10 +49,18 @@ def spec(**more):
     return TimingSpec(**({"variants": WORDS, "sizes": (8, 16), "rounds": 3, "heads": 2, "head_size": 4} | more))
 
 
+def samples(rows):
+    return [row for row in rows if isinstance(row, Sample)]
+
+
+def left_out(rows):
+    return [row for row in rows if isinstance(row, LeftOut)]
+
+
 def test_every_round_visits_all_lengths_and_turns_the_order_round():
     rows = list(measure(spec(), clock=FakeClock()))
     there, back = list(WORDS), list(reversed(WORDS))
-    seen = [(row["round"], row["n"], row["variant"]) for row in rows]
+    seen = [(row.round, row.n, row.variant) for row in rows]
     assert seen == [
         (index, n, word) for index, order in enumerate((there, back, there)) for n in (8, 16) for word in order
     ]
@@ -64,7 +72,7 @@ def test_a_short_call_is_repeated_until_it_lasts_and_counted_once():
     rows = list(measure(spec(variants=("softmax",), sizes=(8,)), clock=clock))
     assert clock.repeats == [1, 8, 8, 8]
     assert clock.counted == 1
-    assert [row["ms"] for row in rows] == [SHORTEST / 8 * 1e3] * 3
+    assert [row.ms for row in rows] == [SHORTEST / 8 * 1e3] * 3
 
 
 def test_a_long_calls_first_look_is_its_first_sample_and_enough_is_enough():
@@ -78,11 +86,11 @@ def test_what_is_left_out_is_said_once_and_stays_out():
     words = ("softmax", "linear")
     # Softmax takes four times as long at twice the length, 16 times at four times it; linear twice and four times.
     rows = list(measure(spec(variants=words, sizes=(8, 16, 32)), clock=FakeClock(seconds=1.0), longest=5.0))
-    assert not [row for row in rows if row["ms"] is None]
+    assert not left_out(rows)
     rows = list(measure(spec(variants=words, sizes=(8, 32, 64)), clock=FakeClock(seconds=1.0), longest=5.0))
-    assert [(row["variant"], row["n"]) for row in rows if row["ms"] is None] == [("softmax", 32)]
-    assert {row["n"] for row in rows if row["variant"] == "softmax" and row["ms"]} == {8}
-    assert {row["n"] for row in rows if row["variant"] == "linear"} == {8, 32, 64}
+    assert [(row.variant, row.n) for row in left_out(rows)] == [("softmax", 32)]
+    assert {row.n for row in samples(rows) if row.variant == "softmax"} == {8}
+    assert {row.n for row in rows if row.variant == "linear"} == {8, 32, 64}
 
 
 def test_one_length_at_which_the_machine_was_held_up_leaves_nobody_out():
@@ -91,16 +99,16 @@ def test_one_length_at_which_the_machine_was_held_up_leaves_nobody_out():
     clock.seconds = lambda call, repeats: 4.0 if len(clock.repeats) == 1 else steady(call, repeats)
     clock.repeats.append(0)
     rows = list(measure(spec(variants=("softmax",), sizes=(8, 16, 32), rounds=1), clock=clock, longest=20.0))
-    assert [row["n"] for row in rows if row["ms"]] == [8, 16, 32]
+    assert [row.n for row in samples(rows)] == [8, 16, 32]
 
 
 def test_memory_that_would_not_do_and_memory_that_gave_out_are_reasons():
     rows = list(measure(spec(variants=("softmax",)), clock=FakeClock(bytes_=1000), most_bytes=1500))
-    assert [row["n"] for row in rows if row["reason"]] == [16]
-    assert "MiB" in next(row["reason"] for row in rows if row["reason"])
+    assert [row.n for row in left_out(rows)] == [16]
+    assert "MiB" in left_out(rows)[0].reason
     rows = list(measure(spec(variants=("softmax",), sizes=(8, 16, 32)), clock=FakeClock(broken_after=1)))
-    assert [(row["n"], row["reason"]) for row in rows if row["reason"]] == [(16, "The device's memory gave out.")]
-    assert {row["n"] for row in rows if row["ms"]} == {8}
+    assert [(row.n, row.reason) for row in left_out(rows)] == [(16, "The device's memory gave out.")]
+    assert {row.n for row in samples(rows)} == {8}
 
 
 @pytest.mark.parametrize("mode", ["forward", "backward"])
@@ -108,27 +116,27 @@ def test_a_mask_on_the_full_matrix_that_is_too_large_is_not_even_begun(mode):
     words = ("softmax", "local", "explicit.local", "fused.local")
     # 1,024² pairs: the mask's making takes 24 bytes each, explicit scores of two heads 24, the kernel's mask 4.
     rows = list(measure(spec(variants=words, sizes=(1024,), rounds=1, mode=mode), most_bytes=30 * 2**20))
-    assert {row["variant"] for row in rows if row["ms"]} == {"softmax", "local", "fused.local"}
-    assert "MiB" in next(row["reason"] for row in rows if row["reason"])
+    assert {row.variant for row in samples(rows)} == {"softmax", "local", "fused.local"}
+    assert "MiB" in left_out(rows)[0].reason
 
 
 @pytest.mark.parametrize(("mode", "causal", "left"), [("forward", True, "funnel"), ("decode", False, "pooled")])
 def test_a_variant_that_cannot_is_left_out_with_its_reason(mode, causal, left):
     rows = list(measure(spec(variants=("softmax", left), mode=mode, causal=causal), clock=FakeClock()))
-    assert rows[0]["variant"] == left
-    assert rows[0]["reason"]
-    assert {row["variant"] for row in rows[1:]} == {"softmax"}
+    assert rows[0].variant == left
+    assert rows[0].reason
+    assert {row.variant for row in rows[1:]} == {"softmax"}
 
 
 def test_real_times_and_counts_on_this_machine():
     rows = list(measure(spec(rounds=2)))
-    assert all(row["ms"] > 0 for row in rows)
-    softmax = next(row for row in rows if row["variant"] == "softmax" and row["n"] == 16)
-    assert softmax["multiply_adds"] == softmax["promised"] == 2 * 2 * 16 * 16 * 4
-    assert softmax["peak_bytes"] >= 4 * 2 * 16 * 4  # the output at least
+    assert all(row.ms > 0 for row in rows)
+    softmax = next(row for row in rows if row.variant == "softmax" and row.n == 16)
+    assert softmax.multiply_adds == softmax.promised == 2 * 2 * 16 * 16 * 4
+    assert softmax.peak_bytes >= 4 * 2 * 16 * 4  # the output at least
     backward = next(measure(spec(mode="backward", variants=("softmax",))))
-    assert backward["promised"] is None
-    assert backward["multiply_adds"] > 2 * 2 * 8 * 8 * 4
+    assert backward.promised is None
+    assert backward.multiply_adds > 2 * 2 * 8 * 8 * 4
 
 
 def test_a_run_stops_where_nobody_asks_any_more():
@@ -155,8 +163,10 @@ def test_what_comes_next_follows_from_the_rows_alone(seconds, broken_after, roun
     rows = list(measure(asked, clock=clock, longest=4.0, most_bytes=2**30))
     for cut, row in enumerate(rows):
         task = following(asked, rows[:cut], longest=4.0, most_bytes=2**30)
-        assert (task.variant, task.n, task.round) == (row["variant"], row["n"], row["round"])
-        seen = [r for r in rows[:cut] if (r["variant"], r["n"]) == (task.variant, task.n)]
+        assert (task.variant, task.n) == (row.variant, row.n)
+        assert (task.reason is None) or isinstance(row, LeftOut)
+        assert isinstance(row, LeftOut) or task.round == row.round
+        seen = [r for r in rows[:cut] if (r.variant, r.n) == (task.variant, task.n)]
         assert (task.first is None) == (not seen)
     assert following(asked, rows, longest=4.0, most_bytes=2**30) is None
 
@@ -173,11 +183,11 @@ def test_memory_that_gives_out_in_a_later_round_ends_the_variant_there_and_is_sa
     clock = FakeClock()
     clock.seconds = fail
     rows += run(lost, clock=clock)
-    assert rows[-1]["reason"] == "The device's memory gave out."
+    assert rows[-1].reason == "The device's memory gave out."
     while (task := following(asked, rows)) is not None:
         assert (task.variant, task.n) != ("linear", 16)
         rows += run(task, clock=FakeClock())
-    counts = Counter((row["variant"], row["n"]) for row in rows if row["ms"])
+    counts = Counter((row.variant, row.n) for row in samples(rows))
     assert counts == {("softmax", 8): 4, ("softmax", 16): 4, ("linear", 8): 4, ("linear", 16): 1}
 
 

@@ -7,26 +7,26 @@ from hypothesis import strategies as st
 
 import attention_core as ac
 from attention_core.measure.device import Stamp
-from attention_core.measure.records import Run, gather
+from attention_core.measure.records import LeftOut, Run, Sample, gather
 from attention_core.measure.run_file import from_json, recorded, to_json
 from attention_core.measure.timing import MODES, TimingSpec
 
 STAMP = Stamp(device="A", cpu="B", cores=4, threads=2, torch="2", date="2026-01-31T12:00:00Z")
 
 
-def row(variant, n, index, ms, **more):
-    fields = {"multiply_adds": 10 * n, "promised": None, "peak_bytes": 4 * n, "reason": None}
-    return {"variant": variant, "n": n, "round": index, "ms": ms} | fields | more
+def sample(variant, n, index, ms, promised=None):
+    fields = {"multiply_adds": 10 * n, "promised": promised, "peak_bytes": 4 * n}
+    return Sample(variant=variant, n=n, round=index, ms=ms, **fields)
 
 
 SPEC = TimingSpec(variants=("softmax", "local~window~8", "topk"), sizes=(16, 64), rounds=3)
 ROWS = [
-    row("softmax", 16, 0, 1.0),
-    row("local~window~8", 16, 0, 3.0, promised=7),
-    row("topk", 16, 0, None, reason="Too slow."),
-    row("softmax", 64, 0, 8.0),
-    row("softmax", 16, 1, 4.0),
-    row("softmax", 16, 2, 2.0),
+    sample("softmax", 16, 0, 1.0),
+    sample("local~window~8", 16, 0, 3.0, promised=7),
+    LeftOut(variant="topk", n=16, reason="Too slow."),
+    sample("softmax", 64, 0, 8.0),
+    sample("softmax", 16, 1, 4.0),
+    sample("softmax", 16, 2, 2.0),
 ]
 RUN = gather(SPEC, STAMP, ROWS)
 DOCUMENT = json.loads(to_json(RUN))
@@ -45,7 +45,7 @@ def test_samples_are_gathered_by_variant_and_length():
 @given(ms=st.lists(st.floats(1e-6, 1e9), min_size=1, max_size=3), mode=st.sampled_from(MODES), causal=st.booleans())
 def test_a_run_survives_its_file(ms, mode, causal):
     spec = TimingSpec(variants=SPEC.variants, sizes=(16,), rounds=3, mode=mode, causal=causal)
-    run = gather(spec, STAMP, [row("softmax", 16, i, value) for i, value in enumerate(ms)])
+    run = gather(spec, STAMP, [sample("softmax", 16, i, value) for i, value in enumerate(ms)])
     again = from_json(to_json(run))
     assert (again.spec, again.stamp, again.left_out) == (run.spec, run.stamp, run.left_out)
     assert again.points[0].ms == pytest.approx(ms, rel=1e-3)

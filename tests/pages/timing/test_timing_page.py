@@ -1,7 +1,5 @@
 """The Timing page: recorded at first sight, measured on a button, stopped with what is there, saved and loaded."""
 
-import threading
-import time
 from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
@@ -10,16 +8,12 @@ import pytest
 from driver import charts, numbers, open_page
 
 import attention_core as ac
-from app import compute
-from app.gate import Gate
 from app.run import Run
-from app.timing.on_this_machine import share_done
-from app.timing.words import beside_own, so_far
 from attention_core.experiments import timing_length
 from attention_core.measure.device import Stamp, stamp
-from attention_core.measure.records import gather
+from attention_core.measure.records import Sample, gather
 from attention_core.measure.run_file import recorded
-from attention_core.measure.summary import Ratio, of_variant, ratios
+from attention_core.measure.summary import of_variant, ratios
 from attention_core.measure.timing import MODES, TimingSpec
 
 TINY = {"t_from": 16, "t_to": 32, "t_heads": 1, "t_d": 4, "t_rounds": 2}
@@ -129,23 +123,6 @@ def test_a_mask_too_large_is_named_with_its_reason(monkeypatch):
     assert not any("laid on the full matrix" in m.value for m in at.markdown)
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "said"),
-    [
-        (1.1, 1.3, "A mask saves nothing"),
-        (1.0, 1.3, "A mask saves nothing"),
-        (0.99, 1.3, "Whether a mask saves time cannot be told"),
-        (0.9, 1.0, "Whether a mask saves time cannot be told"),
-        (0.8, 0.99, "even a mask saves time"),
-    ],
-)
-def test_a_mask_saves_only_what_the_quartiles_agree_on(low, high, said):
-    masked = Ratio(n=4096, low=low, middle=(low + high) / 2, high=high)
-    told = beside_own("Local", "kernel", masked, Ratio(n=4096, low=0.1, middle=0.125, high=0.2))
-    assert said in told
-    assert "at 4,096 tokens; the pattern's own algorithm takes 0.12 times" in told
-
-
 def test_what_was_measured_stays_when_the_page_is_drawn_again_and_leaves_for_another_question():
     at = open_timing(variants=PAIR, **TINY)
     at.button(key="timing.button").click().run()
@@ -159,9 +136,9 @@ def test_what_was_measured_stays_when_the_page_is_drawn_again_and_leaves_for_ano
 
 def test_another_question_ends_a_run_and_keeps_what_it_has():
     spec = TimingSpec(variants=("softmax", "local"), sizes=(16, 32), heads=1, head_size=4, rounds=2)
-    job = Run(spec)
-    job.rows += islice(timing_length.measure(spec), 2)
-    at = open_timing(variants=PAIR, **TINY | {"t_rounds": 3}, **{"timing.run": job})
+    begun = Run(spec)
+    begun.rows += islice(timing_length.measure(spec), 2)
+    at = open_timing(variants=PAIR, **TINY | {"t_rounds": 3}, **{"timing.run": begun})
     assert not at.exception
     assert not at.session_state["timing.run"].going
     assert sum(len(p.ms) for p in gathered(at).points) == 2
@@ -169,21 +146,21 @@ def test_another_question_ends_a_run_and_keeps_what_it_has():
 
 def test_a_script_that_takes_over_goes_on_with_the_run():
     spec = TimingSpec(variants=("softmax", "local"), sizes=(16, 32), heads=1, head_size=4, rounds=2)
-    job = Run(spec)
+    begun = Run(spec)
     [first] = islice(timing_length.measure(spec), 1)
-    job.rows.append(first)
-    at = open_timing(variants=PAIR, t_masked="none", **TINY, **{"timing.run": job})
+    begun.rows.append(first)
+    at = open_timing(variants=PAIR, t_masked="none", **TINY, **{"timing.run": begun})
     live = gathered(at)
     assert [len(p.ms) for p in live.points] == [2] * 4
-    assert live.points[0].ms[0] == first["ms"]
+    assert live.points[0].ms[0] == first.ms
 
 
 def test_a_stopped_run_says_what_is_missing_and_goes_on_where_it_was():
     spec = TimingSpec(variants=("softmax", "local"), sizes=(16, 32), heads=1, head_size=4, rounds=2)
-    job = Run(spec)
-    job.rows += islice(timing_length.measure(spec), 3)
+    begun = Run(spec)
+    begun.rows += islice(timing_length.measure(spec), 3)
     # Other controls end it.
-    at = open_timing(variants=PAIR, t_beside="none", t_masked="none", **TINY | {"t_rounds": 3}, **{"timing.run": job})
+    at = open_timing(variants=PAIR, t_beside="none", t_masked="none", **TINY | {"t_rounds": 3}, **{"timing.run": begun})
     missing = "The run is not complete: only up to 16 of 32 tokens has every variant been measured."
     assert missing in sentence(at)
     assert sentence(at).startswith("On this machine, so far, ")
@@ -196,49 +173,17 @@ def test_a_stopped_run_says_what_is_missing_and_goes_on_where_it_was():
     assert not at.exception
     live = gathered(at)
     assert [len(p.ms) for p in live.points] == [2] * 4
-    assert live.points[0].ms[0] == job.rows[0]["ms"]
+    assert live.points[0].ms[0] == begun.rows[0].ms
     assert "not complete" not in sentence(at)
     assert "so far" not in sentence(at) + "".join(at.dataframe[0].value["faster from"])
     assert not [b for b in at.button if b.label == "Continue"]
 
 
-def test_the_share_done_grows_with_the_lengths_and_counts_the_first_samples_twice():
-    spec = TimingSpec(variants=("softmax", "local"), sizes=(16, 32), heads=1, head_size=4, rounds=2)
-    rows = list(timing_length.measure(spec))
-    shares = [share_done(spec, rows[:i]) for i in range(len(rows) + 1)]
-    assert shares == pytest.approx([i / 18 for i in (0, 2, 4, 8, 12, 13, 14, 16, 18)])
-    assert share_done(spec, rows * 2) == 1
-
-
 def test_a_run_is_stamped_with_the_time_it_was_begun():
     spec = TimingSpec(variants=("softmax", "local"), sizes=(16, 32), heads=1, head_size=4, rounds=2)
-    job = Run(spec, list(timing_length.measure(spec)), began=datetime(2026, 1, 31, 12, tzinfo=UTC), going=False)
-    at = open_timing(variants=PAIR, t_masked="none", t_beside="none", **TINY, **{"timing.run": job})
+    begun = Run(spec, list(timing_length.measure(spec)), began=datetime(2026, 1, 31, 12, tzinfo=UTC), going=False)
+    at = open_timing(variants=PAIR, t_masked="none", t_beside="none", **TINY, **{"timing.run": begun})
     assert "2026-01-31" in charts(at)[0]["layout"]["annotations"][0]["text"]
-
-
-def test_a_run_stopped_between_rounds_names_them():
-    spec = TimingSpec(variants=("softmax", "local"), sizes=(16, 32), heads=1, head_size=4, rounds=5)
-    rows = [
-        {
-            "variant": word,
-            "n": n,
-            "round": i,
-            "ms": 1.0,
-            "multiply_adds": 1,
-            "promised": None,
-            "peak_bytes": 1,
-            "reason": None,
-        }
-        for i in range(2)
-        for n in spec.sizes
-        for word in spec.variants
-    ]
-    assert so_far(gather(spec, stamp("cpu"), rows)) == "The run is not complete: 2 of 5 rounds are there."
-    assert so_far(gather(spec, stamp("cpu"), rows[:1])).endswith(
-        "not every variant has been measured even at the shortest length."
-    )
-    assert so_far(gather(spec, stamp("cpu"), rows * 3)) == ""
 
 
 def test_a_variant_without_a_step_is_left_out_with_its_reason():
@@ -252,16 +197,7 @@ def test_a_variant_without_a_step_is_left_out_with_its_reason():
 def test_a_run_from_a_file_is_drawn_in_place_of_the_recorded_one():
     spec = TimingSpec(variants=("softmax", "local"), sizes=(8,), mode="backward", dtype="bfloat16")
     rows = [
-        {
-            "variant": word,
-            "n": 8,
-            "round": 0,
-            "ms": ms,
-            "multiply_adds": 1,
-            "promised": None,
-            "peak_bytes": 1,
-            "reason": None,
-        }
+        Sample(variant=word, n=8, round=0, ms=ms, multiply_adds=1, promised=None, peak_bytes=1)
         for word, ms in (("softmax", 2.5), ("local", 1.25))
     ]
     hostile = Stamp(device="<b>*[x](http://y)*", cpu="c", cores=1, threads=1, torch="2", date="2026")
@@ -286,149 +222,3 @@ def test_a_device_that_is_not_there_is_replaced_with_a_notice(monkeypatch):
     assert not at.exception
     assert at.session_state["t_device"] == "cpu"
     assert "t_device is “cpu”, not “cuda”" in at.warning[0].value
-
-
-def test_a_sample_waits_until_heavy_work_has_ended_and_heavy_work_waits_for_the_sample():
-    gate, log = Gate(2), []
-    inside, go = threading.Event(), threading.Event()
-
-    def heavy():
-        with gate.turn():
-            inside.set()
-            go.wait(5)
-            log.append("heavy ends")
-
-    def timed():
-        with gate.alone():
-            log.append("sample")
-            late.start()
-            time.sleep(0.2)
-            log.append("sample ends")
-
-    def after():
-        with gate.turn():
-            log.append("late")
-
-    late = threading.Thread(target=after)
-    first, second = threading.Thread(target=heavy), threading.Thread(target=timed)
-    first.start()
-    inside.wait(5)
-    second.start()
-    time.sleep(0.1)
-    assert log == []
-    go.set()
-    for thread in (first, second, late):
-        thread.join(5)
-    assert log == ["heavy ends", "sample", "sample ends", "late"]
-
-
-class SlowPlaces:
-    """A gate's places, each of which takes a while to take: what may happen between two of them does happen."""
-
-    def __init__(self, count):
-        self.places = threading.BoundedSemaphore(count)
-
-    def __enter__(self):
-        self.places.acquire()
-        time.sleep(0.02)
-
-    def __exit__(self, *_):
-        self.places.release()
-
-
-def test_one_visitors_sweep_does_not_keep_another_waiting_until_its_end():
-    gate, order, started = Gate(1), [], threading.Event()
-
-    def sweep():
-        for i in range(20):
-            with gate.turn():
-                started.set()
-                time.sleep(0.02)
-                order.append(i)
-
-    def other():
-        with gate.turn():
-            order.append("other")
-
-    threads = threading.Thread(target=sweep), threading.Thread(target=other)
-    threads[0].start()
-    started.wait(5)
-    threads[1].start()
-    for thread in threads:
-        thread.join(10)
-    assert order.index("other") <= 3
-
-
-def test_two_timings_at_once_do_not_wait_for_ever():
-    gate, done = Gate(2), []
-    gate._places = SlowPlaces(2)
-
-    def timed():
-        with gate.alone():
-            done.append(1)
-
-    threads = [threading.Thread(target=timed, daemon=True) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(3)
-    assert len(done) == 3
-
-
-def test_heavy_work_passes_between_two_samples(monkeypatch):
-    waits = []
-
-    def work():
-        begun = time.monotonic()
-        with compute.gate().turn():
-            waits.append(time.monotonic() - begun)
-
-    other = threading.Thread(target=work)
-
-    def sample(task, *, load):
-        if task.round == 1:
-            other.start()
-        time.sleep(0.02)
-        return ({},)
-
-    monkeypatch.setattr(timing_length, "run", sample)
-    spec = TimingSpec(variants=("softmax",), sizes=(8,))
-    for i in range(30):
-        compute.execute("timing_length", timing_length.SampleTask(spec=spec, variant="softmax", n=8, round=i))
-    other.join(5)
-    assert waits[0] < 0.3  # all of them take twice as long
-
-
-def test_who_waits_for_a_record_inside_the_gate_lets_its_reader_in():
-    # One thread holds a place and wants a record, another fills the cache with that record and wants a place.
-    source = ac.inputs.source.SyntheticSource(ac.inputs.SyntheticSpec(n=8, seed=20_260_131))
-    places, away, filled, loaded = compute.gate()._count, threading.Event(), threading.Event(), threading.Event()
-
-    def occupy():
-        with compute.gate().turn():
-            away.wait(10)
-
-    def fill():
-        compute.record(source, None)
-        filled.set()
-
-    others = [threading.Thread(target=occupy) for _ in range(places - 1)]
-    filler = threading.Thread(target=fill)
-
-    def work():
-        with compute.gate().turn():
-            filler.start()
-            time.sleep(0.2)
-            compute._load(source, None)
-            loaded.set()
-
-    worker = threading.Thread(target=work)
-    for thread in (*others, worker):
-        thread.start()
-    try:
-        assert loaded.wait(5)
-        assert filled.wait(5)
-    finally:
-        away.set()
-        for thread in (*others, worker, filler):
-            thread.join(5)

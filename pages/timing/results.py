@@ -1,20 +1,26 @@
-"""The runs on screen: curves, a table, and the numbers to take away."""
+"""The runs on screen: their lines, curves, a table, and the numbers to take away."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import streamlit as st
 
+import attention_core as ac
 from app import chart, takeaway
 from app.figures.curves import Curve, curves
 from app.figures.timing import level, stamped
-from app.text import _, literal
-from app.timing.options import subjects
-from app.timing.series import Series, name, series
-from app.timing.words import in_one_sentence, masking, stamp_lines, told
+from app.naming import label
+from app.text import N_, _, literal
+from app.timing import Series, faster_from, in_one_sentence, stamp_lines
+from attention_core.measure.masked import Masked, subject
 from attention_core.measure.records import Run
-from attention_core.measure.summary import growth
+from attention_core.measure.summary import growth, of_variant, ratios
 from attention_core.writing import MIB, between
+from pages.timing.options import SIDES, TimingOptions, subjects
+from pages.timing.words import masking
+
+UNITS = {"ratio": N_("times softmax"), "memory": N_("MiB beyond the inputs"), "work": N_("multiply-adds, counted")}
+"""Axes of what may stand beside the time."""
 
 
 def show(live: Run | None, beside: Run | None, key: str) -> None:
@@ -34,25 +40,49 @@ def show(live: Run | None, beside: Run | None, key: str) -> None:
         times = [_curve(line, [(p.n, *p.quartiles) for p in line.points], found) for line in found]
         _chart(times, _("ms"), runs, found, f"{key}.time", "time")
     with right:
-        side: str = st.session_state["t_side"]
-        st.markdown("###### " + sides()[side])
-        _chart(_side(side, found), units()[side], runs, found, f"{key}.{side}", side)
+        side = TimingOptions.side.value
+        st.markdown("###### " + _(SIDES[side]))
+        _chart(_side(side, found), _(UNITS[side]), runs, found, f"{key}.{side}", side)
+    names = {attention.key: name(attention) for attention in subjects()}
     for run, on in runs:
-        _notes(run, on)
+        for told in left_out(run, names, live=on):
+            st.caption(f":material/block: {told}")
     rows = [_row(line) for line in found]
     st.dataframe(rows, hide_index=True, key=f"{key}.table", column_config=_columns())
     if key.endswith("end"):
         takeaway.download(_("Numbers (CSV)"), lambda: _csv(found), "timing.csv", "text/csv", "timing.csv")
 
 
-def sides() -> dict[str, str]:
-    """What may stand beside the time."""
-    return {"ratio": _("Time over softmax's"), "memory": _("Peak memory"), "work": _("Multiply-adds")}
+def series(run: Run, *, live: bool) -> list[Series]:
+    """What is chosen and a run measured; with the settings chosen where it has them, else with its own."""
+    found: list[Series] = []
+    places: dict[str, int] = {}
+    for attention in subjects():
+        place = places.setdefault(attention.variant.key, len(places))  # a mask has its variant's colour
+        same = [word for word in run.spec.variants if word.partition("~")[0] == attention.key]
+        word = attention.word if attention.word in same else next(iter(same), None)
+        if word is not None and (points := of_variant(run, word)):
+            own = subject(word)
+            found.append(
+                Series(
+                    run=run,
+                    word=word,
+                    name=name(own),
+                    colour=place,
+                    live=live,
+                    points=points,
+                    masked=own if isinstance(own, Masked) else None,
+                    ratios=ratios(run, word),
+                )
+            )
+    return found
 
 
-def units() -> dict[str, str]:
-    """Their axes."""
-    return {"ratio": _("times softmax"), "memory": _("MiB beyond the inputs"), "work": _("multiply-adds, counted")}
+def name(attention: ac.Attention) -> str:
+    """What is timed, on screen."""
+    if isinstance(attention, Masked):
+        return _("{name}, only masked", name=label(attention))
+    return label(attention)
 
 
 def _side(side: str, found: Sequence[Series]) -> list[Curve]:
@@ -92,7 +122,7 @@ def _chart(
     figure = curves(lines, x_title=_("tokens n"), y_title=unit, log_x=True, log_y=True, x_ticks=sizes, height=420)
     if name == "ratio":
         level(figure, 1.0)
-    told = _("Lines: {what} against the number of tokens", what=sides().get(name, _("time")))
+    told = _("Lines: {what} against the number of tokens", what=_(SIDES[name]) if name in SIDES else _("time"))
     chart.show(
         stamped(figure, [part for run, on in runs for part in stamp_lines(run, live=on)]),
         key=key,
@@ -113,7 +143,7 @@ def _row(line: Series) -> dict[str, object]:
     return {
         _("variant"): line.name,
         _("run"): _("live") if line.live else _("recorded"),
-        _("faster from"): "" if line.is_reference else told(line),
+        _("faster from"): "" if line.is_reference else faster_from(line),
         _("time ∝ n^"): time and time.exponent,
         "R²": time and time.r2,
         _("work ∝ n^"): work and work.exponent,
@@ -141,67 +171,50 @@ def _columns() -> dict[str, Any]:
     }
 
 
-def _notes(run: Run, live: bool) -> None:
-    chosen = {attention.key: name(attention) for attention in subjects()}
-    for left in run.left_out:
-        who = chosen.get(left.variant.partition("~")[0])
-        if who:
-            st.caption(
-                ":material/block: "
-                + _(
-                    "{name} ({run}) is left out from {n:,} tokens on: {reason}",
-                    name=literal(who),
-                    run=_("live") if live else _("recorded"),
-                    n=left.n,
-                    reason=literal(_(left.reason)),
-                )
-            )
+def left_out(run: Run, names: Mapping[str, str], *, live: bool) -> list[str]:
+    """What of the chosen was not measured from some length on, and why, each in a sentence.
+
+    Args:
+        run: any.
+        names: what is chosen, by key.
+        live: whether the run was made here and now.
+    """
+    return [
+        _(
+            "{name} ({run}) is left out from {n:,} tokens on: {reason}",
+            name=literal(names[left.variant.partition("~")[0]]),
+            run=_("live") if live else _("recorded"),
+            n=left.n,
+            reason=literal(_(left.reason)),
+        )
+        for left in run.left_out
+        if left.variant.partition("~")[0] in names
+    ]
 
 
 def _csv(found: Sequence[Series]) -> bytes:
-    header = (
-        "variant",
-        "run",
-        "device",
-        "threads",
-        "torch",
-        "date",
-        "mode",
-        "causal",
-        "dtype",
-        "heads",
-        "head size",
-        "tokens",
-        "sample",
-        "ms",
-        "multiply-adds",
-        "multiply-adds by formula",
-        "peak bytes",
-    )
-    rows = []
-    for line in found:
-        at, spec = line.run.stamp, line.run.spec
-        for p in line.points:
-            rows += [
-                [
-                    line.word,
-                    "live" if line.live else "recorded",
-                    at.device,
-                    at.threads,
-                    at.torch,
-                    at.date,
-                    spec.mode,
-                    spec.causal,
-                    spec.dtype,
-                    spec.heads,
-                    spec.head_size,
-                    p.n,
-                    i,
-                    ms,
-                    p.multiply_adds,
-                    p.promised,
-                    p.peak_bytes,
-                ]
-                for i, ms in enumerate(p.ms)
-            ]
-    return takeaway.to_csv(header, rows)
+    rows = [
+        {
+            "variant": line.word,
+            "run": "live" if line.live else "recorded",
+            "device": line.run.stamp.device,
+            "threads": line.run.stamp.threads,
+            "torch": line.run.stamp.torch,
+            "date": line.run.stamp.date,
+            "mode": line.run.spec.mode,
+            "causal": line.run.spec.causal,
+            "dtype": line.run.spec.dtype,
+            "heads": line.run.spec.heads,
+            "head size": line.run.spec.head_size,
+            "tokens": p.n,
+            "sample": i,
+            "ms": ms,
+            "multiply-adds": p.multiply_adds,
+            "multiply-adds by formula": p.promised,
+            "peak bytes": p.peak_bytes,
+        }
+        for line in found
+        for p in line.points
+        for i, ms in enumerate(p.ms)
+    ]
+    return takeaway.to_csv(list(rows[0]), (list(row.values()) for row in rows))

@@ -3,14 +3,15 @@
 import streamlit as st
 
 import attention_core as ac
-from app import share, takeaway
+from app import takeaway
 from app.text import _, literal, sentence
-from app.timing.on_this_machine import measured
-from app.timing.options import LOADED, NONE
+from app.timing import measured
+from app.visit import Visit
 from attention_core.limits import current
 from attention_core.measure.records import Run
 from attention_core.measure.run_file import from_json, recorded, to_json
 from attention_core.measure.timing import TimingSpec
+from pages.timing.options import LOADED, NONE, TimingOptions
 
 FILE = "timing.loaded"
 """The run from a file."""
@@ -22,13 +23,13 @@ def show(spec: TimingSpec) -> Run | None:
     known: dict[str, Run] = {**recorded(), **({LOADED: state[FILE]} if FILE in state else {})}
     fitting = {name: run for name, run in known.items() if (run.spec.mode, run.spec.causal) == (spec.mode, spec.causal)}
     options = [*sorted(fitting, key=lambda name: name != LOADED), NONE]
-    picked = st.selectbox(
-        _("Recorded run (dashed)"),
+    picked = TimingOptions.recorded.draw_among(
         options,
+        options[0],
+        key="timing.beside",
         format_func=lambda name: title(fitting[name]) if name in fitting else _("none"),
         width=400,
         help=None if fitting else _("No recorded run measured this; run it here, or load one."),
-        **share.mirror("t_beside", options, options[0], key="timing.beside"),
     )
     with st.popover(_("Save and load"), icon=":material/folder_open:", type="tertiary"):
         _files()
@@ -80,4 +81,7 @@ def _load() -> None:
         state["timing.refused"] = sentence(error)
         return
     # What was loaded is what one wants to see.
-    state[FILE], state["t_beside"], state["t_mode"], state["causal"] = run, LOADED, run.spec.mode, run.spec.causal
+    state[FILE] = run
+    TimingOptions.recorded.set(LOADED)
+    TimingOptions.mode.set(run.spec.mode)
+    Visit.causal.set(run.spec.causal)

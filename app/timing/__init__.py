@@ -1,1 +1,0 @@
-"""The Timing page's parts: what is asked, the live run, and what the runs on screen say."""

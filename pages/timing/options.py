@@ -1,0 +1,132 @@
+"""What the visitor asks of the Timing page: its options, its controls, and what they amount to."""
+
+import streamlit as st
+
+import attention_core as ac
+from app import chart, share
+from app.controls import Options, choice, kept, selection, whole
+from app.naming import label
+from app.text import N_, _
+from app.visit import Visit
+from attention_core.limits import current
+from attention_core.measure.device import devices
+from attention_core.measure.masked import Form, Masked
+from attention_core.measure.run_file import recorded
+from attention_core.measure.timing import DTYPES, SIZES, TimingSpec
+
+LOADED, NONE = "loaded", "none"
+"""What may stand beside the live run, other than a recorded one: one from a file, or nothing, as for masks."""
+SHORTEST = 16
+MOST_ROUNDS = 25
+"""Rounds a visitor may ask for: quartiles move little after these."""
+FORMS: dict[Form, str] = {"fused": N_("torch's fused kernel"), "explicit": N_("explicit n × n scores")}
+"""How a mask is laid on the full matrix."""
+SIDES = {"ratio": N_("Time over softmax's"), "memory": N_("Peak memory"), "work": N_("Multiply-adds")}
+"""What may stand beside the time."""
+
+
+def doublings() -> list[int]:
+    """The lengths to choose from."""
+    return [2**i for i in range(SHORTEST.bit_length() - 1, current().timed_tokens.bit_length())]
+
+
+class TimingOptions(Options, prefix="t_"):
+    """What a link to this page carries beside the variants."""
+
+    mode = choice(
+        {"forward": N_("Forward"), "backward": N_("Forward + backward"), "decode": N_("One decode step")}, N_("Measure")
+    )
+    device = choice({"cpu": "CPU", "cuda": "CUDA"}, N_("On"))
+    dtype = choice({name: name for name in DTYPES}, N_("Numbers"))
+    first = selection(lambda: {n: str(n) for n in doublings()}, N_("From tokens"), default=SIZES[0], link="t_from")
+    last = kept(
+        lambda: share.one_of(min(SIZES[-1], current().timed_tokens), doublings()),
+        N_("To tokens, doubling"),
+        link="t_to",
+        widget=st.selectbox,
+        arguments=lambda: {"options": doublings()},
+    )
+    heads = whole(8, 1, lambda: current().heads, N_("Heads"))
+    d = whole(64, 2, lambda: current().head_size, N_("Head size d"))
+    rounds = whole(
+        5, 1, MOST_ROUNDS, N_("Rounds"), widget=st.slider, help=N_("Samples of each variant at each length.")
+    )
+    side = choice(SIDES, N_("Beside the time"))
+    masked = kept(
+        lambda: share.one_of(None, (NONE, *(v.key for v in ac.all_variants() if v.mask is not None))),
+        N_("Mask on the full matrix (dotted)"),
+        help=N_("Every pair is computed and the pattern only hides some: beside it, what the pattern's own way saves."),
+    )
+    form = choice(FORMS, N_("A mask is laid on"))
+    recorded = kept(
+        lambda: share.one_of(None, (*recorded(), LOADED, NONE)), N_("Recorded run (dashed)"), link="t_beside"
+    )
+
+
+def show() -> TimingSpec:
+    """Draw the controls; what they ask for."""
+    TimingOptions.device.fit(devices())
+    TimingOptions.mode.draw()
+    if len(devices()) > 1:
+        TimingOptions.device.draw()
+    with st.popover(_("Set-up"), icon=":material/tune:", type="tertiary"):
+        _set_up()
+    options = TimingOptions.now()
+    first, last = sorted((options.first, options.last))
+    return TimingSpec(
+        variants=tuple(attention.word for attention in subjects()),
+        sizes=tuple(n for n in doublings() if first <= n <= last),
+        mode=options.mode,
+        causal=Visit.causal.value and options.mode != "decode",
+        device=options.device,
+        dtype=options.dtype,
+        heads=options.heads,
+        head_size=options.d,
+        rounds=options.rounds,
+    )
+
+
+def _set_up() -> None:
+    left, right = st.columns(2)
+    with left:
+        TimingOptions.first.draw()
+        TimingOptions.heads.draw()
+    with right:
+        TimingOptions.last.draw()
+        TimingOptions.d.draw()
+    TimingOptions.rounds.draw()
+    TimingOptions.dtype.draw()
+    TimingOptions.form.draw()
+    chart.choose_format()
+    st.caption(
+        _("Queries, keys and values are Gaussian, the batch is 1: how long a variant takes hardly depends on them.")
+    )
+
+
+def subjects() -> tuple[ac.Attention, ...]:
+    """What is timed: the chosen variants, and one of their masks on the full matrix."""
+    able, masked = _maskable(), TimingOptions.masked.value
+    if not able or masked == NONE:
+        return Visit.variants.value
+    laid = able.get(masked) or next(iter(able.values()))
+    return (*Visit.variants.value, Masked(laid.variant, laid.params, TimingOptions.form.value))
+
+
+def _maskable() -> dict[str, ac.Attention]:
+    """The chosen variants whose mask is known in advance, by key; none where a decode step is timed."""
+    if TimingOptions.mode.value == "decode":
+        return {}
+    return {a.key: a for a in Visit.variants.value if a.variant.mask is not None}
+
+
+def show_masked() -> None:
+    """Whose mask is laid on the full matrix."""
+    if able := _maskable():
+        options = [*able, NONE]
+        TimingOptions.masked.draw_among(
+            options,
+            options[0],
+            key="timing.masked",
+            format_func=lambda key: label(able[key]) if key in able else _("none"),
+            width=250,
+        )

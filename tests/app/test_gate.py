@@ -1,0 +1,156 @@
+"""The gate between what is timed and what is heavy, on one machine for all visitors."""
+
+import threading
+import time
+
+import attention_core as ac
+from app import compute
+from app.gate import Gate
+from attention_core.experiments import timing_length
+from attention_core.measure.timing import TimingSpec
+
+
+def test_a_sample_waits_until_heavy_work_has_ended_and_heavy_work_waits_for_the_sample():
+    gate, log = Gate(2), []
+    inside, go = threading.Event(), threading.Event()
+
+    def heavy():
+        with gate.turn():
+            inside.set()
+            go.wait(5)
+            log.append("heavy ends")
+
+    def timed():
+        with gate.alone():
+            log.append("sample")
+            late.start()
+            time.sleep(0.2)
+            log.append("sample ends")
+
+    def after():
+        with gate.turn():
+            log.append("late")
+
+    late = threading.Thread(target=after)
+    first, second = threading.Thread(target=heavy), threading.Thread(target=timed)
+    first.start()
+    inside.wait(5)
+    second.start()
+    time.sleep(0.1)
+    assert log == []
+    go.set()
+    for thread in (first, second, late):
+        thread.join(5)
+    assert log == ["heavy ends", "sample", "sample ends", "late"]
+
+
+class SlowPlaces:
+    """A gate's places, each of which takes a while to take: what may happen between two of them does happen."""
+
+    def __init__(self, count):
+        self.places = threading.BoundedSemaphore(count)
+
+    def __enter__(self):
+        self.places.acquire()
+        time.sleep(0.02)
+
+    def __exit__(self, *_):
+        self.places.release()
+
+
+def test_one_visitors_sweep_does_not_keep_another_waiting_until_its_end():
+    gate, order, started = Gate(1), [], threading.Event()
+
+    def sweep():
+        for i in range(20):
+            with gate.turn():
+                started.set()
+                time.sleep(0.02)
+                order.append(i)
+
+    def other():
+        with gate.turn():
+            order.append("other")
+
+    threads = threading.Thread(target=sweep), threading.Thread(target=other)
+    threads[0].start()
+    started.wait(5)
+    threads[1].start()
+    for thread in threads:
+        thread.join(10)
+    assert order.index("other") <= 3
+
+
+def test_two_timings_at_once_do_not_wait_for_ever():
+    gate, done = Gate(2), []
+    gate._places = SlowPlaces(2)
+
+    def timed():
+        with gate.alone():
+            done.append(1)
+
+    threads = [threading.Thread(target=timed, daemon=True) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(3)
+    assert len(done) == 3
+
+
+def test_heavy_work_passes_between_two_samples(monkeypatch):
+    waits = []
+
+    def work():
+        begun = time.monotonic()
+        with compute.gate().turn():
+            waits.append(time.monotonic() - begun)
+
+    other = threading.Thread(target=work)
+
+    def sample(task, *, load):
+        if task.round == 1:
+            other.start()
+        time.sleep(0.02)
+        return ({},)
+
+    monkeypatch.setattr(timing_length, "run", sample)
+    spec = TimingSpec(variants=("softmax",), sizes=(8,))
+    for i in range(30):
+        compute.execute("timing_length", timing_length.SampleTask(spec=spec, variant="softmax", n=8, round=i))
+    other.join(5)
+    assert waits[0] < 0.3  # all of them take twice as long
+
+
+def test_who_waits_for_a_record_inside_the_gate_lets_its_reader_in():
+    # One thread holds a place and wants a record, another fills the cache with that record and wants a place.
+    source = ac.inputs.source.SyntheticSource(ac.inputs.SyntheticSpec(n=8, seed=20_260_131))
+    places, away, filled, loaded = compute.gate()._count, threading.Event(), threading.Event(), threading.Event()
+
+    def occupy():
+        with compute.gate().turn():
+            away.wait(10)
+
+    def fill():
+        compute.record(source, None)
+        filled.set()
+
+    others = [threading.Thread(target=occupy) for _ in range(places - 1)]
+    filler = threading.Thread(target=fill)
+
+    def work():
+        with compute.gate().turn():
+            filler.start()
+            time.sleep(0.2)
+            compute._load(source, None)
+            loaded.set()
+
+    worker = threading.Thread(target=work)
+    for thread in (*others, worker):
+        thread.start()
+    try:
+        assert loaded.wait(5)
+        assert filled.wait(5)
+    finally:
+        away.set()
+        for thread in (*others, worker, filler):
+            thread.join(5)
