@@ -50,7 +50,7 @@ def show(live: Run | None, beside: Run | None, key: str) -> None:
     rows = [_row(line) for line in found]
     st.dataframe(rows, hide_index=True, key=f"{key}.table", column_config=_columns())
     if key.endswith("end"):
-        takeaway.download(_("Numbers (CSV)"), lambda: _csv(found), "timing.csv", "text/csv", "timing.csv")
+        takeaway.download(_("Numbers (CSV)"), lambda: csv(found), "timing.csv", "text/csv", "timing.csv")
 
 
 def series(run: Run, *, live: bool) -> list[Series]:
@@ -192,7 +192,8 @@ def left_out(run: Run, names: Mapping[str, str], *, live: bool) -> list[str]:
     ]
 
 
-def _csv(found: Sequence[Series]) -> bytes:
+def csv(found: Sequence[Series]) -> bytes:
+    """Every sample, with where and how it was taken."""
     rows = [
         {
             "variant": line.word,

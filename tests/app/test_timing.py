@@ -1,0 +1,155 @@
+"""What any page says of a timing run is a function of its numbers: each branch on either side of where it turns."""
+
+import dataclasses
+
+import pytest
+
+from app.timing import Series, faster_from, in_one_sentence, share_done, so_far, stamp_lines
+from attention_core.experiments import timing_length
+from attention_core.measure.device import Stamp
+from attention_core.measure.masked import subject
+from attention_core.measure.records import LeftOut, Sample, gather
+from attention_core.measure.summary import of_variant, ratios
+from attention_core.measure.timing import TimingSpec
+
+STAMP = Stamp(device="A *GPU*", cpu="A CPU", cores=8, threads=2, torch="2.13.0", date="2026-01-31T12:00:00Z")
+SPEC = TimingSpec(variants=("softmax", "local"), sizes=(16, 64), rounds=1, heads=2, head_size=4)
+
+
+def sample(word, n, ms, index=0):
+    return Sample(variant=word, n=n, round=index, ms=ms, multiply_adds=1, promised=None, peak_bytes=1)
+
+
+def series(times, *, sizes=(16, 64), spec=SPEC, live=True):
+    """A run's lines: of each variant the milliseconds of one round, or of several, at every length."""
+    spec = dataclasses.replace(spec, variants=tuple(times), sizes=sizes)
+    rows = [
+        sample(word, n, one, index)
+        for word, each in times.items()
+        for n, ms in zip(sizes, each, strict=False)
+        for index, one in enumerate(ms if isinstance(ms, tuple) else (ms,))
+    ]
+    run = gather(spec, STAMP, rows)
+    own = {word: subject(word) for word in times}
+    return [
+        Series(
+            run=run,
+            word=word,
+            name=own[word].title,
+            colour=place,
+            live=live,
+            masked=own[word] if "." in word else None,
+            points=of_variant(run, word),
+            ratios=ratios(run, word),
+        )
+        for place, word in enumerate(times)
+    ]
+
+
+SOFTMAX = (1.0, 16.0)
+LINES = {"at": (2.0, 8.0), "below": (0.5, 8.0), "beyond": (2.0, 17.0), "even": (2.0, 16.0)}
+
+
+@pytest.mark.parametrize(
+    ("where", "told", "cell"),
+    [
+        ("at", "overtaking softmax: **Local** at 32 tokens", "32 tokens"),
+        ("below", "faster than softmax from 16 tokens on: **Local**", "below 16"),
+        ("beyond", "slower at the longest length measured: **Local**", "not within the measured lengths"),
+        ("even", "no clear difference at the longest length: **Local**", "no clear difference"),
+    ],
+)
+@pytest.mark.parametrize("live", [True, False])
+def test_where_a_variant_overtakes_softmax_is_told_live_and_recorded_whole_and_so_far(where, told, cell, live):
+    machine = "On this machine" if live else r"On A \*GPU\*"
+    whole = series({"softmax": SOFTMAX, "local": LINES[where]}, live=live)
+    assert in_one_sentence(whole) == f"{machine}, {told}."
+    assert faster_from(whole[1]) == cell
+    part = series({"softmax": SOFTMAX, "local": LINES[where]}, spec=dataclasses.replace(SPEC, rounds=2), live=live)
+    missing = "The run is not complete: 1 of 2 rounds are there."
+    assert in_one_sentence(part) == f"{machine}, so far, {told}. {missing}"
+    assert faster_from(part[1]) == f"{cell}, so far"
+
+
+def test_all_that_is_found_stands_in_one_sentence():
+    times = {"softmax": SOFTMAX, "local": (0.5, 8.0), "topk": (4.0, 15.0), "linear": (2.0, 8.0), "sparse": (2.0, 16.0)}
+    lines = series(times | {"atrous": (2.0, 17.0), "nystrom": (2.0, 18.0), "longformer": (0.9, 1.0)})
+    assert in_one_sentence(lines) == (
+        "On this machine, faster than softmax from 16 tokens on: **Local**, **Longformer**; "
+        "overtaking softmax: **Linear** at 32 tokens, **Top-k** at 60 tokens; "
+        "no clear difference at the longest length: **Sparse**; "
+        "slower at the longest length measured: **Atrous**, **Nyström**."
+    )
+
+
+def test_large_lengths_are_written_with_commas_and_read_off_to_two_digits():
+    lines = series({"softmax": (1.0, 16.0), "local": (2.0, 8.0)}, sizes=(1000, 10_000))
+    assert "**Local** at 3,200 tokens" in in_one_sentence(lines)
+    lines = series({"softmax": (1.0, 16.0), "local": (0.5, 8.0)}, sizes=(1024, 4096))
+    assert "from 1,024 tokens on" in in_one_sentence(lines)
+    assert faster_from(lines[1]) == "below 1,024"
+
+
+def test_neither_softmax_nor_a_mask_on_the_full_matrix_overtakes_softmax():
+    lines = series({"softmax~temperature~2.0": SOFTMAX, "fused.local": (0.5, 8.0)})
+    assert in_one_sentence(lines) == "Add a variant to see from which length on it is faster than softmax."
+    assert lines[0].is_reference
+    assert not lines[1].is_reference
+
+
+def test_a_name_is_shown_as_it_is():
+    line = dataclasses.replace(series({"softmax": SOFTMAX, "local": LINES["at"]})[1], name="a*b")
+    assert r"**a\*b** at 32 tokens" in in_one_sentence([line])
+
+
+def test_without_softmax_nothing_is_overtaken():
+    [line] = series({"local": LINES["at"]})
+    assert faster_from(line) == ""
+    assert in_one_sentence([line]).startswith("Add a variant")
+
+
+@pytest.mark.parametrize(
+    ("count", "told"),
+    [
+        (1, "The run is not complete: not every variant has been measured even at the shortest length."),
+        (2, "The run is not complete: only up to 16 of 2,048 tokens has every variant been measured."),
+        (3, "The run is not complete: only up to 16 of 2,048 tokens has every variant been measured."),
+        (4, "The run is not complete: 1 of 3 rounds are there."),
+        (8, "The run is not complete: 2 of 3 rounds are there."),
+        (12, ""),
+    ],
+)
+def test_what_is_missing_from_a_run_is_said(count, told):
+    spec = dataclasses.replace(SPEC, rounds=3, sizes=(16, 2048))
+    rows = [sample(word, n, 1.0, i) for i in range(3) for n in spec.sizes for word in spec.variants]
+    assert so_far(gather(spec, STAMP, rows[:count])) == told
+
+
+@pytest.mark.parametrize("live", [True, False])
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize(
+    ("mode", "name"), [("forward", "forward"), ("backward", "forward + backward"), ("decode", "decode step")]
+)
+def test_a_stamp_says_where_how_and_when(mode, name, causal, live):
+    run = gather(dataclasses.replace(SPEC, mode=mode, causal=causal, dtype="bfloat16"), STAMP, [])
+    assert stamp_lines(run, live=live) == [
+        f"{'solid, live' if live else 'dashed, recorded'}: A *GPU*",
+        "host: A CPU",
+        "2 of 8 cores · torch 2.13.0",
+        f"{name}{', causal' if causal else ''} · bfloat16 · B 1, H 2, d 4",
+        "2026-01-31 12:00:00 UTC",
+    ]
+
+
+def test_the_host_is_named_where_it_is_not_the_device():
+    run = gather(SPEC, dataclasses.replace(STAMP, device="A CPU"), [])
+    assert stamp_lines(run, live=True)[:2] == ["solid, live: A CPU", "2 of 8 cores · torch 2.13.0"]
+
+
+def test_the_share_done_grows_with_the_lengths_and_counts_the_first_samples_twice():
+    spec = TimingSpec(variants=("softmax", "local"), sizes=(16, 32), heads=1, head_size=4, rounds=2)
+    rows = list(timing_length.measure(spec))
+    shares = [share_done(spec, rows[:i]) for i in range(len(rows) + 1)]
+    assert shares == pytest.approx([i / 18 for i in (0, 2, 4, 8, 12, 13, 14, 16, 18)])
+    assert share_done(spec, rows * 2) == 1
+    assert share_done(spec, [LeftOut(variant="local", n=16, reason="Too slow.")]) == pytest.approx(2 / 18)

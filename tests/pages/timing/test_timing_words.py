@@ -1,0 +1,106 @@
+"""What only the Timing page says: of a mask on the full matrix, of what was left out, and in its file."""
+
+import csv
+import io
+
+import pytest
+
+import attention_core as ac
+from app.timing import Series
+from attention_core.measure.device import Stamp
+from attention_core.measure.masked import subject
+from attention_core.measure.records import LeftOut, Point, Run
+from attention_core.measure.summary import Ratio, of_variant, ratios
+from attention_core.measure.timing import TimingSpec
+from pages.timing import results
+from pages.timing.recorded_run import title
+from pages.timing.words import mask_in_words, masking
+
+STAMP = Stamp(device="A GPU", cpu="A CPU", cores=8, threads=2, torch="2.13.0", date="2026-01-31T12:00:00Z")
+RUN = Run(
+    spec=TimingSpec(variants=("softmax", "local", "fused.local", "explicit.local"), sizes=(16, 64), rounds=2),
+    stamp=STAMP,
+    points=tuple(
+        Point(variant=word, n=n, ms=(ms * n, 3 * ms * n), multiply_adds=n, promised=None, peak_bytes=2**20 * n)
+        for word, ms in {"softmax": 2.0, "local": 1.0, "fused.local": 3.0, "explicit.local": 5.0}.items()
+        for n in (16, 64)
+    ),
+    left_out=(
+        LeftOut(variant="local", n=2048, reason="Too *slow*."),
+        LeftOut(variant="linear", n=16, reason="No step."),
+    ),
+)
+
+
+def line(word, **more):
+    own = subject(word)
+    return Series(
+        **{"run": RUN, "word": word, "name": results.name(own), "colour": 0, "live": True}
+        | {"points": of_variant(RUN, word), "ratios": ratios(RUN, word), "masked": own if "." in word else None}
+        | more
+    )
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [
+        (1.1, 1.3, "**A mask saves nothing:**"),
+        (1.0, 1.3, "**A mask saves nothing:**"),
+        (0.99, 1.3, "**Whether a mask saves time cannot be told here:**"),
+        (0.9, 1.0, "**Whether a mask saves time cannot be told here:**"),
+        (0.8, 0.99, "**Here even a mask saves time:**"),
+    ],
+)
+def test_a_mask_saves_only_what_the_quartiles_agree_on(low, high, said):
+    masked = Ratio(n=4096, low=low, middle=(low + high) / 2, high=high)
+    assert mask_in_words("Local*", "kernel", masked, Ratio(n=4096, low=0.1, middle=0.125, high=0.2)) == (
+        rf"{said} that of Local\*, laid on the full matrix (kernel), takes {masked.middle:.2g} times softmax's time at "
+        "4,096 tokens; the pattern's own algorithm takes 0.12 times."
+    )
+
+
+@pytest.mark.parametrize(
+    ("word", "form"), [("fused.local", "torch's fused kernel"), ("explicit.local", "explicit n × n scores")]
+)
+def test_a_mask_is_set_beside_its_variants_own_algorithm_at_the_longest_length_of_both(word, form):
+    told = masking([line("softmax"), line("local"), line(word)])
+    assert f"({form})" in told
+    assert "that of Local · window 16, laid" in told
+    assert "at 64 tokens; the pattern's own algorithm takes 0.5 times" in told
+    shorter = line("local", ratios=ratios(RUN, "local")[:1])
+    assert "at 16 tokens" in masking([shorter, line(word)])
+
+
+def test_nothing_is_said_of_masks_without_one_or_without_its_variants_own_algorithm():
+    assert masking([line("softmax"), line("local")]) == ""
+    assert masking([line("softmax"), line("fused.local")]) == ""
+    assert masking([line("local", ratios=[]), line("fused.local")]) == ""
+
+
+@pytest.mark.parametrize(("live", "run"), [(True, "live"), (False, "recorded")])
+def test_only_what_is_chosen_is_said_to_be_left_out(live, run):
+    told = results.left_out(RUN, {"softmax": "Softmax", "local": "Local*"}, live=live)
+    assert told == [rf"Local\* ({run}) is left out from 2,048 tokens on: Too \*slow\*."]
+    assert results.left_out(RUN, {"softmax": "Softmax"}, live=live) == []
+
+
+def test_a_mask_is_told_from_the_algorithm_by_its_name():
+    assert results.name(ac.get("local")) == "Local · window 16"
+    assert results.name(subject("fused.local")) == "Local · window 16, only masked"
+
+
+def test_a_run_is_told_from_others_by_machine_set_up_and_day():
+    assert title(RUN) == "A GPU · float32 · H 8, d 64 · 2026-01-31"
+
+
+def test_the_file_holds_every_sample_with_its_machine_and_set_up():
+    lines = [line("softmax"), line("local", live=False)]
+    read = list(csv.DictReader(io.StringIO(results.csv(lines).decode("utf-8-sig"))))
+    assert [(row["variant"], row["run"], row["tokens"], row["sample"], row["ms"]) for row in read] == [
+        (word, run, str(n), str(i), str(ms * n))
+        for word, run, each in (("softmax", "live", (2.0, 6.0)), ("local", "recorded", (1.0, 3.0)))
+        for n in (16, 64)
+        for i, ms in enumerate(each)
+    ]
+    assert {row["device"] for row in read} == {"A GPU"}
+    assert read[0] | {"multiply-adds by formula": "", "causal": "False", "peak bytes": str(2**24)} == read[0]
