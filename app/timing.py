@@ -26,6 +26,13 @@ FRAMES = {
     (False, False): N_("On {device}, so far, {findings}."),
 }
 """What is said of a run: whether it is live, whether it is complete."""
+FINDINGS = {
+    "below": N_("faster than softmax from {n:,} tokens on: {names}"),
+    "at": N_("overtaking softmax: {names}"),
+    "even": N_("no clear difference at the longest length: {names}"),
+    "beyond": N_("slower at the longest length measured: {names}"),
+}
+"""Who overtakes softmax where, by ``Crossing.where``."""
 FASTER = {
     ("at", True): N_("{n} tokens"),
     ("at", False): N_("{n} tokens, so far"),
@@ -130,20 +137,18 @@ def in_one_sentence(found: Sequence[Series]) -> str:
     for line in found:
         at = None if line.is_reference or line.masked else crossing(line.ratios)
         if at is not None:
-            where.setdefault(at.where, []).append((at.tokens, f"**{literal(line.name)}**"))
-    names = {kind: ", ".join(name for _n, name in each) for kind, each in where.items()}
-    told = []
-    if below := where.get("below"):
-        told.append(_("faster than softmax from {n:,} tokens on: {names}", names=names["below"], n=round(below[0][0])))
-    if crossed := sorted(where.get("at", [])):
-        each = ", ".join(_("{name} at {n} tokens", name=name, n=read_off(n)) for n, name in crossed)
-        told.append(_("overtaking softmax: {names}", names=each))
-    if "even" in where:
-        told.append(_("no clear difference at the longest length: {names}", names=names["even"]))
-    if "beyond" in where:
-        told.append(_("slower at the longest length measured: {names}", names=names["beyond"]))
-    if not told:
+            name = f"**{literal(line.name)}**"
+            if at.where == "at":
+                name = _("{name} at {n} tokens", name=name, n=read_off(at.tokens))
+            where.setdefault(at.where, []).append((at.tokens, name))
+    where.get("at", []).sort()
+    if not where:
         return _("Add a variant to see from which length on it is faster than softmax.")
+    told = [
+        _(words, names=", ".join(name for _n, name in where[kind]), n=round(where[kind][0][0]))
+        for kind, words in FINDINGS.items()
+        if kind in where
+    ]
     line, missing = found[0], so_far(found[0].run)
     frame = FRAMES[line.live, not missing]
     return paragraph(_(frame, device=literal(line.run.stamp.device), findings="; ".join(told)), missing)

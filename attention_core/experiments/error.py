@@ -361,14 +361,9 @@ def _point(group: Sequence[ErrorRow], measure: str) -> ErrorPoint:
     low, middle, high = np.quantile([getattr(row, measure) for row in group], BAND, method="inverted_cdf").tolist()
     floors = [row.floor for row in group if row.floor is not None]
     kinds = [row.floor_kind for row in group if row.floor_kind is not None]
+    same = ("variant", "word", "reference", "setting", "value", "n", "multiply_adds")
     return ErrorPoint(
-        variant=first.variant,
-        word=first.word,
-        reference=first.reference,
-        setting=first.setting,
-        value=first.value,
-        n=first.n,
-        multiply_adds=first.multiply_adds,
+        **{name: getattr(first, name) for name in same},
         low=low,
         middle=middle,
         high=high,

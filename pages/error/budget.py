@@ -9,7 +9,7 @@ from attention_core.experiments import error
 from attention_core.experiments.error import ErrorPoint
 from pages.error import sweep
 from pages.error.options import Question
-from pages.error.sweep import curve, drawable, floor_in_words, uniform
+from pages.error.sweep import curve, drawable, floor_in_words, show_chart, uniform
 
 VISIBLE = 0.005
 """A floor that is nowhere higher than this lies on the axis, and is not drawn."""
@@ -18,13 +18,12 @@ VISIBLE = 0.005
 def show(question: Question) -> None:
     """Run the ladder of every variant's budget and draw it."""
     tasks = error.tasks(question.source, question.n, question.words, head=question.head, causal=question.causal)
-    sweep.show(
-        question,
-        tasks,
-        lambda found: lines(question, found),
-        axis=_("budget: each variant's own knob"),
-        captions=lambda found: captions(question, found),
-    )
+
+    def draw(found: Sequence[ErrorPoint], key: str) -> None:
+        drawn, of_view = lines(question, found), captions(question, found)
+        show_chart(question, found, drawn, key, axis=_("budget: each variant's own knob"), of_view=of_view)
+
+    sweep.show(question, tasks, draw)
 
 
 def lines(question: Question, found: Sequence[ErrorPoint]) -> list[Curve]:

@@ -17,7 +17,7 @@ from attention_core.experiments.error import UNIFORM, ErrorPoint, ErrorTask, par
 from attention_core.experiments.error_cost import ROUNDS, ErrorCostRow, ErrorCostSpec
 from pages.error import sweep
 from pages.error.options import ErrorOptions, Question
-from pages.error.sweep import curve, drawable, in_words
+from pages.error.sweep import curve, drawable, in_words, show_chart
 
 
 def show(question: Question) -> None:
@@ -27,17 +27,14 @@ def show(question: Question) -> None:
     with row:
         timed = ErrorOptions.price.draw() == "ms"
     times = _times(question, tasks, row) if timed else None
-    sweep.show(
-        question,
-        tasks,
-        lambda found: lines(question, found, times),
-        axis=_("time forward, all heads, ms") if timed else _("multiply-adds, one head"),
-        doublings=False,
-        captions=lambda found: [
-            _("Grey steps and rings: the Pareto front, points that nothing cheaper matches against softmax.")
-        ],
-        times=times,
-    )
+    axis = _("time forward, all heads, ms") if timed else _("multiply-adds, one head")
+    front = _("Grey steps and rings: the Pareto front, points that nothing cheaper matches against softmax.")
+
+    def draw(found: Sequence[ErrorPoint], key: str) -> None:
+        if times != {}:
+            show_chart(question, found, lines(question, found, times), key, axis=axis, of_view=[front])
+
+    sweep.show(question, tasks, draw, times=times)
 
 
 def _times(question: Question, tasks: Sequence[ErrorTask], row: DeltaGenerator) -> dict[str, float]:
@@ -98,4 +95,4 @@ def lines(question: Question, found: Sequence[ErrorPoint], times: Mapping[str, f
     for attention, own in question.by_variant(priced):
         own = sorted(own, key=lambda p: p.budget)
         drawn.append(curve(question, attention, own, [prices[p.word] for p in own], name=_(attention.title)))
-    return drawn if priced else []
+    return drawn

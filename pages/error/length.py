@@ -10,7 +10,7 @@ from attention_core.experiments.error import ErrorPoint
 from attention_core.limits import current
 from pages.error import sweep
 from pages.error.options import Question
-from pages.error.sweep import curve, uniform
+from pages.error.sweep import curve, show_chart, uniform
 
 
 def show(question: Question) -> None:
@@ -20,7 +20,11 @@ def show(question: Question) -> None:
     tasks = error.length_tasks(
         question.source, error.lengths_to(longest), question.words, head=question.head, causal=question.causal
     )
-    sweep.show(question, tasks, lambda found: lines(question, found), axis=_("tokens"))
+
+    def draw(found: Sequence[ErrorPoint], key: str) -> None:
+        show_chart(question, found, lines(question, found), key, axis=_("tokens"), of_view=[])
+
+    sweep.show(question, tasks, draw)
 
 
 def lines(question: Question, found: Sequence[ErrorPoint]) -> list[Curve]:

@@ -27,33 +27,26 @@ FLOOR = ["floor", "floor_kind", "rank", "keys"]
 def show(
     question: Question,
     tasks: Sequence[ErrorTask],
-    lines: Callable[[Sequence[ErrorPoint]], list[Curve]],
+    draw: Callable[[Sequence[ErrorPoint], str], None],
     *,
-    axis: str,
-    doublings: bool = True,
-    captions: Callable[[Sequence[ErrorPoint]], list[str]] = lambda found: [],
     times: Mapping[str, float] | None = None,
 ) -> None:
-    """Run a sweep, draw it as it comes, and offer its numbers.
+    """Run a sweep, tell and draw it as it comes, and offer its numbers.
 
     Args:
         question: what is asked.
         tasks: of the error experiment.
-        lines: of the chart; nothing is drawn where there are none.
-        axis: title of the horizontal axis.
-        doublings: whether that axis is marked at powers of two.
-        captions: what a reader of this view must know.
+        draw: draws the points found so far, given a key that differs from drawing to drawing.
         times: milliseconds by word, for the file.
     """
 
-    def draw(rows: list[ErrorRow], key: str) -> None:
+    def tell(rows: list[ErrorRow], key: str) -> None:
         found = points(rows, question.options.measure)
         st.markdown(words.in_one_sentence(question, found))
-        if drawn := lines(found):
-            _chart(question, found, drawn, captions(found), axis, doublings=doublings, key=key)
+        draw(found, key)
 
     rows = run.at_once(
-        "error", tasks, draw, key=f"error.{question.options.against}", effort=lambda task: (task.tokens or 1) ** 2
+        "error", tasks, tell, key=f"error.{question.options.against}", effort=lambda task: (task.tokens or 1) ** 2
     )
     with st.container(horizontal=True, vertical_alignment="center"):
         if rows:
@@ -72,16 +65,10 @@ def csv(rows: Sequence[ErrorRow], times: Mapping[str, float] | None) -> bytes:
     return takeaway.to_csv(list(table), table.to_numpy())
 
 
-def _chart(
-    question: Question,
-    found: Sequence[ErrorPoint],
-    drawn: Sequence[Curve],
-    captions: Sequence[str],
-    axis: str,
-    *,
-    doublings: bool,
-    key: str,
+def show_chart(
+    question: Question, found: Sequence[ErrorPoint], drawn: Sequence[Curve], key: str, *, axis: str, of_view: list[str]
 ) -> None:
+    """A view's lines over its axis, and in captions what a reader must know, of this view among other things."""
     log = question.options.log
     zeros = [p.middle for p in found if p.variant == UNIFORM and math.isfinite(p.middle)]
     most, heights = HEADROOM * max(zeros, default=0.0), [y for line in drawn for y in line.y if y is not None]
@@ -94,11 +81,11 @@ def _chart(
         log_y=log,
         height=500,
         top=most if above else 1.08 * max(heights, default=0.0) or 1.0,
-        x_ticks=ticks(drawn) if doublings else (),
+        x_ticks=ticks(drawn) if question.options.against != "cost" else (),
     )
     told = _("Lines: {measure} against {axis}", measure=question.axis, axis=axis)
     chart.show(figure, key=f"{key}.chart", name=f"error-against-{question.options.against}", alt=told)
-    st.caption("  \n".join(words.captions(question, found, captions, above=above)))
+    st.caption("  \n".join(words.captions(question, found, of_view, above=above)))
 
 
 def ticks(drawn: Sequence[Curve]) -> list[float]:

@@ -67,6 +67,7 @@ def test_a_floor_is_the_median_of_the_floors_and_missing_where_it_was_not_found(
     [point] = points(floors, "matrix")
     assert (point.floor, point.floor_kind) == (0.2, "keys")
     assert points([row(1)], "matrix")[0].floor is None
+    assert points([row(1, floor=0.1, floor_kind="keys"), row(1)], "matrix")[0].floor is None
 
 
 def test_the_best_within_a_budget():

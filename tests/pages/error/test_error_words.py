@@ -151,6 +151,13 @@ def test_a_floor_on_the_axis_is_not_drawn(floor, drawn):
     assert ("Local · window: floor" in names) == drawn
 
 
+def test_a_floor_lies_over_its_variants_knob_and_is_one_of_the_matrix_error():
+    found = [point(0.2, floor=0.1, value=4), point(0.1, floor=0.05, value=8)]
+    own, floor = budget.lines(asked("local"), found)
+    assert (floor.name, floor.group, floor.x, floor.y) == ("Local · window: floor", own.name, own.x, [0.1, 0.05])
+    assert len(budget.lines(asked("local", measure="output"), found)) == 1
+
+
 @pytest.mark.parametrize(("dear", "arrow"), [(5, True), (4, False), (3, False)])
 def test_a_knob_that_saves_when_turned_up_has_an_arrow(dear, arrow):
     found = [
@@ -189,10 +196,12 @@ def test_cost_is_counted_or_measured_and_what_has_no_time_is_not_drawn():
     front, zero, line = cost.lines(question, found, None)
     assert (front.x, front.y) == ([2, 7, 9], [0.9, 0.5, 0.4])
     assert (zero.x, line.x) == ([2], [7, 9])
+    assert (zero.name, line.name) == ("Mean of v", "Local")
+    plain = point(0.0, "softmax", "softmax", setting=None, value=None, multiply_adds=20)
+    assert [(c.name, c.x, c.y) for c in cost.lines(question, [plain], None)][1:] == [("Softmax", [20], [0.0])]
     front, zero, line = cost.lines(question, found, {UNIFORM: 3.0, "local~window~8": 1.0})
     assert (front.x, front.y) == ([1], [0.4])
     assert (zero.x, line.x) == ([3], [1])
-    assert cost.lines(question, found, {}) == []
 
 
 def test_the_front_is_of_what_is_held_against_softmax():
