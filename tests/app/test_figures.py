@@ -9,8 +9,9 @@ import pytest
 from app.figures import theme
 from app.figures.bars import row_bars
 from app.figures.curves import Curve, curves
+from app.figures.front import front
 from app.figures.picture import picture
-from pages.matrices.pinned_row import coloured_text
+from app.figures.spread import spread
 
 
 def test_bars_show_each_variants_own_weights_under_their_tokens():
@@ -39,16 +40,6 @@ def test_a_short_logarithmic_axis_is_labelled_between_its_powers_of_ten(highest,
 def test_a_token_is_never_read_as_markup():
     figure = row_bars({"a": np.array([1.0])}, ["<b>x</b>"], key_title="", value_title="")
     assert "<" not in figure.layout.xaxis.labelalias["0"]
-    assert "<img" not in coloured_text(np.array([1.0]), ("<img src=x>",), pinned=0)
-
-
-def test_the_text_is_shaded_by_weight_and_masked_tokens_are_struck_out():
-    shown = coloured_text(np.array([0.5, 0.25, np.nan, -0.5]), ("a", "b", "c", "d"), pinned=1)
-    alpha = [float(a) for a in re.findall(r"rgba\(\d+, \d+, \d+,([\d.]+)\)", shown)]
-    assert alpha[0] == alpha[3] == 2 * alpha[1] > 0
-    assert alpha[2] == 0
-    assert shown.count("line-through") == 1
-    assert "214, 39, 40" in shown.split("<span")[4]
 
 
 @pytest.mark.parametrize("dark", [False, True])
@@ -88,3 +79,23 @@ def test_cards_and_board_share_their_colours():
     for (name, anchors), ramps in zip(found, [theme.LIGHT] * 3 + [theme.DARK] * 3, strict=True):
         stops = [srgb(*map(float, stop.split(","))) for stop in re.findall(r"\[([\d., ]+)\]", anchors)]
         assert np.abs(np.array(getattr(ramps, name)) - np.array(stops)).max() <= 1
+
+
+def test_the_front_figure_holds_the_layers_row_by_row():
+    first = np.array([2, 1, 0, 1, -1])
+    words = {"x_title": "x", "y_title": "y", "play": "Play", "pause": "Pause", "after": "after"}
+    figure = front(first, ["a", "<b>", "c", "d", "e"], ["#000000", "#111111", "#222222"], **words)
+    nan = np.nan
+    rows = np.array([[nan, nan, 0, nan, nan], [nan, 1, 0, 1, nan], [2, 1, 0, 1, nan]])
+    np.testing.assert_array_equal(figure.data[0].z, rows)
+    assert len(figure.frames) == 3
+    np.testing.assert_array_equal(figure.frames[1].data[0].z, np.where(np.arange(3)[:, None] <= 1, rows, nan))
+    assert figure.data[0].text[0][1] == "&lt;b>"
+
+
+def test_a_spread_gathers_by_position():
+    found = spread([(2, 5.0), (1, 0.0), (1, 10.0), (1, 2.0), (1, 4.0)])
+    assert (found.x, found.middle, found.low, found.high) == ((1, 2), (3.0, 5.0), (1.5, 5.0), (5.5, 5.0))
+    assert spread([(1, 0.0), (1, 10.0), (1, 2.0), (1, 4.0)], mean=True).middle == (4.0,)
+    assert spread([(1, 3.0)]).curve("a", 0).low is None
+    assert found.curve("a", 0).low == (1.5, 5.0)

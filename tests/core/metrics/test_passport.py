@@ -11,6 +11,7 @@ from hypothesis.extra.numpy import arrays
 from attention_core import metrics
 from attention_core.algorithms.masked import causal_mask, masked_softmax, scores
 from attention_core.metrics import Passport, passport
+from attention_core.metrics.passport import shares_out
 
 
 def softmax(*shape, seed=0):
@@ -164,3 +165,11 @@ def test_a_cell_holds_the_number_or_both_ends_of_a_range():
     found = passport(torch.tensor([[0.5, 0.25], [1.0, 0.5]]), torch.eye(2), causal=False)
     assert found.cell("row_sum_min") == "0.75 … 1.5"
     assert found.cell("density") == 1.0
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "negative", "whole"),
+    [(1, 1, 0, True), (0.996, 1.004, 0.0004, True), (0.994, 1, 0, False), (1, 1.006, 0, False), (1, 1, 0.0006, False)],
+)
+def test_mass_is_spoken_of_only_where_rows_share_it_out(low, high, negative, whole):
+    assert shares_out(low, high, negative) == whole

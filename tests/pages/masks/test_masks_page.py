@@ -5,7 +5,6 @@ import pytest
 from driver import board, open_page, spoken, visit
 
 import attention_core as ac
-from app.figures.front import front
 from attention_core.looks.pattern import has_pattern
 
 PATTERNED = [v for v in ac.all_variants() if has_pattern(v)]
@@ -152,15 +151,3 @@ def test_a_link_carries_the_stack_and_a_bad_one_is_named():
     assert bad.session_state["stack"] == ("local", "atrous")
     told = bad.warning[0].value.replace("\\", "")
     assert all(name in told for name in ("stack", "stack_depth", "front"))
-
-
-def test_the_front_figure_holds_the_layers_row_by_row():
-    first = np.array([2, 1, 0, 1, -1])
-    words = {"x_title": "x", "y_title": "y", "play": "Play", "pause": "Pause", "after": "after"}
-    figure = front(first, ["a", "<b>", "c", "d", "e"], ["#000000", "#111111", "#222222"], **words)
-    nan = np.nan
-    rows = np.array([[nan, nan, 0, nan, nan], [nan, 1, 0, 1, nan], [2, 1, 0, 1, nan]])
-    np.testing.assert_array_equal(figure.data[0].z, rows)
-    assert len(figure.frames) == 3
-    np.testing.assert_array_equal(figure.frames[1].data[0].z, np.where(np.arange(3)[:, None] <= 1, rows, nan))
-    assert figure.data[0].text[0][1] == "&lt;b>"

@@ -333,11 +333,3 @@ def test_links_carry_the_page_and_refuse_what_does_not_fit():
     state = at.session_state
     assert (state["h_unit"], state["h_base"], state["h_longest"], state["h_factor"]) == ("bits", 512, 2048, 4.0)
     assert state["h_scales"] == ["log_n"]
-
-
-def test_a_spread_gathers_by_position():
-    found = spread([(2, 5.0), (1, 0.0), (1, 10.0), (1, 2.0), (1, 4.0)])
-    assert (found.x, found.middle, found.low, found.high) == ((1, 2), (3.0, 5.0), (1.5, 5.0), (5.5, 5.0))
-    assert spread([(1, 0.0), (1, 10.0), (1, 2.0), (1, 4.0)], mean=True).middle == (4.0,)
-    assert spread([(1, 3.0)]).curve("a", 0).low is None
-    assert found.curve("a", 0).low == (1.5, 5.0)

@@ -6,11 +6,8 @@ import pytest
 
 import attention_core as ac
 from app.compute import View, matrix
-from app.input_panel import shown_tokens, size_in_words, unmasked
-from app.naming import label
 from attention_core.inputs.source import SyntheticSource
 from attention_core.inputs.synthetic import SyntheticSpec
-from attention_core.metrics.passport import shares_out
 from pages.matrices.words import Rival, caption, headline, in_one_sentence, overall
 
 SMALL = View(source=SyntheticSource(SyntheticSpec(n=16, heads=1, d=8)), head=0, causal=False, special=True)
@@ -84,14 +81,6 @@ def test_only_what_shares_a_reference_is_ranked():
     assert overall({chosen[0]: found(chosen[0])}).startswith("Add a variant")
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "negative", "whole"),
-    [(1, 1, 0, True), (0.996, 1.004, 0.0004, True), (0.994, 1, 0, False), (1, 1.006, 0, False), (1, 1, 0.0006, False)],
-)
-def test_mass_is_spoken_of_only_where_rows_share_it_out(low, high, negative, whole):
-    assert shares_out(low, high, negative) == whole
-
-
 def test_rows_that_sum_to_one_are_told_in_mass_and_others_in_norms():
     local, relu2, trig = (ac.get("local", window=2), ac.get("relu2"), ac.get("performer", kind="trig", features=8))
     assert "of its mass on other tokens than softmax does" in in_one_sentence(local, found(local))
@@ -119,28 +108,3 @@ def test_a_panel_says_which_error_and_from_what():
     assert caption(reformer, told, difference=False) == (
         "matrix error 0.25 beside shared-QK softmax · entropy\N{NO-BREAK SPACE}1.50\N{NO-BREAK SPACE}nats"
     )
-
-
-def test_only_softmax_is_labelled_by_what_sets_it_apart():
-    assert label(ac.get("softmax")) == "Softmax"
-    assert label(ac.get("softmax", temperature=2.0)) == "Softmax · temperature 2.0"
-    assert label(ac.get("performer", features=8, kind="trig")) == "Performer · features 8"
-
-
-def record(special):
-    qkv = SMALL.source.load()
-    return dataclasses.replace(qkv, special=tuple(special))
-
-
-def test_tokens_are_counted_as_they_are_shown():
-    qkv = record([True] + [False] * 14 + [True])
-    assert len(shown_tokens(qkv)) == 14
-    assert size_in_words(qkv, shown=14) == "14 tokens shown, 2 special ones hidden · 1 heads of 8"
-    assert size_in_words(qkv, shown=16) == "16 tokens · 1 heads of 8"
-    assert shown_tokens(record([True] * 16)) == qkv.tokens  # where nothing would be left, nothing is hidden
-
-
-def test_a_mask_that_is_off_is_named_with_its_head():
-    assert "64% of softmax's mass in head 3 lies on later tokens" in unmasked(0.64, 3)
-    assert "64% of softmax's mass, the mean of all heads, lies on later tokens" in unmasked(0.64, None)
-    assert all("Switch **Causal** on" in unmasked(0.1, head) for head in (None, 0))
