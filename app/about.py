@@ -14,28 +14,35 @@ def show(attention: ac.Attention, chosen: Chosen) -> None:
     variant = attention.variant
     st.markdown(_(variant.summary))
     st.latex(variant.formula)
-    cost = variant.cost(chosen.qkv.n, chosen.qkv.q.shape[-1], attention.params, causal=False)
-    full = ac.get("softmax").cost(chosen.qkv.n, chosen.qkv.q.shape[-1])
-    st.markdown(
-        _(
-            "Time grows as **{complexity}**: {own:,} multiply-adds per head with values as long as "
-            "keys, {share:.2f} times softmax's.",
-            complexity=_(variant.complexity),
-            own=cost.multiply_adds,
-            share=cost.multiply_adds / full.multiply_adds,
-        )
-    )
+    st.markdown(cost_in_words(attention, n=chosen.qkv.n, d=chosen.qkv.q.shape[-1]))
     if variant.causal_reason:
         st.markdown(_("**Not causal:** {reason}", reason=_(variant.causal_reason)))
     if variant.note:
         st.markdown(_(variant.note))
-    told = f"{_('Source')}: {_cited(variant.source)}"
-    if variant.further:
-        told += f"; {_('see also')} " + ", ".join(map(_cited, variant.further))
-    st.markdown(told)
+    st.markdown(sources(variant))
     takeaway.snippet(attention.snippet())
     with st.expander(_("The variant's own file")):
         st.code(variant.source_code(), language="python")
+
+
+def cost_in_words(attention: ac.Attention, *, n: int, d: int) -> str:
+    """What a variant costs on n tokens with heads of d, beside softmax."""
+    cost, full = (a.variant.cost(n, d, a.params, causal=False) for a in (attention, ac.get("softmax")))
+    return _(
+        "Time grows as **{complexity}**: {own:,} multiply-adds per head with values as long as keys, {share:.2f} times "
+        "softmax's.",
+        complexity=_(attention.variant.complexity),
+        own=cost.multiply_adds,
+        share=cost.multiply_adds / full.multiply_adds,
+    )
+
+
+def sources(variant: ac.Variant) -> str:
+    """Where a variant comes from, as Markdown."""
+    source, further = _cited(variant.source), ", ".join(map(_cited, variant.further))
+    if further:
+        return _("Source: {source}; see also {further}", source=source, further=further)
+    return _("Source: {source}", source=source)
 
 
 def _cited(paper: Paper) -> str:

@@ -8,7 +8,7 @@ import streamlit as st
 import attention_core as ac
 from app import compute, presets
 from app.matrix_board import thumbnail_board
-from app.text import _, literal, sentence
+from app.text import _, _n, literal, sentence
 from app.visit import Visit, take_text
 from attention_core.inputs.source import Source, SyntheticSource, TextSource, UploadSource
 from attention_core.inputs.synthetic import KINDS, SyntheticSpec
@@ -65,10 +65,12 @@ def show(*, hides_special: bool) -> None:
 
 def size_in_words(qkv: ac.inputs.QKV, *, shown: int) -> str:
     """How large the input is, and how many of its tokens a page does not draw."""
-    told = {"n": qkv.n, "heads": qkv.heads, "d": qkv.q.shape[-1], "shown": shown, "hidden": qkv.n - shown}
+    heads = _n("{n} head of {d}", "{n} heads of {d}", n=qkv.heads, d=qkv.q.shape[-1])
     if shown == qkv.n:
-        return _("{n} tokens · {heads} heads of {d}", **told)
-    return _("{shown} tokens shown, {hidden} special ones hidden · {heads} heads of {d}", **told)
+        return f"{_n('{n} token', '{n} tokens', n=shown)} · {heads}"
+    left = _n("{n} token shown", "{n} tokens shown", n=shown)
+    hidden = _n("{n} special one hidden", "{n} special ones hidden", n=qkv.n - shown)
+    return f"{left}, {hidden} · {heads}"
 
 
 def shown_tokens(qkv: ac.inputs.QKV) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 import attention_core as ac
-from app.text import _, literal
+from app.text import _, literal, paragraph
 
 LINK = "link"
 NAMED = 12
@@ -264,17 +264,16 @@ def refusal(state: Mapping[Any, Any], fields: Mapping[str, Field], refused: Mapp
         if name in fields
     ]
     unknown = [_quoted([name]) for name in refused if name not in fields]
-    told = [_("The link carried values that do not fit.")]
-    if instead:
-        told.append(_("Shown instead: {values}.", values=_some(instead)))
-    if unknown:
-        told.append(_("This page does not know: {names}.", names=_some(unknown)))
-    return " ".join(told)
+    return paragraph(
+        _("The link carried values that do not fit."),
+        _("Shown instead: {values}.", values=_some(instead)) if instead else "",
+        _("This page does not know: {names}.", names=_some(unknown)) if unknown else "",
+    )
 
 
 def _some(told: Sequence[str]) -> str:
-    first, more = "; ".join(told[:NAMED]), len(told) - NAMED
-    return _("{first} and {n} more", first=first, n=more) if more > 0 else first
+    more, named = len(told) - NAMED, "; ".join(told[:NAMED])
+    return _("{named} and {n} more", named=named, n=more) if more > 0 else named
 
 
 def _quoted(words: Sequence[str]) -> str:

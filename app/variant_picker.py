@@ -7,7 +7,7 @@ import streamlit as st
 
 import attention_core as ac
 from app.naming import family_title, label, readable
-from app.text import _
+from app.text import _, literal, paragraph
 from app.visit import REFERENCE, Visit
 from attention_core.limits import current
 from attention_core.variant import Setting, Value
@@ -25,6 +25,11 @@ def show(*, all_stay: bool = False) -> None:
         for attention in Visit.variants.value:
             _chip(attention, refused=None if all_stay else _refusal(attention))
         _menu()
+
+
+def left_out(reason: str) -> str:
+    """What is said, as Markdown, where a variant is not drawn as it cannot hide the future."""
+    return f":material/block: {paragraph(literal(reason), _('It is left out while causal is on.'))}"
 
 
 def _refusal(attention: ac.Attention) -> str | None:

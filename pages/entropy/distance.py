@@ -28,7 +28,7 @@ def show(question: Question) -> None:
 
     def draw(rows: list[DistanceRow], key: str) -> None:
         kept = question.of_heads(rows)
-        st.markdown(sentence(kept, n, question))
+        st.markdown(sentence(kept, n, question.unit, per_nat=question.per_nat, mean=question.mean))
         curves(kept, question, key)
 
     tasks = distance.tasks(question.source, n=n, causal=question.causal, seeds=question.seeds)
@@ -72,52 +72,63 @@ def ends(
     return float(middle(near)), float(middle(far))
 
 
-def _entropy(rows: Sequence[DistanceRow], form: str, question: Question) -> float:
+def _entropy(rows: Sequence[DistanceRow], form: str, *, mean: bool) -> float:
+    """The middle of the heads' entropies in nats."""
     values = [row.entropy for row in rows if row.form == form and row.entropy is not None]
-    return question.per_nat * float((np.mean if question.mean else np.median)(values))
+    return float((np.mean if mean else np.median)(values))
 
 
-def sentence(rows: Sequence[DistanceRow], n: int, question: Question) -> str:
-    """How weights and logits change with distance in both forms, and the entropies."""
+def sentence(rows: Sequence[DistanceRow], n: int, unit: str, *, per_nat: float, mean: bool) -> str:
+    """How weights and logits change with distance in both forms, and the entropies.
+
+    Args:
+        rows: of the heads looked at.
+        n: tokens.
+        unit: of the entropies, on screen.
+        per_nat: the unit's number of one nat.
+        mean: whether a number is the mean over heads rather than the median.
+    """
     forms = [form for form in (TURNED, PLAIN) if any(row.form == form for row in rows)]
-    entropies = {form: _entropy(rows, form, question) for form in forms}
-    unit = question.unit
-    weights = {form: ends(rows, form, "weight", n, mean=question.mean) for form in forms}
-    if None in weights.values():
+    entropies = spread_out({form: per_nat * _entropy(rows, form, mean=mean) for form in forms}, unit)
+    weights, logits = (
+        {form: found for form in forms if (found := ends(rows, form, name, n, mean=mean))}
+        for name in ("weight", "logit")
+    )
+    if len(weights) < len(forms):
         told = _("With so few tokens nothing is far apart; a longer input shows what distance does.")
-        return f"{told} {_spread_out(entropies, unit)}"
-    kept = {form: found[1] / found[0] for form, found in weights.items() if found}
-    if PLAIN in kept:
-        told = _(
-            "Beyond n / 2 = {half:g} tokens, **softmax** with RoPE gives a key {turned} of the weight it gives to one "
-            "next door, without it {plain}: {compared}.",
-            half=n / 2,
-            turned=percent(kept[TURNED]),
-            plain=percent(kept[PLAIN]),
-            compared=compared(kept),
-        )
-    else:
-        told = _(
+        return paragraph(told, entropies)
+    kept = {form: far / near for form, (near, far) in weights.items()}
+    sizes, bounds = (ends(rows, TURNED, name, n, mean=mean) for name in ("size", "bound"))
+    sized = bounded(sizes, bounds) if sizes and bounds and min(sizes) > 0 else ""
+    return paragraph(compared(kept, n), scored(logits), sized, entropies)
+
+
+def compared(kept: Mapping[str, float], n: int) -> str:
+    """The share of the weight next door that distant keys keep among n tokens, and what RoPE does to it."""
+    told = {"half": n / 2, **{form: percent(share) for form, share in kept.items()}}
+    if PLAIN not in kept:
+        return _(
             "Beyond n / 2 = {half:g} tokens, **softmax** with RoPE gives a key {turned} of the weight it gives to one "
             "next door.",
-            half=n / 2,
-            turned=percent(kept[TURNED]),
+            **told,
         )
-    logits = {form: found for form in forms if (found := ends(rows, form, "logit", n, mean=question.mean))}
-    told = paragraph(told, scored(logits))
-    sizes, bounds = (ends(rows, TURNED, name, n, mean=question.mean) for name in ("size", "bound"))
-    if sizes and bounds and min(sizes) > 0:
-        told = paragraph(told, bounded(sizes, bounds))
-    return f"{told} {_spread_out(entropies, unit)}"
-
-
-def compared(kept: Mapping[str, float]) -> str:
-    """What RoPE does to the share of the weight that distant keys keep."""
     if kept[TURNED] * ALIKE < kept[PLAIN]:
-        return _("**RoPE makes attention more local here**")
+        return _(
+            "Beyond n / 2 = {half:g} tokens, **softmax** with RoPE gives a key {turned} of the weight it gives to one "
+            "next door, without it {plain}: **RoPE makes attention more local here**.",
+            **told,
+        )
     if kept[TURNED] > ALIKE * kept[PLAIN]:
-        return _("**RoPE makes attention less local here**")
-    return _("RoPE hardly changes how local attention is here")
+        return _(
+            "Beyond n / 2 = {half:g} tokens, **softmax** with RoPE gives a key {turned} of the weight it gives to one "
+            "next door, without it {plain}: **RoPE makes attention less local here**.",
+            **told,
+        )
+    return _(
+        "Beyond n / 2 = {half:g} tokens, **softmax** with RoPE gives a key {turned} of the weight it gives to one "
+        "next door, without it {plain}: RoPE hardly changes how local attention is here.",
+        **told,
+    )
 
 
 def scored(logits: Mapping[str, tuple[float, float]]) -> str:
@@ -155,7 +166,8 @@ def bounded(sizes: tuple[float, float], bounds: tuple[float, float]) -> str:
     )
 
 
-def _spread_out(entropies: Mapping[str, float], unit: str) -> str:
+def spread_out(entropies: Mapping[str, float], unit: str) -> str:
+    """The entropy of rows in both forms."""
     turned, plain = entropies[TURNED], entropies.get(PLAIN)
     if plain is None:
         return _("The entropy of its rows is {turned:.2f} {unit}.", turned=turned, unit=unit)
@@ -231,7 +243,7 @@ def _table(rows: Sequence[DistanceRow], n: int, question: Question) -> None:
         shown.append(
             {
                 _("softmax"): title,
-                f"H ({unit})": f"{_entropy(own, form, question):.2f}",
+                f"H ({unit})": f"{question.per_nat * _entropy(own, form, mean=question.mean):.2f}",
                 _("quartiles over heads"): quartiles(nats),
                 _("weight, next door"): weight and number(weight[0]),
                 _("beyond n / 2"): weight and number(weight[1]),

@@ -9,7 +9,7 @@ from app import chart, run
 from app.figures.curves import Curve, curves
 from app.figures.spread import Spread, spread
 from app.figures.theme import GREY
-from app.text import _
+from app.text import _, paragraph
 from attention_core.experiments import length_drift
 from attention_core.experiments.length_drift import NORMALIZERS, SOFTMAX, DriftRow
 from attention_core.experiments.lengths import ladder
@@ -98,7 +98,7 @@ def sentence(found: Mapping[str, Spread], base: int, measure: str) -> str:
             n=int(far),
             **words,
         )
-    return told + " " + least({name: ends[name] or 0.0 for name in ("length", "squared", "fixed")})
+    return paragraph(told, least({name: ends[name] or 0.0 for name in ("length", "squared", "fixed")}))
 
 
 def least(ends: Mapping[str, float]) -> str:

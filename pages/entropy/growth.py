@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import streamlit as st
 
 import attention_core as ac
-from app import chart, run
+from app import chart, run, variant_picker
 from app.figures.curves import Curve, curves
 from app.figures.spread import Spread, spread
 from app.figures.theme import GREY
 from app.naming import label
-from app.text import _, literal
+from app.text import _
 from app.visit import Visit
 from attention_core.experiments import entropy_length
 from attention_core.experiments.entropy_length import EntropyRow
@@ -46,7 +46,8 @@ def show(question: Question) -> None:
         heads = question.of_heads(rows)
         words = {line.attention.key: word for word, line in reversed(lines.items())}
         scaled = _gathered(heads, words["softmax_log_n"], question) if "softmax_log_n" in words else None
-        st.markdown(sentence(_gathered(heads, words["softmax"], question), scaled, question))
+        softmax = _gathered(heads, words["softmax"], question)
+        st.markdown(sentence(softmax, scaled, question.unit, per_nat=question.per_nat, causal=question.causal))
         _chart(heads, lines, question, key)
 
     tasks = entropy_length.tasks(
@@ -65,7 +66,7 @@ def _lines(question: Question) -> dict[str, Line]:
     for colour, attention in enumerate(Visit.variants.value):
         if question.causal and (reason := attention.variant.causal_reason):
             told = _("{title} cannot be causal: {reason}", title=_(attention.title), reason=_(reason))
-            st.caption(f":material/block: {literal(told)} " + _("It is left out while causal is on."))
+            st.caption(variant_picker.left_out(told))
         else:
             lines[attention.word] = Line(attention=attention, name=label(attention), colour=colour)
     base, temperature = question.options.base, question.options.temperature
@@ -98,7 +99,7 @@ def _gathered(rows: Sequence[EntropyRow], word: str, question: Question, measure
     return spread(((n, unit * value) for n, value in own if value is not None), mean=question.mean)
 
 
-def _uniform(lengths: Sequence[float], *, causal: bool) -> list[float]:
+def uniform(lengths: Sequence[float], *, causal: bool) -> list[float]:
     """Mean entropy of uniform rows in nats: log n, or the mean of log 1 to log n where the future is hidden."""
     return [math.lgamma(n + 1) / n if causal else math.log(n) for n in lengths]
 
@@ -111,7 +112,7 @@ def _chart(rows: Sequence[EntropyRow], lines: dict[str, Line], question: Questio
         drawn.append(found.curve(line.name, line.colour, dash=line.dash, band=question.options.band))
     lengths = max((curve.x for curve in drawn), key=len)
     if measure == "entropy":
-        top = [question.per_nat * h for h in _uniform(lengths, causal=question.causal)]
+        top = [question.per_nat * h for h in uniform(lengths, causal=question.causal)]
         title = _("entropy H ({unit})", unit=question.unit)
     else:
         top, title = [1.0] * len(lengths), _("H / log n")
@@ -129,27 +130,29 @@ def _slope(lengths: Sequence[float], nats: Sequence[float]) -> PowerFit | None:
     return fit_power(lengths, [math.exp(h) for h in nats]) if len(lengths) > 1 else None
 
 
-def _slope_of(found: Spread, question: Question) -> PowerFit | None:
-    return _slope(found.x, [h / question.per_nat for h in found.middle])
+def _slope_of(found: Spread, per_nat: float) -> PowerFit | None:
+    return _slope(found.x, [h / per_nat for h in found.middle])
 
 
-def sentence(softmax: Spread, scaled: Spread | None, question: Question) -> str:
+def sentence(softmax: Spread, scaled: Spread | None, unit: str, *, per_nat: float, causal: bool) -> str:
     """How softmax's entropy grows beside uniform attention's, and with the log n scale.
 
     Args:
         softmax: its entropies by length, in the unit asked for.
         scaled: the same with the log n scale, None where that is not drawn.
-        question: what is asked.
+        unit: of the entropies, on screen.
+        per_nat: the unit's number of one nat.
+        causal: whether the future is hidden.
     """
     if not softmax.x:
         return _("Measuring **softmax** …")
-    own, uniform = _slope_of(softmax, question), _slope(softmax.x, _uniform(softmax.x, causal=question.causal))
-    low, high, unit = softmax.middle[0], softmax.middle[-1], question.unit
+    own, alike = _slope_of(softmax, per_nat), _slope(softmax.x, uniform(softmax.x, causal=causal))
+    low, high = softmax.middle[0], softmax.middle[-1]
     told = {"a": int(softmax.x[0]), "b": int(softmax.x[-1]), "low": low, "high": high, "unit": unit}
-    if own is None or uniform is None:
+    if own is None or alike is None:
         return _("At n = {a} **softmax**'s entropy is {low:.2f} {unit}. A longer input shows how it grows.", **told)
-    told["share"] = own.exponent / uniform.exponent
-    steered = _slope_of(scaled, question) if scaled else None
+    told["share"] = own.exponent / alike.exponent
+    steered = _slope_of(scaled, per_nat) if scaled else None
     if steered is None:
         if high < low:
             return _("From n = {a} to {b} **softmax**'s entropy falls from {low:.2f} to {high:.2f} {unit}.", **told)
@@ -158,7 +161,7 @@ def sentence(softmax: Spread, scaled: Spread | None, question: Question) -> str:
             "steeply as uniform attention's.",
             **told,
         )
-    told["steered"] = steered.exponent / uniform.exponent
+    told["steered"] = steered.exponent / alike.exponent
     if high < low:
         return _(
             "From n = {a} to {b} **softmax**'s entropy falls from {low:.2f} to {high:.2f} {unit}; with the log n scale "
@@ -180,9 +183,9 @@ def _table(rows: Sequence[EntropyRow], lines: dict[str, Line], question: Questio
     shown = []
     for word, line in lines.items():
         found = _gathered(rows, word, question)
-        ends, fit = dict(zip(found.x, found.middle, strict=True)), _slope_of(found, question)
+        ends, fit = dict(zip(found.x, found.middle, strict=True)), _slope_of(found, question.per_nat)
         own = by_head(row for row in rows if row.variant == word)
-        slopes = [_slope_of(_gathered(head, word, question), question) for head in own]
+        slopes = [_slope_of(_gathered(head, word, question), question.per_nat) for head in own]
         shown.append(
             {
                 _("variant"): line.name,

@@ -10,7 +10,7 @@ from app import chart, run
 from app.figures.curves import Curve, curves
 from app.figures.spread import Spread, spread
 from app.figures.theme import GREY
-from app.text import _
+from app.text import _, paragraph
 from attention_core.experiments import normalizer_length
 from attention_core.experiments.normalizer_length import NormalizerRow
 from attention_core.metrics.fit import PowerFit, fit_power
@@ -120,7 +120,7 @@ def sentence(found: dict[str, Spread]) -> str:
             "**Squared ReLU**'s grows as n to the power {exponent:.2f}: dividing by n suits it.",
             exponent=other.exponent,
         )
-    return f"{told} {verdict}"
+    return paragraph(told, verdict)
 
 
 def _table(rows: Sequence[NormalizerRow], question: Question) -> None:
@@ -134,7 +134,7 @@ def _table(rows: Sequence[NormalizerRow], question: Question) -> None:
         shown.append(
             {
                 _("total of a row"): title,
-                **{f"Z({logs.x[i]:g})": _readable(logs.middle[i]) for i in (0, -1) if logs.x},
+                **{f"Z({logs.x[i]:g})": readable(logs.middle[i]) for i in (0, -1) if logs.x},
                 _("exponent"): law and law.exponent,
                 "R²": law and law.r2,
                 _("quartiles over heads"): quartiles([each.exponent for each in laws if each]),
@@ -146,7 +146,7 @@ def _table(rows: Sequence[NormalizerRow], question: Question) -> None:
     st.dataframe(shown, hide_index=True, column_config={_("exponent"): two, "R²": two, _("rows without any"): percent})
 
 
-def _readable(log: float) -> str:
+def readable(log: float) -> str:
     """A number given by its logarithm."""
     return f"{math.exp(log):.3g}" if log < LARGEST else f"e^{log:.0f}"
 

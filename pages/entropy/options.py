@@ -10,7 +10,7 @@ from app import chart, presets
 from app.controls import Options, choice, listed_whole, selection, several, stops, switch, whole
 from app.figures.spread import spread
 from app.input_panel import Chosen
-from app.text import N_, _
+from app.text import N_, _, _n
 from app.visit import Visit
 from attention_core.experiments.entropy_length import EntropyTask
 from attention_core.experiments.homogeneity import FACTORS
@@ -194,11 +194,18 @@ def show_extent(question: Question) -> None:
         EntropyOptions.seeds.draw()
 
 
+def hint(room: int, *, written: bool) -> str:
+    """Where a written text ends, if that is early; else nothing."""
+    if room >= SHORT or not written:
+        return ""
+    return _n("This text ends at {n} token. To see further:", "This text ends at {n} tokens. To see further:", n=room)
+
+
 def show_hint(question: Question) -> None:
     """Where a text ends early: what gives a longer one."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        if question.room < SHORT and question.source.written:
-            st.caption(_("This text ends at {n} tokens. To see further:", n=question.room), width="content")
+        if told := hint(question.room, written=question.source.written):
+            st.caption(told, width="content")
             st.button(
                 _("a longer text"),
                 type="tertiary",

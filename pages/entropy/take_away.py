@@ -7,16 +7,18 @@ from typing import Any
 import streamlit as st
 
 from app import takeaway
-from app.text import _, sentence
+from app.text import _, paragraph, sentence
 from pages.entropy.options import Question
 
 
 def how_lengths_are_made(question: Question) -> str:
     """Where the sequences of other lengths come from."""
-    told = sentence(question.source.lengths_notice(question.record))
-    if question.causal:
-        told += " " + _("While causal is on, query i sees i + 1 keys, so a head's mean holds short rows and long ones.")
-    return told
+    return paragraph(
+        sentence(question.source.lengths_notice(question.record)),
+        _("While causal is on, query i sees i + 1 keys, so a head's mean holds short rows and long ones.")
+        if question.causal
+        else "",
+    )
 
 
 def take_away(rows: Sequence[Any], question: Question, experiment: str, *given: object, **settings: object) -> None:

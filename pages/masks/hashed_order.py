@@ -8,7 +8,7 @@ from app import compute
 from app.matrix_board import Panel, matrix_board
 from app.matrix_board.pair_kinds import Kinds, hide_future
 from app.naming import label
-from app.text import _
+from app.text import _, _n, paragraph
 from attention_core.looks.pattern import Hashed
 from pages.masks.options import MasksOptions
 from pages.masks.patterns import Found
@@ -29,14 +29,23 @@ def show(found: Found) -> None:
         MasksOptions.hash_order.draw()
         MasksOptions.hash_round.draw(options=range(hashed.rounds), format_func=lambda i: str(i + 1))
     _hash_board(found, attention, hashed)
-    st.caption(
+    st.caption(sorting(int(hashed.parts["missed"].sum()), head=found.view.head or 0))
+
+
+def sorting(missed: int, *, head: int) -> str:
+    """What a round of a hash does, and how many pairs of one bucket no round lets look."""
+    return paragraph(
         _(
             "A round hashes every token into a bucket, sorts by bucket and position and cuts the order into chunks "
-            "(lines): a token sees its chunk and the one before it. In head {head} this round puts {missed:,} pairs "
-            "into one bucket that no round lets look. Pairs far from the diagonal are found by other rounds.",
-            missed=int(hashed.parts["missed"].sum()),
-            head=found.view.head or 0,
-        )
+            "(lines): a token sees its chunk and the one before it."
+        ),
+        _n(
+            "In head {head} this round puts {n:,} pair into one bucket that no round lets look.",
+            "In head {head} this round puts {n:,} pairs into one bucket that no round lets look.",
+            n=missed,
+            head=head,
+        ),
+        _("Pairs far from the diagonal are found by other rounds."),
     )
 
 

@@ -1,17 +1,18 @@
 """The patterns on the Masks page: who may look at whom in each chosen variant, and what allows it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import streamlit as st
 
 import attention_core as ac
-from app import compute
+from app import compute, variant_picker
 from app.compute import View
 from app.input_panel import Chosen
 from app.matrix_board import Panel, matrix_board
 from app.matrix_board.pair_kinds import Kinds, hide_future
 from app.naming import label
-from app.text import _, literal, sentence
+from app.text import _, literal, paragraph, sentence
 from app.visit import Visit
 from attention_core.inputs.labels import number_repeats
 from attention_core.looks.pattern import Pattern, has_pattern
@@ -57,14 +58,14 @@ def of(chosen: Chosen) -> Found:
 def show(found: Found) -> None:
     """All patterns on one board, coloured by what allows each pair; a click takes the token whose reach is followed."""
     for reason in found.refused.values():
-        st.caption(f":material/block: {literal(reason)} " + _("It is left out while causal is on."))
+        st.caption(variant_picker.left_out(reason))
     if not found.drawn:
         st.info(
             _("None of these variants keeps any pair from looking. Press “All patterns”, or add a sparse variant."),
             icon=":material/grid_on:",
         )
         return
-    st.markdown(seen(found))
+    st.markdown(seen(found.drawn))
     panels, kinds = [], Kinds(pattern.primitives for pattern in found.drawn.values())
     for attention, pattern in found.drawn.items():
         panels.append(
@@ -100,22 +101,22 @@ def caption(pattern: Pattern, *, every_head: bool) -> str:
     return _("{share:.1%} of all · {pairs:,.0f}", share=share_, pairs=pattern.pairs)
 
 
-def seen(found: Found) -> str:
+def seen(drawn: Mapping[ac.Attention, Pattern]) -> str:
     """Which pattern lets the fewest pairs look, and how deep each must be stacked until all are connected."""
-    if len(found.labels) == 1:
+    sparsest, pattern = min(drawn.items(), key=lambda item: item[1].pairs)
+    told = {"name": label(sparsest), "possible": pattern.possible, "share": pattern.pairs / pattern.possible}
+    if pattern.possible == 1:
         return _("A single token sees itself. Give more of them to see patterns.")
-    sparsest = min(found.drawn, key=lambda a: found.drawn[a].pairs)
-    pattern = found.drawn[sparsest]
-    alone = _("**{name}** lets {share:.1%} of {possible:,} pairs look.")
-    fewest = _("**{name}** lets the fewest of {possible:,} pairs look, {share:.1%}.")
-    words = (alone if len(found.drawn) == 1 else fewest).format(
-        possible=pattern.possible, name=label(sparsest), share=pattern.pairs / pattern.possible
+    if len(drawn) == 1:
+        fewest = _("**{name}** lets {share:.1%} of {possible:,} pairs look.", **told)
+    else:
+        fewest = _("**{name}** lets the fewest of {possible:,} pairs look, {share:.1%}.", **told)
+    deep = {a: p.diameter for a, p in drawn.items() if p.diameter is not None}
+    least = min(deep.values(), default=0)
+    soonest = ", ".join(label(a) for a, depth in deep.items() if depth == least)
+    never = ", ".join(label(a) for a in drawn if a not in deep)
+    return paragraph(
+        fewest,
+        _("Every pair is connected at depth {depth} by **{names}**.", depth=least, names=soonest) if soonest else "",
+        _("Never, however deep: **{names}**.", names=never) if never else "",
     )
-    deep = {a: p.diameter for a, p in found.drawn.items() if p.diameter is not None}
-    if deep:
-        least = min(deep.values())
-        soonest = ", ".join(label(a) for a, depth in deep.items() if depth == least)
-        words += " " + _("Every pair is connected at depth {depth} by **{names}**.", depth=least, names=soonest)
-    if never := ", ".join(label(a) for a in found.drawn if a not in deep):
-        words += " " + _("Never, however deep: **{names}**.", names=never)
-    return words

@@ -1,5 +1,7 @@
 """How far a stack of patterns reaches: the layer that connects each pair, and one token's front."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import streamlit as st
 
@@ -12,7 +14,7 @@ from app.figures.front import front
 from app.matrix_board import Category, Panel, matrix_board
 from app.matrix_board.pair_kinds import hide_future
 from app.naming import label
-from app.text import _, literal, paragraph
+from app.text import _, _n, literal, paragraph
 from app.visit import Visit
 from attention_core.limits import current
 from attention_core.looks.stack import Reach
@@ -24,17 +26,17 @@ from pages.masks.stack import choose_stack
 def show(found: Found) -> None:
     """Draw the composer, the matrix of first layers beside the curve, and the front."""
     stack, depth = choose_stack()
-    refused = [a.title for a in stack if found.view.causal and a.variant.causal_reason is not None]
-    stack = [a for a in stack if a.title not in refused]
+    refused = [a for a in stack if found.view.causal and a.variant.causal_reason is not None]
+    stack = [a for a in stack if a not in refused]
     if refused:
-        st.caption(":material/block: " + _("{names} cannot be causal and is left out.", names=", ".join(refused)))
+        st.caption(f":material/block: {left_out(refused)}")
     if not stack:
         st.info(_("The stack is empty. Add a layer, or take one of the presets."), icon=":material/layers:")
         return
     with st.spinner(_("Following the stack …"), show_time=True):
         whole = _follow(found.view, stack)
     first = np.where(whole.first > depth, -1, whole.first)
-    st.markdown(_told(stack, whole, depth))
+    st.markdown(connected([label(a) for a in stack], whole, depth))
     left, right = st.columns(2)
     with left:
         _board(found, first, depth, whole.shares[depth])
@@ -63,19 +65,34 @@ def _follow(view: View, stack: list[ac.Attention]) -> Reach:
     return compute.reach(view, tuple(stack), current().stack_layers)
 
 
-def _told(stack: list[ac.Attention], reached: Reach, depth: int) -> str:
-    words = _(
-        "After {depth} layers of **{stack}** {share:.1%} of the pairs are connected.",
-        depth=depth,
-        stack=" → ".join(label(a) for a in stack),
-        share=reached.shares[depth],
+def left_out(refused: Sequence[ac.Attention]) -> str:
+    """Which layers of a stack do not take part while the future is hidden."""
+    titles = list(dict.fromkeys(_(a.title) for a in refused))
+    return _n(
+        "{names} cannot be causal and is left out.",
+        "{names} cannot be causal and are left out.",
+        n=len(titles),
+        names=", ".join(titles),
     )
-    if reached.complete is None:
-        return paragraph(words, _("It never connects all, however deep."))
-    return paragraph(words, _("It takes {depth} to connect all.", depth=reached.complete))
 
 
-def _board(found: Found, first: np.ndarray, depth: int, connected: float) -> None:
+def connected(stack: Sequence[str], reached: Reach, depth: int) -> str:
+    """How many pairs a stack of layers, by their names, has connected, and how deep it must be to connect all."""
+    return paragraph(
+        _n(
+            "After {n} layer of **{stack}** {share:.1%} of the pairs are connected.",
+            "After {n} layers of **{stack}** {share:.1%} of the pairs are connected.",
+            n=depth,
+            stack=" → ".join(stack),
+            share=reached.shares[depth],
+        ),
+        _("It never connects all, however deep.")
+        if reached.complete is None
+        else _("It takes {depth} to connect all.", depth=reached.complete),
+    )
+
+
+def _board(found: Found, first: np.ndarray, depth: int, share: float) -> None:
     colours = steps(depth)
     categories = [Category(_("layer {number}", number=number), *colour) for number, colour in enumerate(colours, 1)] + [
         Category(_("itself"), "#888888", "#999999")
@@ -86,7 +103,12 @@ def _board(found: Found, first: np.ndarray, depth: int, connected: float) -> Non
             Panel(
                 key="reach",
                 title=_("What connects each pair first"),
-                caption=_("{share:.1%} connected within {depth} layers", share=connected, depth=depth),
+                caption=_n(
+                    "{share:.1%} connected within {n} layer",
+                    "{share:.1%} connected within {n} layers",
+                    n=depth,
+                    share=share,
+                ),
                 values=hide_future(codes, causal=found.view.causal),
             )
         ],
@@ -146,13 +168,7 @@ def _front(found: Found, all_first: np.ndarray, depth: int) -> None:
     first = all_first[:, token] if heard else all_first[token]
     dark = st.context.theme.type == "dark"
     colours = ["#c2186b" if not dark else "#ff74b4", *(pair[dark] for pair in steps(depth))]
-    known = ", ".join(f"{int(((first >= 0) & (first <= number)).sum())}" for number in range(depth + 1))
-    template = (
-        _("Tokens that hold something of “{token}” after 0, 1, … layers: {counts} of {n}.")
-        if heard
-        else _("Tokens of which “{token}” holds something after 0, 1, … layers: {counts} of {n}.")
-    )
-    st.markdown(template.format(token=literal(found.labels[token]), counts=known, n=n))
+    st.markdown(held(found.labels[token], first, depth, heard=heard))
     chart.show(
         front(
             first,
@@ -168,3 +184,19 @@ def _front(found: Found, all_first: np.ndarray, depth: int) -> None:
         name="front",
         alt=_("One row per layer, one column per token: which tokens token {token} is connected with", token=token),
     )
+
+
+def held(token: str, first: np.ndarray, depth: int, *, heard: bool) -> str:
+    """How many tokens one is connected with, layer by layer, as Markdown.
+
+    Args:
+        token: its label.
+        first: ``[n]``; after which layer it is connected with each token, -1 where it is not.
+        depth: layers.
+        heard: whether they hold something of it, rather than it of them.
+    """
+    counts = ", ".join(f"{int(((first >= 0) & (first <= number)).sum())}" for number in range(depth + 1))
+    told = {"token": literal(token), "counts": counts, "n": len(first)}
+    if heard:
+        return _("Tokens that hold something of “{token}” after 0, 1, … layers: {counts} of {n}.", **told)
+    return _("Tokens of which “{token}” holds something after 0, 1, … layers: {counts} of {n}.", **told)

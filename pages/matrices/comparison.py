@@ -6,12 +6,12 @@ import numpy as np
 import streamlit as st
 
 import attention_core as ac
-from app import compute
+from app import compute, variant_picker
 from app.compute import View
 from app.input_panel import Chosen, shown_tokens
 from app.matrix_board import BoardEvent, Panel, matrix_board
 from app.naming import label
-from app.text import _, literal, sentence
+from app.text import _, sentence
 from app.visit import REFERENCE, Visit
 from attention_core.inputs.labels import number_repeats
 from attention_core.looks.compare import Compared
@@ -85,7 +85,7 @@ def of(chosen: Chosen) -> Found:
 def show(found: Found) -> None:
     """All matrices on one board; a click pins a query."""
     for reason in found.refused.values():
-        st.caption(f":material/block: {literal(reason)} " + _("It is left out while causal is on."))
+        st.caption(variant_picker.left_out(reason))
     st.markdown(overall(found.matrices))
     options = MatricesOptions.now()
     panels = [

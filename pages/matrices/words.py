@@ -50,14 +50,15 @@ def in_one_sentence(attention: Attention, found: Compared) -> str:
             "{error:.0%} (the plain mean of the values by {zero:.0%}).",
             **told,
         )
-    words = _(
-        "The matrix of **{name}** is off by {matrix:.0%} from {reference}'s, its output by {error:.0%} (the plain mean "
-        "of the values by {zero:.0%}).",
-        **told,
+    signed = numbers.negative_mass > NEGATIVE
+    return paragraph(
+        _(
+            "The matrix of **{name}** is off by {matrix:.0%} from {reference}'s, its output by {error:.0%} (the plain "
+            "mean of the values by {zero:.0%}).",
+            **told,
+        ),
+        _("{share:.1%} of its mass is negative.", share=numbers.negative_mass) if signed else "",
     )
-    if numbers.negative_mass > NEGATIVE:
-        words += " " + _("{share:.1%} of its mass is negative.", share=numbers.negative_mass)
-    return words
 
 
 def overall(matrices: Mapping[Attention, Compared]) -> str:
@@ -67,8 +68,8 @@ def overall(matrices: Mapping[Attention, Compared]) -> str:
         if attention.word != REFERENCE:
             rival = Rival(name=label(attention), error=found.output_error, zero=found.uniform_error)
             groups.setdefault(reference_name(attention), []).append(rival)
-    told = [headline(against, rivals) for against, rivals in groups.items() if rivals]
-    return " ".join(told) or _("Add a variant to compare it with softmax on the same queries, keys and values.")
+    told = paragraph(*(headline(against, rivals) for against, rivals in groups.items() if rivals))
+    return told or _("Add a variant to compare it with softmax on the same queries, keys and values.")
 
 
 def headline(against: str, rivals: Sequence[Rival]) -> str:

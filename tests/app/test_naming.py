@@ -1,10 +1,21 @@
 """What variants are called."""
 
 import attention_core as ac
-from app.naming import label
+from app.naming import family_title, label, readable, reference_name
 
 
 def test_only_softmax_is_labelled_by_what_sets_it_apart():
     assert label(ac.get("softmax")) == "Softmax"
     assert label(ac.get("softmax", temperature=2.0)) == "Softmax · temperature 2.0"
     assert label(ac.get("performer", features=8, kind="trig")) == "Performer · features 8"
+
+
+def test_settings_and_references_read_as_words():
+    assert readable("base_length") == "base length"
+    assert reference_name(ac.get("local")) == "softmax"
+    assert reference_name(ac.get("reformer")) == "shared-QK softmax"
+
+
+def test_every_family_has_a_title_of_its_own():
+    assert family_title("kernel") == "Linear (kernel)"
+    assert len({family_title(family) for family in ac.families()}) == len(ac.families())

@@ -127,3 +127,38 @@ def test_no_link_whatever_it_holds_raises(given_link):
     values, rejected = share.read_link(given_link, KNOWN)
     assert set(values) == set(KNOWN)
     assert set(rejected) <= set(given_link)
+
+
+REFUSAL = {name: share.one_of(default, range(50)) for name, default in (("a", 3), ("b", None))}
+
+
+def refused(**words):
+    return share.refusal({"a": 4, "b": None}, REFUSAL, words)
+
+
+def test_what_a_link_carried_in_vain_is_named_with_what_is_shown_instead():
+    assert refused(a=["x", "y"]) == ("The link carried values that do not fit. Shown instead: a is “4”, not “x, y”.")
+    assert refused(b=["7"], c=["8"]) == (
+        "The link carried values that do not fit. Shown instead: b is none, not “7”. This page does not know: “c”."
+    )
+    assert refused(c=["1"], d=["2"]) == ("The link carried values that do not fit. This page does not know: “c”; “d”.")
+
+
+def test_a_word_of_a_link_is_cut_and_never_markup():
+    assert "not “" + "x" * share.WORD + "”" in refused(a=["x" * share.WORD])
+    assert "not “" + "x" * share.WORD + "…”" in refused(a=["x" * (share.WORD + 1)])
+    assert r"not “\*a\*”" in refused(a=["*a*"])
+
+
+@pytest.mark.parametrize(("count", "ends"), [(share.NAMED, "”."), (share.NAMED + 2, "” and 2 more.")])
+def test_of_many_refused_values_the_number_is_told(count, ends):
+    words = refused(**{f"n{i}": ["1"] for i in range(count)})
+    assert words.endswith(f"“n{share.NAMED - 1}{ends}")
+
+
+def test_a_long_default_is_called_one():
+    long, brief = "x" * (share.WORD + 1), "x" * share.WORD
+    for default, shown in ((long, "the default"), (brief, f"“{brief}”")):
+        assert f"a is {shown}, not “?”" in share.refusal({"a": default}, {"a": share.choice(default)}, {"a": ["?"]})
+    changed = share.refusal({"a": long}, {"a": share.one_of("y", [long])}, {"a": ["?"]})
+    assert f"a is “{brief}…”, not “?”" in changed

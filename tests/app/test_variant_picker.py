@@ -1,0 +1,32 @@
+"""What the picker says of variants that are left out."""
+
+from driver import chosen, open_page
+
+import attention_core as ac
+from app.variant_picker import left_out
+from attention_core.limits import current
+
+
+def test_what_is_left_out_says_why_and_until_when():
+    assert left_out("A *b* cannot.") == r":material/block: A \*b\* cannot. It is left out while causal is on."
+
+
+def said(**state):
+    at = open_page("matrices", input="synthetic", n=8, **state)
+    return [i.value for i in at.info], [c.value for c in at.caption]
+
+
+def test_a_chip_says_why_its_variant_is_left_out_and_only_while_it_is():
+    reason = ac.variant("linformer").causal_reason
+    assert said(variants=chosen("softmax", "linformer", "local"), causal=True)[0] == [
+        f"Left out while causal is on: {reason}"
+    ]
+    assert said(variants=chosen("softmax", "linformer", "local"))[0] == []
+
+
+def test_the_most_that_can_be_compared_is_said_where_it_is_reached():
+    most = current().compared_variants
+    keys = [v.key for v in ac.all_variants()][:most]
+    full = f"{most} variants at once are the most; remove one to add another."
+    assert full in said(variants=chosen(*keys))[1]
+    assert full not in said(variants=chosen(*keys[:-1]))[1]

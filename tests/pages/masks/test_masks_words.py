@@ -1,0 +1,114 @@
+"""What the Masks page says is a function of numbers: each branch on either side of where it turns."""
+
+import numpy as np
+import pytest
+
+import attention_core as ac
+from app.naming import label
+from attention_core.looks.pattern import Pattern
+from attention_core.looks.stack import Reach
+from pages.masks.hashed_order import sorting
+from pages.masks.patterns import caption, seen
+from pages.masks.reach import connected, held, left_out
+
+
+def pattern(pairs, *, of=1000, anywhere=0, diameter=2):
+    allowed = np.zeros(of, bool)
+    allowed[: anywhere or round(pairs)] = True
+    return Pattern(allowed=allowed, primitives={}, pairs=pairs, possible=of, farthest=3, diameter=diameter)
+
+
+def name(key):
+    return label(ac.get(key))
+
+
+def drawn(**patterns):
+    return {ac.get(key): found for key, found in patterns.items()}
+
+
+def test_a_panel_tells_the_share_and_the_number_of_pairs():
+    assert caption(pattern(234.0, of=2500), every_head=False) == "9.4% of all · 234"
+    assert caption(pattern(1234.0, of=5000), every_head=True) == "24.7% of all · 1,234"
+
+
+@pytest.mark.parametrize(
+    ("every_head", "anywhere", "words"),
+    [
+        (True, 500, "25.0% per head, 50.0% in any"),
+        (True, 251, "25.0% per head, 25.1% in any"),
+        (True, 250, "25.0% of all · 250"),
+        (False, 500, "25.0% of all · 250"),
+    ],
+)
+def test_heads_that_differ_are_told_apart_where_all_are_looked_at(every_head, anywhere, words):
+    assert caption(pattern(250.0, anywhere=anywhere), every_head=every_head) == words
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_the_sparsest_pattern_and_the_first_to_connect_are_named(order):
+    given = {"local": pattern(300.0, diameter=5), "atrous": pattern(200.0, diameter=3), "sparse": pattern(400.0)}
+    assert seen(drawn(**dict(list(given.items())[::order]))) == (
+        f"**{name('atrous')}** lets the fewest of 1,000 pairs look, 20.0%. Every pair is connected at depth 2 by "
+        f"**{name('sparse')}**."
+    )
+
+
+def test_a_pattern_alone_is_not_called_the_sparsest():
+    words = seen(drawn(local=pattern(125.0, diameter=4)))
+    assert words == (
+        "**Local · window 16** lets 12.5% of 1,000 pairs look. Every pair is connected at depth 4 by "
+        "**Local · window 16**."
+    )
+
+
+def test_patterns_that_connect_at_one_depth_are_named_together_and_those_that_never_do_apart():
+    both = seen(
+        drawn(local=pattern(1.0, diameter=3), sink=pattern(2.0, diameter=3), atrous=pattern(9.0, diameter=None))
+    )
+    assert f"at depth 3 by **{name('local')}, {name('sink')}**." in both
+    assert both.endswith(f"Never, however deep: **{name('atrous')}**.")
+    never = seen(drawn(local=pattern(1.0, diameter=None), atrous=pattern(9.0, diameter=None)))
+    assert "connected at depth" not in never
+    assert never.endswith(f"Never, however deep: **{name('local')}, {name('atrous')}**.")
+    assert "Never" not in seen(drawn(local=pattern(1.0, diameter=1)))
+
+
+def test_one_token_has_no_pattern_and_two_have():
+    assert seen(drawn(local=pattern(1.0, of=1, diameter=1))) == (
+        "A single token sees itself. Give more of them to see patterns."
+    )
+    assert "lets 66.7% of 3 pairs look" in seen(drawn(local=pattern(2.0, of=3)))
+
+
+def test_layers_that_cannot_be_causal_are_named_once():
+    hidden = [ac.get(key) for key in ("power_bert", "linformer")]
+    assert left_out(hidden[:1] * 2) == "PoWER-BERT cannot be causal and is left out."
+    assert left_out(hidden) == "PoWER-BERT, Linformer cannot be causal and are left out."
+
+
+@pytest.mark.parametrize(
+    ("depth", "complete", "words"),
+    [
+        (1, 1, "After 1 layer of **A → B** 25.0% of the pairs are connected. It takes 1 to connect all."),
+        (2, 7, "After 2 layers of **A → B** 62.5% of the pairs are connected. It takes 7 to connect all."),
+        (2, None, "After 2 layers of **A → B** 62.5% of the pairs are connected. It never connects all, however deep."),
+    ],
+)
+def test_a_stack_is_told_by_what_it_connects_and_what_it_takes(depth, complete, words):
+    reached = Reach(first=np.zeros((1, 1)), shares=(0.1, 0.25, 0.625, 1.0), complete=complete)
+    assert connected(["A", "B"], reached, depth) == words
+
+
+def test_a_front_counts_layer_by_layer_what_is_connected():
+    first = np.array([2, 1, 0, 1, -1])
+    assert held("a*b", first, 2, heard=True) == (
+        r"Tokens that hold something of “a\*b” after 0, 1, … layers: 1, 3, 4 of 5."
+    )
+    assert held("{a}", first, 1, heard=False) == (
+        "Tokens of which “{a}” holds something after 0, 1, … layers: 1, 3 of 5."
+    )
+
+
+@pytest.mark.parametrize(("missed", "words"), [(0, "0 pairs"), (1, "1 pair"), (1234, "1,234 pairs")])
+def test_what_no_round_lets_look_is_counted(missed, words):
+    assert f"In head 3 this round puts {words} into one bucket that no round lets look." in sorting(missed, head=3)
