@@ -8,6 +8,7 @@ import attention_core as ac
 from app.compute import View, matrix
 from attention_core.inputs.source import SyntheticSource
 from attention_core.inputs.synthetic import SyntheticSpec
+from attention_core.metrics.passport import NEGATIVE
 from pages.matrices.words import Rival, caption, headline, in_one_sentence, overall
 
 SMALL = View(source=SyntheticSource(SyntheticSpec(n=16, heads=1, d=8)), head=0, causal=False, special=True)
@@ -108,3 +109,77 @@ def test_a_panel_says_which_error_and_from_what():
     assert caption(reformer, told, difference=False) == (
         "matrix error 0.25 beside shared-QK softmax · entropy\N{NO-BREAK SPACE}1.50\N{NO-BREAK SPACE}nats"
     )
+
+
+def test_what_is_no_closer_than_the_plain_mean_is_told_from_the_nearest_to_the_farthest():
+    given = rivals(zero=0.5, Far=1.78, Near=0.62, Middle=0.9)
+    assert headline("softmax", given) == (
+        "On this input no output comes closer to softmax's than the plain mean of the values, which is off by 50%: "
+        "that of **Near** is off by 62%, that of **Far**, the farthest, by 178%."
+    )
+
+
+def test_variants_are_told_by_their_output_and_beside_the_plain_mean():
+    chosen = [ac.get(key) for key in ("softmax", "linear", "local")]
+    linear, local = (dataclasses.replace(found(a), uniform_error=0.9) for a in chosen[1:])
+    given = {
+        chosen[0]: found(chosen[0]),
+        chosen[1]: dataclasses.replace(linear, output_error=0.7),
+        chosen[2]: dataclasses.replace(local, output_error=0.3),
+    }
+    assert overall(given) == (
+        "On this input the output closest to softmax's is that of **Local · window 16**, off by 30%; the farthest that "
+        "of **Linear**, off by 70%. The plain mean of the values would be off by 90%."
+    )
+
+
+def measured(key, *, output=0.25, zero=0.75, **numbers):
+    attention = ac.get(key)
+    told = found(attention)
+    passport = dataclasses.replace(told.passport, **numbers)
+    return attention, dataclasses.replace(told, passport=passport, output_error=output, uniform_error=zero)
+
+
+WHOLE = {"row_sum_min": 1.0, "row_sum_max": 1.0, "negative_mass": 0.0}
+
+
+def test_one_variant_is_told_with_its_numbers():
+    assert in_one_sentence(*measured("softmax", entropy=2.0)) == (
+        "**Softmax** spreads a query's weight like 7.4 equally weighted keys (entropy 2.00 nats)."
+    )
+    assert in_one_sentence(*measured("local", total_variation=0.4, **WHOLE)) == (
+        "**Local · window 16** puts 40% of its mass on other tokens than softmax does; its output is off by 25% (the "
+        "plain mean of the values by 75%)."
+    )
+    in_norms = (
+        "The matrix of **Local · window 16** is off by 40% from softmax's, its output by 25% (the plain mean of the "
+        "values by 75%)."
+    )
+    halved = {"relative_error": 0.4, "row_sum_min": 0.5, "row_sum_max": 1.0}
+    assert in_one_sentence(*measured("local", **halved, negative_mass=0.0)) == in_norms
+    assert in_one_sentence(*measured("local", **halved, negative_mass=NEGATIVE)) == in_norms
+    assert in_one_sentence(*measured("local", **halved, negative_mass=0.125)) == (
+        f"{in_norms} 12.5% of its mass is negative."
+    )
+
+
+@pytest.mark.parametrize(("negative", "tail"), [(NEGATIVE, ""), (0.125, " · 12.5% negative")])
+@pytest.mark.parametrize(
+    ("key", "difference", "begins"),
+    [
+        ("local", False, "matrix error 0.33"),
+        ("local", True, "minus softmax · matrix error 0.33"),
+        ("reformer", False, "matrix error 0.33 beside shared-QK softmax"),
+        ("reformer", True, "minus shared-QK softmax · matrix error 0.33"),
+    ],
+)
+def test_a_panels_line_is_its_error_its_entropy_and_its_negative_mass(key, difference, begins, negative, tail):
+    attention, told = measured(key, relative_error=1 / 3, entropy=1.5, negative_mass=negative)
+    words = caption(attention, told, difference=difference)
+    assert words == f"{begins} · entropy\N{NO-BREAK SPACE}1.50\N{NO-BREAK SPACE}nats{tail}"
+
+
+@pytest.mark.parametrize("difference", [False, True])
+def test_softmax_itself_has_no_error(difference):
+    words = caption(*measured("softmax", entropy=1.5), difference=difference)
+    assert words == "entropy\N{NO-BREAK SPACE}1.50\N{NO-BREAK SPACE}nats"
