@@ -13,6 +13,7 @@ import attention_core as ac
 from app import presets
 from app.figures.spread import spread
 from app.input_panel import UPLOAD
+from app.variant_picker import left_out
 from app.visit import default_variants
 from attention_core.experiments.homogeneity import FACTORS
 from attention_core.experiments.powers import POWERS, shares
@@ -333,3 +334,53 @@ def test_links_carry_the_page_and_refuse_what_does_not_fit():
     state = at.session_state
     assert (state["h_unit"], state["h_base"], state["h_longest"], state["h_factor"]) == ("bits", 512, 2048, 4.0)
     assert state["h_scales"] == ["log_n"]
+
+
+@pytest.mark.parametrize("unit", ["nats", "bits"])
+def test_uniform_attention_without_the_future_is_the_mean_of_what_each_query_sees(unit):
+    at = open_entropy(variants=chosen("softmax"), causal=True, h_unit=unit, h_scales=[])
+    log = math.log if unit == "nats" else math.log2
+    for n, height in points(at)["uniform attention"].items():
+        assert height == pytest.approx(sum(log(i + 1) for i in range(int(n))) / n)
+    x, y = zip(*points(at)["Softmax"].items(), strict=True)
+    steep, alike = (np.polyfit(np.log(x), line, 1)[0] for line in (y, list(points(at)["uniform attention"].values())))
+    assert f"{unit}, {steep / alike:.2f} times as steeply as uniform attention's." in spoken(at)
+
+
+def test_what_cannot_hide_the_future_says_why_and_a_long_text_offers_nothing():
+    at = open_entropy(variants=chosen("softmax", "linformer"), causal=True)
+    reason = ac.variant("linformer").causal_reason
+    assert any(c.value == left_out(f"{ac.variant('linformer').title} cannot be causal: {reason}") for c in at.caption)
+    assert not [b for b in at.button if b.label == "a longer text"]
+
+
+def test_the_log_n_scale_is_told_by_its_own_slope():
+    at = open_entropy(variants=chosen("softmax"), h_base=64)
+    drawn = points(at)
+    slopes = {name: np.polyfit(np.log(list(line)), list(line.values()), 1)[0] for name, line in drawn.items()}
+    share = slopes["Softmax · log n, n₀ 64"] / slopes["uniform attention"]
+    assert f"; with the log n scale {share:.2f} times." in spoken(at)
+
+
+def test_the_sentence_on_a_factor_is_about_that_factor():
+    at = open_entropy(h_view="factor", h_factor=2.0, h_unit="bits")
+    drawn = points(at, 0)
+    softmax = drawn["Softmax"]
+    assert (
+        f"At λ = 2 **softmax**'s entropy goes from {softmax[1.0]:.2f} to {softmax[2.0]:.2f} bits. **Squared ReLU** "
+        f"divided by its row sum stays at {drawn['Squared ReLU / row sum'][2.0]:.2f}:"
+    ) in spoken(at)
+
+
+def test_squared_relus_growth_is_judged_by_its_own_line():
+    at = open_entropy(h_view="normalizer")
+    line = points(at)["squared ReLU: Σ relu(x)²"]
+    slope = np.polyfit(np.log(list(line)), np.log(list(line.values())), 1)[0]
+    assert f"**Squared ReLU**'s grows as n to the power {slope:.2f}: dividing by n" in spoken(at)
+    table = at.dataframe[0].value.set_index("total of a row")
+    assert table["exponent"].iloc[1] == pytest.approx(slope)
+    for n in (16, 128):
+        qkv = ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=n, heads=3))
+        logits = (qkv.q.double() @ qkv.k.double().mT) / math.sqrt(32)
+        middle = logits.logsumexp(-1).mean(-1).median().exp()
+        assert float(table[f"Z({n})"].iloc[0]) == pytest.approx(float(middle), rel=5e-3)

@@ -2,10 +2,13 @@
 
 import numpy as np
 import pytest
-from driver import board, open_page, spoken, visit
+from driver import board, chosen, curves, open_page, spoken, visit
 
 import attention_core as ac
+from app.naming import label
+from app.text import literal
 from attention_core.looks.pattern import has_pattern
+from pages.masks.hashed_order import sorting
 
 PATTERNED = [v for v in ac.all_variants() if has_pattern(v)]
 
@@ -21,8 +24,7 @@ def matrices(at):
 @pytest.mark.parametrize("variant", ac.all_variants(), ids=lambda v: v.key)
 @pytest.mark.parametrize("causal", [False, True])
 def test_every_variant_is_drawn_or_says_why_not(variant, causal):
-    chosen = tuple(dict.fromkeys((ac.get("softmax"), ac.get(variant.key))))
-    at = open_masks(variants=chosen, causal=causal)
+    at = open_masks(variants=chosen(*dict.fromkeys(("softmax", variant.key))), causal=causal)
     assert not at.exception
     captions = " ".join(c.value for c in at.caption)
     if causal and variant.causal_reason:
@@ -55,8 +57,7 @@ def test_the_numbers_are_those_of_the_core():
 @pytest.mark.parametrize("part", ["reach", "numbers", "order", "download"])
 @pytest.mark.parametrize("causal", [False, True])
 def test_every_part_opens_with_every_pattern(part, causal):
-    chosen = (ac.get("softmax"), *(ac.get(v.key) for v in PATTERNED))
-    at = open_masks(variants=chosen, masks_part=part, causal=causal, head=-1)
+    at = open_masks(variants=chosen("softmax", *(v.key for v in PATTERNED)), masks_part=part, causal=causal, head=-1)
     assert not at.exception
     assert not at.error
 
@@ -106,8 +107,7 @@ def test_the_hashed_order_is_that_of_the_round():
     qkv = ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=24))
     reformer = ac.get("reformer")
     inside = reformer.variant.anatomy(qkv.q, qkv.k, qkv.v, reformer.params, causal=False)
-    chosen = (ac.get("softmax"), reformer)
-    at = open_masks(variants=chosen, masks_part="order", head=1, hash_round=1)
+    at = open_masks(variants=(ac.get("softmax"), reformer), masks_part="order", head=1, hash_round=1)
     header, by_hash = board(at, "masks.order")
     assert header["row_labels"] == [qkv.tokens[i] for i in inside["order"][1, 1]]
     assert header["panels"][0]["borders"]
@@ -151,3 +151,78 @@ def test_a_link_carries_the_stack_and_a_bad_one_is_named():
     assert bad.session_state["stack"] == ("local", "atrous")
     told = bad.warning[0].value.replace("\\", "")
     assert all(name in told for name in ("stack", "stack_depth", "front"))
+
+
+def test_what_is_said_of_the_patterns_is_the_cores():
+    variants = chosen("softmax", "local", "atrous")
+    local, atrous = (a.mask(24, causal=True).sum().item() for a in variants[1:])
+    at = open_masks(variants=variants, causal=True, head=0)
+    assert atrous < local
+    assert (
+        f"**{label(variants[2])}** lets the fewest of 300 pairs look, {atrous / 300:.1%}. Every pair is connected at "
+        f"depth 2 by **{label(variants[1])}**. Never, however deep: **{label(variants[2])}**."
+    ) in spoken(at)
+    panels = board(at, "masks.board")[1]
+    assert {key: (panel["title"], panel["caption"]) for key, (panel, _) in panels.items()} == {
+        "local": (label(variants[1]), f"{local / 300:.1%} of all · {local:,}"),
+        "atrous": (label(variants[2]), f"{atrous / 300:.1%} of all · {atrous:,}"),
+    }
+    assert "Every pair may look, so nothing to draw: Softmax." in spoken(at, "caption")
+    assert "nothing to draw" not in spoken(open_masks(variants=chosen("local")), "caption")
+
+
+def test_heads_that_differ_are_told_apart_only_where_all_are_looked_at():
+    for head, words in ((-1, "per head"), (0, "of all")):
+        at = open_masks(variants=chosen("softmax", "reformer"), head=head, heads=3, n=64)
+        assert words in board(at, "masks.board")[1]["reformer"][0]["caption"]
+
+
+@pytest.mark.parametrize(("causal", "possible", "column"), [(False, 576, "of n²"), (True, 300, "of n (n + 1) / 2")])
+def test_the_table_counts_what_could_look(causal, possible, column):
+    local = ac.get("local", window=5)
+    at = open_masks(variants=(ac.get("softmax"), local), masks_part="numbers", causal=causal)
+    table = at.dataframe[0].value.set_index("variant")
+    mask = local.mask(24, causal=causal)
+    row, pairs = table.loc[label(local)], int(mask.sum())
+    assert row["pairs per head"] == pairs
+    assert row[column] == pytest.approx(pairs / possible)
+    assert row["keys per query"] == pytest.approx(pairs / 24)
+    assert row["pairs, about"] == local.variant.pairs
+    queries, keys = mask.nonzero(as_tuple=True)
+    assert row["farthest look"] == (queries - keys).abs().max()
+    assert table.loc["Softmax", "pairs, about"] == "n²"
+    assert table.loc["Softmax", "farthest look"] == 23
+    assert f"24 tokens, {possible} pairs that could look." in spoken(at, "caption")
+    assert "1 to 23 for a connected pattern" in spoken(at, "caption")
+
+
+def test_the_reach_is_drawn_and_told_alike():
+    variants = (ac.get("softmax"), ac.get("local", window=2))
+    at = open_masks(variants=variants, stack=("local",), stack_depth=3)
+    panel, first = board(at, "reach.board")[1]["reach"]
+    layers = -(-np.abs(np.arange(24)[:, None] - np.arange(24)) // 2)
+    assert np.array_equal(first, np.where(layers == 0, 4, np.where(layers <= 3, layers, 0)))
+    share = (layers <= 3).mean()
+    assert panel["caption"] == f"{share:.1%} connected within 3 layers"
+    assert f"After 3 layers of **{label(variants[1])}** {share:.1%} of the pairs are connected." in spoken(at)
+    for line in curves(at, 0).values():
+        assert line[1][3] == pytest.approx(100 * share)
+        assert line[1][0] == pytest.approx(100 / 24)
+    assert set(curves(at, 0)) == {label(variants[1]), "the stack"}
+    assert "24 of 24" not in spoken(at)
+    assert "(the middle)" in at.selectbox(key="front").placeholder
+    assert "“" + literal(board(at, "masks.board")[0]["row_labels"][12]) + "”" in spoken(at)
+
+
+def test_pairs_that_no_round_lets_look_are_those_of_the_head():
+    reformer = ac.get("reformer", bucket_size=4)
+    qkv = ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=24))
+    inside = reformer.variant.anatomy(qkv.q, qkv.k, qkv.v, reformer.params, causal=False)
+    buckets = inside["buckets"][1, 1]
+    missed = inside["missed"][1] & (buckets[:, None] == buckets) & ~np.eye(24, dtype=bool)
+    at = open_masks(variants=(ac.get("softmax"), reformer), masks_part="order", head=1, hash_round=1)
+    assert sorting(int(missed.sum()), head=1) in spoken(at, "caption")
+    panel = board(at, "masks.order")[1]["order"][0]
+    assert (panel["title"], panel["caption"]) == (label(reformer), "round 2, sorted by bucket")
+    at = open_masks(variants=(ac.get("softmax"), reformer), masks_part="order", hash_order="original")
+    assert board(at, "masks.order")[1]["order"][0]["caption"] == "round 1, order of the text"
