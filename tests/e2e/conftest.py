@@ -1,6 +1,5 @@
 """One running app and one Chromium for all browser tests."""
 
-import re
 import shutil
 import socket
 import subprocess
@@ -11,7 +10,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import sync_playwright
 
 ROOT = Path(__file__).parent.parent.parent
 QUIET = [
@@ -25,10 +24,15 @@ QUIET = [
 ]
 
 
+WIDE = {"width": 1400, "height": 1000}
+PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True, "device_scale_factor": 2}
+
+
 def pytest_collection_modifyitems(items):
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.e2e)
+            item.add_marker(pytest.mark.xdist_group("chromium"))  # of several processes one has the app and Chromium
 
 
 def free_port():
@@ -79,17 +83,42 @@ def chromium():
         browser.close()
 
 
+@pytest.fixture(scope="session")
+def window(chromium):
+    """Where pages open that keep what the browser has loaded once."""
+    return chromium.new_context(viewport=WIDE)
+
+
 @pytest.fixture
-def page(chromium):
-    """A page 1400 wide that fails its test if the browser or the app reports an error."""
-    context = chromium.new_context(viewport={"width": 1400, "height": 1000}, accept_downloads=True)
-    page = context.new_page()
+def page(window):
+    """A page 1400 wide."""
+    yield from watched(window.new_page())
+
+
+@pytest.fixture
+def elsewhere(chromium):
+    """A page of another browser, which has seen nothing yet."""
+    context = chromium.new_context(viewport=WIDE)
+    yield from watched(context.new_page())
+    context.close()
+
+
+@pytest.fixture
+def phone(chromium):
+    """A page of a phone."""
+    context = chromium.new_context(**PHONE)
+    yield from watched(context.new_page())
+    context.close()
+
+
+def watched(page):
+    """A page that fails its test if the browser or the app reports an error."""
     errors = []
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.on("console", lambda message: errors.append(message.text) if is_error(message) else None)
     yield page
     shown = page.get_by_test_id("stException").all_inner_texts()
-    context.close()
+    page.close()
     assert not errors
     assert not shown
 
@@ -97,24 +126,3 @@ def page(chromium):
 def is_error(message):
     # Streamlit probes its health addresses below the page's own path first, and a deep link answers those with 404.
     return message.type == "error" and "/_stcore/" not in str(message.location) and "404" not in message.text
-
-
-def settle(page, timeout=30_000):
-    """Wait until the script has ended and stays so."""
-    app = page.get_by_test_id("stApp")
-    for _ in range(2):
-        expect(app).to_have_attribute("data-test-script-state", "notRunning", timeout=timeout)
-        expect(app).to_have_attribute("data-test-connection-state", "CONNECTED", timeout=timeout)
-        page.wait_for_timeout(150)
-
-
-def visit(page, address):
-    """Open an address and wait until it is drawn."""
-    page.goto(address)
-    page.wait_for_selector('[data-testid="stApp"]')
-    settle(page)
-
-
-def query(page):
-    """The address's query as it stands now."""
-    return re.sub(r"^[^?]*\??", "", page.url)

@@ -2,12 +2,12 @@
 
 import re
 import struct
-from io import BytesIO
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from conftest import free_port, settle, start, visit
+from browser import board, cell, darken, on, picture, point_at, saved, settle, values, visit
+from conftest import free_port, start
 from PIL import Image
 from playwright.sync_api import expect
 
@@ -21,57 +21,27 @@ def boards(tmp_path_factory):
     process.wait(20)
 
 
-@pytest.fixture
-def phone(chromium):
-    context = chromium.new_context(
-        viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True, device_scale_factor=2
-    )
-    yield context.new_page()
-    context.close()
-
-
 def open_board(page, boards, query=""):
     visit(page, f"{boards}/?{query}")
-    page.locator(".board[data-paints]").first.wait_for()
-    return page.locator(".board").first
+    found = board(page)
+    found.wait_for()
+    return found
 
 
 def weight(panel, row, col, version=0):
     return ((row * 31 + col * 17 + 7 * panel + version) % 97 + 1) / 1000
 
 
-def at(page, panel, across, down):
-    """A point of a panel's drawing, in shares of its sides."""
-    plot = page.locator(".plot").nth(panel)
-    plot.scroll_into_view_if_needed()
-    box = plot.bounding_box()
-    return box["x"] + across * box["width"], box["y"] + down * box["height"]
-
-
-def hover(page, panel, across, down):
-    """Point at a place and wait until the board has answered."""
-    page.mouse.move(*at(page, panel, across, down))
-    page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
-
-
-def cell(board):
-    return tuple(int(i) for i in board.get_attribute("data-cell").split(","))
-
-
-def picture(locator):
-    return Image.open(BytesIO(locator.screenshot())).convert("RGB")
-
-
-def values(page):
-    return page.locator(".value").all_inner_texts()
+def plot(page, panel):
+    return page.locator(".plot").nth(panel)
 
 
 def test_hover_shows_each_panel_its_own_number(page, boards):
-    board = open_board(page, boards, "count=3")
+    shown = open_board(page, boards, "count=3")
     for across, down in ((0.3, 0.4), (0.7, 0.9), (0.995, 0.995)):
-        hover(page, 1, across, down)
+        point_at(plot(page, 1), across, down)
         expect(page.locator(".tip")).to_be_visible()
-        row, col = cell(board)
+        row, col = cell(shown)
         assert values(page) == [f"{weight(i, row, col):#.3g}" for i in range(3)]
         expect(page.locator(".where")).to_have_text(f"query {row} “t{row}” → key {col} “t{col}”")
         expect(page.locator(".what")).to_have_text(f"weight {weight(1, row, col):#.3g}")
@@ -84,53 +54,52 @@ def test_hover_shows_each_panel_its_own_number(page, boards):
 
 @pytest.mark.parametrize("n", [512, 310])
 def test_an_isolated_peak_is_seen_where_it_is_and_read_as_it_is(page, boards, n):
-    board = open_board(page, boards, f"case=peak&n={n}&count=4")
-    plot = page.locator(".plot").nth(1)
-    image = picture(plot)
+    shown = open_board(page, boards, f"case=peak&n={n}&count=4")
+    image = picture(plot(page, 1))
     x, y = max(
         ((x, y) for x in range(image.width) for y in range(image.height)),
         key=lambda p: image.getpixel(p)[2] - image.getpixel(p)[0],
     )
-    box = plot.bounding_box()
+    box = plot(page, 1).bounding_box()
     page.mouse.move(box["x"] + x + 0.5, box["y"] + y + 0.5)
     expect(page.locator(".where")).to_have_text("query 300 “t300” → key 77 “t77”")
-    assert cell(board) == (300, 77)
+    assert cell(shown) == (300, 77)
     assert values(page) == ["0.00100", "1.00", "0.00100", "0.00100"]
     expect(page.locator(".note")).to_contain_text("largest of up to")
 
 
 def test_a_click_pins_in_all_panels_and_tells_python(page, boards):
-    board = open_board(page, boards, "n=40")
-    before = [picture(page.locator(".plot").nth(i)) for i in range(2)]
-    hover(page, 0, 0.5, 0.6)
-    row = cell(board)[0]
-    page.mouse.click(*at(page, 0, 0.5, 0.6))
+    shown = open_board(page, boards, "n=40")
+    before = [picture(plot(page, i)) for i in range(2)]
+    point_at(plot(page, 0), 0.5, 0.6)
+    row = cell(shown)[0]
+    page.mouse.click(*on(plot(page, 0), 0.5, 0.6))
     expect(page.get_by_text(f"pinned {row} told {row}")).to_be_visible()
     settle(page)
     page.mouse.move(5, 5)
-    expect(board).to_have_attribute("data-pinned", str(row))
+    expect(shown).to_have_attribute("data-pinned", str(row))
     expect(page.locator(".tip")).to_be_hidden()
     for i in range(2):
-        now = picture(page.locator(".plot").nth(i))
+        now = picture(plot(page, i))
         magenta = sum(r > 150 and g < 60 and 60 < b < 150 for r, g, b in now.get_flattened_data())
         assert magenta > now.width, "the row is outlined on both sides"
         assert not any(r > 150 and g < 60 and 60 < b < 150 for r, g, b in before[i].get_flattened_data())
-    page.mouse.click(*at(page, 1, 0.2, 0.6))
+    page.mouse.click(*on(plot(page, 1), 0.2, 0.6))
     expect(page.get_by_text("pinned None told None")).to_be_visible()
-    expect(board).to_have_attribute("data-pinned", "")
+    expect(shown).to_have_attribute("data-pinned", "")
 
 
 def test_python_pins_and_the_pin_outlives_new_values(page, boards):
-    board = open_board(page, boards)
+    shown = open_board(page, boards)
     page.get_by_role("button", name="pin 3").click()
-    expect(board).to_have_attribute("data-pinned", "3")
+    expect(shown).to_have_attribute("data-pinned", "3")
     page.get_by_role("button", name="other values").click()
     settle(page)
-    expect(board).to_have_attribute("data-pinned", "3")
+    expect(shown).to_have_attribute("data-pinned", "3")
 
 
 def test_everything_works_from_the_keyboard(page, boards):
-    board = open_board(page, boards, "n=30")
+    shown = open_board(page, boards, "n=30")
     grid = page.get_by_role("application").first
     expect(grid).to_have_attribute("aria-label", re.compile("Arrow keys"))
     grid.focus()
@@ -146,7 +115,7 @@ def test_everything_works_from_the_keyboard(page, boards):
     ):
         for key in keys.split():
             page.keyboard.press(key)
-        expect(board).to_have_attribute("data-cell", f"{place[0]},{place[1]}")
+        expect(shown).to_have_attribute("data-cell", f"{place[0]},{place[1]}")
     assert values(page)[0] == f"{weight(0, 18, 0):#.3g}"
     page.keyboard.press("Enter")
     expect(page.get_by_text("pinned 18 told 18")).to_be_visible()
@@ -161,36 +130,36 @@ def test_everything_works_from_the_keyboard(page, boards):
 
 
 def test_zoom_and_pan_are_linked_and_outlive_new_values(page, boards):
-    board = open_board(page, boards, "n=64")
+    shown = open_board(page, boards, "n=64")
     grid = page.locator(".grid")
     size = grid.bounding_box()
     page.get_by_role("button", name="pin 3").click()
-    expect(board).to_have_attribute("data-pinned", "3")
-    hover(page, 0, 0.8, 0.7)
-    here = cell(board)
-    page.mouse.dblclick(*at(page, 0, 0.8, 0.7))
+    expect(shown).to_have_attribute("data-pinned", "3")
+    point_at(plot(page, 0), 0.8, 0.7)
+    here = cell(shown)
+    page.mouse.dblclick(*on(plot(page, 0), 0.8, 0.7))
     expect(grid).to_have_class(re.compile("zoomed"))
     page.wait_for_timeout(500)
-    hover(page, 0, 0.8, 0.7)
-    assert cell(board) == here, "the cell zoomed at stays where it was"
-    expect(board).to_have_attribute("data-pinned", "3")  # its two clicks pinned nothing
+    point_at(plot(page, 0), 0.8, 0.7)
+    assert cell(shown) == here, "the cell zoomed at stays where it was"
+    expect(shown).to_have_attribute("data-pinned", "3")  # its two clicks pinned nothing
     corners = []
     for panel in range(2):
-        hover(page, panel, 0.99, 0.99)
-        corners.append(cell(board))
+        point_at(plot(page, panel), 0.99, 0.99)
+        corners.append(cell(shown))
     assert corners[0] == corners[1]
     before = corners[0]
     page.mouse.down()
-    page.mouse.move(*at(page, 1, 0.7, 0.8), steps=4)
+    page.mouse.move(*on(plot(page, 1), 0.7, 0.8), steps=4)
     page.mouse.up()
-    hover(page, 0, 0.99, 0.99)
-    row, col = cell(board)
+    point_at(plot(page, 0), 0.99, 0.99)
+    row, col = cell(shown)
     assert row >= before[0]
     assert col >= before[1]
     page.get_by_role("button", name="other values").click()
     settle(page)
-    hover(page, 0, 0.99, 0.99)
-    assert cell(board) == (row, col)
+    point_at(plot(page, 0), 0.99, 0.99)
+    assert cell(shown) == (row, col)
     assert values(page)[1] == f"{weight(1, row, col, version=1):#.3g}"
     assert grid.bounding_box() == size, "nothing jumps"
     page.get_by_role("button", name="Whole matrix").click()
@@ -199,11 +168,11 @@ def test_zoom_and_pan_are_linked_and_outlive_new_values(page, boards):
 
 def test_a_plain_wheel_scrolls_the_page_and_ctrl_wheel_zooms(page, boards):
     open_board(page, boards, "n=64&count=12")
-    hover(page, 0, 0.5, 0.5)
+    point_at(plot(page, 0), 0.5, 0.5)
     page.mouse.wheel(0, 150)
     expect(page.locator(".grid")).not_to_have_class(re.compile("zoomed"))
     page.wait_for_function("document.querySelector('[data-testid=stMain]').scrollTop > 50")
-    hover(page, 0, 0.5, 0.5)
+    point_at(plot(page, 0), 0.5, 0.5)
     page.keyboard.down("Control")
     page.mouse.wheel(0, -150)
     page.keyboard.up("Control")
@@ -211,14 +180,14 @@ def test_a_plain_wheel_scrolls_the_page_and_ctrl_wheel_zooms(page, boards):
 
 
 def test_masked_cells_say_so_and_look_unlike_zero(page, boards):
-    board = open_board(page, boards, "case=causal&n=20")
-    hover(page, 0, 0.9, 0.3)
-    row, col = cell(board)
+    shown = open_board(page, boards, "case=causal&n=20")
+    point_at(plot(page, 0), 0.9, 0.3)
+    row, col = cell(shown)
     assert col > row
     assert values(page) == ["masked", "masked"]
     expect(page.locator(".what")).to_have_text("masked")
-    hover(page, 0, 0.3, 0.9)
-    row, col = cell(board)
+    point_at(plot(page, 0), 0.3, 0.9)
+    row, col = cell(shown)
     assert values(page) == [f"{weight(0, row, col):#.3g}", f"−{weight(1, row, col):#.3g}"]
     expect(page.locator(".legend")).to_have_attribute(
         "aria-label", re.compile(r"weight: 0 … 0\.097; weight ±: −0\.097 … 0\.097")
@@ -235,29 +204,26 @@ def test_hostile_tokens_and_titles_stay_text(page, boards):
     )
     expect(page.locator(".title").first).to_have_text("<script>window.hit=1</script> 0")
     assert page.locator(".board img, .board script").count() == 0
-    with page.expect_download() as download:
-        page.get_by_role("button", name="Download as SVG").click()
-    svg = ElementTree.parse(download.value.path())
+    svg = ElementTree.parse(saved(page, "Download as SVG"))
     assert not [e for e in svg.iter() if e.tag.endswith(("script", "foreignObject"))]
     assert page.evaluate("window.hit") is None
 
 
 def test_the_board_is_saved_as_png_and_svg(page, boards):
-    board = open_board(page, boards, "case=causal&n=24&count=3")
-    width = board.bounding_box()["width"]
-    page.mouse.click(*at(page, 0, 0.5, 0.6))
-    expect(board).to_have_attribute("data-pinned", re.compile(r"\d"))
+    shown = open_board(page, boards, "case=causal&n=24&count=3")
+    width = shown.bounding_box()["width"]
+    page.mouse.click(*on(plot(page, 0), 0.5, 0.6))
+    expect(shown).to_have_attribute("data-pinned", re.compile(r"\d"))
     with page.expect_download() as download:
         page.get_by_role("button", name="Download as PNG").click()
     assert download.value.suggested_filename == "two panels.png"
-    content = Path(download.value.path()).read_bytes()
+    png = Path(download.value.path())
+    content = png.read_bytes()
     assert content[:8] == b"\x89PNG\r\n\x1a\n"
     size = struct.unpack(">II", content[16:24])
     assert width < size[0] / 2 < width + 60, "twice the board's width and a margin"
-    assert len({*Image.open(BytesIO(content)).convert("RGB").get_flattened_data()}) > 50
-    with page.expect_download() as download:
-        page.get_by_role("button", name="Download as SVG").click()
-    svg = ElementTree.parse(download.value.path()).getroot()
+    assert len({*Image.open(png).convert("RGB").get_flattened_data()}) > 50
+    svg = ElementTree.parse(saved(page, "Download as SVG")).getroot()
     words = [e.text for e in svg.iter("{http://www.w3.org/2000/svg}text")]
     assert {"Panel 0", "Panel 1", "Panel 2", "a & b", "keys →", "queries →", "weight", "masked", "t23"} <= set(words)
     images = svg.iter("{http://www.w3.org/2000/svg}image")
@@ -270,7 +236,7 @@ def test_odd_matrices_are_drawn_and_read(page, boards, transform):
     open_board(page, boards, f"case=odd&scale=panel&transform={transform}")
     shown = []
     for panel in range(6):
-        hover(page, panel, 0.9, 0.75)
+        point_at(plot(page, panel), 0.9, 0.75)
         expect(page.locator(".tip")).to_be_visible()
         shown.append(values(page)[panel])
     assert shown == ["1.00", "0", "masked", "1.00e−9", "1.00", "−1.00"]
@@ -278,22 +244,19 @@ def test_odd_matrices_are_drawn_and_read(page, boards, transform):
 
 def test_panels_of_another_shape_keep_their_own_columns(page, boards):
     open_board(page, boards, "case=narrow")
-    hover(page, 2, 0.95, 0.5)
+    point_at(plot(page, 2), 0.95, 0.5)
     expect(page.locator(".where")).to_contain_text("key 4 “e”")
     assert values(page) == ["", "", "1.00"]
-    hover(page, 0, 0.5, 0.5)
+    point_at(plot(page, 0), 0.5, 0.5)
     expect(page.locator(".value").nth(2)).to_have_text("")
     assert all(values(page)[:2])
 
 
 def test_the_theme_is_followed(page, boards):
-    board = open_board(page, boards, "case=causal")
-    light = picture(page.locator(".plot").first)
-    paints = board.get_attribute("data-paints")
-    page.emulate_media(color_scheme="dark")
-    expect(board).not_to_have_attribute("data-paints", paints)
-    page.wait_for_timeout(300)
-    dark = picture(page.locator(".plot").first)
+    shown = open_board(page, boards, "case=causal")
+    light = picture(plot(page, 0))
+    darken(page, shown)
+    dark = picture(plot(page, 0))
     spot = (round(0.9 * light.width), round(0.2 * light.height))  # masked
     assert sum(light.getpixel(spot)) > 600
     assert sum(dark.getpixel(spot)) < 250
@@ -303,20 +266,20 @@ def test_the_theme_is_followed(page, boards):
 def test_a_pin_costs_kilobytes_and_new_values_are_painted_at_once(page, boards, record_property):
     received = []
     page.on("websocket", lambda socket: socket.on("framereceived", lambda data: received.append(len(data))))
-    board = open_board(page, boards, "n=512&count=4")
+    shown = open_board(page, boards, "n=512&count=4")
     received.clear()
-    page.mouse.click(*at(page, 0, 0.5, 0.6))
+    page.mouse.click(*on(plot(page, 0), 0.5, 0.6))
     expect(page.get_by_text(re.compile(r"pinned \d+ told \d+"))).to_be_visible()
     settle(page)
     assert sum(received) < 100_000
     received.clear()
-    paints = board.get_attribute("data-paints")
+    paints = shown.get_attribute("data-paints")
     page.get_by_role("button", name="other values").click()
-    expect(board).not_to_have_attribute("data-paints", paints)
+    expect(shown).not_to_have_attribute("data-paints", paints)
     settle(page)
     assert 4 * 512 * 512 * 2 < sum(received) < 4 * 512 * 512 * 2 + 150_000
-    record_property("paint_ms", board.get_attribute("data-paint-ms"))
-    assert float(board.get_attribute("data-paint-ms")) < 2000
+    record_property("paint_ms", shown.get_attribute("data-paint-ms"))
+    assert float(shown.get_attribute("data-paint-ms")) < 2000
 
 
 def test_the_board_can_be_taken_away_and_brought_back(page, boards):
@@ -329,7 +292,7 @@ def test_the_board_can_be_taken_away_and_brought_back(page, boards):
         page.set_viewport_size({"width": 1300, "height": 900})
         page.get_by_text("shown", exact=True).click()
         expect(page.locator(".board[data-paints]")).to_have_count(1)
-        hover(page, 0, 0.5, 0.5)
+        point_at(plot(page, 0), 0.5, 0.5)
         expect(page.locator(".tip")).to_be_visible()
 
 
@@ -346,17 +309,17 @@ def test_columns_follow_the_width(page, boards):
 
 
 def test_on_a_phone_taps_read_and_pin_and_one_finger_scrolls(phone, boards):
-    board = open_board(phone, boards, "n=100&count=6")
+    shown = open_board(phone, boards, "n=100&count=6")
     phone.locator(".plot").first.scroll_into_view_if_needed()
-    phone.touchscreen.tap(*at(phone, 0, 0.5, 0.5))
+    phone.touchscreen.tap(*on(plot(phone, 0), 0.5, 0.5))
     expect(phone.locator(".tip")).to_be_visible()
-    row, col = cell(board)
+    row, col = cell(shown)
     assert values(phone)[0] == f"{weight(0, row, col):#.3g}"
-    assert board.get_attribute("data-pinned") == ""
-    phone.touchscreen.tap(*at(phone, 0, 0.52, 0.52))
+    assert shown.get_attribute("data-pinned") == ""
+    phone.touchscreen.tap(*on(plot(phone, 0), 0.52, 0.52))
     expect(phone.get_by_text(f"pinned {row} told {row}")).to_be_visible()
     devtools = phone.context.new_cdp_session(phone)
-    x, y = at(phone, 0, 0.5, 0.6)
+    x, y = on(plot(phone, 0), 0.5, 0.6)
 
     def drag(*fingers):
         """Each finger from its first to its second point."""
@@ -378,10 +341,10 @@ def test_on_a_phone_taps_read_and_pin_and_one_finger_scrolls(phone, boards):
     phone.evaluate(f"{scrolled} = {before}")
     drag((x - 20, y, x - 110, y), (x + 20, y, x + 110, y))
     expect(phone.locator(".grid")).to_have_class(re.compile("zoomed"))
-    before, paints = phone.evaluate(scrolled), board.get_attribute("data-paints")
+    before, paints = phone.evaluate(scrolled), shown.get_attribute("data-paints")
     drag((x, y, x, y - 100))
     assert phone.evaluate(scrolled) == before, "zoomed in, a finger moves the matrix"
-    expect(board).not_to_have_attribute("data-paints", paints)
+    expect(shown).not_to_have_attribute("data-paints", paints)
 
 
 def test_heads_are_chosen_by_pointer_and_keyboard(page, boards):

@@ -1,12 +1,9 @@
 """The Causal page in Chromium: a leak clicked on the map, a state that plays and stops, a link that shows it again."""
 
-import csv
-import io
 import re
-from pathlib import Path
 
 import pytest
-from conftest import query, settle, visit
+from browser import SIDEWAYS, press, query, rows, saved, settle, switch, visit, words
 from playwright.sync_api import expect
 
 import attention_core as ac
@@ -16,15 +13,9 @@ LINK = "?input=synthetic&n=24&d=8&heads=2&head=1&variants=softmax&variants=nystr
 VIEWS = ("Leaks", "Three algorithms", "State", "Fading", "Generation", "Gradient")
 
 
-def parts(page):
-    return set(query(page).split("&"))
-
-
-def download(page, name):
+def take_away(page, name):
     page.get_by_text("Take away", exact=True).click()
-    with page.expect_download() as waiting:
-        page.get_by_role("button", name=name).click()
-    return Path(waiting.value.path())
+    return saved(page, name)
 
 
 def test_a_leak_is_seen_and_followed_by_a_click_on_the_map(page, server):
@@ -39,60 +30,60 @@ def test_a_leak_is_seen_and_followed_by_a_click_on_the_map(page, server):
     page.keyboard.press("Enter")
     expect(page.get_by_text(re.compile(r"Leak: Nyström · landmarks 4 \(\d\d move\)"))).to_be_visible(timeout=10_000)
     settle(page)
-    [token] = [int(part.removeprefix("c_token=")) for part in parts(page) if part.startswith("c_token=")]
+    [token] = [int(part.removeprefix("c_token=")) for part in words(page) if part.startswith("c_token=")]
     assert token > 6
     expect(page.get_by_text(f"Replace token {token} ")).to_be_visible()
 
-    rows = list(csv.DictReader(io.StringIO(download(page, "Maps (CSV)").read_text("utf-8-sig"))))
     qkv = ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=24, d=8, heads=2))
     expected = influence(qkv, ac.get("nystrom", landmarks=4), head=1).moved
-    [row] = [r for r in rows if (r["variant"], r["t"], r["i"]) == ("nystrom~landmarks~4", "20", "3")]
+    [row] = [
+        r
+        for r in rows(take_away(page, "Maps (CSV)"))
+        if (r["variant"], r["t"], r["i"]) == ("nystrom~landmarks~4", "20", "3")
+    ]
     assert float(row["moves by"]) == pytest.approx(float(expected[20, 3]))
 
 
-def test_the_state_plays_stops_and_stands_in_the_link(page, server, chromium):
+def test_the_state_plays_stops_and_stands_in_the_link(page, server, phone):
     visit(page, f"{server}/causal{LINK}&c_view=state&c_at=2")
     expect(page.get_by_text("72 numbers stand for 3 tokens")).to_be_visible(timeout=30_000)
-    page.get_by_text("Retention", exact=True).click()
-    settle(page)
+    switch(page, "Retention")
     assert "c_state=retention" in query(page)
-    page.get_by_role("button", name="Play").click()
+    press(page, "Play")
     expect(page.get_by_text(re.compile("numbers stand for ([5-9]|1.) tokens"))).to_be_visible(timeout=15_000)
-    page.get_by_test_id("stMain").get_by_role("button", name="Stop").click()
+    press(page, "Stop")
     expect(page.get_by_role("button", name="Play")).to_be_visible(timeout=10_000)
     settle(page)
     seen = page.get_by_text("numbers stand for").inner_text()
     page.wait_for_timeout(1500)
     assert page.get_by_text("numbers stand for").inner_text() == seen, "a stopped play stands still"
     place = int(re.search(r"stand for (\d+) tokens", seen).group(1)) - 1
-    assert f"c_at={place}" in parts(page)
+    assert f"c_at={place}" in words(page)
     page.get_by_role("slider").last.press("ArrowRight")
     expect(page.get_by_text(f"numbers stand for {place + 2} tokens")).to_be_visible(timeout=10_000)
     settle(page)
-    assert f"c_at={place + 1}" in parts(page), "the slider runs only its part of the page, but the link knows it"
+    assert f"c_at={place + 1}" in words(page), "the slider runs only its part of the page, but the link knows it"
 
     page.get_by_role("slider").last.press("End")
     page.get_by_role("slider").last.press("ArrowLeft")
     expect(page.get_by_text("numbers stand for 23 tokens")).to_be_visible(timeout=10_000)
     settle(page)
-    page.get_by_role("button", name="Play").click()
+    press(page, "Play")
     expect(page.get_by_text("numbers stand for 24 tokens")).to_be_visible(timeout=10_000)
     expect(page.get_by_role("button", name="Play")).to_be_visible(timeout=10_000)
     settle(page)
-    assert "c_at=23" in parts(page), "a play that has ended says so and keeps its place"
-    page.get_by_role("button", name="Play").click()
+    assert "c_at=23" in words(page), "a play that has ended says so and keeps its place"
+    press(page, "Play")
     expect(page.get_by_text(re.compile("numbers stand for [1-5] tokens"))).to_be_visible(timeout=10_000)
-    page.get_by_test_id("stMain").get_by_role("button", name="Stop").click()
+    press(page, "Stop")
     expect(page.get_by_role("button", name="Play")).to_be_visible(timeout=10_000)
     settle(page)
     place = int(re.search(r"stand for (\d+) tokens", page.get_by_text("numbers stand for").inner_text()).group(1)) - 2
 
-    other = chromium.new_page(viewport={"width": 390, "height": 900})
-    visit(other, f"{server}/causal?{query(page)}")
-    expect(other.get_by_text(f"numbers stand for {place + 2} tokens")).to_be_visible(timeout=20_000)
-    assert parts(other) == parts(page)
-    assert other.evaluate("document.documentElement.scrollWidth") <= 390
-    other.close()
+    visit(phone, f"{server}/causal?{query(page)}")
+    expect(phone.get_by_text(f"numbers stand for {place + 2} tokens")).to_be_visible(timeout=20_000)
+    assert words(phone) == words(page)
+    assert phone.evaluate(SIDEWAYS) <= 390
 
 
 def test_a_decay_changes_which_tokens_survive(page, server):
@@ -105,8 +96,8 @@ def test_a_decay_changes_which_tokens_survive(page, server):
     page.get_by_text("0.5", exact=True).first.click()
     expect(names).to_have_count(8, timeout=10_000)
     settle(page)
-    assert {"c_decays=0.5", "c_decays=0.8", "c_decays=0.95"} <= parts(page)
-    assert download(page, "Numbers (CSV)").stat().st_size > 1000
+    assert {"c_decays=0.5", "c_decays=0.8", "c_decays=0.95"} <= words(page)
+    assert take_away(page, "Numbers (CSV)").stat().st_size > 1000
 
 
 def test_every_view_opens_one_after_the_other(page, server):

@@ -1,11 +1,8 @@
 """The Claims page as a visitor uses it: all claims on a button, one of them opened, its numbers, and a link to it."""
 
-import csv
-import io
 import re
-from pathlib import Path
 
-from conftest import query, settle, visit
+from browser import SIDEWAYS, press, query, rows, saved, settle, visit, words
 from playwright.sync_api import expect
 
 from attention_core import claims
@@ -16,34 +13,35 @@ SOURCE = SyntheticSource(SyntheticSpec(n=40, d=8, heads=2))
 COUNT = len(claims.all_claims())
 
 
+SENTENCE = re.compile(r"On this input \d+ of \d+ claims hold, \d+ partly and \d+ not\.")
+
+
 def sentence(page):
-    return page.get_by_text(re.compile(r"On this input \d+ of \d+ claims hold, \d+ partly and \d+ not\."))
+    return page.get_by_text(SENTENCE)
 
 
 def openers(page):
     return page.locator('[class*="st-key-claims-open-"] button')
 
 
-def test_from_the_button_to_the_verdicts_and_one_claim_by_link(page, server, chromium):
+def test_from_the_button_to_the_verdicts_and_one_claim_by_link(page, server, phone):
     visit(page, f"{server}/claims{LINK}")
     expect(page.get_by_text(f"{COUNT} statements from articles")).to_be_visible()
     expect(sentence(page)).to_have_count(0)
-    page.get_by_role("button", name="Check all claims").click()
+    press(page, "Check all claims")
     expect(sentence(page)).to_be_visible(timeout=60_000)
     settle(page, 60_000)
     assert "check=1" in query(page)
     expect(openers(page)).to_have_count(COUNT)
 
-    with page.expect_download() as waiting:
-        page.get_by_role("button", name="All claims (CSV)").click()
-    rows = list(csv.DictReader(io.StringIO(Path(waiting.value.path()).read_text("utf-8-sig"))))
-    assert [row["number"] for row in rows] == [str(number) for number in range(1, COUNT + 1)]
-    held = [row for row in rows if row["verdict"] == "holds"]
+    found = rows(saved(page, "All claims (CSV)"))
+    assert [row["number"] for row in found] == [str(number) for number in range(1, COUNT + 1)]
+    held = [row for row in found if row["verdict"] == "holds"]
     assert f"On this input {len(held)} of {COUNT} claims hold" in sentence(page).inner_text()
 
     page.locator(".st-key-verdict").get_by_text("holds partly").click()
     settle(page)
-    partly = [row for row in rows if row["verdict"] == "holds partly"]
+    partly = [row for row in found if row["verdict"] == "holds partly"]
     expect(openers(page)).to_have_count(len(partly))
     assert "verdict=partly" in query(page)
     page.locator(".st-key-verdict").get_by_text("All", exact=True).click()
@@ -55,35 +53,30 @@ def test_from_the_button_to_the_verdicts_and_one_claim_by_link(page, server, chr
     assert "claim=cosine_closest" in query(page)
     [task] = claims.tasks(SOURCE, keys=["cosine_closest"])
     [outcome] = claims.judged(claims.run(task))
-    found = outcome.claim.found(outcome.numbers)
+    told = outcome.claim.found(outcome.numbers)
     cells = page.get_by_role("table").get_by_role("row").all_inner_texts()
     assert [re.sub(r"\s+", " ", cell) for cell in cells[1:]] == [
-        f"{each.label} {found[each.name]} {each.unit}".strip() for each in outcome.claim.quantities
+        f"{each.label} {told[each.name]} {each.unit}".strip() for each in outcome.claim.quantities
     ]
-    with page.expect_download() as waiting:
-        page.get_by_role("button", name="Rows (CSV)").click()
-    assert len(Path(waiting.value.path()).read_text("utf-8-sig").splitlines()) == len(outcome.rows) + 1
+    assert len(rows(saved(page, "Rows (CSV)"))) == len(outcome.rows)
 
-    other = chromium.new_page(viewport={"width": 390, "height": 800})
-    visit(other, f"{server}/claims?{query(page)}")
-    expect(other.get_by_text(outcome.claim.finding.format(**found))).to_be_visible(timeout=20_000)
-    assert other.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth") <= 390
-    other.close()
+    visit(phone, f"{server}/claims?{query(page)}")
+    expect(phone.get_by_text(outcome.claim.finding.format(**told))).to_be_visible(timeout=20_000)
+    assert phone.evaluate(SIDEWAYS) <= 390
 
     page.get_by_role("link", name="See it at large: Matrices").click()
     expect(page.get_by_text("Where does each variant look?")).to_be_visible(timeout=20_000)
     settle(page)
-    assert {"n=40", "variants=softmax", "variants=cosine"} <= set(query(page).split("&"))
+    assert {"n=40", "variants=softmax", "variants=cosine"} <= words(page)
 
 
 def test_checks_can_be_stopped_and_taken_up_again(page, server):
-    page.goto(f"{server}/claims?input=synthetic&n=512&head=-1&check=1")
-    expect(sentence(page)).to_be_visible(timeout=60_000)
-    page.get_by_test_id("stMain").get_by_role("button", name="Stop").click()
+    visit(page, f"{server}/claims?input=synthetic&n=512&head=-1&check=1", until=SENTENCE)
+    press(page, "Stop")
     expect(page.get_by_text(re.compile(rf"Stopped at \d+ of {COUNT}"))).to_be_visible(timeout=60_000)
     settle(page)
     expect(page.get_by_text(re.compile(r"Not checked: \d+\."))).to_be_visible()
-    page.get_by_role("button", name="Continue").click()
+    press(page, "Continue")
     expect(page.get_by_test_id("stMain").get_by_role("button", name="Stop")).to_be_visible(timeout=30_000)
-    page.get_by_test_id("stMain").get_by_role("button", name="Stop").click()
+    press(page, "Stop")
     settle(page, 60_000)

@@ -1,12 +1,9 @@
 """The Entropy page as a visitor uses it: from a link, over its three views, to a file of numbers; a sweep stopped."""
 
-import csv
-import io
 import re
-from pathlib import Path
 
 import pytest
-from conftest import query, settle, visit
+from browser import chart, legend, press, query, rows, saved, settle, visit, words
 from playwright.sync_api import expect
 
 import attention_core as ac
@@ -14,16 +11,7 @@ import attention_core as ac
 LINK = "?input=synthetic&heads=2&variants=softmax&variants=local&h_longest=256&h_seeds=1"
 
 
-def chart(page):
-    return page.locator(".js-plotly-plot").last
-
-
-def legend(page):
-    expect(chart(page).locator(".legendtext").first).to_be_visible(timeout=20_000)
-    return chart(page).locator(".legendtext").all_text_contents()
-
-
-def test_from_a_link_over_every_view_to_the_numbers(page, server, chromium):
+def test_from_a_link_over_every_view_to_the_numbers(page, server, elsewhere):
     visit(page, f"{server}/entropy{LINK}")
     expect(page.get_by_text("From n = 16 to 256 softmax's entropy rises")).to_be_visible(timeout=30_000)
     assert legend(page) == ["Softmax", "Local · window 16", "Softmax · log n, n₀ 512", "uniform attention"]
@@ -32,20 +20,16 @@ def test_from_a_link_over_every_view_to_the_numbers(page, server, chromium):
     page.get_by_text("no scale", exact=True).click()
     expect(chart(page).locator(".legendtext", has_text="Softmax · no scale")).to_be_visible(timeout=20_000)
     settle(page)
-    assert {"h_measure=normalised", "h_scales=log_n", "h_scales=unscaled"} <= set(query(page).split("&"))
-    other = chromium.new_page(viewport={"width": 1400, "height": 1000})
-    visit(other, f"{server}/entropy?{query(page)}")
-    assert legend(other) == legend(page)
-    assert sorted(query(other).split("&")) == sorted(query(page).split("&"))
-    other.close()
+    assert {"h_measure=normalised", "h_scales=log_n", "h_scales=unscaled"} <= words(page)
+    visit(elsewhere, f"{server}/entropy?{query(page)}")
+    assert legend(elsewhere) == legend(page)
+    assert words(elsewhere) == words(page)
 
     page.get_by_text("Take away", exact=True).click()
-    with page.expect_download() as waiting:
-        page.get_by_role("button", name="Numbers (CSV)").click()
-    rows = list(csv.DictReader(io.StringIO(Path(waiting.value.path()).read_text("utf-8-sig"))))
+    found = rows(saved(page, "Numbers (CSV)"))
     qkv = ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=128, heads=2))
     expected = ac.metrics.entropy(ac.get("local").weights(qkv.q, qkv.k)).mean(-1)
-    [row] = [r for r in rows if (r["variant"], r["n"], r["head"]) == ("local", "128", "1")]
+    [row] = [r for r in found if (r["variant"], r["n"], r["head"]) == ("local", "128", "1")]
     assert float(row["entropy (nats)"]) == pytest.approx(float(expected[1]), abs=1e-5)
     with page.expect_download() as waiting:
         chart(page).hover()
@@ -67,9 +51,8 @@ def test_from_a_link_over_every_view_to_the_numbers(page, server, chromium):
 
 
 def test_a_long_sweep_shows_points_at_once_and_keeps_them_when_stopped(page, server):
-    page.goto(f"{server}/entropy?input=synthetic&h_longest=4096&h_seeds=4")
-    expect(page.get_by_text(re.compile("From n = 16 to"))).to_be_visible(timeout=20_000)
-    page.get_by_test_id("stMain").get_by_role("button", name="Stop").click()
+    visit(page, f"{server}/entropy?input=synthetic&h_longest=4096&h_seeds=4", until=re.compile("From n = 16 to"))
+    press(page, "Stop")
     expect(page.get_by_text("Stopped at")).to_be_visible(timeout=20_000)
     settle(page)
     assert len(legend(page)) == 10

@@ -1,26 +1,14 @@
 """The Error page as a visitor uses it: from a link, over every view, to a file of numbers."""
 
-import csv
-import io
 import re
-from pathlib import Path
 
 import pytest
-from conftest import query, settle, visit
+from browser import chart, legend, press, query, rows, saved, settle, visit
 from playwright.sync_api import expect
 
 import attention_core as ac
 
 LINK = "?input=synthetic&n=40&heads=2&head=0&variants=softmax&variants=local&variants=nystrom&variants=reformer"
-
-
-def chart(page):
-    return page.locator(".js-plotly-plot").last
-
-
-def legend(page):
-    expect(chart(page).locator(".legendtext").first).to_be_visible(timeout=20_000)
-    return chart(page).locator(".legendtext").all_text_contents()
 
 
 def test_from_a_link_over_every_view_to_the_numbers(page, server):
@@ -36,17 +24,15 @@ def test_from_a_link_over_every_view_to_the_numbers(page, server):
     settle(page)
     assert "against=cost" in query(page)
     page.get_by_text("measured time").click()
-    page.get_by_role("button", name="Measure times").click()
+    press(page, "Measure times")
     expect(chart(page).get_by_text("time forward, all heads, ms")).to_be_visible(timeout=30_000)
     settle(page)
 
-    with page.expect_download() as found:
-        page.get_by_role("button", name="Numbers (CSV)").click()
-    rows = list(csv.DictReader(io.StringIO(Path(found.value.path()).read_text("utf-8-sig"))))
+    found = rows(saved(page, "Numbers (CSV)"))
     qkv = ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=40, heads=2))
     exact = ac.get("softmax").weights(qkv.q, qkv.k)[0].double()
     own = ac.get("nystrom", landmarks=8).weights(qkv.q, qkv.k)[0].double()
-    [row] = [r for r in rows if r["word"] == "nystrom~landmarks~8"]
+    [row] = [r for r in found if r["word"] == "nystrom~landmarks~8"]
     assert float(row["matrix"]) == pytest.approx(float((own - exact).norm() / exact.norm()), abs=1e-5)
     assert float(row["milliseconds"]) > 0
 

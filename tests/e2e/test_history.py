@@ -1,6 +1,6 @@
 """Back and forward in the browser: one step for each thing a visitor did."""
 
-from conftest import query, settle, visit
+from browser import query, settle, visit
 from playwright.sync_api import expect
 
 

@@ -1,11 +1,9 @@
 """The Inside page as a visitor uses it, in Chromium: from one step to the next, another variant, a knob, a file."""
 
-import io
 import re
-from pathlib import Path
 
 import numpy as np
-from conftest import query, settle, visit
+from browser import BOARD, arrays, board, point_at, press, query, saved, settle, visit, words
 from playwright.sync_api import expect
 
 import attention_core as ac
@@ -14,13 +12,12 @@ from attention_core.inputs.synthetic import SyntheticSpec
 from attention_core.looks.inside import look
 
 SMALL = "?input=synthetic&n=20&heads=2"
-BOARD = ".board:not(.thumbnails)"
 
 
 def inside(page, server, link=""):
     visit(page, f"{server}/inside{link}")
     expect(page.get_by_text("How does it work?")).to_be_visible()
-    page.locator(f"{BOARD}[data-paints]").first.wait_for(timeout=30_000)
+    board(page).first.wait_for(timeout=30_000)
     settle(page)
 
 
@@ -34,13 +31,13 @@ def test_a_visitor_walks_through_nystrom_and_on_to_another_variant(page, server)
     assert panels(page) == ["Landmarks"]
     assert query(page) == ""
 
-    page.get_by_role("button", name="Next").click()
+    press(page, "Next")
     settle(page)
     expect(page.locator(f"{BOARD} figure")).to_have_count(3)
     assert panels(page) == ["Left L", "Middle M", "Right R"]
     assert query(page) == "step=2"
 
-    page.get_by_role("button", name="Next").click()
+    press(page, "Next")
     settle(page)
     expect(page.get_by_text("An exact inverse is worse than stopping early here")).to_be_visible()
     expect(page.get_by_test_id("stPlotlyChart")).to_have_count(4)
@@ -57,26 +54,21 @@ def test_a_knob_changes_what_is_shown_and_the_parts_come_along(page, server):
     page.get_by_role("button", name=re.compile("landmarks 4")).click()
     page.get_by_role("slider", name="Landmarks").press("ArrowRight")
     settle(page)
-    assert "nystrom%7Elandmarks%7E5" in query(page) or "nystrom~landmarks~5" in query(page)
+    assert "inside=nystrom~landmarks~5" in words(page)
     page.keyboard.press("Escape")
 
     page.get_by_text("Take away").click()
-    with page.expect_download() as got:
-        page.get_by_role("button", name="All parts (NPZ)").click()
-    arrays = np.load(io.BytesIO(Path(got.value.path()).read_bytes()), allow_pickle=False)
+    found = arrays(saved(page, "All parts (NPZ)"))
     qkv = SyntheticSource(SyntheticSpec(n=20, heads=2)).load()
     own = look(qkv, ac.get("nystrom", landmarks=5), 1, False)
-    assert set(arrays.files) == {*own.parts, "weights", "reference"}
+    assert set(found) == {*own.parts, "weights", "reference"}
     for name, part in own.parts.items():
-        np.testing.assert_allclose(arrays[name], part, rtol=1e-5)
+        np.testing.assert_allclose(found[name], part, rtol=1e-5)
 
 
 def test_the_cell_under_the_pointer_is_named_by_its_own_axes(page, server):
     inside(page, server, SMALL + "&inside=nystrom~landmarks~4&step=2")
-    plot = page.locator(f"{BOARD} figure").nth(2).locator(".plot")
-    plot.scroll_into_view_if_needed()
-    box = plot.bounding_box()
-    page.mouse.move(box["x"] + 0.6 * box["width"], box["y"] + 0.5 * box["height"])
+    point_at(page.locator(f"{BOARD} .plot").nth(2), 0.6, 0.5)
     expect(page.locator(f"{BOARD} .tip .where")).to_have_text(re.compile(r"^landmark [0-3] “.*” → key \d+ “"))
 
 

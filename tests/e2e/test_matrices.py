@@ -2,11 +2,11 @@
 
 import io
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import query, settle, visit
+from browser import SIDEWAYS, arrays, board, cell, drawn, query, rows, saved, settle, switch, visit, words
+from browser import point_at as point_at_plot
 from playwright.sync_api import expect
 
 import attention_core as ac
@@ -17,24 +17,20 @@ SMALL = "?input=synthetic&n=20&heads=2"
 
 def matrices(page, server, link=""):
     visit(page, f"{server}/matrices{link}")
-    page.locator(".board:not(.thumbnails)[data-paints]").wait_for(timeout=30_000)
+    board(page).wait_for(timeout=30_000)
     settle(page)
 
 
 def panels(page):
-    return page.locator(".board:not(.thumbnails) figure")
+    return board(page).locator("figure")
 
 
 def paints(page):
-    return int(page.locator(".board:not(.thumbnails)").get_attribute("data-paints"))
+    return int(board(page).get_attribute("data-paints"))
 
 
 def point_at(page, panel, across, down):
-    plot = page.locator(f'[data-panel="{panel}"] .plot')
-    plot.scroll_into_view_if_needed()
-    box = plot.bounding_box()
-    page.mouse.move(box["x"] + across * box["width"], box["y"] + down * box["height"])
-    page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    point_at_plot(page.locator(f'[data-panel="{panel}"] .plot'), across, down)
 
 
 def chip(page, name):
@@ -63,7 +59,7 @@ def test_it_opens_on_a_real_paragraph_with_eight_variants(page, server):
 def test_a_number_under_the_pointer_is_the_weight_of_the_core(page, server):
     matrices(page, server, SMALL + "&head=1")
     point_at(page, "nystrom", 0.5, 0.5)
-    row, col = map(int, page.locator(".board:not(.thumbnails)").get_attribute("data-cell").split(","))
+    row, col = cell(board(page))
     qkv = ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=20, heads=2))
     for attention in default_variants():
         true = float(attention.weights(qkv.q, qkv.k)[1, row, col])
@@ -90,7 +86,7 @@ def test_picking_a_head_by_its_picture(page, server):
         board.press(key)
     page.wait_for_url(re.compile("layer="))
     settle(page)
-    assert {"layer=3", "head=4"} <= set(query(page).split("&"))
+    assert {"layer=3", "head=4"} <= words(page)
 
 
 def test_a_knob_repaints_its_panel_and_enters_the_link(page, server):
@@ -121,25 +117,21 @@ def test_a_click_pins_a_row_and_shows_its_bars(page, server):
     expect(page.locator(".js-plotly-plot")).to_be_visible(timeout=10_000)
     settle(page)
     row = re.search(r"row=(\d+)", query(page))[1]
-    expect(page.locator(".board:not(.thumbnails)")).to_have_attribute("data-pinned", row)
+    expect(board(page)).to_have_attribute("data-pinned", row)
 
 
-def test_a_link_opens_the_same_state_in_another_browser(page, server, chromium):
+def test_a_link_opens_the_same_state_in_another_browser(page, server, elsewhere):
     link = SMALL + "&variants=softmax&variants=local~window~3&causal=1&row=4&tone=log&view=difference"
     matrices(page, server, link)
     expect(chip(page, "Local · window 3")).to_be_visible()
-    page.get_by_text("weights", exact=True).click()
-    settle(page)
-    other = chromium.new_context(viewport={"width": 1400, "height": 1000}).new_page()
-    matrices(other, server, "?" + query(page))
-    expect(other.get_by_text("20 tokens")).to_be_visible()
-    expect(chip(other, "Local · window 3")).to_be_visible()
-    assert sorted(query(other).split("&")) == sorted(query(page).split("&"))
-    assert "view=" not in query(other)
-    drawn = "(canvas) => canvas.toDataURL()"
-    pictures = [p.locator('[data-panel="local"] canvas').first.evaluate(drawn) for p in (page, other)]
-    other.context.close()
-    assert pictures[0] == pictures[1]
+    switch(page, "weights")
+    matrices(elsewhere, server, "?" + query(page))
+    expect(elsewhere.get_by_text("20 tokens")).to_be_visible()
+    expect(chip(elsewhere, "Local · window 3")).to_be_visible()
+    assert words(elsewhere) == words(page)
+    assert "view=" not in query(elsewhere)
+    here, there = (drawn(each.locator('[data-panel="local"] canvas').first) for each in (page, elsewhere))
+    assert here == there
 
 
 def test_the_input_stays_when_the_page_changes(page, server):
@@ -150,7 +142,7 @@ def test_the_input_stays_when_the_page_changes(page, server):
     page.get_by_test_id("stMain").get_by_role("link", name="Matrices").click()
     expect(page.get_by_text("20 tokens")).to_be_visible(timeout=20_000)
     settle(page)
-    assert {"input=synthetic", "n=20", "causal=1"} <= set(query(page).split("&"))
+    assert {"input=synthetic", "n=20", "causal=1"} <= words(page)
 
 
 def test_a_hostile_link_falls_back_with_a_notice(page, server):
@@ -196,33 +188,18 @@ def test_an_upload_is_drawn_and_a_bad_one_gets_a_sentence(page, server):
     expect(page.get_by_test_id("stAlert").first).to_be_visible(timeout=20_000)
 
 
-def test_the_numbers_can_be_taken_away(page, server, tmp_path):
+def test_the_numbers_can_be_taken_away(page, server):
     matrices(page, server, SMALL + "&variants=softmax&variants=linear&more=download")
-    with page.expect_download() as waiting:
-        page.get_by_role("button", name="Matrices (NPZ)").click()
-    path = tmp_path / "m.npz"
-    waiting.value.save_as(path)
-    with np.load(path, allow_pickle=False) as arrays:
-        assert arrays["softmax"].shape == (20, 20)
-        assert np.allclose(arrays["softmax"].sum(-1), 1, atol=1e-5)
-    with page.expect_download() as waiting:
-        page.get_by_role("button", name="Matrices (CSV)").click()
-    waiting.value.save_as(tmp_path / "m.csv")
-    lines = (tmp_path / "m.csv").read_text("utf-8-sig").splitlines()
-    assert len(lines) == 1 + 2 * 20 * 20
-    with page.expect_download() as waiting:
-        page.locator('[data-act="png"]').click()
-    waiting.value.save_as(tmp_path / "m.png")
-    assert Path(tmp_path / "m.png").read_bytes().startswith(b"\x89PNG")
+    found = arrays(saved(page, "Matrices (NPZ)"))
+    assert found["softmax"].shape == (20, 20)
+    assert np.allclose(found["softmax"].sum(-1), 1, atol=1e-5)
+    assert len(rows(saved(page, "Matrices (CSV)"))) == 2 * 20 * 20
+    assert saved(page, page.locator('[data-act="png"]')).read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_phone_shows_everything_without_sideways_scrolling(server, chromium):
-    context = chromium.new_context(viewport={"width": 390, "height": 844}, is_mobile=True, has_touch=True)
-    phone = context.new_page()
+def test_a_phone_shows_everything_without_sideways_scrolling(phone, server):
     matrices(phone, server, SMALL + "&row=3")
-    wide = phone.evaluate("document.querySelector('[data-testid=\"stMain\"]').scrollWidth")
-    context.close()
-    assert wide <= 390
+    assert phone.evaluate(SIDEWAYS) <= 390
 
 
 def test_nothing_is_asked_of_another_host(page, server):

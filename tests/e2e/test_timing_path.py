@@ -3,7 +3,7 @@
 import json
 import re
 
-from conftest import query, settle, visit
+from browser import press, saved, settle, visit, words
 from playwright.sync_api import expect
 
 TINY = "variants=softmax&variants=local&variants=linear&t_heads=2&t_d=8"
@@ -14,26 +14,25 @@ def test_recorded_first_then_run_stop_save_and_load(page, server, tmp_path):
     expect(page.get_by_text("On ").first).to_be_visible()
     expect(page.locator(".js-plotly-plot")).to_have_count(2)
 
-    page.get_by_role("button", name="Run on this machine").click()
+    press(page, "Run on this machine")
     expect(page.get_by_text("samples · about").first).to_be_visible()
     expect(page.get_by_text("On this machine,").first).to_be_visible()
-    page.get_by_test_id("stMain").get_by_role("button", name="Stop").click()
+    press(page, "Stop")
     expect(page.get_by_role("button", name="Run on this machine")).to_be_visible()
     settle(page)
     expect(page.get_by_text("On this machine, so far,").first).to_contain_text("The run is not complete")
 
-    page.get_by_role("button", name="Save and load").click()
-    with page.expect_download() as download:
-        page.get_by_role("button", name="Save the live run (JSON)").click()
-    saved = tmp_path / "mine.json"
-    download.value.save_as(saved)
-    run = json.loads(saved.read_text())
+    press(page, "Save and load")
+    mine = saved(page, "Save the live run (JSON)")
+    run = json.loads(mine.read_text())
     samples = sum(len(point["ms"]) for point in run["points"])
     assert 0 < samples < 25 * 9 * 4  # three variants, and the mask of one
 
-    page.locator('input[type="file"]').set_input_files(saved)
+    page.locator('input[type="file"]').set_input_files(
+        {"name": "mine.json", "mimeType": "application/json", "buffer": mine.read_bytes()}
+    )
     settle(page)
-    assert "t_beside=loaded" in query(page)
+    assert "t_beside=loaded" in words(page)
     broken = tmp_path / "broken.json"
     broken.write_text('{"format": "something else"}')
     page.locator('input[type="file"]').set_input_files(broken)
@@ -42,11 +41,11 @@ def test_recorded_first_then_run_stop_save_and_load(page, server, tmp_path):
 
 def test_a_tiny_run_ends_by_itself_and_its_question_travels_in_the_link(page, server):
     visit(page, f"{server}/timing?{TINY}&t_from=16&t_to=32&t_rounds=2&t_mode=backward&t_side=memory")
-    page.get_by_role("button", name="Run on this machine").click()
+    press(page, "Run on this machine")
     expect(page.get_by_text("On this machine,").first).to_be_visible()
     settle(page)
     expect(page.get_by_role("button", name="Run on this machine")).to_be_visible()
-    assert {"t_from=16", "t_to=32", "t_rounds=2", "t_mode=backward", "t_side=memory"} <= set(query(page).split("&"))
+    assert {"t_from=16", "t_to=32", "t_rounds=2", "t_mode=backward", "t_side=memory"} <= words(page)
 
 
 def test_a_malformed_link_opens_on_the_defaults_and_names_what_was_wrong(page, server):
@@ -69,16 +68,16 @@ def test_the_only_stop_is_the_one_after_which_a_run_can_go_on_and_a_lost_connect
 
     page.route_web_socket(re.compile("_stcore/stream"), connect)
     visit(page, f"{server}/timing?{TINY}&t_from=256&t_to=8192&t_rounds=25")
-    page.get_by_role("button", name="Run on this machine").click()
+    press(page, "Run on this machine")
     expect(page.get_by_text("samples · about").first).to_be_visible()
     expect(page.get_by_test_id("stStatusWidget")).to_be_visible()  # it says that something runs
     expect(page.get_by_role("button", name="Stop")).to_have_count(1)
     for _again in range(2):
-        page.get_by_test_id("stMain").get_by_role("button", name="Stop").click()
+        press(page, "Stop")
         expect(page.get_by_role("button", name="Run on this machine")).to_be_visible()
         settle(page)
         expect(page.get_by_text("On this machine, so far,").first).to_contain_text("The run is not complete")
-        page.get_by_role("button", name="Continue").click()
+        press(page, "Continue")
         expect(page.get_by_text("samples · about").first).to_be_visible()
     lost.append(True)
     for socket in sockets:

@@ -53,7 +53,7 @@ def counts(causal, n):
 @pytest.mark.parametrize(("key", "settings"), CASES, ids=IDS)
 @pytest.mark.parametrize("causal", [False, True])
 def test_gradients_are_the_finite_differences(key, settings, causal):
-    x = [t.requires_grad_() for t in inputs(2, 9, 3)]
+    x = [t.requires_grad_() for t in inputs(2, 5, 3)]
     assert torch.autograd.gradcheck(lambda q, k, v: ac.get(key, **settings).attend(q, k, v, causal=causal), x)
 
 
