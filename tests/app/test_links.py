@@ -8,13 +8,15 @@ import pytest
 from driver import open_page
 
 import attention_core as ac
-from app import chart, share, visit
+from app import share, visit
+from app.controls import Control
 from app.page import discover
 from app.share import LINK
 from app.visit import Visit
 
 ROOT = Path(__file__).parent.parent.parent
-PAGES = list(discover())
+PAGES = discover()
+FIRST = next(iter(PAGES))
 TINY = {
     "input": "synthetic",
     "n": "12",
@@ -85,7 +87,7 @@ def fields(page):
 
 def own(page):
     """What is a page's own; what all pages share counts as the first one's."""
-    return {name: kind for name, kind in fields(page).items() if page == PAGES[0] or name not in Visit.fields()}
+    return {name: kind for name, kind in fields(page).items() if page == FIRST or name not in Visit.fields()}
 
 
 def others(kind):
@@ -142,7 +144,7 @@ def test_a_page_opens_on_a_link_of_nothing_but_hostile_words(page):
             assert f"{name} is " in at.warning[0].value
 
 
-@pytest.mark.parametrize("page", PAGES[1:])
+@pytest.mark.parametrize("page", list(PAGES)[1:])
 def test_a_page_takes_a_link_in_which_everything_is_set_and_writes_the_same(page):
     needs_more = {"t_device": "cpu", "t_beside": "none", "coloured": "local", "explained": "local"}
     values = {name: needs_more.get(name, others(kind)[0]) for name, kind in own(page).items()}
@@ -171,33 +173,97 @@ CONTROLS = (
 )
 
 
-def controls():
-    """Every control in the code: its place, its key, and whether it hands on what it is set to."""
-    for path in sorted((ROOT / "app").rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in CONTROLS:
-                words = {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg}
-                hands_on = "on_change" in words or any(
-                    not k.arg and "share.mirror(" in ast.unparse(k) for k in node.keywords
-                )
-                yield f"{path.name}:{node.lineno}", words.get("key"), hands_on
+MOVING = {ROOT / "app" / name for name in ("causal", "claims", "fidelity", "inside", "timing")}
+"""Where pages' options do not yet stand in their folders."""
+DECLARED = Visit.fields() | {name: kind for page in PAGES.values() for name, kind in page.options.fields().items()}
+"""Every value that a link can carry."""
+KEEPERS = {ROOT / "app" / name for name in ("controls.py", "share.py", "visit.py")}
+"""Who knows how values are kept."""
 
 
-def test_every_control_is_a_value_of_the_link_or_hands_on_to_one():
-    known = {name for page in PAGES for name in fields(page)}
-    assert len(list(controls())) > 40
-    for place, key, hands_on in controls():
-        if isinstance(key, ast.Name) and key.id == "FORMAT":
-            key = ast.Constant(chart.FORMAT)
-        constant = key.value if isinstance(key, ast.Constant) else None
-        handed_in = isinstance(key, ast.Name)  # to a helper for several controls
-        assert hands_on or constant in known or handed_in, place
+def sources():
+    """The files that draw: each one's path and its syntax."""
+    for path in sorted(path for top in ("app", "pages") for path in (ROOT / top).rglob("*.py")):
+        yield path, ast.parse(path.read_text())
+
+
+def keeping(tree):
+    """The calls that draw a control which keeps its value to itself, and their keys."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in CONTROLS:
+            told = {keyword.arg: ast.unparse(keyword.value) for keyword in node.keywords}
+            if "on_change" not in told and "share.mirror(" not in told.get(None, ""):
+                yield node, told.get("key", "")
+
+
+def test_every_control_is_an_option_or_hands_on_what_it_is_set_to():
+    found = {
+        f"{path.name}:{call.lineno}": key
+        for path, tree in sources()
+        for call, key in keeping(tree)
+        if not MOVING & {*path.parents} or key.strip("'") not in {*DECLARED, "key", "FIELD"}
+    }
+    assert not found
+
+
+def spelled(tree):
+    """Where the session is asked for a value by the value's name."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Subscript):
+            kept, name = node.value, node.slice
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
+            kept, name = node.func.value, node.args[0]
+        elif isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In | ast.NotIn):
+            kept, name = node.comparators[0], node.left
+        elif isinstance(node, ast.Attribute):
+            kept, name = node.value, ast.Constant(node.attr)
+        else:
+            continue
+        if ast.unparse(kept) in ("st.session_state", "state") and getattr(name, "value", None) in DECLARED:
+            yield node
+
+
+def test_a_value_is_asked_of_its_option_and_not_of_the_session():
+    found = [
+        f"{path.name}:{node.lineno}"
+        for path, tree in sources()
+        for node in spelled(tree)
+        if path not in KEEPERS and not MOVING & {*path.parents}
+    ]
+    assert not found
+
+
+@pytest.mark.parametrize(
+    "line", ["st.pills('T', [1, 2])", "left.slider('T', 0, 9, key='n')", "st.toggle('T', **layout)"]
+)
+def test_a_control_that_keeps_its_value_to_itself_is_seen(line):
+    assert len(list(keeping(ast.parse(line)))) == 1
+    assert not list(keeping(ast.parse(f"{line[:-1]}, on_change=take)")))
+    assert not list(keeping(ast.parse(f"{line[:-1]}, **share.mirror('n', few, 0, key='k'))")))
+
+
+@pytest.mark.parametrize("session", ["st.session_state", "state"])
+@pytest.mark.parametrize(
+    "line", ["{}['causal']", "{}.get('causal')", "'causal' in {}", "{}.causal", "{}['causal'] = 1"]
+)
+def test_a_value_asked_of_the_session_by_its_name_is_seen(line, session):
+    assert len(list(spelled(ast.parse(line.format(session))))) == 1
+    assert not list(spelled(ast.parse(line.format(session).replace("causal", "drawn"))))
 
 
 VIEWS = {
-    "matrices": [{"row": "3"}, {"row": "3", "more": "explain"}, {"input": "text", "text": "@repeats"}],
+    "home": [{}],
+    "matrices": [
+        {"row": "3"},
+        {"row": "3", "more": "explain"},
+        {"input": "text", "text": "@repeats"},
+        {"more": "download"},
+    ],
     "masks": [{}, {"masks_part": "order"}],
-    "entropy": [{"h_view": view} for view in ("entropy", "factor")],
+    "entropy": [
+        *({"h_view": view} for view in ("entropy", "drift", "distance", "factor")),
+        {"h_scales": ["log_n", "temperature"], "h_heads": "one"},
+    ],
     "error": [{"against": "cost"}],
     "timing": [{}],
     "causal": [{"c_view": view} for view in ("leak", "algorithms", "state", "fading")],
@@ -237,8 +303,38 @@ def kind_of(key):
     return ".".join(part for part in key.split(".") if part not in keys and not part.isdigit())
 
 
+@pytest.fixture
+def asked(monkeypatch):
+    """The names of the options that were drawn or, having no widget of their own, can be set."""
+    found = set()
+
+    def noting(act):
+        def noted(control, *given, **told):
+            found.add(control.name)
+            return act(control, *given, **told)
+
+        return noted
+
+    for name in ("draw", "draw_among"):
+        monkeypatch.setattr(Control, name, noting(getattr(Control, name)))
+    return found
+
+
+def set_elsewhere():
+    """What a page's code sets by an option's own word rather than by a widget's."""
+    return {
+        node.func.value.attr
+        for _path, tree in sources()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "set"
+        and isinstance(node.func.value, ast.Attribute)
+    }
+
+
 @pytest.mark.parametrize("page", VIEWS)
-def test_whatever_is_set_on_a_page_is_in_its_link(page):
+def test_whatever_is_set_on_a_page_is_in_its_link(page, asked):
     for view in VIEWS[page]:
         at = open_tiny(page, view)
         assert not at.exception
@@ -257,3 +353,10 @@ def test_whatever_is_set_on_a_page_is_in_its_link(page):
             values, refused = share.read_link(link.written, link.fields)
             assert refused == ()
             assert all(at.session_state[name] == value for name, value in values.items())
+    of_page = PAGES[page].options.controls | (Visit.controls if page == "matrices" else {})
+    unasked = {name for name, control in of_page.items() if control.name not in asked}
+    assert unasked <= set_elsewhere(), "options that nothing on any of these addresses asks for"
+
+
+def test_every_page_has_addresses_that_show_its_controls():
+    assert set(VIEWS) == set(PAGES)

@@ -7,7 +7,8 @@ import sys
 import sysconfig
 
 import pytest
-from conftest import ROOT, free_port, serve, visit
+from browser import visit
+from conftest import ROOT, free_port, serve
 from playwright.sync_api import expect
 
 
