@@ -251,6 +251,7 @@ def test_a_value_asked_of_the_session_by_its_name_is_seen(line, session):
     assert not list(spelled(ast.parse(line.format(session).replace("causal", "drawn"))))
 
 
+SHORT = {"input": "synthetic", "h_longest": "128", "h_seeds": "1"}
 VIEWS = {
     "home": [{}],
     "matrices": [
@@ -262,7 +263,7 @@ VIEWS = {
     "masks": [{}, {"masks_part": "order"}],
     "entropy": [
         *({"h_view": view} for view in ("entropy", "drift", "distance", "factor")),
-        {"h_scales": ["log_n", "temperature"], "h_heads": "one"},
+        {"h_scales": ["log_n", "temperature"], "h_heads": "one"} | SHORT,
     ],
     "error": [{"against": "cost"}],
     "timing": [{}],

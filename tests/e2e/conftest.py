@@ -41,10 +41,10 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def start(script, port, folder):
+def start(script, port, folder, cwd=ROOT):
     """Start ``streamlit run`` by its console script, as the README does, and wait until it is healthy."""
     command = [str(Path(sys.executable).parent / "streamlit"), "run", str(script), f"--server.port={port}"]
-    return serve([*command, "--server.headless=true", "--server.address=127.0.0.1"], port, folder, cwd=ROOT)
+    return serve([*command, "--server.headless=true", "--server.address=127.0.0.1"], port, folder, cwd=cwd)
 
 
 def serve(command, port, folder, **how):

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 from browser import board, cell, darken, on, picture, point_at, saved, settle, values, visit
-from conftest import free_port, start
+from conftest import ROOT, free_port, start
 from PIL import Image
 from playwright.sync_api import expect
 
@@ -15,7 +15,8 @@ from playwright.sync_api import expect
 @pytest.fixture(scope="module")
 def boards(tmp_path_factory):
     port = free_port()
-    process = start(Path(__file__).with_name("board_page.py"), port, tmp_path_factory.mktemp("boards"))
+    script = Path(__file__).with_name("board_page.py")
+    process = start(script, port, tmp_path_factory.mktemp("boards"), cwd=ROOT / "app")  # whose settings it then has
     yield f"http://127.0.0.1:{port}"
     process.terminate()
     process.wait(20)
