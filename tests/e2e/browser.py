@@ -12,17 +12,23 @@ from playwright.sync_api import expect
 
 BOARD = ".board:not(.thumbnails)"
 """The matrix board where there is one; several are told apart by ``[data-board]``."""
+STILL = """() => {
+    const { testScriptState, testConnectionState } = document.querySelector("[data-testid=stApp]")?.dataset ?? {};
+    const now = performance.now();
+    const owed = now - (window.asked ?? -Infinity) < 5000; // what was asked for is answered before it starts
+    if (testScriptState !== "notRunning" || testConnectionState !== "CONNECTED" || owed) window.since = undefined;
+    else window.since ??= now;
+    return now - (window.since ?? now) >= 300;
+}"""
+"""Whether nothing has run for a while."""
 SIDEWAYS = "document.querySelector('[data-testid=stMain]').scrollWidth"
 """How wide what a page shows is; more than the window, and it scrolls sideways."""
 
 
 def settle(page, timeout=30_000):
-    """Wait until the script has ended and stays so."""
-    app = page.get_by_test_id("stApp")
-    for _ in range(2):
-        expect(app).to_have_attribute("data-test-script-state", "notRunning", timeout=timeout)
-        expect(app).to_have_attribute("data-test-connection-state", "CONNECTED", timeout=timeout)
-        page.wait_for_timeout(150)
+    """Wait until the script has ended and stays so: some widgets tell what they are set to 150 ms later."""
+    page.evaluate("window.since = undefined")
+    page.wait_for_function(STILL, polling=50, timeout=timeout)
 
 
 def visit(page, address, *, until=None):

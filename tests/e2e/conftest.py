@@ -10,9 +10,10 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import expect, sync_playwright
 
 ROOT = Path(__file__).parent.parent.parent
+expect.set_options(timeout=10_000)  # others may be at work on the machine
 QUIET = [
     "--no-sandbox",
     "--disable-gpu",
@@ -24,7 +25,9 @@ QUIET = [
 ]
 
 
-WIDE = {"width": 1400, "height": 1000}
+BROWSERS = ("chromium-headless-shell", "chromium", "google-chrome", "chrome")
+"""The first is the one without a window of its own, which each page would open anew."""
+WIDE = {"viewport": {"width": 1400, "height": 1000}}
 PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True, "device_scale_factor": 2}
 
 
@@ -75,8 +78,8 @@ def server(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def chromium():
-    path = next(filter(None, map(shutil.which, ("chromium", "google-chrome", "chrome"))), None)
-    assert path, "The browser tests need Chromium: apt-get install chromium"
+    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    assert path, "The browser tests need Chromium: apt-get install chromium-headless-shell"
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=QUIET)
         yield browser
@@ -86,7 +89,7 @@ def chromium():
 @pytest.fixture(scope="session")
 def window(chromium):
     """Where pages open that keep what the browser has loaded once."""
-    return chromium.new_context(viewport=WIDE)
+    return listening(chromium.new_context(**WIDE))
 
 
 @pytest.fixture
@@ -98,7 +101,7 @@ def page(window):
 @pytest.fixture
 def elsewhere(chromium):
     """A page of another browser, which has seen nothing yet."""
-    context = chromium.new_context(viewport=WIDE)
+    context = listening(chromium.new_context(**WIDE))
     yield from watched(context.new_page())
     context.close()
 
@@ -106,9 +109,24 @@ def elsewhere(chromium):
 @pytest.fixture
 def phone(chromium):
     """A page of a phone."""
-    context = chromium.new_context(**PHONE)
+    context = listening(chromium.new_context(**PHONE))
     yield from watched(context.new_page())
     context.close()
+
+
+def listening(context):
+    """A context whose pages know when the server owes them an answer, for ``settle``."""
+    context.set_default_timeout(60_000)
+    context.add_init_script(
+        """const send = WebSocket.prototype.send;
+        WebSocket.prototype.send = function (message) {
+            if (!this.heard) this.addEventListener("message", () => (window.asked = undefined));
+            this.heard = true;
+            window.asked = performance.now();
+            return send.call(this, message);
+        };"""
+    )
+    return context
 
 
 def watched(page):
