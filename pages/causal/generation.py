@@ -143,27 +143,17 @@ def _name(row: HeldRow) -> str:
 def _bytes_chart(chosen: Chosen, held: Sequence[HeldRow], colours: dict[str, int], key: str) -> None:
     longest = max(LONGEST, *(2 * row.outgrown for row in held))
     ends = [2**i for i in range(longest.bit_length() + 1)]
-    token = held[0].token_bytes / MIB
-    lines = [
-        Curve(
-            name=_("Softmax, key-value cache"),
-            x=ends,
-            y=[n * token for n in ends],
-            colour=colours[REFERENCE],
-            marks=False,
-        )
-    ]
+    cache = [n * held[0].token_bytes / MIB for n in ends]
+    lines = [Curve(name=_("Softmax, key-value cache"), x=ends, y=cache, colour=colours[REFERENCE], marks=False)]
     # Even lines that lie on each other are all seen: each stroke covers less of the same period than the one below it.
     order = sorted(held, key=lambda row: -row.state_bytes)
     strokes = {row.variant: STROKES[place % len(STROKES)] for place, row in enumerate(order)}
     for row in sorted(order, key=lambda row: STROKES.index(strokes[row.variant])):
-        state, at = row.state_bytes / MIB, row.outgrown
+        state, at, dash = row.state_bytes / MIB, row.outgrown, strokes[row.variant]
         name, colour = f"{_name(row)}: {memory(row.state_bytes)}", colours[row.variant.partition("~")[0]]
         notes = [_("{name}: the cache outgrows it at {n:,} tokens", name=_name(row), n=at)]
         lines += [
-            Curve(
-                name=name, x=[ends[0], ends[-1]], y=[state] * 2, colour=colour, marks=False, dash=strokes[row.variant]
-            ),
+            Curve(name=name, x=[ends[0], ends[-1]], y=[state] * 2, colour=colour, marks=False, dash=dash),
             Curve(name=name, x=[at], y=[state], colour=colour, notes=notes, hollow=True, listed=False),
         ]
     figure = curves(
