@@ -78,6 +78,10 @@ class Control(Generic[T]):
         found: T = st.session_state[self.name]
         return found
 
+    def __call__(self) -> T:
+        """Its value now."""
+        return self.value
+
     def set(self, value: T) -> None:
         """Change its value; before its widget is drawn, or in a callback."""
         st.session_state[self.name] = value

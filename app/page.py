@@ -5,7 +5,7 @@ import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from app.controls import Options
 from app.text import N_
@@ -14,14 +14,6 @@ Q = TypeVar("Q")
 
 SECTIONS = (N_("Explore"), N_("Measure"), N_("Understand"))
 """Of the menu, in its order; a page without one stands before them."""
-
-
-class Chooser(Protocol):
-    """The option of a page that says which of its views is drawn."""
-
-    @property
-    def value(self) -> str:
-        """The view's word."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,8 +28,8 @@ class Page(Generic[Q]):
         question: what it answers, at its top and on Home.
         options: what a link carries beside what all pages share.
         top: draws what stands above every view; returns what the views are given.
-        views: what is drawn below, by the word of the option that chooses; just one where there is nothing to choose.
-        view: that option.
+        views: what is drawn below, by its word; just one where there is nothing to choose.
+        view: says which is drawn: an option of the page, or a function of several.
         header: draws the page's own controls beside its question; None for a page without that line.
         switch: whether the causal switch stands there; a page that is about the causal forms has no use for it.
         uses_input: whether it works on the shared input, asked for in the sidebar.
@@ -52,7 +44,7 @@ class Page(Generic[Q]):
     options: type[Options] = Options
     top: Callable[[], Q]
     views: Mapping[str, Callable[[Q], None]]
-    view: Chooser | None = None
+    view: Callable[[], str] | None = None
     header: Callable[[], None] | None = None
     switch: bool = True
     uses_input: bool = True
@@ -61,7 +53,7 @@ class Page(Generic[Q]):
     def draw(self) -> None:
         """Draw all of it below its header."""
         given = self.top()
-        chosen = next(iter(self.views)) if self.view is None else self.view.value
+        chosen = next(iter(self.views)) if self.view is None else self.view()
         self.views[chosen](given)
 
 

@@ -5,24 +5,14 @@ But for ``claim``, which says what one is, and ``survey``, which counts how all 
 
 import importlib
 import pkgutil
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
+from typing import Any
 
-from attention_core.claims.claim import (
-    Ask,
-    Claim,
-    Figure,
-    Outcome,
-    Place,
-    Quantity,
-    UntestableError,
-    Verdict,
-    unbroken,
-    written,
-)
+from attention_core.claims.claim import Ask, Claim, Figure, Place, Quantity, UntestableError, Verdict, unbroken
 from attention_core.errors import InputError, nearest
-from attention_core.experiments.task import Load, Row, load
+from attention_core.experiments.task import Load, load
 from attention_core.inputs.source import Source
 
 __all__ = [
@@ -38,12 +28,10 @@ __all__ = [
     "all_claims",
     "chosen",
     "claim",
-    "judged",
     "length",
     "run",
     "tasks",
     "unbroken",
-    "written",
 ]
 
 LONGEST = 512
@@ -67,6 +55,43 @@ class ClaimTask:
     head: int | None
     longest: int
     timed: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What came of one claim on one input.
+
+    Attributes:
+        key: the claim's key.
+        verdict: what its rule says of the numbers.
+        numbers: what the rows come to, by quantity.
+        rows: what its experiment found, all of the claim's own frozen dataclass.
+        why: why it could not be judged, in place of rows and numbers; None where it was.
+    """
+
+    key: str
+    verdict: Verdict
+    numbers: Mapping[str, float] = field(default_factory=dict)
+    rows: tuple[Any, ...] = ()
+    why: UntestableError | None = None
+
+    @property
+    def claim(self) -> Claim[Any]:
+        """The claim."""
+        return claim(self.key)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What was found, or why nothing could be; its placeholders as they are."""
+        if self.why:
+            return (self.why.template,)
+        notes = (note.finding for note in self.claim.notes if note.applies(self.numbers))
+        return self.claim.sentence(self.numbers), *notes
+
+    @property
+    def found(self) -> Mapping[str, object]:
+        """What fills the placeholders of ``sentences``."""
+        return self.why.fields if self.why else self.claim.found(self.numbers)
 
 
 @cache
@@ -146,26 +171,16 @@ def tasks(
     return tuple(ClaimTask(key=c.key, source=source, head=head, longest=room, timed=c.timed) for c in chosen(keys))
 
 
-def run(task: ClaimTask, *, load: Load = load) -> tuple[Row, ...]:
-    """The rows of one claim; each says its ``claim``. ``Claim.judge`` turns them into a verdict.
-
-    Where the claim cannot be judged on this input they are one row, of which ``Claim.judge`` makes that verdict.
+def run(task: ClaimTask, *, load: Load = load) -> tuple[Outcome, ...]:
+    """What came of the task's claim.
 
     Raises:
         LabError: if the source cannot be read at a length the experiment asks for.
     """
-    ask = Ask(source=task.source, head=task.head, longest=task.longest, load=load)
-    return tuple({"claim": task.key, **row} for row in claim(task.key).rows(ask))
-
-
-def judged(rows: Sequence[Row]) -> tuple[Outcome, ...]:
-    """What the rows of some claims come to, in the order of the claims' numbers; all rows of a claim must be there."""
-    found: dict[str, list[Row]] = {}
-    for row in rows:
-        found.setdefault(str(row["claim"]), []).append(row)
-    outcomes: list[Outcome] = []
-    for key, known in discover().items():
-        if key in found:
-            numbers, verdict = known.judge(found[key])
-            outcomes.append(Outcome(claim=known, rows=tuple(found[key]), numbers=numbers, verdict=verdict))
-    return tuple(outcomes)
+    known = claim(task.key)
+    try:
+        rows = known.rows(Ask(source=task.source, head=task.head, longest=task.longest, load=load))
+    except UntestableError as why:
+        return (Outcome(key=task.key, verdict=Verdict.UNTESTABLE, why=why),)
+    numbers, verdict = known.judge(rows)
+    return (Outcome(key=task.key, verdict=verdict, numbers=numbers, rows=rows),)

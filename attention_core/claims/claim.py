@@ -7,12 +7,12 @@ the outcome is written down beforehand.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Literal
+from typing import Generic, Literal, TypeVar
 
 from torch import Tensor
 
 from attention_core.errors import InputError
-from attention_core.experiments.task import H, Load, Row
+from attention_core.experiments.task import H, Load
 from attention_core.inputs.record import QKV
 from attention_core.inputs.source import Source
 from attention_core.looks.future import future_share
@@ -23,8 +23,9 @@ DECIMALS = 6
 """Decimals kept of what a fit makes of counts, beyond which is rounding: two stays two."""
 EVEN = 1e-6
 """Errors of matrices below this are float32's rounding."""
-WHY = "untestable"
-"""The column of the one row of a claim that cannot be judged: its sentence; the sentence's values stand beside it."""
+
+R = TypeVar("R")
+"""What a claim's experiment finds: a frozen dataclass of plain values."""
 
 
 class UntestableError(InputError):
@@ -34,18 +35,6 @@ class UntestableError(InputError):
         template: why, in one sentence.
         **fields: its values. Where the input is only too short, ``needs`` says how many tokens would do.
     """
-
-    def __init__(self, template: str, **fields: str | int) -> None:
-        super().__init__(template, **fields)
-        self.row: Row = {WHY: template, **fields}
-
-    @classmethod
-    def of(cls, rows: Sequence[Row]) -> "UntestableError | None":
-        """What the rows of a claim say of why it could not be judged; None where it was."""
-        if not rows or WHY not in rows[0]:
-            return None
-        row = {name: value for name, value in rows[0].items() if name != "claim" and isinstance(value, str | int)}
-        return cls(str(row.pop(WHY)), **row)
 
     @property
     def needs(self) -> int | None:
@@ -87,12 +76,12 @@ class Quantity:
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """How a claim's rows become a picture: which columns stand on which axis. Rows at one place show their spread.
+    """How a claim's rows become a picture: which attributes stand on which axis. Rows at one place show their spread.
 
     Attributes:
-        x: column of the horizontal axis; words make bars, numbers make lines.
-        y: column of the vertical axis.
-        by: column that tells the lines (or the bars at one place) apart; its words name them.
+        x: attribute on the horizontal axis; words make bars, numbers make lines.
+        y: attribute on the vertical axis; rows that have none are left out.
+        by: attribute that tells the lines (or the bars at one place) apart; its words name them.
         x_title: of the horizontal axis, with its unit.
         y_title: of the vertical axis, with its unit.
         kind: lines or bars.
@@ -181,7 +170,7 @@ class Ask:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Claim:
+class Claim(Generic[R]):
     """A claim and how it is checked.
 
     Attributes:
@@ -196,7 +185,8 @@ class Claim:
         finding: what was found, in one sentence with the quantities as placeholders.
         quantities: the numbers it is judged by, the most telling first.
         figure: the picture of its rows.
-        measure: runs the experiment: ``ask -> rows``; seeded by what is asked and by nothing else.
+        measure: runs the experiment: ``ask -> rows``, all of one frozen dataclass; seeded by what is asked and by
+            nothing else.
         numbers: condenses rows: ``rows -> {quantity's name: value}``.
         verdict: applies the rule: ``(numbers, bounds) -> verdict``.
         cases: what was found where the usual sentence would not fit; the first that applies counts.
@@ -223,8 +213,8 @@ class Claim:
     finding: str
     quantities: tuple[Quantity, ...]
     figure: Figure
-    measure: Callable[[Ask], list[Row]]
-    numbers: Callable[[Sequence[Row]], dict[str, float]]
+    measure: Callable[[Ask], Iterable[R]]
+    numbers: Callable[[Sequence[R]], dict[str, float]]
     verdict: Callable[[Mapping[str, float], Mapping[str, float]], Verdict]
     bounds: Mapping[str, float] = field(default_factory=dict)
     place: Place | None = None
@@ -237,26 +227,22 @@ class Claim:
     otherwise: str = ""
     timed: bool = False
 
-    def rows(self, ask: Ask) -> list[Row]:
-        """What its experiment finds; one row that says why, under ``WHY``, where it cannot be judged on this input.
+    def rows(self, ask: Ask) -> tuple[R, ...]:
+        """What its experiment finds.
 
         Raises:
+            UntestableError: if it cannot be judged on this input.
             LabError: if the source cannot be read at a length the experiment asks for.
         """
-        try:
-            if self.unmasked:
-                check_seen(ask.record(), self.unmasked)
-            n = ask.longest if self.grows else ask.own
-            if n < self.needs:
-                raise UntestableError("Needs at least {needs} tokens; this input has {n}.", needs=self.needs, n=n)
-            return self.measure(ask)
-        except UntestableError as why:
-            return [why.row]
+        if self.unmasked:
+            check_seen(ask.record(), self.unmasked)
+        n = ask.longest if self.grows else ask.own
+        if n < self.needs:
+            raise UntestableError("Needs at least {needs} tokens; this input has {n}.", needs=self.needs, n=n)
+        return tuple(self.measure(ask))
 
-    def judge(self, rows: Sequence[Row]) -> tuple[dict[str, float], Verdict]:
-        """The numbers that its rows come to, and the verdict its rule passes on them; none where it cannot judge."""
-        if UntestableError.of(rows):
-            return {}, Verdict.UNTESTABLE
+    def judge(self, rows: Sequence[R]) -> tuple[dict[str, float], Verdict]:
+        """The numbers that its rows come to, and the verdict its rule passes on them."""
         numbers = self.numbers(rows)
         return numbers, self.verdict(numbers, self.bounds)
 
@@ -273,56 +259,9 @@ class Claim:
         return {name: written(bound, None) for name, bound in self.bounds.items()}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Outcome:
-    """What came of one claim on one input.
-
-    Attributes:
-        claim: the claim.
-        rows: what its experiment found.
-        numbers: what they come to, by quantity; none where it could not be judged.
-        verdict: what its rule says of them.
-    """
-
-    claim: Claim
-    rows: tuple[Row, ...]
-    numbers: Mapping[str, float]
-    verdict: Verdict
-
-    @property
-    def why(self) -> UntestableError | None:
-        """Why the claim could not be judged; None where it was."""
-        return UntestableError.of(self.rows)
-
-    @property
-    def sentences(self) -> tuple[str, ...]:
-        """What was found, or why nothing could be; its placeholders as they are."""
-        if self.why:
-            return (self.why.template,)
-        notes = (note.finding for note in self.claim.notes if note.applies(self.numbers))
-        return self.claim.sentence(self.numbers), *notes
-
-    @property
-    def found(self) -> Mapping[str, object]:
-        """What fills the placeholders of ``sentences``."""
-        return self.why.fields if self.why else self.claim.found(self.numbers)
-
-
 def unbroken(sentence: str) -> str:
     """A sentence whose numbers stay on one line with their per cent signs."""
     return sentence.replace(" %", "\N{NO-BREAK SPACE}%")
-
-
-def column(rows: Sequence[Row], name: str, **where: str | float | None) -> list[float]:
-    """The numbers of one column, from the rows whose other columns say this, in their order.
-
-    Args:
-        rows: of one claim.
-        name: the column; a row without a number there is passed over.
-        where: what other columns must hold, ``variant="softmax"``.
-    """
-    chosen = [row.get(name) for row in rows if all(row.get(other) == value for other, value in where.items())]
-    return [float(value) for value in chosen if isinstance(value, (int, float))]
 
 
 FUTURE = Quantity(name="future", label="weight that the input itself hides", unit="%")

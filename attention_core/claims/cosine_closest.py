@@ -1,13 +1,13 @@
 """1 + cos is closer to softmax than other kernels."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from attention_core import metrics, registry
-from attention_core.claims.claim import Ask, Claim, Figure, Place, Quantity, Verdict, check_uneven, column
+from attention_core.claims.claim import Ask, Claim, Figure, Place, Quantity, Verdict, check_uneven
 from attention_core.experiments.error import uniform
-from attention_core.experiments.task import Row
 from attention_core.variant import Paper
 
 COSINE, UNIFORM = "1 + cos", "uniform attention"
@@ -26,12 +26,22 @@ CHANCE = round(100 / len(KERNELS))
 MATRIX, OUTPUT = "matrix", "output"
 
 
-def measure(ask: Ask) -> list[Row]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelRow:
+    """The relative error of one kernel on one head, ``of`` its ``MATRIX`` or its ``OUTPUT``."""
+
+    kernel: str
+    of: str
+    head: int
+    error: float
+
+
+def measure(ask: Ask) -> Iterator[KernelRow]:
     """The relative error of every kernel's matrix and output, per head, as the input attends (causal or not)."""
     qkv = ask.record()
     exact = registry.get("softmax").weights(qkv.q, qkv.k, causal=qkv.causal).double()
     check_uneven(metrics.uniform_error(exact, causal=qkv.causal))
-    v, rows = qkv.v.double(), list[Row]()
+    v = qkv.v.double()
     for kernel in (*KERNELS, UNIFORM):
         if kernel == UNIFORM:
             own = uniform(qkv.n, causal=qkv.causal).expand_as(exact)
@@ -39,13 +49,16 @@ def measure(ask: Ask) -> list[Row]:
             own = registry.from_word(KERNELS[kernel]).weights(qkv.q, qkv.k, causal=qkv.causal).double()
         errors = {MATRIX: metrics.relative_error(own, exact), OUTPUT: metrics.relative_error(own @ v, exact @ v)}
         for of, values in errors.items():
-            rows += [{"kernel": kernel, "of": of, "head": head, "error": error} for head, error in ask.by_head(values)]
-    return rows
+            for head, error in ask.by_head(values):
+                yield KernelRow(kernel=kernel, of=of, head=head, error=error)
 
 
-def numbers(rows: Sequence[Row]) -> dict[str, float]:
+def numbers(rows: Sequence[KernelRow]) -> dict[str, float]:
     """How often 1 + cos is the closer one by its matrix, and what uniform attention would err."""
-    errors = {kernel: np.array(column(rows, "error", kernel=kernel, of=MATRIX)) for kernel in (*KERNELS, UNIFORM)}
+    errors = {
+        kernel: np.array([row.error for row in rows if row.kernel == kernel and row.of == MATRIX])
+        for kernel in (*KERNELS, UNIFORM)
+    }
     cosine, others = errors[COSINE], np.stack([errors[kernel] for kernel in KERNELS if kernel != COSINE])
     return {
         "duels": 100 * float((cosine < others).mean()),

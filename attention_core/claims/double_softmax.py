@@ -1,22 +1,30 @@
 """Double softmax is normalised by itself."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from attention_core import metrics, registry
 from attention_core.algorithms.features import MAPS
-from attention_core.claims.claim import Ask, Claim, Figure, Place, Quantity, Verdict, column
-from attention_core.experiments.task import Row
+from attention_core.claims.claim import Ask, Claim, Figure, Place, Quantity, Verdict
 from attention_core.variant import Paper
 
 DOUBLE, LANDMARKS, OTHER, HIDDEN = "double softmax", "over landmarks", "elu + 1", "future hidden"
 SMALLEST, LARGEST = "smallest row", "largest row"
 
 
-def measure(ask: Ask) -> list[Row]:
-    """The smallest and the largest sum of a row, per head, of products that nothing has divided.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SumRow:
+    """The smallest or the largest sum of a row of one head of a product; ``used`` if the input attends in that form."""
 
-    ``used`` says whether it is the form in which the input itself attends.
-    """
+    product: str
+    used: bool
+    row: str
+    head: int
+    sum: float
+
+
+def measure(ask: Ask) -> Iterator[SumRow]:
+    """The smallest and the largest sum of a row, per head, of every product."""
     qkv = ask.record()
     efficient = registry.get("efficient").weights(qkv.q, qkv.k)
     products = {
@@ -25,23 +33,21 @@ def measure(ask: Ask) -> list[Row]:
         HIDDEN: efficient.tril(),
         OTHER: MAPS["elu+1"](qkv.q) @ MAPS["elu+1"](qkv.k).mT,
     }
-    used, rows = (HIDDEN,) if qkv.causal else (DOUBLE, LANDMARKS), list[Row]()
+    used = (HIDDEN,) if qkv.causal else (DOUBLE, LANDMARKS)
     for product, weights in products.items():
         sums = metrics.row_sums(weights)
         for row, values in ((SMALLEST, sums.amin(-1)), (LARGEST, sums.amax(-1))):
             for head, value in ask.by_head(values):
-                rows.append({"product": product, "used": product in used, "row": row, "head": head, "sum": value})
-    return rows
+                yield SumRow(product=product, used=product in used, row=row, head=head, sum=value)
 
 
-def numbers(rows: Sequence[Row]) -> dict[str, float]:
+def numbers(rows: Sequence[SumRow]) -> dict[str, float]:
     """The furthest that a row's sum is from one, and the extremes of the other products."""
-    whole = column(rows, "sum", product=DOUBLE) + column(rows, "sum", product=LANDMARKS)
     return {
-        "off": max(abs(value - 1) for value in whole),
-        "used": max(abs(value - 1) for value in column(rows, "sum", used=True)),
-        "hidden": min(column(rows, "sum", product=HIDDEN)),
-        "other": max(column(rows, "sum", product=OTHER)),
+        "off": max(abs(row.sum - 1) for row in rows if row.product in (DOUBLE, LANDMARKS)),
+        "used": max(abs(row.sum - 1) for row in rows if row.used),
+        "hidden": min(row.sum for row in rows if row.product == HIDDEN),
+        "other": max(row.sum for row in rows if row.product == OTHER),
     }
 
 

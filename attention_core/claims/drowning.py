@@ -1,14 +1,15 @@
 """In plain linear attention late tokens drown early ones; decay changes which survive."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from statistics import fmean, median
 
 import torch
 
 from attention_core import registry
-from attention_core.claims.claim import Ask, Claim, Figure, Place, Quantity, Verdict, column
+from attention_core.claims.claim import Ask, Claim, Figure, Place, Quantity, Verdict
 from attention_core.experiments.lengths import ladder
-from attention_core.experiments.task import Row
 from attention_core.looks.token_weight import causal_weights, first_share
 from attention_core.metrics import top_k_overlap
 from attention_core.metrics.fit import fit_power
@@ -39,13 +40,27 @@ def newest(n: int) -> range:
     return range(n - n // QUARTER, n)
 
 
-def measure(ask: Ask) -> list[Row]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShareRow:
+    """Per cent of the weight of one head's newest tokens on its first few or on its last few, after ``n`` tokens.
+
+    The rows of all tokens also say what per cent of the last one's heaviest quarter are as heavy under plain sums.
+    """
+
+    attention: str
+    n: int
+    head: int
+    kept: float | None
+    of: str
+    share: float
+
+
+def measure(ask: Ask) -> Iterator[ShareRow]:
     """Per cent of the newest tokens' weight on the first few tokens and on the last few, after more and more tokens.
 
-    They are a quarter of those so far, as a single token's weights say more of it than of the length. The last row of
-    each attention also says what per cent of the last token's heaviest quarter are as heavy under plain sums.
+    They are a quarter of those so far, as a single token's weights say more of it than of the length.
     """
-    qkv, rows = ask.record(), list[Row]()
+    qkv = ask.record()
     for index in range(qkv.heads):
         plain = torch.empty(0)
         for name, attention in attentions(qkv.n).items():
@@ -55,21 +70,19 @@ def measure(ask: Ask) -> list[Row]:
             kept = 100 * float(top_k_overlap(last, plain, qkv.n // QUARTER))
             for n in ladder(qkv.n):
                 recent = [weights[i, : i + 1] for i in newest(n)]
-                same = kept if n == qkv.n else None
-                common: Row = {"attention": name, "n": n, "head": (ask.head or 0) + index, "kept": same}
-                early = 100 * fmean(first_share(row, FEW) for row in recent)
-                late = 100 * fmean(first_share(row[::-1], FEW) for row in recent)
-                rows.append({**common, "of": EARLY[name], "share": early})
-                rows.append({**common, "of": LATE[name], "share": late})
-    return rows
+                row = partial(
+                    ShareRow, attention=name, n=n, head=(ask.head or 0) + index, kept=kept if n == qkv.n else None
+                )
+                yield row(of=EARLY[name], share=100 * fmean(first_share(each, FEW) for each in recent))
+                yield row(of=LATE[name], share=100 * fmean(first_share(each[::-1], FEW) for each in recent))
 
 
-def numbers(rows: Sequence[Row]) -> dict[str, float]:
+def numbers(rows: Sequence[ShareRow]) -> dict[str, float]:
     """How the middle head's early share falls under plain sums and softmax, who has what in the end, who is left."""
-    lengths = sorted(set(column(rows, "n")))
+    lengths = sorted({row.n for row in rows})
 
-    def share(of: str, n: float = lengths[-1]) -> float:
-        return median(column(rows, "share", of=of, n=n))
+    def share(of: str, n: int = lengths[-1]) -> float:
+        return median(row.share for row in rows if row.of == of and row.n == n)
 
     def fall(of: str) -> float:
         return -fit_power(lengths, [max(share(of, n), TINY) for n in lengths]).exponent
@@ -77,10 +90,10 @@ def numbers(rows: Sequence[Row]) -> dict[str, float]:
     return {
         "fall": fall(EARLY[PLAIN]),
         "softmax_fall": fall(EARLY[SOFTMAX]),
-        "kept": median(column(rows, "kept", attention=DECAYED)),
+        "kept": median(row.kept for row in rows if row.attention == DECAYED and row.kept is not None),
         "early": share(EARLY[PLAIN]),
         "softmax": share(EARLY[SOFTMAX]),
-        "even": 100 * fmean(min(FEW / (i + 1), 1) for i in newest(int(lengths[-1]))),
+        "even": 100 * fmean(min(FEW / (i + 1), 1) for i in newest(lengths[-1])),
         "late": share(LATE[PLAIN]),
         "decayed_early": share(EARLY[DECAYED]),
         "decayed_late": share(LATE[DECAYED]),

@@ -1,6 +1,8 @@
 """The inverse in Nyström's middle brings the double softmax over landmarks closer to softmax."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -15,10 +17,8 @@ from attention_core.claims.claim import (
     Quantity,
     Verdict,
     check_uneven,
-    column,
     future,
 )
-from attention_core.experiments.task import Row
 from attention_core.variant import Paper
 
 DOUBLE, ITERATED, EXACT, UNIFORM = "double softmax", "six iterations", "exact inverse", "uniform attention"
@@ -27,19 +27,31 @@ SHARES, JUDGED = (8, 4, 2), 4
 """Tokens for one landmark: those measured, and those that the claim names."""
 
 
-def measure(ask: Ask) -> list[Row]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InverseRow:
+    """The relative error of one form of a head's matrix, one landmark for ``share`` tokens; ``FUTURE`` as well."""
+
+    share: int
+    landmarks: int
+    future: float
+    form: str
+    head: int
+    error: float
+
+
+def measure(ask: Ask) -> Iterator[InverseRow]:
     """The relative error of the matrix, per head, of all forms with the same landmarks.
 
     Raises:
         UntestableError: if all tokens weigh the same.
     """
-    qkv, rows = ask.record(), list[Row]()
+    qkv = ask.record()
     exact = registry.get("softmax").weights(qkv.q, qkv.k)
     uniform, hidden = metrics.uniform_error(exact), future(qkv)
     check_uneven(uniform)
     for share in SHARES:
         landmarks = qkv.n // share
-        common: Row = {"share": share, "landmarks": landmarks, "future": hidden}
+        row = partial(InverseRow, share=share, landmarks=landmarks, future=hidden)
         errors = {
             form: metrics.relative_error(
                 registry.from_word(f"{word}~landmarks~{landmarks}").weights(qkv.q, qkv.k), exact
@@ -48,13 +60,13 @@ def measure(ask: Ask) -> list[Row]:
         }
         for form, values in (errors | {UNIFORM: uniform}).items():
             for head, error in ask.by_head(values):
-                rows.append({**common, "form": form, "head": head, "error": error})
-    return rows
+                yield row(form=form, head=head, error=error)
 
 
-def numbers(rows: Sequence[Row]) -> dict[str, float]:
+def numbers(rows: Sequence[InverseRow]) -> dict[str, float]:
     """Medians over heads, and the shares of heads in which either inverse comes closer than none."""
-    found = {form: np.array(column(rows, "error", form=form, share=JUDGED)) for form in (*FORMS, UNIFORM)}
+    judged = [row for row in rows if row.share == JUDGED]
+    found = {form: np.array([row.error for row in judged if row.form == form]) for form in (*FORMS, UNIFORM)}
     return {
         "iterated_wins": 100 * float((found[ITERATED] < found[DOUBLE]).mean()),
         "exact_wins": 100 * float((found[EXACT] < found[DOUBLE]).mean()),
@@ -62,8 +74,8 @@ def numbers(rows: Sequence[Row]) -> dict[str, float]:
         "iterated": float(np.median(found[ITERATED])),
         "exact": float(np.median(found[EXACT])),
         "uniform": float(np.median(found[UNIFORM])),
-        "landmarks": column(rows, "landmarks", share=JUDGED)[0],
-        "future": column(rows, "future")[0],
+        "landmarks": judged[0].landmarks,
+        "future": judged[0].future,
     }
 
 

@@ -1,14 +1,14 @@
 """Dropping softmax for a feature map makes cost linear in n."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from torch import Tensor
 
 from attention_core import registry
-from attention_core.claims.claim import DECIMALS, Ask, Claim, Figure, Place, Quantity, Verdict, column
+from attention_core.claims.claim import DECIMALS, Ask, Claim, Figure, Place, Quantity, Verdict
 from attention_core.experiments.lengths import ladder
-from attention_core.experiments.task import Row
 from attention_core.measure.counting import count
 from attention_core.metrics.fit import fit_power
 from attention_core.variant import Paper
@@ -23,32 +23,40 @@ def _full(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 ATTEND: dict[str, Callable[..., Tensor]] = {FULL: _full, LINEAR: registry.get("linear").attend}
 
 
-def measure(ask: Ask) -> list[Row]:
-    """What each does and holds at each length, ``multiply_adds`` and peak ``elements`` per head."""
-    rows: list[Row] = []
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostRow:
+    """What one attention does at one length, and the most numbers it holds at once, ``elements``, per head."""
+
+    variant: str
+    n: int
+    multiply_adds: float
+    elements: float
+
+
+def measure(ask: Ask) -> Iterator[CostRow]:
+    """What each does and holds at each length."""
     for n in ladder(ask.longest):
         qkv = ask.record(n)
         for variant, attend in ATTEND.items():
             counts = count(partial(attend, qkv.q, qkv.k, qkv.v))
             adds, elements = counts.multiply_adds / qkv.heads, counts.peak_elements / qkv.heads
-            rows.append({"variant": variant, "n": qkv.n, "multiply_adds": adds, "elements": elements})
-    return rows
+            yield CostRow(variant=variant, n=qkv.n, multiply_adds=adds, elements=elements)
 
 
-def numbers(rows: Sequence[Row]) -> dict[str, float]:
+def numbers(rows: Sequence[CostRow]) -> dict[str, float]:
     """Exponents of power laws through all lengths, and how much is saved at the longest."""
+    full, linear = ([row for row in rows if row.variant == variant] for variant in (FULL, LINEAR))
+    lengths = [row.n for row in linear]
 
-    def exponent(variant: str, what: str) -> float:
-        fit = fit_power(column(rows, "n", variant=variant), column(rows, what, variant=variant))
-        return round(fit.exponent, DECIMALS)
+    def exponent(costs: Sequence[float]) -> float:
+        return round(fit_power(lengths, costs).exponent, DECIMALS)
 
-    full, mapped = (column(rows, "multiply_adds", variant=variant)[-1] for variant in (FULL, LINEAR))
     return {
-        "work": exponent(LINEAR, "multiply_adds"),
-        "memory": exponent(LINEAR, "elements"),
-        "full": exponent(FULL, "multiply_adds"),
-        "saved": full / mapped,
-        "longest": column(rows, "n")[-1],
+        "work": exponent([row.multiply_adds for row in linear]),
+        "memory": exponent([row.elements for row in linear]),
+        "full": exponent([row.multiply_adds for row in full]),
+        "saved": full[-1].multiply_adds / linear[-1].multiply_adds,
+        "longest": lengths[-1],
     }
 
 

@@ -1,8 +1,8 @@
 """Linformer's rank can stay constant as n grows."""
 
-from collections.abc import Mapping, Sequence
-
-import numpy as np
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
 
 from attention_core import metrics, registry
 from attention_core.claims.claim import (
@@ -16,10 +16,8 @@ from attention_core.claims.claim import (
     Place,
     Quantity,
     Verdict,
-    column,
     future,
 )
-from attention_core.experiments.task import Row
 from attention_core.metrics.fit import fit_power
 from attention_core.variant import Paper
 
@@ -34,14 +32,25 @@ NO_BETTER = 0.9
 """Part of uniform attention's error from which on an error is no better: one that stays there has nowhere to grow."""
 
 
-def measure(ask: Ask) -> list[Row]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankRow:
+    """The relative error of one matrix of one head at one length; ``future`` as ``FUTURE`` is."""
+
+    n: int
+    rank: int
+    future: float
+    matrix: str
+    head: int
+    error: float
+
+
+def measure(ask: Ask) -> Iterator[RankRow]:
     """The relative error of Linformer's matrix at one rank over lengths, per head, between its floor and its zero."""
-    rank, rows = ask.longest // TIMES[-1], list[Row]()
+    rank = ask.longest // TIMES[-1]
     softmax, linformer = registry.get("softmax"), registry.get("linformer", rank=rank)
     for times in TIMES:
         qkv = ask.record(times * rank)
-        exact = softmax.weights(qkv.q, qkv.k)
-        hidden = future(qkv)
+        exact, hidden = softmax.weights(qkv.q, qkv.k), future(qkv)
         errors = {
             LINFORMER: metrics.relative_error(linformer.weights(qkv.q, qkv.k), exact),
             BEST: metrics.truncated_svd_error(exact, rank),
@@ -49,25 +58,25 @@ def measure(ask: Ask) -> list[Row]:
         }
         for matrix, values in errors.items():
             for head, error in ask.by_head(values):
-                common: Row = {"n": qkv.n, "rank": rank, "future": hidden}
-                rows.append({**common, "matrix": matrix, "head": head, "error": max(error, EVEN)})
-    return rows
+                yield RankRow(n=qkv.n, rank=rank, future=hidden, matrix=matrix, head=head, error=max(error, EVEN))
 
 
-def numbers(rows: Sequence[Row]) -> dict[str, float]:
+def numbers(rows: Sequence[RankRow]) -> dict[str, float]:
     """The medians over heads at the longest length, and how Linformer's grew on the way."""
-    lengths = sorted(set(column(rows, "n")))
-    medians = [float(np.median(column(rows, "error", matrix=LINFORMER, n=n))) for n in lengths]
-    floor = float(np.median(column(rows, "error", matrix=BEST, n=lengths[-1])))
+
+    def middle(matrix: str, n: int) -> float:
+        return median(row.error for row in rows if (row.matrix, row.n) == (matrix, n))
+
+    lengths, last = sorted({row.n for row in rows}), max(rows, key=lambda row: row.n)
     return {
-        "exponent": fit_power(lengths, medians).exponent,
-        "error": medians[-1],
-        "floor": floor,
-        "uniform": float(np.median(column(rows, "error", matrix=UNIFORM, n=lengths[-1]))),
-        "rank": column(rows, "rank")[0],
+        "exponent": fit_power(lengths, [middle(LINFORMER, n) for n in lengths]).exponent,
+        "error": middle(LINFORMER, last.n),
+        "floor": middle(BEST, last.n),
+        "uniform": middle(UNIFORM, last.n),
+        "rank": last.rank,
         "shortest": lengths[0],
-        "longest": lengths[-1],
-        "future": column(rows, "future", n=lengths[-1])[0],
+        "longest": last.n,
+        "future": last.future,
     }
 
 

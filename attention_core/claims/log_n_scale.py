@@ -1,15 +1,15 @@
 """Logits multiplied by log n keep softmax's entropy steady; squared ReLU has no such handle."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from statistics import fmean
 
 from attention_core import registry
-from attention_core.claims.claim import Ask, Claim, Figure, Place, Quantity, Verdict, column
+from attention_core.claims.claim import Ask, Claim, Figure, Place, Quantity, Verdict
 from attention_core.experiments import entropy_length, homogeneity
 from attention_core.experiments.homogeneity import HomogeneityTask
 from attention_core.experiments.lengths import ladder
-from attention_core.experiments.task import Row
 from attention_core.metrics.fit import fit_power
 from attention_core.variant import Paper
 
@@ -23,7 +23,17 @@ def base(longest: int) -> int:
     return lengths[len(lengths) // 2]
 
 
-def measure(ask: Ask) -> list[Row]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScaleRow:
+    """The entropy of one head at one length, in nats, the mean over queries."""
+
+    variant: str
+    n: int
+    head: int
+    entropy: float
+
+
+def measure(ask: Ask) -> Iterator[ScaleRow]:
     """Entropy of every head at lengths up to the base length and beyond it, with and without the scale."""
     causal = ask.record(ask.longest).causal
     squared = registry.get("relu2", normalizer="sum").word
@@ -32,37 +42,33 @@ def measure(ask: Ask) -> list[Row]:
         registry.get("softmax_log_n", base_length=base(ask.longest)).word: SCALED,
         squared: SQUARED,
     }
-    rows: list[Row] = []
     for task in entropy_length.tasks(ask.source, tuple(names), longest=ask.longest, causal=causal):
-        rows += [
-            {"variant": names[task.variant], "n": task.n, "head": row.head, "entropy": row.entropy}
-            for row in ask.seen(entropy_length.run(task, load=ask.load))
-        ]
+        for row in ask.seen(entropy_length.run(task, load=ask.load)):
+            yield ScaleRow(variant=names[task.variant], n=task.n, head=row.head, entropy=row.entropy)
     for n in ladder(ask.longest):
         factor = math.log(n) / math.log(base(ask.longest))
         steered = HomogeneityTask(source=ask.source, n=n, variants=(squared,), factor=factor, causal=causal)
-        rows += [
-            {"variant": SCALED_SQUARED, "n": n, "head": row.head, "entropy": row.entropy}
-            for row in ask.seen(homogeneity.run(steered, load=ask.load))
-        ]
-    return rows
+        for found in ask.seen(homogeneity.run(steered, load=ask.load)):
+            yield ScaleRow(variant=SCALED_SQUARED, n=n, head=found.head, entropy=found.entropy)
 
 
-def numbers(rows: Sequence[Row]) -> dict[str, float]:
+def numbers(rows: Sequence[ScaleRow]) -> dict[str, float]:
     """How fast ``exp(entropy)``, the keys a row attends to, grows with n up to the base length and beyond it.
 
     And what the scale does to squared ReLU.
     """
-    lengths = sorted(set(column(rows, "n")))
-    longest = lengths[-1]
-    middle = base(int(longest))
+    lengths = sorted({row.n for row in rows})
+    middle = base(lengths[-1])
 
-    def growth(variant: str, part: Sequence[float]) -> float:
-        return fit_power(part, [math.exp(fmean(column(rows, "entropy", variant=variant, n=n))) for n in part]).exponent
+    def found(variant: str, part: Sequence[int]) -> list[float]:
+        return [row.entropy for row in rows if row.variant == variant and row.n in part]
+
+    def growth(variant: str, part: Sequence[int]) -> float:
+        return fit_power(part, [math.exp(fmean(found(variant, [n]))) for n in part]).exponent
 
     def moved(plain: str, scaled: str) -> float:
         # Rows of both come in one order: by length, then by head.
-        both = zip(column(rows, "entropy", variant=plain), column(rows, "entropy", variant=scaled), strict=True)
+        both = zip(found(plain, lengths), found(scaled, lengths), strict=True)
         return max(abs(after - before) for before, after in both)
 
     inside, outside = [n for n in lengths if n <= middle], [n for n in lengths if n >= middle]
@@ -72,7 +78,7 @@ def numbers(rows: Sequence[Row]) -> dict[str, float]:
         "scaled_beyond": growth(SCALED, outside),
         "plain_beyond": growth(PLAIN, outside),
         "base": middle,
-        "longest": longest,
+        "longest": lengths[-1],
         "softmax": moved(PLAIN, SCALED),
         "squared": moved(SQUARED, SCALED_SQUARED),
     }

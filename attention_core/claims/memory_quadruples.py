@@ -1,12 +1,12 @@
 """Doubling n quadruples the memory of full attention's scores."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from attention_core import registry
-from attention_core.claims.claim import DECIMALS, Ask, Claim, Figure, Place, Quantity, Verdict, column
+from attention_core.claims.claim import DECIMALS, Ask, Claim, Figure, Place, Quantity, Verdict
 from attention_core.experiments.lengths import ladder
-from attention_core.experiments.task import Row
 from attention_core.measure.counting import count
 from attention_core.metrics.fit import fit_power
 from attention_core.variant import Paper
@@ -15,27 +15,35 @@ HELD, FUSED = "all scores at once", "fused, block by block"
 """Two ways to compute one and the same attention."""
 
 
-def measure(ask: Ask) -> list[Row]:
-    """The largest tensor made at each length, ``elements`` per head."""
-    softmax, rows = registry.get("softmax"), list[Row]()
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryRow:
+    """The largest tensor made at one length in one way: its numbers, ``elements``, per head."""
+
+    way: str
+    n: int
+    elements: float
+
+
+def measure(ask: Ask) -> Iterator[MemoryRow]:
+    """The largest tensor made at each length."""
+    softmax = registry.get("softmax")
     for n in ladder(ask.longest):
         qkv = ask.record(n)
         for way, call in (
             (HELD, partial(softmax.weights, qkv.q, qkv.k)),
             (FUSED, partial(softmax.attend, qkv.q, qkv.k, qkv.v)),
         ):
-            rows.append({"way": way, "n": qkv.n, "elements": count(call).largest_elements / qkv.heads})
-    return rows
+            yield MemoryRow(way=way, n=qkv.n, elements=count(call).largest_elements / qkv.heads)
 
 
-def numbers(rows: Sequence[Row]) -> dict[str, float]:
+def numbers(rows: Sequence[MemoryRow]) -> dict[str, float]:
     """Factors per doubling, by power laws through all lengths."""
-    factors = (
-        round(2 ** fit_power(column(rows, "n", way=way), column(rows, "elements", way=way)).exponent, DECIMALS)
-        for way in (HELD, FUSED)
+    held, fused = ([row for row in rows if row.way == way] for way in (HELD, FUSED))
+    factor, fused_factor = (
+        round(2 ** fit_power([row.n for row in own], [row.elements for row in own]).exponent, DECIMALS)
+        for own in (held, fused)
     )
-    found = dict(zip(("factor", "fused"), factors, strict=True))
-    return {**found, "longest": column(rows, "n")[-1], "elements": column(rows, "elements", way=HELD)[-1]}
+    return {"factor": factor, "fused": fused_factor, "longest": held[-1].n, "elements": held[-1].elements}
 
 
 def verdict(numbers: Mapping[str, float], bounds: Mapping[str, float]) -> Verdict:

@@ -1,14 +1,15 @@
 """Trained attention is concentrated near the diagonal, so that a local window loses little."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from statistics import median
 
 from torch import Tensor
 
 from attention_core import registry
-from attention_core.claims.claim import Ask, Claim, Figure, Place, Quantity, UntestableError, Verdict, column
+from attention_core.claims.claim import Ask, Claim, Figure, Place, Quantity, UntestableError, Verdict
 from attention_core.experiments.error import uniform
-from attention_core.experiments.task import Row
 from attention_core.metrics.error import relative_error
 from attention_core.variant import Paper
 
@@ -17,7 +18,32 @@ PART = 16
 MEASURED, REST, UNIFORM = "this input", "without the first token", "spread evenly"
 
 
-def measure(ask: Ask) -> list[Row]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowRow:
+    """One head within one distance of the diagonal.
+
+    Attributes:
+        window: the distance w, in tokens.
+        judged: whether the claim is judged by it.
+        even: per cent of evenly spread attention within ± w.
+        attention: ``MEASURED``, ``REST`` or ``UNIFORM``.
+        head: the head; None for attention that is spread evenly.
+        mass: per cent of its attention within ± w.
+        first: per cent of it on the first key.
+        error: per cent that local attention's output errs by, where it is judged.
+    """
+
+    window: int
+    judged: bool
+    even: float
+    attention: str
+    head: int | None
+    mass: float
+    first: float | None = None
+    error: float | None = None
+
+
+def measure(ask: Ask) -> Iterator[WindowRow]:
     """What lies within ± w of the diagonal, and what local attention with this window errs by, head by head.
 
     Once with all tokens and once without the first, as query and as key: rows then sum to one over the others.
@@ -32,7 +58,6 @@ def measure(ask: Ask) -> list[Row]:
     qkv = ask.record()
     judged = max(1, round(qkv.n / PART))
     windows = sorted({judged, *(2**i for i in range((qkv.n - 1).bit_length()))})
-    rows: list[Row] = []
     for attention, first in ((MEASURED, 0), (REST, 1)):
         q, k, v = (x[:, first:] for x in (qkv.q, qkv.k, qkv.v))
         softmax, n = registry.get("softmax"), qkv.n - first
@@ -42,19 +67,16 @@ def measure(ask: Ask) -> list[Row]:
         for window in windows:
             local = registry.get("local", window=window)
             near = local.mask(n, causal=qkv.causal)
-            common: Row = {"window": window, "judged": window == judged, "even": within(even, near)}
+            share, seen = within(even, near), partial(WindowRow, window=window, judged=window == judged)
             if attention == MEASURED:
-                rows.append({**common, "attention": UNIFORM, "head": None, "mass": common["even"]})
-            own: list[Row] = [
-                {**common, "attention": attention, "head": head, "mass": within(each, near), "first": share}
-                for each, (head, share) in zip(weights, on_first, strict=True)
-            ]
+                yield seen(even=share, attention=UNIFORM, head=None, mass=share)
+            errors: Sequence[float | None] = [None] * len(weights)
             if window == judged:
                 outputs = (each.attend(q, k, v, causal=qkv.causal) for each in (local, softmax))
-                for row, error in zip(own, relative_error(*outputs).tolist(), strict=True):
-                    row["error"] = 100 * error
-            rows += own
-    return rows
+                errors = [100 * error for error in relative_error(*outputs).tolist()]
+            for own, (head, on), error in zip(weights, on_first, errors, strict=True):
+                mass = within(own, near)
+                yield seen(even=share, attention=attention, head=head, mass=mass, first=on, error=error)
 
 
 def within(weights: Tensor, near: Tensor | None) -> float:
@@ -62,21 +84,19 @@ def within(weights: Tensor, near: Tensor | None) -> float:
     return 100 * float(weights[near].sum() / weights.sum())
 
 
-def numbers(rows: Sequence[Row]) -> dict[str, float]:
+def numbers(rows: Sequence[WindowRow]) -> dict[str, float]:
     """The middle head at the window judged by, with the first token and without it."""
-
-    def middle(name: str, attention: str) -> float:
-        return median(column(rows, name, judged=True, attention=attention))
-
+    judged = [row for row in rows if row.judged]
+    own, rest = ([row for row in judged if row.attention == attention] for attention in (MEASURED, REST))
     return {
-        "mass": middle("mass", MEASURED),
-        "even": middle("even", MEASURED),
-        "error": middle("error", MEASURED),
-        "first": middle("first", MEASURED),
-        "mass_rest": middle("mass", REST),
-        "even_rest": middle("even", REST),
-        "error_rest": middle("error", REST),
-        "window": column(rows, "window", judged=True)[0],
+        "mass": median(row.mass for row in own),
+        "even": own[0].even,
+        "error": median(row.error for row in own if row.error is not None),
+        "first": median(row.first for row in own if row.first is not None),
+        "mass_rest": median(row.mass for row in rest),
+        "even_rest": rest[0].even,
+        "error_rest": median(row.error for row in rest if row.error is not None),
+        "window": judged[0].window,
     }
 
 

@@ -1,25 +1,14 @@
 """Nyström with every token its own landmark is softmax."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
 
-import numpy as np
 import torch
 
 from attention_core import metrics, registry
-from attention_core.claims.claim import (
-    FUTURE,
-    READ_BOTH_WAYS,
-    Ask,
-    Claim,
-    Figure,
-    Place,
-    Quantity,
-    Verdict,
-    column,
-    future,
-)
-from attention_core.experiments.task import Row
+from attention_core.claims.claim import FUTURE, READ_BOTH_WAYS, Ask, Claim, Figure, Place, Quantity, Verdict, future
 from attention_core.variant import Paper
 
 EXACT, ITERATED = "exact inverse", "six iterations"
@@ -28,12 +17,25 @@ MOST = 256
 INVERSES = {EXACT: "exact", ITERATED: "iterative"}
 
 
-def measure(ask: Ask) -> list[Row]:
-    """The relative error of the matrix with n/8, n/4, n/2 and n landmarks, per head, in float64.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LandmarksRow:
+    """The relative error of one head's matrix; ``FUTURE`` as well.
 
     ``condition`` is that of softmax's own matrix, which is what has to be inverted where every token is a landmark.
     """
-    qkv, rows = ask.record(min(ask.record().n, MOST)), list[Row]()
+
+    inverse: str
+    landmarks: int
+    n: int
+    head: int
+    condition: float
+    error: float
+    future: float
+
+
+def measure(ask: Ask) -> Iterator[LandmarksRow]:
+    """The relative error of the matrix with n/8, n/4, n/2 and n landmarks, per head, in float64."""
+    qkv = ask.record(min(ask.record().n, MOST))
     q, k = qkv.q.double(), qkv.k.double()
     exact = registry.get("softmax").weights(q, k)
     hidden = future(qkv)
@@ -46,22 +48,28 @@ def measure(ask: Ask) -> list[Row]:
             nystrom = registry.get("nystrom", landmarks=landmarks, inverse=how)
             errors = ask.by_head(metrics.relative_error(nystrom.weights(q, k), exact))
             for (head, error), condition in zip(errors, conditions, strict=True):
-                rows.append(
-                    {"inverse": inverse, "landmarks": landmarks, "n": qkv.n, "head": head, "condition": condition}
-                    | {"error": max(error, torch.finfo(q.dtype).eps), "future": hidden}
+                yield LandmarksRow(
+                    inverse=inverse,
+                    landmarks=landmarks,
+                    n=qkv.n,
+                    head=head,
+                    condition=condition,
+                    error=max(error, torch.finfo(q.dtype).eps),
+                    future=hidden,
                 )
-    return rows
 
 
-def numbers(rows: Sequence[Row]) -> dict[str, float]:
+def numbers(rows: Sequence[LandmarksRow]) -> dict[str, float]:
     """The worst head with the exact inverse, the middle one with the iterations, and the worst condition number."""
-    n = column(rows, "n")[0]
+    exact, iterated = (
+        [row.error for row in rows if row.inverse == inverse and row.landmarks == row.n] for inverse in INVERSES
+    )
     return {
-        "error": max(column(rows, "error", inverse=EXACT, landmarks=n)),
-        "condition": math.log10(max(column(rows, "condition"))),
-        "iterated": float(np.median(column(rows, "error", inverse=ITERATED, landmarks=n))),
-        "tokens": n,
-        "future": column(rows, "future")[0],
+        "error": max(exact),
+        "condition": math.log10(max(row.condition for row in rows)),
+        "iterated": median(iterated),
+        "tokens": rows[0].n,
+        "future": rows[0].future,
     }
 
 

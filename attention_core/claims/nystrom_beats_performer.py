@@ -1,8 +1,9 @@
 """Nyström at m = 64 beats Performer at several times d."""
 
-from collections.abc import Mapping, Sequence
-
-import numpy as np
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from statistics import fmean, median
 
 from attention_core import metrics, registry
 from attention_core.claims.claim import (
@@ -15,11 +16,9 @@ from attention_core.claims.claim import (
     Quantity,
     Verdict,
     check_uneven,
-    column,
     future,
 )
 from attention_core.experiments.error import draws
-from attention_core.experiments.task import Row
 from attention_core.variant import Paper
 
 NYSTROM, PERFORMER, UNIFORM = "Nyström", "Performer", "uniform attention"
@@ -29,7 +28,21 @@ TIMES, JUDGED = (1, 2, 4, 8), 4
 """Performer's features in head sizes d: those measured, and the one that counts as several."""
 
 
-def measure(ask: Ask) -> list[Row]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeaturesRow:
+    """The relative error of one head's matrix, Performer's with ``features`` = ``times`` d; ``FUTURE`` as well."""
+
+    times: int
+    features: int
+    n: int
+    future: float
+    variant: str
+    head: int
+    seed: int | None
+    error: float
+
+
+def measure(ask: Ask) -> Iterator[FeaturesRow]:
     """The relative error of the matrix, per head: Performer's over features and seeds, Nyström's and uniform's beside.
 
     No variant here hides the future, as Nyström cannot.
@@ -37,37 +50,38 @@ def measure(ask: Ask) -> list[Row]:
     Raises:
         UntestableError: if all tokens weigh the same.
     """
-    qkv, rows = ask.record(), list[Row]()
+    qkv = ask.record()
     exact = registry.get("softmax").weights(qkv.q, qkv.k)
     d, hidden = qkv.q.shape[-1], future(qkv)
     nystrom = registry.get("nystrom", landmarks=LANDMARKS).weights(qkv.q, qkv.k)
     beside = {NYSTROM: metrics.relative_error(nystrom, exact), UNIFORM: metrics.uniform_error(exact)}
     check_uneven(beside[UNIFORM])
     for times in TIMES:
-        common: Row = {"times": times, "features": times * d, "n": qkv.n, "future": hidden}
+        row = partial(FeaturesRow, times=times, features=times * d, n=qkv.n, future=hidden)
         for seed, performer in enumerate(draws(registry.get("performer", features=times * d))):
             errors = metrics.relative_error(performer.weights(qkv.q, qkv.k), exact)
             for head, error in ask.by_head(errors):
-                rows.append({**common, "variant": PERFORMER, "head": head, "seed": seed, "error": error})
+                yield row(variant=PERFORMER, head=head, seed=seed, error=error)
         for variant, values in beside.items():
             for head, error in ask.by_head(values):
-                rows.append({**common, "variant": variant, "head": head, "seed": None, "error": error})
-    return rows
+                yield row(variant=variant, head=head, seed=None, error=error)
 
 
-def numbers(rows: Sequence[Row]) -> dict[str, float]:
+def numbers(rows: Sequence[FeaturesRow]) -> dict[str, float]:
     """Medians over heads, and the share of heads in which Nyström beats the median of Performer's draws."""
-    nystrom = column(rows, "error", variant=NYSTROM, times=JUDGED)
-    heads = column(rows, "head", variant=NYSTROM, times=JUDGED)
-    drawn = [np.median(column(rows, "error", variant=PERFORMER, times=JUDGED, head=head)) for head in heads]
+    judged = [row for row in rows if row.times == JUDGED]
+    nystrom = {row.head: row.error for row in judged if row.variant == NYSTROM}
+    drawn = {
+        head: median(row.error for row in judged if row.variant == PERFORMER and row.head == head) for head in nystrom
+    }
     return {
-        "wins": 100 * float(np.mean(np.array(nystrom) < np.array(drawn))),
-        "nystrom": float(np.median(nystrom)),
-        "performer": float(np.median(drawn)),
-        "uniform": float(np.median(column(rows, "error", variant=UNIFORM, times=JUDGED))),
-        "features": column(rows, "features", times=JUDGED)[0],
-        "tokens": column(rows, "n")[0],
-        "future": column(rows, "future")[0],
+        "wins": 100 * fmean(nystrom[head] < drawn[head] for head in nystrom),
+        "nystrom": median(nystrom.values()),
+        "performer": median(drawn.values()),
+        "uniform": median(row.error for row in judged if row.variant == UNIFORM),
+        "features": judged[0].features,
+        "tokens": judged[0].n,
+        "future": judged[0].future,
     }
 
 

@@ -1,41 +1,50 @@
 """Performer is random, Nyström is not."""
 
-from collections.abc import Mapping, Sequence
-
-import numpy as np
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
 
 from attention_core import metrics, registry
-from attention_core.claims.claim import Ask, Case, Claim, Figure, Place, Quantity, Verdict, column
+from attention_core.claims.claim import Ask, Case, Claim, Figure, Place, Quantity, Verdict
 from attention_core.experiments.error import draws
-from attention_core.experiments.task import Row
 from attention_core.variant import Paper
 
 NYSTROM, PERFORMER = "Nyström", "Performer"
 
 
-def measure(ask: Ask) -> list[Row]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRow:
+    """How far the output of a run, the second or a later one, is from the first one's, relatively, in one head."""
+
+    variant: str
+    causal: bool
+    run: int
+    head: int
+    change: float
+
+
+def measure(ask: Ask) -> Iterator[RunRow]:
     """How far each further run's output is from the first one's, relatively, per head.
 
     Performer attends as the input does, causally or not; Nyström cannot hide the future.
     """
-    qkv, rows = ask.record(), list[Row]()
+    qkv = ask.record()
     performers, nystrom = draws(registry.get("performer")), registry.get("nystrom")
     every = ((PERFORMER, performers, qkv.causal), (NYSTROM, [nystrom] * len(performers), False))
     for variant, runs, causal in every:
         first, *others = (run.attend(qkv.q, qkv.k, qkv.v, causal=causal) for run in runs)
         for number, out in enumerate(others, 2):
             for head, change in ask.by_head(metrics.relative_error(out, first)):
-                rows.append({"variant": variant, "causal": causal, "run": number, "head": head, "change": change})
-    return rows
+                yield RunRow(variant=variant, causal=causal, run=number, head=head, change=change)
 
 
-def numbers(rows: Sequence[Row]) -> dict[str, float]:
+def numbers(rows: Sequence[RunRow]) -> dict[str, float]:
     """The median change of Performer's output and the largest of Nyström's."""
     return {
-        "performer": 100 * float(np.median(column(rows, "change", variant=PERFORMER))),
-        "nystrom": 100 * max(column(rows, "change", variant=NYSTROM)),
-        "runs": max(column(rows, "run")),
-        "causal": max(column(rows, "causal")),
+        "performer": 100 * median(row.change for row in rows if row.variant == PERFORMER),
+        "nystrom": 100 * max(row.change for row in rows if row.variant == NYSTROM),
+        "runs": max(row.run for row in rows),
+        "causal": any(row.causal for row in rows),
     }
 
 

@@ -1,6 +1,7 @@
 """Anything that pools tokens before it attends lets the future leak: does a mask laid on afterwards stop it?"""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import torch
@@ -10,8 +11,7 @@ from attention_core import registry
 from attention_core.algorithms.causal_scan import nonzero
 from attention_core.algorithms.inverse import inverse_steps
 from attention_core.algorithms.pooling import even_segments, pooling_matrix
-from attention_core.claims.claim import Ask, Case, Claim, Figure, Place, Quantity, UntestableError, Verdict, column
-from attention_core.experiments.task import Row
+from attention_core.claims.claim import Ask, Case, Claim, Figure, Place, Quantity, UntestableError, Verdict
 from attention_core.inputs.source import first_tokens
 from attention_core.looks.influence import MOST
 from attention_core.variant import Attention, Paper, Variant
@@ -23,7 +23,30 @@ MOVED = 1e-6
 OPEN, CUT, HIDDEN = "all tokens seen", "future weights struck out", "unfinished pools hidden"
 
 
-def measure(ask: Ask) -> list[Row]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeakRow:
+    """One variant through one mask.
+
+    Attributes:
+        variant: its title.
+        mask: ``OPEN``, ``CUT`` or ``HIDDEN``.
+        pools: whether it pools tokens.
+        inverts: whether it mixes all pools by an inverse.
+        back: how far before the last token outputs move when that token changes, in tokens; 0 where none does.
+        blind: rows that see nothing in any head.
+        n: tokens.
+    """
+
+    variant: str
+    mask: str
+    pools: bool
+    inverts: bool
+    back: int
+    blind: int
+    n: int
+
+
+def measure(ask: Ask) -> Iterator[LeakRow]:
     """How far before the last token outputs move when that token changes, by variant, without and with either mask.
 
     Raises:
@@ -40,7 +63,6 @@ def measure(ask: Ask) -> list[Row]:
             "input."
         )
     pooled = [pooling(variant, qkv.n) for variant in registry.all_variants() if variant.family == "low_rank"]
-    rows: list[Row] = []
     for attention in (*pooled, *(registry.get(key) for key in OTHERS)):
         ways: dict[str, Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]] = {
             OPEN: partial(outputs, attention),
@@ -51,18 +73,15 @@ def measure(ask: Ask) -> list[Row]:
         for mask, way in ways.items():
             (own, blind), (changed, _) = way(*before), way(*after)
             first = first_moved(own, changed)
-            rows.append(
-                {
-                    "variant": attention.title,
-                    "mask": mask,
-                    "pools": attention in pooled,
-                    "inverts": inverts(attention),
-                    "back": 0 if first is None else qkv.n - 1 - first,
-                    "blind": int(blind.any(0).sum()),
-                    "n": qkv.n,
-                }
+            yield LeakRow(
+                variant=attention.title,
+                mask=mask,
+                pools=attention in pooled,
+                inverts=inverts(attention),
+                back=0 if first is None else qkv.n - 1 - first,
+                blind=int(blind.any(0).sum()),
+                n=qkv.n,
             )
-    return rows
 
 
 def pooling(variant: Variant, n: int) -> Attention:
@@ -130,23 +149,20 @@ def first_moved(before: Tensor, after: Tensor) -> int | None:
     return int(places[0]) if len(places) else None
 
 
-def numbers(rows: Sequence[Row]) -> dict[str, float]:
+def numbers(rows: Sequence[LeakRow]) -> dict[str, float]:
     """How many variants leak through each mask, how far back, and how many rows the second one leaves with nothing."""
-    pooled, others = (column(rows, "back", mask=CUT, pools=pools) for pools in (True, False))
-    masked = column(rows, "back", mask=HIDDEN)
-    inverted = column(rows, "back", mask=HIDDEN, inverts=True)
-    blind = column(rows, "blind", mask=HIDDEN)
+    cut, masked = ([row for row in rows if row.mask == mask] for mask in (CUT, HIDDEN))
     return {
-        "leaking": sum(back > 0 for back in pooled),
-        "pooled": len(pooled),
-        "back": max(pooled),
-        "moved": sum(back > 0 for back in others),
-        "others": len(others),
-        "left": sum(back > 0 for back in masked),
-        "inverted": max(inverted),
-        "fewest": min(blind),
-        "most": max(blind),
-        "n": column(rows, "n")[0],
+        "leaking": sum(row.back > 0 for row in cut if row.pools),
+        "pooled": sum(row.pools for row in cut),
+        "back": max(row.back for row in cut if row.pools),
+        "moved": sum(row.back > 0 for row in cut if not row.pools),
+        "others": sum(not row.pools for row in cut),
+        "left": sum(row.back > 0 for row in masked),
+        "inverted": max(row.back for row in masked if row.inverts),
+        "fewest": min(row.blind for row in masked),
+        "most": max(row.blind for row in masked),
+        "n": rows[0].n,
     }
 
 

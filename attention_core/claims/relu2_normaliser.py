@@ -1,12 +1,12 @@
 """With squared ReLU, what a row sums to grows more slowly than the n it is divided by."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from statistics import median
 
-from attention_core.claims.claim import Ask, Claim, Figure, Place, Quantity, UntestableError, Verdict, column
+from attention_core.claims.claim import Ask, Claim, Figure, Place, Quantity, UntestableError, Verdict
 from attention_core.experiments import normalizer_length
-from attention_core.experiments.task import Row
 from attention_core.metrics.fit import fit_power
 from attention_core.variant import Paper
 
@@ -17,32 +17,40 @@ SLOWER = 0.9
 """Exponent up to which growth counts as slower than n: with every doubling of n the sum falls 7 % behind."""
 
 
-def measure(ask: Ask) -> list[Row]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GrowthRow:
+    """By what factor one head's sum, or what divides it, has grown since the shortest length at which there is one."""
+
+    growing: str
+    n: int
+    head: int
+    growth: float
+
+
+def measure(ask: Ask) -> Iterator[GrowthRow]:
     """By what factor each head's sum has grown since the shortest length at which it has one, and ``n`` likewise."""
     causal = ask.record(ask.longest).causal
     tasks = normalizer_length.tasks(ask.source, longest=ask.longest, causal=causal)
     found = ask.seen(row for task in tasks for row in normalizer_length.run(task, load=ask.load))
-    rows: list[Row] = []
-    for head in sorted({row.head for row in found}):
+    points: dict[int, list[tuple[int, float]]] = {}
+    for row in found:
         # Heads that have no positive logit at a length have no sum there.
-        own = [row for row in found if row.head == head and row.normalizer == "relu2"]
-        points = sorted((row.n, row.log_z) for row in own if row.log_z is not None)
-        if len(points) > 1:
-            start, log_start = points[0]
-            for n, log_z in points:
-                rows.append({"growing": SUMS, "n": n, "head": head, "growth": math.exp(log_z - log_start)})
-                rows.append({"growing": DIVISOR, "n": n, "head": head, "growth": n / start})
-    if not rows:
+        if row.normalizer == "relu2" and row.log_z is not None:
+            points.setdefault(row.head, []).append((row.n, row.log_z))
+    grown = {head: sorted(own) for head, own in sorted(points.items()) if len(own) > 1}
+    if not grown:
         raise UntestableError("No query has a positive logit here, so no row has a sum; choose another head or input.")
-    return rows
+    for head, own in grown.items():
+        start, log_start = own[0]
+        for n, log_z in own:
+            yield GrowthRow(growing=SUMS, n=n, head=head, growth=math.exp(log_z - log_start))
+            yield GrowthRow(growing=DIVISOR, n=n, head=head, growth=n / start)
 
 
-def numbers(rows: Sequence[Row]) -> dict[str, float]:
+def numbers(rows: Sequence[GrowthRow]) -> dict[str, float]:
     """The exponents of the heads' power laws: the middle one, the smallest, and how many lie clearly below one."""
-    exponents = [
-        fit_power(column(rows, "n", growing=SUMS, head=head), column(rows, "growth", growing=SUMS, head=head)).exponent
-        for head in sorted(set(column(rows, "head")))
-    ]
+    sums = [[row for row in rows if row.growing == SUMS and row.head == head] for head in {row.head for row in rows}]
+    exponents = [fit_power([row.n for row in own], [row.growth for row in own]).exponent for own in sums]
     slower = sum(exponent <= SLOWER for exponent in exponents) / len(exponents)
     return {"exponent": median(exponents), "slower": 100 * slower, "lowest": min(exponents)}
 

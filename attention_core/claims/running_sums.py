@@ -1,16 +1,16 @@
 """The gradient of causal linear attention needs running sums only, not every state."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from attention_core import registry
-from attention_core.claims.claim import Ask, Case, Claim, Figure, Place, Quantity, Verdict, column
+from attention_core.claims.claim import Ask, Case, Claim, Figure, Place, Quantity, Verdict
 from attention_core.experiments import causal_gradient
 from attention_core.experiments.causal_gradient import STATES, SUMS, BytesTask, check_finite
 from attention_core.experiments.causal_modes import computed
-from attention_core.experiments.task import Row
 from attention_core.metrics.fit import fit_power
 from attention_core.variant import Paper
 
@@ -24,7 +24,21 @@ MOST = 2**22
 """Numbers in all states of one head whose gradients are compared: 32 MiB in float64, held about four times over."""
 
 
-def measure(ask: Ask) -> list[Row]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldRow:
+    """What forward and backward of one way hold at once at one size of a head, max(d, d_v).
+
+    ``difference`` is the largest between both ways' gradients on the input itself, the same in every row.
+    """
+
+    way: str
+    n: int
+    size: int
+    kib: float
+    difference: float
+
+
+def measure(ask: Ask) -> Iterator[HeldRow]:
     """What forward and backward hold at growing head sizes, and how far the gradients lie apart on the input."""
     qkv = ask.record()
     d, d_v = qkv.q.shape[-1], qkv.v.shape[-1]
@@ -32,13 +46,11 @@ def measure(ask: Ask) -> list[Row]:
     heads = zip(*(x[:, :tokens].double() for x in (qkv.q, qkv.k, qkv.v)), strict=True)
     difference = max(apart(*(gradients(way, *head) for way in NAMES)) for head in heads)
     n = max(n for n in causal_gradient.lengths(d, d_v) if n <= ask.longest)
-    rows: list[Row] = []
     for size, size_v in sizes(d, d_v):
         for way, name in NAMES.items():
             task = BytesTask(word=WORD, way=way, n=n, d=size, d_v=size_v)
             kib = causal_gradient.held(task).peak_bytes / 2**10
-            rows.append({"way": name, "n": n, "size": max(size, size_v), "kib": kib, "difference": difference})
-    return rows
+            yield HeldRow(way=name, n=n, size=max(size, size_v), kib=kib, difference=difference)
 
 
 def sizes(d: int, d_v: int) -> list[tuple[int, int]]:
@@ -64,21 +76,19 @@ def apart(own: Sequence[Tensor], other: Sequence[Tensor]) -> float:
     return max(float((a - b).abs().max()) for a, b in zip(own, other, strict=True)) / (largest or 1.0)
 
 
-def numbers(rows: Sequence[Row]) -> dict[str, float]:
+def numbers(rows: Sequence[HeldRow]) -> dict[str, float]:
     """What each way holds at the head's own size, how their ratio grows with the size, and how gradients differ."""
-    held = {name: column(rows, "kib", way=name) for name in NAMES.values()}
-    sums, states = (held[name] for name in NAMES.values())
-    measured = column(rows, "size", way=NAMES[SUMS])
-    ratios = [b / a for a, b in zip(sums, states, strict=True)]
+    sums, states = ([row for row in rows if row.way == name] for name in NAMES.values())
+    measured, ratios = [row.size for row in sums], [b.kib / a.kib for a, b in zip(sums, states, strict=True)]
     return {
         "times": ratios[-1],
         "size": measured[-1],
         "growth": fit_power(measured, ratios).exponent if measured[0] < measured[-1] else 0.0,
         "smallest": measured[0],
-        "difference": max(column(rows, "difference")),
-        "sums": sums[-1],
-        "states": states[-1],
-        "n": column(rows, "n")[0],
+        "difference": rows[0].difference,
+        "sums": sums[-1].kib,
+        "states": states[-1].kib,
+        "n": rows[0].n,
     }
 
 

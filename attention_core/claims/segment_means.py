@@ -1,6 +1,8 @@
 """Means of neighbours serve Nyström attention about as well as clusters do."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -16,10 +18,8 @@ from attention_core.claims.claim import (
     Quantity,
     Verdict,
     check_uneven,
-    column,
     future,
 )
-from attention_core.experiments.task import Row
 from attention_core.variant import Paper
 
 SEGMENTS, CLUSTERS, UNIFORM = "segment means", "k-means", "uniform attention"
@@ -28,35 +28,49 @@ SHARES, JUDGED = (8, 4, 2), 4
 """Tokens for one landmark: those measured, and those that the claim names."""
 
 
-def measure(ask: Ask) -> list[Row]:
-    """The relative error of the matrix, per head, with both kinds of landmarks.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SegmentsRow:
+    """The relative error of one head's matrix, one landmark for ``share`` tokens; ``FUTURE`` as well.
 
     ``work`` are the multiply-adds of one head.
+    """
+
+    share: int
+    landmarks: int
+    future: float
+    method: str
+    head: int
+    error: float
+    work: float | None
+
+
+def measure(ask: Ask) -> Iterator[SegmentsRow]:
+    """The relative error of the matrix, per head, with both kinds of landmarks.
 
     Raises:
         UntestableError: if all tokens weigh the same.
     """
-    qkv, rows = ask.record(), list[Row]()
+    qkv = ask.record()
     exact = registry.get("softmax").weights(qkv.q, qkv.k)
     uniform, hidden = metrics.uniform_error(exact), future(qkv)
     check_uneven(uniform)
     for share in SHARES:
-        common: Row = {"share": share, "landmarks": qkv.n // share, "future": hidden}
+        row = partial(SegmentsRow, share=share, landmarks=qkv.n // share, future=hidden)
         for method, word in METHODS.items():
             nystrom = registry.get("nystrom", landmarks=qkv.n // share, method=word)
             work = nystrom.cost(qkv.n, qkv.q.shape[-1]).multiply_adds
             errors = metrics.relative_error(nystrom.weights(qkv.q, qkv.k), exact)
             for head, error in ask.by_head(errors):
-                rows.append({**common, "method": method, "head": head, "error": error, "work": work})
+                yield row(method=method, head=head, error=error, work=work)
         for head, error in ask.by_head(uniform):
-            rows.append({**common, "method": UNIFORM, "head": head, "error": error, "work": None})
-    return rows
+            yield row(method=UNIFORM, head=head, error=error, work=None)
 
 
-def numbers(rows: Sequence[Row]) -> dict[str, float]:
+def numbers(rows: Sequence[SegmentsRow]) -> dict[str, float]:
     """Medians over heads, how the errors compare in the middle head and in the third quartile, and k-means' price."""
-    found = {name: np.array(column(rows, "error", method=name, share=JUDGED)) for name in (*METHODS, UNIFORM)}
-    work = {name: column(rows, "work", method=name, share=JUDGED)[0] for name in METHODS}
+    judged = [row for row in rows if row.share == JUDGED]
+    found = {name: np.array([row.error for row in judged if row.method == name]) for name in (*METHODS, UNIFORM)}
+    work = {row.method: row.work for row in judged if row.work is not None}
     # Errors that are both rounding are alike.
     ratio = (found[SEGMENTS] + EVEN) / (found[CLUSTERS] + EVEN)
     return {
@@ -66,8 +80,8 @@ def numbers(rows: Sequence[Row]) -> dict[str, float]:
         "clusters": float(np.median(found[CLUSTERS])),
         "uniform": float(np.median(found[UNIFORM])),
         "times": work[CLUSTERS] / work[SEGMENTS],
-        "landmarks": column(rows, "landmarks", share=JUDGED)[0],
-        "future": column(rows, "future")[0],
+        "landmarks": judged[0].landmarks,
+        "future": judged[0].future,
     }
 
 

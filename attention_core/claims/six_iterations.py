@@ -1,25 +1,14 @@
 """Six iterations are enough for Nyström's inverse at m = 64."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
 
-import numpy as np
 import torch
 
 from attention_core import metrics, registry
 from attention_core.algorithms.inverse import inverse_steps
-from attention_core.claims.claim import (
-    FUTURE,
-    READ_BOTH_WAYS,
-    Ask,
-    Claim,
-    Figure,
-    Place,
-    Quantity,
-    Verdict,
-    column,
-    future,
-)
-from attention_core.experiments.task import Row
+from attention_core.claims.claim import FUTURE, READ_BOTH_WAYS, Ask, Claim, Figure, Place, Quantity, Verdict, future
 from attention_core.variant import Paper
 from attention_core.variants.low_rank.nystrom import NystromParams, anatomy
 
@@ -29,36 +18,47 @@ SHARED = 2
 RESIDUAL, ATTENTION = "inverse: I − M V", "attention beside softmax"
 
 
-def measure(ask: Ask) -> list[Row]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IterationRow:
+    """The relative error of one head after one iteration, ``of`` the inverse or the attention; ``FUTURE`` as well."""
+
+    tokens: int
+    future: float
+    iteration: int
+    of: str
+    head: int
+    error: float
+
+
+def measure(ask: Ask) -> Iterator[IterationRow]:
     """After each iteration, per head: the residual of the inverse, and the relative error of the attention matrix."""
-    qkv, rows = ask.record(), list[Row]()
+    qkv = ask.record()
     exact = registry.get("softmax").weights(qkv.q, qkv.k)
     hidden = future(qkv)
     parts = anatomy(qkv.q, qkv.k, qkv.v, NystromParams(landmarks=LANDMARKS), causal=False)
     left, middle, right = parts["left"], parts["middle"], parts["right"]
     identity = torch.eye(middle.shape[-1]).expand_as(middle)
     for iteration, inverse in enumerate(inverse_steps(middle, MORE)):
-        common: Row = {"tokens": qkv.n, "future": hidden, "iteration": iteration}
         for of, values in (
             (RESIDUAL, metrics.relative_error(middle @ inverse, identity)),
             (ATTENTION, metrics.relative_error(left @ (inverse @ right), exact)),
         ):
-            rows += [{**common, "of": of, "head": head, "error": error} for head, error in ask.by_head(values)]
-    return rows
+            for head, error in ask.by_head(values):
+                yield IterationRow(tokens=qkv.n, future=hidden, iteration=iteration, of=of, head=head, error=error)
 
 
-def numbers(rows: Sequence[Row]) -> dict[str, float]:
+def numbers(rows: Sequence[IterationRow]) -> dict[str, float]:
     """Medians over heads after six iterations and after twelve."""
 
     def middle(of: str, iteration: int) -> float:
-        return float(np.median(column(rows, "error", of=of, iteration=iteration)))
+        return median(row.error for row in rows if row.of == of and row.iteration == iteration)
 
     return {
         "residual": middle(RESIDUAL, SIX),
         "error": middle(ATTENTION, SIX),
         "later": middle(ATTENTION, MORE),
-        "tokens": column(rows, "tokens")[0],
-        "future": column(rows, "future")[0],
+        "tokens": rows[0].tokens,
+        "future": rows[0].future,
     }
 
 

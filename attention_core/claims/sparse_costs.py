@@ -1,12 +1,12 @@
 """Atrous attention costs one k-th of full attention; the cost of local attention grows with n, not with its square."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from attention_core import registry
-from attention_core.claims.claim import Ask, Claim, Figure, Place, Quantity, Verdict, column
+from attention_core.claims.claim import Ask, Claim, Figure, Place, Quantity, Verdict
 from attention_core.experiments.lengths import ladder
-from attention_core.experiments.task import Row
 from attention_core.measure.counting import count
 from attention_core.metrics.fit import fit_power
 from attention_core.variant import Attention, Paper
@@ -20,27 +20,35 @@ ATTENTIONS = {
 }
 
 
-def measure(ask: Ask) -> list[Row]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkRow:
+    """The multiply-adds per head that an attention really does at one length; ``part`` is its key in ``ATTENTIONS``."""
+
+    variant: str
+    part: str
+    n: int
+    multiply_adds: float
+
+
+def measure(ask: Ask) -> Iterator[WorkRow]:
     """What each algorithm costs at each length of the input."""
     return costs(ask, ATTENTIONS)
 
 
-def costs(ask: Ask, attentions: Mapping[str, Attention]) -> list[Row]:
+def costs(ask: Ask, attentions: Mapping[str, Attention]) -> Iterator[WorkRow]:
     """Multiply-adds per head that attentions really do, counted."""
-    rows: list[Row] = []
     for n in ladder(ask.longest):
         qkv = ask.record(n)
         for part, attention in attentions.items():
             counts = count(partial(attention.attend, qkv.q, qkv.k, qkv.v, causal=qkv.causal))
             adds = counts.multiply_adds / qkv.heads
-            rows.append({"variant": attention.title, "part": part, "n": n, "multiply_adds": adds})
-    return rows
+            yield WorkRow(variant=attention.title, part=part, n=n, multiply_adds=adds)
 
 
-def numbers(rows: Sequence[Row]) -> dict[str, float]:
+def numbers(rows: Sequence[WorkRow]) -> dict[str, float]:
     """What the longest input costs, and how local attention's cost grows over the longer half of the lengths."""
-    full, atrous, local = (column(rows, "multiply_adds", part=part) for part in ATTENTIONS)
-    lengths = column(rows, "n", part="local")
+    full, atrous, local = ([row.multiply_adds for row in rows if row.part == part] for part in ATTENTIONS)
+    lengths = [row.n for row in rows if row.part == "local"]
     longer = slice((len(lengths) - 1) // 2, None)
     return {
         "saving": full[-1] / atrous[-1],

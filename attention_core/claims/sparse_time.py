@@ -1,15 +1,15 @@
 """Local and sparse attention run slower than full attention, atrous attention faster."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from statistics import median
 
 import torch
 from torch import Tensor
 
 from attention_core import registry
-from attention_core.claims.claim import Ask, Case, Claim, Figure, Place, Quantity, Verdict, column
-from attention_core.experiments.task import Row
+from attention_core.claims.claim import Ask, Case, Claim, Figure, Place, Quantity, Verdict
 from attention_core.measure.clock import CpuClock
 from attention_core.variant import Paper
 
@@ -28,13 +28,24 @@ QUADRATIC = (FULL, HELD, MASKED)
 ATTENTIONS = {FULL: "softmax", HELD: "softmax", MASKED: "local", LOCAL: "local", SPARSE: "sparse", ATROUS: "atrous"}
 
 
-def measure(ask: Ask) -> list[Row]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeRow:
+    """One sample: its time, over that of ``FULL`` in its round, and ``MASKED``'s over that of ``HELD``."""
+
+    variant: str
+    n: int
+    own: bool
+    ms: float
+    ratio: float
+    unmasked: float | None
+
+
+def measure(ask: Ask) -> Iterator[TimeRow]:
     """Each sample's time over that of fused full attention in its round, at the input's length and at longer ones.
 
     Times depend on shapes and not on what the numbers are, so random numbers of the input's shape are timed.
     """
     qkv, clock = ask.record(), CpuClock()
-    rows: list[Row] = []
     before, took = qkv.n, dict.fromkeys(ATTENTIONS, 0.0)
     for n in (qkv.n, *(n for n in LENGTHS if n > qkv.n)):
         within = [name for name in took if name not in QUADRATIC or took[name] * (n / before) ** 2 <= LONGEST]
@@ -48,10 +59,15 @@ def measure(ask: Ask) -> list[Row]:
             turns = within if index % 2 == 0 else within[::-1]
             ms = {name: 1e3 * clock.seconds(calls[name], math.ceil(LEAST / took[name])) for name in turns}
             for name in within:
-                row: Row = {"variant": name, "n": n, "own": n == qkv.n, "ms": ms[name], "ratio": ms[name] / ms[FULL]}
                 masked = name == MASKED and HELD in ms
-                rows.append(row | {"unmasked": ms[MASKED] / ms[HELD] if masked else None})
-    return rows
+                yield TimeRow(
+                    variant=name,
+                    n=n,
+                    own=n == qkv.n,
+                    ms=ms[name],
+                    ratio=ms[name] / ms[FULL],
+                    unmasked=ms[MASKED] / ms[HELD] if masked else None,
+                )
 
 
 def call(name: str, q: Tensor, k: Tensor, v: Tensor, *, causal: bool) -> Callable[[], Tensor]:
@@ -68,20 +84,20 @@ def first(clock: CpuClock, each: Callable[[], Tensor]) -> float:
     return max(clock.seconds(each, 1), 1e-6)
 
 
-def numbers(rows: Sequence[Row]) -> dict[str, float]:
+def numbers(rows: Sequence[TimeRow]) -> dict[str, float]:
     """The middle of each one's ratios at the longest length and at the input's, and what masking brings."""
-    own, longest = column(rows, "n", own=True)[0], max(column(rows, "n"))
-    pair = [row for row in rows if row["unmasked"] is not None]
-    matrix = max(column(pair, "n"))
-    ratios = {
-        name.lower() + end: median(column(rows, "ratio", variant=name, n=n))
-        for name in (LOCAL, SPARSE, ATROUS)
-        for end, n in (("", longest), ("_here", own))
-    }
+    own, longest = next(row.n for row in rows if row.own), max(row.n for row in rows)
+    masking = [(row.n, row.unmasked) for row in rows if row.unmasked is not None]
+    matrix = max(n for n, _ in masking)
+
+    def ratio(name: str, n: int) -> float:
+        return median(row.ratio for row in rows if row.variant == name and row.n == n)
+
     return {
-        **ratios,
-        "held": median(column(rows, "ratio", variant=HELD, n=matrix)),
-        "masked": median(column(pair, "unmasked", n=matrix)),
+        **{name.lower(): ratio(name, longest) for name in (LOCAL, SPARSE, ATROUS)},
+        **{f"{name.lower()}_here": ratio(name, own) for name in (LOCAL, SPARSE, ATROUS)},
+        "held": ratio(HELD, matrix),
+        "masked": median(unmasked for n, unmasked in masking if n == matrix),
         "matrix": matrix,
         "own": own,
         "longest": longest,

@@ -155,7 +155,7 @@ def run(
         read: Load = lru_cache(load)  # the claims ask for the same few lengths
         tokens.append(claims.length(surveyed.source, read))
         for task in _tasks(surveyed, read, list(found)):
-            found[task.key].append(claims.claim(task.key).judge(claims.run(task, load=read))[1])
+            found[task.key].extend(outcome.verdict for outcome in claims.run(task, load=read))
     verdicts = {key: tuple(each) for key, each in found.items()}
     return Survey(inputs=tuple(inputs), tokens=tuple(tokens), verdicts=verdicts)
 

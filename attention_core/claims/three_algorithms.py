@@ -1,15 +1,15 @@
 """A linear variant is an RNN: three algorithms, one answer; cumsum pays when n > d²."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from torch import Tensor
 
 from attention_core import metrics, registry
 from attention_core.algorithms.causal_scan import CHUNK
-from attention_core.claims.claim import Ask, Claim, Figure, Place, Quantity, UntestableError, Verdict, column
-from attention_core.experiments.task import Row
+from attention_core.claims.claim import Ask, Claim, Figure, Place, Quantity, UntestableError, Verdict
 from attention_core.measure.counting import count
 from attention_core.variant import Paper
 
@@ -18,16 +18,27 @@ SMALLEST = math.isqrt(CHUNK // 2) + 1
 """Least head size d: 2d² tokens, the longest of the lengths, are then more than one chunk."""
 
 
-def measure(ask: Ask) -> list[Row]:
-    """Most numbers alive at once at lengths around ``size²``, ``elements`` per head, and how far answers are apart.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlgorithmRow:
+    """The most numbers alive at once, ``elements`` per head, and how far the output is from the whole matrix's.
 
-    A head is narrowed to its first ``size`` numbers where its own size squared is out of reach; ``difference`` is the
-    relative one from the whole matrix's output, with heads as they are.
+    A head is narrowed to its first ``size`` numbers where its own size squared is out of reach; but for ``difference``.
+    """
+
+    algorithm: str
+    n: int
+    size: int
+    elements: float
+    difference: float
+
+
+def measure(ask: Ask) -> Iterator[AlgorithmRow]:
+    """Most numbers alive at once at lengths around ``size²``, and how far answers are apart.
 
     Raises:
         UntestableError: if heads are so small that all lengths around their square lie within one chunk.
     """
-    size, rows = min(math.isqrt(ask.longest // 2), ask.record().q.shape[-1]), list[Row]()
+    size = min(math.isqrt(ask.longest // 2), ask.record().q.shape[-1])
     if size < SMALLEST:
         raise UntestableError(
             "With heads of {d} numbers n = 2d² is {n} tokens, which one chunk of {chunk} holds: that is the whole "
@@ -43,8 +54,7 @@ def measure(ask: Ask) -> list[Row]:
         for algorithm, attend in ALGORITHMS.items():
             apart = float(metrics.relative_error(attend(qkv.q, qkv.k, qkv.v), exact).max())
             elements = count(partial(attend, q, k, v)).peak_elements / qkv.heads
-            rows.append({"algorithm": algorithm, "n": n, "size": size, "elements": elements, "difference": apart})
-    return rows
+            yield AlgorithmRow(algorithm=algorithm, n=n, size=size, elements=elements, difference=apart)
 
 
 def _by_matrix(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
@@ -63,17 +73,13 @@ ALGORITHMS = {
 }
 
 
-def numbers(rows: Sequence[Row]) -> dict[str, float]:
+def numbers(rows: Sequence[AlgorithmRow]) -> dict[str, float]:
     """The largest difference, and the cumulative sum's memory over the matrix's well below n = d² and well above."""
-    held = {
-        n: column(rows, "elements", algorithm=CUMSUM, n=n)[0] / column(rows, "elements", algorithm=MATRIX, n=n)[0]
-        for n in column(rows, "n", algorithm=MATRIX)
-    }
-    size = column(rows, "size")[0]
-    distance = {n: abs(n - size**2 / 2) for n in held}
-    below, above = min(distance, key=distance.__getitem__), max(held)
+    sums, matrix = ({row.n: row.elements for row in rows if row.algorithm == name} for name in (CUMSUM, MATRIX))
+    held, size = {n: sums[n] / matrix[n] for n in matrix}, rows[0].size
+    below, above = min(held, key=lambda n: abs(n - size**2 / 2)), max(held)
     return {
-        "difference": max(column(rows, "difference")),
+        "difference": max(row.difference for row in rows),
         "below": held[below],
         "above": held[above],
         "size": size,

@@ -1,12 +1,12 @@
 """A local layer followed by an atrous one connects every token with every other."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from statistics import fmean
 
 from attention_core import registry
-from attention_core.claims.claim import Ask, Claim, Figure, Place, Quantity, Verdict, column
-from attention_core.experiments.task import Row
+from attention_core.claims.claim import Ask, Claim, Figure, Place, Quantity, Verdict
 from attention_core.inputs.record import QKV
 from attention_core.metrics.reachability import first_layers, reached_share
 from attention_core.variant import Attention, Paper
@@ -21,22 +21,33 @@ def stride(n: int) -> int:
     return max(2, math.ceil(n**0.5))
 
 
-def measure(ask: Ask) -> list[Row]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReachRow:
+    """Per cent of a head's pairs that so many layers of a stack connect; ``keys``, of pairs that one round looks at."""
+
+    stack: str
+    layers: int
+    head: int
+    share: float
+    keys: float
+
+
+def measure(ask: Ask) -> Iterator[ReachRow]:
     """The share of pairs that stacks of layers connect on this input, head by head."""
     qkv = ask.record()
     r = stride(qkv.n)
     local, atrous = registry.get("local", window=r - 1), registry.get("atrous", stride=r)
     stacks = {MIXED: (local, atrous), LOCAL: (local, local), ATROUS: (atrous, atrous)}
-    return [row for name, stack in stacks.items() for row in followed(name, stack, qkv, ask.head or 0)]
+    for name, stack in stacks.items():
+        yield from followed(name, stack, qkv, ask.head or 0)
 
 
-def followed(name: str, stack: Sequence[Attention], qkv: QKV, head: int = 0) -> list[Row]:
-    """The connected share after each layer of a stack that repeats; ``keys`` is the share of pairs one round looks at.
+def followed(name: str, stack: Sequence[Attention], qkv: QKV, head: int = 0) -> Iterator[ReachRow]:
+    """The connected share after each layer of a stack that repeats.
 
     A pair is connected where a path of weights above zero leads from one token to the other, so that weights which
     fade to nothing connect nothing. Heads are numbered from ``head`` on.
     """
-    rows: list[Row] = []
     weights = [attention.weights(qkv.q, qkv.k, causal=qkv.causal) for attention in stack]
     possible = qkv.n * (qkv.n + 1) // 2 if qkv.causal else qkv.n**2
     for number, layers in enumerate(zip(*(w > 0 for w in weights), strict=True), head):
@@ -44,22 +55,21 @@ def followed(name: str, stack: Sequence[Attention], qkv: QKV, head: int = 0) -> 
         keys = 100 * sum(int(layer.sum()) for layer in layers) / possible
         for depth in range(DEPTH + 1):
             share = 100 * reached_share(first, depth, causal=qkv.causal)
-            rows.append({"stack": name, "layers": depth, "head": number, "share": share, "keys": keys})
-    return rows
+            yield ReachRow(stack=name, layers=depth, head=number, share=share, keys=keys)
 
 
-def numbers(rows: Sequence[Row]) -> dict[str, float]:
+def numbers(rows: Sequence[ReachRow]) -> dict[str, float]:
     """The mean over heads after one layer and after two, and what two layers look at."""
 
     def share(stack: str, layers: int) -> float:
-        return fmean(column(rows, "share", stack=stack, layers=layers))
+        return fmean(row.share for row in rows if row.stack == stack and row.layers == layers)
 
     return {
         "two": share(MIXED, 2),
         "one": share(MIXED, 1),
         "local": share(LOCAL, 2),
         "atrous": share(ATROUS, 2),
-        "keys": fmean(column(rows, "keys", stack=MIXED)),
+        "keys": fmean(row.keys for row in rows if row.stack == MIXED),
     }
 
 

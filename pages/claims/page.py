@@ -1,26 +1,19 @@
 """Claims: is what the articles say true here?"""
 
+from dataclasses import replace
+
 from app import input_panel
-from app.claims import views
-from app.controls import Options
 from app.input_panel import Chosen
 from app.page import Page
-from app.share import Field
 from app.text import N_
-
-
-class ClaimsOptions(Options):
-    """What a link to this page carries beside what all pages share."""
-
-    @classmethod
-    def fields(cls) -> dict[str, Field]:
-        """What a link carries."""
-        return views.fields()
+from pages.claims import board, claim
+from pages.claims.options import ClaimsOptions
 
 
 def top() -> Chosen:
-    """The input."""
-    return input_panel.chosen(switch=False)
+    """The input, with the head that is looked at; None for all of them."""
+    chosen = input_panel.chosen(switch=False)
+    return chosen if ClaimsOptions.heads.value == "one" else replace(chosen, head=None)
 
 
 PAGE = Page(
@@ -32,5 +25,6 @@ PAGE = Page(
     options=ClaimsOptions,
     switch=False,
     top=top,
-    views={"claims": views.show},
+    view=lambda: "claim" if ClaimsOptions.claim() else "board",
+    views={"board": board.show, "claim": claim.show},
 )

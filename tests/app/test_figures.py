@@ -4,14 +4,17 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from app.figures import theme
 from app.figures.bars import row_bars
 from app.figures.curves import Curve, curves
 from app.figures.front import front
+from app.figures.measurements import measurements
 from app.figures.picture import picture
 from app.figures.spread import spread
+from app.figures.whiskers import whiskers
 
 
 def test_bars_show_each_variants_own_weights_under_their_tokens():
@@ -99,3 +102,44 @@ def test_a_spread_gathers_by_position():
     assert spread([(1, 0.0), (1, 10.0), (1, 2.0), (1, 4.0)], mean=True).middle == (4.0,)
     assert spread([(1, 3.0)]).curve("a", 0).low is None
     assert found.curve("a", 0).low == (1.5, 5.0)
+
+
+def drawn_of(rows, **how):
+    frame = pd.DataFrame(rows, columns=["who", "n", "found"])
+    return measurements(frame, "n", "found", "who", x_title="tokens n", y_title="ms", **how)
+
+
+def test_rows_at_one_place_become_their_median_with_a_band():
+    rows = [("a", n, float(n * i)) for n in (4, 2) for i in range(1, 6)]
+    rows += [("b", 2, None), ("b", 4, float("nan"))]
+    drawn = drawn_of(rows, log_x=True)
+    line = next(trace for trace in drawn.data if trace.name == "a")
+    assert (list(line.x), list(line.y)) == ([2.0, 4.0], [6.0, 12.0])
+    band = next(trace for trace in drawn.data if trace.fill == "toself")
+    assert list(band.y) == [8.0, 16.0, 8.0, 4.0]
+    assert not any(trace.name == "b" for trace in drawn.data)
+    assert drawn.layout.xaxis.title.text == "tokens n"
+
+
+def test_words_under_the_axis_become_bars_with_whiskers():
+    rows = [(who, name, y) for who in "ab" for name in ("one", "two") for y in (1.0, 2.0, 5.0)]
+    drawn = drawn_of([*rows, ("a", "one", 0.0)], bars=True, log_y=True)
+    assert [bar.name for bar in drawn.data] == ["a", "b"]
+    assert list(drawn.data[0].y) == [2.0, 2.0]
+    assert list(drawn.data[0].error_y.array) == [1.5, 1.5]
+    assert list(drawn.data[0].error_y.arrayminus) == [0.5, 0.5]
+    assert list(drawn.layout.xaxis.ticktext) == ["one", "two"]
+
+
+def test_bars_that_stand_for_one_measurement_tell_it():
+    drawn = whiskers({"a": spread([(0, 12_345.6), (1, 0.12345)])}, ["x", "y"], x_title="", y_title="")
+    assert list(drawn.data[0].text) == ["12,346", "0.123"]
+    assert not drawn.data[0].error_y.visible
+    assert whiskers({"a": spread([(0, 1.0), (0, 2.0)])}, ["x"], x_title="", y_title="").data[0].text is None
+
+
+def test_nothing_to_draw_is_no_figure():
+    assert drawn_of([]) is None
+    assert drawn_of([("a", "x", -1.0)], bars=True, log_y=True) is None
+    assert drawn_of([("a", -1.0, 1.0), ("a", None, 1.0)], log_x=True) is None
+    assert drawn_of([("a", -1.0, -1.0)]) is not None

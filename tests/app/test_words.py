@@ -12,7 +12,6 @@ from babel.messages.pofile import read_po
 import attention_core as ac
 from app import extraction, text
 from attention_core import claims
-from attention_core.claims import UntestableError
 from attention_core.errors import InputError
 from attention_core.inputs import SyntheticSource, SyntheticSpec, UploadSource, from_synthetic, to_npz
 from attention_core.metrics import Passport
@@ -64,14 +63,15 @@ def test_translators_are_given_what_names_the_lines_of_a_claims_figure():
     source = UploadSource.of("arrays.npz", to_npz(from_synthetic(SyntheticSpec(n=256, heads=1))))
     for task in claims.tasks(source):
         figure = claims.claim(task.key).figure
-        rows = claims.run(task)
-        assert not UntestableError.of(rows)
-        for row in rows:
-            assert {row[name] for name in (figure.by, figure.x) if isinstance(row[name], str)} <= words
+        [outcome] = claims.run(task)
+        assert not outcome.why
+        for row in outcome.rows:
+            named = getattr(row, figure.by), getattr(row, figure.x)
+            assert {word for word in named if isinstance(word, str)} <= words
 
 
 def test_translators_are_given_what_the_pages_say():
-    for folder, said in (("pages", "What can be compared"), ("app", "Where does each variant look?")):
+    for folder, said in (("pages", "What can be compared"), ("app", "The link carried values that do not fit.")):
         found = extract_from_dir(str(ROOT / folder), [("**.py", extraction.screen)])
         assert said in {message for _, _, message, _, _ in found}
 

@@ -66,7 +66,7 @@ def test_claims_prints_each_with_number_verdict_and_finding(capsys, monkeypatch)
     source = SyntheticSource(ac.inputs.SyntheticSpec(kind="needle", n=24))
     for key, block in zip(FEW[1:], told.out.split("\n\n"), strict=False):
         [task] = claims.tasks(source, head=1, keys=[key])
-        [found] = claims.judged(claims.run(task))
+        [found] = claims.run(task)
         first, *lines = block.splitlines()
         assert first == f"{found.claim.number:>2}  {found.verdict}  ({key})"
         finding = claims.unbroken(found.claim.sentence(found.numbers).format(**found.claim.found(found.numbers)))
@@ -118,7 +118,7 @@ def test_claims_looks_at_all_heads_unless_one_is_asked_for(capsys):
         assert main(["claims", "--tokens", "24", *head, "--only", "cosine_closest"]) == 0
         source = SyntheticSource(ac.inputs.SyntheticSpec(n=24))
         [task] = claims.tasks(source, head=int(head[1]) if head else None, keys=["cosine_closest"])
-        [found] = claims.judged(claims.run(task))
+        [found] = claims.run(task)
         sentence = claims.unbroken(found.claim.finding.format(**found.claim.found(found.numbers)))
         said.append(" ".join(line.strip() for line in capsys.readouterr().out.split("\n")))
         assert sentence in said[-1]

@@ -1,6 +1,7 @@
 """Numbers as claims write them, and which claims an input is offered."""
 
 import math
+import pickle
 import re
 
 import pytest
@@ -8,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attention_core import claims
-from attention_core.claims import Verdict, judged, unbroken, written
+from attention_core.claims import Verdict, unbroken
 from attention_core.inputs import SyntheticSource, SyntheticSpec
+from attention_core.writing import written
 
 RAISED = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 
@@ -76,7 +78,7 @@ def test_a_claim_is_judged_where_the_input_or_what_it_is_grown_to_is_long_enough
         # However long it could be made, a synthetic input is as long as it is; growth is measured beyond that.
         assert {task.longest for task in offered} == {claims.LONGEST}
     shortest = SyntheticSource(SyntheticSpec(n=1, d=8, heads=1))
-    short = {task.key: judged(claims.run(task))[0] for task in claims.tasks(shortest)}
+    short = {task.key: claims.run(task)[0] for task in claims.tasks(shortest)}
     grown = {claim.key for claim in every if claim.grows}
     assert {"memory_quadruples", "linear_cost"} <= grown
     assert {key for key, outcome in short.items() if outcome.verdict is not Verdict.UNTESTABLE} == grown
@@ -84,12 +86,11 @@ def test_a_claim_is_judged_where_the_input_or_what_it_is_grown_to_is_long_enough
     assert claims.length(SyntheticSource(SyntheticSpec(n=9, d=4, heads=1))) == 9
 
 
-def test_a_measure_that_finds_nothing_to_judge_says_why_in_its_row():
+def test_a_measure_that_finds_nothing_to_judge_says_why_and_has_no_numbers():
     source = SyntheticSource(SyntheticSpec(n=20, d=4, heads=1, sharpness=0.0))
     [task] = claims.tasks(source, keys=["cosine_closest"])
-    rows = claims.run(task)
-    assert [row["claim"] for row in rows] == ["cosine_closest"]
-    [outcome] = judged(rows)
+    [outcome] = claims.run(task)
+    assert (outcome.key, outcome.claim.key, outcome.rows) == ("cosine_closest", "cosine_closest", ())
     assert (outcome.verdict, outcome.numbers, outcome.why.needs) == (Verdict.UNTESTABLE, {}, None)
     assert "choose one with sharper attention" in " ".join(outcome.sentences).format(**outcome.found)
 
@@ -100,11 +101,15 @@ def test_claims_are_chosen_by_key_and_kept_in_order():
     assert keys == ["memory_quadruples", "drowning"]
 
 
-def test_rows_of_several_claims_are_judged_one_by_one():
+def test_outcomes_are_kept_as_they_are():
     source = SyntheticSource(SyntheticSpec(n=40, d=4, heads=1))
-    tasks = claims.tasks(source, keys=["two_layers", "memory_quadruples"])
-    found = judged([row for task in reversed(tasks) for row in claims.run(task)])
-    assert [outcome.claim.key for outcome in found] == ["memory_quadruples", "two_layers"]
-    for outcome, task in zip(found, tasks, strict=True):
-        assert (outcome.numbers, outcome.verdict) == outcome.claim.judge(claims.run(task))
-    assert judged([]) == ()
+    for task in claims.tasks(source, keys=["two_layers", "six_iterations"]):
+        [outcome] = claims.run(task)
+        [kept] = pickle.loads(pickle.dumps([outcome]))
+        assert (kept.key, kept.verdict, kept.numbers, kept.rows) == (
+            outcome.key,
+            outcome.verdict,
+            outcome.numbers,
+            outcome.rows,
+        )
+        assert (kept.sentences, kept.found) == (outcome.sentences, outcome.found)

@@ -1,5 +1,7 @@
 """Claims about closeness to softmax: cosine, Linformer, Nyström, Performer."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -53,8 +55,8 @@ def test_cosines_error_by_its_formula(causal):
     for head in range(2):
         [matrix] = found.of(kernel=cosine_closest.COSINE, of=cosine_closest.MATRIX, head=head)
         [output] = found.of(kernel=cosine_closest.COSINE, of=cosine_closest.OUTPUT, head=head)
-        assert matrix["error"] == pytest.approx(error(own[head], exact[head]), rel=1e-4)
-        assert output["error"] == pytest.approx(error(own[head] @ v[head], exact[head] @ v[head]), rel=1e-4)
+        assert matrix.error == pytest.approx(error(own[head], exact[head]), rel=1e-4)
+        assert output.error == pytest.approx(error(own[head] @ v[head], exact[head] @ v[head]), rel=1e-4)
 
 
 @pytest.mark.parametrize("key", ["cosine_closest", "nystrom_beats_performer"])
@@ -110,7 +112,7 @@ def test_linformers_error_and_its_floor_by_their_formulas():
     found = trial("linformer_rank", upload(q, k))
     rank = int(found.numbers["rank"])
     assert (rank, found.numbers["longest"]) == (4, 64)
-    assert min(row["n"] for row in found.rows) >= 4 * rank
+    assert min(row.n for row in found.rows) >= 4 * rank
     exact = softmax(q, k)[0]
     means = np.kron(np.eye(rank), np.full((1, 16), 1 / 16))
     assert found.numbers["error"] == pytest.approx(error(softmax(q[0], means @ k[0]) @ means, exact), rel=1e-5)
@@ -151,8 +153,8 @@ def test_linformers_bounds(changed, verdict):
 
 def test_the_rank_is_one_over_all_lengths():
     rows = trial("linformer_rank", synthetic("gaussian", n=64, heads=1)).rows
-    assert {row["rank"] for row in rows} == {32}
-    assert {row["n"] // 32 for row in rows} == set(linformer_rank.TIMES)
+    assert {row.rank for row in rows} == {32}
+    assert {row.n // 32 for row in rows} == set(linformer_rank.TIMES)
 
 
 @pytest.mark.parametrize("source", [synthetic("gaussian", n=60), synthetic("low_rank", sharpness=0.2)])
@@ -163,7 +165,7 @@ def test_nystrom_with_all_tokens_is_softmax_however_badly_conditioned(source):
     conditions = [np.log10(np.linalg.cond(head)) for head in softmax(q, k)]
     # Beyond 16 digits a condition number is rounding.
     assert found.numbers["condition"] == pytest.approx(min(max(conditions), 15.65), abs=0.1)
-    fewer = [row["error"] for row in found.rows if row["landmarks"] < found.numbers["tokens"]]
+    fewer = [row.error for row in found.rows if row.landmarks < found.numbers["tokens"]]
     assert min(fewer) > 1e3 * found.numbers["error"]
 
 
@@ -211,7 +213,7 @@ def test_the_residual_and_the_error_by_their_formulas():
         av = middle @ v
         v = v @ (13 * eye - av @ (15 * eye - av @ (7 * eye - av))) / 4
         [row] = found.of(of=six_iterations.RESIDUAL, iteration=step)
-        assert row["error"] == pytest.approx(np.linalg.norm(eye - middle @ v) / 8, rel=1e-3, abs=1e-4)
+        assert row.error == pytest.approx(np.linalg.norm(eye - middle @ v) / 8, rel=1e-3, abs=1e-4)
     own = ac.get("nystrom", landmarks=64).weights(torch.tensor(q), torch.tensor(k))[0].double().numpy()
     assert found.numbers["error"] == pytest.approx(error(own, softmax(q, k)[0]), rel=1e-3)
 
@@ -264,9 +266,7 @@ def test_the_duel_by_its_formula():
     drawn = [errs("performer", features=64, seed=seed) for seed in range(5)]
     assert found.numbers["performer"] == pytest.approx(np.median(drawn), rel=1e-5)
     assert found.numbers["nystrom"] == pytest.approx(errs("nystrom", landmarks=64), rel=1e-5)
-    assert [row["error"] for row in found.of(variant=nystrom_beats_performer.PERFORMER, times=4)] == pytest.approx(
-        drawn
-    )
+    assert [row.error for row in found.of(variant=nystrom_beats_performer.PERFORMER, times=4)] == pytest.approx(drawn)
 
 
 @pytest.mark.parametrize(
@@ -295,10 +295,8 @@ def test_where_queries_and_keys_vanish_chance_changes_nothing():
 
 def test_a_random_variant_in_nystroms_place_is_found_out():
     rows = trial("nystrom_deterministic", synthetic("gaussian", n=40)).rows
-    for row in rows:
-        if row["variant"] == nystrom_deterministic.NYSTROM:
-            row["change"] = 0.3
-    numbers, verdict = claims.claim("nystrom_deterministic").judge(rows)
+    moved = [replace(row, change=0.3) if row.variant == nystrom_deterministic.NYSTROM else row for row in rows]
+    numbers, verdict = claims.claim("nystrom_deterministic").judge(moved)
     assert numbers["nystrom"] == pytest.approx(30)
     assert verdict is FAILS
 
@@ -336,7 +334,7 @@ def test_linformer_of_rank_one_is_uniform_attention_so_greater_ranks_are_judged(
     q, k = torch.tensor(normal(1, 16, 8)), torch.tensor(normal(1, 16, 8, seed=1))
     torch.testing.assert_close(ac.get("linformer", rank=1).weights(q, k), torch.full((1, 16, 16), 1 / 16))
     assert trial("linformer_rank", upload(normal(1, 63, 8))).verdict is Verdict.UNTESTABLE
-    assert {row["rank"] for row in trial("linformer_rank", upload(normal(1, 64, 8))).rows} == {linformer_rank.SMALLEST}
+    assert {row.rank for row in trial("linformer_rank", upload(normal(1, 64, 8))).rows} == {linformer_rank.SMALLEST}
 
 
 def looking(sink):

@@ -1,5 +1,7 @@
 """Claims about landmarks: the inverse between two softmaxes, and means of neighbours beside clusters."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from trial import error, normal, ruled, softmax, synthetic, trial, upload
@@ -80,10 +82,10 @@ def test_the_three_forms_by_their_formulas(share):
         for form, inverse in inverses.items():
             [row] = found.of(form=form, share=share, head=head)
             own = between(q[head], means(q[head], m), means(k[head], m), k[head], inverse)
-            assert row["landmarks"] == m
-            assert row["error"] == pytest.approx(error(own, exact), rel=2e-3)
+            assert row.landmarks == m
+            assert row.error == pytest.approx(error(own, exact), rel=2e-3)
         [row] = found.of(form=landmark_inverse.UNIFORM, share=share, head=head)
-        assert row["error"] == pytest.approx(error(np.full((32, 32), 1 / 32), exact), rel=1e-5)
+        assert row.error == pytest.approx(error(np.full((32, 32), 1 / 32), exact), rel=1e-5)
 
 
 @pytest.mark.parametrize("share", segment_means.SHARES)
@@ -96,7 +98,7 @@ def test_both_kinds_of_landmarks_by_their_formulas(share):
         for method, centres in ((segment_means.SEGMENTS, means), (segment_means.CLUSTERS, clusters)):
             [row] = found.of(method=method, share=share, head=head)
             own = between(q[head], centres(q[head], m), centres(k[head], m), k[head], iterated)
-            assert row["error"] == pytest.approx(error(own, exact), rel=2e-3)
+            assert row.error == pytest.approx(error(own, exact), rel=2e-3)
 
 
 def test_the_numbers_are_those_of_one_landmark_for_four_tokens():
@@ -105,7 +107,7 @@ def test_the_numbers_are_those_of_one_landmark_for_four_tokens():
     assert inverse.numbers["landmarks"] == kinds.numbers["landmarks"] == 17
 
     def errors(found, **where):
-        return np.array([row["error"] for row in found.of(share=4, **where)])
+        return np.array([row.error for row in found.of(share=4, **where)])
 
     double, iterations, exact = (errors(inverse, form=form) for form in landmark_inverse.FORMS)
     assert inverse.numbers["iterated_wins"] == pytest.approx(100 * (iterations < double).mean())
@@ -182,8 +184,8 @@ def test_segment_means_bounds(changed, verdict):
 
 def test_errors_that_are_rounding_are_alike():
     rows = trial("segment_means", synthetic("gaussian", n=16, heads=1)).rows
-    for row in rows:
-        row["error"] = {"segment means": 3e-8, "k-means": 0.0}.get(row["method"], 1.0)
-    numbers, verdict = claims.claim("segment_means").judge(rows)
+    errors = {"segment means": 3e-8, "k-means": 0.0}
+    rounded = [replace(row, error=errors.get(row.method, 1.0)) for row in rows]
+    numbers, verdict = claims.claim("segment_means").judge(rounded)
     assert numbers["ratio"] == pytest.approx(1.03)
     assert verdict is HOLDS

@@ -1,5 +1,7 @@
 """Claims about the future, about growing texts, about linear attention's sums."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -16,12 +18,12 @@ def test_everything_pooled_leaks_where_weights_are_struck_out_and_only_nystrom_w
     found = trial("pooling_leaks", upload(normal(2, 40, 8)))
     assert found.verdict is PARTLY
     assert (found.numbers["leaking"], found.numbers["pooled"], found.numbers["moved"]) == (6, 6, 0)
-    back = {row["variant"]: row["back"] for row in found.of(mask=pooling_leaks.CUT)}
+    back = {row.variant: row.back for row in found.of(mask=pooling_leaks.CUT)}
     # Linformer's 16 segments of 40 tokens are 2 or 3 long, and once cut only the last token's own segment knows it.
     assert 1 <= back["Linformer"] <= 2
     assert (back["Softmax"], back["Local"], back["Linear"]) == (0, 0, 0)
-    assert {row["back"] for row in found.of(mask=pooling_leaks.OPEN, variant="Softmax")} == {39}
-    hidden = {row["variant"]: row["back"] for row in found.of(mask=pooling_leaks.HIDDEN)}
+    assert {row.back for row in found.of(mask=pooling_leaks.OPEN, variant="Softmax")} == {39}
+    hidden = {row.variant: row.back for row in found.of(mask=pooling_leaks.HIDDEN)}
     assert {variant for variant, back in hidden.items() if back} == {"Nyström"}
     assert (found.numbers["left"], found.numbers["inverted"]) == (1, hidden["Nyström"])
     claim = claims.claim("pooling_leaks")
@@ -64,7 +66,7 @@ def test_an_exact_inverse_of_the_masked_landmarks_would_not_leak(monkeypatch):
 
 def test_rows_that_see_nothing_are_counted():
     found = trial("pooling_leaks", upload(normal(1, 40, 8)))
-    blind = {row["variant"]: row["blind"] for row in found.of(mask=pooling_leaks.HIDDEN)}
+    blind = {row.variant: row.blind for row in found.of(mask=pooling_leaks.HIDDEN)}
     # Ten pools of four keys; and, of queries, the first alone and ten pools more, each of which answers at its end.
     assert (blind["Pooled keys"], blind["Funnel"]) == (3, 40 - 11)
     assert (found.numbers["fewest"], found.numbers["most"]) == (min(blind.values()), max(blind.values()))
@@ -75,7 +77,7 @@ def test_rows_that_see_nothing_are_counted():
 def test_short_inputs_are_pooled_too(n):
     found = trial("pooling_leaks", upload(normal(1, n, 8)))
     assert found.verdict is PARTLY
-    assert found.of(mask=pooling_leaks.CUT, variant="Linformer")[0]["back"] >= 1
+    assert found.of(mask=pooling_leaks.CUT, variant="Linformer")[0].back >= 1
 
 
 def test_where_no_weight_depends_on_the_last_token_leaks_cannot_be_told():
@@ -130,7 +132,7 @@ def test_sums_of_a_few_keys_do_not_grow_with_n():
     found = trial("relu2_normaliser", sums(0, 0))
     assert found.verdict is HOLDS
     assert found.numbers["exponent"] == pytest.approx(0, abs=1e-6)
-    assert [row["growth"] for row in found.of(growing=relu2_normaliser.SUMS)] == pytest.approx([1] * 10)
+    assert [row.growth for row in found.of(growing=relu2_normaliser.SUMS)] == pytest.approx([1] * 10)
 
 
 def test_sums_of_like_keys_grow_as_n():
@@ -138,7 +140,7 @@ def test_sums_of_like_keys_grow_as_n():
     assert (found.verdict, found.numbers["slower"]) == (FAILS, 0)
     assert found.numbers["exponent"] == pytest.approx(1)
     own, divisor = (
-        [row["growth"] for row in found.of(growing=name, head=0)]
+        [row.growth for row in found.of(growing=name, head=0)]
         for name in (relu2_normaliser.SUMS, relu2_normaliser.DIVISOR)
     )
     assert own == pytest.approx(divisor)
@@ -158,9 +160,9 @@ def test_growth_is_that_of_the_sums_geometric_mean(causal):
     found = trial("relu2_normaliser", upload(q, k, causal=causal))
     squares = np.maximum(q[0].astype(np.float64) @ k[0].T.astype(np.float64), 0) ** 2
     own = found.of(growing=relu2_normaliser.SUMS)
-    sums = [(np.tril(squares) if causal else squares)[: row["n"], : row["n"]].sum(-1) for row in own]
+    sums = [(np.tril(squares) if causal else squares)[: row.n, : row.n].sum(-1) for row in own]
     means = np.exp([np.log(each).mean() for each in sums])
-    assert [row["growth"] for row in own] == pytest.approx(means / means[0])
+    assert [row.growth for row in own] == pytest.approx(means / means[0])
 
 
 def test_independent_gaussians_grow_as_n():
@@ -172,7 +174,7 @@ def test_independent_gaussians_grow_as_n():
 def test_heads_without_a_sum_are_left_out_and_without_any_it_says_so():
     q = np.ones((2, 32, 1), np.float32)
     k = np.stack([q[0], -q[0]])
-    assert {row["head"] for row in trial("relu2_normaliser", upload(q, k)).rows} == {0}
+    assert {row.head for row in trial("relu2_normaliser", upload(q, k)).rows} == {0}
     found = trial("relu2_normaliser", upload(q, -q))
     assert found.verdict is Verdict.UNTESTABLE
     assert "positive logit" in found.why
@@ -207,7 +209,7 @@ def test_entropies_are_those_of_the_scaled_logits(causal):
     found = trial("log_n_scale", upload(q, k, causal=causal))
     base = found.numbers["base"]
     # Half the lengths lie on either side of it.
-    lengths = sorted({row["n"] for row in found.rows})
+    lengths = sorted({row.n for row in found.rows})
     assert sum(n < base for n in lengths) == sum(n > base for n in lengths) > 1
     kept = {}
     for n in lengths:
@@ -216,7 +218,7 @@ def test_entropies_are_those_of_the_scaled_logits(causal):
         for name, factor in ((log_n_scale.PLAIN, 1.0), (log_n_scale.SCALED, scale)):
             weights = softmax(factor * q[0, :n].astype(np.float64), k[0, :n], causal=causal)
             expected = -(weights * np.log(weights + 1e-300)).sum(-1).mean()
-            assert found.of(variant=name, n=n)[0]["entropy"] == pytest.approx(expected, rel=1e-4)
+            assert found.of(variant=name, n=n)[0].entropy == pytest.approx(expected, rel=1e-4)
             kept[name, n] = expected
     for name, end in ((log_n_scale.PLAIN, "plain"), (log_n_scale.SCALED, "scaled")):
         for part, side in (("", [n for n in lengths if n <= base]), ("_beyond", [n for n in lengths if n >= base])):
@@ -228,9 +230,9 @@ def test_what_a_factor_steers_is_not_squared_relu():
     # Softmax in its place notices the factor, and then the claim cannot hold, however steady the entropy.
     rows = trial("log_n_scale", synthetic("gaussian", heads=2, d=16, sharpness=5.0)).rows
     stand_in = {log_n_scale.PLAIN: log_n_scale.SQUARED, log_n_scale.SCALED: log_n_scale.SCALED_SQUARED}
-    others = [row for row in rows if row["variant"] in stand_in]
+    others = [row for row in rows if row.variant in stand_in]
     numbers, verdict = claims.claim("log_n_scale").judge(
-        [*others, *({**row, "variant": stand_in[row["variant"]]} for row in others)]
+        [*others, *(replace(row, variant=stand_in[row.variant]) for row in others)]
     )
     assert numbers["squared"] == numbers["softmax"] > 0.1
     assert verdict is FAILS
@@ -280,7 +282,7 @@ def test_plain_sums_drown_what_softmax_keeps_and_decay_picks_others():
             early = np.mean([share[:, i, :4].sum(-1) for i in rows], 0)
             late = np.mean([share[:, i, i - 3 : i + 1].sum(-1) for i in rows], 0)
             for of, part in ((drowning.EARLY, early), (drowning.LATE, late)):
-                measured = [row["share"] for row in found.of(of=of[name], n=n)]
+                measured = [row.share for row in found.of(of=of[name], n=n)]
                 assert measured == pytest.approx(100 * part, rel=1e-4)
     heaviest = [[set(np.argsort(row)[-32:]) for row in weights[:, -1]] for weights in (similarity, faded)]
     common = [100 * len(plain & decayed) / 32 for plain, decayed in zip(*heaviest, strict=True)]
@@ -363,10 +365,10 @@ def test_running_sums_give_the_same_gradients_and_hold_as_many_times_less_as_the
     assert found.numbers["difference"] < 1e-12
     # The states alone are 64 of 32 x 33 numbers of 4 bytes.
     assert found.numbers["states"] > 64 * 32 * 33 * 4 / 1024 > 2 * found.numbers["sums"]
-    assert [row["size"] for row in found.of(way=running_sums.NAMES[running_sums.SUMS])] == [4, 8, 16, 32]
+    assert [row.size for row in found.of(way=running_sums.NAMES[running_sums.SUMS])] == [4, 8, 16, 32]
     assert (found.numbers["smallest"], found.numbers["size"], found.numbers["n"]) == (4, 32, 64)
     sums, states = (found.of(way=name) for name in running_sums.NAMES.values())
-    ratios = [b["kib"] / a["kib"] for a, b in zip(sums, states, strict=True)]
+    ratios = [b.kib / a.kib for a, b in zip(sums, states, strict=True)]
     slope = np.polyfit(np.log([4, 8, 16, 32]), np.log(ratios), 1)[0]
     assert found.numbers["growth"] == pytest.approx(slope)
     assert found.numbers["times"] == ratios[-1]
@@ -393,11 +395,12 @@ def test_heads_are_halved_with_their_values():
 
 def test_a_ratio_that_does_not_grow_with_the_head_is_not_its_size():
     rows = trial("running_sums", upload(normal(1, 64, 32))).rows
-    sums = [row["kib"] for row in rows if row["way"] == running_sums.NAMES[running_sums.SUMS]]
-    for row in rows:
-        if row["way"] == running_sums.NAMES[running_sums.STATES]:
-            row["kib"] = 10 * sums.pop(0)
-    numbers, verdict = claims.claim("running_sums").judge(rows)
+    sums = [row.kib for row in rows if row.way == running_sums.NAMES[running_sums.SUMS]]
+    tenfold = [
+        replace(row, kib=10 * sums.pop(0)) if row.way == running_sums.NAMES[running_sums.STATES] else row
+        for row in rows
+    ]
+    numbers, verdict = claims.claim("running_sums").judge(tenfold)
     assert numbers["growth"] == pytest.approx(0)
     assert numbers["times"] == pytest.approx(10)
     assert verdict is PARTLY

@@ -1,5 +1,7 @@
 """Claims about sparse attention: what it costs, how far it reaches, what time it takes and what it loses."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -18,7 +20,7 @@ def test_in_a_long_text_atrous_costs_a_kth_and_local_grows_with_n(causal):
     found = trial("sparse_costs", upload(normal(2, 256, 8), causal=causal))
     assert found.verdict is HOLDS
     assert found.numbers["saving"] == pytest.approx(sparse_costs.K)
-    full, atrous = ({row["n"]: row["multiply_adds"] for row in found.of(part=part)} for part in ("full", "atrous"))
+    full, atrous = ({row.n: row.multiply_adds for row in found.of(part=part)} for part in ("full", "atrous"))
     assert all(adds == 2 * n * n * 8 for n, adds in full.items())
     assert atrous[256] == 2 * (256 // sparse_costs.K) ** 2 * 8 * sparse_costs.K
     # Blocks of 32 queries see k keys ahead of them and, where the future is open, k behind them too.
@@ -67,7 +69,7 @@ def test_shares_are_those_of_the_patterns():
     assert found.numbers["atrous"] == pytest.approx(100 * atrous.mean())
     assert found.numbers["keys"] == pytest.approx(100 * (local.mean() + atrous.mean()))
     [two] = found.of(stack=two_layers.MIXED, layers=2)
-    assert two["share"] == pytest.approx(100 * (local.astype(int) @ atrous.astype(int) > 0).mean())
+    assert two.share == pytest.approx(100 * (local.astype(int) @ atrous.astype(int) > 0).mean())
 
 
 @pytest.mark.parametrize(("sharpness", "verdict"), [(20.0, PARTLY), (1000.0, FAILS)])
@@ -82,7 +84,7 @@ def test_too_narrow_a_window_leaves_gaps():
     narrow = registry.get("local", window=2), registry.get("atrous", stride=8)
     wrong = two_layers.followed(two_layers.MIXED, narrow, qkv)
     others = trial("two_layers", synthetic("locally_correlated", n=64, heads=1)).rows
-    rows = wrong + [row for row in others if row["stack"] != two_layers.MIXED]
+    rows = [*wrong, *(row for row in others if row.stack != two_layers.MIXED)]
     numbers, verdict = claims.claim("two_layers").judge(rows)
     # Of every eight distances the window bridges the five from -2 to 2.
     assert numbers["two"] == pytest.approx(100 * 5 / 8, abs=3)
@@ -115,13 +117,13 @@ def test_in_a_long_text_local_and_sparse_attention_are_faster():
     assert found
     assert found.verdict in (PARTLY, FAILS)
     assert (found.numbers["own"], found.numbers["longest"]) == (256, 1024)
-    assert {row["ratio"] for row in found.of(variant=sparse_time.FULL)} == {1}
-    assert {(row["variant"], row["n"]) for row in found.rows} >= {
+    assert {row.ratio for row in found.of(variant=sparse_time.FULL)} == {1}
+    assert {(row.variant, row.n) for row in found.rows} >= {
         *((name, 256) for name in sparse_time.ATTENTIONS),
         (sparse_time.LOCAL, 1024),
     }
     held, masked = (found.of(variant=name, n=256) for name in (sparse_time.HELD, sparse_time.MASKED))
-    assert [row["unmasked"] for row in masked] == [b["ms"] / a["ms"] for a, b in zip(held, masked, strict=True)]
+    assert [row.unmasked for row in masked] == [b.ms / a.ms for a, b in zip(held, masked, strict=True)]
 
 
 @pytest.mark.usefixtures("quick")
@@ -178,9 +180,9 @@ def test_a_way_that_would_take_too_long_is_left_out_from_there_on(monkeypatch):
     monkeypatch.setattr(sparse_time, "CpuClock", Clock)
     monkeypatch.setattr(sparse_time, "call", call)
     found = trial("sparse_time", upload(normal(1, 64, 4)))
-    assert {row["n"] for row in found.of(variant=sparse_time.LOCAL)} == {64, 128, 512, 1024}
+    assert {row.n for row in found.of(variant=sparse_time.LOCAL)} == {64, 128, 512, 1024}
     # 0.04 s at 128 tokens, 0.64 s at 512.
-    assert {row["n"] for row in found.of(variant=sparse_time.MASKED)} == {64, 128}
+    assert {row.n for row in found.of(variant=sparse_time.MASKED)} == {64, 128}
     assert (found.numbers["matrix"], found.numbers["longest"]) == (128, 1024)
 
 
@@ -188,7 +190,7 @@ def test_a_way_that_would_take_too_long_is_left_out_from_there_on(monkeypatch):
 def test_lengths_that_would_take_too_long_are_left_out(monkeypatch):
     monkeypatch.setattr(sparse_time, "LONGEST", 1e-9)
     found = trial("sparse_time", upload(normal(1, 64, 16)))
-    assert {row["n"] for row in found.rows} == {64}
+    assert {row.n for row in found.rows} == {64}
     assert found.numbers["longest"] == 64
     claim = claims.claim("sparse_time")
     assert "no longer input could be timed" in claim.sentence(found.numbers)
@@ -199,14 +201,14 @@ def test_of_a_few_tokens_long_inputs_are_timed_all_the_same(monkeypatch):
     # Two tokens' time is overhead; taken for the work of two it would rule long inputs out.
     monkeypatch.setattr(sparse_time, "ROUNDS", 1)
     found = trial("sparse_time", upload(normal(4, 2, 32)))
-    assert {row["n"] for row in found.rows} == {2, *sparse_time.LENGTHS}
+    assert {row.n for row in found.rows} == {2, *sparse_time.LENGTHS}
 
 
 def test_the_middle_of_each_ones_ratios_counts():
     def rows(name, n, *ratios, own=False):
         unmasked = 0.5 if name == sparse_time.MASKED else None
-        common = {"variant": name, "n": n, "own": own, "ms": 1.0, "unmasked": unmasked}
-        return [common | {"ratio": ratio} for ratio in ratios]
+        row = partial(sparse_time.TimeRow, variant=name, n=n, own=own, ms=1.0, unmasked=unmasked)
+        return [row(ratio=ratio) for ratio in ratios]
 
     found = []
     for i, name in enumerate(sparse_time.ATTENTIONS):
@@ -216,7 +218,7 @@ def test_the_middle_of_each_ones_ratios_counts():
     assert numbers == pytest.approx(
         {**expected, "held": 0.2, "masked": 0.5, "matrix": 2048, "own": 64, "longest": 2048}
     )
-    shorter = [row for row in found if row["n"] == 64 or row["variant"] not in (sparse_time.HELD, sparse_time.MASKED)]
+    shorter = [row for row in found if row.n == 64 or row.variant not in (sparse_time.HELD, sparse_time.MASKED)]
     numbers, _ = claims.claim("sparse_time").judge(shorter)
     assert (numbers["held"], numbers["masked"], numbers["matrix"], numbers["longest"]) == (2.0, 0.5, 64, 2048)
     assert verdict is PARTLY
@@ -299,7 +301,7 @@ def test_tokens_that_see_only_themselves_lose_nothing():
     found = trial("near_diagonal", upload(alone))
     assert found.verdict is HOLDS
     for attention in (near_diagonal.MEASURED, near_diagonal.REST):
-        assert min(row["mass"] for row in found.of(attention=attention)) == pytest.approx(100)
+        assert min(row.mass for row in found.of(attention=attention)) == pytest.approx(100)
     assert found.numbers["mass"] == found.numbers["mass_rest"] == pytest.approx(100)
     assert found.numbers["error"] == pytest.approx(0, abs=1e-3)
     assert found.numbers["error_rest"] == pytest.approx(0, abs=1e-3)

@@ -1,13 +1,15 @@
 """Every claim, whatever it says: its words are filled, its rows are drawable, its numbers are numbers."""
 
 import math
+from dataclasses import astuple, is_dataclass
+from operator import attrgetter
 from string import Formatter
 
 import pytest
 import torch
 
 from attention_core import claims
-from attention_core.claims import Outcome, Verdict
+from attention_core.claims import Verdict
 from attention_core.errors import InputError
 from attention_core.inputs import SyntheticSpec, TextSource, UploadSource, from_synthetic, to_npz
 
@@ -23,22 +25,28 @@ EVERY = [pytest.param(claim, id=claim.key) for claim in claims.all_claims()]
 UNTIMED = [pytest.param(claim, id=claim.key) for claim in claims.all_claims() if not claim.timed]
 
 
-def rows_of(claim, **how):
-    """What the claim's experiment finds on a short input, or on as many tokens as it needs."""
+def outcome_of(claim, **how):
+    """What comes of the claim on a short input, or on as many tokens as it needs."""
     n = max(LENGTH, claim.needs)
     source = saved(kind="locally_correlated", n=n, d=16, heads=2, sharpness=2.0)
     [task] = claims.tasks(source, keys=[claim.key], longest=n, **how)
-    return list(claims.run(task))
+    [outcome] = claims.run(task)
+    return outcome
+
+
+def heads(outcome):
+    """The heads that its rows name."""
+    return {getattr(row, "head", None) for row in outcome.rows}
 
 
 @pytest.fixture(scope="module")
 def found():
-    """Rows of every claim on one input, each run once."""
+    """What came of every claim on one input, each run once."""
     known = {}
 
     def get(claim):
         if claim.key not in known:
-            known[claim.key] = rows_of(claim)
+            known[claim.key] = outcome_of(claim)
         return known[claim.key]
 
     return get
@@ -78,36 +86,40 @@ def test_words_are_whole(claim):
 
 @pytest.mark.parametrize("claim", EVERY)
 def test_it_runs_and_is_judged(claim, found):
-    rows = found(claim)
-    assert rows
-    assert {row["claim"] for row in rows} == {claim.key}
-    assert all(isinstance(value, (str, int, float, bool, type(None))) for row in rows for value in row.values())
-    numbers, verdict = claim.judge(rows)
+    outcome = found(claim)
+    assert (outcome.key, outcome.claim, outcome.why) == (claim.key, claim, None)
+    [kind] = {type(row) for row in outcome.rows}
+    assert is_dataclass(kind)
+    assert kind.__dataclass_params__.frozen
+    values = [value for row in outcome.rows for value in astuple(row)]
+    assert all(isinstance(value, (str, int, float, bool, type(None))) for value in values)
+    numbers, verdict = claim.judge(outcome.rows)
+    assert (outcome.numbers, outcome.verdict) == (numbers, verdict)
     assert set(numbers) >= {each.name for each in claim.quantities}
     assert all(math.isfinite(value) for value in numbers.values())
     assert isinstance(verdict, Verdict)
     finding = claim.sentence(numbers).format(**claim.found(numbers))
     assert "{" not in finding + claim.rule.format(**claim.thresholds())
-    assert claims.judged(rows) == (Outcome(claim=claim, rows=tuple(rows), numbers=numbers, verdict=verdict),)
 
 
 @pytest.mark.parametrize("claim", EVERY)
 def test_its_figure_can_be_drawn(claim, found):
-    figure, rows = claim.figure, found(claim)
-    assert all({figure.x, figure.y, figure.by} <= set(row) for row in rows)
-    heights = [row[figure.y] for row in rows if row[figure.y] is not None]
+    figure = claim.figure
+    rows = list(map(attrgetter(figure.x, figure.y, figure.by), found(claim).rows))
+    heights = [y for _, y, _ in rows if y is not None]
     assert len(heights) > 1
     assert all(math.isfinite(height) for height in heights)
     if figure.log_y:
         assert sum(height > 0 for height in heights) > len(heights) / 2
-    places = {row[figure.x] for row in rows if row[figure.x] is not None}
+    places = {x for x, _, _ in rows}
     # What is timed may have to leave lengths out on a busy machine.
     assert len(places) > 1 or figure.kind == "bars" or claim.timed
     if figure.kind == "lines":
         assert all(isinstance(place, (int, float)) for place in places)
         assert not figure.log_x or min(places) > 0
-    assert all(isinstance(row[figure.by], str) for row in rows)
-    assert len({row[figure.by] for row in rows}) <= 6
+    names = [by for _, _, by in rows]
+    assert all(isinstance(name, str) for name in names)
+    assert len(set(names)) <= 6
 
 
 @pytest.mark.parametrize("claim", UNTIMED)
@@ -115,19 +127,19 @@ def test_it_is_a_function_of_what_is_asked(claim, found):
     state = torch.random.get_rng_state()
     torch.manual_seed(5)
     before = torch.random.get_rng_state()
-    assert rows_of(claim) == found(claim)
+    assert outcome_of(claim) == found(claim)
     assert torch.equal(torch.random.get_rng_state(), before)
     torch.random.set_rng_state(state)
 
 
 @pytest.mark.parametrize("claim", EVERY)
 def test_one_head_is_the_one_asked_for(claim, found):
-    alone = rows_of(claim, head=1)
-    assert alone
-    assert {row.get("head") for row in alone} <= {1, None}
-    if any(row.get("head") == 1 for row in alone):
-        assert {row.get("head") for row in found(claim)} >= {0, 1}
-    numbers, _ = claim.judge(alone)
+    alone = outcome_of(claim, head=1)
+    assert alone.rows
+    assert heads(alone) <= {1, None}
+    if 1 in heads(alone):
+        assert heads(found(claim)) >= {0, 1}
+    numbers = alone.numbers
     assert all(math.isfinite(value) for value in numbers.values())
 
 
@@ -137,7 +149,7 @@ def test_it_is_judged_from_as_few_tokens_as_it_needs_and_from_no_fewer(claim):
 
     def judged(n):
         [task] = claims.tasks(saved(n=n, d=8, heads=1), keys=[claim.key], longest=n)
-        [outcome] = claims.judged(claims.run(task))
+        [outcome] = claims.run(task)
         return outcome
 
     short = judged(claim.needs - 1)
@@ -155,7 +167,7 @@ def test_it_is_judged_from_as_few_tokens_as_it_needs_and_from_no_fewer(claim):
 def test_extreme_inputs_are_judged_or_refused_in_one_sentence(claim, sharpness):
     source = saved(n=ENOUGH, d=8, heads=2, sharpness=sharpness)
     [task] = claims.tasks(source, keys=[claim.key])
-    [outcome] = claims.judged(claims.run(task))
+    [outcome] = claims.run(task)
     assert bool(outcome.numbers) == (outcome.verdict is not Verdict.UNTESTABLE)
     assert " ".join(outcome.sentences).format(**outcome.found).endswith(".")
     assert all(math.isfinite(value) for value in outcome.numbers.values())
@@ -165,6 +177,6 @@ def test_extreme_inputs_are_judged_or_refused_in_one_sentence(claim, sharpness):
 def test_a_short_text_through_a_real_model_is_judged_or_too_short(claim):
     text = "The old bridge over the river was closed, so we walked along the bank to the ferry."
     [task] = claims.tasks(TextSource(text, "minilm", 1), head=2, keys=[claim.key])
-    [outcome] = claims.judged(claims.run(task))
+    [outcome] = claims.run(task)
     assert (outcome.verdict is Verdict.UNTESTABLE) == (claim.needs > 20)
     assert all(math.isfinite(value) for value in outcome.numbers.values())

@@ -6,32 +6,27 @@ from dataclasses import dataclass
 import numpy as np
 
 from attention_core import claims
-from attention_core.claims import UntestableError, Verdict
-from attention_core.experiments.task import Row
+from attention_core.claims import Verdict
 from attention_core.inputs import SyntheticSource, SyntheticSpec, UploadSource, to_npz
 
 
 @dataclass(frozen=True)
 class Trial:
-    rows: list[Row]
+    rows: list[object]
     numbers: dict[str, float]
     verdict: Verdict
-
-    @property
-    def why(self):
-        """Why it could not be judged."""
-        return str(UntestableError.of(self.rows))
+    why: str
 
     def of(self, **where):
         """The rows that say this."""
-        return [row for row in self.rows if all(row[name] == value for name, value in where.items())]
+        return [row for row in self.rows if all(getattr(row, name) == value for name, value in where.items())]
 
 
 def trial(key, source, head=None):
     """A claim's rows, numbers and verdict on an input."""
     [task] = claims.tasks(source, head=head, keys=[key])
-    rows = list(claims.run(task))
-    return Trial(rows, *claims.claim(key).judge(rows))
+    [found] = claims.run(task)
+    return Trial(list(found.rows), dict(found.numbers), found.verdict, str(found.why))
 
 
 def synthetic(kind, **how):

@@ -7,8 +7,9 @@ from typing import Literal
 import streamlit as st
 
 from app.input_panel import Chosen
-from app.text import _, literal
+from app.text import _, _n, literal, paragraph
 from attention_core.claims import LONGEST, Claim, Outcome, Verdict, all_claims, unbroken
+from attention_core.variant import Paper
 
 Colour = Literal["green", "orange", "gray", "blue"]
 
@@ -40,12 +41,32 @@ def finding(outcome: Outcome) -> str:
 
 def told(outcome: Outcome) -> str:
     """What was found, as it is."""
-    return " ".join(_(sentence, **outcome.found) for sentence in outcome.sentences)
+    return paragraph(*(_(each, **outcome.found) for each in outcome.sentences))
+
+
+def headline(claim: Claim) -> str:
+    """Its number and what is claimed, as Markdown."""
+    return f"##### {claim.number}. {literal(_(claim.statement))}"
+
+
+def claimed_in(source: Paper) -> str:
+    """Where it is claimed, as Markdown."""
+    return _("Claimed in [{title}]({url}), {year}", title=literal(source.title), url=source.url, year=source.year)
 
 
 def rule(claim: Claim) -> str:
     """How the claim is judged, its thresholds filled in, as Markdown."""
     return literal(unbroken(_(claim.rule, **claim.thresholds())))
+
+
+def numbers(outcome: Outcome) -> str:
+    """The quantities it was judged by, as a Markdown table, which wraps."""
+    found = outcome.claim.found(outcome.numbers)
+    lines = [f"| {_('Measured')} | |", "| :-- | --: |"]
+    for each in outcome.claim.quantities:
+        unit = "\N{NO-BREAK SPACE}" + literal(_(each.unit)) if each.unit else ""
+        lines.append(f"| {literal(_(each.label))} | **{literal(found[each.name])}**{unit} |")
+    return "\n".join(lines)
 
 
 def theorem(claim: Claim) -> str:
@@ -55,25 +76,24 @@ def theorem(claim: Claim) -> str:
 
 def overall(outcomes: Sequence[Outcome]) -> str:
     """How the claims came out, in a sentence or two."""
-    count, known = Counter(outcome.verdict for outcome in outcomes), len(all_claims())
-    told = [
+    count, untouched = Counter(outcome.verdict for outcome in outcomes), len(all_claims()) - len(outcomes)
+    return paragraph(
         _(
             "On this input **{holds} of {all}** claims hold, **{partly}** partly and **{fails}** not.",
             holds=count[Verdict.HOLDS],
             all=len(outcomes),
             partly=count[Verdict.PARTLY],
             fails=count[Verdict.FAILS],
-        )
-    ]
-    if untestable := count[Verdict.UNTESTABLE]:
-        told.append(_("Not testable on it: **{n}**.", n=untestable))
-    if len(outcomes) < known:
-        told.append(_("Not checked: {n}.", n=known - len(outcomes)))
-    return " ".join(told)
+        ),
+        _("Not testable on it: **{n}**.", n=count[Verdict.UNTESTABLE]) if count[Verdict.UNTESTABLE] else "",
+        _("Not checked: {n}.", n=untouched) if untouched else "",
+    )
 
 
-def no_alarm() -> str:
-    """What it means that a claim does not hold."""
+def no_alarm(outcomes: Sequence[Outcome]) -> str:
+    """What it means that a claim does not hold; empty where each does, or cannot be judged."""
+    if all(outcome.verdict is not Verdict.FAILS for outcome in outcomes):
+        return ""
     return _(
         "“Does not hold here” is a finding, not an error: it speaks of this input, while the articles speak of their "
         "models, lengths and tasks. Try another input."
@@ -99,5 +119,7 @@ def looked_at(chosen: Chosen, longest: int, claim: Claim | None = None) -> str:
         return _("Checked at lengths up to {most} tokens, {which}.", most=longest, which=heads)
     if chosen.qkv.n > LONGEST:
         return _("Checked on the first {most} of {n} tokens, {which}.", most=LONGEST, n=chosen.qkv.n, which=heads)
-    told = _("Checked on {n} tokens, {which}.", n=chosen.qkv.n, which=heads)
-    return told if claim or not grown else f"{told} " + _("Growth is followed up to {most}.", most=longest)
+    return paragraph(
+        _n("Checked on {n} token, {which}.", "Checked on {n} tokens, {which}.", n=chosen.qkv.n, which=heads),
+        _("Growth is followed up to {most}.", most=longest) if grown and not claim else "",
+    )

@@ -1,29 +1,31 @@
 """One claim: what is claimed and where, what was found, the numbers, the rule and the figure."""
 
-from collections.abc import Mapping
-from typing import Any
+from dataclasses import astuple, fields
 
+import pandas as pd
 import streamlit as st
 
 import attention_core as ac
-from app import chart, compute, navigation, share, takeaway
-from app.claims import heads, longer, words
-from app.claims.drawing import picture
+from app import chart, compute, navigation, takeaway
+from app.figures.measurements import measurements
 from app.input_panel import Chosen
 from app.page import discover
 from app.text import _, literal, sentence
 from app.visit import Visit, read_variants
 from attention_core import claims
-from attention_core.claims import Claim, ClaimTask, Outcome, Place, Verdict
+from attention_core.claims import Claim, ClaimTask, Outcome, Place
+from pages.claims import longer_input, words
+from pages.claims.options import ClaimsOptions, draw_heads, open_claim
 
 SEEN = "claims.seen"
 """Tasks that were opened one by one: their outcomes stand on the board too."""
 
 
-def show(claim: Claim, chosen: Chosen) -> None:
-    """Check one claim and draw what was found."""
+def show(chosen: Chosen) -> None:
+    """Check the claim that a link names or a button opened, and draw what was found."""
+    claim = claims.claim(ClaimsOptions.claim.value)
     _steps(claim)
-    st.markdown(f"##### {claim.number}. {literal(_(claim.statement))}")
+    st.markdown(words.headline(claim))
     place = st.empty()
     [task] = claims.tasks(chosen.source, head=chosen.head, load=compute.record, keys=[claim.key])
     outcome = _outcome(task)
@@ -31,36 +33,31 @@ def show(claim: Claim, chosen: Chosen) -> None:
     with place.container(horizontal=True, vertical_alignment="center", gap="small"):
         if outcome:
             words.chip(outcome.verdict)
-        source = claim.source
-        st.caption(
-            _("Claimed in [{title}]({url}), {year}", title=literal(source.title), url=source.url, year=source.year),
-            width="content",
-        )
+        st.caption(words.claimed_in(claim.source), width="content")
     if outcome:
         st.markdown(words.finding(outcome))
-        longer.show(outcome, chosen)
-        if outcome.verdict is Verdict.FAILS:
-            st.caption(words.no_alarm())
-    if told := words.theorem(claim):
-        st.caption(told)
+        longer_input.show(outcome, chosen)
+    for told in (words.no_alarm([outcome] if outcome else []), words.theorem(claim)):
+        if told:
+            st.caption(told)
     if judged:
         left, right = st.columns([3, 2], gap="medium")
         with left:
             _figure(judged)
         with right:
-            _numbers(judged)
+            st.markdown(words.numbers(judged))
     left, right = st.columns(2, gap="medium")
     left.markdown(f"**{_('Experiment')}**  \n{literal(_(claim.experiment))}")
     right.markdown(f"**{_('Rule')}**  \n{words.rule(claim)}")
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
         st.caption(words.looked_at(chosen, task.longest, claim) if judged else "", width="content")
-        heads.show(chosen)
+        draw_heads(chosen.qkv.heads)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if claim.place:
             _at_large(claim.place)
         if judged:
             chart.choose_format()
-            takeaway.download(_("Rows (CSV)"), lambda: _csv(judged), f"{claim.key}.csv", "text/csv", "claims.rows")
+            takeaway.download(_("Rows (CSV)"), lambda: table(judged), f"{claim.key}.csv", "text/csv", "claims.rows")
         if judged and task.timed:
             st.button(
                 _("Measure again"),
@@ -102,57 +99,52 @@ def _steps(claim: Claim) -> None:
                 )
 
 
-def open_claim(key: str) -> None:
-    """Show one claim; the board for an empty key."""
-    st.session_state["claim"] = key
-
-
 def _outcome(task: ClaimTask) -> Outcome | None:
     """What came of the claim; None, with a sentence on the page, where that cannot be told."""
     try:
         with st.spinner(_("Checking …"), show_time=True):
-            rows = compute.rows("claims", task)
+            [outcome] = compute.rows("claims", task)
     except ac.LabError as error:
         st.info(literal(sentence(error)), icon=":material/info:")
         return None
     st.session_state.setdefault(SEEN, set()).add(task)
-    [outcome] = claims.judged(rows)
     return outcome
 
 
 def _figure(outcome: Outcome) -> None:
-    figure = outcome.claim.figure
-    drawn = picture(figure, outcome.rows)
+    figure, rows = outcome.claim.figure, pd.DataFrame(list(outcome.rows))
+    bars, x_title, y_title = figure.kind == "bars", _(figure.x_title), _(figure.y_title)
+    for words_of in (figure.by, figure.x) if bars else (figure.by,):
+        rows[words_of] = rows[words_of].map(_)
+    drawn = measurements(
+        rows,
+        figure.x,
+        figure.y,
+        figure.by,
+        x_title=x_title,
+        y_title=y_title,
+        bars=bars,
+        log_x=figure.log_x,
+        log_y=figure.log_y,
+    )
     if drawn is None:
         st.info(_("Nothing was measured that could be drawn."), icon=":material/info:")
         return
-    told = _("{y} against {x}", y=_(figure.y_title), x=_(figure.x_title))
-    chart.show(drawn, key=f"claims.figure.{outcome.claim.key}", name=outcome.claim.key, alt=told)
-
-
-def _numbers(outcome: Outcome) -> None:
-    """The quantities as a table that wraps."""
-    found = outcome.claim.found(outcome.numbers)
-    lines = [f"| {_('Measured')} | |", "| :-- | --: |"]
-    for each in outcome.claim.quantities:
-        unit = "\N{NO-BREAK SPACE}" + literal(_(each.unit)) if each.unit else ""
-        lines.append(f"| {literal(_(each.label))} | **{literal(found[each.name])}**{unit} |")
-    st.markdown("\n".join(lines))
+    told = _("{y} against {x}", y=y_title, x=x_title)
+    chart.show(drawn, key=f"claims.figure.{outcome.key}", name=outcome.key, alt=told)
 
 
 def _at_large(place: Place) -> None:
-    """A link to the page where a claim can be seen at large on the same input."""
-    title = _(discover()[place.page].title)
-    navigation.link(place.page, _("See it at large: {page}", page=title), fields=address(place, st.session_state))
+    """A link to the page where a claim can be seen at large on the same input, with what it is about."""
+    navigation.link(
+        place.page,
+        _("See it at large: {page}", page=_(discover()[place.page].title)),
+        fields={name: [word] for name, word in place.options.items()},
+        variants=read_variants(list(place.variants)) if place.variants else Visit.variants.value,
+    )
 
 
-def address(place: Place, state: Mapping[Any, Any]) -> dict[str, list[str]]:
-    """The address's query that opens a place: the input as it is, with what the claim is about."""
-    changes = {"variants": read_variants(list(place.variants))} if place.variants else {}
-    link = share.link_of(state, Visit.fields(), **changes)
-    return link | {name: [word] for name, word in place.options.items()}
-
-
-def _csv(outcome: Outcome) -> bytes:
-    names = list(dict.fromkeys(name for row in outcome.rows for name in row))
-    return takeaway.to_csv(names, [[row.get(name) for name in names] for row in outcome.rows])
+def table(outcome: Outcome) -> bytes:
+    """What the experiment found, as CSV."""
+    names = [field.name for field in fields(outcome.rows[0])]
+    return takeaway.to_csv(["claim", *names], [(outcome.key, *astuple(row)) for row in outcome.rows])

@@ -7,16 +7,13 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from app import compute, run, takeaway
-from app.claims import heads, longer, words
-from app.claims.detail import SEEN, open_claim
 from app.input_panel import Chosen
 from app.text import _, literal
 from attention_core import claims
 from attention_core.claims import Claim, ClaimTask, Outcome, Verdict
-from attention_core.experiments.task import Row
-
-FILTERS = {"holds": Verdict.HOLDS, "partly": Verdict.PARTLY, "fails": Verdict.FAILS, "untestable": Verdict.UNTESTABLE}
-"""The verdicts by their word in links."""
+from pages.claims import longer_input, words
+from pages.claims.claim import SEEN
+from pages.claims.options import VERDICTS, ClaimsOptions, check_all, draw_heads, open_claim
 
 
 @dataclass(eq=False)
@@ -71,7 +68,7 @@ class Board:
     def tell(self, outcomes: Sequence[Outcome]) -> None:
         """Draw the outcomes that are new."""
         for outcome in outcomes:
-            key = outcome.claim.key
+            key = outcome.key
             if key in self.told or self.only not in (None, outcome.verdict):
                 continue
             if key not in self.slots:
@@ -81,72 +78,51 @@ class Board:
                 words.chip(outcome.verdict)
             with finding.container(gap="xsmall"):
                 st.markdown(words.finding(outcome))
-                longer.show(outcome, self.chosen)
+                longer_input.show(outcome, self.chosen)
             self.told.add(key)
 
 
 def show(chosen: Chosen) -> None:
     """Draw the board; the checks run once they have been asked for."""
-    state = st.session_state
-    every = claims.tasks(chosen.source, head=chosen.head, load=compute.record)
-    tasks = every if state["check"] else tuple(task for task in every if task in state.get(SEEN, ()))
+    tasks, checked = claims.tasks(chosen.source, head=chosen.head, load=compute.record), ClaimsOptions.check.value
+    if not checked:
+        tasks = tuple(task for task in tasks if task in st.session_state.get(SEEN, ()))
     top, known = st.container(), len(claims.all_claims())
-    if not state["check"]:
+    if not checked:
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.button(
-                _("Check all claims"), icon=":material/fact_check:", key="claims.all", type="primary", on_click=_check
-            )
+            icon = ":material/fact_check:"
+            st.button(_("Check all claims"), icon=icon, key="claims.all", type="primary", on_click=check_all)
             st.caption(_("It takes up to half a minute and can be stopped."), width="content")
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="bottom"):
-        _pick(disabled=not tasks)
-        heads.show(chosen)
-    only = FILTERS.get(state["verdict"]) if tasks else None
+        ClaimsOptions.verdict.draw(disabled=not tasks)
+        draw_heads(chosen.qkv.heads)
+    only = VERDICTS.get(ClaimsOptions.verdict.value) if tasks else None
     board = Board(st.grid("auto", min_column_width=360, row_height="content", key="claims-board"), only, chosen)
     if only is None:
         for claim in claims.all_claims():
             board.add(claim)
 
-    def draw(rows: list[Row], key: str) -> None:
-        outcomes = claims.judged(rows)
+    def draw(outcomes: Sequence[Outcome], key: str) -> None:
         st.markdown(words.overall(outcomes))
         st.markdown(words.strip(outcomes))
         board.tell(outcomes)
 
     with top:
         if tasks:
-            rows = run.at_once("claims", tasks, draw, key="claims.all", refuse=board.refuse)
+            outcomes = run.at_once("claims", tasks, draw, key="claims.all", refuse=board.refuse)
         else:
-            rows = []
+            outcomes = []
             st.markdown(
                 _("{n} statements from articles about attention, none of them checked on this input yet.", n=known)
             )
-    if rows:
-        _close(claims.judged(rows), chosen, tasks[0].longest)
-
-
-def _check() -> None:
-    st.session_state["check"] = True
-
-
-def _pick(*, disabled: bool) -> None:
-    names = {"all": _("All")}
-    names |= {word: f"{words.CHIPS[verdict][0]} {_(verdict.value)}" for word, verdict in FILTERS.items()}
-    st.pills(
-        _("Verdict"),
-        list(names),
-        key="verdict",
-        format_func=names.__getitem__,
-        required=True,
-        disabled=disabled,
-        label_visibility="collapsed",
-        width="content",
-    )
+    if outcomes:
+        _close(outcomes, chosen, tasks[0].longest)
 
 
 def _close(outcomes: Sequence[Outcome], chosen: Chosen, longest: int) -> None:
     """What stands beneath the board: what a verdict is, and all of them as a table."""
-    if any(outcome.verdict is Verdict.FAILS for outcome in outcomes):
-        st.caption(words.no_alarm())
+    if told := words.no_alarm(outcomes):
+        st.caption(told)
     with st.container(horizontal=True, vertical_alignment="center"):
         takeaway.download(_("All claims (CSV)"), lambda: table(outcomes), "claims.csv", "text/csv", "claims.csv")
         st.caption(words.looked_at(chosen, longest), width="content")

@@ -7,22 +7,19 @@ import re
 import threading
 from dataclasses import replace
 from functools import partial
+from urllib.parse import parse_qs
 
 import pytest
-from driver import open_page
+from driver import chosen, links, open_page, visit
 
 from app import compute, presets
-from app.claims import board, detail, drawing
-from app.figures.spread import spread
-from app.figures.whiskers import whiskers
-from app.gate import Gate
 from app.input_panel import UPLOAD
-from app.text import literal
-from app.visit import Visit
 from attention_core import claims
 from attention_core.__main__ import main
-from attention_core.claims import Figure, Verdict
+from attention_core.claims import Verdict
 from attention_core.inputs import SyntheticSource, SyntheticSpec, TextSource, UploadSource, to_npz
+from pages.claims import board
+from pages.claims.options import VERDICTS
 
 SMALL = {"input": "synthetic", "n": 40, "d": 8, "heads": 2, "head": -1}
 open_claims = partial(open_page, "claims", **SMALL)
@@ -50,7 +47,7 @@ def chips(at):
 
 
 def outcomes(source=SOURCE, head=None, **asked):
-    return {task.key: claims.judged(claims.run(task))[0] for task in claims.tasks(source, head=head, **asked)}
+    return {task.key: claims.run(task)[0] for task in claims.tasks(source, head=head, **asked)}
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +100,7 @@ def test_once_asked_for_the_checks_follow_the_input():
 
 
 def test_the_filter_keeps_one_verdict(expected):
-    for word, verdict in board.FILTERS.items():
+    for word, verdict in VERDICTS.items():
         at = open_claims(check=True, verdict=word)
         assert set(chips(at)) <= {verdict}
         untimed = {o.claim.statement for o in expected.values() if o.verdict is verdict and not o.claim.timed}
@@ -159,7 +156,7 @@ def test_a_claim_about_trained_models_takes_no_synthetic_input():
     text = "The old bridge was closed, so we took the ferry."
     read = open_claims(claim="near_diagonal", input="text", layer=0, text=text)
     [task] = claims.tasks(TextSource(text), keys=["near_diagonal"])
-    [outcome] = claims.judged(claims.run(task))
+    [outcome] = claims.run(task)
     assert finding(outcome) in said(read)
     assert chips(read) == [outcome.verdict]
 
@@ -366,15 +363,19 @@ def test_the_table_holds_every_claim_with_its_numbers(expected):
 
 
 def test_every_claim_leads_to_a_page_that_takes_its_link():
-    text = {"input": "text", "text": "a short text", "n": 8}
-    known = {name: each.default for name, each in Visit.fields().items()} | text
-    places = {(claim.place.page, str(claim.place.options)): (claim.key, claim.place) for claim in EVERY}
-    for (path, _options), (key, place) in places.items():
-        query = detail.address(place, known)
-        at = open_page(path, query)
-        assert not at.exception, key
-        assert not at.warning, (key, [each.value for each in at.warning])
-        assert at.session_state["text"] == "a short text"
+    places = {(each.place.page, str(each.place.options)): each for each in EVERY}
+    assert len({each.place.page for each in places.values()}) > 5
+    for each in places.values():
+        at = open_claims(claim=each.key, causal=False, variants=chosen("softmax", "topk"))
+        [link] = [link for link in links(at) if link.label.startswith("See it at large: ")]
+        query = parse_qs(link.query_string)
+        assert link.page == each.place.page
+        assert {name: [word] for name, word in each.place.options.items()}.items() <= query.items()
+        assert query["variants"] == list(each.place.variants or ("softmax", "topk"))
+        there = visit(link.page, query)
+        assert not there.exception, each.key
+        assert not there.warning, (each.key, [told.value for told in there.warning])
+        assert there.session_state["n"] == 40
 
 
 def test_a_claim_without_a_page_has_no_link(monkeypatch):
@@ -421,68 +422,3 @@ def test_a_timed_claim_waits_until_heavy_work_has_ended(monkeypatch):
         waiting.join(10)
     assert ran == ["sparse_time"]
     compute.forget("claims", timed)
-
-
-@pytest.mark.parametrize("places", [1, 2])
-def test_who_is_alone_may_read_records_and_nobody_waits_for_ever(places, monkeypatch):
-    gate, log = Gate(places), []
-    monkeypatch.setattr(compute, "gate", lambda: gate)
-
-    def alone(seed):
-        with gate.alone():
-            source = SyntheticSource(SyntheticSpec(n=8, d=4, heads=1, seed=seed))
-            compute.record(source)  # takes a turn
-            compute._load(source, 16)  # gives the place back meanwhile
-            log.append(seed)
-
-    threads = [threading.Thread(target=alone, args=(20_260_401 + i % 2,), daemon=True) for i in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(10)
-    assert len(log) == 4
-    with gate.alone(), gate.turn():
-        pass
-
-
-def figure(**changes):
-    given = {"x": "n", "y": "found", "by": "who", "x_title": "tokens n", "y_title": "ms"}
-    return Figure(**(given | changes))
-
-
-def test_rows_at_one_place_become_their_median_with_a_band():
-    rows = [{"who": "a", "n": n, "found": float(n * i)} for n in (4, 2) for i in range(1, 6)]
-    rows += [{"who": "b", "n": 2, "found": None}, {"who": "b", "n": 4, "found": float("nan")}]
-    drawn = drawing.picture(figure(log_x=True), rows)
-    line = next(trace for trace in drawn.data if trace.name == "a")
-    assert (list(line.x), list(line.y)) == ([2.0, 4.0], [6.0, 12.0])
-    band = next(trace for trace in drawn.data if trace.fill == "toself")
-    assert list(band.y) == [8.0, 16.0, 8.0, 4.0]
-    assert not any(trace.name == "b" for trace in drawn.data)
-    assert drawn.layout.xaxis.title.text == "tokens n"
-
-
-def test_words_under_the_axis_become_bars_with_whiskers():
-    rows = [{"who": who, "n": name, "found": y} for who in "ab" for name in ("one", "two") for y in (1.0, 2.0, 5.0)]
-    drawn = drawing.picture(figure(kind="bars", log_y=True), [*rows, {"who": "a", "n": "one", "found": 0.0}])
-    assert [bar.name for bar in drawn.data] == ["a", "b"]
-    assert list(drawn.data[0].y) == [2.0, 2.0]
-    assert list(drawn.data[0].error_y.array) == [1.5, 1.5]
-    assert list(drawn.data[0].error_y.arrayminus) == [0.5, 0.5]
-    assert list(drawn.layout.xaxis.ticktext) == ["one", "two"]
-
-
-def test_bars_that_stand_for_one_measurement_tell_it():
-    drawn = whiskers({"a": spread([(0, 12_345.6), (1, 0.12345)])}, ["x", "y"], x_title="", y_title="")
-    assert list(drawn.data[0].text) == ["12,346", "0.123"]
-    assert not drawn.data[0].error_y.visible
-    assert whiskers({"a": spread([(0, 1.0), (0, 2.0)])}, ["x"], x_title="", y_title="").data[0].text is None
-
-
-def test_nothing_to_draw_is_no_figure():
-    assert drawing.picture(figure(), []) is None
-    assert drawing.picture(figure(kind="bars", log_y=True), [{"who": "a", "n": "x", "found": -1.0}]) is None
-
-
-def test_words_of_claims_are_no_markup():
-    assert plain(literal("a*b_c [x](y) 4 ± 0.1")) == "a*b_c [x](y) 4 ± 0.1"

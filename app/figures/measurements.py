@@ -1,0 +1,49 @@
+"""Rows of an experiment as lines or bars: what was measured more than once becomes its middle and its quartiles."""
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from app.figures.curves import curves
+from app.figures.spread import spread
+from app.figures.whiskers import whiskers
+
+
+def measurements(
+    rows: pd.DataFrame,
+    x: str,
+    y: str,
+    by: str,
+    *,
+    x_title: str,
+    y_title: str,
+    bars: bool = False,
+    log_x: bool = False,
+    log_y: bool = False,
+) -> go.Figure | None:
+    """Draw all rows; None where none can be drawn.
+
+    Args:
+        rows: one measurement each; those without a number on an axis, or where its logarithm has none, are left out.
+        x: column of the horizontal axis: numbers for lines, names for bars.
+        y: column of the vertical axis.
+        by: column of names that tell the lines, or the bars at one place, apart.
+        x_title: of the horizontal axis, with its unit.
+        y_title: of the vertical axis, with its unit.
+        bars: whether these are bars.
+        log_x: whether equal ratios are equal distances, horizontally.
+        log_y: the same, vertically.
+    """
+    for name, log in ((y, log_y),) if bars else ((y, log_y), (x, log_x)):
+        values = rows[name].astype(float)
+        rows = rows[np.isfinite(values) & (values > (0 if log else -np.inf))]
+    if rows.empty:
+        return None
+    labels = list(rows[x].unique()) if bars else []
+    places = rows[x].map(labels.index) if bars else rows[x]
+    series = {name: spread(zip(places[own.index], own[y], strict=True)) for name, own in rows.groupby(by, sort=False)}
+    if bars:
+        return whiskers(series, labels, x_title=x_title, y_title=y_title, log_y=log_y)
+    lines = [found.curve(name, i) for i, (name, found) in enumerate(series.items())]
+    ticks = sorted({at for line in lines for at in line.x}) if log_x else ()
+    return curves(lines, x_title=x_title, y_title=y_title, log_x=log_x, log_y=log_y, height=380, x_ticks=ticks)

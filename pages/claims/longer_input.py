@@ -1,0 +1,65 @@
+"""A longer input for a claim that this one is too short for: what would do, and a button that takes it."""
+
+from collections.abc import Callable
+from functools import partial
+
+import streamlit as st
+
+import attention_core as ac
+from app import compute, presets
+from app.input_panel import Chosen
+from app.text import _
+from app.visit import Visit, take_text
+from attention_core.claims import Outcome
+from attention_core.inputs.source import Source, TextSource
+from pages.claims.options import open_claim
+
+PRESET = "long"
+"""The text that is taken where one is too short."""
+
+
+def show(outcome: Outcome, chosen: Chosen) -> None:
+    """What to do where a claim needs more tokens; nothing where no length would help."""
+    needs = outcome.why.needs if outcome.why else None
+    if needs is None:
+        return
+    tokens = needs if chosen.source.made else _preset_tokens() if chosen.source.written else 0
+    if tokens < needs:
+        st.caption(missing(chosen.source, needs))
+        return
+    longer = partial(Visit.n.set, needs) if chosen.source.made else partial(take_text, presets.texts()[PRESET])
+    st.button(
+        offer(chosen.source, tokens),
+        icon=":material/straighten:",
+        key=f"claims.longer.{outcome.key}",
+        on_click=_take,
+        args=(outcome.key, longer),
+        help=_("It changes the input on the left and opens this claim."),
+    )
+
+
+def offer(source: Source, tokens: int) -> str:
+    """What the button says that takes a longer input: so many tokens."""
+    if source.made:
+        return _("Check it with n = {n}", n=tokens)
+    return _("Check it on the long preset, {n} tokens", n=tokens)
+
+
+def missing(source: Source, needs: int) -> str:
+    """What the visitor can do where no button could."""
+    if source.written:
+        return _("Write or paste a text of {n} tokens or more to check it.", n=needs)
+    return _("Upload a sequence of {n} tokens or more to check it.", n=needs)
+
+
+def _preset_tokens() -> int:
+    """Tokens of the long preset as the chosen model reads it; none where it cannot."""
+    try:
+        return compute.record(TextSource(presets.texts()[PRESET], Visit.model.value, Visit.layer.value)).n
+    except ac.LabError:
+        return 0
+
+
+def _take(key: str, longer: Callable[[], None]) -> None:
+    longer()
+    open_claim(key)
