@@ -10,9 +10,6 @@ from attention_core.inputs.source import Source
 Task = Hashable
 """One independent piece of an experiment: a frozen dataclass of plain values, words of variants and a source."""
 
-Row = dict[str, str | int | float | bool | None]
-"""One observation: names to plain values, as in a table."""
-
 
 class OfHead(Protocol):
     """A row about one head."""

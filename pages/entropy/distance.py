@@ -248,7 +248,7 @@ def _table(rows: Sequence[DistanceRow], n: int, question: Question) -> None:
                 _("weight, next door"): weight and number(weight[0]),
                 _("beyond n / 2"): weight and number(weight[1]),
                 _("logit, next door"): logit and number(logit[0]),
-                _("beyond n / 2 "): logit and number(logit[1]),
+                _("beyond n / 2") + " ": logit and number(logit[1]),
             }
         )
     st.dataframe(shown, hide_index=True)

@@ -2,6 +2,7 @@
 
 import gettext
 import io
+import re
 from pathlib import Path
 
 import pytest
@@ -113,3 +114,17 @@ def test_a_catalogue_changes_the_words_and_not_the_values(tmp_path, monkeypatch)
 
 def test_words_somebody_typed_are_not_markup():
     assert text.literal("**a** <b> :red[x] $y$ `c` [l](u)") == (r"\*\*a\*\* \<b\> \:red\[x\] \$y\$ \`c\` \[l\](u)")
+
+
+def test_no_message_is_a_fragment_to_be_glued_to_another():
+    said = [
+        (path.name, line, each)
+        for folder in ("app", "pages")
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        for line, _, messages, _ in extraction.screen(path.open("rb"), (), (), {})
+        for each in ([messages] if isinstance(messages, str) else messages)
+    ]
+    assert len(said) > 800
+    icon = re.compile(r":material/\w+: ")
+    assert [told for told in said if re.match(r"[\s,;:.)]", icon.sub("", told[2]))] == []
+    assert [told for told in said if re.search(r"[\s,;(]$", told[2])] == []
