@@ -37,17 +37,17 @@ def show(live: Run | None, beside: Run | None, key: str) -> None:
     left, right = st.columns([11, 9])
     with left:
         st.markdown("###### " + _("Time of one call"))
-        times = [_curve(line, [(p.n, *p.quartiles) for p in line.points], found) for line in found]
+        times = [curve(line, [(p.n, *p.quartiles) for p in line.points], found) for line in found]
         _chart(times, _("ms"), runs, found, f"{key}.time", "time")
     with right:
         side = TimingOptions.side.value
         st.markdown("###### " + _(SIDES[side]))
-        _chart(_side(side, found), _(UNITS[side]), runs, found, f"{key}.{side}", side)
+        _chart(side_lines(side, found), _(UNITS[side]), runs, found, f"{key}.{side}", side)
     names = {attention.key: name(attention) for attention in subjects()}
     for run, on in runs:
         for told in left_out(run, names, live=on):
             st.caption(f":material/block: {told}")
-    rows = [_row(line) for line in found]
+    rows = [row(line) for line in found]
     st.dataframe(rows, hide_index=True, key=f"{key}.table", column_config=_columns())
     if key.endswith("end"):
         takeaway.download(_("Numbers (CSV)"), lambda: csv(found), "timing.csv", "text/csv", "timing.csv")
@@ -85,18 +85,20 @@ def name(attention: ac.Attention) -> str:
     return label(attention)
 
 
-def _side(side: str, found: Sequence[Series]) -> list[Curve]:
+def side_lines(side: str, found: Sequence[Series]) -> list[Curve]:
+    """The lines of the chart beside the time's."""
     if side == "ratio":
         return [
-            _curve(line, [(r.n, r.low, r.middle, r.high) for r in line.ratios], found)
+            curve(line, [(r.n, r.low, r.middle, r.high) for r in line.ratios], found)
             for line in found
             if line.ratios and not line.is_reference
         ]
     values = {"memory": lambda p: p.peak_bytes / MIB, "work": lambda p: p.multiply_adds}[side]
-    return [_curve(line, [(p.n, y := values(p), y, y) for p in line.points], found) for line in found]
+    return [curve(line, [(p.n, y := values(p), y, y) for p in line.points], found) for line in found]
 
 
-def _curve(line: Series, values: Sequence[tuple[float, float, float, float]], found: Sequence[Series]) -> Curve:
+def curve(line: Series, values: Sequence[tuple[float, float, float, float]], found: Sequence[Series]) -> Curve:
+    """A variant's line: dashed and hollow where it is recorded, dotted for a mask, banded where that is clear."""
     solid = {other.name for other in found if other.live}
     x, low, middle, high = zip(*values, strict=True)
     banded = low != high and (line.live or not solid)  # the bands of two runs would hide each other
@@ -131,7 +133,8 @@ def _chart(
     )
 
 
-def _row(line: Series) -> dict[str, object]:
+def row(line: Series) -> dict[str, object]:
+    """A line of the table: what is read off the longest length, and how time and work grow."""
     last = line.points[-1]
     low, middle, high = last.quartiles
     sizes = [point.n for point in line.points]

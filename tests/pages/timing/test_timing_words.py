@@ -104,3 +104,49 @@ def test_the_file_holds_every_sample_with_its_machine_and_set_up():
     ]
     assert {row["device"] for row in read} == {"A GPU"}
     assert read[0] | {"multiply-adds by formula": "", "causal": "False", "peak bytes": str(2**24)} == read[0]
+
+
+def test_the_table_reads_off_the_longest_length():
+    told = results.row(line("local"))
+    assert told == {
+        **{"variant": "Local · window 16", "run": "live", "faster from": "below 16", "at n": 64, "ms": 128.0},
+        **{"time ∝ n^": pytest.approx(1), "R²": pytest.approx(1), "work ∝ n^": pytest.approx(1), "× softmax": 0.5},
+        **{"quartiles (ms)": "96 … 160", "peak MiB": 64.0, "multiply-adds": 64, "by its formula": None},
+        "per second": 500.0,
+    }
+    softmax = results.row(line("softmax", live=False))
+    assert (softmax["run"], softmax["faster from"], softmax["× softmax"]) == ("recorded", "", 1.0)
+    assert results.row(line("local", ratios=ratios(RUN, "local")[:1]))["× softmax"] is None
+
+
+@pytest.mark.parametrize(
+    ("side", "names", "heights"),
+    [
+        ("ratio", ["Local · window 16"], [0.5, 0.5]),
+        ("memory", ["Softmax", "Local · window 16"], [16, 64]),
+        ("work", ["Softmax", "Local · window 16"], [16, 64]),
+    ],
+)
+def test_beside_the_time_stand_ratios_without_softmaxs_own_or_what_a_call_holds_and_does(side, names, heights):
+    drawn = results.side_lines(side, [line("softmax"), line("local")])
+    assert [each.name for each in drawn] == names
+    assert (drawn[-1].x, drawn[-1].y, drawn[-1].low) == ((16, 64), heights, None)
+
+
+def test_a_recorded_line_is_dashed_and_a_mask_dotted_and_the_bands_of_two_runs_do_not_hide_each_other():
+    live, recorded = line("local"), line("local", live=False)
+    drawn = {}
+    for name, one, among in (
+        ("live", live, [live, recorded]),
+        ("recorded", recorded, [live, recorded]),
+        ("alone", recorded, [recorded]),
+        ("mask", line("fused.local"), [live]),
+        ("recorded mask", line("fused.local", live=False), [live]),
+    ):
+        drawn[name] = results.curve(one, [(p.n, *p.quartiles) for p in one.points], among)
+    assert {name: each.dash for name, each in drawn.items()} == {
+        **{"live": "solid", "recorded": "dash", "alone": "dash", "mask": "dot", "recorded mask": "dashdot"}
+    }
+    assert [name for name, each in drawn.items() if each.low is None] == ["recorded", "recorded mask"]
+    assert [name for name, each in drawn.items() if not each.listed] == ["recorded"]
+    assert [name for name, each in drawn.items() if each.hollow] == ["recorded", "alone", "recorded mask"]
