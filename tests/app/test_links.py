@@ -173,7 +173,7 @@ CONTROLS = (
 )
 
 
-MOVING = {ROOT / "app" / name for name in ("causal", "claims", "fidelity", "inside", "timing")}
+MOVING = {ROOT / "app" / name for name in ("causal", "claims", "timing")}
 """Where pages' options do not yet stand in their folders."""
 DECLARED = Visit.fields() | {name: kind for page in PAGES.values() for name, kind in page.options.fields().items()}
 """Every value that a link can carry."""
@@ -270,7 +270,15 @@ VIEWS = {
     "causal": [{"c_view": view} for view in ("leak", "algorithms", "state", "fading")],
     "inside": [
         {"inside": key, "step": step}
-        for key, step in (("linear", "4"), ("efficient", "2"), ("performer", "5"), ("reformer", "1"), ("pooled", "2"))
+        for key, step in (
+            ("linear", "4"),
+            ("efficient", "1"),
+            ("performer", "4"),
+            ("reformer", "1"),
+            ("pooled", "2"),
+            ("nystrom", "4"),
+            ("relu2", "6"),
+        )
     ],
     "claims": [{}, {"claim": "relu2_normaliser"}],
 }
