@@ -173,8 +173,8 @@ CONTROLS = (
 )
 
 
-MOVING = {ROOT / "app" / name for name in ("causal", "claims", "timing")}
-"""Where pages' options do not yet stand in their folders."""
+MOVING = {ROOT / "app" / "claims"}
+"""Where a page's options do not yet stand in its folder."""
 DECLARED = Visit.fields() | {name: kind for page in PAGES.values() for name, kind in page.options.fields().items()}
 """Every value that a link can carry."""
 KEEPERS = {ROOT / "app" / name for name in ("controls.py", "share.py", "visit.py")}
@@ -267,7 +267,10 @@ VIEWS = {
     ],
     "error": [{"against": "cost"}],
     "timing": [{}],
-    "causal": [{"c_view": view} for view in ("leak", "algorithms", "state", "fading")],
+    "causal": [
+        *({"c_view": view} for view in ("leak", "algorithms", "state", "fading")),
+        {"c_view": "fading", "c_gate": "drawn"},
+    ],
     "inside": [
         {"inside": key, "step": step}
         for key, step in (
@@ -324,6 +327,7 @@ def asked(monkeypatch):
 
         return noted
 
+    monkeypatch.setattr("pages.timing.options.devices", lambda: ("cpu", "cuda"))  # one alone is no choice
     for name in ("draw", "draw_among"):
         monkeypatch.setattr(Control, name, noting(getattr(Control, name)))
     return found
