@@ -35,7 +35,6 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.e2e)
-            item.add_marker(pytest.mark.xdist_group("chromium"))  # of several processes one has the app and Chromium
 
 
 def free_port():
