@@ -109,7 +109,7 @@ class Both(First, prefix="b_"):
 
 
 def test_options_are_named_by_their_class_and_inherited():
-    assert list(Both.fields()) == ["a_colour", "how_large", "b_on", "b_token", "b_free"]
+    assert list(Both.fields()) == ["b_on", "b_token", "b_free", "a_colour", "how_large"]
     assert list(First.fields()) == ["a_colour", "how_large"]
     now = Both(size=4, token=3)
     assert (now.colour, now.size, now.on, now.token, now.free) == ("blue", 4, True, 3, "")
