@@ -72,6 +72,10 @@ class Control(Generic[T]):
         """The option itself of a class, its value of an instance."""
         return self if options is None else options.values[self.name]
 
+    def __set__(self, options: "Options", value: T) -> None:
+        """Refuse: an instance stands for one state."""
+        raise AttributeError(f"{self.name} is frozen; set it on its class")
+
     @property
     def value(self) -> T:
         """Its value now."""

@@ -113,6 +113,8 @@ def test_options_are_named_by_their_class_and_inherited():
     assert list(First.fields()) == ["a_colour", "how_large"]
     now = Both(size=4, token=3)
     assert (now.colour, now.size, now.on, now.token, now.free) == ("blue", 4, True, 3, "")
+    with pytest.raises(AttributeError, match="a_colour is frozen"):
+        now.colour = "red"
     with pytest.raises(TypeError, match="colours"):
         Both(colours="red")
 
