@@ -8,7 +8,6 @@ from string import Formatter
 
 import pyarrow as pa
 import pytest
-from app.inside.stories import discover
 from babel.messages.extract import extract_from_dir
 from google.protobuf.message import Message
 from test_pages import open_app
@@ -16,6 +15,7 @@ from test_pages import open_app
 import attention_core as ac
 from app import text
 from app.extraction import core, screen
+from pages.inside.stories import discover
 
 ROOT = Path(__file__).parent.parent.parent
 FOLDERS = {"attention_core": core, "app": screen, "pages": screen}

@@ -8,7 +8,7 @@ from attention_core.errors import LabError
 from attention_core.measure.counting import count
 from attention_core.measure.device import Stamp
 from attention_core.measure.masked import FORMS, Masked, subject
-from attention_core.measure.records import gather
+from attention_core.measure.records import Sample, gather
 from attention_core.measure.run_file import from_json, to_json
 from attention_core.measure.timing import TimingSpec, prepare, why_not
 
@@ -65,17 +65,7 @@ def test_its_word_is_read_back_and_survives_a_file():
     assert masked.plain == ac.get("sparse", window=4, stride=16)
     spec = TimingSpec(variants=("softmax", masked.word), sizes=(8,), rounds=1)
     rows = [
-        {
-            "variant": word,
-            "n": 8,
-            "round": 0,
-            "ms": 1.0,
-            "multiply_adds": 1,
-            "promised": 1,
-            "peak_bytes": 1,
-            "reason": None,
-        }
-        for word in spec.variants
+        Sample(variant=word, n=8, round=0, ms=1.0, multiply_adds=1, promised=1, peak_bytes=1) for word in spec.variants
     ]
     run = gather(spec, Stamp(device="a", cpu="a", cores=1, threads=1, torch="2", date="2026"), rows)
     assert from_json(to_json(run)) == run

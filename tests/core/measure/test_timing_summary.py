@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attention_core.measure.device import Stamp
-from attention_core.measure.records import gather
+from attention_core.measure.records import Sample, gather
 from attention_core.measure.summary import crossing, growth, of_variant, ratios, reference
 from attention_core.measure.timing import TimingSpec
 
@@ -16,16 +16,7 @@ STAMP = Stamp(device="A", cpu="A", cores=1, threads=1, torch="2", date="2026-01-
 def run(times, drift=(1.0,)):
     """A run whose times are known: per variant a function of n, in ms, times a drift per round."""
     rows = [
-        {
-            "variant": word,
-            "n": n,
-            "round": i,
-            "ms": time(n) * slow,
-            "multiply_adds": n,
-            "promised": n,
-            "peak_bytes": n,
-            "reason": None,
-        }
+        Sample(variant=word, n=n, round=i, ms=time(n) * slow, multiply_adds=n, promised=n, peak_bytes=n)
         for i, slow in enumerate(drift)
         for n in SIZES
         for word, time in times.items()

@@ -16,6 +16,7 @@ from app.input_panel import UPLOAD
 from app.variant_picker import left_out
 from app.visit import default_variants
 from attention_core.experiments.homogeneity import FACTORS
+from attention_core.experiments.length_drift import DriftRow
 from attention_core.experiments.powers import POWERS, shares
 from pages.entropy import drift
 from pages.entropy.factor import power_sentence
@@ -239,7 +240,7 @@ def test_drift_is_said_as_it_is():
 
 def test_a_head_without_a_row_at_the_length_trained_at_is_left_out():
     rows = [
-        {"normalizer": name, "n": n, "head": head, "seed": None, "total": total, "size": total}
+        DriftRow(normalizer=name, n=n, head=head, seed=None, total=total, size=total)
         for name in drift.names()
         for head, totals in enumerate(((0.0, 1.0), (2.0, 1.0)))
         for n, total in zip((16, 64), totals, strict=True)
@@ -264,7 +265,8 @@ def test_a_single_length_is_drawn_and_asks_for_more(state, n, view):
     assert not at.error
     if view != "factor":
         assert "longer input" in spoken(at)
-        assert f"ends at {n} tokens" in " ".join(c.value for c in at.caption)
+        ends = "ends at 1 token." if n == 1 else f"ends at {n} tokens."
+        assert ends in " ".join(c.value for c in at.caption)
 
 
 def test_a_short_text_offers_longer_inputs():
@@ -324,7 +326,7 @@ def test_the_python_to_take_away_makes_the_same_numbers(view):
             "factor": ("factor", set(FACTORS)),
         }
         name, values = wanted[view]
-        assert {r[name] for r in rows} == values
+        assert {getattr(row, name) for row in rows} == values
 
 
 def test_links_carry_the_page_and_refuse_what_does_not_fit():
