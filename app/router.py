@@ -13,12 +13,8 @@ from app.visit import Visit, write_text
 FOLDER = Path(__file__).parent
 
 
-def show(first: str = "home") -> None:
-    """Run the app once.
-
-    Args:
-        first: the page that an address without a path opens.
-    """
+def show() -> None:
+    """Run the app once; an address without a path opens the page that stands before all sections."""
     # Streamlit fetches symbols and emoji for the tab from elsewhere: the icon is a file of our own.
     st.set_page_config(
         page_title="Attention Lab", page_icon=str(FOLDER / "icon.svg"), layout="wide", initial_sidebar_state=350
@@ -39,7 +35,7 @@ def show(first: str = "home") -> None:
             page.draw()
 
     entries = {
-        key: st.Page(body, title=_(each.title), icon=each.icon, url_path=key, default=key == first)
+        key: st.Page(body, title=_(each.title), icon=each.icon, url_path=key, default=not each.section)
         for key, each in discover().items()
     }
     navigation.keep(entries)

@@ -165,7 +165,7 @@ def sentence(softmax: Spread, scaled: Spread | None, unit: str, *, per_nat: floa
     if high < low:
         return _(
             "From n = {a} to {b} **softmax**'s entropy falls from {low:.2f} to {high:.2f} {unit}; with the log n scale "
-            "{steered:.2f} times.",
+            "its slope is {steered:.2f} times uniform attention's.",
             **told,
         )
     return _(

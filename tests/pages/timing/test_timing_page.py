@@ -222,3 +222,13 @@ def test_a_device_that_is_not_there_is_replaced_with_a_notice(monkeypatch):
     assert not at.exception
     assert at.session_state["t_device"] == "cpu"
     assert "t_device is “cpu”, not “cuda”" in at.warning[0].value
+
+
+def test_lengths_are_measured_whichever_end_is_named_first():
+    at = open_timing(
+        variants=PAIR, t_masked="none", t_beside="none", **TINY | {"t_from": 32, "t_to": 16, "t_rounds": 1}
+    )
+    at.button(key="timing.button").click().run()
+    assert not at.exception
+    assert at.session_state["timing.run"].asked.sizes == (16, 32)
+    assert {row.n for row in at.session_state["timing.run"].rows} == {16, 32}
