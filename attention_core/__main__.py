@@ -101,7 +101,7 @@ def _bench(given: argparse.Namespace) -> None:
     where, rows = stamp(spec.device), []
     for row in timing_length.measure(spec, longest=given.longest):
         rows.append(row)
-        took = row.reason if isinstance(row, LeftOut) else f"{row.ms:.3f} ms"
+        took = row.reason.format(**row.fields) if isinstance(row, LeftOut) else f"{row.ms:.3f} ms"
         print(f"{len(rows)}/{timing_length.total(spec)} {row.variant} n={row.n}: {took}", file=sys.stderr)
     given.out.write_bytes(to_json(gather(spec, where, rows)))
     print(f"{given.out}: {len(rows)} samples on {where.device}")

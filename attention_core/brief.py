@@ -1,14 +1,19 @@
 """Records that hold arrays, printed in a line: arrays by their type and shape, not by their numbers."""
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
+from typing import dataclass_transform
 
 LONGEST = 60
 """Characters of a value that is no array."""
 
 
+@dataclass_transform(frozen_default=True, eq_default=False, kw_only_default=True)
 class Brief:
-    """A dataclass that prints briefly; it is declared with ``repr=False``."""
+    """Makes what derives from it a frozen dataclass that prints briefly and equals itself alone."""
+
+    def __init_subclass__(cls) -> None:
+        dataclass(frozen=True, eq=False, kw_only=True, repr=False)(cls)
 
     def __repr__(self) -> str:
         told = (f"{each.name}={_brief(getattr(self, each.name))}" for each in fields(self) if each.repr)  # type: ignore[arg-type]

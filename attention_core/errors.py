@@ -6,6 +6,8 @@ so that a screen may translate the sentence before it fills the values in.
 
 import difflib
 from collections.abc import Iterable
+from functools import partial
+from typing import Any
 
 
 class LabError(Exception):
@@ -20,6 +22,10 @@ class LabError(Exception):
         super().__init__(template.format(**fields))
         self.template = template
         self.fields = fields
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # An exception's own way is to be made from its words alone, which may hold braces by now.
+        return partial(type(self), self.template, **self.fields), (), self.__dict__
 
 
 class UnknownVariantError(LabError):
@@ -44,6 +50,10 @@ class InputError(LabError):
 
 class ModelError(LabError):
     """A model cannot be had or is of a kind that cannot be read."""
+
+
+class WorkerError(LabError):
+    """What was to compute this is lost or out of reach; asked again, it may succeed."""
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

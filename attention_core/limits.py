@@ -31,6 +31,8 @@ class Limits:
     """Numbers (heads x tokens x size) in each of q, k and v of a synthetic input, 4 bytes each."""
     upload_bytes: int
     """Bytes of an upload once unpacked: checked before anything is unpacked, so a zip bomb stays shut."""
+    uploads_bytes: int
+    """Bytes of all visitors' uploads together; the one that was looked at longest ago makes room for a new one."""
     upload_magnitude: float
     """Largest absolute value in an upload: the squared logits of a second-order variant still fit float32."""
     upload_members: int
@@ -58,9 +60,15 @@ class Limits:
     model_parameters: int
     """Parameters of a hub model: in float32 these fill 12 GB, a laptop's memory."""
     heavy_jobs: int
-    """Heavy computations that run at once in one process; others wait their turn."""
+    """Heavy computations that run at once in one process, and its worker processes; others wait their turn."""
+    worker_bytes: int
+    """Bytes a worker process may hold beyond what all share: the largest timed call, and as much again for the rest."""
+    drawn_at_once: int
+    """Pages that run at once in one process; they share one interpreter, so more of them make all late."""
     cached_results: int
-    """Results kept per cache; one comparison at the matrix limit holds about 30 MiB."""
+    """Results kept per cache, however small: Python holds about a kilobyte for each."""
+    cached_bytes: int
+    """Bytes of all results kept; one comparison at the matrix limit holds about 30 MiB, a state over time 400."""
 
 
 OWN_MACHINE = Limits(
@@ -72,6 +80,7 @@ OWN_MACHINE = Limits(
     synthetic_tokens=65_536,
     synthetic_numbers=2**25,
     upload_bytes=64 * 2**20,
+    uploads_bytes=2**30,
     upload_magnitude=1e6,
     upload_members=64,
     label_characters=256,
@@ -86,7 +95,10 @@ OWN_MACHINE = Limits(
     hub_seconds=10.0,
     model_parameters=3_000_000_000,
     heavy_jobs=2,
+    drawn_at_once=2,
+    worker_bytes=2**33,
     cached_results=32,
+    cached_bytes=2**30,
 )
 
 HOSTED = Limits(
@@ -98,6 +110,7 @@ HOSTED = Limits(
     synthetic_tokens=16_384,
     synthetic_numbers=2**22,
     upload_bytes=16 * 2**20,
+    uploads_bytes=2**28,
     upload_magnitude=1e6,
     upload_members=64,
     label_characters=256,
@@ -112,7 +125,10 @@ HOSTED = Limits(
     hub_seconds=10.0,
     model_parameters=3_000_000_000,
     heavy_jobs=1,
+    drawn_at_once=1,
+    worker_bytes=2**30,
     cached_results=64,
+    cached_bytes=3 * 2**27,
 )
 
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
+from functools import cache
 from typing import Any, Literal, Self
 
 from attention_core.errors import SettingError, nearest
@@ -143,6 +144,7 @@ class Params:
             object.__setattr__(self, setting.name, setting.check(getattr(self, setting.name)))
 
     @classmethod
+    @cache
     def settings(cls) -> tuple[Setting, ...]:
         """The settings in the order they were declared."""
         return tuple(

@@ -8,7 +8,7 @@ import dataclasses
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from torch import Tensor
 
@@ -24,7 +24,7 @@ SOFTMAX = "softmax"
 Family = Literal["dense", "sparse", "kernel", "low_rank", "mixed"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Cost:
     """What ``attend`` costs for one head.
 
@@ -185,6 +185,20 @@ class Attention:
         """What ``attend`` costs for one head of n tokens and size d."""
         self._check_causal(causal)
         return self.variant.cost(n, d, self.params, causal=causal)
+
+    def anatomy(self, q: Tensor, k: Tensor, v: Tensor, *, causal: bool = False) -> dict[str, Tensor]:
+        """What the variant makes on the way, by name.
+
+        Raises:
+            ValueError: if the variant has no anatomy.
+        """
+        if self.variant.anatomy is None:
+            raise ValueError(f"{self.key} has no anatomy")
+        return self.variant.anatomy(q, k, v, self.params, causal=causal)
+
+    def with_settings(self, **settings: Value) -> Self:
+        """The same variant with some settings changed."""
+        return dataclasses.replace(self, params=dataclasses.replace(self.params, **settings))
 
     def snippet(self) -> str:
         """Five runnable lines that make this very attention."""

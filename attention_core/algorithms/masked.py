@@ -4,11 +4,13 @@ The readable definitions every faster form is held equal to.
 """
 
 import math
-from collections.abc import Mapping
-from functools import reduce
+from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch import Tensor
+
+from attention_core.settings import Params
 
 
 def widened(x: Tensor) -> Tensor:
@@ -46,16 +48,6 @@ def keys_seen(q: Tensor, *, causal: bool) -> Tensor:
     return torch.arange(1 if causal else n, n + 1, dtype=torch.float64, device=q.device).unsqueeze(-1)
 
 
-def hide_future(parts: Mapping[str, Tensor], *, causal: bool) -> dict[str, Tensor]:
-    """Named pieces of a pattern, ``bool [..., n, n]`` each; when causal without the keys later than their query."""
-    return {name: part.tril() if causal else part for name, part in parts.items()}
-
-
-def union(parts: Mapping[str, Tensor]) -> Tensor:
-    """The pairs that some piece of a pattern allows, ``bool [..., n, n]``."""
-    return reduce(torch.logical_or, parts.values())
-
-
 def masked_softmax(logits: Tensor, mask: Tensor | None) -> Tensor:
     """Softmax over the last axis restricted to the pairs where ``mask`` is true; a row without any is zero.
 
@@ -78,3 +70,13 @@ def rows_over_sum(similarity: Tensor) -> Tensor:
 def nonzero(x: Tensor) -> Tensor:
     """``x`` with ones in place of zeros, to divide by."""
     return torch.where(x == 0, 1.0, x)
+
+
+def product_of(anatomy: Callable[..., dict[str, Tensor]]) -> Callable[..., Tensor]:
+    """``weights(q, k, p)`` of a variant whose anatomy has the matrix as factors, ``left @ right``, ``[..., n, n]``."""
+    return partial(_product, anatomy)
+
+
+def _product(anatomy: Callable[..., dict[str, Tensor]], q: Tensor, k: Tensor, p: Params, *, causal: bool) -> Tensor:
+    parts = anatomy(q, k, k, p, causal=causal)
+    return parts["left"] @ parts["right"]

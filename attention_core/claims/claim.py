@@ -19,11 +19,19 @@ from attention_core.looks.future import future_share
 from attention_core.variant import Paper
 from attention_core.writing import written
 
+# Articles that several claims are taken from.
+NYSTROMFORMER = Paper(
+    "Nyströmformer: linearised attention by matrix decomposition", 2021, "https://kexue.fm/archives/8180"
+)
+MUST_IT_HAVE_SOFTMAX = Paper("Must attention have a softmax?", 2020, "https://kexue.fm/archives/7546")
+STANDARD_TO_SPARSE = Paper("From standard to sparse attention", 2019, "https://kexue.fm/archives/6853")
 DECIMALS = 6
 """Decimals kept of what a fit makes of counts, beyond which is rounding: two stays two."""
 EVEN = 1e-6
 """Errors of matrices below this are float32's rounding."""
 
+Numbers = Mapping[str, float]
+"""What a claim's rows come to, or its thresholds, by name."""
 R = TypeVar("R")
 """What a claim's experiment finds: a frozen dataclass of plain values."""
 
@@ -57,7 +65,7 @@ class Verdict(StrEnum):
         return cls.HOLDS if all(kept) else cls.PARTLY if any(kept) else cls.FAILS
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Quantity:
     """A number a claim is judged by.
 
@@ -124,7 +132,7 @@ class Case:
     """
 
     finding: str
-    applies: Callable[[Mapping[str, float]], bool]
+    applies: Callable[[Numbers], bool]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -214,9 +222,9 @@ class Claim(Generic[R]):
     quantities: tuple[Quantity, ...]
     figure: Figure
     measure: Callable[[Ask], Iterable[R]]
-    numbers: Callable[[Sequence[R]], dict[str, float]]
-    verdict: Callable[[Mapping[str, float], Mapping[str, float]], Verdict]
-    bounds: Mapping[str, float] = field(default_factory=dict)
+    numbers: Callable[[Sequence[R]], Numbers]
+    verdict: Callable[[Numbers, Numbers], Verdict]
+    bounds: Numbers = field(default_factory=dict)
     place: Place | None = None
     cases: tuple[Case, ...] = ()
     notes: tuple[Case, ...] = ()
@@ -241,16 +249,16 @@ class Claim(Generic[R]):
             raise UntestableError("Needs at least {needs} tokens; this input has {n}.", needs=self.needs, n=n)
         return tuple(self.measure(ask))
 
-    def judge(self, rows: Sequence[R]) -> tuple[dict[str, float], Verdict]:
+    def judge(self, rows: Sequence[R]) -> tuple[Numbers, Verdict]:
         """The numbers that its rows come to, and the verdict its rule passes on them."""
         numbers = self.numbers(rows)
         return numbers, self.verdict(numbers, self.bounds)
 
-    def sentence(self, numbers: Mapping[str, float]) -> str:
+    def sentence(self, numbers: Numbers) -> str:
         """The finding that fits these numbers, its placeholders as they are."""
         return next((case.finding for case in self.cases if case.applies(numbers)), self.finding)
 
-    def found(self, numbers: Mapping[str, float]) -> dict[str, str]:
+    def found(self, numbers: Numbers) -> dict[str, str]:
         """The quantities as they are written, without units: what fills the placeholders of ``sentence``."""
         return {each.name: written(numbers[each.name], each.digits) for each in self.quantities}
 
@@ -264,7 +272,7 @@ def unbroken(sentence: str) -> str:
     return sentence.replace(" %", "\N{NO-BREAK SPACE}%")
 
 
-FUTURE = Quantity(name="future", label="weight that the input itself hides", unit="%")
+FUTURE = Quantity("future", "weight that the input itself hides", "%")
 """Per cent of the mass that lies on the future of a model which hides it; 0 where the input reads both ways."""
 READ_BOTH_WAYS = Case(
     finding="This model writes from left to right, but was read both ways here: {future} % of that attention lies on "

@@ -1,14 +1,23 @@
 """1 + cos is closer to softmax than other kernels."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from attention_core import metrics, registry
-from attention_core.claims.claim import Ask, Claim, Figure, Place, Quantity, Verdict, check_uneven
+from attention_core.claims.claim import (
+    MUST_IT_HAVE_SOFTMAX,
+    Ask,
+    Claim,
+    Figure,
+    Numbers,
+    Place,
+    Quantity,
+    Verdict,
+    check_uneven,
+)
 from attention_core.experiments.error import uniform
-from attention_core.variant import Paper
 
 COSINE, UNIFORM = "1 + cos", "uniform attention"
 KERNELS = {
@@ -53,7 +62,7 @@ def measure(ask: Ask) -> Iterator[KernelRow]:
                 yield KernelRow(kernel=kernel, of=of, head=head, error=error)
 
 
-def numbers(rows: Sequence[KernelRow]) -> dict[str, float]:
+def numbers(rows: Sequence[KernelRow]) -> Numbers:
     """How often 1 + cos is the closer one by its matrix, and what uniform attention would err."""
     errors = {
         kernel: np.array([row.error for row in rows if row.kernel == kernel and row.of == MATRIX])
@@ -69,7 +78,7 @@ def numbers(rows: Sequence[KernelRow]) -> dict[str, float]:
     }
 
 
-def verdict(numbers: Mapping[str, float], bounds: Mapping[str, float]) -> Verdict:
+def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
     """By how often it is the closest; no closer than no attention at all is no closeness."""
     if numbers["cosine"] >= numbers["uniform"] or numbers["heads"] <= bounds["chance"]:
         return Verdict.FAILS
@@ -81,7 +90,7 @@ CLAIM = Claim(
     number=4,
     statement="As the exponential's first-order expansion, 1 + cos is closer to softmax than the other kernels of "
     "linear attention (its author later found that it works poorly).",
-    source=Paper("Must attention have a softmax?", 2020, "https://kexue.fm/archives/7546"),
+    source=MUST_IT_HAVE_SOFTMAX,
     place=Place("matrices", variants=("softmax", "cosine", "linear", "efficient")),
     experiment="The attention matrices of 1 + cos and of the other kernels without settings (linear attention's four "
     "feature maps and double softmax) are compared with softmax's, head by head, and so is uniform attention.",
@@ -93,11 +102,11 @@ CLAIM = Claim(
     "{duels} % of its pairings with another; its matrix errs by {cosine} in the middle head, the best other kernel's "
     "by {best} and that of uniform attention by {uniform}.",
     quantities=(
-        Quantity(name="heads", label="heads where it is the closest", unit="%"),
-        Quantity(name="duels", label="pairings it wins", unit="%"),
-        Quantity(name="cosine", label="error of 1 + cos, median"),
-        Quantity(name="best", label="error of the best other kernel"),
-        Quantity(name="uniform", label="error of uniform attention"),
+        Quantity("heads", "heads where it is the closest", "%"),
+        Quantity("duels", "pairings it wins", "%"),
+        Quantity("cosine", "error of 1 + cos, median"),
+        Quantity("best", "error of the best other kernel"),
+        Quantity("uniform", "error of uniform attention"),
     ),
     figure=Figure(
         x="kernel", y="error", by="of", x_title="kernel", y_title="relative error beside softmax", kind="bars"
@@ -105,5 +114,4 @@ CLAIM = Claim(
     measure=measure,
     numbers=numbers,
     verdict=verdict,
-    needs=2,
 )

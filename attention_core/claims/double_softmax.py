@@ -1,12 +1,11 @@
 """Double softmax is normalised by itself."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from attention_core import metrics, registry
 from attention_core.algorithms.features import MAPS
-from attention_core.claims.claim import Ask, Claim, Figure, Place, Quantity, Verdict
-from attention_core.variant import Paper
+from attention_core.claims.claim import MUST_IT_HAVE_SOFTMAX, Ask, Claim, Figure, Numbers, Place, Quantity, Verdict
 
 DOUBLE, LANDMARKS, OTHER, HIDDEN = "double softmax", "over landmarks", "elu + 1", "future hidden"
 SMALLEST, LARGEST = "smallest row", "largest row"
@@ -41,7 +40,7 @@ def measure(ask: Ask) -> Iterator[SumRow]:
                 yield SumRow(product=product, used=product in used, row=row, head=head, sum=value)
 
 
-def numbers(rows: Sequence[SumRow]) -> dict[str, float]:
+def numbers(rows: Sequence[SumRow]) -> Numbers:
     """The furthest that a row's sum is from one, and the extremes of the other products."""
     return {
         "off": max(abs(row.sum - 1) for row in rows if row.product in (DOUBLE, LANDMARKS)),
@@ -51,7 +50,7 @@ def numbers(rows: Sequence[SumRow]) -> dict[str, float]:
     }
 
 
-def verdict(numbers: Mapping[str, float], bounds: Mapping[str, float]) -> Verdict:
+def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
     """By the form the input attends in, else by the one in which every token sees all."""
     if numbers["off"] > bounds["exact"]:
         return Verdict.FAILS
@@ -63,7 +62,7 @@ CLAIM = Claim(
     number=3,
     statement="A softmax over the queries' features times a softmax over the keys' positions is already normalised: "
     "every row sums to one, and nothing needs to be divided.",
-    source=Paper("Must attention have a softmax?", 2020, "https://kexue.fm/archives/7546"),
+    source=MUST_IT_HAVE_SOFTMAX,
     place=Place("inside", {"inside": "efficient", "step": "3"}),
     experiment="The rows of the product are summed up: of the double softmax, of the one over landmarks, of another "
     "feature map, and of the double softmax once the future is cut away.",
@@ -73,14 +72,13 @@ CLAIM = Claim(
     finding="While every token sees all, a row of the double softmax is at most {off} from one (with elu + 1 instead, "
     "rows reach {other}); with the future hidden rows fall to {hidden} and must be divided after all.",
     quantities=(
-        Quantity(name="off", label="furthest from one, all seen"),
-        Quantity(name="used", label="the same as this input attends"),
-        Quantity(name="hidden", label="smallest row sum, future hidden"),
-        Quantity(name="other", label="largest row sum with elu + 1"),
+        Quantity("off", "furthest from one, all seen"),
+        Quantity("used", "the same as this input attends"),
+        Quantity("hidden", "smallest row sum, future hidden"),
+        Quantity("other", "largest row sum with elu + 1"),
     ),
     figure=Figure(x="product", y="sum", by="row", x_title="product", y_title="sum of a row", kind="bars", log_y=True),
     measure=measure,
     numbers=numbers,
     verdict=verdict,
-    needs=2,
 )

@@ -1,6 +1,6 @@
 """In plain linear attention late tokens drown early ones; decay changes which survive."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from statistics import fmean, median
@@ -8,7 +8,7 @@ from statistics import fmean, median
 import torch
 
 from attention_core import registry
-from attention_core.claims.claim import Ask, Claim, Figure, Place, Quantity, Verdict
+from attention_core.claims.claim import Ask, Claim, Figure, Numbers, Place, Quantity, Verdict
 from attention_core.experiments.lengths import ladder
 from attention_core.looks.token_weight import causal_weights, first_share
 from attention_core.metrics import top_k_overlap
@@ -77,7 +77,7 @@ def measure(ask: Ask) -> Iterator[ShareRow]:
                 yield row(of=LATE[name], share=100 * fmean(first_share(each[::-1], FEW) for each in recent))
 
 
-def numbers(rows: Sequence[ShareRow]) -> dict[str, float]:
+def numbers(rows: Sequence[ShareRow]) -> Numbers:
     """How the middle head's early share falls under plain sums and softmax, who has what in the end, who is left."""
     lengths = sorted({row.n for row in rows})
 
@@ -100,7 +100,7 @@ def numbers(rows: Sequence[ShareRow]) -> dict[str, float]:
     }
 
 
-def verdict(numbers: Mapping[str, float], bounds: Mapping[str, float]) -> Verdict:
+def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
     """By both parts of the statement: what falls under softmax just as fast does not drown in sums."""
     drowned = numbers["fall"] >= bounds["fall"] and numbers["fall"] - numbers["softmax_fall"] >= bounds["faster"]
     return Verdict.of_parts(drowned, numbers["kept"] <= bounds["kept"])
@@ -125,15 +125,15 @@ CLAIM = Claim(
     "{early} % and {softmax} % (equal shares would be {even} %); of the heaviest quarter of the tokens {kept} % are "
     "the same with decay, which gives the last tokens {decayed_late} % instead of {late} %.",
     quantities=(
-        Quantity(name="fall", label="exponent of the early share's fall, plain sums"),
-        Quantity(name="softmax_fall", label="exponent of the early share's fall, softmax"),
-        Quantity(name="kept", label="heaviest quarter that decay keeps", unit="%"),
-        Quantity(name="early", label="first tokens' share, plain sums", unit="%"),
-        Quantity(name="softmax", label="first tokens' share, softmax", unit="%"),
-        Quantity(name="even", label="first tokens' share, all alike", unit="%"),
-        Quantity(name="late", label="last tokens' share, plain sums", unit="%"),
-        Quantity(name="decayed_early", label="first tokens' share, with decay", unit="%"),
-        Quantity(name="decayed_late", label="last tokens' share, with decay", unit="%"),
+        Quantity("fall", "exponent of the early share's fall, plain sums"),
+        Quantity("softmax_fall", "exponent of the early share's fall, softmax"),
+        Quantity("kept", "heaviest quarter that decay keeps", "%"),
+        Quantity("early", "first tokens' share, plain sums", "%"),
+        Quantity("softmax", "first tokens' share, softmax", "%"),
+        Quantity("even", "first tokens' share, all alike", "%"),
+        Quantity("late", "last tokens' share, plain sums", "%"),
+        Quantity("decayed_early", "first tokens' share, with decay", "%"),
+        Quantity("decayed_late", "last tokens' share, with decay", "%"),
     ),
     figure=Figure(
         x="n",

@@ -1,6 +1,6 @@
 """The inverse in Nyström's middle brings the double softmax over landmarks closer to softmax."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -9,17 +9,18 @@ import numpy as np
 from attention_core import metrics, registry
 from attention_core.claims.claim import (
     FUTURE,
+    NYSTROMFORMER,
     READ_BOTH_WAYS,
     Ask,
     Claim,
     Figure,
+    Numbers,
     Place,
     Quantity,
     Verdict,
     check_uneven,
     future,
 )
-from attention_core.variant import Paper
 
 DOUBLE, ITERATED, EXACT, UNIFORM = "double softmax", "six iterations", "exact inverse", "uniform attention"
 FORMS = {DOUBLE: "landmark", ITERATED: "nystrom", EXACT: "nystrom~inverse~exact"}
@@ -63,7 +64,7 @@ def measure(ask: Ask) -> Iterator[InverseRow]:
                 yield row(form=form, head=head, error=error)
 
 
-def numbers(rows: Sequence[InverseRow]) -> dict[str, float]:
+def numbers(rows: Sequence[InverseRow]) -> Numbers:
     """Medians over heads, and the shares of heads in which either inverse comes closer than none."""
     judged = [row for row in rows if row.share == JUDGED]
     found = {form: np.array([row.error for row in judged if row.form == form]) for form in (*FORMS, UNIFORM)}
@@ -79,7 +80,7 @@ def numbers(rows: Sequence[InverseRow]) -> dict[str, float]:
     }
 
 
-def verdict(numbers: Mapping[str, float], bounds: Mapping[str, float]) -> Verdict:
+def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
     """By the heads in which it comes closer: as the paper takes the inverse, and as the article writes it."""
     return Verdict.of_parts(numbers["iterated_wins"] >= bounds["most"], numbers["exact_wins"] >= bounds["most"])
 
@@ -89,7 +90,7 @@ CLAIM = Claim(
     number=20,
     statement="With one landmark for every four tokens, the inverse that Nyström attention puts between the two "
     "softmaxes over landmarks brings their product closer to softmax.",
-    source=Paper("Nyströmformer: linearised attention by matrix decomposition", 2021, "https://kexue.fm/archives/8180"),
+    source=NYSTROMFORMER,
     place=Place("inside", {"inside": "landmark", "step": "3"}),
     experiment="The double softmax over landmarks is compared with softmax, head by head, and so is Nyström attention "
     "with the same landmarks, its inverse taken by six iterations and exactly; beside n/4 landmarks n/8 and n/2 are "
@@ -101,13 +102,13 @@ CLAIM = Claim(
     "{iterated} by six iterations, closer in {iterated_wins} % of the heads, and {exact} taken exactly, closer in "
     "{exact_wins} %; uniform attention errs by {uniform}.",
     quantities=(
-        Quantity(name="iterated_wins", label="heads where six iterations are closer", unit="%"),
-        Quantity(name="exact_wins", label="heads where an exact inverse is closer", unit="%"),
-        Quantity(name="double", label="error of the double softmax"),
-        Quantity(name="iterated", label="error with six iterations"),
-        Quantity(name="exact", label="error with an exact inverse"),
-        Quantity(name="uniform", label="error of uniform attention"),
-        Quantity(name="landmarks", label="landmarks, n/4"),
+        Quantity("iterated_wins", "heads where six iterations are closer", "%"),
+        Quantity("exact_wins", "heads where an exact inverse is closer", "%"),
+        Quantity("double", "error of the double softmax"),
+        Quantity("iterated", "error with six iterations"),
+        Quantity("exact", "error with an exact inverse"),
+        Quantity("uniform", "error of uniform attention"),
+        Quantity("landmarks", "landmarks, n/4"),
         FUTURE,
     ),
     figure=Figure(

@@ -1,17 +1,26 @@
 """Dropping softmax for a feature map makes cost linear in n."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from torch import Tensor
 
 from attention_core import registry
-from attention_core.claims.claim import DECIMALS, Ask, Claim, Figure, Place, Quantity, Verdict
+from attention_core.claims.claim import (
+    DECIMALS,
+    MUST_IT_HAVE_SOFTMAX,
+    Ask,
+    Claim,
+    Figure,
+    Numbers,
+    Place,
+    Quantity,
+    Verdict,
+)
 from attention_core.experiments.lengths import ladder
 from attention_core.measure.counting import count
 from attention_core.metrics.fit import fit_power
-from attention_core.variant import Paper
 
 FULL, LINEAR = "full attention", "linear attention"
 
@@ -38,12 +47,12 @@ def measure(ask: Ask) -> Iterator[CostRow]:
     for n in ladder(ask.longest):
         qkv = ask.record(n)
         for variant, attend in ATTEND.items():
-            counts = count(partial(attend, qkv.q, qkv.k, qkv.v))
+            counts = count(partial(attend, *qkv.tensors))
             adds, elements = counts.multiply_adds / qkv.heads, counts.peak_elements / qkv.heads
             yield CostRow(variant=variant, n=qkv.n, multiply_adds=adds, elements=elements)
 
 
-def numbers(rows: Sequence[CostRow]) -> dict[str, float]:
+def numbers(rows: Sequence[CostRow]) -> Numbers:
     """Exponents of power laws through all lengths, and how much is saved at the longest."""
     full, linear = ([row for row in rows if row.variant == variant] for variant in (FULL, LINEAR))
     lengths = [row.n for row in linear]
@@ -60,7 +69,7 @@ def numbers(rows: Sequence[CostRow]) -> dict[str, float]:
     }
 
 
-def verdict(numbers: Mapping[str, float], bounds: Mapping[str, float]) -> Verdict:
+def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
     """By both exponents, and by whether anything is saved yet."""
     if max(numbers["work"], numbers["memory"]) > bounds["linear"]:
         return Verdict.FAILS
@@ -72,7 +81,7 @@ CLAIM = Claim(
     number=2,
     statement="With a feature map in place of softmax, attention's cost grows only in proportion to the number of "
     "tokens, and so it is cheaper.",
-    source=Paper("Must attention have a softmax?", 2020, "https://kexue.fm/archives/7546"),
+    source=MUST_IT_HAVE_SOFTMAX,
     place=Place("timing", {"t_side": "work"}, variants=("softmax", "linear")),
     experiment="Full attention and linear attention (feature map elu + 1) run at growing lengths of this input; their "
     "multiply-adds and the most numbers alive at once are counted.",
@@ -82,11 +91,11 @@ CLAIM = Claim(
     finding="Linear attention's work grows like n to the power {work} (its memory: {memory}), full attention's to the "
     "power {full}; at {longest} tokens full attention does {saved} times as much.",
     quantities=(
-        Quantity(name="work", label="growth of the work, power of n"),
-        Quantity(name="memory", label="growth of the memory"),
-        Quantity(name="full", label="growth of full attention's work"),
-        Quantity(name="saved", label="full work over linear work"),
-        Quantity(name="longest", label="longest input", unit="tokens"),
+        Quantity("work", "growth of the work, power of n"),
+        Quantity("memory", "growth of the memory"),
+        Quantity("full", "growth of full attention's work"),
+        Quantity("saved", "full work over linear work"),
+        Quantity("longest", "longest input", "tokens"),
     ),
     figure=Figure(
         x="n",

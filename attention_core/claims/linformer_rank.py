@@ -1,6 +1,6 @@
 """Linformer's rank can stay constant as n grows."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -13,6 +13,7 @@ from attention_core.claims.claim import (
     Case,
     Claim,
     Figure,
+    Numbers,
     Place,
     Quantity,
     Verdict,
@@ -61,7 +62,7 @@ def measure(ask: Ask) -> Iterator[RankRow]:
                 yield RankRow(n=qkv.n, rank=rank, future=hidden, matrix=matrix, head=head, error=max(error, EVEN))
 
 
-def numbers(rows: Sequence[RankRow]) -> dict[str, float]:
+def numbers(rows: Sequence[RankRow]) -> Numbers:
     """The medians over heads at the longest length, and how Linformer's grew on the way."""
 
     def middle(matrix: str, n: int) -> float:
@@ -80,7 +81,7 @@ def numbers(rows: Sequence[RankRow]) -> dict[str, float]:
     }
 
 
-def verdict(numbers: Mapping[str, float], bounds: Mapping[str, float]) -> Verdict:
+def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
     """By Linformer's own error; failing that, by the least that any matrix of its rank errs."""
     if numbers["exponent"] <= bounds["flat"] and numbers["error"] <= bounds["useful"]:
         return Verdict.HOLDS
@@ -110,13 +111,13 @@ CLAIM = Claim(
         ),
     ),
     quantities=(
-        Quantity(name="exponent", label="growth of the error, power of n", digits=2),
-        Quantity(name="error", label="Linformer's error at the longest"),
-        Quantity(name="floor", label="least error at that rank"),
-        Quantity(name="uniform", label="error of uniform attention"),
-        Quantity(name="rank", label="rank"),
-        Quantity(name="shortest", label="shortest input", unit="tokens"),
-        Quantity(name="longest", label="longest input", unit="tokens"),
+        Quantity("exponent", "growth of the error, power of n", digits=2),
+        Quantity("error", "Linformer's error at the longest"),
+        Quantity("floor", "least error at that rank"),
+        Quantity("uniform", "error of uniform attention"),
+        Quantity("rank", "rank"),
+        Quantity("shortest", "shortest input", "tokens"),
+        Quantity("longest", "longest input", "tokens"),
         FUTURE,
     ),
     figure=Figure(

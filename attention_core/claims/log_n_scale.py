@@ -1,12 +1,12 @@
 """Logits multiplied by log n keep softmax's entropy steady; squared ReLU has no such handle."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
 from attention_core import registry
-from attention_core.claims.claim import Ask, Claim, Figure, Place, Quantity, Verdict
+from attention_core.claims.claim import Ask, Claim, Figure, Numbers, Place, Quantity, Verdict
 from attention_core.experiments import entropy_length, homogeneity
 from attention_core.experiments.homogeneity import HomogeneityTask
 from attention_core.experiments.lengths import ladder
@@ -52,7 +52,7 @@ def measure(ask: Ask) -> Iterator[ScaleRow]:
             yield ScaleRow(variant=SCALED_SQUARED, n=n, head=found.head, entropy=found.entropy)
 
 
-def numbers(rows: Sequence[ScaleRow]) -> dict[str, float]:
+def numbers(rows: Sequence[ScaleRow]) -> Numbers:
     """How fast ``exp(entropy)``, the keys a row attends to, grows with n up to the base length and beyond it.
 
     And what the scale does to squared ReLU.
@@ -84,7 +84,7 @@ def numbers(rows: Sequence[ScaleRow]) -> dict[str, float]:
     }
 
 
-def verdict(numbers: Mapping[str, float], bounds: Mapping[str, float]) -> Verdict:
+def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
     """By how steady the scaled entropy is, up to the base length and beyond, if squared ReLU is indifferent."""
     if numbers["squared"] > bounds["moved"]:
         return Verdict.FAILS
@@ -115,14 +115,14 @@ CLAIM = Claim(
     "the scale and {scaled} with it, beyond it up to {longest} tokens {plain_beyond} and {scaled_beyond}; the scale "
     "moves softmax's entropy by up to {softmax} nats, squared ReLU's by {squared} nats.",
     quantities=(
-        Quantity(name="scaled", label="exponent up to the base length, with the scale"),
-        Quantity(name="plain", label="exponent up to the base length, without it"),
-        Quantity(name="scaled_beyond", label="exponent beyond the base length, with the scale"),
-        Quantity(name="plain_beyond", label="exponent beyond the base length, without it"),
-        Quantity(name="base", label="base length", unit="tokens"),
-        Quantity(name="longest", label="longest length", unit="tokens"),
-        Quantity(name="softmax", label="most that softmax's entropy moves", unit="nats"),
-        Quantity(name="squared", label="most that squared ReLU's entropy moves", unit="nats"),
+        Quantity("scaled", "exponent up to the base length, with the scale"),
+        Quantity("plain", "exponent up to the base length, without it"),
+        Quantity("scaled_beyond", "exponent beyond the base length, with the scale"),
+        Quantity("plain_beyond", "exponent beyond the base length, without it"),
+        Quantity("base", "base length", "tokens"),
+        Quantity("longest", "longest length", "tokens"),
+        Quantity("softmax", "most that softmax's entropy moves", "nats"),
+        Quantity("squared", "most that squared ReLU's entropy moves", "nats"),
     ),
     figure=Figure(x="n", y="entropy", by="variant", x_title="tokens n", y_title="entropy of a row (nats)", log_x=True),
     measure=measure,

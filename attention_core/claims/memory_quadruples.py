@@ -1,11 +1,11 @@
 """Doubling n quadruples the memory of full attention's scores."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from attention_core import registry
-from attention_core.claims.claim import DECIMALS, Ask, Claim, Figure, Place, Quantity, Verdict
+from attention_core.claims.claim import DECIMALS, Ask, Claim, Figure, Numbers, Place, Quantity, Verdict
 from attention_core.experiments.lengths import ladder
 from attention_core.measure.counting import count
 from attention_core.metrics.fit import fit_power
@@ -31,12 +31,12 @@ def measure(ask: Ask) -> Iterator[MemoryRow]:
         qkv = ask.record(n)
         for way, call in (
             (HELD, partial(softmax.weights, qkv.q, qkv.k)),
-            (FUSED, partial(softmax.attend, qkv.q, qkv.k, qkv.v)),
+            (FUSED, partial(softmax.attend, *qkv.tensors)),
         ):
             yield MemoryRow(way=way, n=qkv.n, elements=count(call).largest_elements / qkv.heads)
 
 
-def numbers(rows: Sequence[MemoryRow]) -> dict[str, float]:
+def numbers(rows: Sequence[MemoryRow]) -> Numbers:
     """Factors per doubling, by power laws through all lengths."""
     held, fused = ([row for row in rows if row.way == way] for way in (HELD, FUSED))
     factor, fused_factor = (
@@ -46,7 +46,7 @@ def numbers(rows: Sequence[MemoryRow]) -> dict[str, float]:
     return {"factor": factor, "fused": fused_factor, "longest": held[-1].n, "elements": held[-1].elements}
 
 
-def verdict(numbers: Mapping[str, float], bounds: Mapping[str, float]) -> Verdict:
+def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
     """By how near the factor is to four."""
     off = abs(numbers["factor"] - 4)
     return Verdict.HOLDS if off <= bounds["holds"] else Verdict.PARTLY if off <= bounds["partly"] else Verdict.FAILS
@@ -65,10 +65,10 @@ CLAIM = Claim(
     finding="Each doubling of n multiplies the scores by {factor}; at {longest} tokens one head holds {elements} of "
     "them. The fused kernel gives the same output and keeps none: a doubling multiplies its largest tensor by {fused}.",
     quantities=(
-        Quantity(name="factor", label="factor per doubling"),
-        Quantity(name="fused", label="factor per doubling, fused"),
-        Quantity(name="longest", label="longest input", unit="tokens"),
-        Quantity(name="elements", label="scores in one head"),
+        Quantity("factor", "factor per doubling"),
+        Quantity("fused", "factor per doubling, fused"),
+        Quantity("longest", "longest input", "tokens"),
+        Quantity("elements", "scores in one head"),
     ),
     figure=Figure(
         x="n",

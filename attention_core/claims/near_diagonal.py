@@ -1,6 +1,6 @@
 """Trained attention is concentrated near the diagonal, so that a local window loses little."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from statistics import median
@@ -8,7 +8,7 @@ from statistics import median
 from torch import Tensor
 
 from attention_core import registry
-from attention_core.claims.claim import Ask, Claim, Figure, Place, Quantity, UntestableError, Verdict
+from attention_core.claims.claim import Ask, Claim, Figure, Numbers, Place, Quantity, UntestableError, Verdict
 from attention_core.experiments.error import uniform
 from attention_core.metrics.error import relative_error
 from attention_core.variant import Paper
@@ -59,7 +59,7 @@ def measure(ask: Ask) -> Iterator[WindowRow]:
     judged = max(1, round(qkv.n / PART))
     windows = sorted({judged, *(2**i for i in range((qkv.n - 1).bit_length()))})
     for attention, first in ((MEASURED, 0), (REST, 1)):
-        q, k, v = (x[:, first:] for x in (qkv.q, qkv.k, qkv.v))
+        q, k, v = (x[:, first:] for x in qkv.tensors)
         softmax, n = registry.get("softmax"), qkv.n - first
         weights = softmax.weights(q, k, causal=qkv.causal).double()
         even = uniform(n, causal=qkv.causal).double()
@@ -84,7 +84,7 @@ def within(weights: Tensor, near: Tensor | None) -> float:
     return 100 * float(weights[near].sum() / weights.sum())
 
 
-def numbers(rows: Sequence[WindowRow]) -> dict[str, float]:
+def numbers(rows: Sequence[WindowRow]) -> Numbers:
     """The middle head at the window judged by, with the first token and without it."""
     judged = [row for row in rows if row.judged]
     own, rest = ([row for row in judged if row.attention == attention] for attention in (MEASURED, REST))
@@ -100,7 +100,7 @@ def numbers(rows: Sequence[WindowRow]) -> dict[str, float]:
     }
 
 
-def verdict(numbers: Mapping[str, float], bounds: Mapping[str, float]) -> Verdict:
+def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
     """By both parts of the statement, each with the first token and without it."""
     return Verdict.of_parts(
         numbers["mass"] >= bounds["times"] * numbers["even"],
@@ -128,14 +128,14 @@ CLAIM = Claim(
     "evenly), and local attention with this window errs by {error} %; without the first token, on which {first} % "
     "lies, these are {mass_rest} % ({even_rest} %) and {error_rest} %.",
     quantities=(
-        Quantity(name="mass", label="attention within the window", unit="%"),
-        Quantity(name="even", label="the same if spread evenly", unit="%"),
-        Quantity(name="error", label="output error of local attention", unit="%"),
-        Quantity(name="first", label="attention on the first token", unit="%"),
-        Quantity(name="mass_rest", label="within the window, without the first token", unit="%"),
-        Quantity(name="even_rest", label="the same if spread evenly, without it", unit="%"),
-        Quantity(name="error_rest", label="output error of local attention, without it", unit="%"),
-        Quantity(name="window", label="window", unit="tokens"),
+        Quantity("mass", "attention within the window", "%"),
+        Quantity("even", "the same if spread evenly", "%"),
+        Quantity("error", "output error of local attention", "%"),
+        Quantity("first", "attention on the first token", "%"),
+        Quantity("mass_rest", "within the window, without the first token", "%"),
+        Quantity("even_rest", "the same if spread evenly, without it", "%"),
+        Quantity("error_rest", "output error of local attention, without it", "%"),
+        Quantity("window", "window", "tokens"),
     ),
     figure=Figure(
         x="window",

@@ -1,15 +1,26 @@
 """Nyström with every token its own landmark is softmax."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 
 import torch
 
 from attention_core import metrics, registry
-from attention_core.claims.claim import FUTURE, READ_BOTH_WAYS, Ask, Claim, Figure, Place, Quantity, Verdict, future
-from attention_core.variant import Paper
+from attention_core.claims.claim import (
+    FUTURE,
+    NYSTROMFORMER,
+    READ_BOTH_WAYS,
+    Ask,
+    Claim,
+    Figure,
+    Numbers,
+    Place,
+    Quantity,
+    Verdict,
+    future,
+)
 
 EXACT, ITERATED = "exact inverse", "six iterations"
 MOST = 256
@@ -59,7 +70,7 @@ def measure(ask: Ask) -> Iterator[LandmarksRow]:
                 )
 
 
-def numbers(rows: Sequence[LandmarksRow]) -> dict[str, float]:
+def numbers(rows: Sequence[LandmarksRow]) -> Numbers:
     """The worst head with the exact inverse, the middle one with the iterations, and the worst condition number."""
     exact, iterated = (
         [row.error for row in rows if row.inverse == inverse and row.landmarks == row.n] for inverse in INVERSES
@@ -73,7 +84,7 @@ def numbers(rows: Sequence[LandmarksRow]) -> dict[str, float]:
     }
 
 
-def verdict(numbers: Mapping[str, float], bounds: Mapping[str, float]) -> Verdict:
+def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
     """By the worst head's error with the exact inverse."""
     if numbers["error"] > bounds["near"]:
         return Verdict.FAILS
@@ -84,7 +95,7 @@ CLAIM = Claim(
     key="nystrom_all_landmarks",
     number=7,
     statement="With every token its own landmark (m = n) and an exact inverse, Nyström attention is softmax itself.",
-    source=Paper("Nyströmformer: linearised attention by matrix decomposition", 2021, "https://kexue.fm/archives/8180"),
+    source=NYSTROMFORMER,
     place=Place("error", variants=("softmax", "nystrom")),
     experiment="Nyström's matrix with n/8, n/4, n/2 and n landmarks, by the exact inverse and by six iterations, is "
     "compared with softmax's on 256 tokens at most, in double precision.",
@@ -94,10 +105,10 @@ CLAIM = Claim(
     finding="With {tokens} landmarks for {tokens} tokens the exact inverse errs by {error} at most, though the matrix "
     "it inverts has a condition number of 10 to the power {condition}; six iterations err by {iterated}.",
     quantities=(
-        Quantity(name="error", label="largest error, exact inverse", digits=2),
-        Quantity(name="condition", label="condition number, power of ten", digits=2),
-        Quantity(name="iterated", label="error, six iterations"),
-        Quantity(name="tokens", label="tokens and landmarks", unit="tokens"),
+        Quantity("error", "largest error, exact inverse", digits=2),
+        Quantity("condition", "condition number, power of ten", digits=2),
+        Quantity("iterated", "error, six iterations"),
+        Quantity("tokens", "tokens and landmarks", "tokens"),
         FUTURE,
     ),
     figure=Figure(
@@ -113,7 +124,6 @@ CLAIM = Claim(
     numbers=numbers,
     verdict=verdict,
     notes=(READ_BOTH_WAYS,),
-    needs=2,
     theorem="A A⁺ A = A for every matrix A and its pseudoinverse A⁺: softmax's own matrix A is all three factors once "
     "every token is a landmark.",
 )

@@ -1,6 +1,6 @@
 """Nyström at m = 64 beats Performer at several times d."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from statistics import fmean, median
@@ -8,10 +8,12 @@ from statistics import fmean, median
 from attention_core import metrics, registry
 from attention_core.claims.claim import (
     FUTURE,
+    NYSTROMFORMER,
     READ_BOTH_WAYS,
     Ask,
     Claim,
     Figure,
+    Numbers,
     Place,
     Quantity,
     Verdict,
@@ -19,7 +21,6 @@ from attention_core.claims.claim import (
     future,
 )
 from attention_core.experiments.error import draws
-from attention_core.variant import Paper
 
 NYSTROM, PERFORMER, UNIFORM = "Nyström", "Performer", "uniform attention"
 LANDMARKS, SHARED = 64, 4
@@ -67,7 +68,7 @@ def measure(ask: Ask) -> Iterator[FeaturesRow]:
                 yield row(variant=variant, head=head, seed=None, error=error)
 
 
-def numbers(rows: Sequence[FeaturesRow]) -> dict[str, float]:
+def numbers(rows: Sequence[FeaturesRow]) -> Numbers:
     """Medians over heads, and the share of heads in which Nyström beats the median of Performer's draws."""
     judged = [row for row in rows if row.times == JUDGED]
     nystrom = {row.head: row.error for row in judged if row.variant == NYSTROM}
@@ -85,7 +86,7 @@ def numbers(rows: Sequence[FeaturesRow]) -> dict[str, float]:
     }
 
 
-def verdict(numbers: Mapping[str, float], bounds: Mapping[str, float]) -> Verdict:
+def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
     """By the heads it wins; a victory in which both lose to uniform attention is half of one."""
     if numbers["wins"] < bounds["some"]:
         return Verdict.FAILS
@@ -97,7 +98,7 @@ CLAIM = Claim(
     key="nystrom_beats_performer",
     number=9,
     statement="Nyström with 64 landmarks comes closer to softmax than Performer with several times d random features.",
-    source=Paper("Nyströmformer: linearised attention by matrix decomposition", 2021, "https://kexue.fm/archives/8180"),
+    source=NYSTROMFORMER,
     place=Place("error", variants=("softmax", "nystrom", "performer")),
     experiment="Both matrices are compared with softmax's: Nyström with 64 landmarks, each the mean of four "
     "tokens at least, Performer with d to 8 d features in five draws; 4 d is what is judged.",
@@ -107,12 +108,12 @@ CLAIM = Claim(
     finding="With 64 landmarks for {tokens} tokens Nyström errs by {nystrom}, with {features} features Performer by "
     "{performer}, uniform attention by {uniform}; Nyström is closer in {wins} % of the heads.",
     quantities=(
-        Quantity(name="wins", label="heads where Nyström is closer", unit="%"),
-        Quantity(name="nystrom", label="error of Nyström"),
-        Quantity(name="performer", label="error of Performer"),
-        Quantity(name="uniform", label="error of uniform attention"),
-        Quantity(name="features", label="features, 4 d"),
-        Quantity(name="tokens", label="this input", unit="tokens"),
+        Quantity("wins", "heads where Nyström is closer", "%"),
+        Quantity("nystrom", "error of Nyström"),
+        Quantity("performer", "error of Performer"),
+        Quantity("uniform", "error of uniform attention"),
+        Quantity("features", "features, 4 d"),
+        Quantity("tokens", "this input", "tokens"),
         FUTURE,
     ),
     figure=Figure(

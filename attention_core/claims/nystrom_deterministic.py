@@ -1,13 +1,12 @@
 """Performer is random, Nyström is not."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 
 from attention_core import metrics, registry
-from attention_core.claims.claim import Ask, Case, Claim, Figure, Place, Quantity, Verdict
+from attention_core.claims.claim import NYSTROMFORMER, Ask, Case, Claim, Figure, Numbers, Place, Quantity, Verdict
 from attention_core.experiments.error import draws
-from attention_core.variant import Paper
 
 NYSTROM, PERFORMER = "Nyström", "Performer"
 
@@ -32,13 +31,13 @@ def measure(ask: Ask) -> Iterator[RunRow]:
     performers, nystrom = draws(registry.get("performer")), registry.get("nystrom")
     every = ((PERFORMER, performers, qkv.causal), (NYSTROM, [nystrom] * len(performers), False))
     for variant, runs, causal in every:
-        first, *others = (run.attend(qkv.q, qkv.k, qkv.v, causal=causal) for run in runs)
+        first, *others = (run.attend(*qkv.tensors, causal=causal) for run in runs)
         for number, out in enumerate(others, 2):
             for head, change in ask.by_head(metrics.relative_error(out, first)):
                 yield RunRow(variant=variant, causal=causal, run=number, head=head, change=change)
 
 
-def numbers(rows: Sequence[RunRow]) -> dict[str, float]:
+def numbers(rows: Sequence[RunRow]) -> Numbers:
     """The median change of Performer's output and the largest of Nyström's."""
     return {
         "performer": 100 * median(row.change for row in rows if row.variant == PERFORMER),
@@ -48,7 +47,7 @@ def numbers(rows: Sequence[RunRow]) -> dict[str, float]:
     }
 
 
-def verdict(numbers: Mapping[str, float], bounds: Mapping[str, float]) -> Verdict:
+def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
     """Nyström must not move at all; Performer must move visibly."""
     if numbers["nystrom"] > bounds["still"]:
         return Verdict.FAILS
@@ -59,7 +58,7 @@ CLAIM = Claim(
     key="nystrom_deterministic",
     number=10,
     statement="Performer's answer depends on random numbers, Nyström's does not.",
-    source=Paper("Nyströmformer: linearised attention by matrix decomposition", 2021, "https://kexue.fm/archives/8180"),
+    source=NYSTROMFORMER,
     place=Place("inside", {"inside": "performer"}),
     experiment="Both run several times on this input, Performer with other random features each time; every output is "
     "compared with the first.",
@@ -68,9 +67,9 @@ CLAIM = Claim(
     bounds={"still": 1e-4, "moves": 1},
     finding="Over {runs} runs Performer's output changes by {performer} % and Nyström's by {nystrom} %.",
     quantities=(
-        Quantity(name="performer", label="typical change of Performer", unit="%"),
-        Quantity(name="nystrom", label="largest change of Nyström", unit="%"),
-        Quantity(name="runs", label="runs of each"),
+        Quantity("performer", "typical change of Performer", "%"),
+        Quantity("nystrom", "largest change of Nyström", "%"),
+        Quantity("runs", "runs of each"),
     ),
     figure=Figure(x="run", y="change", by="variant", x_title="run", y_title="relative change from the first run"),
     measure=measure,
@@ -83,6 +82,5 @@ CLAIM = Claim(
             applies=lambda numbers: numbers["causal"] > 0,
         ),
     ),
-    needs=2,
     otherwise="Where all queries and keys are zero, Performer's draws change nothing, and it holds only partly.",
 )

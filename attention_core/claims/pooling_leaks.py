@@ -1,6 +1,6 @@
 """Anything that pools tokens before it attends lets the future leak: does a mask laid on afterwards stop it?"""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -8,13 +8,24 @@ import torch
 from torch import Tensor
 
 from attention_core import registry
-from attention_core.algorithms.causal_scan import nonzero
 from attention_core.algorithms.inverse import inverse_steps
+from attention_core.algorithms.masked import rows_over_sum
 from attention_core.algorithms.pooling import even_segments, pooling_matrix
-from attention_core.claims.claim import Ask, Case, Claim, Figure, Place, Quantity, UntestableError, Verdict
+from attention_core.claims.claim import (
+    NYSTROMFORMER,
+    Ask,
+    Case,
+    Claim,
+    Figure,
+    Numbers,
+    Place,
+    Quantity,
+    UntestableError,
+    Verdict,
+)
 from attention_core.inputs.source import first_tokens
 from attention_core.looks.influence import MOST
-from attention_core.variant import Attention, Paper, Variant
+from attention_core.variant import Attention, Variant
 
 OTHERS = ("softmax", "local", "linear")
 """Variants that do not pool, one of each kind."""
@@ -54,7 +65,7 @@ def measure(ask: Ask) -> Iterator[LeakRow]:
     """
     qkv = ask.record()
     qkv = first_tokens(qkv, min(qkv.n, MOST))
-    before = [x.double() for x in (qkv.q, qkv.k, qkv.v)]
+    before = [x.double() for x in qkv.tensors]
     after = [torch.cat([x[:, :-1], -x[:, -1:]], 1) for x in before]
     softmax = registry.get("softmax").weights
     if (softmax(*before[:2]) - softmax(*after[:2])).abs().max() <= MOVED:
@@ -104,7 +115,7 @@ def outputs(attention: Attention, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tens
 
 def struck(attention: Attention, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
     """``outputs`` with every weight on the future struck out and its row divided by what is left."""
-    return applied(divided(attention.weights(q, k).tril()), v)
+    return applied(rows_over_sum(attention.weights(q, k).tril()), v)
 
 
 def hidden(attention: Attention, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
@@ -115,26 +126,19 @@ def hidden(attention: Attention, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tenso
     iterations that stand for the inverse begin with the transpose, over norms of the whole matrix, and carry late
     landmarks into early rows until they have converged.
     """
-    if attention.variant.anatomy is None:
-        raise TypeError(f"{attention.key} pools and has no anatomy to hide pools in")
-    parts = attention.variant.anatomy(q, k, v, attention.params, causal=False)
+    parts = attention.anatomy(q, k, v)
     left, right = parts["left"], parts["right"]
     n, m = left.shape[-2:]
     pools = parts.get("provenance", pooling_matrix(even_segments(n, m), q))
     place = torch.arange(n)
     ends = torch.where(pools != 0, place, 0).amax(-1)
-    left = divided(left * (ends <= place[:, None]))
-    right = divided(right * (place <= ends[:, None]))
+    left = rows_over_sum(left * (ends <= place[:, None]))
+    right = rows_over_sum(right * (place <= ends[:, None]))
     if "middle" in parts:
-        middle = divided(parts["middle"] * (ends <= ends[:, None]))
+        middle = rows_over_sum(parts["middle"] * (ends <= ends[:, None]))
         *_, inverse = inverse_steps(middle, getattr(attention.params, "iterations"))  # noqa: B009
         right = inverse @ right
     return applied(left @ right, v)
-
-
-def divided(weights: Tensor) -> Tensor:
-    """Rows divided by their sums; a row of zeros stays one."""
-    return weights / nonzero(weights.sum(-1, keepdim=True))
 
 
 def applied(weights: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
@@ -149,7 +153,7 @@ def first_moved(before: Tensor, after: Tensor) -> int | None:
     return int(places[0]) if len(places) else None
 
 
-def numbers(rows: Sequence[LeakRow]) -> dict[str, float]:
+def numbers(rows: Sequence[LeakRow]) -> Numbers:
     """How many variants leak through each mask, how far back, and how many rows the second one leaves with nothing."""
     cut, masked = ([row for row in rows if row.mask == mask] for mask in (CUT, HIDDEN))
     return {
@@ -166,7 +170,7 @@ def numbers(rows: Sequence[LeakRow]) -> dict[str, float]:
     }
 
 
-def verdict(numbers: Mapping[str, float], bounds: Mapping[str, float]) -> Verdict:
+def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
     """By how many pooled variants leak through either mask, and by nothing else leaking."""
     if numbers["leaking"] < bounds["partly"]:
         return Verdict.FAILS
@@ -179,7 +183,7 @@ CLAIM = Claim(
     number=11,
     statement="Attention that pools tokens lets the future leak into the past, so it cannot write text word by word; "
     "no mask laid on afterwards helps.",
-    source=Paper("Nyströmformer: linearised attention by matrix decomposition", 2021, "https://kexue.fm/archives/8180"),
+    source=NYSTROMFORMER,
     place=Place("causal", {"c_view": "leak"}),
     experiment="The last token (of the first 256) gets the opposite query, key and value. Which earlier outputs move: "
     "with all tokens seen; with every weight on the future struck out and the rest of its row scaled back to one; and "
@@ -209,16 +213,16 @@ CLAIM = Claim(
         ),
     ),
     quantities=(
-        Quantity(name="leaking", label="pooled variants that leak, weights struck out"),
-        Quantity(name="left", label="pooled variants that leak, pools hidden"),
-        Quantity(name="pooled", label="pooled variants"),
-        Quantity(name="back", label="farthest output moved, weights struck out", unit="tokens"),
-        Quantity(name="inverted", label="farthest in Nyström, pools hidden", unit="tokens"),
-        Quantity(name="fewest", label="rows that see nothing, pools hidden, at least"),
-        Quantity(name="most", label="rows that see nothing, pools hidden, at most"),
-        Quantity(name="n", label="rows"),
-        Quantity(name="moved", label="other variants that leak"),
-        Quantity(name="others", label="other variants"),
+        Quantity("leaking", "pooled variants that leak, weights struck out"),
+        Quantity("left", "pooled variants that leak, pools hidden"),
+        Quantity("pooled", "pooled variants"),
+        Quantity("back", "farthest output moved, weights struck out", "tokens"),
+        Quantity("inverted", "farthest in Nyström, pools hidden", "tokens"),
+        Quantity("fewest", "rows that see nothing, pools hidden, at least"),
+        Quantity("most", "rows that see nothing, pools hidden, at most"),
+        Quantity("n", "rows"),
+        Quantity("moved", "other variants that leak"),
+        Quantity("others", "other variants"),
     ),
     figure=Figure(
         x="variant", y="back", by="mask", x_title="variant", y_title="how far back outputs move (tokens)", kind="bars"

@@ -1,11 +1,11 @@
 """With squared ReLU, what a row sums to grows more slowly than the n it is divided by."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from attention_core.claims.claim import Ask, Claim, Figure, Place, Quantity, UntestableError, Verdict
+from attention_core.claims.claim import Ask, Claim, Figure, Numbers, Place, Quantity, UntestableError, Verdict
 from attention_core.experiments import normalizer_length
 from attention_core.metrics.fit import fit_power
 from attention_core.variant import Paper
@@ -47,7 +47,7 @@ def measure(ask: Ask) -> Iterator[GrowthRow]:
             yield GrowthRow(growing=DIVISOR, n=n, head=head, growth=n / start)
 
 
-def numbers(rows: Sequence[GrowthRow]) -> dict[str, float]:
+def numbers(rows: Sequence[GrowthRow]) -> Numbers:
     """The exponents of the heads' power laws: the middle one, the smallest, and how many lie clearly below one."""
     sums = [[row for row in rows if row.growing == SUMS and row.head == head] for head in {row.head for row in rows}]
     exponents = [fit_power([row.n for row in own], [row.growth for row in own]).exponent for own in sums]
@@ -55,7 +55,7 @@ def numbers(rows: Sequence[GrowthRow]) -> dict[str, float]:
     return {"exponent": median(exponents), "slower": 100 * slower, "lowest": min(exponents)}
 
 
-def verdict(numbers: Mapping[str, float], bounds: Mapping[str, float]) -> Verdict:
+def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
     """By the middle head, then by how many heads there are like it."""
     if numbers["exponent"] <= bounds["clearly"]:
         return Verdict.HOLDS
@@ -77,9 +77,9 @@ CLAIM = Claim(
     finding="What rows sum to grows like n to the power {exponent} in the middle head and {lowest} in the slowest; "
     "{slower} % of the heads stay clearly behind n.",
     quantities=(
-        Quantity(name="exponent", label="exponent of the middle head"),
-        Quantity(name="slower", label="heads clearly behind n", unit="%"),
-        Quantity(name="lowest", label="exponent of the slowest head"),
+        Quantity("exponent", "exponent of the middle head"),
+        Quantity("slower", "heads clearly behind n", "%"),
+        Quantity("lowest", "exponent of the slowest head"),
     ),
     figure=Figure(
         x="n",

@@ -1,13 +1,13 @@
 """The gradient of causal linear attention needs running sums only, not every state."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from attention_core import registry
-from attention_core.claims.claim import Ask, Case, Claim, Figure, Place, Quantity, Verdict
+from attention_core.claims.claim import Ask, Case, Claim, Figure, Numbers, Place, Quantity, Verdict
 from attention_core.experiments import causal_gradient
 from attention_core.experiments.causal_gradient import STATES, SUMS, BytesTask, check_finite
 from attention_core.experiments.causal_modes import computed
@@ -43,7 +43,7 @@ def measure(ask: Ask) -> Iterator[HeldRow]:
     qkv = ask.record()
     d, d_v = qkv.q.shape[-1], qkv.v.shape[-1]
     tokens = max(1, MOST // (d * (d_v + 1)))
-    heads = zip(*(x[:, :tokens].double() for x in (qkv.q, qkv.k, qkv.v)), strict=True)
+    heads = zip(*(x[:, :tokens].double() for x in qkv.tensors), strict=True)
     difference = max(apart(*(gradients(way, *head) for way in NAMES)) for head in heads)
     n = max(n for n in causal_gradient.lengths(d, d_v) if n <= ask.longest)
     for size, size_v in sizes(d, d_v):
@@ -76,7 +76,7 @@ def apart(own: Sequence[Tensor], other: Sequence[Tensor]) -> float:
     return max(float((a - b).abs().max()) for a, b in zip(own, other, strict=True)) / (largest or 1.0)
 
 
-def numbers(rows: Sequence[HeldRow]) -> dict[str, float]:
+def numbers(rows: Sequence[HeldRow]) -> Numbers:
     """What each way holds at the head's own size, how their ratio grows with the size, and how gradients differ."""
     sums, states = ([row for row in rows if row.way == name] for name in NAMES.values())
     measured, ratios = [row.size for row in sums], [b.kib / a.kib for a, b in zip(sums, states, strict=True)]
@@ -92,7 +92,7 @@ def numbers(rows: Sequence[HeldRow]) -> dict[str, float]:
     }
 
 
-def verdict(numbers: Mapping[str, float], bounds: Mapping[str, float]) -> Verdict:
+def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
     """By what is saved, if the gradients are the same, and by whether it is so many times as the head is wide."""
     if numbers["difference"] > bounds["same"] or numbers["times"] <= 1:
         return Verdict.FAILS
@@ -124,14 +124,14 @@ CLAIM = Claim(
         ),
     ),
     quantities=(
-        Quantity(name="times", label="bytes of all states over running sums"),
-        Quantity(name="size", label="size of the head"),
-        Quantity(name="growth", label="exponent of the ratio's growth with the size"),
-        Quantity(name="smallest", label="smallest size"),
-        Quantity(name="difference", label="largest difference of the gradients, as a share", digits=2),
-        Quantity(name="sums", label="held by running sums", unit="KiB"),
-        Quantity(name="states", label="held by all states", unit="KiB"),
-        Quantity(name="n", label="length", unit="tokens"),
+        Quantity("times", "bytes of all states over running sums"),
+        Quantity("size", "size of the head"),
+        Quantity("growth", "exponent of the ratio's growth with the size"),
+        Quantity("smallest", "smallest size"),
+        Quantity("difference", "largest difference of the gradients, as a share", digits=2),
+        Quantity("sums", "held by running sums", "KiB"),
+        Quantity("states", "held by all states", "KiB"),
+        Quantity("n", "length", "tokens"),
     ),
     figure=Figure(
         x="size",

@@ -1,6 +1,6 @@
 """Means of neighbours serve Nyström attention about as well as clusters do."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -10,17 +10,18 @@ from attention_core import metrics, registry
 from attention_core.claims.claim import (
     EVEN,
     FUTURE,
+    NYSTROMFORMER,
     READ_BOTH_WAYS,
     Ask,
     Claim,
     Figure,
+    Numbers,
     Place,
     Quantity,
     Verdict,
     check_uneven,
     future,
 )
-from attention_core.variant import Paper
 
 SEGMENTS, CLUSTERS, UNIFORM = "segment means", "k-means", "uniform attention"
 METHODS = {SEGMENTS: "segment_means", CLUSTERS: "kmeans"}
@@ -66,7 +67,7 @@ def measure(ask: Ask) -> Iterator[SegmentsRow]:
             yield row(method=UNIFORM, head=head, error=error, work=None)
 
 
-def numbers(rows: Sequence[SegmentsRow]) -> dict[str, float]:
+def numbers(rows: Sequence[SegmentsRow]) -> Numbers:
     """Medians over heads, how the errors compare in the middle head and in the third quartile, and k-means' price."""
     judged = [row for row in rows if row.share == JUDGED]
     found = {name: np.array([row.error for row in judged if row.method == name]) for name in (*METHODS, UNIFORM)}
@@ -85,7 +86,7 @@ def numbers(rows: Sequence[SegmentsRow]) -> dict[str, float]:
     }
 
 
-def verdict(numbers: Mapping[str, float], bounds: Mapping[str, float]) -> Verdict:
+def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
     """By how the errors compare; to be alike where both lose to uniform attention is half of it."""
     if numbers["ratio"] > bounds["near"]:
         return Verdict.FAILS
@@ -98,7 +99,7 @@ CLAIM = Claim(
     number=21,
     statement="With one landmark for every four tokens, means of neighbours serve Nyström attention about as well as "
     "k-means clusters, which cost more to find.",
-    source=Paper("Nyströmformer: linearised attention by matrix decomposition", 2021, "https://kexue.fm/archives/8180"),
+    source=NYSTROMFORMER,
     place=Place("inside", {"inside": "nystrom~method~kmeans"}),
     experiment="Nyström attention is compared with softmax, head by head, with segment means and with k-means "
     "landmarks (four rounds from segment means); beside n/4 landmarks n/8 and n/2 are drawn.",
@@ -109,13 +110,13 @@ CLAIM = Claim(
     "multiply-adds, by {clusters} (uniform attention by {uniform}). Segment means err by {ratio} times as much in the "
     "middle head and by at most {most} times in three quarters of them.",
     quantities=(
-        Quantity(name="ratio", label="error over that of k-means, middle head"),
-        Quantity(name="most", label="the same, three quarters of the heads"),
-        Quantity(name="segments", label="error with segment means"),
-        Quantity(name="clusters", label="error with k-means"),
-        Quantity(name="uniform", label="error of uniform attention"),
-        Quantity(name="times", label="multiply-adds of k-means over segment means"),
-        Quantity(name="landmarks", label="landmarks, n/4"),
+        Quantity("ratio", "error over that of k-means, middle head"),
+        Quantity("most", "the same, three quarters of the heads"),
+        Quantity("segments", "error with segment means"),
+        Quantity("clusters", "error with k-means"),
+        Quantity("uniform", "error of uniform attention"),
+        Quantity("times", "multiply-adds of k-means over segment means"),
+        Quantity("landmarks", "landmarks, n/4"),
         FUTURE,
     ),
     figure=Figure(

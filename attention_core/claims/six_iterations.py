@@ -1,6 +1,6 @@
 """Six iterations are enough for Nyström's inverse at m = 64."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -8,9 +8,19 @@ import torch
 
 from attention_core import metrics, registry
 from attention_core.algorithms.inverse import inverse_steps
-from attention_core.claims.claim import FUTURE, READ_BOTH_WAYS, Ask, Claim, Figure, Place, Quantity, Verdict, future
+from attention_core.claims.claim import (
+    FUTURE,
+    READ_BOTH_WAYS,
+    Ask,
+    Claim,
+    Figure,
+    Numbers,
+    Place,
+    Quantity,
+    Verdict,
+    future,
+)
 from attention_core.variant import Paper
-from attention_core.variants.low_rank.nystrom import NystromParams, anatomy
 
 LANDMARKS, SIX, MORE = 64, 6, 12
 SHARED = 2
@@ -35,7 +45,7 @@ def measure(ask: Ask) -> Iterator[IterationRow]:
     qkv = ask.record()
     exact = registry.get("softmax").weights(qkv.q, qkv.k)
     hidden = future(qkv)
-    parts = anatomy(qkv.q, qkv.k, qkv.v, NystromParams(landmarks=LANDMARKS), causal=False)
+    parts = registry.get("nystrom", landmarks=LANDMARKS).anatomy(*qkv.tensors)
     left, middle, right = parts["left"], parts["middle"], parts["right"]
     identity = torch.eye(middle.shape[-1]).expand_as(middle)
     for iteration, inverse in enumerate(inverse_steps(middle, MORE)):
@@ -47,7 +57,7 @@ def measure(ask: Ask) -> Iterator[IterationRow]:
                 yield IterationRow(tokens=qkv.n, future=hidden, iteration=iteration, of=of, head=head, error=error)
 
 
-def numbers(rows: Sequence[IterationRow]) -> dict[str, float]:
+def numbers(rows: Sequence[IterationRow]) -> Numbers:
     """Medians over heads after six iterations and after twelve."""
 
     def middle(of: str, iteration: int) -> float:
@@ -62,7 +72,7 @@ def numbers(rows: Sequence[IterationRow]) -> dict[str, float]:
     }
 
 
-def verdict(numbers: Mapping[str, float], bounds: Mapping[str, float]) -> Verdict:
+def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
     """By the inverse itself; failing that, by whether the attention has anything to gain from a better one."""
     if numbers["residual"] <= bounds["inverse"]:
         return Verdict.HOLDS
@@ -85,10 +95,10 @@ CLAIM = Claim(
     finding="After six iterations {residual} of the identity is still missing with 64 landmarks for {tokens} tokens; "
     "attention then errs by {error}, after twelve by {later}.",
     quantities=(
-        Quantity(name="residual", label="residual after six"),
-        Quantity(name="error", label="attention's error after six"),
-        Quantity(name="later", label="attention's error after twelve"),
-        Quantity(name="tokens", label="this input", unit="tokens"),
+        Quantity("residual", "residual after six"),
+        Quantity("error", "attention's error after six"),
+        Quantity("later", "attention's error after twelve"),
+        Quantity("tokens", "this input", "tokens"),
         FUTURE,
     ),
     figure=Figure(

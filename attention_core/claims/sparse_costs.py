@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from functools import partial
 
 from attention_core import registry
-from attention_core.claims.claim import Ask, Claim, Figure, Place, Quantity, Verdict
+from attention_core.claims.claim import STANDARD_TO_SPARSE, Ask, Claim, Figure, Numbers, Place, Quantity, Verdict
 from attention_core.experiments.lengths import ladder
 from attention_core.measure.counting import count
 from attention_core.metrics.fit import fit_power
-from attention_core.variant import Attention, Paper
+from attention_core.variant import Attention
 
 K = 4
 """Stride of atrous and window of local attention."""
@@ -40,12 +40,12 @@ def costs(ask: Ask, attentions: Mapping[str, Attention]) -> Iterator[WorkRow]:
     for n in ladder(ask.longest):
         qkv = ask.record(n)
         for part, attention in attentions.items():
-            counts = count(partial(attention.attend, qkv.q, qkv.k, qkv.v, causal=qkv.causal))
+            counts = count(partial(attention.attend, *qkv.tensors, causal=qkv.causal))
             adds = counts.multiply_adds / qkv.heads
             yield WorkRow(variant=attention.title, part=part, n=n, multiply_adds=adds)
 
 
-def numbers(rows: Sequence[WorkRow]) -> dict[str, float]:
+def numbers(rows: Sequence[WorkRow]) -> Numbers:
     """What the longest input costs, and how local attention's cost grows over the longer half of the lengths."""
     full, atrous, local = ([row.multiply_adds for row in rows if row.part == part] for part in ATTENTIONS)
     lengths = [row.n for row in rows if row.part == "local"]
@@ -58,7 +58,7 @@ def numbers(rows: Sequence[WorkRow]) -> dict[str, float]:
     }
 
 
-def verdict(numbers: Mapping[str, float], bounds: Mapping[str, float]) -> Verdict:
+def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
     """By both parts of the statement."""
     return Verdict.of_parts(abs(numbers["saving"] - bounds["k"]) <= bounds["off"], numbers["local"] <= bounds["linear"])
 
@@ -68,7 +68,7 @@ CLAIM = Claim(
     number=14,
     statement="Atrous attention with stride k costs one k-th of full attention; the cost of local attention with "
     "window k grows in proportion to n.",
-    source=Paper("From standard to sparse attention", 2019, "https://kexue.fm/archives/6853"),
+    source=STANDARD_TO_SPARSE,
     place=Place("masks", {"masks_part": "numbers"}, variants=("softmax", "local", "atrous")),
     experiment="With k = 4, the multiply-adds that each algorithm really does are counted at growing lengths of this "
     "input. Local attention runs in blocks of tokens, so that a short input, of one block or two, still costs nearly "
@@ -79,10 +79,10 @@ CLAIM = Claim(
     finding="At {longest} tokens full attention costs {saving} times as much as atrous and {cheaper} times as much as "
     "local, whose cost grows like n to the power {local}.",
     quantities=(
-        Quantity(name="saving", label="cost of full over atrous"),
-        Quantity(name="local", label="exponent of local"),
-        Quantity(name="cheaper", label="cost of full over local"),
-        Quantity(name="longest", label="longest length", unit="tokens"),
+        Quantity("saving", "cost of full over atrous"),
+        Quantity("local", "exponent of local"),
+        Quantity("cheaper", "cost of full over local"),
+        Quantity("longest", "longest length", "tokens"),
     ),
     figure=Figure(
         x="n",

@@ -1,7 +1,7 @@
 """Local and sparse attention run slower than full attention, atrous attention faster."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -9,9 +9,8 @@ import torch
 from torch import Tensor
 
 from attention_core import registry
-from attention_core.claims.claim import Ask, Case, Claim, Figure, Place, Quantity, Verdict
+from attention_core.claims.claim import STANDARD_TO_SPARSE, Ask, Case, Claim, Figure, Numbers, Place, Quantity, Verdict
 from attention_core.measure.clock import CpuClock
-from attention_core.variant import Paper
 
 LENGTHS = (32, 128, 512, 1024)
 """Lengths timed besides the input's own, in tokens, where they are greater: in steps small enough for what the next one
@@ -84,7 +83,7 @@ def first(clock: CpuClock, each: Callable[[], Tensor]) -> float:
     return max(clock.seconds(each, 1), 1e-6)
 
 
-def numbers(rows: Sequence[TimeRow]) -> dict[str, float]:
+def numbers(rows: Sequence[TimeRow]) -> Numbers:
     """The middle of each one's ratios at the longest length and at the input's, and what masking brings."""
     own, longest = next(row.n for row in rows if row.own), max(row.n for row in rows)
     masking = [(row.n, row.unmasked) for row in rows if row.unmasked is not None]
@@ -104,7 +103,7 @@ def numbers(rows: Sequence[TimeRow]) -> dict[str, float]:
     }
 
 
-def verdict(numbers: Mapping[str, float], bounds: Mapping[str, float]) -> Verdict:
+def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
     """By local and sparse at the longest length, with atrous and the mask beside them; then at the input's own."""
     even = bounds["even"]
     slower = [numbers[name] > even for name in ("local", "sparse")]
@@ -119,7 +118,7 @@ CLAIM = Claim(
     number=16,
     statement="Local and sparse attention run slower than full attention, though they compute less, and only atrous "
     "attention faster; a mask laid on the full matrix saves nothing.",
-    source=Paper("From standard to sparse attention", 2019, "https://kexue.fm/archives/6853"),
+    source=STANDARD_TO_SPARSE,
     place=Place("timing", variants=("softmax", "local", "sparse", "atrous")),
     experiment="Local, sparse and atrous attention, as they are set at first, and full attention in three ways (fused, "
     "with the matrix of scores held, and that matrix masked to the local window) are timed in turn on this machine's "
@@ -143,17 +142,17 @@ CLAIM = Claim(
         ),
     ),
     quantities=(
-        Quantity(name="local", label="local attention over full, longest length"),
-        Quantity(name="sparse", label="sparse attention over full, longest length"),
-        Quantity(name="atrous", label="atrous attention over full, longest length"),
-        Quantity(name="longest", label="longest length", unit="tokens"),
-        Quantity(name="local_here", label="local attention over full, this input"),
-        Quantity(name="sparse_here", label="sparse attention over full, this input"),
-        Quantity(name="atrous_here", label="atrous attention over full, this input"),
-        Quantity(name="own", label="this input", unit="tokens"),
-        Quantity(name="held", label="full attention with scores held over fused"),
-        Quantity(name="masked", label="scores masked over unmasked"),
-        Quantity(name="matrix", label="length of these two", unit="tokens"),
+        Quantity("local", "local attention over full, longest length"),
+        Quantity("sparse", "sparse attention over full, longest length"),
+        Quantity("atrous", "atrous attention over full, longest length"),
+        Quantity("longest", "longest length", "tokens"),
+        Quantity("local_here", "local attention over full, this input"),
+        Quantity("sparse_here", "sparse attention over full, this input"),
+        Quantity("atrous_here", "atrous attention over full, this input"),
+        Quantity("own", "this input", "tokens"),
+        Quantity("held", "full attention with scores held over fused"),
+        Quantity("masked", "scores masked over unmasked"),
+        Quantity("matrix", "length of these two", "tokens"),
     ),
     figure=Figure(
         x="n",

@@ -191,7 +191,7 @@ def table(survey: Survey) -> str:
         "",
         "## Rules",
         "",
-        *(f"{claim.number}. {_rule(claim)}" for claim in checked),
+        *(f"{claim.number}. {unbroken(claim.rule.format(**claim.thresholds()))}" for claim in checked),
         "",
         "## Inputs",
         "",
@@ -215,10 +215,6 @@ def _remark(survey: Survey, claim: Claim) -> str:
     if always(survey.verdicts[claim.key]) and claim.otherwise:
         return f"Not a theorem: {claim.otherwise}"
     return ""
-
-
-def _rule(claim: Claim) -> str:
-    return unbroken(claim.rule.format(**claim.thresholds()))
 
 
 def _rows(*names: str) -> list[str]:

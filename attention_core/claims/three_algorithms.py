@@ -1,7 +1,7 @@
 """A linear variant is an RNN: three algorithms, one answer; cumsum pays when n > d²."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -9,9 +9,18 @@ from torch import Tensor
 
 from attention_core import metrics, registry
 from attention_core.algorithms.causal_scan import CHUNK
-from attention_core.claims.claim import Ask, Claim, Figure, Place, Quantity, UntestableError, Verdict
+from attention_core.claims.claim import (
+    MUST_IT_HAVE_SOFTMAX,
+    Ask,
+    Claim,
+    Figure,
+    Numbers,
+    Place,
+    Quantity,
+    UntestableError,
+    Verdict,
+)
 from attention_core.measure.counting import count
-from attention_core.variant import Paper
 
 MATRIX, CUMSUM = "whole matrix", "cumulative sum"
 SMALLEST = math.isqrt(CHUNK // 2) + 1
@@ -49,10 +58,10 @@ def measure(ask: Ask) -> Iterator[AlgorithmRow]:
         )
     for n in (size**2 * quarters // 4 for quarters in (1, 2, 4, 8)):
         qkv = ask.record(n)
-        q, k, v = (x[..., :size].contiguous() for x in (qkv.q, qkv.k, qkv.v))
-        exact = _by_matrix(qkv.q, qkv.k, qkv.v)
+        q, k, v = (x[..., :size].contiguous() for x in qkv.tensors)
+        exact = _by_matrix(*qkv.tensors)
         for algorithm, attend in ALGORITHMS.items():
-            apart = float(metrics.relative_error(attend(qkv.q, qkv.k, qkv.v), exact).max())
+            apart = float(metrics.relative_error(attend(*qkv.tensors), exact).max())
             elements = count(partial(attend, q, k, v)).peak_elements / qkv.heads
             yield AlgorithmRow(algorithm=algorithm, n=n, size=size, elements=elements, difference=apart)
 
@@ -73,7 +82,7 @@ ALGORITHMS = {
 }
 
 
-def numbers(rows: Sequence[AlgorithmRow]) -> dict[str, float]:
+def numbers(rows: Sequence[AlgorithmRow]) -> Numbers:
     """The largest difference, and the cumulative sum's memory over the matrix's well below n = d² and well above."""
     sums, matrix = ({row.n: row.elements for row in rows if row.algorithm == name} for name in (CUMSUM, MATRIX))
     held, size = {n: sums[n] / matrix[n] for n in matrix}, rows[0].size
@@ -88,7 +97,7 @@ def numbers(rows: Sequence[AlgorithmRow]) -> dict[str, float]:
     }
 
 
-def verdict(numbers: Mapping[str, float], bounds: Mapping[str, float]) -> Verdict:
+def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
     """One answer first; then on which side of d² the cumulative sum holds less."""
     if numbers["difference"] > bounds["same"]:
         return Verdict.FAILS
@@ -101,7 +110,7 @@ CLAIM = Claim(
     number=6,
     statement="Causal linear attention is a recurrent network: token by token, in chunks or by one cumulative sum it "
     "gives one answer, and the cumulative sum pays, in memory, once n exceeds d².",
-    source=Paper("Must attention have a softmax?", 2020, "https://kexue.fm/archives/7546"),
+    source=MUST_IT_HAVE_SOFTMAX,
     place=Place("causal", {"c_view": "algorithms"}),
     experiment="Linear attention (elu + 1) runs on this input by all three algorithms (a chunk has 64 tokens) and by "
     "its whole matrix; outputs are compared, and the most numbers alive at once are counted on both sides of n = d², "
@@ -112,12 +121,12 @@ CLAIM = Claim(
     finding="The outputs differ by {difference} at most; with d = {size} the cumulative sum holds {below} times as "
     "many numbers as the matrix at {short} tokens and {above} times as many at {long}.",
     quantities=(
-        Quantity(name="difference", label="largest difference of outputs", digits=2),
-        Quantity(name="below", label="memory over the matrix's, n = d²/2"),
-        Quantity(name="above", label="the same, n = 2d²"),
-        Quantity(name="size", label="head size d"),
-        Quantity(name="short", label="n = d²/2", unit="tokens"),
-        Quantity(name="long", label="n = 2d²", unit="tokens"),
+        Quantity("difference", "largest difference of outputs", digits=2),
+        Quantity("below", "memory over the matrix's, n = d²/2"),
+        Quantity("above", "the same, n = 2d²"),
+        Quantity("size", "head size d"),
+        Quantity("short", "n = d²/2", "tokens"),
+        Quantity("long", "n = 2d²", "tokens"),
     ),
     figure=Figure(
         x="n",

@@ -1,15 +1,15 @@
 """A local layer followed by an atrous one connects every token with every other."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
 from attention_core import registry
-from attention_core.claims.claim import Ask, Claim, Figure, Place, Quantity, Verdict
+from attention_core.claims.claim import STANDARD_TO_SPARSE, Ask, Claim, Figure, Numbers, Place, Quantity, Verdict
 from attention_core.inputs.record import QKV
 from attention_core.metrics.reachability import first_layers, reached_share
-from attention_core.variant import Attention, Paper
+from attention_core.variant import Attention
 
 MIXED, LOCAL, ATROUS = "local, then atrous", "local twice", "atrous twice"
 DEPTH = 3
@@ -58,7 +58,7 @@ def followed(name: str, stack: Sequence[Attention], qkv: QKV, head: int = 0) -> 
             yield ReachRow(stack=name, layers=depth, head=number, share=share, keys=keys)
 
 
-def numbers(rows: Sequence[ReachRow]) -> dict[str, float]:
+def numbers(rows: Sequence[ReachRow]) -> Numbers:
     """The mean over heads after one layer and after two, and what two layers look at."""
 
     def share(stack: str, layers: int) -> float:
@@ -73,7 +73,7 @@ def numbers(rows: Sequence[ReachRow]) -> dict[str, float]:
     }
 
 
-def verdict(numbers: Mapping[str, float], bounds: Mapping[str, float]) -> Verdict:
+def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
     """By the share of pairs that two layers connect."""
     if numbers["two"] >= bounds["holds"]:
         return Verdict.HOLDS
@@ -85,7 +85,7 @@ CLAIM = Claim(
     number=15,
     statement="A local layer followed by an atrous one lets every token reach every other, though each layer looks at "
     "few pairs only.",
-    source=Paper("From standard to sparse attention", 2019, "https://kexue.fm/archives/6853"),
+    source=STANDARD_TO_SPARSE,
     place=Place("masks", {"masks_part": "reach"}, variants=("softmax", "local", "atrous")),
     experiment="With a stride r of about √n and a window of r - 1, the weights above zero of both layers on this input "
     "are followed through a stack, each layer keeping what its tokens already hold.",
@@ -94,11 +94,11 @@ CLAIM = Claim(
     finding="One layer connects {one} % of all pairs, two connect {two} % (two local ones {local} %, two atrous ones "
     "{atrous} %), at the price of looking at {keys} % of them.",
     quantities=(
-        Quantity(name="two", label="pairs connected after two layers", unit="%"),
-        Quantity(name="one", label="after the local layer alone", unit="%"),
-        Quantity(name="local", label="after two local layers", unit="%"),
-        Quantity(name="atrous", label="after two atrous layers", unit="%"),
-        Quantity(name="keys", label="pairs looked at by both layers", unit="%"),
+        Quantity("two", "pairs connected after two layers", "%"),
+        Quantity("one", "after the local layer alone", "%"),
+        Quantity("local", "after two local layers", "%"),
+        Quantity("atrous", "after two atrous layers", "%"),
+        Quantity("keys", "pairs looked at by both layers", "%"),
     ),
     figure=Figure(x="layers", y="share", by="stack", x_title="layers", y_title="pairs connected (%)"),
     measure=measure,

@@ -132,7 +132,7 @@ def _differences(task: DifferenceTask, load: Load) -> tuple[DifferenceRow, ...]:
     qkv = beginning(load(task.source, None), COMPARED).of_head(task.head)
     rows = []
     for name, dtype in DTYPES.items():
-        q, k, v = (x.to(dtype) for x in (qkv.q, qkv.k, qkv.v))
+        q, k, v = (x.to(dtype) for x in qkv.tensors)
         # Head by head: what autograd keeps of all heads at once is what this is about.
         found: dict[str, list[Tensor]] = {}
         for way in WAYS:

@@ -6,7 +6,7 @@ The forms are the choices of a variant's ``mode``; the explicit n x n matrix sta
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
@@ -142,9 +142,7 @@ def computed(attention: Attention, way: str) -> Callable[[Tensor, Tensor, Tensor
     """The causal output in one of the ways, as a function of q, k and v."""
     if way == MATRIX:
         return lambda q, k, v: attention.weights(q, k, causal=True) @ v
-    params = attention.params
-    values = {f.name: getattr(params, f.name) for f in fields(params)} | {"mode": way}
-    in_mode = replace(attention, params=type(params).build(**values))
+    in_mode = attention.with_settings(mode=way)
     return lambda q, k, v: in_mode.attend(q, k, v, causal=True)
 
 
@@ -216,7 +214,7 @@ def _agreement(task: AgreementTask, load: Load) -> tuple[AgreementRow, ...]:
     qkv, attention = beginning(load(task.source, None), AGREED).of_head(task.head), registry.from_word(task.word)
     rows = []
     for name, dtype in DTYPES.items():
-        q, k, v = (_repeated(x.to(dtype), compared(qkv.n)) for x in (qkv.q, qkv.k, qkv.v))
+        q, k, v = (_repeated(x.to(dtype), compared(qkv.n)) for x in qkv.tensors)
         outs = {way: computed(attention, way)(q, k, v) for way in ways(task.word)}
         for a, b in itertools.combinations(outs, 2):
             apart = difference(outs[a], outs[b])

@@ -1,12 +1,11 @@
 """How close do some columns and rows of a matrix come to it, the more there are? See ``attention_core.looks.cur``."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from attention_core import metrics, registry
 from attention_core.experiments.task import Load, load
 from attention_core.inputs.source import Source
 from attention_core.looks.cur import PICKS, Head, best_middle, landmark_count, nystrom_formula
-from attention_core.variant import Attention
 
 FORMULA, BEST, FLOOR, ATTENTION, UNIFORM = "formula", "best", "floor", "attention", "uniform"
 """What is made: Nyström's formula, the best middle, the best matrix of rank m, Nyström attention as it is set, uniform
@@ -59,7 +58,7 @@ def run(task: CurTask, *, load: Load = load) -> tuple[CurRow, ...]:
     s, values = of.softmax, of.svd[1]
     uniform, rows = float(metrics.uniform_error(s)), list[CurRow]()
     for m in ladder(qkv.n, landmark_count(own)):
-        attention = _with(own, landmarks=m)
+        attention = own.with_settings(landmarks=m)
         made = attention.weights(qkv.q[task.head], qkv.k[task.head])
         rows += [
             CurRow(made=FLOOR, m=m, error=float(values[m:].norm() / values.norm())),
@@ -82,7 +81,3 @@ def ladder(n: int, own: int) -> tuple[int, ...]:
     """Numbers of columns and rows to measure, ascending: doubling up to n / 2, and the one that is looked at."""
     doubling = [2**i for i in range(n.bit_length()) if 2 ** (i + 1) <= n]
     return tuple(sorted({*doubling, min(own, n)}))
-
-
-def _with(attention: Attention, **settings: int) -> Attention:
-    return Attention(attention.variant, replace(attention.params, **settings))

@@ -20,7 +20,7 @@ from attention_core import registry
 from attention_core.experiments.task import Load, load
 from attention_core.inputs.record import QKV
 from attention_core.inputs.source import Source
-from attention_core.inputs.synthetic import BASE, rotary
+from attention_core.inputs.synthetic import BASE, rotary, speeds
 from attention_core.metrics.entropy import entropy
 
 PLAIN, TURNED = "plain", "turned"
@@ -148,7 +148,7 @@ def distances(n: int) -> tuple[int, ...]:
 
 def sums(distance: int, d: int, base: float = BASE) -> Tensor:
     """``|S_1| … |S_{d/2}|`` at a distance, ``[d // 2]`` float64."""
-    angle = distance * _speeds(d, base)
+    angle = distance * speeds(d, base)
     return torch.polar(torch.ones_like(angle), angle).cumsum(0).abs()
 
 
@@ -169,7 +169,7 @@ def theory(over: Sequence[int], d: int, base: float = BASE) -> dict[str, list[fl
     start = float(sums(0, d, base).mean())
     return {
         "sums": [float(sums(x, d, base).mean()) / start for x in over],
-        "cosines": [float((x * _speeds(d, base)).cos().mean()) for x in over],
+        "cosines": [float((x * speeds(d, base)).cos().mean()) for x in over],
     }
 
 
@@ -205,9 +205,3 @@ def _mean(matrix: Tensor, distance: int, *, causal: bool) -> float:
 def _side_by_side(x: Tensor) -> Tensor:
     """Pairs (i, i + d/2), as transformers turns them, put side by side; products of queries and keys stay."""
     return x.unflatten(-1, (2, -1)).transpose(-2, -1).flatten(-2)
-
-
-def _speeds(d: int, base: float) -> Tensor:
-    """``θ_i``, ``[d // 2]`` float64."""
-    pairs = d // 2
-    return base ** (-torch.arange(pairs, dtype=torch.float64) / max(pairs, 1))

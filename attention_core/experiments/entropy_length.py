@@ -90,8 +90,7 @@ def run(task: EntropyTask, *, load: Load = load) -> tuple[EntropyRow, ...]:
         LabError: if the source cannot be read at this length or the variant cannot be causal and causal is asked.
     """
     qkv = task.source.at_length(task.n, task.longest, load)
-    first = 1 if task.causal else qkv.n
-    seen = torch.arange(first, first + qkv.n) if task.causal else torch.full((qkv.n,), qkv.n)
+    seen = torch.arange(1, qkv.n + 1) if task.causal else torch.full((qkv.n,), qkv.n)
     several = seen > 1
     rows = []
     for head, weights in enumerate(_by_head(registry.from_word(task.variant), qkv, causal=task.causal)):

@@ -190,7 +190,7 @@ def rungs(attention: Attention, n: int) -> tuple[Attention, ...]:
     if budget is None:
         return (attention,)
     own = getattr(attention.params, budget.name)
-    return tuple(_with(attention, budget, value) for value in sorted({*ladder(budget, n), own}))
+    return tuple(attention.with_settings(**{budget.name: value}) for value in sorted({*ladder(budget, n), own}))
 
 
 def ladder(budget: Setting, n: int) -> tuple[Value, ...]:
@@ -198,12 +198,7 @@ def ladder(budget: Setting, n: int) -> tuple[Value, ...]:
     low, high = float(budget.low or 0), float(budget.high or 0)
     if budget.kind == "float":
         return tuple(budget.check(low + (high - low) * i / (STOPS - 1)) for i in range(STOPS))
-    top = max(min(high, n), low)
-    stops = {top}
-    while low < top:
-        stops.add(low)
-        low *= 2
-    return tuple(budget.check(stop) for stop in sorted(stops))
+    return lengths_to(int(max(min(high, n), low)), int(low))
 
 
 def lengths_to(n: int, start: int = 8) -> tuple[int, ...]:
@@ -326,11 +321,7 @@ def draws(attention: Attention) -> list[Attention]:
     if not attention.variant.random or seed is None:
         return [attention]
     low, high, own = int(seed.low or 0), int(seed.high or 0), getattr(attention.params, "seed")  # noqa: B009
-    return [_with(attention, seed, low + (own - low + i) % (high - low + 1)) for i in range(SEEDS)]
-
-
-def _with(attention: Attention, setting: Setting, value: Value) -> Attention:
-    return Attention(attention.variant, replace(attention.params, **{setting.name: value}))
+    return [attention.with_settings(seed=low + (own - low + i) % (high - low + 1)) for i in range(SEEDS)]
 
 
 def _able(words: Iterable[str], causal: bool) -> list[Attention]:

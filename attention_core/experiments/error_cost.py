@@ -92,7 +92,7 @@ def run(task: ErrorCostTask, *, load: Load = load) -> tuple[ErrorCostRow]:
 
 
 def _call(word: str, qkv: QKV, *, causal: bool) -> Call:
-    q, k, v = qkv.q, qkv.k, qkv.v
+    q, k, v = qkv.tensors
     if word != UNIFORM:
         attention = registry.from_word(word)
         return lambda: attention.attend(q, k, v, causal=causal)

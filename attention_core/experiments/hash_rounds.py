@@ -1,15 +1,17 @@
 """What does another round of hashing find? Reformer's pairs, and the mass they hold, against the number of rounds."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 
 from attention_core import registry
+from attention_core.experiments.error import reference_of
 from attention_core.experiments.task import Load, load
 from attention_core.inputs.source import Source
 from attention_core.looks.compare import visible
+from attention_core.looks.factors import cosines
 from attention_core.variant import Attention
 from attention_core.variants.sparse.reformer import ReformerParams, stretches
 
@@ -69,9 +71,7 @@ def tasks(
         causal: whether the future is hidden.
         rounds: numbers of rounds.
     """
-    given = registry.from_word(word)
-    assert isinstance(given.params, ReformerParams)
-    word = replace(given, params=replace(given.params, rounds=1)).word
+    word = registry.from_word(word).with_settings(rounds=1).word
     return tuple(
         HashRoundsTask(source=source, word=word, head=head, causal=causal, rounds=number) for number in sorted(rounds)
     )
@@ -83,23 +83,21 @@ def run(task: HashRoundsTask, *, load: Load = load) -> tuple[HashRoundsRow, ...]
     Raises:
         LabError: if the source cannot be read.
     """
-    qkv = load(task.source, None)
-    qkv = replace(qkv, q=qkv.q[task.head, None], k=qkv.k[task.head, None], v=qkv.v[task.head, None])
+    qkv = load(task.source, None).of_head(task.head)
     given = registry.from_word(task.word)
     assert isinstance(given.params, ReformerParams)
-    assert given.variant.reference is not None
-    full = given.variant.reference(qkv.q, qkv.k, given.params, causal=task.causal)
+    full = reference_of(given, qkv.q, qkv.k, causal=task.causal)
     possible = qkv.n * (qkv.n - 1) // (2 if task.causal else 1)
     rows = []
     for seed in range(given.params.seed, given.params.seed + SEEDS):
-        params = replace(given.params, rounds=task.rounds, seed=seed % 10_000)
-        attention = Attention(given.variant, params)
+        seed %= 10_000
+        attention = given.with_settings(rounds=task.rounds, seed=seed)
         seen = visible(qkv, attention, causal=task.causal)
         pairs = int((seen & ~torch.eye(qkv.n, dtype=torch.bool)).sum())
         rows.append(
             HashRoundsRow(
                 rounds=task.rounds,
-                seed=params.seed,
+                seed=seed,
                 pairs=pairs / max(1, possible),
                 mass=float((full * seen).sum(-1).mean()),
                 error=float((attention.weights(qkv.q, qkv.k, causal=task.causal) - full).norm() / full.norm()),
@@ -115,8 +113,7 @@ def likeness(vectors: np.ndarray, buckets: np.ndarray) -> tuple[float, ...]:
         vectors: one per token, ``[n, d]``.
         buckets: one number per token, ``[n]``.
     """
-    unit = vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), np.finfo(np.float32).tiny)
-    cosine, same = unit @ unit.T, buckets[:, None] == buckets
+    cosine, same = cosines(vectors, vectors), buckets[:, None] == buckets
     two = ~np.eye(len(buckets), dtype=bool)
     inside, outside = cosine[same & two], cosine[~same]
     return tuple(float(x.mean()) if x.size else float("nan") for x in (inside, outside))

@@ -1,6 +1,5 @@
 """What does a temperature do? All logits multiplied by one factor: who gets more decided, and who does not notice?"""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from attention_core import registry
@@ -52,26 +51,16 @@ class HomogeneityRow:
     change: float
 
 
-def tasks(
-    source: Source,
-    *,
-    n: int,
-    causal: bool = False,
-    variants: Sequence[str] = VARIANTS,
-    factors: Sequence[float] = FACTORS,
-) -> tuple[HomogeneityTask, ...]:
+def tasks(source: Source, *, n: int, causal: bool = False) -> tuple[HomogeneityTask, ...]:
     """Every factor in turn, ascending.
 
     Args:
         source: what the queries and keys come from.
         n: tokens.
         causal: whether the future is hidden.
-        variants: words of variants whose logits are linear in q.
-        factors: what logits are multiplied by, positive.
     """
     return tuple(
-        HomogeneityTask(source=source, n=n, variants=tuple(variants), factor=factor, causal=causal)
-        for factor in sorted(factors)
+        HomogeneityTask(source=source, n=n, variants=VARIANTS, factor=factor, causal=causal) for factor in FACTORS
     )
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import torch
 
 from attention_core import registry
+from attention_core.algorithms.masked import keys_seen, nonzero
 from attention_core.experiments.normalizer_length import NormalizerTask, tasks
 from attention_core.experiments.task import Load, load
 
@@ -49,24 +50,19 @@ def run(task: NormalizerTask, *, load: Load = load) -> tuple[DriftRow, ...]:
         LabError: if the source cannot be read at this length.
     """
     qkv = task.source.at_length(task.n, task.longest, load)
-    seen = torch.arange(1, qkv.n + 1).double() if task.causal else torch.full((qkv.n,), qkv.n).double()
+    seen = keys_seen(qkv.q, causal=task.causal)
     plain = registry.get("relu2", normalizer="fixed", base_length=1)
     rows: list[DriftRow] = []
-    for head, (q, k, v) in enumerate(zip(qkv.q, qkv.k, qkv.v, strict=True)):
+    for head, (q, k, v) in enumerate(zip(*qkv.tensors, strict=True)):
         # With a column of ones beside the values one pass gives outputs and totals, and all divisors share it.
         values = torch.cat([v, torch.ones_like(v[:, :1])], -1)
         squares, full = (
             attention.attend(q, k, values, causal=task.causal).double()
             for attention in (plain, registry.get("softmax"))
         )
-        total = squares[:, -1]
-        divisors = {
-            "length": seen,
-            "squared": seen.square(),
-            "fixed": torch.ones_like(seen),
-            "sum": torch.where(total > 0, total, 1.0),
-        }
-        found = {name: squares / divisors[name][:, None] for name in NORMALIZERS} | {SOFTMAX: full}
+        total = squares[:, -1:]
+        divisors = {"length": seen, "squared": seen.square(), "fixed": torch.ones_like(seen), "sum": nonzero(total)}
+        found = {name: squares / divisors[name] for name in NORMALIZERS} | {SOFTMAX: full}
         rows += [
             DriftRow(
                 normalizer=name,

@@ -1,6 +1,6 @@
 """What does Nyström attention gain from a better inverse? Its error after each iteration, beside the exact inverse."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -58,12 +58,11 @@ def run(task: InverseTask, *, load: Load = load) -> tuple[InverseRow, ...]:
     exact = reference_of(attention, q, k, causal=False).double()
     longest = next(s for s in attention.variant.params.settings() if s.name == "iterations")
     forms: list[tuple[int | None, Attention]] = [
-        (i, _with(attention, inverse="iterative", iterations=i)) for i in range(1, int(longest.high or 1) + 1)
+        (i, attention.with_settings(inverse="iterative", iterations=i)) for i in range(1, int(longest.high or 1) + 1)
     ]
     rows = []
-    for iterations, form in [*forms, (None, _with(attention, inverse="exact"))]:
-        assert form.variant.anatomy is not None
-        parts = form.variant.anatomy(q, k, k, form.params, causal=False)
+    for iterations, form in [*forms, (None, attention.with_settings(inverse="exact"))]:
+        parts = form.anatomy(q, k, k)
         found = (parts["left"] @ (parts["inverse"] @ parts["right"])).double()
         rows.append(
             InverseRow(
@@ -75,10 +74,6 @@ def run(task: InverseTask, *, load: Load = load) -> tuple[InverseRow, ...]:
             )
         )
     return tuple(rows)
-
-
-def _with(attention: Attention, **settings: str | int) -> Attention:
-    return Attention(attention.variant, replace(attention.params, **settings))
 
 
 def inverted(middle: np.ndarray, iterations: int) -> tuple[np.ndarray, np.ndarray]:

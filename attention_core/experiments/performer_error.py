@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from attention_core import registry
 from attention_core.algorithms.causal_scan import nonzero
-from attention_core.algorithms.masked import causal_mask
+from attention_core.algorithms.masked import causal_mask, rows_over_sum
 from attention_core.experiments.task import Load, load
 from attention_core.inputs.source import Source
 from attention_core.metrics import relative_error
@@ -136,7 +136,7 @@ def run(task: PerformerErrorTask, *, load: Load = load) -> tuple[PerformerErrorR
                 features=task.features,
                 seed=p.seed,
                 kernel=float(relative_error(estimate / largest, kernel / largest)),
-                matrix=float(relative_error(estimate / nonzero(estimate.sum(-1, keepdim=True)), softmax)),
+                matrix=float(relative_error(rows_over_sum(estimate), softmax)),
             )
         )
     return tuple(rows)

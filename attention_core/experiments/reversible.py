@@ -109,7 +109,7 @@ def run(task: ReversibleTask, *, load: Load = load) -> tuple[ReversibleRow]:
     return (ReversibleRow(way=task.way, depth=task.depth, n=n, d=d, peak_bytes=held, error=error),)
 
 
-def stack(d: int, depth: int, *, like: Tensor, seed: int = 0) -> tuple[Block, ...]:
+def stack(d: int, depth: int, *, like: Tensor) -> tuple[Block, ...]:
     """Blocks whose f is softmax attention and whose g is a feed-forward layer, each behind a layer norm.
 
     Their weights are drawn, and have a gradient of zeros each, to which a backward pass adds.
@@ -122,7 +122,7 @@ def stack(d: int, depth: int, *, like: Tensor, seed: int = 0) -> tuple[Block, ..
     """
 
     def drawn(place: int, rows: int, columns: int) -> Tensor:
-        weight = torch.randn(rows, columns, generator=generator(seed, place), dtype=torch.float64) / rows**0.5
+        weight = torch.randn(rows, columns, generator=generator(0, place), dtype=torch.float64) / rows**0.5
         weight = weight.to(like.dtype).requires_grad_()
         weight.grad = torch.zeros_like(weight)
         return weight

@@ -15,11 +15,11 @@ from attention_core.experiments.task import Load, load
 from attention_core.limits import current
 from attention_core.measure.clock import Clock, clock_for
 from attention_core.measure.masked import Masked, subject
-from attention_core.measure.records import LeftOut, Observed, Run, Sample
+from attention_core.measure.records import BOUNDED, LeftOut, Observed, Run, Sample
 from attention_core.measure.rounds import whose_turn
 from attention_core.measure.timing import TimingSpec, inputs, prepare, why_not
 from attention_core.variant import Attention
-from attention_core.writing import N_
+from attention_core.writing import MIB, N_
 
 SHORTEST = 5e-3
 """Seconds that one sample takes at least, far above the clock's grain: shorter calls are repeated within it."""
@@ -41,6 +41,7 @@ class SampleTask:
         round: the sample's number.
         first: what the first one found; None for that one.
         reason: why none is taken; None where one is.
+        most: the bound that the reason names.
     """
 
     spec: TimingSpec
@@ -49,6 +50,7 @@ class SampleTask:
     round: int
     first: Sample | None = None
     reason: str | None = None
+    most: float | None = None
     timed: ClassVar[bool] = True
 
 
@@ -131,7 +133,7 @@ def following(
         return SampleTask(spec=spec, variant=turn, n=n, round=counts[n][turn], first=taken[turn, n][0])
     shorter = {m: taken[turn, m][0] for m in spec.sizes if m < n and (turn, m) in taken}
     limits = current()
-    why = _too_much(
+    why, most = _too_much(
         subject(turn),
         spec,
         shorter,
@@ -139,7 +141,7 @@ def following(
         limits.timed_seconds if longest is None else longest,
         limits.timed_bytes if most_bytes is None else most_bytes,
     )
-    return SampleTask(spec=spec, variant=turn, n=n, round=0, reason=why)
+    return SampleTask(spec=spec, variant=turn, n=n, round=0, reason=why, most=most)
 
 
 def run(task: SampleTask, *, load: Load = load, clock: Clock | None = None) -> tuple[Observed]:
@@ -154,7 +156,7 @@ def run(task: SampleTask, *, load: Load = load, clock: Clock | None = None) -> t
         InputError: if torch does not see the device.
     """
     if task.reason is not None:
-        return (LeftOut(variant=task.variant, n=task.n, reason=task.reason),)
+        return (LeftOut(variant=task.variant, n=task.n, reason=task.reason, most=task.most),)
     spec, attention = task.spec, subject(task.variant)
     clock, first = clock or clock_for(spec.device), task.first
     try:
@@ -193,24 +195,24 @@ def measure(
 
 def _too_much(
     attention: Attention, spec: TimingSpec, shorter: Mapping[int, Sample], n: int, longest: float, most_bytes: int
-) -> str | None:
-    """Why a variant is not measured at n, by what it took at shorter lengths or by its size alone; None where it is."""
-    too_large = f"One call would hold more than {most_bytes / 2**20:,.0f} MiB."
+) -> tuple[str, float] | tuple[None, None]:
+    """Why a variant is not measured at n, by what it took at shorter lengths or by its size alone, and the bound."""
+    large, long = BOUNDED
     # n² numbers: the first length may already be too many, and the mask is made on the host whatever the device.
     if isinstance(attention, Masked) and attention.bytes(n, spec.heads, spec.element) > most_bytes:
-        return too_large
+        return large, most_bytes / MIB
     if spec.mode == "decode" or not shorter:
-        return None
+        return None, None
     whole = attention.cost(n, spec.head_size, causal=spec.causal)
     parts = {m: attention.cost(m, spec.head_size, causal=spec.causal) for m in shorter}
     # The least of what each length foretells: at any one of them something else may have held the machine up.
     seconds = min(k.ms / 1e3 * whole.multiply_adds / max(parts[m].multiply_adds, 1) for m, k in shorter.items())
     held = min(k.peak_bytes * whole.peak_elements / max(parts[m].peak_elements, 1) for m, k in shorter.items())
     if seconds > longest:
-        return f"One call would take more than {longest:g} s."
+        return long, longest
     if spec.device == "cpu" and held > most_bytes:
-        return too_large
-    return None
+        return large, most_bytes / MIB
+    return None, None
 
 
 def _promised(attention: Attention, spec: TimingSpec, n: int) -> int | None:

@@ -78,8 +78,9 @@ class Npz:
             raise InputError("{file} is not an .npz file; save with np.savez(file, q=q, k=k, v=v).", file=file)
         # Counted in the raw bytes: opening a zip already builds an object for each entry of its directory.
         most = current().upload_members
-        if data.count(_DIRECTORY_ENTRY) > most:
-            raise InputError("{file} holds more than {most} arrays; save q, k and v alone.", file=file, most=most)
+        if (count := data.count(_DIRECTORY_ENTRY)) > most:
+            told = "{file} holds {count:,} arrays, more than {most}; save q, k and v alone."
+            raise InputError(told, file=file, count=count, most=most)
         with self._damage():
             self._zip = zipfile.ZipFile(io.BytesIO(data))
         self._infos: dict[str, zipfile.ZipInfo] = {}
@@ -103,11 +104,11 @@ class Npz:
         size = sum(self._infos[name].file_size for name in names)
         if size > self.most_bytes:
             raise InputError(
-                "{file} unpacks to {size:.0f} MiB; keep {names} together under {most:.0f} MiB, e.g. with fewer tokens.",
+                "{file} unpacks to {size:,} bytes; keep {names} together to {most:,}, e.g. with fewer tokens.",
                 file=self.file,
-                size=size / 2**20,
+                size=size,
                 names=", ".join(names),
-                most=self.most_bytes / 2**20,
+                most=self.most_bytes,
             )
         return {name: self._header(name) for name in names}
 

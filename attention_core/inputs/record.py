@@ -86,6 +86,11 @@ class QKV:
         """Number of heads H."""
         return self.q.shape[0]
 
+    @property
+    def tensors(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values."""
+        return self.q, self.k, self.v
+
     def of_head(self, head: int | None) -> "QKV":
         """The record of one head alone, ``[1, n, d]``; the whole record for None."""
         if head is None:

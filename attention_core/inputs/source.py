@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from attention_core.errors import InputError
 from attention_core.inputs import models
+from attention_core.inputs.npz import printable
 from attention_core.inputs.record import QKV, Notice
 from attention_core.inputs.synthetic import BASE, SyntheticSpec, from_synthetic
 from attention_core.inputs.text import from_text, record_layers
@@ -279,8 +280,8 @@ class UploadSource(Source):
 
     @classmethod
     def of(cls, name: str, data: bytes) -> "UploadSource":
-        """The source of a file's bytes."""
-        return cls(name, hashlib.sha256(data).hexdigest(), data)
+        """The source of a file's bytes; its name as far as it can be shown."""
+        return cls(printable(name), hashlib.sha256(data).hexdigest(), data)
 
     def load(self, tokens: int | None = None) -> QKV:
         """The file's record, or its first tokens.

@@ -14,7 +14,7 @@ from attention_core.inputs.kinds import KINDS, SyntheticKind
 from attention_core.inputs.record import QKV
 from attention_core.limits import current
 
-__all__ = ["KINDS", "SHARPEST", "SyntheticKind", "SyntheticSpec", "from_synthetic", "rotary"]
+__all__ = ["KINDS", "SHARPEST", "SyntheticKind", "SyntheticSpec", "from_synthetic", "rotary", "speeds"]
 
 SHARPEST = 1e3
 """Largest sharpness: logits stay far inside float32."""
@@ -74,6 +74,12 @@ BASE = 10_000.0
 """How slowly the slowest pair of a rotary position embedding turns, where a model does not choose otherwise."""
 
 
+def speeds(d: int, base: float) -> Tensor:
+    """``θ_i``, how far each pair of coordinates turns from token to token, ``[d // 2]`` float64."""
+    pairs = d // 2
+    return base ** (-torch.arange(pairs, dtype=torch.float64) / max(pairs, 1))
+
+
 def rotary(x: Tensor, base: float = BASE, *, back: bool = False) -> Tensor:
     """Rotary position embedding: pair (2i, 2i+1) of token t is turned by the angle ``t base^(-2i/d)``.
 
@@ -87,8 +93,7 @@ def rotary(x: Tensor, base: float = BASE, *, back: bool = False) -> Tensor:
     """
     pairs = x.shape[-1] // 2
     # Angles reach n radians: float64 keeps them exact to far beyond what float32 coordinates can show.
-    speed = base ** (-torch.arange(pairs, dtype=torch.float64) / max(pairs, 1))
-    angle = torch.arange(x.shape[-2], dtype=torch.float64).outer(speed)
+    angle = torch.arange(x.shape[-2], dtype=torch.float64).outer(speeds(x.shape[-1], base))
     angle = -angle if back else angle
     cos, sin = angle.cos().to(x.dtype), angle.sin().to(x.dtype)
     even, odd = x[..., 0 : 2 * pairs : 2], x[..., 1 : 2 * pairs : 2]

@@ -119,6 +119,33 @@ def record_layers(
     )
 
 
+def beginning(text: str, *, tokens: int, model: str = "minilm") -> str:
+    """A text's beginning that makes at most so many tokens, up to the end of a word where words have spaces between.
+
+    Unlike the first tokens of a longer text's record, it is a text of its own, and reads the same anywhere.
+
+    Args:
+        text: any text; one that makes no more tokens is returned as it is.
+        tokens: the most tokens, those that the model adds included.
+        model: as in ``from_text``.
+
+    Raises:
+        InputError: if the text is empty, or so few tokens are too few.
+        ModelError: if the model cannot be had.
+    """
+    read, _notices = _readable_text(text)
+    loaded = models.load(model)
+    encoding = loaded.tokenizer.encode(read)
+    special = encoding.special_tokens_mask
+    if len(special) <= tokens:
+        return text
+    end = max(encoding.offsets[i][1] for i in _kept(special, tokens, loaded.info.positions))
+    kept = read[:end]
+    if read[end : end + 1].isspace() or not kept.split()[1:]:
+        return kept
+    return kept.rstrip().removesuffix(kept.split()[-1]).rstrip()
+
+
 def _readable_text(text: str) -> tuple[str, list[Notice]]:
     """The part of a text that is read, in characters that tokenizers take."""
     limit = limits.current().text_characters

@@ -29,10 +29,10 @@ def from_upload(data: bytes, name: str) -> QKV:
     file, limits = printable(name), current()
     if len(data) > limits.upload_bytes:
         raise InputError(
-            "{file} is {size:.0f} MiB; upload at most {most:.0f} MiB, e.g. with fewer tokens.",
+            "{file} has {size:,} bytes; upload at most {most:,}, e.g. with fewer tokens.",
             file=file,
-            size=len(data) / 2**20,
-            most=limits.upload_bytes / 2**20,
+            size=len(data),
+            most=limits.upload_bytes,
         )
     npz = Npz(data, file, limits.upload_bytes)
     members = npz.headers(_wanted(npz.names, file))
@@ -176,7 +176,7 @@ def _numbers(npz: Npz, member: Member) -> Tensor:
     largest, most = float(np.abs(array).max()), current().upload_magnitude
     if largest > most:
         raise InputError(
-            "Array {name} reaches {largest:.1e}, where products of logits overflow; scale it to at most {most:.0e}.",
+            "Array {name} reaches {largest:,.7g}, where products of logits overflow; scale it to at most {most:,.0f}.",
             name=member.name,
             largest=largest,
             most=most,

@@ -1,7 +1,5 @@
 """Where does each variant look? One variant's matrix on a record, beside the matrix its errors are taken against."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import torch
 from torch import Tensor
@@ -14,7 +12,6 @@ from attention_core.metrics.passport import Passport, passport
 from attention_core.variant import Attention
 
 
-@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Compared(Brief):
     """One variant on one record.
 
@@ -46,9 +43,7 @@ def compare(qkv: QKV, attention: Attention, *, head: int | None, causal: bool, s
     Raises:
         NotCausalError: if the variant cannot be causal and causal is asked.
     """
-    kept = torch.tensor([special or not flag for flag in qkv.special])
-    if not kept.any():
-        kept[:] = True
+    kept = shown(qkv, special=special)
     every = slice(None) if head is None else slice(head, head + 1)
     own = attention.weights(qkv.q, qkv.k, causal=causal)[every]
     reference = reference_of(attention, qkv.q, qkv.k, causal=causal)[every]
@@ -58,18 +53,18 @@ def compare(qkv: QKV, attention: Attention, *, head: int | None, causal: bool, s
     exact = reference @ v
     uniform = future_hidden / future_hidden.sum(-1, keepdim=True)
 
-    shown, beside, may, could = (
+    seen, beside, may, could = (
         keep_tokens(own.mean(0), kept),
         keep_tokens(reference.mean(0), kept),
         allowed[kept][:, kept],
         future_hidden[kept][:, kept],
     )
     return Compared(
-        weights=shown.masked_fill(~may, torch.nan).numpy(),
-        difference=(shown - beside).masked_fill(~could, torch.nan).numpy(),
-        passport=passport(shown, beside, causal=causal),
-        output_error=_relative(own @ v, exact),
-        uniform_error=_relative(uniform @ v, exact),
+        weights=seen.masked_fill(~may, torch.nan).numpy(),
+        difference=(seen - beside).masked_fill(~could, torch.nan).numpy(),
+        passport=passport(seen, beside, causal=causal),
+        output_error=relative(own @ v, exact),
+        uniform_error=relative(uniform @ v, exact),
     )
 
 
@@ -84,19 +79,28 @@ def visible(qkv: QKV, attention: Attention, *, causal: bool) -> Tensor:
     return mask.expand(qkv.heads, n, n)
 
 
+def shown(qkv: QKV, *, special: bool) -> Tensor:
+    """The tokens on screen, ``bool [n]``: all, or those the tokenizer did not add, unless it added every one."""
+    kept = torch.tensor([special or not flag for flag in qkv.special])
+    return kept if kept.any() else ~kept
+
+
 def keep_tokens(weights: Tensor, kept: Tensor) -> Tensor:
-    """The matrix without some tokens' rows and columns, ``[n', n']``; each row keeps its total absolute mass.
+    """The matrix without some tokens' rows and columns, ``[..., n', n']``; each row keeps its total absolute mass.
 
     Args:
-        weights: ``[n, n]``.
+        weights: ``[..., n, n]``.
         kept: ``bool [n]``.
     """
-    rows = weights[kept]
-    left = rows[:, kept]
+    if kept.all():
+        return weights
+    rows = weights[..., kept, :]
+    left = rows[..., kept]
     total, remaining = rows.abs().sum(-1, keepdim=True), left.abs().sum(-1, keepdim=True)
     return left * torch.where(remaining > 0, total / remaining.clamp_min(torch.finfo(left.dtype).tiny), 1.0)
 
 
-def _relative(a: Tensor, b: Tensor) -> float:
+def relative(a: Tensor, b: Tensor) -> float:
+    """``‖a − b‖ / ‖b‖`` of two arrays of one shape; 0 where b vanishes."""
     size = float(b.norm())
     return float((a - b).norm()) / size if size else 0.0

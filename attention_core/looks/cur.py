@@ -17,7 +17,6 @@ Sources: Su 2021, https://kexue.fm/archives/8180; Xiong et al. 2021, arXiv 2102.
 1303.4207; for leverage scores Mahoney and Drineas 2009, "CUR matrix decompositions for improved data analysis".
 """
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -37,7 +36,6 @@ PICKS = ("even", "nearest", "leverage")
 scores (shares of the m leading singular vectors, which take all of S to be known)."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Cur(Brief):
     """One head's softmax made from some of its columns and rows.
 
@@ -95,7 +93,6 @@ def best_middle(s: Tensor, columns: Tensor, rows: Tensor) -> Tensor:
     return left @ (left.mT @ s @ right) @ right.mT
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Head(Brief):
     """Queries, keys, ``[n, d]``, and softmax, ``[n, n]``, of one head, in float64."""
 
@@ -107,7 +104,7 @@ class Head(Brief):
     def of(cls, qkv: QKV, head: int) -> "Head":
         """A record's head, from 0."""
         q, k = qkv.q[head].double(), qkv.k[head].double()
-        return cls(q, k, registry.get("softmax").weights(q, k))
+        return cls(q=q, k=k, softmax=registry.get("softmax").weights(q, k))
 
     @cached_property
     def svd(self) -> tuple[Tensor, Tensor, Tensor]:

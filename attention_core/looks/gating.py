@@ -38,7 +38,6 @@ class Gate:
     seed: int = 0
 
 
-@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Gated(Brief):
     """Linear attention under a gate.
 

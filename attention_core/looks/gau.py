@@ -30,7 +30,6 @@ HEADS = 4
 """Heads whose softmax is kept to be looked at, from the first."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Unit(Brief):
     """The numbers a unit would learn, for width D, c channels and the shared size s.
 
@@ -49,7 +48,6 @@ class Unit(Brief):
     offset: Tensor
 
 
-@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Passed(Brief):
     """What a unit makes of its input.
 
@@ -64,7 +62,6 @@ class Passed(Brief):
     mixed: Tensor
 
 
-@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Look(Brief):
     """A drawn unit on an input's values, beside the input's own heads.
 

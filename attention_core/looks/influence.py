@@ -4,8 +4,6 @@ Token t's query, key and value are all replaced by seeded random vectors of like
 outputs are compared with those of the untouched input, in float64.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 import torch
 from torch import Tensor
@@ -25,7 +23,6 @@ ALIVE = 2**22
 """Numbers alive at once, 8 bytes each, unless a single run needs more: as many tokens are replaced side by side."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Influence(Brief):
     """What moves in one variant.
 
@@ -60,7 +57,7 @@ def influence(qkv: QKV, attention: Attention, *, head: int | None, seed: int = 0
     """
     causal = attention.variant.causal_reason is None
     tokens = int(MOST * (1 if head is not None else qkv.heads) ** (-1 / 3))
-    inputs = [x[:, :tokens].double() for x in (qkv.q, qkv.k, qkv.v)]
+    inputs = [x[:, :tokens].double() for x in qkv.tensors]
     others = [_like(x, seed, place) for place, x in enumerate(inputs)]
     looked = slice(None) if head is None else slice(head, head + 1)
     if not attention.variant.couples_heads:

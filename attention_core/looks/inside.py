@@ -1,7 +1,5 @@
 """How does a variant work? Its real intermediates on one head, beside its matrix and the one it is compared with."""
 
-from dataclasses import dataclass
-
 import numpy as np
 from torch import Tensor
 
@@ -11,7 +9,6 @@ from attention_core.inputs.record import QKV
 from attention_core.variant import Attention
 
 
-@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Inside(Brief):
     """One variant taken apart on one head.
 
@@ -39,20 +36,16 @@ def look(qkv: QKV, attention: Attention, head: int, causal: bool) -> Inside:
         NotCausalError: if the variant cannot be causal and causal is asked.
         ValueError: if the variant has no anatomy.
     """
-    variant = attention.variant
-    if variant.anatomy is None:
-        raise ValueError(f"{variant.key} has no anatomy")
-    together = variant.couples_heads
-    q, k, v = (x if together else x[head] for x in (qkv.q, qkv.k, qkv.v))
+    together = attention.variant.couples_heads
+    q, k, v = (x if together else x[head] for x in qkv.tensors)
 
     def own(matrix: Tensor) -> np.ndarray:
         found: np.ndarray = (matrix[head] if together else matrix).numpy()
         return found
 
     weights = attention.weights(q, k, causal=causal)  # refuses what cannot be causal
-    parts = variant.anatomy(q, k, v, attention.params, causal=causal)
     return Inside(
-        parts={name: part.numpy() for name, part in parts.items()},
+        parts={name: part.numpy() for name, part in attention.anatomy(q, k, v, causal=causal).items()},
         weights=own(weights),
         reference=own(reference_of(attention, q, k, causal=causal)),
     )
@@ -60,9 +53,7 @@ def look(qkv: QKV, attention: Attention, head: int, causal: bool) -> Inside:
 
 def apart(qkv: QKV, attention: Attention, head: int, *, tokens: int | None = None) -> dict[str, np.ndarray]:
     """A variant's anatomy by name on a head's first tokens, all of them for None, nothing hidden."""
-    anatomy = attention.variant.anatomy
-    assert anatomy is not None
-    found = anatomy(*(x[head, :tokens] for x in (qkv.q, qkv.k, qkv.v)), attention.params, causal=False)
+    found = attention.anatomy(*(x[head, :tokens] for x in qkv.tensors))
     return {name: part.numpy() for name, part in found.items()}
 
 

@@ -1,7 +1,5 @@
 """Who may look at whom, and what allows it."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import torch
 
@@ -12,7 +10,6 @@ from attention_core.metrics.reachability import smallest_depth
 from attention_core.variant import Attention, Variant
 
 
-@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Pattern(Brief):
     """One variant's pattern on one record.
 
@@ -34,7 +31,6 @@ class Pattern(Brief):
     diameter: int | None
 
 
-@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Hashed(Brief):
     """How one round of a hash sorts the tokens of one head.
 
@@ -105,7 +101,7 @@ def hashed(qkv: QKV, attention: Attention, number: int, *, head: int, causal: bo
     attention.mask(qkv.n, causal=causal)  # refuses what cannot be causal
     if attention.variant.anatomy is None or not has_pattern(attention.variant):
         return None
-    found = attention.variant.anatomy(qkv.q, qkv.k, qkv.v, attention.params, causal=causal)
+    found = attention.anatomy(*qkv.tensors, causal=causal)
     if not {"order", "buckets", "chunks", "missed"} <= found.keys():
         return None
     seen = visible(qkv, attention, causal=causal)[head]

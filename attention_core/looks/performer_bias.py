@@ -10,7 +10,7 @@ they change no mean.
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -35,7 +35,6 @@ LARGEST = 1400.0
 """Largest ``t²`` at which ``e^{t²/2}`` is still a float64."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Means(Brief):
     """What the similarities' estimates are in the mean, on a head's first tokens.
 

@@ -6,6 +6,8 @@ is numpy, for one head, and computed from such parts alone.
 
 import numpy as np
 
+from attention_core.looks.factors import perplexity
+
 
 def spans(provenance: np.ndarray) -> tuple[tuple[int, int], ...]:
     """The first and the last token that each mixture holds."""
@@ -16,8 +18,7 @@ def spans(provenance: np.ndarray) -> tuple[tuple[int, int], ...]:
 
 def blended(provenance: np.ndarray) -> np.ndarray:
     """How many equally weighted tokens each mixture amounts to, ``[m]``: e to the entropy of its absolute shares."""
-    shares = np.abs(provenance) / np.abs(provenance).sum(-1, keepdims=True)
-    return np.exp(-(shares * np.log(np.where(shares > 0, shares, 1.0))).sum(-1))
+    return perplexity(np.abs(provenance) / np.abs(provenance).sum(-1, keepdims=True))
 
 
 def together(provenance: np.ndarray) -> np.ndarray:

@@ -1,6 +1,5 @@
 """What does a variant that is a recurrent network remember? Its state after each token, from its own decoder."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,6 @@ RANGE = 60.0
 """Natural logarithm of the largest factor a state is scaled back by: e⁶⁰ times a state still fits float32."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Grown(Brief):
     """One head's state over time.
 
@@ -48,8 +46,8 @@ class Grown(Brief):
 
     def lost(self, i: int) -> float:
         """How far the output of token i lies from softmax's, as a share of that one's length."""
-        reference = torch.from_numpy(self.softmax[i : i + 1])
-        return float(relative_error(torch.from_numpy(self.outputs[i : i + 1]), reference))
+        reference = torch.tensor(self.softmax[i : i + 1])
+        return float(relative_error(torch.tensor(self.outputs[i : i + 1]), reference))
 
 
 def grow(qkv: QKV, attention: Attention, *, head: int) -> Grown:
@@ -65,7 +63,7 @@ def grow(qkv: QKV, attention: Attention, *, head: int) -> Grown:
     """
     decoder, p = attention.variant.decoder, attention.params
     assert decoder is not None
-    q, k, v = (x[head].double() for x in (qkv.q, qkv.k, qkv.v))
+    q, k, v = (x[head].double() for x in qkv.tensors)
     memory = decoder.init_state(q[0], v[0], p)
     kept = max(1, NUMBERS // _state(memory).sums.numel())
     q, k, v = q[:kept], k[:kept], v[:kept]

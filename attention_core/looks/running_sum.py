@@ -1,7 +1,5 @@
 """What does one query of linear attention read? The keys' features and the values, summed up once."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from attention_core.brief import Brief
@@ -12,7 +10,6 @@ TINIEST = np.finfo(np.float32).tiny
 """What a sum of features is at least, where it is divided by."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Sum(Brief):
     """What one query finds summed up.
 
@@ -43,10 +40,9 @@ def sum_for(qkv: QKV, attention: Attention, query: int, *, head: int, causal: bo
         head: the head.
         causal: whether the future is hidden.
     """
-    inputs = [x[head, : query + 1 if causal else None].double() for x in (qkv.q, qkv.k, qkv.v)]
-    anatomy = attention.variant.anatomy
-    assert anatomy is not None
+    inputs = [x[head, : query + 1 if causal else None].double() for x in qkv.tensors]
     # Over just the keys it sees all share one reference, which exp's features need to be summed.
-    found = anatomy(*inputs, attention.params, causal=False)
+    found = attention.anatomy(*inputs)
     keys = found["key_features"].numpy()
-    return Sum(found["query_features"][query].numpy(), keys.T @ inputs[-1].numpy(), keys.sum(0))
+    feature = found["query_features"][query].numpy()
+    return Sum(feature=feature, values=keys.T @ inputs[-1].numpy(), keys=keys.sum(0))

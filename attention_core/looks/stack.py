@@ -1,7 +1,6 @@
 """How far information gets in a stack of patterns."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -10,7 +9,6 @@ from attention_core.brief import Brief
 from attention_core.metrics.reachability import first_layers, reached_share, smallest_depth
 
 
-@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Reach(Brief):
     """How far a stack reaches.
 
@@ -33,7 +31,7 @@ def reach(stack: Sequence[np.ndarray], depth: int, *, causal: bool) -> Reach:
         depth: layers to follow.
         causal: whether no layer looks ahead.
     """
-    layers = [torch.from_numpy(layer) for layer in stack]
+    layers = [torch.tensor(layer) for layer in stack]
     first = first_layers(layers, depth)
     shares = tuple(reached_share(first, number, causal=causal) for number in range(depth + 1))
     connected = shares[-1] == 1

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -17,7 +16,6 @@ DECAYS = (0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995)
 """Decays to compare, from forgetting within a token or two to some two hundred."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Faded(Brief):
     """The weight of one token in all later rows.
 

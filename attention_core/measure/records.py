@@ -9,8 +9,11 @@ from msgspec import Meta
 
 from attention_core.measure.device import LARGEST, Stamp, Text, Whole
 from attention_core.measure.timing import TimingSpec
+from attention_core.writing import N_
 
 Count = Annotated[int, Meta(ge=0, le=LARGEST)]
+BOUNDED = (N_("One call would hold more than {most:,.0f} MiB."), N_("One call would take more than {most:g} s."))
+"""Why a variant is not measured at a length, where a bound forbids it."""
 Milliseconds = Annotated[float, Meta(gt=0.0, lt=float(LARGEST))]
 
 
@@ -64,11 +67,29 @@ class Point:
 
 @dataclass(frozen=True, kw_only=True)
 class LeftOut:
-    """A variant that was not measured from a length on, with the reason."""
+    """A variant that was not measured from a length on, with the reason.
+
+    Attributes:
+        variant: as of ``Point``.
+        n: tokens.
+        reason: a sentence, one of ``BOUNDED`` where it names a bound.
+        most: that bound.
+    """
 
     variant: Text
     n: Whole
     reason: Text
+    most: Annotated[float, Meta(ge=0.0, lt=float(LARGEST))] | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a sentence from a file that asks to be filled in and is none of ours."""
+        if self.most is not None and self.reason not in BOUNDED:
+            raise ValueError("a bound without a reason that names one")
+
+    @property
+    def fields(self) -> dict[str, float]:
+        """What the sentence is filled in with."""
+        return {} if self.most is None else {"most": self.most}
 
 
 Observed = Sample | LeftOut

@@ -59,6 +59,8 @@ def to_json(run: Run) -> bytes:
         # Four digits are more than any clock here holds.
         items = [asdict(item) for item in getattr(run, name)]
         for item in items:
+            if item.get("most", ...) is None:
+                del item["most"]  # as files were before there were bounds
             item.update({"ms": [float(f"{ms:.4g}") for ms in item["ms"]]} if "ms" in item else {})
         lines.append(f"{json.dumps(name)}: [" + ",".join(f"\n{json.dumps(item)}" for item in items) + "\n]")
     return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
@@ -72,7 +74,8 @@ def from_json(data: bytes) -> Run:
     """
     most = current().run_bytes
     if len(data) > most:
-        raise InputError("The file has {size:,} bytes; a timing run has at most {most:,}.", size=len(data), most=most)
+        told = "The file has {size:,} bytes; give a timing run of at most {most:,}."
+        raise InputError(told, size=len(data), most=most)
     try:
         found = msgspec.json.decode(data.removeprefix(b"\xef\xbb\xbf"), type=Document)
     except msgspec.ValidationError as error:
@@ -110,7 +113,8 @@ def _check_places(items: Sequence[Point | LeftOut], spec: TimingSpec, name: str)
     """Refuse too many, and a variant or length that the spec does not name."""
     most = current().run_points
     if len(items) > most:
-        raise InputError("In the file, {name} must be a list of at most {most}.", name=name, most=most)
+        told = "In the file, {name} holds {count:,}; give one with at most {most:,}, of fewer variants or lengths."
+        raise InputError(told, name=name, count=len(items), most=most)
     if any(item.variant not in spec.variants for item in items):
         raise InputError("In the file, a point's variant is not among those of the spec.")
     if any(item.n not in spec.sizes for item in items):

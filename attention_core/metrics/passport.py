@@ -34,9 +34,9 @@ class Number:
     to: str = ""
 
 
-def number(*, label: str, format: str = "", compared: bool = False, to: str = "") -> Any:  # noqa: ANN401 - as field's
-    """A passport's number that stands in tables; see ``Number``."""
-    return field(metadata={"number": Number(label=label, format=format, compared=compared, to=to)})
+def number(**said: Any) -> Any:  # noqa: ANN401 - as field's
+    """A passport's number that stands in tables, by the attributes of ``Number``."""
+    return field(metadata={"number": Number(**said)})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -83,10 +83,10 @@ def _check_kind(name: str, folder: Path) -> None:
     most = limits.current().model_parameters
     if parameters > most:
         raise ModelError(
-            "{name} has {billions:.1f} billion parameters; choose a model of at most {limit:.0f} billion.",
+            "{name} has {count:,} parameters; choose a model of at most {most:,}.",
             name=name,
-            billions=parameters / 1e9,
-            limit=most / 1e9,
+            count=parameters,
+            most=most,
         )
 
 

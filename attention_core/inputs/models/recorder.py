@@ -10,7 +10,6 @@ import threading
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -29,7 +28,6 @@ MAKING = threading.Lock()
 LOGIT_CHANGES = ("softcap", "s_aux", "position_bias")
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Layer(Brief):
     """What one layer attended with.
 

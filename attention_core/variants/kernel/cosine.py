@@ -62,8 +62,7 @@ def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: CosineParams) -> tupl
 
 def cost(n: int, d: int, p: CosineParams, *, causal: bool) -> Cost:
     """Keys times values once, queries times that sum; causal forms add what happens inside a chunk."""
-    adds, elements = kernel_cost(n, d + 1, d, causal=causal, mode=p.mode, referenced=False)
-    return Cost(multiply_adds=adds, peak_elements=elements)
+    return Cost(*kernel_cost(n, d + 1, d, causal=causal, mode=p.mode, referenced=False))
 
 
 VARIANT = Variant(

@@ -67,8 +67,7 @@ def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: LinearParams) -> tupl
 
 def cost(n: int, d: int, p: LinearParams, *, causal: bool) -> Cost:
     """Keys times values once, queries times that sum; causal forms add what happens inside a chunk."""
-    adds, elements = kernel_cost(n, d, d, causal=causal, mode=p.mode, referenced=p.feature_map == "exp")
-    return Cost(multiply_adds=adds, peak_elements=elements)
+    return Cost(*kernel_cost(n, d, d, causal=causal, mode=p.mode, referenced=p.feature_map == "exp"))
 
 
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: LinearParams, *, causal: bool) -> dict[str, Tensor]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from attention_core.algorithms.exact import exact_attention
-from attention_core.algorithms.masked import scores, widened
+from attention_core.algorithms.masked import product_of, scores, widened
 from attention_core.algorithms.pooling import (
     Run,
     Segments,
@@ -42,12 +42,6 @@ def _segments(n: int, p: FunnelParams) -> Segments:
     return (Run(1, 1), *strided_segments(n - 1, p.stride))
 
 
-def weights(q: Tensor, k: Tensor, p: FunnelParams, *, causal: bool) -> Tensor:
-    """``R S((P q) kᵀ / √d)``, ``[..., n, n]``: row for row the same within a segment."""
-    parts = anatomy(q, k, k, p, causal=causal)
-    return parts["left"] @ parts["right"]
-
-
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: FunnelParams, *, causal: bool) -> dict[str, Tensor]:
     """Which tokens each query averages, ``provenance = P [m, n]``, and the factors ``left @ right = weights``.
 
@@ -57,6 +51,10 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: FunnelParams, *, causal: bool) -
     P = pooling_matrix(segments, q)  # [m, n], the means
     R = spreading_matrix(segments, q)  # [n, m], ones and zeros
     return {"provenance": P, "left": R, "right": scores(P @ q, k).softmax(-1)}
+
+
+weights = product_of(anatomy)
+"""``R S((P q) kᵀ / √d)``, ``[..., n, n]``: row for row the same within a segment."""
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: FunnelParams, *, causal: bool) -> Tensor:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from attention_core.algorithms.exact import exact_attention
 from attention_core.algorithms.landmarks import METHODS, landmark_multiply_adds, landmarks
-from attention_core.algorithms.masked import scores, widened
+from attention_core.algorithms.masked import product_of, scores, widened
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 
@@ -41,16 +41,14 @@ def _landmarks(x: Tensor, p: LandmarkParams) -> Tensor:
     return landmarks(x, p.landmarks, p.method)
 
 
-def weights(q: Tensor, k: Tensor, p: LandmarkParams, *, causal: bool) -> Tensor:
-    """``S(q k̃ᵀ / √d) S(q̃ kᵀ / √d)``, ``[..., n, n]``."""
-    maps = anatomy(q, k, k, p, causal=causal)
-    return maps["left"] @ maps["right"]
-
-
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: LandmarkParams, *, causal: bool) -> dict[str, Tensor]:
     """The two maps: ``left [..., n, m]`` from tokens to landmarks, ``right [..., m, n]`` from landmarks to tokens."""
     q_land, k_land = _landmarks(q, p), _landmarks(k, p)  # [..., m, d]
     return {"left": scores(q, k_land).softmax(-1), "right": scores(q_land, k).softmax(-1)}
+
+
+weights = product_of(anatomy)
+"""``S(q k̃ᵀ / √d) S(q̃ kᵀ / √d)``, ``[..., n, n]``."""
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: LandmarkParams, *, causal: bool) -> Tensor:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from attention_core.algorithms.exact import exact_attention
-from attention_core.algorithms.masked import scores, widened
+from attention_core.algorithms.masked import product_of, scores, widened
 from attention_core.algorithms.pooling import even_segments, pool, pooling_matrix
 from attention_core.algorithms.random import normal
 from attention_core.variant import Cost, Paper, Params, Variant, param
@@ -54,10 +54,14 @@ def projections(n: int, p: LinformerParams, like: Tensor) -> tuple[Tensor, Tenso
     return E, E if p.share else normal((m, n), p.seed, like, 1).mul_(m**-0.5)
 
 
-def weights(q: Tensor, k: Tensor, p: LinformerParams, *, causal: bool) -> Tensor:
-    """``S(q (E k)ᵀ / √d) F``, ``[..., n, n]``."""
-    E, F = projections(q.shape[-2], p, q)  # [m, n]
-    return scores(q, E @ k).softmax(-1) @ F  # [..., n, m] @ [m, n]
+def anatomy(q: Tensor, k: Tensor, v: Tensor, p: LinformerParams, *, causal: bool) -> dict[str, Tensor]:
+    """What each of the m keys is made of, ``provenance = E``, and the factors ``left @ right = weights``."""
+    E, F = projections(q.shape[-2], p, q)
+    return {"provenance": E, "left": scores(q, E @ k).softmax(-1), "right": F}
+
+
+weights = product_of(anatomy)
+"""``S(q (E k)ᵀ / √d) F``, ``[..., n, n]``."""
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: LinformerParams, *, causal: bool) -> Tensor:
@@ -76,12 +80,6 @@ def cost(n: int, d: int, p: LinformerParams, *, causal: bool) -> Cost:
     m = min(p.rank, n)
     drawn = 0 if p.projection != "gaussian" else 1 if p.share else 2
     return Cost(multiply_adds=(4 if drawn else 2) * n * m * d, peak_elements=n * (d + 1) + 2 * m * d + drawn * m * n)
-
-
-def anatomy(q: Tensor, k: Tensor, v: Tensor, p: LinformerParams, *, causal: bool) -> dict[str, Tensor]:
-    """What each of the m keys is made of, ``provenance = E``, and the factors ``left @ right = weights``."""
-    E, F = projections(q.shape[-2], p, q)
-    return {"provenance": E, "left": scores(q, E @ k).softmax(-1), "right": F}
 
 
 VARIANT = Variant(

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from attention_core.algorithms.exact import exact_attention
 from attention_core.algorithms.layouts import residue_pairs, window_pairs
-from attention_core.algorithms.masked import causal_mask, masked_softmax, scores, widened
+from attention_core.algorithms.masked import causal_mask, masked_softmax, product_of, scores, widened
 from attention_core.algorithms.partial import merged
 from attention_core.algorithms.parts import earlier_blocks, own_block
 from attention_core.algorithms.pooling import Run, Segments, pool, pooling_matrix, strided_segments
@@ -58,12 +58,6 @@ def _segments(n: int, p: PooledParams, *, causal: bool) -> Segments:
     return tuple(run for run in (Run(whole, p.stride), Run(1, rest)) if run.number and run.size)
 
 
-def weights(q: Tensor, k: Tensor, p: PooledParams, *, causal: bool) -> Tensor:
-    """``S(q R(k)ᵀ / √d) R``, ``[..., n, n]``, R the pools; causal, below them each token alone."""
-    parts = anatomy(q, k, k, p, causal=causal)
-    return parts["left"] @ parts["right"]
-
-
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: PooledParams, *, causal: bool) -> dict[str, Tensor]:
     """Which tokens each key covers, ``provenance = P [m, n]``, and the factors ``left @ right = weights``.
 
@@ -80,6 +74,10 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: PooledParams, *, causal: bool) -
         seen = torch.cat([earlier, own], -1)  # [n, m + n]
         keys, P = torch.cat([keys, k], -2), torch.cat([P, torch.eye(n, device=q.device, dtype=q.dtype)])
     return {"provenance": P, "left": masked_softmax(scores(q, keys), seen), "right": P}
+
+
+weights = product_of(anatomy)
+"""``S(q R(k)ᵀ / √d) R``, ``[..., n, n]``, R the pools; causal, below them each token alone."""
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: PooledParams, *, causal: bool) -> Tensor:

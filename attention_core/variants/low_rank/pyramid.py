@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from attention_core.algorithms.exact import exact_attention
-from attention_core.algorithms.masked import scores, widened
+from attention_core.algorithms.masked import product_of, scores, widened
 from attention_core.algorithms.pooling import even_segments, pool, pooling_matrix
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
@@ -39,17 +39,15 @@ def _sizes(n: int, p: PyramidParams) -> list[int]:
     return list(dict.fromkeys(min(size * p.levels, n) for size in SIZES))
 
 
-def weights(q: Tensor, k: Tensor, p: PyramidParams, *, causal: bool) -> Tensor:
-    """``S(q (P k)ᵀ / √d) P``, ``[..., n, n]``."""
-    parts = anatomy(q, k, k, p, causal=causal)
-    return parts["left"] @ parts["right"]
-
-
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: PyramidParams, *, causal: bool) -> dict[str, Tensor]:
     """Which tokens each key covers, ``provenance = P [S, n]``, and the factors ``left @ right = weights``."""
     n = q.shape[-2]
     P = torch.cat([pooling_matrix(even_segments(n, m), q) for m in _sizes(n, p)])  # [S, n], means of every level
     return {"provenance": P, "left": scores(q, P @ k).softmax(-1), "right": P}  # [..., n, S] @ [S, n]
+
+
+weights = product_of(anatomy)
+"""``S(q (P k)ᵀ / √d) P``, ``[..., n, n]``."""
 
 
 def _pools(x: Tensor, p: PyramidParams) -> Tensor:

@@ -2,11 +2,13 @@
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from attention_core.algorithms.exact import exact_attention
 from attention_core.algorithms.layouts import residue_pairs, residues, restored, same_residue
-from attention_core.algorithms.masked import distances, masked_softmax, scores
+from attention_core.algorithms.masked import distances
+from attention_core.algorithms.pattern import restricted_to
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 
@@ -24,26 +26,12 @@ class AtrousParams(Params):
     )
 
 
-def allowed(distance: Tensor, p: AtrousParams, *, causal: bool) -> Tensor:
-    """Which distances ``i - j`` are visible."""
-    visible = same_residue(distance, p.stride)
-    return visible & (distance >= 0) if causal else visible
+def parts(n: int, p: AtrousParams, device: torch.device | None, *, causal: bool) -> dict[str, Tensor]:
+    """The pairs with ``(i - j) mod r = 0`` are all stride, ``bool [n, n]``."""
+    return {"stride": same_residue(distances(n, device), p.stride)}
 
 
-def mask(n: int, p: AtrousParams, *, causal: bool) -> Tensor:
-    """The pairs with ``(i - j) mod r = 0``, ``bool [n, n]``."""
-    return allowed(distances(n), p, causal=causal)
-
-
-def primitives(q: Tensor, k: Tensor, p: AtrousParams, *, causal: bool) -> dict[str, Tensor]:
-    """The pattern is all stride."""
-    return {"stride": allowed(distances(q.shape[-2], q.device), p, causal=causal)}
-
-
-def weights(q: Tensor, k: Tensor, p: AtrousParams, *, causal: bool) -> Tensor:
-    """Softmax restricted to multiples of the stride, ``[..., n, n]``."""
-    pairs = allowed(distances(q.shape[-2], q.device), p, causal=causal)  # [n, n]
-    return masked_softmax(scores(q, k), pairs)
+mask, primitives, weights = restricted_to(parts)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: AtrousParams, *, causal: bool) -> Tensor:

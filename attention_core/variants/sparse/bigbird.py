@@ -8,9 +8,10 @@ from torch import Tensor
 from attention_core.algorithms.anchors import anchor_pairs, anchored_attention, anchored_elements
 from attention_core.algorithms.exact import exact_attention
 from attention_core.algorithms.layouts import BLOCK, gathered, window_pairs
-from attention_core.algorithms.masked import distances, hide_future, masked_softmax, scores, union
+from attention_core.algorithms.masked import distances
 from attention_core.algorithms.partial import Part, partial_attention, placed
 from attention_core.algorithms.parts import band
+from attention_core.algorithms.pattern import restricted_to
 from attention_core.algorithms.random import generator
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
@@ -52,24 +53,10 @@ def parts(n: int, p: BigBirdParams, device: torch.device | None, *, causal: bool
     everywhere = torch.arange(n, device=device) < p.global_tokens  # [n]
     drawn = torch.zeros_like(distance, dtype=torch.bool)
     drawn.scatter_(-1, random_keys(n, p, device, causal=causal).long(), True)
-    found = {"window": distance.abs() <= p.window, "global": everywhere | everywhere[:, None], "random": drawn}
-    return hide_future(found, causal=causal)
+    return {"window": distance.abs() <= p.window, "global": everywhere | everywhere[:, None], "random": drawn}
 
 
-def primitives(q: Tensor, k: Tensor, p: BigBirdParams, *, causal: bool) -> dict[str, Tensor]:
-    """The window, the global tokens and the random keys, ``bool [n, n]`` each."""
-    return parts(q.shape[-2], p, q.device, causal=causal)
-
-
-def mask(n: int, p: BigBirdParams, *, causal: bool) -> Tensor:
-    """The pairs that may look at each other, ``bool [n, n]``."""
-    return union(parts(n, p, None, causal=causal))
-
-
-def weights(q: Tensor, k: Tensor, p: BigBirdParams, *, causal: bool) -> Tensor:
-    """Softmax restricted to the window, the global tokens and the random keys, ``[..., n, n]``."""
-    allowed = union(parts(q.shape[-2], p, q.device, causal=causal))  # [n, n]
-    return masked_softmax(scores(q, k), allowed)
+mask, primitives, weights = restricted_to(parts)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: BigBirdParams, *, causal: bool) -> Tensor:

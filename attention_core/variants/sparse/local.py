@@ -1,12 +1,15 @@
 """Local attention: each token sees the w tokens on either side of it."""
 
 from dataclasses import dataclass
+from functools import partial
 
+import torch
 from torch import Tensor
 
 from attention_core.algorithms.exact import exact_attention
 from attention_core.algorithms.layouts import BLOCK, gathered, window_pairs, windows
-from attention_core.algorithms.masked import distances, masked_softmax, scores
+from attention_core.algorithms.masked import distances
+from attention_core.algorithms.pattern import restricted_to
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 
@@ -29,20 +32,12 @@ def allowed(distance: Tensor, p: LocalParams, *, causal: bool) -> Tensor:
     return (distance <= p.window) & (distance >= (0 if causal else -p.window))
 
 
-def mask(n: int, p: LocalParams, *, causal: bool) -> Tensor:
-    """The band ``|i - j| <= w``, ``bool [n, n]``."""
-    return allowed(distances(n), p, causal=causal)
+def parts(n: int, p: LocalParams, device: torch.device | None, *, causal: bool) -> dict[str, Tensor]:
+    """The band ``|i - j| <= w`` is all window, ``bool [n, n]``."""
+    return {"window": allowed(distances(n, device), p, causal=causal)}
 
 
-def primitives(q: Tensor, k: Tensor, p: LocalParams, *, causal: bool) -> dict[str, Tensor]:
-    """The band is all window."""
-    return {"window": allowed(distances(q.shape[-2], q.device), p, causal=causal)}
-
-
-def weights(q: Tensor, k: Tensor, p: LocalParams, *, causal: bool) -> Tensor:
-    """Softmax restricted to the band, ``[..., n, n]``."""
-    pairs = allowed(distances(q.shape[-2], q.device), p, causal=causal)  # [n, n]
-    return masked_softmax(scores(q, k), pairs)
+mask, primitives, weights = restricted_to(parts)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: LocalParams, *, causal: bool) -> Tensor:
@@ -56,7 +51,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: LocalParams, *, causal: bool) -> 
         block=BLOCK,
         before=p.window,
         after=0 if causal else p.window,
-        allowed=lambda distance: allowed(distance, p, causal=causal),
+        allowed=partial(allowed, p=p, causal=causal),
     )
     return gathered([exact_attention(g.q, g.k, g.v, mask=g.mask) for g in groups], q)
 

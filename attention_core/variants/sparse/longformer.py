@@ -8,9 +8,10 @@ from torch import Tensor
 from attention_core.algorithms.anchors import anchor_pairs, anchored_attention, anchored_elements
 from attention_core.algorithms.exact import exact_attention
 from attention_core.algorithms.layouts import BLOCK, residues, restored, same_residue, window_pairs
-from attention_core.algorithms.masked import distances, hide_future, masked_softmax, scores, union
+from attention_core.algorithms.masked import distances
 from attention_core.algorithms.partial import Part, placed
 from attention_core.algorithms.parts import band
+from attention_core.algorithms.pattern import restricted_to
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 
@@ -37,23 +38,10 @@ def parts(n: int, p: LongformerParams, device: torch.device | None, *, causal: b
     distance = distances(n, device)  # i - j, [n, n]
     near = (distance.abs() <= p.window * p.dilation) & same_residue(distance, p.dilation)
     everywhere = torch.arange(n, device=device) < p.global_tokens  # [n]
-    return hide_future({"window": near, "global": everywhere | everywhere[:, None]}, causal=causal)
+    return {"window": near, "global": everywhere | everywhere[:, None]}
 
 
-def primitives(q: Tensor, k: Tensor, p: LongformerParams, *, causal: bool) -> dict[str, Tensor]:
-    """The window and the global tokens, ``bool [n, n]`` each."""
-    return parts(q.shape[-2], p, q.device, causal=causal)
-
-
-def mask(n: int, p: LongformerParams, *, causal: bool) -> Tensor:
-    """The pairs that may look at each other, ``bool [n, n]``."""
-    return union(parts(n, p, None, causal=causal))
-
-
-def weights(q: Tensor, k: Tensor, p: LongformerParams, *, causal: bool) -> Tensor:
-    """Softmax restricted to the window and the global tokens, ``[..., n, n]``."""
-    allowed = union(parts(q.shape[-2], p, q.device, causal=causal))  # [n, n]
-    return masked_softmax(scores(q, k), allowed)
+mask, primitives, weights = restricted_to(parts)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: LongformerParams, *, causal: bool) -> Tensor:

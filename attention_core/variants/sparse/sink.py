@@ -8,8 +8,9 @@ from torch import Tensor
 from attention_core.algorithms.anchors import anchor_pairs, anchored_attention, anchored_elements
 from attention_core.algorithms.exact import exact_attention
 from attention_core.algorithms.layouts import BLOCK, window_pairs
-from attention_core.algorithms.masked import distances, hide_future, masked_softmax, scores, union
+from attention_core.algorithms.masked import distances
 from attention_core.algorithms.parts import band
+from attention_core.algorithms.pattern import restricted_to
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 
@@ -32,23 +33,10 @@ def parts(n: int, p: SinkParams, device: torch.device | None, *, causal: bool) -
     """The pairs by what allows them, ``bool [n, n]`` each."""
     distance = distances(n, device)  # i - j, [n, n]
     sinks = (torch.arange(n, device=device) < p.sinks).expand(n, n)  # j < s
-    return hide_future({"window": distance.abs() < p.window, "sink": sinks}, causal=causal)
+    return {"window": distance.abs() < p.window, "sink": sinks}
 
 
-def primitives(q: Tensor, k: Tensor, p: SinkParams, *, causal: bool) -> dict[str, Tensor]:
-    """The window and the sinks, ``bool [n, n]`` each."""
-    return parts(q.shape[-2], p, q.device, causal=causal)
-
-
-def mask(n: int, p: SinkParams, *, causal: bool) -> Tensor:
-    """The pairs that may look at each other, ``bool [n, n]``."""
-    return union(parts(n, p, None, causal=causal))
-
-
-def weights(q: Tensor, k: Tensor, p: SinkParams, *, causal: bool) -> Tensor:
-    """Softmax restricted to the window and the sinks, ``[..., n, n]``."""
-    allowed = union(parts(q.shape[-2], p, q.device, causal=causal))  # [n, n]
-    return masked_softmax(scores(q, k), allowed)
+mask, primitives, weights = restricted_to(parts)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: SinkParams, *, causal: bool) -> Tensor:

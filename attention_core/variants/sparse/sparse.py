@@ -21,9 +21,10 @@ from attention_core.algorithms.layouts import (
     window_pairs,
     windows,
 )
-from attention_core.algorithms.masked import distances, hide_future, masked_softmax, scores, union
+from attention_core.algorithms.masked import distances
 from attention_core.algorithms.partial import Part, merged, partial_attention, placed
 from attention_core.algorithms.parts import ROWS, column_part, own_block
+from attention_core.algorithms.pattern import restricted_to
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 
@@ -63,39 +64,24 @@ def summaries(n: int, p: SparseParams, device: torch.device) -> Tensor:
     return position[position % p.stride >= p.stride - p.summary]
 
 
-def halves(n: int, p: SparseParams, device: torch.device | None, *, causal: bool) -> dict[str, Tensor]:
+def parts(n: int, p: SparseParams, device: torch.device | None, *, causal: bool) -> dict[str, Tensor]:
     """The pairs by what allows them, ``bool [n, n]`` each."""
     distance = distances(n, device)  # i - j, [n, n]
     if p.pattern == "strided":
-        found = {"window": distance.abs() <= p.window, "stride": same_residue(distance, p.stride)}
-    else:
-        position = torch.arange(n, device=device)
-        block = position // p.stride
-        last = position % p.stride >= p.stride - p.summary
-        found = {"block": block[:, None] == block, "summary": last.expand(n, n)}
-    return hide_future(found, causal=causal)
+        return {"window": distance.abs() <= p.window, "stride": same_residue(distance, p.stride)}
+    position = torch.arange(n, device=device)
+    block = position // p.stride
+    last = position % p.stride >= p.stride - p.summary
+    return {"block": block[:, None] == block, "summary": last.expand(n, n)}
 
 
-def primitives(q: Tensor, k: Tensor, p: SparseParams, *, causal: bool) -> dict[str, Tensor]:
-    """Window and stride, or block and summary columns, ``bool [n, n]`` each."""
-    return halves(q.shape[-2], p, q.device, causal=causal)
-
-
-def mask(n: int, p: SparseParams, *, causal: bool) -> Tensor:
-    """The pairs that may look at each other, ``bool [n, n]``."""
-    return union(halves(n, p, None, causal=causal))
-
-
-def weights(q: Tensor, k: Tensor, p: SparseParams, *, causal: bool) -> Tensor:
-    """Softmax restricted to the pattern, ``[..., n, n]``."""
-    allowed = union(halves(q.shape[-2], p, q.device, causal=causal))  # [n, n]
-    return masked_softmax(scores(q, k), allowed)
+mask, primitives, weights = restricted_to(parts)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: SparseParams, *, causal: bool) -> Tensor:
     """The two halves of the pattern, merged: O(n (w + n / r) d) time, O(n d) memory."""
-    parts = strided_parts if p.pattern == "strided" else fixed_parts
-    return merged(parts(q, k, v, p, causal=causal))
+    pieces = strided_parts if p.pattern == "strided" else fixed_parts
+    return merged(pieces(q, k, v, p, causal=causal))
 
 
 def strided_parts(q: Tensor, k: Tensor, v: Tensor, p: SparseParams, *, causal: bool) -> list[Part]:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import attention_core as ac
 from attention_core.measure.device import Stamp
-from attention_core.measure.records import LeftOut, Run, Sample, gather
+from attention_core.measure.records import BOUNDED, LeftOut, Run, Sample, gather
 from attention_core.measure.run_file import from_json, recorded, to_json
 from attention_core.measure.timing import MODES, TimingSpec
 
@@ -153,6 +153,17 @@ def test_a_file_of_a_later_version_opens_with_what_is_known(path, value):
     else:
         document["watts"] = value
     assert from_json(json.dumps(document).encode()) == RUN
+
+
+@pytest.mark.parametrize(("reason", "fits"), [(BOUNDED[1], True), ("{most:>999999999}", False)])
+def test_only_a_known_sentence_is_filled_in(reason, fits):
+    document = put(put(DOCUMENT, ("left_out", 0, "reason"), reason), ("left_out", 0, "most"), 2.0)
+    if fits:
+        [left] = from_json(json.dumps(document).encode()).left_out
+        assert left.reason.format(**left.fields) == "One call would take more than 2 s."
+    else:
+        with pytest.raises(ac.errors.InputError, match="a bound without a reason that names one"):
+            from_json(json.dumps(document).encode())
 
 
 def test_of_a_key_that_stands_twice_the_last_counts_and_a_mark_of_order_is_passed_over():

@@ -1,0 +1,186 @@
+"""Worker processes for tasks: a warm process that forks one for every connection. Linux only.
+
+``python -m attention_core.workers PATH`` imports everything, loads the default model and listens on a Unix socket. A
+worker costs some ten milliseconds and the memory that it alone writes to. Into its connection go pairs of an experiment
+and a task; out of it come pairs of a word and what it is about: ``("held", None)`` whenever the task has to wait for
+the machine, then ``("rows", rows)`` or ``("error", exception)``. Whoever closes the connection, or dies, ends the
+worker at once, whatever it is doing. Both sides are processes of one user: nobody else may open the socket.
+"""
+
+import argparse
+import fcntl
+import gc
+import importlib
+import os
+import pickle
+import pkgutil
+import resource
+import selectors
+import signal
+import socket
+import sys
+import tempfile
+import threading
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any, NoReturn
+
+from tqdm import tqdm
+
+from attention_core import claims, experiments, registry
+from attention_core.errors import InputError
+from attention_core.execution import execute_here
+from attention_core.inputs import from_text
+from attention_core.limits import current
+from attention_core.measure.device import use_threads
+
+NICE = 10
+"""How far workers step back: pages are drawn first, and what is left of the machine is theirs."""
+DOOR, ROOM = 0, 1
+"""Bytes of the file whose locks keep timed tasks alone: who waits for the room holds the door."""
+MEMORY = ("can't allocate memory", "not enough memory", "out of memory")
+"""What torch says where Python would raise MemoryError."""
+
+
+def serve(path: Path, *, owned: bool) -> None:
+    """Fork a worker for every connection, for ever.
+
+    Args:
+        path: of the socket; its folder must be closed to other users.
+        owned: whether to end with the standard input, which whoever started this process holds open.
+    """
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for a worker
+    with socket.socket(socket.AF_UNIX) as listener, selectors.DefaultSelector() as ready:
+        path.unlink(missing_ok=True)
+        listener.bind(str(path))
+        path.chmod(0o600)
+        listener.listen()
+        warm_up()
+        ready.register(listener, selectors.EVENT_READ)
+        if owned:
+            ready.register(sys.stdin, selectors.EVENT_READ)
+        while not any(key.fileobj is sys.stdin for key, _ in ready.select()):
+            connection = listener.accept()[0]
+            if not os.fork():
+                ready.close()
+                listener.close()
+                work(connection)
+            connection.close()
+    with suppress(OSError):
+        path.unlink()
+        path.parent.rmdir()
+
+
+def warm_up() -> None:
+    """Import what tasks need, load the default model and run it once: all of it is shared with every worker."""
+    tqdm.monitor_interval = 0  # its thread would be missing from every worker, and what it locks stay locked
+    use_threads()
+    registry.all_variants()
+    claims.discover()
+    for module in pkgutil.iter_modules(experiments.__path__, f"{experiments.__name__}."):
+        importlib.import_module(module.name)
+    from_text("Every worker has read this.", model="minilm")
+    gc.collect()
+    gc.freeze()  # a collection in a worker would write to, and so copy, every page of this
+
+
+def work(connection: socket.socket) -> NoReturn:
+    """Be a worker: run the tasks that come until the connection is closed."""
+    os.nice(NICE)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    bound_memory(current().worker_bytes)
+    tasks: SimpleQueue[tuple[str, Any]] = SimpleQueue()
+
+    def read() -> None:
+        try:
+            with connection.makefile("rb") as stream:
+                while True:
+                    tasks.put(pickle.load(stream))
+        finally:
+            os._exit(0)  # in the midst of a task too: nobody waits for it any more
+
+    threading.Thread(target=read, daemon=True).start()
+
+    def answer(kind: str, about: object) -> None:
+        connection.sendall(pickle.dumps((kind, about)))
+
+    while True:
+        experiment, task = tasks.get()
+        try:
+            with machine(alone=getattr(task, "timed", False), held=lambda: answer("held", None)):
+                found: tuple[str, object] = "rows", execute_here(experiment, task)
+        except Exception as error:
+            found = "error", told(error)
+        answer(*found)
+
+
+def told(error: Exception) -> Exception:
+    """An error as it is sent to another process: one for want of memory as a sentence, others with their traceback."""
+    if isinstance(error, MemoryError) or any(words in str(error) for words in MEMORY):
+        most = current().worker_bytes / 2**30
+        return InputError(
+            "This would take more than {most:g} GiB of memory; choose fewer tokens or a smaller input.", most=most
+        )
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        error = RuntimeError(str(error))
+    error.add_note(traceback.format_exc())
+    return error
+
+
+def bound_memory(most_bytes: int) -> None:
+    """Let this process hold so many bytes beyond what it holds now, and be the first to end where the machine has none.
+
+    The limit is on writable memory of its own, RLIMIT_DATA: torch and Python answer it with an error, which costs one
+    task. One on addresses, RLIMIT_AS, would count every library that is mapped and what allocators only set aside.
+    """
+    lines = Path("/proc/self/status").read_text().splitlines()
+    held = next(int(line.split()[1]) for line in lines if line.startswith("VmData:")) * 1024
+    resource.setrlimit(resource.RLIMIT_DATA, (held + most_bytes, resource.RLIM_INFINITY))
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000")
+
+
+@contextmanager
+def machine(*, alone: bool, held: Callable[[], None]) -> Iterator[None]:
+    """Wait until no timed task runs on this machine, or no task at all, and keep such out.
+
+    Every worker of this user takes part, whatever server it belongs to; the system gives back what a dead one held.
+
+    Args:
+        alone: whether the task is timed.
+        held: called when it has to wait.
+    """
+    place = Path(tempfile.gettempdir()) / f"attention-lab-{os.getuid()}.lock"
+    file = os.open(place, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    how = fcntl.LOCK_EX if alone else fcntl.LOCK_SH
+    try:
+        for part in (DOOR, ROOM):
+            try:
+                fcntl.lockf(file, how | fcntl.LOCK_NB, 1, part)
+            except OSError:
+                held()
+                fcntl.lockf(file, how, 1, part)
+        fcntl.lockf(file, fcntl.LOCK_UN, 1, DOOR)
+        yield
+    finally:
+        os.close(file)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the program."""
+    parser = argparse.ArgumentParser(
+        prog="python -m attention_core.workers", description=(__doc__ or "").split("\n")[0]
+    )
+    parser.add_argument("path", type=Path, help="of the Unix socket, in a folder that is closed to other users")
+    parser.add_argument("--owned", action="store_true", help="end when the standard input is closed")
+    given = parser.parse_args(arguments)
+    serve(given.path, owned=given.owned)
+
+
+if __name__ == "__main__":
+    main()
