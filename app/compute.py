@@ -1,12 +1,16 @@
-"""The only caches, the only queue, the only place that calls slow things.
+"""The only caches, and what is looked at through them.
 
 A result is keyed on frozen specs and words, never on arrays. Cached matrices are numpy; records and models are shared
-between visitors and never changed. Heavy work passes one bounded gate, so that light pages stay quick.
+between visitors and never changed. All caches together hold ``cached_bytes``, of which each has its parts. Looks at
+long inputs pass one gate, so that light pages stay quick; what takes longer is a task (``app/dispatch.py``).
 """
 
-import importlib
-from collections.abc import Callable
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import wraps
 from operator import attrgetter
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -14,10 +18,12 @@ import numpy as np
 import streamlit as st
 
 import attention_core as ac
+import attention_core.looks.budgets as _budgets
 import attention_core.looks.cur as _cur
 import attention_core.looks.future as _future
 import attention_core.looks.gating as _gating
 import attention_core.looks.gau as _gau
+import attention_core.looks.head_scores as _head_scores
 import attention_core.looks.influence as _influence
 import attention_core.looks.inside as _inside
 import attention_core.looks.pattern as _pattern
@@ -26,8 +32,9 @@ import attention_core.looks.recurrent_state as _recurrent_state
 import attention_core.looks.stack as _stack
 import attention_core.looks.token_weight as _token_weight
 from app.gate import Gate
-from attention_core.experiments.task import Task
+from attention_core import execution
 from attention_core.inputs.source import Source
+from attention_core.kept import Frozen, Kept
 from attention_core.limits import current
 from attention_core.looks.compare import Compared, compare
 from attention_core.looks.miniatures import miniatures
@@ -50,15 +57,87 @@ class View:
     special: bool
 
 
+class Uploads:
+    """The files of all visitors, by their digests: a session that held its own would hold it long after its visitor.
+
+    Args:
+        most_bytes: of all of them together.
+    """
+
+    def __init__(self, most_bytes: int) -> None:
+        self._most, self._lock, self._files = most_bytes, threading.Lock(), OrderedDict[str, bytes]()
+
+    def keep(self, digest: str, data: bytes) -> None:
+        """Keep a file; those that were asked for longest ago make room."""
+        with self._lock:
+            self._files[digest] = data
+            self._files.move_to_end(digest)
+            while sum(map(len, self._files.values())) > self._most:
+                self._files.popitem(last=False)
+
+    def get(self, digest: str) -> bytes | None:
+        """A file, None where it had to make room."""
+        with self._lock:
+            if digest in self._files:
+                self._files.move_to_end(digest)
+            return self._files.get(digest)
+
+
+@st.cache_resource
+def uploads() -> Uploads:
+    """The files of this process's visitors."""
+    return Uploads(current().uploads_bytes)
+
+
 @st.cache_resource
 def gate() -> Gate:
     """The one queue of this process for heavy work."""
     return Gate(current().heavy_jobs)
 
 
+@st.cache_resource
+def drawing() -> Gate:
+    """The queue of this process for running pages.
+
+    Runs that share the interpreter take turns at every operation of torch, and all end late: one after the other, all
+    but the last end sooner. Who computes or waits for long steps out meanwhile.
+    """
+    return Gate(current().drawn_at_once)
+
+
 # Everything a frozen spec says stands in its repr, but not an upload's bytes: those are hashed once, when they arrive.
-_KEYS: dict[str | type[Any], Callable[[Any], Any]] = {ac.Attention: attrgetter("word")}
+_KEYS: dict[type[Any], Callable[[Any], Hashable]] = {ac.Attention: attrgetter("word")}
 _KEYS |= dict.fromkeys((*Source.__subclasses__(), View, _gating.Gate), repr)
+_KEYS[tuple] = lambda parts: tuple(map(_key, parts))
+
+
+def _key(part: Any) -> Hashable:  # noqa: ANN401 - any frozen spec, word or number
+    """What tells an argument apart from all others; 0, 0.0 and False are three."""
+    return type(part), _KEYS.get(type(part), _itself)(part)
+
+
+def _itself(part: Hashable) -> Hashable:
+    return part
+
+
+LIGHT = 128
+"""Tokens up to which a look takes milliseconds, and waits for nobody: behind long inputs it would wait for seconds."""
+PARTS = 34
+"""Of which each cache has some; a single result that is larger than its cache's stands there alone."""
+
+
+def _turn(tokens: int) -> AbstractContextManager[None]:
+    return gate().turn() if tokens > LIGHT else nullcontext()
+
+
+def _aside(tokens: int) -> AbstractContextManager[None]:
+    # Around a cache, never inside: who is drawn may wait for what another computes.
+    return drawing().away() if tokens > LIGHT else nullcontext()
+
+
+def _bytes(parts: int) -> int:
+    return current().cached_bytes * parts // PARTS
+
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -70,44 +149,75 @@ def record(source: Source, tokens: int | None = None) -> ac.inputs.QKV:
     Raises:
         LabError: if the source cannot become a record.
     """
-    return _record(source, tokens)  # a default left out and one given would be two entries of the cache
+    known = records().known(source, tokens)
+    if known is not None:
+        return known
+    with drawing().away():
+        return records().load(source, tokens)
 
 
-@st.cache_resource(max_entries=current().cached_results, show_spinner=False, hash_funcs=_KEYS)
-def _record(source: Source, tokens: int | None) -> ac.inputs.QKV:
-    with gate().turn():
-        return source.load(tokens)
+@st.cache_resource
+def records() -> execution.Records:
+    """What this process's visitors look at."""
+    return execution.Records(_bytes(6))
 
 
-def _look(of: Callable[Concatenate[ac.inputs.QKV, P], T], entries: int = 1) -> Callable[Concatenate[Source, P], T]:
+_caches: list[Kept[Any]] = []
+"""All but the records'."""
+
+
+def cache(entries: int = 1, parts: int = 1) -> Kept[Frozen[Any]]:
+    """A cache of results that visitors share.
+
+    Args:
+        entries: results kept, in multiples of ``cached_results``.
+        parts: of the bytes of all caches.
+    """
+    made: Kept[Frozen[Any]] = Kept(_bytes(parts), attrgetter("nbytes"), most=entries * current().cached_results)
+    _caches.append(made)
+    return made
+
+
+def _look(
+    of: Callable[Concatenate[ac.inputs.QKV, P], T], entries: int = 1, parts: int = 1
+) -> Callable[Concatenate[Source, P], T]:
     """A look that is given a source in place of its record, cached; else its arguments and its errors are its own.
 
     Args:
         of: one of ``attention_core.looks``.
-        entries: results kept, in multiples of ``cached_results``; fewer where they are large.
+        entries: as of ``cache``.
+        parts: likewise.
     """
+    kept: Kept[Frozen[T]] = cache(entries, parts)
 
-    def found(source: Source, /, *args: P.args, **kwargs: P.kwargs) -> T:
+    @wraps(of)
+    def look(source: Source, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        key = _key((source, args, *kwargs.items()))
+        if (known := kept.known(key)) is not None:
+            return known.result().value
+
+        def find() -> Frozen[T]:
+            with _turn(qkv.n):
+                return Frozen(of(qkv, *args, **kwargs))
+
         qkv = record(source)
-        with gate().turn():
-            return of(qkv, *args, **kwargs)
+        with _aside(qkv.n):
+            return kept.get(key, find).value
 
-    # Streamlit tells caches apart by the function's name and code: the code is the same for all.
-    found.__module__, found.__qualname__ = of.__module__, of.__qualname__
-    cached = st.cache_data(max_entries=entries * current().cached_results, show_spinner=False, hash_funcs=_KEYS)
-    return cached(found)
+    return look
 
 
-_compared = _look(compare, 8)
-pattern = _look(_pattern.pattern, 8)
+_compared = _look(compare, 8, 6)
+pattern = _look(_pattern.pattern, 8, 2)
 hashed = _look(_pattern.hashed)
-inside = _look(_inside.look, 8)
+inside = _look(_inside.look, 8, 3)
 gau = _look(_gau.look)
 performer_means = _look(_performer_bias.means, 2)
 future_share = _look(_future.future_share, 8)
 columns_and_rows = _look(_cur.look)
+at_every_budget = _look(_budgets.at_every_budget, 4)
 influence = _look(_influence.influence, 8)
-grown = _look(_recurrent_state.grow)
+grown = _look(_recurrent_state.grow, 1, 3)
 causal_weights = _look(_token_weight.causal_weights, 2)
 gated = _look(_gating.gated)
 
@@ -117,58 +227,47 @@ def matrix(view: View, attention: ac.Attention) -> Compared:
     return _compared(view.source, attention, head=view.head, causal=view.causal, special=view.special)
 
 
-@st.cache_data(max_entries=8 * current().cached_results, show_spinner=False, hash_funcs=_KEYS)
+_reaches: Kept[Frozen[_stack.Reach]] = cache(8)
+_miniatures: Kept[Frozen[np.ndarray]] = cache()
+_scores: Kept[Frozen[tuple[_head_scores.HeadScores, ...]]] = cache()
+
+
 def reach(view: View, layers: tuple[ac.Attention, ...], depth: int) -> _stack.Reach:
     """How far a stack of variants reaches, repeated until it is so deep; errors as of ``matrix``."""
-    allowed = [pattern(view.source, layer, head=view.head, causal=view.causal).allowed for layer in layers]
-    with gate().turn():
-        return _stack.reach(allowed, depth, causal=view.causal)
+
+    def find() -> Frozen[_stack.Reach]:
+        allowed = [pattern(view.source, layer, head=view.head, causal=view.causal).allowed for layer in layers]
+        with _turn(max(map(len, allowed), default=0)):
+            return Frozen(_stack.reach(allowed, depth, causal=view.causal))
+
+    return _long(_reaches, _key((view, layers, depth)), find)
 
 
-@st.cache_data(max_entries=current().cached_results, show_spinner=False, hash_funcs=_KEYS)
-def head_miniatures(source: Source, causal: bool) -> np.ndarray:
+def head_miniatures(source: Source, causal: bool, special: bool = True, size: int = 24) -> np.ndarray:
     """Softmax in every layer and head of a source, ``[L, H, s, s]``; one layer where there is no model."""
-    with gate().turn():
-        return miniatures(source.layers(_load), causal=causal).numpy()
+
+    def find() -> Frozen[np.ndarray]:
+        layers = source.layers(record)
+        with _turn(layers[0].n):
+            return Frozen(miniatures(layers, causal=causal, special=special, size=size).numpy())
+
+    return _long(_miniatures, _key((source, causal, special, size)), find)
 
 
-def rows(experiment: str, task: Task) -> tuple[Any, ...]:
-    """What one task of an experiment finds, computed once for all visitors.
+def head_scores(source: Source, causal: bool, special: bool) -> tuple[_head_scores.HeadScores, ...]:
+    """What every layer and head of a source looks for, in numbers; as of ``head_miniatures``."""
 
-    Args:
-        experiment: the module's name in ``attention_core.experiments``.
-        task: one of the tasks that module's ``tasks`` made.
+    def find() -> Frozen[tuple[_head_scores.HeadScores, ...]]:
+        layers = source.layers(record)
+        with _turn(layers[0].n):
+            return Frozen(_head_scores.head_scores(layers, causal=causal, special=special))
 
-    Raises:
-        LabError: if the task's source cannot be read at this length.
-    """
-    return _rows(experiment, repr(task), task)
+    return _long(_scores, _key((source, causal, special)), find)
 
 
-def forget(experiment: str, task: Task) -> None:
-    """Let ``rows`` compute a task anew, where its results differ from run to run."""
-    _rows.clear(experiment, repr(task), task)
-
-
-@st.cache_data(max_entries=256 * current().cached_results, show_spinner=False)
-def _rows(experiment: str, key: str, _task: Task) -> tuple[Any, ...]:
-    return execute(experiment, _task)
-
-
-def execute(experiment: str, task: Task) -> tuple[Any, ...]:
-    """Run one task and wait for its rows: here, in this process, behind the gate. Nothing else knows where.
-
-    One that says it is ``timed`` has the machine to itself as far as this process goes; heavy work that waits passes
-    between two of them. Arguments and errors as of ``rows``.
-    """
-    folder = "attention_core" if experiment == "claims" else "attention_core.experiments"
-    module = importlib.import_module(f"{folder}.{experiment}")
-    with gate().alone() if getattr(task, "timed", False) else gate().turn():
-        return tuple(module.run(task, load=_load))
-
-
-def _load(source: Source, tokens: int | None) -> ac.inputs.QKV:
-    # Whoever fills the cache of records holds its lock while waiting at the gate: waiting for that lock inside would
-    # let both wait for ever.
-    with gate().away():
-        return record(source, tokens)
+def _long(kept: Kept[Frozen[T]], key: Hashable, find: Callable[[], Frozen[T]]) -> T:
+    """A result that takes long to find: others are drawn until it is there."""
+    if (known := kept.known(key)) is not None:
+        return known.result().value
+    with drawing().away():
+        return kept.get(key, find).value

@@ -78,8 +78,8 @@ class Control(Generic[T]):
 
     @property
     def value(self) -> T:
-        """Its value now."""
-        found: T = st.session_state[self.name]
+        """Its value now, one of those there are."""
+        found: T = share.value(self.name)
         return found
 
     def __call__(self) -> T:
@@ -289,9 +289,9 @@ def place(high: Callable[[], int], title: str = "", **told: Any) -> Control[int 
     return Control(lambda: share.whole(None, 0, high() - 1), title, **told)
 
 
-def switch(default: bool, title: str, **told: Any) -> Control[bool]:  # noqa: ANN401
-    """On or off."""
-    return Control(lambda: share.switch(default), title, widget=st.toggle, **told)
+def switch(default: bool, title: str, *, opening: bool | None = None, **told: Any) -> Control[bool]:  # noqa: ANN401
+    """On or off; what an empty address stands for may be another than what an address leaves out."""
+    return Control(lambda: share.switch(default, opening), title, widget=st.toggle, **told)
 
 
 def kept(field: Callable[[], Field], title: str = "", **told: Any) -> Control[Any]:  # noqa: ANN401

@@ -13,7 +13,6 @@ SHOWN = {"help", "summary", "title", "causal_reason", "note", "complexity", "ref
     "finding",
     "theorem",
     "label",
-    "unit",
     "x_title",
     "y_title",
 }
@@ -80,6 +79,8 @@ def core(file: IO[bytes], keywords: Any, comment_tags: Any, options: Any) -> Ite
         said = [word.value for word in node.keywords if word.arg in SHOWN]
         if name == "N_" or name.endswith("Error") or name.lower().endswith("notice"):
             said += node.args[:1]
+        if name == "Quantity":
+            said += node.args[1:]
         yield from _messages(said)
 
 

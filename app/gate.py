@@ -1,4 +1,4 @@
-"""The queue for heavy work: so many at once, and alone for what is timed."""
+"""The queue for heavy work in this process: so many at once, and alone for what is timed."""
 
 import threading
 from collections import deque
@@ -18,14 +18,14 @@ class Places:
         self._waiting: deque[threading.Event] = deque()
         self._lock = threading.Lock()
 
-    def acquire(self) -> None:
-        """Wait for a place."""
+    def acquire(self, *, again: bool = False) -> None:
+        """Wait for a place: behind all others, or before them if one had it before."""
         turn = threading.Event()
         with self._lock:
             if self._free:
                 self._free -= 1
                 return
-            self._waiting.append(turn)
+            self._waiting.appendleft(turn) if again else self._waiting.append(turn)
         turn.wait()
 
     def release(self) -> None:
@@ -67,7 +67,7 @@ class Gate:
 
     @contextmanager
     def away(self) -> Iterator[None]:
-        """Give one's place back for a while, to wait for what a thread at the gate may be holding."""
+        """Give one's place back for a while; never while holding a lock that somebody inside may wait for."""
         if not getattr(self._inside, "yes", False):
             yield
             return
@@ -76,7 +76,7 @@ class Gate:
         try:
             yield
         finally:
-            self._places.acquire()
+            self._places.acquire(again=True)
             self._inside.yes = True
 
     @contextmanager

@@ -2,12 +2,8 @@
 // in either order, so that "back" would first lead to a half-way place. Here an address that follows without the visitor
 // having done anything in between takes the place of the one before: whatever one does is undone by one step back.
 
-const KEPT = Symbol.for("attention-lab.history");
-const shared = /** @type {{ [KEPT]?: boolean }} */ (globalThis);
-
-export default function () {
-  if (shared[KEPT]) return;
-  shared[KEPT] = true;
+/** Keep the history in steps. */
+export function keepHistory() {
   let acted = false; // since the entry that stands last
   const note = () => (acted = true);
   for (const act of ["pointerdown", "keydown", "click", "change"]) addEventListener(act, note, { capture: true });

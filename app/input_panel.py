@@ -1,21 +1,26 @@
 """The shared input in the sidebar: text, synthetic or upload, becoming one frozen spec that every page works on."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 import attention_core as ac
-from app import compute, presets
+from app import compute, navigation, presets, share
 from app.matrix_board import thumbnail_board
-from app.text import _, _n, literal, sentence
-from app.visit import Visit, take_text
+from app.text import N_, _, _n, literal, sentence
+from app.visit import Visit, kinds, take_text
+from attention_core.errors import InputError
 from attention_core.inputs.source import Source, SyntheticSource, TextSource, UploadSource
 from attention_core.inputs.synthetic import KINDS, SyntheticSpec
 from attention_core.limits import current
 
 UPLOAD = "upload.file"
 AVERAGE = -1
+EXPLORER = ":material/zoom_in:"
 
 
 class NoInputError(Exception):
@@ -37,30 +42,38 @@ class Chosen:
     head: int | None
 
 
-def show(*, hides_special: bool) -> None:
+def show(*, hides_special: bool, open_heads: Callable[[], None] | None = None) -> str:
     """Draw the panel.
 
     Args:
         hides_special: whether the page leaves out the tokenizer's own tokens where the visitor wants that; on every
             other page all of them take part.
+        open_heads: shows all heads at large on this page; None where another page does.
+
+    Returns:
+        What is looked at in a line, as Markdown; empty where there is nothing yet.
     """
     known = forms()
     form = known[Visit.input.draw(format_func=lambda key: known[key].title)]
     form.draw()
     try:
         if (source := form.source()) is None:
-            return
+            return ""
         if Visit.input.value == "text" or Visit.model.value in [info.key for info in ac.inputs.models.BUILT_IN]:
             Visit.layer.fit(range(ac.inputs.models.layer_count(Visit.model.value)))  # loads one that is not built in
         qkv = compute.record(source := form.source() or source)  # what is fitted may be another layer
     except ac.LabError:
-        return  # the page says it, where there is room for a sentence
+        return ""  # the page says it, where there is room for a sentence
     Visit.head.fit(range(AVERAGE, qkv.heads))
-    _head(source, qkv)
     drops = hides_special and not Visit.special.value
-    st.caption(size_in_words(qkv, shown=len(shown_tokens(qkv)) if drops else qkv.n))
+    _head(source, qkv, special=not drops, open_heads=open_heads)
+    shown = len(shown_tokens(qkv)) if drops else qkv.n
+    st.caption(size_in_words(qkv, shown=shown))
     for notice in qkv.notices:
         st.info(literal(sentence(notice)), icon=":material/info:")
+    head = Visit.head.value
+    layer = Visit.layer.value if source.layer_count > 1 else None
+    return headline(qkv, model=form.name(), layer=layer, head=None if head == AVERAGE else head, shown=shown)
 
 
 def size_in_words(qkv: ac.inputs.QKV, *, shown: int) -> str:
@@ -69,8 +82,36 @@ def size_in_words(qkv: ac.inputs.QKV, *, shown: int) -> str:
     if shown == qkv.n:
         return f"{_n('{n} token', '{n} tokens', n=shown)} · {heads}"
     left = _n("{n} token shown", "{n} tokens shown", n=shown)
-    hidden = _n("{n} special one hidden", "{n} special ones hidden", n=qkv.n - shown)
+    hidden = _n(
+        "{n} special one hidden and rows scaled back to their total",
+        "{n} special ones hidden and rows scaled back to their total",
+        n=qkv.n - shown,
+    )
     return f"{left}, {hidden} · {heads}"
+
+
+def headline(qkv: ac.inputs.QKV, *, model: str, layer: int | None, head: int | None, shown: int) -> str:
+    """What is looked at in a line, for the top of a page: ``MiniLM-L6 · layer 2 · head 3 · 54 of 56 tokens``.
+
+    Args:
+        qkv: the record.
+        model: what made it, on screen.
+        layer: None where there is just one.
+        head: None for the average.
+        shown: how many of its tokens the page draws.
+    """
+    return " · ".join(
+        [
+            model,
+            *([_("layer {layer}", layer=layer)] if layer is not None else []),
+            _n("average of {n} head", "average of {n} heads", n=qkv.heads)
+            if head is None
+            else _("head {head}", head=head),
+            _n("{n} token", "{n} tokens", n=shown)
+            if shown == qkv.n
+            else _n("{shown} of {n} token", "{shown} of {n} tokens", n=qkv.n, shown=shown),
+        ]
+    )
 
 
 def shown_tokens(qkv: ac.inputs.QKV) -> tuple[str, ...]:
@@ -94,8 +135,7 @@ def chosen(*, switch: bool = True) -> Chosen:
         if source is None:
             st.info(form.missing, icon=":material/upload:")
             raise NoInputError
-        with st.spinner(_("Reading the input …"), show_time=True):
-            qkv = compute.record(source)
+        qkv = compute.record(source)
     except ac.LabError as error:
         st.error(literal(sentence(error)), icon=":material/error:")
         raise NoInputError from error
@@ -127,6 +167,11 @@ def _text_source() -> Source:
     return TextSource(Visit.text.value, Visit.model.value, min(Visit.layer.value, last))
 
 
+def _model_name() -> str:
+    titles = {info.key: info.title for info in ac.inputs.models.BUILT_IN}
+    return titles.get(Visit.model.value) or literal(Visit.model.value)
+
+
 def _synthetic_source() -> Source:
     now = Visit.now()
     return SyntheticSource(
@@ -138,15 +183,28 @@ def _synthetic_source() -> Source:
 
 def _uploaded() -> Source | None:
     upload: UploadSource | None = st.session_state.get(UPLOAD)
-    return upload
+    if upload is None or upload.data:
+        return upload
+    data = compute.uploads().get(upload.digest)
+    if data is None:
+        told = N_("{file} had to make room, as all visitors' files may take {most:.0f} MiB here; upload it again.")
+        raise InputError(told, file=upload.name, most=current().uploads_bytes / 2**20)
+    return replace(upload, data=data)
 
 
 def _text() -> None:
-    names = {"english": _("English"), "repeats": _("Repeats"), "chinese": _("Chinese"), "long": _("Long")}
-    st.session_state["preset"] = next(
-        (name for name, text in presets.texts().items() if text == Visit.text.value), None
+    names = {
+        "story": _("Story"),
+        "english": _("English"),
+        "repeats": _("Repeats"),
+        "sequence": _("Repeated sequence"),
+        "chinese": _("Chinese"),
+        "long": _("Long"),
+    }
+    key = share.follow(
+        "preset", next((name for name, text in presets.texts().items() if text == Visit.text.value), None)
     )
-    st.pills(_("Start from"), list(names), key="preset", format_func=names.__getitem__, on_change=_take_preset)
+    st.pills(_("Start from"), list(names), key=key, format_func=names.__getitem__, on_change=_take_preset, args=(key,))
     Visit.text.draw(height=150)
     models = {info.key: info for info in ac.inputs.models.BUILT_IN}
     model = Visit.model.value
@@ -163,8 +221,8 @@ def _text() -> None:
         st.caption(_(models[model].note))
 
 
-def _take_preset() -> None:
-    if preset := st.session_state["preset"]:
+def _take_preset(key: str) -> None:
+    if preset := st.session_state[key]:
         take_text(presets.texts()[preset])
 
 
@@ -193,9 +251,14 @@ def _synthetic() -> None:
 
 
 def _upload() -> None:
-    file = st.file_uploader(_("An .npz file with the arrays q, k and v"), type="npz", key="upload.widget")
+    file = st.file_uploader(
+        _("An .npz file with the arrays q, k and v"),
+        type="npz",
+        key="upload.widget",
+        max_upload_size=current().upload_bytes // 2**20,
+    )
     if file is not None:
-        st.session_state[UPLOAD] = UploadSource.of(file.name, file.getvalue())
+        _take_upload(file)
     elif UPLOAD in st.session_state:
         st.caption(_("Showing {name}", name=literal(st.session_state[UPLOAD].name)))
     st.download_button(
@@ -203,7 +266,19 @@ def _upload() -> None:
     )
 
 
-def _head(source: Source, qkv: ac.inputs.QKV) -> None:
+def _take_upload(file: UploadedFile) -> None:
+    """Keep a file where all visitors' stand, and what it is called and its digest in the session."""
+    source = UploadSource.of(file.name, file.getvalue())
+    compute.uploads().keep(source.digest, source.data)
+    st.session_state[UPLOAD] = replace(source, data=b"")
+    # Streamlit would keep it as well, for as long as the session lasts.
+    context = get_script_run_ctx()
+    remove = getattr(getattr(context, "uploaded_file_mgr", None), "remove_file", None)
+    if context is not None and remove is not None:
+        remove(context.session_id, file.file_id)
+
+
+def _head(source: Source, qkv: ac.inputs.QKV, *, special: bool, open_heads: Callable[[], None] | None) -> None:
     """Pickers for layer and head, by list and by picture."""
     layers = source.layer_count
     if layers > 1:
@@ -218,16 +293,23 @@ def _head(source: Source, qkv: ac.inputs.QKV) -> None:
             options=range(AVERAGE, qkv.heads), format_func=lambda head: _("average") if head == AVERAGE else str(head)
         )
     here = (Visit.layer.value if layers > 1 else 0, Visit.head.value)
-    pictures = compute.head_miniatures(source.at_layer(0), Visit.causal.value)  # they show every layer
-    thumbnail_board(pictures, selected=here, key="heads.board", on_choose=_take_head)
+    pictures = compute.head_miniatures(source.at_layer(0), Visit.causal.value, special)  # they show every layer
+    thumbnail_board(pictures, selected=here, key="heads.board", on_choose=take_head)
+    label = _("All heads, larger and by score")
+    if open_heads:
+        st.button(label, icon=EXPLORER, type="tertiary", key="heads.open", on_click=open_heads)
+    else:
+        navigation.link("matrices", label, icon=EXPLORER, fields={"more": ["heads"]})
 
 
-def _take_head(choice: tuple[int, int]) -> None:
+def take_head(choice: tuple[int, int]) -> None:
+    """Look at another layer and head."""
     layer, head = choice
     Visit.head.set(head)
-    source = forms()[Visit.input.value].source()
-    if source and source.layer_count > 1:  # elsewhere there is one layer, and the text's own layer stays
-        Visit.layer.set(layer)
+    with suppress(ac.LabError):  # which the page says
+        source = forms()[Visit.input.value].source()
+        if source and source.layer_count > 1:  # elsewhere there is one layer, and the text's own layer stays
+            Visit.layer.set(layer)
 
 
 @dataclass(frozen=True)
@@ -238,24 +320,27 @@ class Form:
         title: its name on the switch.
         draw: its widgets.
         source: what they come to; None while there is nothing yet.
+        name: what that is called at the top of a page, as Markdown.
         missing: what the page says then.
     """
 
     title: str
     draw: Callable[[], None]
     source: Callable[[], Source | None]
+    name: Callable[[], str]
     missing: str = ""
 
 
 def forms() -> dict[str, Form]:
     """Every way to choose an input, by the word of its source in links."""
     return {
-        TextSource.key: Form(_("Text"), _text, _text_source),
-        SyntheticSource.key: Form(_("Synthetic"), _synthetic, _synthetic_source),
+        TextSource.key: Form(_("Text"), _text, _text_source, _model_name),
+        SyntheticSource.key: Form(_("Synthetic"), _synthetic, _synthetic_source, lambda: kinds()[Visit.kind.value]),
         UploadSource.key: Form(
             _("Upload"),
             _upload,
             _uploaded,
+            lambda: literal(st.session_state[UPLOAD].name),
             missing=_("Upload an .npz file with the arrays q, k and v in the panel on the left."),
         ),
     }

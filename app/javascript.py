@@ -1,9 +1,10 @@
 """JavaScript modules as the one script that Streamlit's components take: they serve no folder of modules."""
 
 import re
+from os.path import normpath
 from pathlib import Path
 
-IMPORT = re.compile(r'^import \{ ([^}]*?),? \} from "(\./[^"]+)";\n', re.MULTILINE)
+IMPORT = re.compile(r'^import \{ ([^}]*?),? \} from "(\.{1,2}/[^"]+)";\n', re.MULTILINE)
 EXPORT = re.compile(r"^export (?!default)", re.MULTILINE)
 
 
@@ -14,7 +15,7 @@ def modules(entry: Path) -> dict[Path, str]:
     def take(path: Path) -> None:
         text = path.read_text("utf-8")
         for each in IMPORT.finditer(text):
-            if (imported := path.parent / each[2]) not in found:
+            if (imported := Path(normpath(path.parent / each[2]))) not in found:
                 take(imported)
         found[path] = text
 

@@ -1,4 +1,10 @@
-"""What variants, their settings and their references are called on screen."""
+"""What variants, their settings, their references and tokens are called on screen."""
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import streamlit as st
 
 import attention_core as ac
 from app.text import _
@@ -15,6 +21,16 @@ def label(attention: ac.Attention) -> str:
 def readable(name: str) -> str:
     """A setting's name as words."""
     return _(name.replace("_", " "))
+
+
+def tokens(labels: Sequence[str]) -> dict[str, Any]:
+    """What a widget is given that picks one of these tokens."""
+    return {"options": range(len(labels)), "format_func": lambda i: f"{i}  {labels[i]}"}
+
+
+def computing(name: str) -> AbstractContextManager[None]:
+    """What is shown while something of that name is computed."""
+    return st.spinner(_("Computing {name} …", name=name), show_time=True)
 
 
 def reference_name(attention: ac.Attention) -> str:

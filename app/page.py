@@ -33,6 +33,7 @@ class Page(Generic[Q]):
         header: draws the page's own controls beside its question; None for a page without that line.
         switch: whether the causal switch stands there; a page that is about the causal forms has no use for it.
         uses_input: whether it works on the shared input, asked for in the sidebar.
+        open_heads: shows all heads of the input's model at large, on the page that does.
         hides_special: whether it leaves out tokens that the tokenizer added where the visitor wants that.
     """
 
@@ -48,6 +49,7 @@ class Page(Generic[Q]):
     header: Callable[[], None] | None = None
     switch: bool = True
     uses_input: bool = True
+    open_heads: Callable[[], None] | None = None
     hides_special: bool = False
 
     def draw(self) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from app import history, input_panel, navigation, share
+from app import compute, garbage, input_panel, navigation, page_script, share
 from app.page import SECTIONS, Page, discover
 from app.text import _
 from app.visit import Visit, write_text
@@ -14,23 +14,28 @@ FOLDER = Path(__file__).parent
 
 
 def show() -> None:
-    """Run the app once; an address without a path opens the page that stands before all sections."""
+    """Run the app once, when it is its turn."""
+    with compute.drawing().turn():
+        _run()
+
+
+def _run() -> None:
+    """Run the app; an address without a path opens the page that stands before all sections."""
     # Streamlit fetches symbols and emoji for the tab from elsewhere: the icon is a file of our own.
-    st.set_page_config(
-        page_title="Attention Lab", page_icon=str(FOLDER / "icon.svg"), layout="wide", initial_sidebar_state=350
-    )
+    st.set_page_config(page_icon=str(FOLDER / "icon.svg"), layout="wide", initial_sidebar_state=325)
     st.html(FOLDER / "style.css")
-    history.keep()
+    page_script.mount()
     share.open_link()
     share.use(Visit.fields())
 
     def body() -> None:
         share.use(page.options.fields())
+        told = ""
         if page.uses_input:
             with st.sidebar:
-                input_panel.show(hides_special=page.hides_special)
+                told = input_panel.show(hides_special=page.hides_special, open_heads=page.open_heads)
         share.show_notices(notices)
-        _header(page)
+        _header(page, told)
         with suppress(input_panel.NoInputError):
             page.draw()
 
@@ -45,19 +50,24 @@ def show() -> None:
     }
     here = st.navigation(sections, position="top")
     page = next(discover()[key] for key, entry in entries.items() if entry == here)
+    st.set_page_config(page_title=f"{_(page.title)} · Attention Lab")
     notices = st.empty()
     here.run()
     share.close_link()
+    garbage.settle(here.url_path)
 
 
-def _header(page: Page[object]) -> None:
-    """The page's question, the causal switch, the page's own controls, and how to share it."""
+def _header(page: Page[object], told: str) -> None:
+    """The page's question, what is looked at, the causal switch, the page's own controls, and how to share it."""
     share.announce()
     if not page.question:
         return
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-        st.markdown(f"##### {_(page.question)}", width="content")
-        with st.container(horizontal=True, vertical_alignment="center", width="content", gap="small"):
+        with st.container(width="content", gap=None, key="question"):
+            st.markdown(f"# {_(page.question)}", anchors=False)
+            if told:
+                st.caption(f"[{told}](#input)")  # which app/input_panel.js follows
+        with st.container(horizontal=True, vertical_alignment="center", width="content", gap="xsmall"):
             if page.switch:
                 Visit.causal.draw(width="content")
             if page.header:

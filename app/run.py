@@ -1,11 +1,12 @@
 """Everything that takes long: begun at once or on a button, drawn as it comes, stopped, and continued where it stood.
 
-An experiment's tasks go in, rows come out; what a row holds is nobody's business here. Where a task runs is
-``compute.execute`` alone.
+An experiment's tasks go in, rows come out; what a row holds is nobody's business here. Where a task runs,
+``dispatch.executor`` alone knows.
 """
 
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -16,12 +17,19 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 import attention_core as ac
-from app import compute
-from app.text import _, literal, sentence
+from app import dispatch
+from app.line import Standing
+from app.text import _, _n, literal, sentence
+from attention_core.errors import WorkerError
 from attention_core.experiments.task import Task
 
-REDRAW = 0.7
-"""Seconds between two drawings of a chart that grows: a redraw costs the browser up to half of that."""
+REDRAW, SELDOM = 0.7, 5.0
+"""Seconds between two drawings of a chart that grows, at least and at most: a redraw costs the browser up to half of
+the one, and after the other a chart looks as if it stood still."""
+SHARE = 1 / 8
+"""Of a run's time that drawing may take, as nobody else is drawn meanwhile."""
+TOLD = 0.1
+"""Seconds between two messages that say how far a run is: what is cached comes by the hundred."""
 FIRST = 0.2
 """Seconds before the first drawing: what is cached is there sooner and is drawn once, what is computed shows early."""
 
@@ -91,10 +99,10 @@ def at_once(
     Returns:
         All rows found.
     """
-    state, asked = st.session_state, hash(tuple(tasks))
+    state, question = st.session_state, hash(tuple(tasks))
     run: Run[RowT] | None = state.get(f"{key}.run")
-    if run is None or run.asked != asked:
-        run = state[f"{key}.run"] = Run(asked)
+    if run is None or run.asked != question:
+        run = state[f"{key}.run"] = Run(question)
     with st.container(horizontal=True, vertical_alignment="center"):
         bar, button = st.empty(), st.empty()
     chart, complaint = st.empty(), st.empty()
@@ -119,16 +127,30 @@ def at_once(
 
     rows: list[RowT] = []
     tell(0)
-    _take(
-        run,
-        rows,
-        partial(compute.rows, experiment),
-        tasks if run.going else tasks[: run.done],
-        tell=tell,
-        draw=show,
-        refuse=refuse or (lambda task, told: complaint.info(told)),
-        first=FIRST,
-    )
+
+    def wait(standing: Standing) -> None:
+        if told := in_line(standing):
+            bar.progress(run.done / len(tasks), told)
+        else:
+            tell(run.done)
+
+    asked = tasks if run.going else tasks[: run.done]
+    with closing(dispatch.stream(experiment, asked, unchanged(wait))) as found:
+        try:
+            _take(
+                run,
+                rows,
+                found,
+                tell=tell,
+                draw=show,
+                refuse=refuse or (lambda task, told: complaint.info(told)),
+                first=FIRST,
+            )
+        except WorkerError as error:
+            run.going, run.refusal = False, literal(sentence(error))
+            _offer(button, key, run)
+    if run.refusal:
+        complaint.info(run.refusal)
     if run.done < len(tasks):
         bar.progress(run.done / len(tasks), _("Stopped at {i} of {all}", i=run.done, all=len(tasks)))
     else:
@@ -194,19 +216,19 @@ def on_button(
                 draw(found, str(at))
 
     if run is not None and run.going:
-        bar.progress(0.0, _("Waiting for the machine …"))
         rows, told = run.rows, partial(progress, run)
-        tasks: Iterator[Task] = iter(lambda: following(rows), None)
+        bar.progress(*told())
+
+        def wait(standing: Standing) -> None:
+            share, so_far = told()
+            bar.progress(share, in_line(standing) or so_far)
+
+        def take() -> Iterator[tuple[Task, tuple[RowT, ...]]]:
+            while (task := following(rows)) is not None:
+                yield task, dispatch.execute(experiment, task, unchanged(wait))
+
         try:
-            _take(
-                run,
-                rows,
-                partial(compute.execute, experiment),
-                tasks,
-                tell=lambda done: bar.progress(*told()),
-                draw=partial(show, run),
-                start=run.done,
-            )
+            _take(run, rows, take(), tell=lambda done: bar.progress(*told()), draw=partial(show, run), start=run.done)
             run.complete = True
         except ac.LabError as error:  # the next task would be the same again
             run.refusal = literal(sentence(error))
@@ -242,11 +264,35 @@ def _offer(place: DeltaGenerator, key: str, run: Run[Any]) -> None:
     place.button(_("Continue"), icon=":material/play_arrow:", key=f"{key}.continue", on_click=_go_on, args=(run,))
 
 
+def in_line(standing: Standing) -> str:
+    """What a visitor is told of a task that has not begun; empty where nothing keeps it waiting."""
+    if standing.ahead:
+        return _n("One visitor is before you in line", "{n} visitors are before you in line", n=standing.ahead)
+    if standing.ahead == 0:
+        return _("You are next in line")
+    if not standing.held:
+        return ""
+    if standing.timed:
+        return _("Waiting until nothing else is computed on this machine: time is measured alone")
+    return _("Waiting until a measurement of time has ended, which has the machine to itself")
+
+
+def unchanged(tell: Callable[[Standing], object]) -> Callable[[Standing], None]:
+    """The same, but silent where nothing has changed since it was called last."""
+    last: list[Standing] = []
+
+    def told(standing: Standing) -> None:
+        if last != [standing]:
+            last[:] = [standing]
+            tell(standing)
+
+    return told
+
+
 def _take(
     run: Run[RowT],
     rows: list[RowT],
-    find: Callable[[Task], tuple[RowT, ...]],
-    tasks: Iterable[Task],
+    found: Iterable[tuple[Task, tuple[RowT, ...] | ac.LabError]],
     *,
     tell: Callable[[int], object],
     draw: Callable[[int], None],
@@ -254,24 +300,30 @@ def _take(
     start: int = 0,
     first: float = 0.0,
 ) -> None:
-    """Run tasks and draw what they find: the first time after so many seconds, then every ``REDRAW`` at most."""
-    clock = time.monotonic()
-    drawn = clock - REDRAW + first
-    for done, task in enumerate(tasks, start=start + 1):
-        refusal = None
-        try:
-            rows += find(task)
-        except ac.LabError as error:
-            if refuse is None:
-                raise
-            refusal = error
+    """Take what tasks find and draw it: the first time after so many seconds, then as often as ``pause`` says."""
+    clock = told = time.monotonic()
+    due = clock + first
+    for done, (task, outcome) in enumerate(found, start=start + 1):
+        refusal = outcome if isinstance(outcome, ac.LabError) else None
+        if isinstance(outcome, WorkerError):  # the next would be lost too, or this one may be found yet
+            raise outcome
+        if not isinstance(outcome, ac.LabError):
+            rows += outcome
         # Before anything that touches the page, which ends a script that another has replaced, or that may fail.
         before, clock = clock, time.monotonic()
         run.seconds += clock - before
         run.done = max(run.done, done)
-        if refuse and refusal:
+        if refuse and refusal is not None:
             refuse(task, literal(sentence(refusal)))
-        tell(done)
-        if rows and time.monotonic() - drawn > REDRAW:
+        if clock - told >= TOLD:
+            tell(done)
+            told = clock
+        if rows and (begun := time.monotonic()) > due:
             draw(done)
-            drawn = time.monotonic()
+            ended = time.monotonic()
+            due = ended + pause(ended - begun)
+
+
+def pause(cost: float) -> float:
+    """Seconds until a chart is drawn again whose last drawing took so many."""
+    return min(max(REDRAW, cost / SHARE), SELDOM)

@@ -26,6 +26,8 @@ NAMED = 12
 """Refused values that a notice names; of more it tells the number."""
 WORD = 30
 """Characters of a link's word that a notice repeats."""
+IN_FLIGHT = 32
+"""Addresses remembered that the browser has not shown yet: so many moves ahead of the answers is nobody."""
 
 
 @dataclass
@@ -35,6 +37,10 @@ class Link:
     Attributes:
         given: what a new link says, by name; None where the address is our own.
         written: what the last run put into the address.
+        page: the page it stands on, by Streamlit's name for it.
+        overtaken: what runs before the last put there that the browser may show yet, oldest first: a visitor who does
+            not wait makes the next move from an address that is no longer the last.
+        valid: the last value of each name that was one of those there are.
         unchecked: the words of values that came from a link and may yet turn out not to fit what is on screen.
         fields: what this run has asked for.
         refused: the words of values that did not fit, by name.
@@ -45,6 +51,9 @@ class Link:
 
     given: dict[str, list[str]] | None
     written: dict[str, list[str]]
+    page: str = ""
+    overtaken: list[dict[str, list[str]]] = field(default_factory=list)
+    valid: dict[str, Any] = field(default_factory=dict)
     unchecked: dict[str, list[str]] = field(default_factory=dict)
     fields: dict[str, "Field"] = field(default_factory=dict)
     refused: dict[str, list[str]] = field(default_factory=dict)
@@ -61,16 +70,39 @@ class Field:
         read: from an address's words to the value; raises where they do not fit.
         write: the way back.
         options: the values there are beside the default; None where they cannot be counted.
+        accepts: whether a value is one of those, where they cannot be counted.
+        takes: says what it takes, for a value beyond its bounds.
+        opening: the value that an address stands for which says nothing at all: what a first visit begins with may
+            change, what an address that was made once stands for may not. None where it is the default.
     """
 
     default: Any
     read: Callable[[list[str]], Any]
     write: Callable[[Any], list[str]] = lambda value: [str(value)]
     options: Sequence[Any] | None = None
+    accepts: Callable[[Any], bool] = lambda value: True
+    takes: Callable[[], str] | None = None
+    opening: Any = None
+
+    def opens(self) -> Any:  # noqa: ANN401 - of the value's type
+        """What an empty address stands for."""
+        return self.default if self.opening is None else self.opening
 
     def holds(self, value: object) -> bool:
         """Whether a value is one of those there are."""
-        return self.options is None or value == self.default or value in self.options
+        if self.options is None:
+            return self.accepts(value)
+        return value == self.default or value in self.options
+
+    def passed(self, words: list[str]) -> bool:
+        """Whether these words go beyond what it takes, whatever is on screen."""
+        try:
+            self.read(words)
+        except ac.LabError:  # of a variant's own setting
+            return False
+        except UNREADABLE:
+            return True
+        return False
 
 
 class CutError(ValueError):
@@ -94,7 +126,12 @@ def only(given: list[str]) -> str:
 def one_of(default: Any, options: Iterable[Any]) -> Field:  # noqa: ANN401 - of any type that str tells apart
     """One of some values."""
     known = {str(option): option for option in options}
-    return Field(default, lambda given: known[only(given)], options=tuple(known.values()))
+    return Field(
+        default,
+        lambda given: known[only(given)],
+        options=tuple(known.values()),
+        takes=(lambda: ", ".join(known)) if len(known) <= NAMED else None,
+    )
 
 
 def some_of(default: list[Any], options: Sequence[Any]) -> Field:
@@ -110,7 +147,9 @@ def some_of(default: list[Any], options: Sequence[Any]) -> Field:
     def write(chosen: list[Any]) -> list[str]:
         return [str(option) for option in sorted(chosen, key=options.index)] or ["none"]
 
-    return Field(default, read, write)
+    return Field(
+        default, read, write, accepts=lambda chosen: isinstance(chosen, list) and all(map(options.__contains__, chosen))
+    )
 
 
 def choice(*words: str) -> Field:
@@ -128,7 +167,7 @@ def whole(default: int | None, low: int, high: int) -> Field:
             raise ValueError
         return value
 
-    return Field(default, read, options=allowed)
+    return Field(default, read, options=allowed, takes=lambda: _("{low:,} to {high:,}", low=low, high=high))
 
 
 def number(default: float, low: float, high: float) -> Field:
@@ -142,30 +181,48 @@ def number(default: float, low: float, high: float) -> Field:
             raise ValueError
         return value
 
-    return Field(default, read)
+    return Field(
+        default,
+        read,
+        accepts=lambda value: isinstance(value, int | float) and low <= value <= high,
+        takes=lambda: _("{low:g} to {high:g}", low=low, high=high),
+    )
 
 
-def switch(default: bool) -> Field:
+def switch(default: bool, opening: bool | None = None) -> Field:
     """On or off."""
     return Field(
-        default, lambda given: {"1": True, "0": False}[only(given)], lambda on: ["1" if on else "0"], (True, False)
+        default,
+        lambda given: {"1": True, "0": False}[only(given)],
+        lambda on: ["1" if on else "0"],
+        (True, False),
+        opening=opening,
     )
 
 
 def open_link() -> None:
-    """Look at the address, called once at the top of a run: one that was not written by the last run is a new link.
+    """Look at the address, called once at the top of a run: one that was not written by an earlier run is a new link.
 
     A page change by the menu clears the address; the state then stays, and is written again. A step back or forward in
     the browser asks for what its address says, even if that is nothing.
     """
-    state, query = st.session_state, st.query_params
+    state, query, context = st.session_state, st.query_params, get_script_run_ctx()
     given = {name: query.get_all(name) for name in query}
     last: Link | None = state.get(LINK)
-    stepped = getattr(get_script_run_ctx(), "is_history_navigation", False)
-    if last is None or stepped or (given and given != last.written):
-        state[LINK] = Link(given, given, arriving=last is None)
-    else:
-        state[LINK] = Link(None, last.written, last.unchecked)
+    stepped, page = getattr(context, "is_history_navigation", False), getattr(context, "page_script_hash", "")
+    if last is None or stepped or (given and not _ours(given, page, last)):
+        state[LINK] = Link(given, given, page, arriving=last is None)
+        return
+    overtaken = last.overtaken if page == last.page else []
+    if given == last.written:
+        overtaken = []
+    elif given in overtaken:
+        overtaken = overtaken[overtaken.index(given) :]
+    state[LINK] = Link(None, last.written, page, overtaken, last.valid, last.unchecked)
+
+
+def _ours(given: dict[str, list[str]], page: str, last: Link) -> bool:
+    return given == last.written or (page == last.page and given in last.overtaken)
 
 
 def use(fields: Mapping[str, Field]) -> None:
@@ -177,19 +234,49 @@ def use(fields: Mapping[str, Field]) -> None:
     link: Link = state[LINK]
     link.fields.update(fields)
     if link.given is None:
-        for name, kind in fields.items():
-            # A widget that is not drawn in a run loses its state; writing a value to itself keeps it. One whose options
-            # have changed may hand back the word that it showed.
-            value = state.get(name, kind.default)
-            state[name] = value if kind.holds(value) else kind.default
+        for name in fields:
+            state[name] = value(name)  # a widget that is not drawn in a run loses its state; writing it keeps it
         return
     values, refused = read_link(link.given, fields)
+    if not link.given:
+        values |= {name: kind.opens() for name, kind in fields.items()}
     for name in set(values) - set(link.given):
-        if name in state and not fields[name].write(state[name]):
+        if name in state and not fields[name].write(value(name)):
             del values[name]  # what is too long for an address is not gone because an address does not hold it
     state.update(values)
+    link.valid |= values
     link.refused |= {name: link.given[name] for name in refused}
     link.unchecked |= {name: link.given[name] for name in fields if name in link.given and name not in refused}
+
+
+def value(name: str) -> Any:  # noqa: ANN401 - any field's
+    """A value now: in the session, and one of those there are.
+
+    A move that was made before the answer to the one before may hand back what its widget no longer offers, as the
+    word that stood there; it then stays what it was.
+    """
+    state = st.session_state
+    link: Link = state[LINK]
+    kind = link.fields.get(name)
+    if kind is None:
+        return state[name]
+    found = state.get(name, kind.default)
+    if kind.holds(found):
+        link.valid[name] = found
+        return found
+    kept = link.valid.get(name, kind.default)
+    return kept if kind.holds(kept) else kind.default
+
+
+def arrived() -> bool:
+    """Whether this run shows what a link asks for, and not what a widget has changed."""
+    link: Link = st.session_state[LINK]
+    return link.given is not None
+
+
+def values() -> dict[str, Any]:
+    """What a link carries, as it is now."""
+    return {name: value(name) for name in st.session_state[LINK].fields}
 
 
 def fit(**options: Container[Any]) -> None:
@@ -205,7 +292,8 @@ def fit(**options: Container[Any]) -> None:
     link: Link = state[LINK]
     for name, allowed in options.items():
         words = link.unchecked.pop(name, None)
-        if state[name] != link.fields[name].default and state[name] not in allowed:
+        now = value(name)
+        if now != link.fields[name].default and now not in allowed:
             state[name] = link.fields[name].default
             if words is not None:
                 link.refused[name] = words
@@ -221,13 +309,37 @@ def mirror(name: str, options: Sequence[Any], otherwise: object, *, key: str) ->
         key: the widget's own key.
     """
     fit(**{name: options})
-    state = st.session_state
-    state[key] = state[name] if state[name] in options else otherwise
+    now = value(name)
+    st.session_state[key] = now if now in options else otherwise
     return {"key": key, "on_change": _take, "args": (name, key)}
+
+
+def follow(key: str, value: Any) -> str:  # noqa: ANN401 - any widget's
+    """Set a widget to what was decided elsewhere; the key to draw it under.
+
+    That is a new one where the browser stands at something else: what is still in flight from the widget before then
+    speaks to nobody, where under the same key it would be taken for a press.
+
+    Args:
+        key: the widget's own key, of which the new ones are made.
+        value: what it shows; of a list the order does not count.
+    """
+    state = st.session_state
+    turn = state.get(f"{key}.turn", 0)
+    stands = state.get(_turned(key, turn), value)
+    if (set(stands) != set(value)) if isinstance(value, list) else (stands != value):
+        turn += 1
+    state[f"{key}.turn"], state[_turned(key, turn)] = turn, value
+    return _turned(key, turn)
+
+
+def _turned(key: str, turn: int) -> str:
+    return f"{key}.{turn}" if turn else key
 
 
 def _take(name: str, key: str) -> None:
     st.session_state[name] = st.session_state[key]
+    st.session_state[name] = value(name)
 
 
 def show_notices(place: DeltaGenerator) -> None:
@@ -258,17 +370,20 @@ def refusal(state: Mapping[Any, Any], fields: Mapping[str, Field], refused: Mapp
         fields: what the page knows.
         refused: the link's words by name.
     """
-    instead = [
-        _("{name} is {shown}, not {word}", name=name, shown=_shown(fields[name], state[name]), word=_quoted(words))
-        for name, words in refused.items()
-        if name in fields
-    ]
+    instead = [_instead(name, fields[name], state[name], words) for name, words in refused.items() if name in fields]
     unknown = [_quoted([name]) for name in refused if name not in fields]
     return paragraph(
         _("The link carried values that do not fit."),
         _("Shown instead: {values}.", values=_some(instead)) if instead else "",
         _("This page does not know: {names}.", names=_some(unknown)) if unknown else "",
     )
+
+
+def _instead(name: str, kind: Field, shown: object, words: Sequence[str]) -> str:
+    told = {"name": name, "shown": _shown(kind, shown), "word": _quoted(words)}
+    if kind.takes and kind.passed([*words]):
+        return _("{name} is {shown}, not {word}: it takes {takes}", **told, takes=kind.takes())
+    return _("{name} is {shown}, not {word}", **told)
 
 
 def _some(told: Sequence[str]) -> str:
@@ -295,7 +410,10 @@ def write_link() -> None:
     link: Link = st.session_state[LINK]
     if link.arriving:
         return
-    link.written = {name: words for name, words in link_of(st.session_state, link.fields).items() if words}
+    written = {name: words for name, words in here().items() if words}
+    if written != link.written:
+        earlier = [each for each in (*link.overtaken, link.written) if each != written]
+        link.written, link.overtaken = written, earlier[-IN_FLIGHT:]
     if {name: st.query_params.get_all(name) for name in st.query_params} != link.written:
         st.query_params.from_dict(link.written)
 
@@ -328,8 +446,10 @@ def link_of(
 
 
 def here() -> dict[str, list[str]]:
-    """The query of the address that stands for what is on screen."""
-    return link_of(st.session_state, st.session_state[LINK].fields)
+    """The query of the address that stands for what is on screen; one that says nothing stands for a first visit."""
+    now, fields = values(), st.session_state[LINK].fields
+    new = {name: kind.write(now[name]) for name, kind in fields.items() if now[name] != kind.opens()}
+    return link_of(now, fields) or new if new else {}
 
 
 def query_string(link: Mapping[str, list[str]]) -> str:

@@ -1,6 +1,8 @@
-"""Take away: the numbers behind a view as CSV and NPZ, and the lines of Python that make it again."""
+"""What stands behind a view: its formula, its numbers as CSV and NPZ, and the lines of Python that make it again."""
 
 import io
+import mimetypes
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
@@ -11,10 +13,19 @@ import streamlit as st
 
 from app.text import _
 
+FORMULA = re.compile("[=+\\-@\uff1d\uff0b\uff0d\uff20].|[\\t\\r\\n]", re.DOTALL)
+"""How a cell begins that a spreadsheet computes; a sign alone is only shown."""
+
+
+def _as_words(cell: object) -> object:
+    """A cell that a spreadsheet shows and never computes: words that begin like a formula follow an apostrophe."""
+    return f"'{cell}" if isinstance(cell, str) and FORMULA.match(cell) else cell
+
 
 def to_csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:
     """Rows as UTF-8 with a mark, which spreadsheets need to read other scripts."""
-    table = pd.DataFrame(rows, columns=list(header), dtype=object)
+    cells = [[_as_words(cell) for cell in row] for row in rows]
+    table = pd.DataFrame(cells, columns=[_as_words(name) for name in header], dtype=object)
     return table.to_csv(index=False, lineterminator="\r\n").encode("utf-8-sig")
 
 
@@ -46,11 +57,19 @@ def matrix_rows(matrices: Mapping[str, np.ndarray], tokens: Sequence[str]) -> li
     return rows
 
 
-def download(label: str, data: Callable[[], bytes], file_name: str, mime: str, key: str) -> None:
+def download(label: str, data: Callable[[], bytes], file_name: str) -> None:
     """A button that makes the file when it is pressed, not before."""
+    mime = mimetypes.guess_type(file_name)[0]
     st.download_button(
-        label, data, file_name, mime, key=key, icon=":material/download:", on_click="ignore", width="content"
+        label, data, file_name, mime, key=file_name, icon=":material/download:", on_click="ignore", width="content"
     )
+
+
+def explained(title: str, formula: str, words: str) -> None:
+    """What stands behind a view, folded up: a formula and what it says."""
+    with st.expander(title, icon=":material/function:"):
+        st.latex(formula)
+        st.markdown(words)
 
 
 def snippet(code: str) -> None:

@@ -100,7 +100,7 @@ def run_here(spec: TimingSpec, row: DeltaGenerator, draw: Callable[[Run | None, 
         icon=":material/play_arrow:",
         button="timing.button",
         row=row,
-        progress=partial(_progress, spec),
+        progress=partial(progress, spec),
         draw=compare,
     )
 
@@ -117,7 +117,8 @@ def _record(found: run.Run[Observed] | None) -> Run | None:
     return gather(found.asked, stamp(found.asked.device, found.began), found.rows)
 
 
-def _progress(spec: TimingSpec, found: run.Run[Observed]) -> tuple[float, str]:
+def progress(spec: TimingSpec, found: run.Run[Observed]) -> tuple[float, str]:
+    """How much of a run is done, from 0 to 1, and a line that says so."""
     share, count = share_done(spec, found.rows), len(found.rows)
     left = run.time_left(found.seconds, share)
     told = _("{i} of {all} samples · about {left:.0f} s left", i=count, all=timing_length.total(spec), left=left)

@@ -20,6 +20,8 @@ LINK_TEXT = 12_000
 REFERENCE = "softmax"
 PINNED = "row"
 """The pinned token of the Matrices page in links."""
+AUTOMATIC = -1
+"""The pinned token where none was chosen: the page finds one that tells much."""
 PLAIN = SyntheticSpec()
 
 
@@ -43,6 +45,16 @@ def read_model(given: list[str]) -> str:
     return name
 
 
+def write_model(name: str) -> list[str]:
+    """The way back; a name that no model can have stays out of an address."""
+    return [name] if models.may_ask(name) else []
+
+
+def may_type(name: object) -> bool:
+    """Whether a model may be asked for: where it is typed, a name that is none is answered by a sentence."""
+    return isinstance(name, str) and (models.may_ask(name) or current().hub_models)
+
+
 def read_text(given: list[str]) -> str:
     """A preset's name after ``@``, or a text that ``write_text`` packed."""
     word = only(given)
@@ -50,7 +62,7 @@ def read_text(given: list[str]) -> str:
         return presets.texts()[word[1:]]
     packed = base64.urlsafe_b64decode(word.encode("ascii") + b"=" * (-len(word) % 4))
     unpack = zlib.decompressobj()
-    text = unpack.decompress(packed, 4 * current().text_characters)
+    text = unpack.decompress(packed, _most_bytes())
     if unpack.unconsumed_tail or not unpack.eof:
         raise ValueError
     return text.decode()
@@ -61,8 +73,14 @@ def write_text(text: str) -> list[str]:
     for name, known in presets.texts().items():
         if text == known:
             return ["@" + name]
-    packed = base64.urlsafe_b64encode(zlib.compress(text.encode("utf-8", "replace"), 9)).decode().rstrip("=")
-    return [packed] if len(packed) <= LINK_TEXT else []
+    plain = text.encode("utf-8", "replace")
+    packed = base64.urlsafe_b64encode(zlib.compress(plain, 9)).decode().rstrip("=")
+    return [packed] if len(packed) <= LINK_TEXT and len(plain) <= _most_bytes() else []
+
+
+def _most_bytes() -> int:
+    """Bytes of a text that a link may unpack to."""
+    return 4 * current().text_characters
 
 
 def read_variants(given: list[str]) -> tuple[ac.Attention, ...]:
@@ -76,8 +94,13 @@ def read_variants(given: list[str]) -> tuple[ac.Attention, ...]:
     return kept
 
 
+def first_variants() -> tuple[ac.Attention, ...]:
+    """What a first visit compares: the reference, and of sparse, linear and low rank one each that saves something."""
+    return (ac.get("softmax"), ac.get("local"), ac.get("linear"), ac.get("nystrom", landmarks=16))
+
+
 def default_variants() -> tuple[ac.Attention, ...]:
-    """What a first visit compares: the reference, two linear forms, four sparse patterns and one of low rank."""
+    """What an address compares that names none: the reference, two linear forms, four sparse ones, one of low rank."""
     return tuple(
         ac.get(key) for key in ("softmax", "linear", "efficient", "local", "atrous", "sparse", "topk", "nystrom")
     )
@@ -94,8 +117,18 @@ class Visit(Options):
     input = choice(
         lambda: {kind.key: kind.key for kind in Source.__subclasses__()}, N_("Input"), layout={"width": "stretch"}
     )
-    text = kept(lambda: Field(presets.texts()["english"], read_text, write_text), N_("Your text"), widget=st.text_area)
-    model = kept(lambda: Field("minilm", read_model), N_("Model"), widget=st.selectbox)
+    text = kept(
+        lambda: Field(
+            presets.texts()["english"],
+            read_text,
+            write_text,
+            takes=lambda: _("up to {n:,} characters", n=current().text_characters),
+            opening=presets.texts()["story"],
+        ),
+        N_("Your text"),
+        widget=st.text_area,
+    )
+    model = kept(lambda: Field("minilm", read_model, write_model, accepts=may_type), N_("Model"), widget=st.selectbox)
     layer = listed_whole(presets.LAYER, 0, 999, N_("Layer"))
     head = listed_whole(presets.HEAD, -1, 999, N_("Head"))
     kind = selection(kinds, N_("Kind"), default=PLAIN.kind)
@@ -114,18 +147,36 @@ class Visit(Options):
         PLAIN.rope, N_("RoPE"), help=N_("Turns queries and keys by their position, as Llama does (arXiv 2104.09864).")
     )
     variants = kept(
-        lambda: Field(default_variants(), read_variants, lambda chosen: [attention.word for attention in chosen])
+        lambda: Field(
+            default_variants(),
+            read_variants,
+            lambda chosen: [attention.word for attention in chosen],
+            takes=lambda: _("up to {n}, each once", n=current().compared_variants),
+            opening=first_variants(),
+        )
     )
     causal = switch(False, N_("Causal"), help=N_("Hide the future: query i sees keys 0 to i."))
     special = switch(
         True,
         N_("Special tokens"),
+        opening=False,
         help=N_("Tokens the tokenizer adds. Without them each row is scaled back to its former total."),
     )
     picture = choice({"png": "PNG", "svg": "SVG"}, N_("Save as"))
 
 
+class HashOptions(Options):
+    """What pages have in common that look at one round of a hash, where a variant sorts its tokens by several."""
+
+    hash_round = listed_whole(0, 0, 63, N_("Round"), layout={"width": 120})
+
+
+def as_chosen(key: str) -> ac.Attention:
+    """A variant with the settings of this visit, with its defaults where it is not among the chosen."""
+    return next((attention for attention in Visit.variants.value if attention.key == key), None) or ac.get(key)
+
+
 def take_text(text: str) -> None:
     """Look at another text; what was pinned is a place in the one before."""
     Visit.text.set(text)
-    st.session_state[PINNED] = None
+    st.session_state[PINNED] = AUTOMATIC

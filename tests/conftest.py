@@ -1,5 +1,23 @@
-"""One torch thread: on a busy machine with few cores, threads that wait for each other take many times longer."""
+"""One torch thread: on a busy machine with few cores, threads that wait for each other take many times longer.
+
+And no worker processes, which would be begun anew by each process that tests: tasks run in threads, but where a test
+begins workers of its own. The browser tests' server has them.
+"""
+
+import os
+from itertools import zip_longest
 
 import torch
 
 torch.set_num_threads(1)
+os.environ["ATTENTION_LAB_WORKERS"] = "0"
+
+
+def pytest_collection_modifyitems(items):
+    # The browser's tests last longest, so they are begun first; and wait most, so beside each file there is another.
+    files = {}
+    for item in items:
+        files.setdefault(item.path, []).append(item)
+    waiting = [tests for path, tests in files.items() if "e2e" in path.parts]
+    busy = [tests for path, tests in files.items() if "e2e" not in path.parts]
+    items[:] = [item for pair in zip_longest(waiting, busy, fillvalue=()) for tests in pair for item in tests]

@@ -3,32 +3,72 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import plotly.graph_objects as go
 
-from app.figures.theme import SERIES, finish
+from app.figures.theme import SERIES, Figure, axis, finish, plain
 
 
-def row_bars(
-    rows: Mapping[str, np.ndarray], tokens: Sequence[str], *, key_title: str, value_title: str, most: int = 24
-) -> go.Figure:
-    """Each variant's weights on the keys of one query.
+def row_multiples(
+    rows: Mapping[str, np.ndarray], tokens: Sequence[str], *, key_title: str, value_title: str, most: int = 40
+) -> Figure:
+    """Each variant's weights on the keys of one query, one chart above the other on the same axes.
 
     Args:
         rows: the row of each variant by name, ``[n]``; NaN where the pair may not look.
         tokens: one label per key.
         key_title: the horizontal axis.
-        value_title: the vertical axis.
+        value_title: what the heights are, on hover.
         most: keys shown at most: those that any variant weighs most, in the order of the text.
     """
     values = np.nan_to_num(np.stack(list(rows.values())))
     sizes = np.abs(values).max(0)
     shown = np.sort([j for j in np.argsort(-sizes, kind="stable")[:most] if sizes[j] > 0]).astype(int)
-    return grouped_bars(
-        {name: row[shown] for name, row in zip(rows, values, strict=True)},
-        [tokens[j] for j in shown],
-        numbers=shown.tolist(),
-        x_title=key_title,
-        y_title=value_title,
+    places = [str(j) for j in shown]
+    gap = 0.3 / max(len(rows), 2)
+    high = (1 - gap * (len(rows) - 1)) / len(rows)
+    told = [[int(j), plain(tokens[j])] for j in shown]
+    data, axes, titles = [], {}, []
+    for i, (name, row) in enumerate(zip(rows, values, strict=True)):
+        place = str(i + 1) if i else ""
+        low = (len(rows) - 1 - i) * (high + gap)
+        axes[f"yaxis{place}"] = {"domain": [low, min(low + high, 1.0)], "nticks": 3, **({"matches": "y"} if i else {})}
+        titles.append(
+            {
+                "text": name,
+                "x": 0,
+                "xref": "x domain",
+                "y": 1,
+                "yref": f"y{place} domain",
+                "xanchor": "left",
+                "yanchor": "bottom",
+                "showarrow": False,
+            }
+        )
+        data.append(
+            {
+                "type": "bar",
+                "name": name,
+                "x": places,
+                "y": row[shown],
+                "yaxis": f"y{place}",
+                "marker": {"color": SERIES[0]},
+                "customdata": told,
+                "hovertemplate": "%{customdata[0]} “%{customdata[1]}”: "
+                + value_title
+                + " %{y:.3g}<extra>"
+                + name
+                + "</extra>",
+            }
+        )
+    names = {str(j): plain(tokens[j], 14) for j in shown}
+    return finish(
+        data,
+        height=78 * len(rows) + 110,
+        xaxis=axis(key_title, type="category", labelalias=names, tickangle=-45, anchor=data[-1]["yaxis"]),
+        **axes,
+        annotations=titles,
+        showlegend=False,
+        margin={"t": 26},
+        bargap=0.15,
     )
 
 
@@ -42,7 +82,7 @@ def grouped_bars(
     log: bool = False,
     stacked: bool = False,
     height: int = 360,
-) -> go.Figure:
+) -> Figure:
     """One bar per label and series.
 
     Args:
@@ -56,31 +96,25 @@ def grouped_bars(
         height: in pixels.
     """
     places = list(range(len(labels))) if numbers is None else list(numbers)
-    figure = go.Figure()
-    for index, (name, values) in enumerate(series.items()):
-        figure.add_bar(
-            name=name,
-            x=[str(i) for i in places],
-            y=np.asarray(values, dtype=float),
-            marker_color=SERIES[index % len(SERIES)],
-            customdata=[[i, _plain(label)] for i, label in zip(places, labels, strict=True)],
-            hovertemplate="%{customdata[0]} “%{customdata[1]}”: %{y:.3g}<extra>" + name + "</extra>",
-        )
-    names = {str(i): _short(label) for i, label in zip(places, labels, strict=True)}
-    # Plotly leaves labels out where they would not fit; every bar tells its own on hover.
-    figure.update_xaxes(title=x_title, type="category", labelalias=names, tickangle=-45)
-    if log:
-        figure.update_yaxes(title=y_title, type="log")
-    else:
-        figure.update_yaxes(title=y_title, rangemode="tozero")
-    figure.update_layout(barmode="relative" if stacked else "group")
-    return finish(figure, height=height)
-
-
-def _short(token: str) -> str:
-    return _plain(token if len(token) <= 14 else token[:13] + "…")
-
-
-def _plain(token: str) -> str:
-    # Plotly reads tags in labels and hovers; a token is never a tag.
-    return token.replace("&", "&amp;").replace("<", "&lt;")
+    told = [[i, plain(label)] for i, label in zip(places, labels, strict=True)]
+    data = [
+        {
+            "type": "bar",
+            "name": name,
+            "x": [str(i) for i in places],
+            "y": np.asarray(values, dtype=float),
+            "marker": {"color": SERIES[index % len(SERIES)]},
+            "customdata": told,
+            "hovertemplate": "%{customdata[0]} “%{customdata[1]}”: %{y:.3g}<extra>" + name + "</extra>",
+        }
+        for index, (name, values) in enumerate(series.items())
+    ]
+    names = {str(i): plain(label, 14) for i, label in zip(places, labels, strict=True)}
+    return finish(
+        data,
+        height=height,
+        # Plotly leaves labels out where they would not fit; every bar tells its own on hover.
+        xaxis=axis(x_title, type="category", labelalias=names, tickangle=-45),
+        yaxis=axis(y_title, type="log") if log else axis(y_title, rangemode="tozero"),
+        barmode="relative" if stacked else "group",
+    )

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from app.figures.theme import DARK, LIGHT, Ramps
+from app.figures.theme import DARK, LIGHT, along
 
 PRIMITIVES = {
     "window": ("#4477aa", "#5b9bd8"),
@@ -24,15 +24,11 @@ PRIMITIVES = {
 
 OTHER = ("#888888", "#999999")
 """Of what has no colour of its own."""
+HEX = "#{:02x}{:02x}{:02x}"
 
 
 def steps(count: int) -> tuple[tuple[str, str], ...]:
     """A colour for each layer, light and dark: the nearest stands out most, later ones fade."""
     places = np.linspace(0.95, 0.95 if count == 1 else 0.2, count)
-    return tuple((_hex(LIGHT, place), _hex(DARK, place)) for place in places)
-
-
-def _hex(ramps: Ramps, place: float) -> str:
-    stops = np.array(ramps.sequential, float).T
-    rgb = [round(float(np.interp(place * (stops.shape[1] - 1), range(stops.shape[1]), channel))) for channel in stops]
-    return "#{:02x}{:02x}{:02x}".format(*rgb)
+    light, dark = (np.rint(along(ramps.positive, places)).astype(int) for ramps in (LIGHT, DARK))
+    return tuple((HEX.format(*on_light), HEX.format(*on_dark)) for on_light, on_dark in zip(light, dark, strict=True))

@@ -3,12 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import plotly.graph_objects as go
-
-from app.figures.theme import GREY, SERIES, finish
+from app.figures.theme import GREY, SERIES, Figure, axis, finish, ruled
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Curve:
     """One line.
 
@@ -25,7 +23,7 @@ class Curve:
         group: lines of one group come and go together with one click on the legend; the name itself if empty.
         listed: whether it stands in the legend.
         halo: drawn wide, pale and in steps, with rings around its points: what stands out among the others.
-        notes: what is told of each point on hover, in place of its numbers.
+        notes: what is told of each point on hover, in place of its numbers, as Plotly's markup.
     """
 
     name: str
@@ -43,6 +41,11 @@ class Curve:
     notes: Sequence[str] = ()
 
 
+def guide(name: str, x: Sequence[float], y: Sequence[float], dash: str = "dot") -> Curve:
+    """A grey line without marks, which the others are held against."""
+    return Curve(name, x, y, colour=GREY, dash=dash, marks=False)
+
+
 def curves(
     lines: Sequence[Curve],
     *,
@@ -55,7 +58,7 @@ def curves(
     top: float | None = None,
     mark: float | None = None,
     x_ticks: Sequence[float] = (),
-) -> go.Figure:
+) -> Figure:
     """Draw lines on common axes.
 
     Args:
@@ -63,62 +66,73 @@ def curves(
         x_title: of the horizontal axis, with its unit.
         y_title: of the vertical axis, with its unit.
         log_x: whether equal ratios are equal distances, horizontally.
-        log_y: the same, vertically.
+        log_y: the same, vertically; there values that are not above zero leave gaps.
         number: format of the values on hover.
         height: in pixels.
         mark: position of a thin upright line: what the page speaks of.
         top: where a linear vertical axis ends, None for where the values do; a double click shows what lies above.
         x_ticks: where the horizontal axis is labelled; empty leaves it to plotly.
     """
-    figure = go.Figure()
+    data = []
     for line in lines:
         colour = SERIES[line.colour % len(SERIES)]
         group = line.group or line.name
         if line.low is not None and line.high is not None:
-            figure.add_scatter(
-                x=[*line.x, *reversed(line.x)],
-                y=[*line.high, *reversed(line.low)],
-                mode="lines",
-                fill="toself",
-                opacity=0.18,
-                fillcolor=colour,
-                line={"width": 0},
-                hoverinfo="skip",
-                showlegend=False,
-                legendgroup=group,
+            data.append(
+                {
+                    "type": "scatter",
+                    "x": [*line.x, *reversed(line.x)],
+                    "y": [*line.high, *reversed(line.low)],
+                    "mode": "lines",
+                    "fill": "toself",
+                    "opacity": 0.18,
+                    "fillcolor": colour,
+                    "line": {"width": 0},
+                    "hoverinfo": "skip",
+                    "showlegend": False,
+                    "legendgroup": group,
+                }
             )
-        figure.add_scatter(
-            x=list(line.x),
-            y=list(line.y),
-            name=line.name,
-            legendgroup=group,
-            showlegend=line.listed,
-            mode="lines+markers" if line.marks else "lines",
-            opacity=0.45 if line.halo else 1.0,
-            line={
-                "color": colour,
-                "dash": line.dash,
-                "width": 5 if line.halo else 2,
-                "shape": "hv" if line.halo else "linear",
-            },
-            marker={
-                "size": 15 if line.halo else 6,
-                "symbol": "circle-open" if line.hollow or line.halo else "circle",
-                "line": {"width": 2 if line.hollow or line.halo else 0},
-            },
-            customdata=list(line.notes) or None,
-            hoverinfo="skip" if line.halo else None,
-            hovertemplate=None if line.halo else f"{_told(line, number)}<extra>{line.name}</extra>",
+        told = (
+            {"hoverinfo": "skip"}
+            if line.halo
+            else {"hovertemplate": f"{_told(line, number)}<extra>{line.name}</extra>"}
         )
-    figure.update_xaxes(title=x_title, type="log" if log_x else "linear")
-    figure.update_yaxes(title=y_title, type="log" if log_y else "linear")
-    if mark is not None:
-        figure.add_vline(mark, line={"color": SERIES[GREY], "width": 1, "dash": "dot"})
+        data.append(
+            {
+                "type": "scatter",
+                "x": list(line.x),
+                "y": [None if log_y and y is not None and y <= 0 else y for y in line.y],
+                "name": line.name,
+                "legendgroup": group,
+                "showlegend": line.listed,
+                "mode": "lines+markers" if line.marks else "lines",
+                "opacity": 0.45 if line.halo else 1.0,
+                "line": {
+                    "color": colour,
+                    "dash": line.dash,
+                    "width": 5 if line.halo else 2,
+                    "shape": "hv" if line.halo else "linear",
+                },
+                "marker": {
+                    "size": 15 if line.halo else 6,
+                    "symbol": "circle-open" if line.hollow or line.halo else "circle",
+                    "line": {"width": 2 if line.hollow or line.halo else 0},
+                },
+                **({"customdata": list(line.notes)} if line.notes else {}),
+                **told,
+            }
+        )
+    xaxis = axis(x_title, type="log" if log_x else "linear")
     if x_ticks:
-        figure.update_xaxes(tickvals=list(x_ticks), ticktext=[f"{x:g}" for x in x_ticks])
+        xaxis |= {"tickvals": list(x_ticks), "ticktext": [f"{x:g}" for x in x_ticks]}
+    yaxis = axis(y_title, type="log" if log_y else "linear")
     if top is not None and not log_y:
-        figure.update_yaxes(range=[-0.03 * top, top])  # a line at zero keeps its full width
-    return finish(figure, height=height)
+        yaxis["range"] = [-0.03 * top, top]  # a line at zero keeps its full width
+    figure = finish(data, height=height, xaxis=xaxis, yaxis=yaxis)
+    if mark is not None:
+        ruled(figure, x=mark, color=SERIES[GREY], width=1, dash="dot")
+    return figure
 
 
 def _told(line: Curve, number: str) -> str:

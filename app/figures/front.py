@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 
 import numpy as np
-import plotly.graph_objects as go
 
-from app.figures.theme import finish
+from app.figures.theme import Figure, axis, finish, plain
 
 
 def front(
@@ -18,7 +17,7 @@ def front(
     play: str,
     pause: str,
     after: str,
-) -> go.Figure:
+) -> Figure:
     """One row per layer, one column per token; a token is coloured from the layer on that connects it.
 
     Args:
@@ -32,30 +31,29 @@ def front(
         after: the slider's word before the layer.
     """
     count = len(colours)
-    names = [_plain(label) for label in labels]
-    figure = go.Figure(
-        go.Heatmap(
-            z=_upto(first, count - 1, count),
-            zmin=-0.5,
-            zmax=count - 0.5,
-            colorscale=_stairs(colours),
-            showscale=False,
-            ygap=2,
-            xgap=1 if len(names) <= 200 else 0,
-            text=[names] * count,
-            hovertemplate=y_title + " %{y}<br>%{x} “%{text}”: %{z}<extra></extra>",
-            hoverongaps=False,
-        )
-    )
-    figure.frames = [
-        go.Frame(name=str(layer), data=[{"type": "heatmap", "z": _upto(first, layer, count)}]) for layer in range(count)
+    names = [plain(label) for label in labels]
+    data = [
+        {
+            "type": "heatmap",
+            "z": _upto(first, count - 1, count),
+            "zmin": -0.5,
+            "zmax": count - 0.5,
+            "colorscale": _stairs(colours),
+            "showscale": False,
+            "ygap": 2,
+            "xgap": 1 if len(names) <= 200 else 0,
+            "text": [names] * count,
+            "hovertemplate": y_title + " %{y}<br>%{x} “%{text}”: %{z}<extra></extra>",
+            "hoverongaps": False,
+        }
     ]
     still = {"mode": "immediate", "transition": {"duration": 0}, "frame": {"duration": 0, "redraw": True}}
     playing = {"fromcurrent": False, "transition": {"duration": 0}, "frame": {"duration": 700, "redraw": True}}
-    figure.update_xaxes(title=x_title, range=[-0.5, len(first) - 0.5])
-    figure.update_yaxes(title=y_title, range=[-0.5, count - 0.5], dtick=1)
-    finish(figure, height=270 + 24 * count)
-    return figure.update_layout(
+    figure = finish(
+        data,
+        height=270 + 24 * count,
+        xaxis=axis(x_title, range=[-0.5, len(first) - 0.5]),
+        yaxis=axis(y_title, range=[-0.5, count - 0.5], dtick=1),
         margin={"l": 8, "r": 8, "t": 8, "b": 160},
         updatemenus=[
             {
@@ -88,6 +86,10 @@ def front(
             }
         ],
     )
+    frames = [
+        {"name": str(layer), "data": [{"type": "heatmap", "z": _upto(first, layer, count)}]} for layer in range(count)
+    ]
+    return {**figure, "frames": frames}
 
 
 def _upto(first: np.ndarray, layer: int, count: int) -> np.ndarray:
@@ -100,8 +102,3 @@ def _stairs(colours: Sequence[str]) -> list[list[object]]:
     """A scale without blends: each whole number its own colour."""
     count = len(colours)
     return [[edge / count, colour] for i, colour in enumerate(colours) for edge in (i, i + 1)]
-
-
-def _plain(label: str) -> str:
-    # Plotly reads tags in hovers; a token is never a tag.
-    return label.replace("&", "&amp;").replace("<", "&lt;")

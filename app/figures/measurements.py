@@ -2,10 +2,10 @@
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 
 from app.figures.curves import curves
 from app.figures.spread import spread
+from app.figures.theme import Figure
 from app.figures.whiskers import whiskers
 
 
@@ -20,7 +20,7 @@ def measurements(
     bars: bool = False,
     log_x: bool = False,
     log_y: bool = False,
-) -> go.Figure | None:
+) -> Figure | None:
     """Draw all rows; None where none can be drawn.
 
     Args:

@@ -1,12 +1,14 @@
 """A recurrent state in numbers, at one token: its normaliser, how large it has grown, and what is read from it."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
-from app.figures.theme import GREY, SERIES, finish
+from app.figures.theme import GREY, SERIES, Figure, finish, ruled
+
+ROWS = ((0.8, 1.0), (0.4, 0.6), (0.0, 0.2))
+"""From where to where each picture stands, from the top, as shares of the height."""
 
 
 def memory(
@@ -22,7 +24,7 @@ def memory(
     outputs_title: str,
     entry: str,
     tallest: tuple[float, float],
-) -> go.Figure:
+) -> Figure:
     """Three pictures in a column, so that all of them change at once; names stand at their own picture.
 
     Args:
@@ -38,48 +40,81 @@ def memory(
         entry: its axis.
         tallest: lower and upper end of the first picture, the same for all tokens.
     """
-    figure = make_subplots(
-        rows=3, cols=1, vertical_spacing=0.2, subplot_titles=(keys_title, sizes_title, outputs_title)
+    data: list[dict[str, Any]] = [
+        {
+            "type": "bar",
+            "x": np.arange(len(keys)),
+            "y": keys,
+            "marker": {"color": SERIES[0]},
+            "showlegend": False,
+            **_axes(1),
+            "hovertemplate": feature + " %{x}: %{y:.3g}<extra></extra>",
+        }
+    ]
+    data += [
+        {
+            "type": "scatter",
+            "x": np.arange(len(values)),
+            "y": values,
+            "name": name,
+            "line": {"color": SERIES[place + 1], "width": 2},
+            **_axes(2),
+            "mode": "lines+markers" if len(values) == 1 else "lines",
+            "legend": "legend",
+            "hovertemplate": "%{x}: %{y:.3g}<extra>" + name + "</extra>",
+        }
+        for place, (name, values) in enumerate(sizes.items())
+    ]
+    data += [
+        {
+            "type": "bar",
+            "x": np.arange(len(values)),
+            "y": values,
+            "name": name,
+            "marker": {"color": SERIES[place + 3]},
+            **_axes(3),
+            "legend": "legend2",
+            "hovertemplate": entry + " %{x}: %{y:.4g}<extra>" + name + "</extra>",
+        }
+        for place, (name, values) in enumerate(outputs.items())
+    ]
+    layout: dict[str, Any] = {}
+    for number, ((low, high), title) in enumerate(zip(ROWS, (feature, position, entry), strict=True), 1):
+        letters = _axes(number)
+        own = letters["xaxis"][1:]
+        layout[f"xaxis{own}"] = {"title": {"text": title, "standoff": 6}, "anchor": letters["yaxis"]}
+        layout[f"yaxis{own}"] = {"domain": [low, high], "anchor": letters["xaxis"]}
+    layout["yaxis"]["range"] = list(tallest)
+    titles = [
+        {
+            "text": title,
+            "font": {"size": 13},
+            "showarrow": False,
+            "x": 0,
+            "xanchor": "left",
+            "xref": "paper",
+            "y": high,
+            "yanchor": "bottom",
+            "yref": "paper",
+        }
+        for (_low, high), title in zip(ROWS, (keys_title, sizes_title, outputs_title), strict=True)
+    ]
+    titles[1]["yshift"] = 26  # over the names of its lines
+    figure = finish(
+        data,
+        height=700,
+        **layout,
+        annotations=titles,
+        margin={"t": 28},
+        bargap=0.15,
+        legend={"y": ROWS[1][1]},
+        legend2={"orientation": "h", "yanchor": "top", "y": -0.1, "x": 0},
     )
-    figure.add_bar(
-        x=np.arange(len(keys)),
-        y=keys,
-        marker_color=SERIES[0],
-        showlegend=False,
-        row=1,
-        col=1,
-        hovertemplate=feature + " %{x}: %{y:.3g}<extra></extra>",
-    )
-    for place, (name, values) in enumerate(sizes.items()):
-        figure.add_scatter(
-            x=np.arange(len(values)),
-            y=values,
-            name=name,
-            line={"color": SERIES[place + 1], "width": 2},
-            row=2,
-            col=1,
-            mode="lines+markers" if len(values) == 1 else "lines",
-            legend="legend",
-            hovertemplate="%{x}: %{y:.3g}<extra>" + name + "</extra>",
-        )
-    figure.add_vline(token, line={"color": SERIES[GREY], "width": 2, "dash": "dot"}, row=2, col=1)
-    for place, (name, values) in enumerate(outputs.items()):
-        figure.add_bar(
-            x=np.arange(len(values)),
-            y=values,
-            name=name,
-            marker_color=SERIES[place + 3],
-            row=3,
-            col=1,
-            legend="legend2",
-            hovertemplate=entry + " %{x}: %{y:.4g}<extra>" + name + "</extra>",
-        )
-    figure.update_yaxes(range=tallest, row=1)
-    for row, title in enumerate((feature, position, entry), 1):
-        figure.update_xaxes(title={"text": title, "standoff": 6}, row=row)
-    finish(figure, height=700)
-    figure.update_annotations(font={"size": 13}, xanchor="left", x=0)
-    figure.layout.annotations[1].yshift = 26  # over the names of its lines
-    over = {"orientation": "h", "yanchor": "bottom", "y": figure.layout.yaxis2.domain[1], "x": 0}
-    under = {"orientation": "h", "yanchor": "top", "y": -0.1, "x": 0}
-    return figure.update_layout(margin={"t": 28}, bargap=0.15, legend=over, legend2=under)
+    ruled(figure, x=token, axes="2", color=SERIES[GREY], width=2, dash="dot")
+    return figure
+
+
+def _axes(row: int) -> dict[str, str]:
+    """What plotly calls the axes of a row: its first ones have no number."""
+    own = "" if row == 1 else str(row)
+    return {"xaxis": f"x{own}", "yaxis": f"y{own}"}

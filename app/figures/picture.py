@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from app.figures.theme import DARK, LIGHT, Colour
+from app.figures.theme import DARK, LIGHT, along
 
 
 def picture(values: np.ndarray, *, dark: bool, side: int = 320) -> np.ndarray:
@@ -21,13 +21,7 @@ def picture(values: np.ndarray, *, dark: bool, side: int = 320) -> np.ndarray:
     sizes = np.abs(np.where(masked, 0.0, values))
     share = np.sqrt(sizes / (sizes.max() or 1.0))
     negative = values < 0
-    upper = ramps.positive if negative.any() else ramps.sequential
-    colours = np.where(negative[..., None], _mix(ramps.negative, share), _mix(upper, share))
+    colours = np.where(negative[..., None], along(ramps.negative, share), along(ramps.positive, share))
     colours[masked] = ramps.masked
     block = np.ones((-(-side // len(values)),) * 2 + (1,), np.uint8)
     return np.kron(np.rint(colours).astype(np.uint8), block)
-
-
-def _mix(ramp: tuple[Colour, ...], share: np.ndarray) -> np.ndarray:
-    stops = np.linspace(0.0, 1.0, len(ramp))
-    return np.stack([np.interp(share, stops, channel) for channel in np.array(ramp, float).T], -1)

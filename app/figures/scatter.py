@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import plotly.graph_objects as go
 
-from app.figures.theme import GREY, SERIES, finish
+from app.figures.theme import GREY, SERIES, Figure, axis, finish, plain
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False)
 class Points:
     """One cloud of points.
 
@@ -37,7 +36,7 @@ def scatter(
     log: bool = False,
     height: int = 420,
     most: int = 3000,
-) -> go.Figure:
+) -> Figure:
     """Draw clouds of points over the diagonal; NaN, and on log axes what is not above zero, is left out.
 
     Args:
@@ -49,7 +48,7 @@ def scatter(
         height: in pixels.
         most: points drawn at most per cloud: evenly over the order of the true values, both ends among them.
     """
-    figure = go.Figure()
+    data = []
     ends: list[float] = []
     for cloud in clouds:
         x, y = np.ravel(cloud.x), np.ravel(cloud.y)
@@ -60,32 +59,31 @@ def scatter(
         if len(order):
             ends += [float(x[order].min()), float(x[order].max())]
         colour = SERIES[cloud.colour % len(SERIES)]
-        figure.add_scatter(
-            x=x[order],
-            y=y[order],
-            name=cloud.name,
-            mode="markers",
-            marker={"color": colour, "size": 5, "opacity": 0.55},
-            customdata=[_plain(cloud.notes[i]) for i in order] if cloud.notes else None,
-            hovertemplate=("%{customdata}<br>" if cloud.notes else "")
+        trace = {
+            "type": "scatter",
+            "x": x[order],
+            "y": y[order],
+            "name": cloud.name,
+            "mode": "markers",
+            "marker": {"color": colour, "size": 5, "opacity": 0.55},
+            "hovertemplate": ("%{customdata}<br>" if cloud.notes else "")
             + f"{x_title}: %{{x:.3g}}<br>{y_title}: %{{y:.3g}}<extra>{cloud.name}</extra>",
-        )
+        }
+        if cloud.notes:
+            trace["customdata"] = [plain(cloud.notes[i]) for i in order]
+        data.append(trace)
     if diagonal and ends:
         span = [min(ends), max(ends)]
-        figure.add_scatter(
-            x=span,
-            y=span,
-            name=diagonal,
-            mode="lines",
-            hoverinfo="skip",
-            line={"color": SERIES[GREY], "dash": "dash", "width": 1.5},
+        data.append(
+            {
+                "type": "scatter",
+                "x": span,
+                "y": span,
+                "name": diagonal,
+                "mode": "lines",
+                "hoverinfo": "skip",
+                "line": {"color": SERIES[GREY], "dash": "dash", "width": 1.5},
+            }
         )
     kind = "log" if log else "linear"
-    figure.update_xaxes(title=x_title, type=kind)
-    figure.update_yaxes(title=y_title, type=kind)
-    return finish(figure, height=height)
-
-
-def _plain(note: str) -> str:
-    # Plotly reads tags in hovers; a token is never a tag.
-    return note.replace("&", "&amp;").replace("<", "&lt;")
+    return finish(data, height=height, xaxis=axis(x_title, type=kind), yaxis=axis(y_title, type=kind))

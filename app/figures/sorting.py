@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 
 import numpy as np
-import plotly.graph_objects as go
 
-from app.figures.theme import GREY, SERIES, finish
+from app.figures.theme import GREY, SERIES, Figure, axis, finish, plain
 
 
 def sorting(
@@ -18,7 +17,7 @@ def sorting(
     below: str,
     x_title: str,
     kind: str,
-) -> go.Figure:
+) -> Figure:
     """Draw the lines, coloured by kind; the legend names the kinds while there is a colour for each.
 
     Args:
@@ -35,29 +34,32 @@ def sorting(
     n = len(order)
     place = np.empty(n, int)
     place[order] = np.arange(n)
-    figure, few = go.Figure(), len(set(kinds)) <= GREY
+    data, few = [], len(set(kinds)) <= GREY
     for colour, number in enumerate(sorted(set(kinds))):
         own = [i for i in range(n) if kinds[i] == number]
-        figure.add_scatter(
-            x=[x for i in own for x in (i, place[i], None)],
-            y=[y for _ in own for y in (1, 0, None)],
-            name=f"{kind} {number} ({len(own)})",
-            mode="lines+markers",
-            line={"color": SERIES[colour % GREY], "width": 1.5 if few else 0.75},
-            marker={"size": 5 if few else 3},
-            showlegend=few,
-            customdata=[note for i in own for note in [_plain(f"{i} “{labels[i]}” → {place[i]}")] * 3],
-            hovertemplate="%{customdata}<extra>" + f"{kind} {number}" + "</extra>",
+        data.append(
+            {
+                "type": "scatter",
+                "x": [x for i in own for x in (i, int(place[i]), None)],
+                "y": [y for _ in own for y in (1, 0, None)],
+                "name": f"{kind} {number} ({len(own)})",
+                "mode": "lines+markers",
+                "line": {"color": SERIES[colour % GREY], "width": 1.5 if few else 0.75},
+                "marker": {"size": 5 if few else 3},
+                "showlegend": few,
+                "customdata": [note for i in own for note in [plain(f"{i} “{labels[i]}” → {place[i]}")] * 3],
+                "hovertemplate": "%{customdata}<extra>" + f"{kind} {number}" + "</extra>",
+            }
         )
-    for border in borders:
-        figure.add_shape(
-            type="line", x0=border - 0.5, x1=border - 0.5, y0=-0.08, y1=0.12, line={"color": SERIES[GREY], "width": 2}
-        )
-    figure.update_xaxes(title=x_title, range=[-0.8, n - 0.2], showgrid=False, zeroline=False)
-    figure.update_yaxes(tickvals=[0, 1], ticktext=[below, above], range=[-0.12, 1.1], showgrid=False, zeroline=False)
-    return finish(figure, height=360)
-
-
-def _plain(note: str) -> str:
-    # Plotly reads tags in hovers; a token is never a tag.
-    return note.replace("&", "&amp;").replace("<", "&lt;")
+    edge = {"color": SERIES[GREY], "width": 2}
+    ends = {"tickvals": [0, 1], "ticktext": [below, above], "range": [-0.12, 1.1]}
+    return finish(
+        data,
+        height=360,
+        xaxis=axis(x_title, range=[-0.8, n - 0.2], showgrid=False, zeroline=False),
+        yaxis={**ends, "showgrid": False, "zeroline": False},
+        shapes=[
+            {"type": "line", "x0": border - 0.5, "x1": border - 0.5, "y0": -0.08, "y1": 0.12, "line": edge}
+            for border in borders
+        ],
+    )

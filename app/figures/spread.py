@@ -3,9 +3,12 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import pandas as pd
+import numpy as np
 
 from app.figures.curves import Curve
+
+SHARES = (0.25, 0.5, 0.75)
+"""The quartiles and the median between them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,9 +31,9 @@ class Spread:
         """As a line, with its band where there is more than one position."""
         shown = band and len(self.x) > 1
         return Curve(
-            name=name,
-            x=self.x,
-            y=self.middle,
+            name,
+            self.x,
+            self.middle,
             low=self.low if shown else None,
             high=self.high if shown else None,
             colour=colour,
@@ -45,6 +48,17 @@ def spread(points: Iterable[tuple[float, float]], *, mean: bool = False) -> Spre
         points: in any order.
         mean: whether the middle is the mean; the band stays the quartiles.
     """
-    groups = pd.DataFrame(points, columns=["x", "y"], dtype=float).groupby("x")["y"]
-    low, middle, high = (tuple(groups.quantile(share)) for share in (0.25, 0.5, 0.75))
-    return Spread(x=tuple(groups.groups), middle=tuple(groups.mean()) if mean else middle, low=low, high=high)
+    groups: dict[float, list[float]] = {}
+    for x, y in points:
+        own = groups.setdefault(float(x), [])
+        if y is not None and y == y:
+            own.append(float(y))
+    places = tuple(sorted(groups))
+    gathered = [groups[x] or [np.nan] for x in places]
+    if len({len(own) for own in gathered}) == 1:  # one call for all: a table of heads asks for a hundred spreads
+        low, middle, high = np.quantile(gathered, SHARES, axis=1)
+    else:
+        low, middle, high = np.array([np.quantile(own, SHARES) for own in gathered]).reshape(-1, len(SHARES)).T
+    if mean:
+        middle = np.array([np.mean(own) for own in gathered])
+    return Spread(x=places, middle=tuple(middle.tolist()), low=tuple(low.tolist()), high=tuple(high.tolist()))

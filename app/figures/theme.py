@@ -1,9 +1,17 @@
 """What all figures share: type sizes, margins, and colours that tell things apart in light and dark."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
+
+Figure = dict[str, Any]
+"""What plotly.js draws: ``data``, ``layout`` and, where it plays, ``frames``, as one would write them in JSON.
+
+``plotly.graph_objects`` would check and copy each word of it, which is most of what a page of charts costs; the tests
+have it check what is made here.
+"""
 
 SERIES = (
     "#4477aa",
@@ -28,77 +36,87 @@ Colour = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Ramps:
-    """The matrix board's colours as 8-bit sRGB stops, evenly spaced: zero first, the largest magnitude last.
+    """The matrix board's colours as 8-bit sRGB stops, evenly spaced: zero first, the largest magnitude last."""
 
-    A matrix without negative entries takes ``sequential``; the halves of a signed one take the other two.
-    """
-
-    sequential: tuple[Colour, ...]
     positive: tuple[Colour, ...]
     negative: tuple[Colour, ...]
     masked: Colour
 
 
 LIGHT = Ramps(
-    sequential=(
-        (251, 251, 242),
-        (210, 231, 177),
-        (119, 208, 162),
-        (38, 167, 173),
-        (25, 118, 170),
-        (45, 67, 144),
-        (36, 26, 84),
-    ),
-    positive=((250, 250, 250), (140, 196, 244), (56, 128, 202), (27, 39, 108)),
-    negative=((250, 250, 250), (241, 183, 126), (199, 105, 44), (100, 35, 13)),
-    masked=(222, 223, 228),
+    positive=((229, 239, 243), (166, 217, 229), (105, 191, 216), (57, 157, 205), (33, 118, 193), (40, 75, 168)),
+    negative=((242, 236, 228), (235, 195, 145), (218, 146, 77), (189, 96, 30), (140, 57, 30)),
+    masked=(241, 242, 245),
 )
 DARK = Ramps(
-    sequential=(
-        (21, 21, 31),
-        (49, 50, 122),
-        (36, 96, 168),
-        (17, 149, 180),
-        (66, 194, 173),
-        (162, 230, 148),
-        (252, 252, 181),
-    ),
-    positive=((22, 22, 22), (42, 74, 136), (66, 153, 220), (187, 243, 255)),
-    negative=((22, 22, 22), (120, 56, 24), (212, 124, 46), (255, 234, 174)),
-    masked=(58, 61, 71),
+    positive=((35, 38, 46), (48, 62, 114), (51, 94, 166), (57, 135, 200), (72, 178, 222), (119, 216, 233)),
+    negative=((45, 36, 33), (107, 53, 31), (161, 84, 33), (211, 131, 50), (242, 189, 110)),
+    masked=(32, 31, 29),
 )
+
+
+def along(ramp: Sequence[Colour], places: float | np.ndarray) -> np.ndarray:
+    """A ramp's colours, ``[..., 3]``, at places from 0, its first stop, to 1, its last."""
+    stops = np.linspace(0.0, 1.0, len(ramp))
+    return np.stack([np.interp(places, stops, channel) for channel in np.array(ramp, float).T], -1)
+
+
+def plain(label: str, most: int | None = None) -> str:
+    """A label, cut to so many letters, for plotly, which reads tags in names and hovers: a token is never a tag."""
+    shown = label if most is None or len(label) <= most else label[: most - 1] + "…"
+    return shown.replace("&", "&amp;").replace("<", "&lt;")
 
 
 FEW = 4.0
 """Decades of an axis up to which 2 and 5 are labelled as well."""
 
 
-def finish(figure: go.Figure, *, height: int) -> go.Figure:
-    """Give a figure the shared look."""
-    figure.update_layout(
-        height=height,
-        margin={"l": 8, "r": 34, "t": 8, "b": 8},  # on the right stands the button that saves the picture
-        font={"size": 13},
-        hoverlabel={"font": {"size": 13}},
-        legend={"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0},
-        colorway=list(SERIES),
-    )
-    for letter, axes in (("x", figure.select_xaxes), ("y", figure.select_yaxes)):
-        for axis in axes({"type": "log"}):
+def axis(title: str, **look: Any) -> dict[str, Any]:  # noqa: ANN401 - plotly's own
+    """An axis with its title; what else is said of it is plotly's."""
+    return {"title": {"text": title}, **look}
+
+
+def ruled(figure: Figure, *, x: float | None = None, y: float | None = None, axes: str = "", **line: object) -> None:
+    """Draw a line across a figure, upright at ``x`` or level at ``y``; of several axes those with a number."""
+    across = {"x0": x, "x1": x, "xref": f"x{axes}", "y0": 0, "y1": 1, "yref": f"y{axes} domain"}
+    if y is not None:
+        across = {"x0": 0, "x1": 1, "xref": f"x{axes} domain", "y0": y, "y1": y, "yref": f"y{axes}"}
+    figure["layout"].setdefault("shapes", []).append({"type": "line", **across, "line": line})
+
+
+def finish(data: list[dict[str, Any]], *, height: int, **layout: Any) -> Figure:  # noqa: ANN401 - plotly's own
+    """Make a figure with the shared look.
+
+    Args:
+        data: its traces.
+        height: in pixels.
+        layout: axes and what else differs from the shared look.
+    """
+    for name, look in layout.items():
+        if name[1:].startswith("axis") and look.get("type") == "log":
             # Powers of ten, not "1µ": what stands on these axes is mostly no physical quantity.
-            axis.exponentformat = "power"
-            if axis.tickvals is None and 0 < _decades(figure, letter, axis.plotly_name) <= FEW:
-                axis.dtick = "D2"
-    return figure
+            look["exponentformat"] = "power"
+            if "tickvals" not in look and 0 < _decades(data, name[0], name[5:]) <= FEW:
+                look["dtick"] = "D2"
+    shared: dict[str, Any] = {
+        "height": height,
+        "margin": {"l": 8, "r": 34, "t": 8, "b": 8},  # on the right stands the button that saves the picture
+        "font": {"size": 13},
+        "hoverlabel": {"font": {"size": 13}},
+        "legend": {"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0},
+        "colorway": list(SERIES),
+    }
+    for name, look in layout.items():
+        shared[name] = {**shared[name], **look} if name in shared else look
+    return {"data": data, "layout": shared}
 
 
-def _decades(figure: go.Figure, letter: str, axis: str) -> float:
+def _decades(data: Sequence[Mapping[str, Any]], letter: str, number: str) -> float:
     """How many powers of ten the data on an axis span."""
-    name = axis.replace("axis", "")
     values = [
         np.asarray(trace[letter], dtype=float)
-        for trace in figure.data
-        if trace[letter] is not None and (trace[f"{letter}axis"] or letter) == name
+        for trace in data
+        if trace.get(letter) is not None and trace.get(f"{letter}axis", letter) == letter + number
     ]
     shown = np.concatenate(values) if values else np.empty(0)
     shown = shown[np.isfinite(shown) & (shown > 0)]

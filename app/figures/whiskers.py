@@ -3,10 +3,8 @@
 import textwrap
 from collections.abc import Mapping, Sequence
 
-import plotly.graph_objects as go
-
 from app.figures.spread import Spread
-from app.figures.theme import GREY, SERIES, finish
+from app.figures.theme import GREY, SERIES, Figure, axis, finish, plain
 
 MANY = 64
 """Letters that stand side by side under the axis; a number above a bar takes four places."""
@@ -20,7 +18,7 @@ def whiskers(
     y_title: str,
     log_y: bool = False,
     height: int = 380,
-) -> go.Figure:
+) -> Figure:
     """Draw a bar as high as the middle of each group of measurements, whiskers from quartile to quartile.
 
     Where nothing was measured more than once and bars are few, each tells its number above it.
@@ -33,41 +31,45 @@ def whiskers(
         log_y: whether equal ratios are equal distances, vertically.
         height: in pixels.
     """
-    figure, room = go.Figure(), MANY // max(len(labels), 1)
+    room = MANY // max(len(labels), 1)
     alone = all(found.low == found.high for found in series.values()) and len(series) * len(labels) <= MANY // 4
+    data = []
     for i, (name, found) in enumerate(series.items()):
         up = [high - middle for high, middle in zip(found.high, found.middle, strict=True)]
         down = [middle - low for middle, low in zip(found.middle, found.low, strict=True)]
-        figure.add_bar(
-            name=name,
-            x=list(found.x),
-            y=list(found.middle),
-            marker_color=SERIES[i % len(SERIES)],
-            text=[_short(y) for y in found.middle] if alone else None,
-            textposition="outside",
-            cliponaxis=False,
-            error_y={
-                "type": "data",
-                "array": up,
-                "arrayminus": down,
-                "visible": any(up) or any(down),
-                "color": SERIES[GREY],
-                "thickness": 1.5,
-                "width": 4,
-            },
-            customdata=[labels[int(x)] for x in found.x],
-            hovertemplate="%{customdata}: %{y:.3~g}<extra>" + name + "</extra>",
+        data.append(
+            {
+                "type": "bar",
+                "name": name,
+                "x": list(found.x),
+                "y": list(found.middle),
+                "marker": {"color": SERIES[i % len(SERIES)]},
+                **({"text": [_short(y) for y in found.middle]} if alone else {}),
+                "textposition": "outside",
+                "cliponaxis": False,
+                "error_y": {
+                    "type": "data",
+                    "array": up,
+                    "arrayminus": down,
+                    "visible": any(up) or any(down),
+                    "color": SERIES[GREY],
+                    "thickness": 1.5,
+                    "width": 4,
+                },
+                "customdata": [plain(labels[int(x)]) for x in found.x],
+                "hovertemplate": "%{customdata}: %{y:.3~g}<extra>" + name + "</extra>",
+            }
         )
     ticks = ["<br>".join(textwrap.wrap(label, max(room, 8), break_long_words=False)) for label in labels]
-    figure.update_xaxes(
-        title=x_title,
-        tickvals=list(range(len(labels))),
-        ticktext=ticks,
-        automargin=True,
-        range=[-0.6, len(labels) - 0.4],
+    return finish(
+        data,
+        height=height,
+        xaxis=axis(
+            x_title, tickvals=list(range(len(labels))), ticktext=ticks, automargin=True, range=[-0.6, len(labels) - 0.4]
+        ),
+        yaxis=axis(y_title, type="log" if log_y else "linear", rangemode="normal" if log_y else "tozero"),
+        barmode="group",
     )
-    figure.update_yaxes(title=y_title, type="log" if log_y else "linear", rangemode="normal" if log_y else "tozero")
-    return finish(figure, height=height).update_layout(barmode="group")
 
 
 def _short(value: float) -> str:

@@ -1,7 +1,8 @@
-"""The browser component that draws matrices: a comparison on one board, and a model's heads in miniature."""
+"""The browser component that draws matrices: a comparison on one board, its rows as text, a model's heads."""
 
 from app.matrix_board.board import BoardEvent, matrix_board
-from app.matrix_board.panel import Category, Panel
-from app.matrix_board.thumbnails import thumbnail_board
+from app.matrix_board.panel import Category, Knob, Panel
+from app.matrix_board.strips import Strip, row_strips
+from app.matrix_board.thumbnails import Named, thumbnail_board
 
-__all__ = ["BoardEvent", "Category", "Panel", "matrix_board", "thumbnail_board"]
+__all__ = ["BoardEvent", "Category", "Knob", "Named", "Panel", "Strip", "matrix_board", "row_strips", "thumbnail_board"]

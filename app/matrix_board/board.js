@@ -1,17 +1,20 @@
 // The board of a comparison: what it holds, how it is laid out and painted.
-/** @import { BoardHeader, BoardSettings, Cell, Geometry, Look, Panel, Pen, Scale, Send, Theme, View } from "./types" */
+/** @import { BoardHeader, BoardSettings, Cell, Geometry, Look, Panel, Pen, Received, Scale, Send, SentPanel, Theme, View } from "./types" */
 
+import { PAINTED } from "./boards.js";
 import { categoryTable, drawCategories, legendNames, legendPlaces } from "./categories.js";
 import { colourTable, makeScale, PALETTES, tickNumeral } from "./color.js";
 import { Hands } from "./hands.js";
+import { Knobs } from "./knobs.js";
 import { drawMarks } from "./marks.js";
-import { clamp, make, penFor, printable, readTheme } from "./page.js";
-import { drawLegend, drawPanel, LEGEND_HEIGHT, legendName, panelGeometry, panelHeight } from "./panel.js";
+import { bringIntoView, clamp, make, penFor, printable, readTheme } from "./page.js";
+import { beyondEnds, drawLegend, drawPanel, LEGEND_HEIGHT, legendLayout, legendName, panelGeometry, panelHeight } from "./panel.js";
 import { brushOf, CanvasPen } from "./pen.js";
 import { cellText, Readout } from "./readout.js";
 import { Views } from "./views.js";
 
 const GAP = 20;
+const FOUR_SIDE = 196; // four stand side by side down to this: a line of three and one is no comparison
 const LEAST_SIDE = 224; // below this a panel is too small to read, so fewer stand side by side
 
 export class Board {
@@ -31,8 +34,8 @@ export class Board {
   columns;
   /** @type {number} */
   side;
-  /** @type {Scale[]} */
-  topScales;
+  /** @type {Scale | null} */
+  shared; // the scale of all panels, null where each has its own or numbers are kinds
   /** @type {number | undefined} */
   frame;
   /** @type {number | undefined} */
@@ -50,6 +53,7 @@ export class Board {
     this.tables = new Map();
     this.views = new Views(this);
     this.readout = new Readout(this);
+    this.knobs = new Knobs(this);
     /** @type {number | null} */
     this.pinned = null;
     this.paints = 0;
@@ -82,42 +86,45 @@ export class Board {
 
   /**
    * New matrices. Zoom, pan and the cell survive as long as shapes do.
-   * @param {BoardHeader} header
-   * @param {ArrayBuffer} payload
+   * @param {Received<BoardHeader>} received
+   * @param {Received<SentPanel>[]} parts
    */
-  receive({ panels, row_labels: rowLabels, col_labels: colLabels }, payload) {
+  receive({ header: { row_labels: rowLabels, col_labels: colLabels, heard } }, parts) {
     this.hands.letGo();
-    this.build(panels.length);
-    const numbers = new Uint16Array(payload);
-    let start = 0;
+    this.build(parts.length);
     const shown = (/** @type {string[] | null} */ labels) => labels?.map(printable);
     const [ownRows, ownCols] = [shown(rowLabels), shown(colLabels)];
-    this.panels = panels.map((panel, i) => {
+    this.panels = parts.map(({ header: panel, payload }, i) => {
       const figure = /** @type {HTMLElement} */ (this.grid.children[i]);
       const [picture, marks] = figure.querySelectorAll("canvas");
       /** @type {NodeListOf<HTMLElement>} */
-      const words = figure.querySelectorAll(".title, .value, .caption");
-      const [title, value, caption] = words;
+      const words = figure.querySelectorAll(".title, .value, .open, .knob, .caption");
+      const [title, value, open, knob, caption] = words;
       figure.dataset.panel = panel.key;
       title.textContent = title.title = printable(panel.title);
       caption.textContent = caption.title = printable(panel.caption);
-      const codes = numbers.subarray(start, (start += panel.rows * panel.cols));
+      open.hidden = !panel.settings;
+      open.title = panel.settings;
+      open.setAttribute("aria-label", panel.settings);
       const described = {
         ...panel,
         title: title.title,
         caption: caption.title,
-        codes,
+        codes: new Uint16Array(payload),
         value,
         picture,
         marks,
         unit: 2 ** panel.exponent,
         shape: `${panel.rows} × ${panel.cols}`,
-        sharesRows: !panel.row_labels && panel.rows === (rowLabels?.length ?? panels[0].rows),
+        sharesRows: !panel.row_labels && panel.rows === (rowLabels?.length ?? parts[0].header.rows),
         rowLabels: shown(panel.row_labels) ?? (ownRows?.length === panel.rows ? ownRows : undefined),
         colLabels: shown(panel.col_labels) ?? (ownCols?.length === panel.cols ? ownCols : undefined),
       };
-      return /** @type {Panel} */ (described); // its geometry comes with the painting
+      const one = /** @type {Panel} */ (described); // its geometry comes with the painting
+      this.knobs.fit(knob, one);
+      return one;
     });
+    this.knobs.land(heard);
     this.views.keep(this.panels);
     const active = this.cell && this.panels[this.cell.panel];
     if (!active || active.shape !== this.shape) this.cell = null;
@@ -130,7 +137,8 @@ export class Board {
    */
   show(settings) {
     this.settings = settings;
-    this.pinned = this.reported = settings.pinned;
+    this.reported = settings.pinned;
+    if (this.reporting === undefined) this.pinned = settings.pinned;
     const { words } = settings;
     this.grid.setAttribute("aria-label", words.help);
     this.hint.textContent = matchMedia("(hover: none)").matches ? words.touch_hint : words.hint;
@@ -177,8 +185,15 @@ export class Board {
     while (this.grid.children.length > count) this.grid.lastChild?.remove();
     while (this.grid.children.length < count) {
       const plot = make("div", { class: "plot" }, make("canvas"), make("canvas"));
-      const head = make("div", { class: "head" }, make("span", { class: "title" }), make("span", { class: "value" }));
-      this.grid.append(make("figure", {}, make("figcaption", {}, head, make("div", { class: "caption" })), plot));
+      const open = make("button", { type: "button", class: "open" }, "\u2699\ufe0e"); // a gear, as text
+      const head = make("div", { class: "head" }, make("span", { class: "title" }), make("span", { class: "value" }), open);
+      const caption = make("figcaption", {}, head, this.knobs.build(), make("div", { class: "caption" }));
+      const figure = make("figure", {}, caption, plot);
+      open.addEventListener("click", () => {
+        this.send("open", figure.dataset.panel);
+        bringIntoView(`.st-key-${this.settings.opens}`);
+      });
+      this.grid.append(figure);
     }
   }
 
@@ -202,7 +217,9 @@ export class Board {
   layout() {
     const count = this.panels.length;
     const room = this.root.clientWidth;
-    this.columns = clamp(Math.floor((room + GAP) / (LEAST_SIDE + GAP)), 1, Math.min(count, count > 8 ? 6 : 4));
+    const fitting = (/** @type {number} */ side) => Math.floor((room + GAP) / (side + GAP));
+    const most = Math.min(count, count > 8 ? 6 : 4);
+    this.columns = most === 4 && fitting(FOUR_SIDE) >= 4 ? 4 : clamp(fitting(LEAST_SIDE), 1, most);
     this.side = Math.floor(Math.min(this.settings.panel_size, (room - GAP * (this.columns - 1)) / this.columns));
     this.grid.style.gridTemplateColumns = `repeat(${this.columns}, ${this.side}px)`;
   }
@@ -212,18 +229,18 @@ export class Board {
     const { settings, theme, panels } = this;
     const { categories } = settings;
     const ownScale = settings.scale === "panel" && !categories;
-    const extremes = (/** @type {Panel[]} */ some) => ({
-      largest: Math.max(...some.map((panel) => panel.largest)),
-      least: Math.min(...some.map((panel) => panel.least || Infinity)),
-      transform: settings.transform,
-    });
-    const shared = extremes(panels);
-    /** @type {Map<Panel, Scale>} */
-    const scales = new Map();
-    for (const panel of panels) {
-      scales.set(panel, makeScale({ ...(ownScale ? extremes([panel]) : shared), signed: panel.signed }));
-    }
-    const scaleOf = (/** @type {Panel} */ panel) => /** @type {Scale} */ (scales.get(panel));
+    const scaleOf = (/** @type {Panel[]} */ some, ceiling = 0) =>
+      makeScale({
+        highest: Math.max(...some.map((panel) => panel.highest)),
+        lowest: Math.min(...some.map((panel) => panel.lowest)),
+        least: Math.min(...some.map((panel) => panel.least || Infinity)),
+        signed: some.some((panel) => panel.signed),
+        transform: settings.transform,
+        ceiling,
+      });
+    this.shared = ownScale || categories ? null : scaleOf(panels, settings.ceiling);
+    const scales = new Map(panels.map((panel) => [panel, this.shared ?? scaleOf([panel])]));
+    const scale = (/** @type {Panel} */ panel) => /** @type {Scale} */ (scales.get(panel));
     const kept = this.tables;
     this.tables = new Map();
     this.look = {
@@ -232,19 +249,18 @@ export class Board {
       words: settings.words,
       categories,
       ownScale,
-      scale: scaleOf,
+      scale,
       table: (panel) => {
-        const name = [categories ? JSON.stringify(categories) : scaleOf(panel).name, panel.unit, theme.mode].join();
+        const name = [categories ? JSON.stringify(categories) : scale(panel).name, panel.unit, theme.mode].join();
         const fresh = () =>
           categories
             ? categoryTable(categories, panel.unit, theme.mode)
-            : colourTable(scaleOf(panel), panel.unit, this.look.palette);
+            : colourTable(scale(panel), panel.unit, this.look.palette);
         const table = this.tables.get(name) ?? kept.get(name) ?? fresh();
         this.tables.set(name, table);
         return table;
       },
     };
-    this.topScales = ownScale ? [] : [...new Map([...scales.values()].map((scale) => [scale.name, scale])).values()];
     let pooled = 1;
     for (const panel of panels) {
       const pen = penFor(panel.picture, this.side, panelHeight(this.side, ownScale), theme.font);
@@ -277,12 +293,12 @@ export class Board {
     const ruler = new CanvasPen(brushOf(this.legend), devicePixelRatio, this.theme.font);
     const high = this.legendHeight(ruler, width - 2);
     this.drawLegend(penFor(this.legend, width, high, this.theme.font), 1, 0, width - 2);
-    const name = (/** @type {Scale} */ scale) =>
-      `${legendName(scale, this.look)}: ${scale.signed ? tickNumeral(-scale.top) : 0} … ${tickNumeral(scale.top)}`;
-    const names = this.look.categories
-      ? [`${this.look.words.unit}: ${legendNames(this.look, this.maskedWord).join(", ")}`]
-      : this.topScales.map(name);
-    this.legend.setAttribute("aria-label", names.join("; ") || this.look.words.own_scale);
+    const { shared, look } = this;
+    const name = look.categories
+      ? `${look.words.unit}: ${legendNames(look, this.maskedWord).join(", ")}`
+      : shared && `${legendName(shared, look)}: ${shared.signed ? tickNumeral(-shared.top) : 0} … ${tickNumeral(shared.top)}`;
+    const beyond = shared ? beyondEnds(shared, look).map(({ text }) => text) : [];
+    this.legend.setAttribute("aria-label", [name ?? look.words.own_scale, ...beyond].join("; "));
   }
 
   /** The word for masked cells where the common legend needs it. */
@@ -295,25 +311,23 @@ export class Board {
    * @param {number} width
    */
   legendHeight(pen, width) {
-    return this.look.categories ? legendPlaces(pen, width, legendNames(this.look, this.maskedWord)).height : LEGEND_HEIGHT;
+    const { look, shared, maskedWord: masked } = this;
+    if (look.categories) return legendPlaces(pen, width, legendNames(look, masked)).height;
+    return shared ? legendLayout(pen, width, shared, look, { masked }).height : LEGEND_HEIGHT;
   }
 
   /**
-   * The legend of the shared scales, one bar per kind; panels on scales of their own carry theirs.
+   * The legend of the shared scale; panels on scales of their own carry theirs.
    * @param {Pen} pen
    * @param {number} x
    * @param {number} y
    * @param {number} width
    */
   drawLegend(pen, x, y, width) {
-    const { look } = this;
-    const masked = this.maskedWord;
-    if (look.categories) {
-      drawCategories(pen, x, y, width, look, masked);
-      return;
-    }
-    drawLegend(pen, x, y, width, this.topScales, look, { masked });
-    if (look.ownScale) {
+    const { look, shared, maskedWord: masked } = this;
+    if (look.categories) drawCategories(pen, x, y, width, look, masked);
+    else if (shared) drawLegend(pen, x, y, width, shared, look, { masked });
+    else {
       const name = [look.words.unit, look.words.transforms[this.settings.transform], look.words.own_scale];
       pen.text(name.filter(Boolean).join(" · "), x, y + 6, { colour: look.theme.muted, weight: 600 });
     }
@@ -333,6 +347,7 @@ export class Board {
     this.root.dataset.pinned = String(this.pinned ?? "");
     this.root.dataset.cell = cell ? `${cell.row},${cell.col}` : "";
     this.readout.tell();
+    dispatchEvent(new CustomEvent(PAINTED, { detail: this.root.dataset.board }));
   }
 
   // -- state ------------------------------------------------------------------------------------------------------
@@ -386,6 +401,7 @@ export class Board {
     this.watch.disconnect();
     cancelAnimationFrame(this.frame ?? 0);
     this.readout.destroy();
+    this.knobs.destroy();
     clearTimeout(this.reporting);
     this.root.remove();
   }

@@ -1,9 +1,10 @@
 """All matrices of a comparison on one board: linked crosshair and zoom, true values on hover, a pinned query row.
 
-Values travel as 16-bit floats scaled by a power of two per panel so that the largest magnitude lies just below 2^15.
+Values travel as 16-bit floats scaled by a power of two per panel so that the largest magnitude lies just below 2^16.
 That keeps 11 significant bits (a number shown with three digits is off by at most one in the third) over nine decades
 below the largest value, fewer below that, and powers of two, such as a weight of 1, exactly. Nothing above zero ever
-becomes zero; NaN means masked. Four panels of n = 256 are 0.5 MB, of n = 512 2.1 MB.
+becomes zero; NaN means masked. Four panels of n = 256 are 0.5 MB, of n = 512 2.1 MB, of
+which those are sent that changed.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,11 +14,12 @@ from typing import Literal
 import numpy as np
 import streamlit as st
 
-from app.matrix_board.component import encode, mount
+from app.form import in_markup
+from app.matrix_board.component import digest_of, encode, mount
 from app.matrix_board.panel import Category, Panel
 from app.text import _
 
-_HEADROOM = 15  # scaled magnitudes reach 2^15, half of what a half float holds: sums of rounding never overflow
+_RANGE = 16  # half floats are below 2^16
 _MASKED = np.uint16(0x7E00)  # one NaN of the many, so that the browser can compare codes
 _TINIEST = np.uint16(1)  # the smallest magnitude above zero
 
@@ -36,14 +38,18 @@ class BoardEvent:
 def matrix_board(
     panels: Sequence[Panel],
     *,
-    row_labels: Sequence[str] | None,
-    col_labels: Sequence[str] | None,
     key: str,
+    labels: Sequence[str] | None = None,
     pinned: int | None = None,
     on_pin: Callable[[BoardEvent], None] | None = None,
+    on_turn: Callable[[str, object, bool], None] | None = None,
+    on_open: Callable[[str], None] | None = None,
+    opens: str = "",
     scale: Literal["shared", "panel"] = "shared",
     transform: Literal["linear", "sqrt", "log"] = "linear",
     diverging: bool = False,
+    ceiling: float = 0.0,
+    ceiling_name: str = "",
     categories: Sequence[Category] | None = None,
     none: str | None = None,
     masked: str | None = None,
@@ -62,14 +68,20 @@ def matrix_board(
 
     Args:
         panels: the matrices, at least one; shapes may differ.
-        row_labels: one label per row, for panels without their own; None: rows are numbered.
-        col_labels: the same for columns.
         key: the element's key, unique in the app.
+        labels: one label per row and per column, for panels without their own; None: they are numbered.
         pinned: the pinned row; ignored where a panel has fewer rows.
         on_pin: called before the next run of the script, as other widgets' callbacks are; None: nothing can be pinned.
+        on_turn: called with a panel's key, its knob's new value, which has not been checked, and whether the knob is
+            still held, likewise.
+        on_open: called with a panel's key when its settings are asked for, likewise.
+        opens: the key of the element that then holds them, which is brought into view.
         scale: one colour scale for all panels, or one each.
         transform: how values become colours; the decades of "log" follow from the data, six at most.
-        diverging: use the two-sided colour scale even for panels without negative entries; those with some always do.
+        diverging: show both sides of the colour scale even where nothing is negative.
+        ceiling: where the shared scale ends if something reaches it; what lies beyond has a colour of its own, named in
+            the legend. 0: it ends at the largest magnitude.
+        ceiling_name: what the scale ends at then, in words for the legend.
         categories: what the numbers 1, 2, ... stand for, at most 2047, where they are kinds and not sizes; scale and
             transform then say nothing.
         none: what 0 stands for on a board of categories.
@@ -95,6 +107,7 @@ def matrix_board(
         "row": row_name or _("query"),
         "col": col_name or _("key"),
         "none": none or "",
+        "ceiling": ceiling_name,
         **_words(row_name or _("query")),
         "masked": masked or _("masked"),
     }
@@ -103,33 +116,47 @@ def matrix_board(
             "hint": _("Ctrl + wheel or double click zooms"),
             "touch_hint": _("Tap reads a cell · pinch zooms"),
             "help": _(
-                "Matrices. Arrow keys move the cell, Page Up and Page Down by ten rows, plus and minus zoom, zero "
-                "shows the whole matrix."
+                "Matrices. Arrow keys move the cell, Page Up and Page Down by ten rows, N and P to the next and the "
+                "previous matrix, plus and minus zoom, zero shows the whole matrix."
             ),
         }
     if categories is not None:
         words["pooled"] = _("Each point shows one of up to {count} cells; zoom in for single cells.")
 
-    def settings(reported: object) -> Mapping[str, object]:
-        event = _event(reported)
+    def settings(reported: Mapping[str, object]) -> Mapping[str, object]:
+        event = _event(reported.get("pin"))
         return {
             "pinned": event.pinned if event else pinned,
             "scale": scale,
             "transform": transform,
+            "ceiling": ceiling,
             "categories": None if categories is None else [asdict(category) for category in categories],
             "panel_size": panel_size,
             "pins": on_pin is not None,
+            "opens": in_markup(opens),
             "file_name": file_name,
             "words": words,
         }
 
-    def report() -> None:
-        event = _event(st.session_state[key].get("pin"))
+    def pin(reported: object) -> None:
+        event = _event(reported)
         if on_pin and event:
             on_pin(event)
 
-    message = pack(panels, row_labels, col_labels, key=key, diverging=diverging)
-    return _event(mount(message, key=key, event="pin", settings=settings, on_event=report))
+    heard = f"{key}.heard"
+
+    def turn(reported: object) -> None:
+        if on_turn and isinstance(reported, dict):
+            st.session_state[heard] = reported.get("turn", 0)
+            on_turn(str(reported.get("panel")), reported.get("value"), reported.get("held") is True)
+
+    def open_settings(reported: object) -> None:
+        if on_open:
+            on_open(str(reported))
+
+    message, parts = pack(panels, labels, labels, key=key, diverging=diverging, heard=st.session_state.get(heard, 0))
+    events = {"pin": pin, "turn": turn, "open": open_settings}
+    return _event(mount(message, key=key, events=events, settings=settings, parts=parts).get("pin"))
 
 
 def _event(reported: object) -> BoardEvent | None:
@@ -143,47 +170,57 @@ def pack(
     *,
     key: str,
     diverging: bool = False,
-) -> bytes:
-    """The board's message to the browser: arguments and errors as of `matrix_board`."""
+    heard: int = 0,
+) -> tuple[bytes, dict[str, bytes]]:
+    """The board's messages to the browser: what holds the panels together, and each panel by its key.
+
+    Arguments and errors are those of `matrix_board`, but for ``heard``, the last turn of a knob that the panels show.
+    """
     if not panels:
         raise ValueError("a board needs at least one panel")
-    described, payload = [], []
-    for panel in panels:
-        codes, facts = _half_floats(panel)
-        for labels, common, count in zip(
-            (panel.row_labels, panel.col_labels), (row_labels, col_labels), codes.shape, strict=True
-        ):
-            fitting = labels if labels is not None else common
-            if fitting is not None and len(fitting) != count:
-                raise ValueError(f"panel {panel.key!r} of shape {codes.shape} has {len(fitting)} labels for {count}")
-        described.append(
-            {
-                "key": panel.key,
-                "title": panel.title,
-                "caption": panel.caption,
-                "rows": codes.shape[0],
-                "cols": codes.shape[1],
-                "row_labels": _as_list(panel.row_labels),
-                "col_labels": _as_list(panel.col_labels),
-                "row_title": panel.row_title,
-                "col_title": panel.col_title,
-                "borders": list(panel.borders),
-                **facts,
-                "signed": diverging or facts["signed"],
-            }
-        )
-        payload.append(codes.tobytes())
+    parts = {panel.key: _pack_panel(panel, row_labels, col_labels, diverging) for panel in panels}
     header = {
         "kind": "board",
         "key": key,
-        "panels": described,
-        "row_labels": _as_list(row_labels),
-        "col_labels": _as_list(col_labels),
+        "parts": list(map(digest_of, parts.values())),
+        "row_labels": _listed(row_labels),
+        "col_labels": _listed(col_labels),
+        "heard": heard,
     }
-    return encode(header, b"".join(payload))
+    return encode(header), parts
 
 
-def _as_list(labels: Sequence[str] | None) -> list[str] | None:
+def _pack_panel(
+    panel: Panel, row_labels: Sequence[str] | None, col_labels: Sequence[str] | None, diverging: bool
+) -> bytes:
+    codes, facts = _half_floats(panel)
+    for labels, common, count in zip(
+        (panel.row_labels, panel.col_labels), (row_labels, col_labels), codes.shape, strict=True
+    ):
+        fitting = labels if labels is not None else common
+        if fitting is not None and len(fitting) != count:
+            raise ValueError(f"panel {panel.key!r} of shape {codes.shape} has {len(fitting)} labels for {count}")
+    described = {
+        "kind": "part",
+        "key": panel.key,
+        "title": panel.title,
+        "caption": panel.caption,
+        "rows": codes.shape[0],
+        "cols": codes.shape[1],
+        "row_labels": _listed(panel.row_labels),
+        "col_labels": _listed(panel.col_labels),
+        "row_title": panel.row_title,
+        "col_title": panel.col_title,
+        "borders": list(panel.borders),
+        "knob": panel.knob and asdict(panel.knob),
+        "settings": panel.settings,
+        **facts,
+        "signed": diverging or facts["signed"],
+    }
+    return encode(described, codes.tobytes())
+
+
+def _listed(labels: Sequence[str] | None) -> list[str] | None:
     return None if labels is None else list(labels)
 
 
@@ -197,14 +234,17 @@ def _half_floats(panel: Panel) -> tuple[np.ndarray, dict[str, object]]:
     masked = np.isnan(values)
     sizes = np.abs(np.where(masked, np.float32(0), values))
     largest = float(sizes.max())
-    exponent = int(np.frexp(largest)[1]) - _HEADROOM if largest else 0
+    fraction, power = np.frexp(largest)
+    carry = np.frexp(np.float16(fraction))[1]  # 1 where it is rounded up to 1, which would be infinity
+    exponent = int(power + carry) - _RANGE if largest else 0
     codes = np.ldexp(values, -exponent).astype("<f2").view("<u2")
     lost = (sizes > 0) & (codes & 0x7FFF == 0)
     codes[lost] |= _TINIEST
     codes[masked] = _MASKED
     facts: dict[str, object] = {
         "exponent": exponent,
-        "largest": max(largest, panel.top),
+        "highest": max(float(np.max(values, where=~masked, initial=0.0)), panel.top),
+        "lowest": float(np.min(values, where=~masked, initial=0.0)),
         "least": float(np.min(sizes, where=sizes > 0, initial=largest)),
         "signed": bool((values < 0).any()),
         "masked": bool(masked.any()),
@@ -217,6 +257,8 @@ def _words(row: str) -> dict[str, object]:
     return {
         "transforms": {"linear": "", "sqrt": _("square-root scale"), "log": _("log scale")},
         "own_scale": _("each panel on its own scale"),
+        "over": _("above {end}, up to {most}"),
+        "under": _("below {end}, down to {most}"),
         "zoom_in": _("Zoom in (+)"),
         "zoom_out": _("Zoom out (−)"),
         "reset": _("Whole matrix (0)"),
@@ -225,8 +267,9 @@ def _words(row: str) -> dict[str, object]:
         "hint": _("Click pins a {row} · Ctrl + wheel or double click zooms", row=row),
         "touch_hint": _("Tap reads a cell, a second tap pins its {row} · pinch zooms", row=row),
         "help": _(
-            "Attention matrices. Arrow keys move the cell, Page Up and Page Down by ten rows, Enter pins its {row}, "
-            "Escape unpins, plus and minus zoom, zero shows the whole matrix.",
+            "Attention matrices. Arrow keys move the cell, Page Up and Page Down by ten rows, N and P to the next and "
+            "the previous matrix, Enter pins its {row}, Escape unpins, plus and minus zoom, zero shows the whole "
+            "matrix.",
             row=row,
         ),
     }

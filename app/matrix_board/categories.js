@@ -1,8 +1,8 @@
 // A board whose numbers are kinds, not sizes: 1 is the first category, 0 none of them.
 /** @import { Category, Look, Mode, Pen } from "./types" */
 
-import { HALF, LARGEST, packed, PALETTES } from "./color.js";
-import { LEGEND_HEIGHT } from "./panel.js";
+import { fromHex, HALF, LARGEST, packed, PALETTES } from "./color.js";
+import { LEGEND_HEIGHT, swatchPlaces } from "./panel.js";
 
 /**
  * Place of a code's category in their list, -1 for none of them.
@@ -10,9 +10,6 @@ import { LEGEND_HEIGHT } from "./panel.js";
  * @param {number} unit
  */
 export const kindOf = (code, unit) => Math.round(HALF[code] * unit) - 1;
-
-/** @param {string} hex "#rrggbb" */
-const fromHex = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
 
 /**
  * The colour of each code of a panel whose numbers are kinds.
@@ -35,16 +32,8 @@ export function categoryTable(categories, unit, mode) {
  * @param {string[]} names
  */
 export function legendPlaces(pen, width, names) {
-  const gap = 16;
-  let [x, line] = [0, 0];
-  const places = names.map((name) => {
-    const long = 19 + pen.measure(name);
-    if (x && x + long > width) [x, line] = [0, line + 1];
-    const place = { x, y: line * 18 };
-    x += long + gap;
-    return place;
-  });
-  return { places, height: Math.max(LEGEND_HEIGHT, 16 + 18 * (line + 1)) };
+  const { places, height } = swatchPlaces(pen, width, names);
+  return { places, height: Math.max(LEGEND_HEIGHT, 16 + height) };
 }
 
 /** The categories a legend names. */

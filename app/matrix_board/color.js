@@ -2,7 +2,7 @@
 /** @import { Palette, Rgb, Scale, Transform } from "./types" */
 
 export const MASKED = 0x7e00; // the only NaN that is sent: this query may not look at this key
-export const LARGEST = 0x7800; // 2^15, the code of the largest magnitude a panel can hold
+export const LARGEST = 0x7bff; // 65504, the code of the largest magnitude a panel can hold
 
 /** The number behind each of the 65,536 half-float codes. */
 export const HALF = Float64Array.from({ length: 65536 }, (_, code) => {
@@ -66,63 +66,69 @@ function ramp(anchors) {
   });
 }
 
-// Zero melts into the page and the peaks stand out, on white paper and on a dark wall alike: lightness falls in the light
-// theme and rises in the dark one, evenly, so the order of values survives colour blindness and grey printing. Positive
-// is blue in the diverging scales too, negative orange, the pair that all common kinds of colour blindness tell apart.
+// One colour for one weight: what is positive has one ramp, whether or not negative cells stand beside it, and what is
+// negative another. Zero melts into the page and the peaks stand out, on white paper and on a dark wall alike: lightness
+// falls in the light theme and rises in the dark one, evenly, so the order of values survives colour blindness and grey
+// printing. Blue and orange are the pair that all common kinds of colour blindness tell apart. What lies over the end of a
+// scale goes on in its hue, a visible step beyond; what is masked lies closer to the page than any weight.
 /** @type {Record<import("./types").Mode, Palette>} */
 export const PALETTES = {
   light: {
-    sequential: ramp([
-      [0.985, 0.012, 105],
-      [0.9, 0.075, 125],
-      [0.79, 0.11, 160],
-      [0.665, 0.105, 200],
-      [0.54, 0.115, 240],
-      [0.41, 0.13, 268],
-      [0.27, 0.1, 285],
+    positive: ramp([
+      [0.945, 0.012, 225],
+      [0.855, 0.055, 213],
+      [0.76, 0.09, 219],
+      [0.66, 0.115, 233],
+      [0.555, 0.14, 250],
+      [0.445, 0.155, 265],
     ]),
-    positive: ramp([[0.985, 0, 245], [0.8, 0.09, 245], [0.59, 0.135, 252], [0.31, 0.12, 270]]),
-    negative: ramp([[0.985, 0, 65], [0.82, 0.1, 65], [0.62, 0.14, 50], [0.35, 0.1, 38]]),
+    negative: ramp([[0.945, 0.012, 75], [0.84, 0.08, 72], [0.72, 0.122, 63], [0.59, 0.14, 51], [0.455, 0.12, 38]]),
+    over: oklch([0.22, 0.085, 278]),
+    under: oklch([0.24, 0.065, 32]),
     none: "#f4f4f1",
-    hatch: ["#e6e7ea", "#d3d5db"],
+    hatch: ["#ffffff", "#f1f2f5"],
     mark: "#c2186b", // of what is chosen: magenta, as no ramp here passes through it
     onMark: "#ffffff",
   },
   dark: {
-    sequential: ramp([
-      [0.2, 0.02, 285],
-      [0.36, 0.12, 278],
-      [0.49, 0.13, 255],
-      [0.62, 0.11, 220],
-      [0.74, 0.115, 180],
-      [0.86, 0.13, 140],
-      [0.975, 0.09, 108],
+    positive: ramp([
+      [0.27, 0.015, 270],
+      [0.38, 0.09, 270],
+      [0.49, 0.125, 260],
+      [0.605, 0.125, 247],
+      [0.72, 0.115, 229],
+      [0.83, 0.095, 210],
     ]),
-    positive: ramp([[0.2, 0, 262], [0.42, 0.11, 262], [0.66, 0.13, 245], [0.93, 0.06, 215]]),
-    negative: ramp([[0.2, 0, 45], [0.42, 0.1, 45], [0.67, 0.14, 58], [0.94, 0.08, 90]]),
+    negative: ramp([[0.27, 0.015, 40], [0.395, 0.085, 42], [0.53, 0.12, 50], [0.68, 0.135, 62], [0.83, 0.115, 76]]),
+    over: oklch([0.985, 0.015, 205]),
+    under: oklch([0.97, 0.06, 95]),
     none: "#1d1f27",
-    hatch: ["#33363f", "#454954"],
+    hatch: ["#171614", "#201f1d"],
     mark: "#ff74b4",
     onMark: "#000000",
   },
 };
 
 export const css = (/** @type {Rgb} */ [r, g, b]) => `rgb(${r},${g},${b})`;
+export const fromHex = (/** @type {string} */ hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
 export const packed = (/** @type {Rgb} */ [r, g, b]) => (255 << 24) | (b << 16) | (g << 8) | r; // canvas memory order on little-endian machines
 
 export const LOG_START = 0.1; // where the smallest visible magnitude starts on a log scale, so that it differs from zero
 
 /**
- * How magnitudes map to places along a colour ramp, 0 for zero and 1 for the largest.
- * `least` is the smallest magnitude above zero, which sets where a log scale starts: six decades down at most.
- * @param {{ largest: number, least: number, transform: Transform, signed: boolean }} facts
+ * How magnitudes map to places along a colour ramp, 0 for zero and 1 where it ends: at the ceiling where there is one that
+ * is reached, else at the largest. `least` is the smallest magnitude above zero, which sets where a log scale starts: six
+ * decades down at most. `highest` and `lowest` are the numbers farthest from zero on either side.
+ * @param {{ highest: number, lowest: number, least: number, transform: Transform, signed: boolean, ceiling?: number }} facts
  * @returns {Scale}
  */
-export function makeScale({ largest, least, transform, signed }) {
-  const top = largest || 1;
-  const highest = Math.ceil(Math.log10(top) - 1e-9);
-  const lowest = Math.min(highest - 1, Math.max(highest - 6, Math.floor(Math.log10(Math.min(least, top)) + 1e-9)));
-  const floor = Number(`1e${lowest}`);
+export function makeScale({ highest, lowest, least, transform, signed, ceiling = 0 }) {
+  const largest = Math.max(highest, -lowest);
+  const capped = ceiling > 0 && ceiling <= largest;
+  const top = (capped ? ceiling : largest) || 1;
+  const power = Math.ceil(Math.log10(top) - 1e-9);
+  const lowestPower = Math.min(power - 1, Math.max(power - 6, Math.floor(Math.log10(Math.min(least, top)) + 1e-9)));
+  const floor = Number(`1e${lowestPower}`);
   const decades = Math.log10(top / floor);
   /** @type {Record<Transform, (share: number) => number>} */
   const bends = {
@@ -131,14 +137,19 @@ export function makeScale({ largest, least, transform, signed }) {
     log: (share) => (share > 0 ? LOG_START + (1 - LOG_START) * Math.max(0, 1 + Math.log10(share) / decades) : 0),
   };
   const bend = bends[transform];
+  const beyond = (/** @type {number} */ magnitude) => magnitude > top * (1 + 2 ** -10); // half floats round the top itself
   return {
     top,
+    capped,
     transform,
     signed,
     floor,
     least,
-    name: [top, transform, floor, signed].join(),
+    over: beyond(highest) ? highest : 0,
+    under: beyond(-lowest) ? lowest : 0,
+    name: [top, transform, floor].join(),
     place: (magnitude) => bend(Math.min(1, magnitude / top)),
+    beyond,
   };
 }
 
@@ -148,7 +159,7 @@ export function makeScale({ largest, least, transform, signed }) {
  * @param {Palette} palette
  */
 export function rampColours(scale, palette) {
-  return scale.signed ? [...palette.negative.toReversed(), ...palette.positive] : palette.sequential;
+  return scale.signed ? [...palette.negative.toReversed(), ...palette.positive] : palette.positive;
 }
 
 /**
@@ -159,12 +170,14 @@ export function rampColours(scale, palette) {
  */
 export function colourTable(scale, unit, palette) {
   const table = new Uint32Array(65536);
-  const up = (scale.signed ? palette.positive : palette.sequential).map(packed);
-  const down = palette.negative.map(packed);
+  const [up, down] = [palette.positive.map(packed), palette.negative.map(packed)];
+  const [over, under] = [packed(palette.over), packed(palette.under)];
   for (let code = 0; code <= LARGEST; code++) {
-    const step = Math.round(255 * scale.place(HALF[code] * unit));
-    table[code] = up[step];
-    table[code | 0x8000] = down[step];
+    const magnitude = HALF[code] * unit;
+    const step = Math.round(255 * scale.place(magnitude));
+    const beyond = scale.beyond(magnitude);
+    table[code] = beyond ? over : up[step];
+    table[code | 0x8000] = beyond ? under : down[step];
   }
   return table;
 }

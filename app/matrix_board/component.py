@@ -1,11 +1,14 @@
-"""The two channels of the browser component: heavy numbers as bytes, light settings as JSON.
+"""The channels of the browser component: heavy numbers as bytes, light settings as JSON.
 
-Streamlit sends a component's data again whenever any of it changes. A pin, a colour scale or a word therefore travels
-apart from the matrices, through a second mount without height, and a click costs a kilobyte, not megabytes.
+Streamlit sends a component's data again whenever any of it changes. Each matrix therefore travels in a mount of its
+own, so that a knob sends its panel alone; a pin, a colour scale or a word travels apart from them all, and a click
+costs a kilobyte, not megabytes. Only the board's own mount is seen. What draws them is in the page's script
+(``app/page_script.py``): a component's own is sent with each of its messages.
 """
 
 import json
 from collections.abc import Callable, Mapping
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -15,14 +18,26 @@ import streamlit as st
 from app.javascript import script
 
 _HERE = Path(__file__).parent
-_NUMBERS = st.components.v2.component(
-    "attention_lab_board", css=(_HERE / "board.css").read_text("utf-8"), js=script(_HERE / "main.js")
-)
+
+
+def receiver(name: str, *styles: Path) -> Callable[..., Any]:
+    """What receives the first channel.
+
+    Args:
+        name: the component's, unique in the app.
+        styles: the files with its own styles, which are sent with each of its messages.
+    """
+    css = "".join(style.read_text("utf-8") for style in (_HERE / "spoken.css", *styles))
+    return st.components.v2.component(name, css=css, js=script(_HERE / "numbers.js"))
+
+
+_NUMBERS = receiver("attention_lab_board", _HERE / "board.css", _HERE / "strips.css")
+_PART = st.components.v2.component("attention_lab_board_part", js=script(_HERE / "numbers.js"))
 _SETTINGS = st.components.v2.component("attention_lab_settings", js=script(_HERE / "settings.js"))
 
 
-def encode(header: Mapping[str, object], payload: bytes) -> bytes:
-    """The message of the first channel.
+def encode(header: Mapping[str, object], payload: bytes = b"") -> bytes:
+    """The message of a channel of numbers.
 
     Args:
         header: what describes the payload, JSON-serialisable.
@@ -38,29 +53,43 @@ def encode(header: Mapping[str, object], payload: bytes) -> bytes:
     return len(words).to_bytes(4, "little") + words + payload
 
 
+def digest_of(message: bytes) -> str:
+    """The digest in a message from `encode`."""
+    found: str = json.loads(message[4 : 4 + int.from_bytes(message[:4], "little")])["digest"]
+    return found
+
+
 def mount(
     message: bytes,
     *,
     key: str,
-    event: str,
-    settings: Callable[[object], Mapping[str, object]],
-    on_event: Callable[[], None],
-) -> object:
+    events: Mapping[str, Callable[[Any], None]],
+    settings: Callable[[Mapping[str, Any]], Mapping[str, object]],
+    parts: Mapping[str, bytes] | None = None,
+    receiver: Callable[..., Any] = _NUMBERS,
+) -> Mapping[str, Any]:
     """Put the component on the page.
 
     Args:
         message: from `encode`.
-        key: the element's key, known to both channels.
-        event: the trigger the browser may report.
-        settings: from what the browser reported (None: nothing) to the settings that hold after it.
-        on_event: called before the script runs when the browser reported something.
+        key: the element's key, known to all channels.
+        events: what the browser may report, by name, each with what is called with it before the script runs.
+        settings: from what the browser reported (None where nothing) to the settings that hold after it.
+        parts: what else is sent, from `encode`, each by a name that is unique on the board.
+        receiver: of the first channel.
 
     Returns:
-        What the browser reported since the last run, or None.
+        What the browser reported since the last run, None where nothing.
     """
-    callbacks: dict[str, Any] = {f"on_{event}_change": on_event}
-    with st.container(gap=None):
-        result = _NUMBERS(key=key, data=message, **callbacks)
-        reported = result.get(event)
-        _SETTINGS(key=f"{key}.settings", data={"board": key, **settings(reported)})
-    return reported
+    callbacks: dict[str, Any] = {f"on_{event}_change": partial(_tell, key, event, act) for event, act in events.items()}
+    result: Mapping[str, Any] = receiver(key=key, data=message, **callbacks)
+    for name, part in (parts or {}).items():
+        _PART(key=f"board_part.{key}.{name}", data=part)  # what begins so takes no room: app/style.css
+    _SETTINGS(key=f"board_part.{key}", data={"board": key, **settings(result)})
+    return result
+
+
+def _tell(key: str, event: str, act: Callable[[Any], None]) -> None:
+    reported = st.session_state[key].get(event)
+    if reported is not None:
+        act(reported)

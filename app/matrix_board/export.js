@@ -3,6 +3,7 @@
 /** @import { Board } from "./board.js" */
 
 import { css } from "./color.js";
+import { knobText } from "./knobs.js";
 import { drawMarks } from "./marks.js";
 import { drawPanel, panelGeometry, panelHeight } from "./panel.js";
 import { brushOf, CanvasPen, fitted, onPage, strongest } from "./pen.js";
@@ -221,7 +222,8 @@ function drawBoard(pen, board) {
   panels.forEach((panel, i) => {
     const left = MARGIN + (i % columns) * (side + MARGIN);
     const top = MARGIN + legend + Math.floor(i / columns) * (HEAD + panelHeight(side, look.ownScale) + MARGIN);
-    pen.text(fitted(pen, panel.title, side, 15, 600), left, top + 14, { size: 15, weight: 600, colour: theme.text });
+    const title = [panel.title, panel.knob && knobText(panel.knob)].filter(Boolean).join(" · ");
+    pen.text(fitted(pen, title, side, 15, 600), left, top + 14, { size: 15, weight: 600, colour: theme.text });
     pen.text(fitted(pen, panel.caption, side, 12), left, top + 33, { size: 12, colour: theme.muted });
     pen.at(left, top + HEAD, () => {
       const view = board.views.of(panel);

@@ -3,7 +3,7 @@
 /** @import { Board } from "./board.js" */
 
 import { boardPng, boardSvg, download } from "./export.js";
-import { clamp } from "./page.js";
+import { clamp, perform } from "./page.js";
 import { CLEAR } from "./views.js";
 
 const SAME_SPOT = 24; // pixels within which a second tap means the cell of the first: fingers are wider than cells
@@ -180,13 +180,13 @@ export class Hands {
   /** @param {KeyboardEvent} event */
   key(event) {
     const { board } = this;
-    if (event.ctrlKey || event.metaKey || event.altKey || !board.look) return;
+    if (event.target !== board.grid || !board.look) return;
     const panel = board.panels[board.cell?.panel ?? 0];
     const { row, col } = board.cell ?? { row: board.pins(panel) ? (board.pinned ?? 0) : 0, col: 0 };
     const go = (/** @type {number} */ toRow, /** @type {number} */ toCol) =>
       this.step(panel, board.cell ? toRow : row, board.cell ? toCol : col);
-    /** @type {Record<string, () => void>} */
-    const acts = {
+    this.touched = false;
+    perform(event, {
       ArrowUp: () => go(row - 1, col),
       ArrowDown: () => go(row + 1, col),
       ArrowLeft: () => go(row, col - 1),
@@ -195,6 +195,8 @@ export class Hands {
       PageDown: () => go(row + 10, col),
       Home: () => go(row, 0),
       End: () => go(row, panel.cols - 1),
+      n: () => this.turn(panel, row, col, 1),
+      p: () => this.turn(panel, row, col, -1),
       Enter: () => board.cell && board.pin(panel, row),
       " ": () => board.cell && board.pin(panel, row),
       Escape: () => (board.pinned === null ? board.aim(null) : board.setPin(null, 0)),
@@ -202,13 +204,7 @@ export class Hands {
       "=": () => board.views.zoomAll(2),
       "-": () => board.views.zoomAll(0.5),
       0: () => board.views.reset(),
-    };
-    const act = acts[event.key];
-    if (!act) return;
-    event.preventDefault();
-    event.stopPropagation(); // Streamlit has shortcuts of its own
-    this.touched = false;
-    act();
+    });
   }
 
   /**
@@ -223,6 +219,20 @@ export class Hands {
     const col = clamp(toCol, 0, panel.cols - 1);
     board.views.follow(panel, row, col);
     board.aim({ panel: board.panels.indexOf(panel), row, col });
+  }
+
+  /**
+   * Take the cell to another panel, whose shape may be another one.
+   * @param {Panel} panel
+   * @param {number} row
+   * @param {number} col
+   * @param {number} by
+   */
+  turn(panel, row, col, by) {
+    const { panels } = this.board;
+    const to = panels[(panels.indexOf(panel) + by + panels.length) % panels.length];
+    this.step(to, row, col);
+    to.picture.scrollIntoView({ block: "nearest" });
   }
 
   /** Forget what is under way: the matrices under the hand are others now. */

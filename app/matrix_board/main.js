@@ -1,15 +1,20 @@
-// What Streamlit calls at each rerun and theme change; the cleanup it is handed runs once, at the end.
-/** @import { BoardHeader, Face, HeadsHeader, Mounted } from "./types" */
+// What draws every board of a page, from all that Streamlit hands to them.
+/** @import { Face, Mounted, Received, SentPanel } from "./types" */
 
 import { Board } from "./board.js";
-import { TOLD, told } from "./channel.js";
+import { boards } from "./boards.js";
+import { TOLD, channel, told } from "./channel.js";
+import { Strips } from "./strips.js";
 import { Thumbnails } from "./thumbnails.js";
 
-/** @typedef {{ message: Uint8Array, header: BoardHeader | HeadsHeader, payload: ArrayBuffer }} Received */
-/** @typedef {Received & { face: Face, ears: AbortController, adjust(): void }} Shown */
+/** @typedef {Received & { face: Face, ears: AbortController, drawn: string, adjust(): void }} Shown */
 
-/** @type {WeakMap<object, Shown>} */
-const shown = new WeakMap(); // shadow root -> what it shows
+/** @type {Record<string, new (host: HTMLElement | ShadowRoot) => Face>} */
+const faces = { board: Board, heads: Thumbnails, strips: Strips };
+/** @type {Map<object, Shown>} */
+const shown = new Map(); // shadow root -> what it shows
+/** @type {Map<object, Received<SentPanel>>} */
+const parts = new Map(); // shadow root -> the panel that has come there, for whichever board asks for it
 
 /**
  * The message: length of the header, header as JSON, payload (copied, so that 16-bit numbers lie at even places).
@@ -22,24 +27,60 @@ function unpack(message) {
   return { message, header, payload: message.slice(4 + length).buffer };
 }
 
+/**
+ * Be there for the boards, and for those that were there before.
+ * @param {typeof faces} others what else can be drawn, by the kind its header names
+ */
+export function offer(others) {
+  Object.assign(faces, others);
+  channel.drawing ??= { draw, drop };
+  channel.waiting.forEach(channel.drawing.draw);
+  channel.waiting.clear();
+}
+
 /** @param {Mounted<Uint8Array>} mounted */
-export default function ({ data, parentElement, setTriggerValue }) {
-  const before = shown.get(parentElement);
+function draw({ data, parentElement, setTriggerValue }) {
+  const before = shown.get(parentElement) ?? parts.get(parentElement);
   const received = before?.message === data ? before : unpack(data);
-  const one = before ?? show(parentElement, received);
-  const fresh = before?.header.digest !== received.header.digest;
   const { message, header, payload } = received;
+  if (header.kind === "part") {
+    parts.set(parentElement, { message, header, payload });
+    shown.forEach(complete);
+    return;
+  }
+  const one = shown.get(parentElement) ?? show(parentElement, received);
   Object.assign(one, { message, header, payload });
   one.face.send = setTriggerValue;
   one.face.root.dataset.board = header.key;
+  if (one.face instanceof Board) boards.set(header.key, one.face);
   one.face.retheme();
-  if (fresh) one.face.receive(header, payload);
+  complete(one);
   one.adjust();
-  return () => {
-    one.ears.abort();
-    one.face.destroy();
-    shown.delete(parentElement);
-  };
+}
+
+/**
+ * Draw what has come, once all its parts have.
+ * @param {Shown} one
+ */
+function complete(one) {
+  const { header } = one;
+  if (header.digest === one.drawn) return;
+  const asked = header.kind === "board" ? header.parts : [];
+  const known = new Map([...parts.values()].map((part) => [part.header.digest, part]));
+  const found = asked.map((digest) => known.get(digest)).filter((part) => part !== undefined);
+  if (found.length < asked.length) return;
+  one.drawn = header.digest;
+  one.face.receive(one, found);
+}
+
+/** @param {object} host */
+function drop(host) {
+  const one = shown.get(host);
+  one?.ears.abort();
+  if (one && boards.get(one.header.key) === one.face) boards.delete(one.header.key);
+  one?.face.destroy();
+  shown.delete(host);
+  parts.delete(host);
 }
 
 /**
@@ -48,8 +89,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
  * @returns {Shown}
  */
 function show(host, received) {
-  /** @type {Face} */
-  const face = received.header.kind === "heads" ? new Thumbnails(host) : new Board(host);
+  const face = new faces[received.header.kind](host);
   const ears = new AbortController();
   /** @type {string | undefined} */
   let last;
@@ -60,7 +100,7 @@ function show(host, received) {
     face.show(JSON.parse(settings));
   };
   /** @type {Shown} */
-  const one = { ...received, face, ears, adjust };
+  const one = { ...received, face, ears, drawn: "", adjust };
   shown.set(host, one);
   const hear = (/** @type {Event} */ event) => {
     if (/** @type {CustomEvent<string>} */ (event).detail === one.header.key) adjust();

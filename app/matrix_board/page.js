@@ -84,3 +84,29 @@ export function penFor(canvas, width, height, font) {
   pen.context.clearRect(0, 0, width, height);
   return pen;
 }
+
+/**
+ * Do what a key stands for, here and nowhere else: Streamlit has shortcuts of its own, and the page scrolls by keys.
+ * @param {KeyboardEvent} event
+ * @param {Record<string, () => unknown>} acts what is done, by the key's name; with others held down it is another's
+ */
+export function perform(event, acts) {
+  const act = event.ctrlKey || event.metaKey || event.altKey ? undefined : acts[event.key];
+  if (!act) return;
+  event.preventDefault();
+  event.stopPropagation();
+  act();
+}
+
+/**
+ * Show a form of the page that is about to come, and put the keys there.
+ * @param {string} selector
+ */
+export function bringIntoView(selector, tries = 50) {
+  /** @type {HTMLElement | null} */
+  const first = document.querySelector(`${selector} :is(input, [role=radio])`);
+  if (first) {
+    document.querySelector(selector)?.scrollIntoView({ block: "center" });
+    first.focus({ preventScroll: true });
+  } else if (tries) setTimeout(() => bringIntoView(selector, tries - 1), 100);
+}

@@ -8,6 +8,9 @@ const NARROW = { left: 46, top: 32 }; // room for index ticks and the axis title
 const TITLE_ROOM = 17; // of that, for the axis title
 const LABEL_CELL = 9; // a token needs this many pixels of cell
 export const LEGEND_HEIGHT = 44;
+const LEAST_BAR = 160; // below this its numbers are too few to read it by
+
+/** @typedef {{ masked: string | null, bare?: boolean }} LegendOptions */
 
 /**
  * A row's or column's label where its axis is named.
@@ -153,7 +156,7 @@ export function drawPanel(pen, panel, geometry, view, look) {
   }
   if (look.ownScale) {
     const masked = panel.masked ? words.masked : null;
-    drawLegend(pen, plot.x, plot.y + plot.height + 6, plot.width, [look.scale(panel)], look, { masked, bare: true });
+    drawLegend(pen, plot.x, plot.y + plot.height + 6, plot.width, look.scale(panel), look, { masked, bare: true });
   }
 }
 
@@ -178,31 +181,83 @@ function drawBorders(pen, panel, geometry, view, colour) {
 }
 
 /**
- * Bars with numbers: one per scale side by side, and what a masked cell looks like. `bare` leaves the names out.
+ * Where each name of a row of swatches stands; what does not fit takes another line.
+ * @param {Pen} pen
+ * @param {number} width
+ * @param {string[]} names
+ */
+export function swatchPlaces(pen, width, names) {
+  let [x, line] = [0, 0];
+  const places = names.map((name) => {
+    const long = 19 + pen.measure(name);
+    if (x && x + long > width) [x, line] = [0, line + 1];
+    const place = { x, y: line * 18 };
+    x += long + 16;
+    return place;
+  });
+  return { places, width: x, height: 18 * (line + 1) };
+}
+
+/**
+ * What lies beyond the ends of a scale, in words, each with its colour; null where nothing does.
+ * @param {Scale} scale
+ * @param {Look} look
+ */
+export function beyondEnds({ top, over, under }, { words, palette }) {
+  const told = (/** @type {string} */ words, /** @type {number} */ end, /** @type {number} */ most) =>
+    words.replace("{end}", tickNumeral(end)).replace("{most}", tickNumeral(most));
+  return [
+    over ? { text: told(words.over, top, over), colour: css(palette.over) } : null,
+    under ? { text: told(words.under, -top, under), colour: css(palette.under) } : null,
+  ].filter((each) => each !== null);
+}
+
+/**
+ * Where the parts of a scale's legend lie: beside its bar stand swatches, or below it where there is no room.
+ * @param {Pen} pen
+ * @param {number} width
+ * @param {Scale} scale
+ * @param {Look} look
+ * @param {LegendOptions} options
+ */
+export function legendLayout(pen, width, scale, look, { masked, bare = false }) {
+  const names = [...beyondEnds(scale, look).map(({ text }) => text), ...(masked ? [masked] : [])];
+  const longest = bare ? Infinity : scale.signed ? 360 : 280;
+  const beside = swatchPlaces(pen, Infinity, names);
+  if (bare || width - beside.width >= LEAST_BAR) {
+    const bar = Math.min(longest, width - beside.width);
+    return { bar, places: beside.places.map(({ x, y }) => ({ x: x + bar + 16, y })), height: LEGEND_HEIGHT };
+  }
+  const below = swatchPlaces(pen, width, names);
+  const places = below.places.map(({ x, y }) => ({ x, y: y + LEGEND_HEIGHT - 13 }));
+  return { bar: Math.min(longest, width), places, height: LEGEND_HEIGHT + 4 + below.height };
+}
+
+/**
+ * A bar with numbers, what lies beyond its ends, and what a masked cell looks like. `bare` leaves the name out.
  * @param {Pen} pen
  * @param {number} x
  * @param {number} y
  * @param {number} width
- * @param {Scale[]} scales
+ * @param {Scale} scale
  * @param {Look} look
- * @param {{ masked: string | null, bare?: boolean }} options
+ * @param {LegendOptions} options
  */
-export function drawLegend(pen, x, y, width, scales, look, { masked, bare = false }) {
-  const { theme, palette, words } = look;
-  const swatch = masked ? pen.measure(masked) + 34 : 0;
-  const bar = Math.min(bare ? Infinity : 280, (width - swatch - 16 * (scales.length - 1)) / scales.length);
+export function drawLegend(pen, x, y, width, scale, look, options) {
+  const { theme, palette } = look;
+  const { masked, bare = false } = options;
+  const { bar, places } = legendLayout(pen, width, scale, look, options);
   const top = bare ? y + 4 : y + 17;
-  scales.forEach((scale, i) => {
-    const left = x + i * (bar + 16);
-    if (!bare) pen.text(fitted(pen, legendName(scale, look), bar, 11, 600), left, y + 6, { colour: theme.muted, weight: 600 });
-    drawBar(pen, left, top, bar, scale, look);
+  if (!bare) pen.text(fitted(pen, legendName(scale, look), width, 11, 600), x, y + 6, { colour: theme.muted, weight: 600 });
+  drawBar(pen, x, top, bar, scale, look);
+  const beyond = beyondEnds(scale, look);
+  places.forEach((place, i) => {
+    const [left, high] = [x + place.x, top + place.y];
+    if (i < beyond.length) pen.rect(left, high, 14, 10, beyond[i].colour);
+    else pen.hatch(left, high, 14, 10, palette.hatch);
+    pen.frame(left + 0.5, high + 0.5, 13, 9, theme.border);
+    pen.text(beyond[i]?.text ?? masked ?? "", left + 19, high + 5, { colour: theme.muted });
   });
-  if (masked) {
-    const left = x + scales.length * (bar + 16);
-    pen.hatch(left, top, 14, 10, palette.hatch);
-    pen.frame(left + 0.5, top + 0.5, 13, 9, theme.border);
-    pen.text(words.masked, left + 19, top + 5, { colour: theme.muted });
-  }
 }
 
 /**
@@ -210,7 +265,9 @@ export function drawLegend(pen, x, y, width, scales, look, { masked, bare = fals
  * @param {Look} look
  */
 export const legendName = (scale, { words }) =>
-  [scale.signed ? `${words.unit} ±` : words.unit, words.transforms[scale.transform]].filter(Boolean).join(" · ");
+  [scale.signed ? `${words.unit} ±` : words.unit, words.transforms[scale.transform], scale.capped && words.ceiling]
+    .filter(Boolean)
+    .join(" · ");
 
 /**
  * @param {Pen} pen

@@ -23,6 +23,21 @@ class Category:
     listed: bool = True
 
 
+@dataclass(frozen=True)
+class Knob:
+    """A setting that is turned on its panel, which is drawn anew while that is done.
+
+    Attributes:
+        name: on screen.
+        stops: the values there are, in their order.
+        value: the one the panel shows, among them.
+    """
+
+    name: str
+    stops: Sequence[float]
+    value: float
+
+
 @dataclass(frozen=True, eq=False)
 class Panel:
     """One matrix on the board.
@@ -37,6 +52,8 @@ class Panel:
         row_title: what its rows are where these are not the board's rows, on the axis and in the readout.
         col_title: the same for its columns.
         borders: indices before which a line crosses the matrix, over rows and columns alike.
+        knob: the setting turned under its title.
+        settings: what the button is called that opens its other settings; empty: it has none.
         top: where its colours end if not at its own largest magnitude, so that matrices shown in turn can be compared.
     """
 
@@ -49,4 +66,6 @@ class Panel:
     row_title: str | None = None
     col_title: str | None = None
     borders: Sequence[int] = ()
+    knob: Knob | None = None
+    settings: str = ""
     top: float = 0.0

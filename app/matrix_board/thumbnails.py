@@ -1,14 +1,31 @@
 """Miniatures of softmax for every head of a model, from which one is chosen."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import astuple, dataclass
 
 import numpy as np
-import streamlit as st
 
 from app.matrix_board.component import encode, mount
 from app.text import _
 
 _MASKED = np.uint8(255)  # the other bytes are places along the colour ramp
+
+
+@dataclass(frozen=True)
+class Named:
+    """A head as it is told of.
+
+    Attributes:
+        layer: from 0.
+        head: from 0.
+        note: under its picture, where heads stand one after the other.
+        told: on hover, and to who cannot see it.
+    """
+
+    layer: int
+    head: int
+    note: str = ""
+    told: str = ""
 
 
 def thumbnail_board(
@@ -18,8 +35,12 @@ def thumbnail_board(
     key: str,
     on_choose: Callable[[tuple[int, int]], None] | None = None,
     height: int = 420,
+    largest: int = 56,
+    names: Sequence[Named] = (),
+    in_order: bool = False,
+    reveal: bool = False,
 ) -> tuple[int, int] | None:
-    """Show one miniature per head: rows are layers, columns heads.
+    """Show one miniature per head: rows are layers, columns heads; or the heads named, one after the other.
 
     Each miniature has its own colour scale, of square roots: heads are told apart by where they look, not by how much.
 
@@ -29,6 +50,10 @@ def thumbnail_board(
         key: the element's key, unique in the app.
         on_choose: called before the next run of the script, as other widgets' callbacks are.
         height: the board's height in pixels, where that leaves a head at least twelve.
+        largest: the side of a miniature at most, in pixels.
+        names: what is said of heads.
+        in_order: whether only the heads named are shown, in their order, as large as they may be.
+        reveal: whether the page scrolls to the pictures.
 
     Returns:
         The (layer, head) chosen since the last run, None if none was.
@@ -37,11 +62,15 @@ def thumbnail_board(
         ValueError: if the images are not ``[L, H, s, s]`` or hold infinities or negative numbers.
     """
 
-    def settings(reported: object) -> Mapping[str, object]:
-        layer, head = _choice(reported) or selected or (None, None)
+    def settings(reported: Mapping[str, object]) -> Mapping[str, object]:
+        layer, head = _choice(reported.get("choose")) or selected or (None, None)
         return {
             "selected": None if layer is None else [layer, head if head is not None and head >= 0 else None],
             "height": height,
+            "largest": largest,
+            "names": [list(astuple(each)) for each in names],
+            "in_order": in_order,
+            "reveal": reveal,
             "words": {
                 "layer": _("layer"),
                 "head": _("head"),
@@ -51,13 +80,13 @@ def thumbnail_board(
             },
         }
 
-    def report() -> None:
-        choice = _choice(st.session_state[key].get("choose"))
+    def choose(reported: object) -> None:
+        choice = _choice(reported)
         if on_choose and choice:
             on_choose(choice)
 
-    message = pack_thumbnails(images, key=key)
-    return _choice(mount(message, key=key, event="choose", settings=settings, on_event=report))
+    result = mount(pack_thumbnails(images, key=key), key=key, events={"choose": choose}, settings=settings)
+    return _choice(result.get("choose"))
 
 
 def _choice(reported: object) -> tuple[int, int] | None:

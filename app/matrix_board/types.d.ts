@@ -1,5 +1,6 @@
 // What the parts of the board hand to one another, and what Python sends them (board.py and thumbnails.py).
 
+import type { SentenceHeader, SentenceSettings } from "../live_sentence/types";
 import type { SvgPen } from "./export.js";
 import type { CanvasPen } from "./pen.js";
 
@@ -27,24 +28,29 @@ export interface Category {
 }
 
 export interface Palette {
-  sequential: Rgb[];
   positive: Rgb[];
   negative: Rgb[];
+  over: Rgb;
+  under: Rgb;
   none: string;
   hatch: string[];
   mark: string;
   onMark: string;
 }
 
-/** How magnitudes become places along a ramp. */
+/** How magnitudes become places along a ramp; `over` and `under` are the farthest numbers beyond its ends, 0 for none. */
 export interface Scale {
   top: number;
+  capped: boolean;
   transform: Transform;
   signed: boolean;
   floor: number;
   least: number;
+  over: number;
+  under: number;
   name: string;
   place(magnitude: number): number;
+  beyond(magnitude: number): boolean;
 }
 
 export interface Theme {
@@ -84,9 +90,18 @@ export interface Geometry {
   pooled: number;
 }
 
+/** A setting that is turned on its panel. */
+export interface SentKnob {
+  name: string;
+  stops: number[];
+  value: number;
+}
+
 /** One panel as Python describes it. */
 export interface SentPanel {
+  kind: "part";
   key: string;
+  digest: string;
   title: string;
   caption: string;
   rows: number;
@@ -96,8 +111,11 @@ export interface SentPanel {
   row_title: string | null;
   col_title: string | null;
   borders: number[];
+  knob: SentKnob | null;
+  settings: string;
   exponent: number;
-  largest: number;
+  highest: number;
+  lowest: number;
   least: number;
   signed: boolean;
   masked: boolean;
@@ -131,6 +149,9 @@ export interface BoardWords {
   col: string;
   none: string;
   masked: string;
+  ceiling: string;
+  over: string;
+  under: string;
   transforms: Record<Transform, string>;
   own_scale: string;
   zoom_in: string;
@@ -146,10 +167,12 @@ export interface BoardWords {
 export interface BoardSettings {
   pinned: number | null;
   scale: "shared" | "panel";
+  ceiling: number;
   transform: Transform;
   categories: Category[] | null;
   panel_size: number;
   pins: boolean;
+  opens: string;
   file_name: string;
   words: BoardWords;
 }
@@ -169,9 +192,10 @@ export interface BoardHeader {
   kind: "board";
   key: string;
   digest: string;
-  panels: SentPanel[];
+  parts: string[];
   row_labels: string[] | null;
   col_labels: string[] | null;
+  heard: number;
 }
 
 export interface HeadsHeader {
@@ -189,18 +213,45 @@ export type Place = [layer: number, head: number | null];
 export interface HeadsSettings {
   selected: Place | null;
   height: number;
+  largest: number;
+  names: [layer: number, head: number, note: string, told: string][];
+  in_order: boolean;
+  reveal: boolean;
   words: { layer: string; head: string; layer_mark: string; head_mark: string; help: string };
 }
 
+export interface StripsHeader {
+  kind: "strips";
+  key: string;
+  digest: string;
+  board: string;
+  tokens: string[];
+}
+
+export interface StripsSettings {
+  pinned: number | null;
+  whole: string | null;
+  lines: { key: string; note: string }[];
+  words: { heading: string; none: string; unfold: string; fold: string; help: string };
+}
+
+/** What a message may describe. */
 /** Tells Python what the visitor did. */
 export type Send = (event: string, value: unknown) => void;
 
-/** What stands on the page for one message: a board, or a model's heads. */
+/** A message of numbers, unpacked. */
+export interface Received<Header = BoardHeader | HeadsHeader | SentenceHeader | StripsHeader | SentPanel> {
+  message: Uint8Array;
+  header: Header;
+  payload: ArrayBuffer;
+}
+
+/** What stands on the page for one message: a board with its panels, its strips, a model's heads, or a sentence. */
 export interface Face {
   root: HTMLElement;
   send: Send;
-  receive(header: BoardHeader | HeadsHeader, payload: ArrayBuffer): void;
-  show(settings: BoardSettings | HeadsSettings): void;
+  receive(received: Received<any>, parts: Received<SentPanel>[]): void;
+  show(settings: BoardSettings | HeadsSettings | SentenceSettings | StripsSettings): void;
   retheme(): void;
   destroy(): void;
 }

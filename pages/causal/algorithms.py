@@ -76,13 +76,7 @@ def show(chosen: Chosen) -> None:
         chart.choose_format()
         _formulas()
         if rows:
-            takeaway.download(
-                _("Numbers (CSV)"),
-                lambda: takeaway.csv_of([*rows, *times]),
-                "causal-algorithms.csv",
-                "text/csv",
-                "causal.algorithms.csv",
-            )
+            takeaway.download(_("Numbers (CSV)"), lambda: takeaway.csv_of([*rows, *times]), "causal-algorithms.csv")
 
 
 def _times(tasks: tuple[causal_modes.CostTask, ...], row: DeltaGenerator) -> list[TimeRow]:
@@ -96,15 +90,16 @@ def _times(tasks: tuple[causal_modes.CostTask, ...], row: DeltaGenerator) -> lis
         icon=":material/timer:",
         button="causal.measure",
         row=row,
-        progress=partial(_progress, tasks),
+        progress=partial(progress, tasks),
     )
     return measured.rows if measured is not None and measured.asked == tasks else []
 
 
-def _progress(tasks: Sequence[causal_modes.CostTask], measured: run.Run[TimeRow]) -> tuple[float, str]:
+def progress(tasks: Sequence[causal_modes.CostTask], measured: run.Run[TimeRow]) -> tuple[float, str]:
+    """How much of a measurement of these tasks is done, from 0 to 1, and a line that says so."""
     efforts = {(task.way, task.n): effort(task) for task in tasks}
     done = sum(efforts[row.way, row.n] for row in measured.rows)
-    told = _("Round {i} of {all}", i=measured.rows[-1].round + 1, all=ROUNDS)
+    told = _("Round {i} of {all}", i=max((row.round for row in measured.rows), default=0) + 1, all=ROUNDS)
     return min(1.0, done / sum(efforts.values()) / ROUNDS), told
 
 
@@ -210,15 +205,15 @@ def _charts(counted: Sequence[CostRow], times: Sequence[TimeRow], beside: str, k
     square = counted[0].d ** 2
     left, right = st.columns(2)
     with left:
-        st.markdown("###### " + _("Peak memory, one head"))
+        st.markdown("## " + _("Peak memory, one head"), anchors=False)
         found = over_length(counted, "peak_bytes", MIB)
         _chart(found, _("MiB beyond q, k and v"), f"{key}.memory", "memory", mark=square)
     with right:
         if beside == "work":
-            st.markdown("###### " + _("Multiply-adds, one head"))
+            st.markdown("## " + _("Multiply-adds, one head"), anchors=False)
             _chart(over_length(counted, "multiply_adds"), _("multiply-adds"), f"{key}.work", "work")
             return
-        st.markdown("###### " + _("Time, one head"))
+        st.markdown("## " + _("Time, one head"), anchors=False)
         if times:
             _chart(over_length(times, "ms"), _("ms, median"), f"{key}.time", "time", mark=square)
         else:
@@ -230,7 +225,7 @@ def _chart(found: Mapping[str, Spread], unit: str, key: str, name: str, mark: fl
     ticks = sorted({x for line in lines for x in line.x})
     if (at := crossing(found)) is not None and at[0] > ticks[0]:
         title = _("cumsum pays from n ≈ {n}", n=read_off(at[0]))
-        lines.append(Curve(name=title, x=[at[0]], y=[at[1]], colour=COLOURS["cumsum"], hollow=True))
+        lines.append(Curve(title, [at[0]], [at[1]], colour=COLOURS["cumsum"], hollow=True))
     axis = _("tokens n (upright line: d²)") if mark else _("tokens n")
     figure = curves(lines, x_title=axis, y_title=unit, log_x=True, log_y=True, mark=mark, x_ticks=ticks, height=HEIGHT)
     told = _("Lines: {what} of each algorithm against the number of tokens", what=unit)
@@ -255,7 +250,9 @@ def _table(attentions: Sequence[ac.Attention], agreed: Sequence[AgreementRow], k
             ]
             row[title] = " · ".join(f"{value:.1e}" for value in worst if value is not None) or "—"
         shown.append(row)
-    st.markdown("###### " + _("Largest difference of two answers over the largest output, float32 · float64"))
+    st.markdown(
+        "## " + _("Largest difference of two answers over the largest output, float32 · float64"), anchors=False
+    )
     st.dataframe(shown, hide_index=True, key=f"{key}.table")
 
 

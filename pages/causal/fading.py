@@ -12,6 +12,7 @@ from app.controls import Options, choice, listed_whole, several, switch
 from app.figures.curves import Curve, curves
 from app.figures.theme import GREY
 from app.input_panel import Chosen
+from app.naming import computing, tokens
 from app.text import N_, _, literal, paragraph
 from attention_core.inputs.labels import number_repeats
 from attention_core.limits import current
@@ -80,7 +81,7 @@ def show(chosen: Chosen) -> None:
     token = options.early
     lines = _lines(chosen, options)
     if gate is not None:
-        with st.spinner(_("Computing {name} …", name=gates.name(gate)), show_time=True):
+        with computing(gates.name(gate)):
             gated = compute.gated(chosen.source, gate, options.feature_map, head=chosen.head)
         lines += _gated_lines(gate, gated, token)
     st.markdown(sentence(lines, token, labels))
@@ -109,7 +110,7 @@ def _lines(chosen: Chosen, options: FadingOptions) -> list[Line]:
     """Softmax, linear, and retention at each decay."""
     strokes, lines = iter(STROKES), []
     for attention in variants(sorted(options.decays), options.feature_map):
-        with st.spinner(_("Computing {name} …", name=_name(attention)), show_time=True):
+        with computing(_name(attention)):
             weights = compute.causal_weights(chosen.source, attention, head=chosen.head)
         lines.append(
             Line(
@@ -160,7 +161,7 @@ def _quarter(n: int) -> int:
 
 def _controls(labels: tuple[str, ...]) -> None:
     if len(labels) > 1:
-        FadingOptions.early.draw(options=range(len(labels)), format_func=lambda j: f"{j}  {labels[j]}")
+        FadingOptions.early.draw(**tokens(labels))
     left, right = st.columns([8, 5])
     with left:
         FadingOptions.decays.draw(format_func="{:g}".format)
@@ -253,10 +254,10 @@ def _drawn(
     marks = len(rows) < 3
     return [
         *(
-            Curve(name=line.name, x=rows, y=y, colour=line.colour, dash=line.dash, marks=marks)
+            Curve(line.name, rows, y, colour=line.colour, dash=line.dash, marks=marks)
             for line, y in zip(lines, shares, strict=True)
         ),
-        Curve(name=even, x=rows, y=[100 * of / (i + 1) for i in rows], colour=GREY, dash="dot", marks=marks),
+        Curve(even, rows, [100 * of / (i + 1) for i in rows], colour=GREY, dash="dot", marks=marks),
     ]
 
 
@@ -305,25 +306,23 @@ def _digits(value: float | None, digits: int) -> str:
 
 
 def _explain() -> None:
-    with st.expander(_("Why"), icon=":material/function:"):
-        st.latex(
-            r"A_{ij} = \frac{\varphi(q_i)^\top \varphi(k_j)}{\sum_{l \le i} \varphi(q_i)^\top \varphi(k_l)}"
-            r"\;\sim\; \frac{1}{i + 1}\qquad\text{but}\qquad A_{ij} = \frac{\gamma^{i-j}\, \varphi(q_i)^\top "
-            r"\varphi(k_j)}{\sum_{l \le i} \gamma^{i-l}\, \varphi(q_i)^\top \varphi(k_l)}"
-            r"\;\sim\; (1-\gamma)\,\gamma^{i-j}"
-        )
-        st.markdown(
-            _(
-                "- **Linear** attention adds every token to one sum and never lets one go, so each new one thins all "
-                "the old ones alike: late tokens drown early ones, like 1 / i.\n"
-                "- With a **decay** a token fades by γ at every step whatever comes after it; half is gone after "
-                "log 2 / log (1 / γ) tokens. What is kept is recent: about 1 / (1 − γ) tokens.\n"
-                "- With a **gate** γ differs from token to token: what came at j has passed the gates of j + 1 to i. "
-                "Between two tokens that forget it is kept, and one token can make all before it fade at once.\n"
-                "- **Softmax** can come back to an early token whenever a query matches its key.\n"
-                "- Weights are worked out in float64; a logarithmic axis ends at a hundred-millionth."
-            )
-        )
+    takeaway.explained(
+        _("Why"),
+        r"A_{ij} = \frac{\varphi(q_i)^\top \varphi(k_j)}{\sum_{l \le i} \varphi(q_i)^\top \varphi(k_l)}"
+        r"\;\sim\; \frac{1}{i + 1}\qquad\text{but}\qquad A_{ij} = \frac{\gamma^{i-j}\, \varphi(q_i)^\top "
+        r"\varphi(k_j)}{\sum_{l \le i} \gamma^{i-l}\, \varphi(q_i)^\top \varphi(k_l)}"
+        r"\;\sim\; (1-\gamma)\,\gamma^{i-j}",
+        _(
+            "- **Linear** attention adds every token to one sum and never lets one go, so each new one thins all "
+            "the old ones alike: late tokens drown early ones, like 1 / i.\n"
+            "- With a **decay** a token fades by γ at every step whatever comes after it; half is gone after "
+            "log 2 / log (1 / γ) tokens. What is kept is recent: about 1 / (1 − γ) tokens.\n"
+            "- With a **gate** γ differs from token to token: what came at j has passed the gates of j + 1 to i. "
+            "Between two tokens that forget it is kept, and one token can make all before it fade at once.\n"
+            "- **Softmax** can come back to an early token whenever a query matches its key.\n"
+            "- Weights are worked out in float64; a logarithmic axis ends at a hundred-millionth."
+        ),
+    )
 
 
 def _take_away(lines: Sequence[Line], token: int, further: str) -> None:
@@ -335,8 +334,6 @@ def _take_away(lines: Sequence[Line], token: int, further: str) -> None:
                 [[a.word, token, token + i, w] for a in lines for i, w in enumerate(a.found.weights.tolist())],
             ),
             "fading.csv",
-            "text/csv",
-            "causal.fading.csv",
         )
         takeaway.snippet(
             "import attention_core as ac\nfrom attention_core.looks.token_weight import causal_weights, fade\n\n"

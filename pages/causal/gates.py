@@ -5,8 +5,8 @@ import streamlit as st
 
 from app import chart
 from app.controls import Options, choice, stops, whole
-from app.figures.curves import Curve, curves
-from app.figures.theme import GREY
+from app.figures.curves import Curve, curves, guide
+from app.figures.theme import plain
 from app.text import N_, _, literal, paragraph
 from attention_core.looks.gating import Gate, Gated
 from attention_core.looks.token_weight import DECAYS
@@ -132,10 +132,10 @@ def survival(gated: float, even: float, token: int) -> str:
 def draw(found: Gated, token: int, labels: tuple[str, ...], *, colour: int) -> None:
     """The gates along the text."""
     at = list(range(1, len(labels)))
-    notes = [f"{t} “{labels[t]}”: γ {found.gates[t]:.3f}" for t in at]
+    notes = [f"{t} “{plain(labels[t])}”: γ {found.gates[t]:.3f}" for t in at]
     lines = [
-        Curve(name=_("gate γₜ"), x=at, y=found.gates[1:].tolist(), colour=colour, notes=notes, marks=len(at) < 100),
-        Curve(name=even_name(found), x=at, y=[found.mean] * len(at), colour=GREY, dash="dash", marks=False),
+        Curve(_("gate γₜ"), at, found.gates[1:].tolist(), colour=colour, notes=notes, marks=len(at) < 100),
+        guide(even_name(found), at, [found.mean] * len(at), "dash"),
     ]
     figure = curves(
         lines, x_title=_("token t"), y_title=_("what is left of the past"), mark=token, height=260, number=".3f"

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 import attention_core as ac
-from app import chart, compute, takeaway
+from app import chart, dispatch, takeaway
 from app.figures.curves import Curve, curves
 from app.figures.timing import stamped
 from app.input_panel import Chosen
@@ -34,7 +34,7 @@ def show(chosen: Chosen) -> None:
     attentions = with_settings(recurrent())
     heads, d, d_v = chosen.qkv.heads, chosen.qkv.q.shape[-1], chosen.qkv.v.shape[-1]
     tasks = generation.tasks([a.word for a in attentions], heads=heads, d=d, d_v=d_v)
-    held = [row for task in tasks for row in compute.rows("generation", task)]
+    held = [row for task in tasks for row in dispatch.rows("generation", task, light=True)]
     spec = TimingSpec(
         variants=(REFERENCE, *(a.word for a in attentions)),
         sizes=_sizes(heads * d),
@@ -72,10 +72,10 @@ def _draw(
     st.markdown(paragraph(sentence(held, chosen.qkv.heads, chosen.qkv.q.shape[-1]), *timed))
     left, right = st.columns(2)
     with left:
-        st.markdown("###### " + _("Held for the next token, all heads"))
+        st.markdown("## " + _("Held for the next token, all heads"), anchors=False)
         _bytes_chart(chosen, held, colours, f"{key}.bytes")
     with right:
-        st.markdown("###### " + _("Time of one new token"))
+        st.markdown("## " + _("Time of one new token"), anchors=False)
         _time_chart(lines, f"{key}.time")
         if run is None:
             st.caption(
@@ -87,9 +87,7 @@ def _draw(
             )
     _table(held, by_word, run or shipped, live=run is not None, key=key)
     if key.endswith("end"):
-        takeaway.download(
-            _("Numbers (CSV)"), lambda: _csv(held, lines), "generation.csv", "text/csv", "causal.generation.csv"
-        )
+        takeaway.download(_("Numbers (CSV)"), lambda: _csv(held, lines), "generation.csv")
 
 
 def _series(run: Run, attentions: Sequence[ac.Attention], colours: dict[str, int], *, live: bool) -> list[Series]:
@@ -144,7 +142,7 @@ def _bytes_chart(chosen: Chosen, held: Sequence[HeldRow], colours: dict[str, int
     longest = max(LONGEST, *(2 * row.outgrown for row in held))
     ends = [2**i for i in range(longest.bit_length() + 1)]
     cache = [n * held[0].token_bytes / MIB for n in ends]
-    lines = [Curve(name=_("Softmax, key-value cache"), x=ends, y=cache, colour=colours[REFERENCE], marks=False)]
+    lines = [Curve(_("Softmax, key-value cache"), ends, cache, colour=colours[REFERENCE], marks=False)]
     # Even lines that lie on each other are all seen: each stroke covers less of the same period than the one below it.
     order = sorted(held, key=lambda row: -row.state_bytes)
     strokes = {row.variant: STROKES[place % len(STROKES)] for place, row in enumerate(order)}
@@ -153,8 +151,8 @@ def _bytes_chart(chosen: Chosen, held: Sequence[HeldRow], colours: dict[str, int
         name, colour = f"{_name(row)}: {memory(row.state_bytes)}", colours[row.variant.partition("~")[0]]
         notes = [_("{name}: the cache outgrows it at {n:,} tokens", name=_name(row), n=at)]
         lines += [
-            Curve(name=name, x=[ends[0], ends[-1]], y=[state] * 2, colour=colour, marks=False, dash=dash),
-            Curve(name=name, x=[at], y=[state], colour=colour, notes=notes, hollow=True, listed=False),
+            Curve(name, [ends[0], ends[-1]], [state] * 2, colour=colour, marks=False, dash=dash),
+            Curve(name, [at], [state], colour=colour, notes=notes, hollow=True, listed=False),
         ]
     figure = curves(
         lines,
@@ -180,9 +178,9 @@ def _time_chart(lines: Sequence[Series], key: str) -> None:
         low, middle, high = zip(*(point.quartiles for point in line.points), strict=True)
         drawn.append(
             Curve(
-                name=line.name,
-                x=[point.n for point in line.points],
-                y=middle,
+                line.name,
+                [point.n for point in line.points],
+                middle,
                 low=low,
                 high=high,
                 colour=line.colour,

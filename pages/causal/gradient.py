@@ -49,13 +49,7 @@ def show(chosen: Chosen) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         chart.choose_format()
         if rows:
-            takeaway.download(
-                _("Numbers (CSV)"),
-                lambda: takeaway.csv_of(rows),
-                "causal-gradient.csv",
-                "text/csv",
-                "causal.gradient.csv",
-            )
+            takeaway.download(_("Numbers (CSV)"), lambda: takeaway.csv_of(rows), "causal-gradient.csv")
 
 
 def _effort(task: BytesTask | causal_gradient.DifferenceTask) -> float:
@@ -95,26 +89,24 @@ def sentence(held: Sequence[BytesRow], apart: Sequence[DifferenceRow], name: str
 def _charts(held: Sequence[BytesRow], key: str) -> None:
     left, right = st.columns(2)
     with left:
-        st.markdown("###### " + _("Peak memory of forward and backward"))
+        st.markdown("## " + _("Peak memory of forward and backward"), anchors=False)
         bytes_held = {way: [(row.n, row.peak_bytes / MIB) for row in held if row.way == way] for way in WAYS}
         _chart(bytes_held, _("MiB, one head"), f"{key}.memory", "memory")
     with right:
-        st.markdown("###### " + _("Over that of the running sums"))
+        st.markdown("## " + _("Over that of the running sums"), anchors=False)
         ratios = {way: causal_gradient.ratios(held, way) for way in (STATES, MATRIX)}
         _chart(ratios, _("times the running sums"), f"{key}.ratio", "ratio")
 
 
 def _chart(points: Mapping[str, list[tuple[int, float]]], unit: str, key: str, name: str) -> None:
     lines = [
-        Curve(
-            name=_(WAYS[way]), x=[n for n, _y in found], y=[y for _n, y in found], colour=COLOURS[way], dash=dash(way)
-        )
+        Curve(_(WAYS[way]), [n for n, _y in found], [y for _n, y in found], colour=COLOURS[way], dash=dash(way))
         for way, found in points.items()
         if found
     ]
     ticks = sorted({x for line in lines for x in line.x})
     figure = curves(lines, x_title=_("tokens n"), y_title=unit, log_x=True, log_y=True, x_ticks=ticks, height=400)
-    figure.update_yaxes(dtick="D2")
+    figure["layout"]["yaxis"]["dtick"] = "D2"
     told = _("Lines: peak memory of forward and backward against the number of tokens, {unit}", unit=unit)
     chart.show(figure, key=key, name=f"gradient-{name}", alt=told)
 
@@ -131,7 +123,9 @@ def _table(apart: Sequence[DifferenceRow], key: str) -> None:
         }
         for letter in "qkv"
     ]
-    st.markdown("###### " + _("How far the running sums' gradients are from autograd's, over the largest gradient"))
+    st.markdown(
+        "## " + _("How far the running sums' gradients are from autograd's, over the largest gradient"), anchors=False
+    )
     st.dataframe(shown, hide_index=True, key=f"{key}.table")
 
 

@@ -1,6 +1,7 @@
 """Leaks: replace one token, and see which outputs move."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import numpy as np
 import streamlit as st
@@ -11,7 +12,7 @@ from app.controls import Options, listed_whole
 from app.figures.strips import Strip, strips
 from app.input_panel import Chosen
 from app.matrix_board import BoardEvent, Panel, matrix_board
-from app.naming import label
+from app.naming import label, tokens
 from app.text import N_, _, literal, paragraph
 from app.visit import Visit
 from attention_core.inputs.labels import number_repeats
@@ -37,10 +38,7 @@ class LeaksOptions(Options, prefix="c_"):
 def show(chosen: Chosen) -> None:
     """Draw the sentence, the token, the strips and the maps."""
     variant_picker.show(all_stay=True)
-    found: dict[ac.Attention, Influence] = {}
-    for attention in Visit.variants.value:
-        with st.spinner(_("Computing {name} …", name=attention.title), show_time=True):
-            found[attention] = compute.influence(chosen.source, attention, head=chosen.head)
+    found = variant_picker.of_each(partial(compute.influence, chosen.source, head=chosen.head))
     labels = number_repeats(chosen.qkv.tokens[: len(found[Visit.variants.value[0]].moved)])
     t = min(LeaksOptions.token.fit(range(len(labels))), len(labels) - 1)
     LeaksOptions.token.set(t)
@@ -48,7 +46,7 @@ def show(chosen: Chosen) -> None:
     if len(labels) > 1:
         left, right = st.columns([8, 2], vertical_alignment="bottom")
         with left:
-            t = LeaksOptions.token.draw(options=range(len(labels)), format_func=lambda i: f"{i}  {labels[i]}")
+            t = LeaksOptions.token.draw(**tokens(labels))
         with right:
             chart.choose_format()
     _strips(found, t, labels)
@@ -125,17 +123,16 @@ def reasons(found: Leaks) -> list[str]:
 def _board(found: Leaks, t: int, labels: tuple[str, ...]) -> None:
     panels = [
         Panel(
-            key=attention.key,
-            title=label(attention),
-            caption=_("leaks in {share:.0%} of earlier pairs", share=leak.share) if leak.share else _("does not leak"),
-            values=np.where(leak.moved > 0, leak.moved, np.nan),
+            attention.key,
+            label(attention),
+            _("leaks in {share:.0%} of earlier pairs", share=leak.share) if leak.share else _("does not leak"),
+            np.where(leak.moved > 0, leak.moved, np.nan),
         )
         for attention, leak in found.items()
     ]
     matrix_board(
         panels,
-        row_labels=labels,
-        col_labels=labels,
+        labels=labels,
         key="causal.leaks",
         transform="log",
         pinned=t,
@@ -182,24 +179,22 @@ def notes(shown: int, n: int, *, every_head: bool) -> str:
 
 
 def _explain() -> None:
-    with st.expander(_("How it is measured"), icon=":material/function:"):
-        st.latex(
-            r"\text{moved}_{t,i} = \frac{\lVert o_i^{(t)} - o_i \rVert}"
-            r"{\sqrt{\tfrac1n\sum_l \lVert o_l\rVert^2}},\qquad "
-            r"o^{(t)}:\; q_t, k_t, v_t \text{ replaced}"
-        )
-        st.markdown(
-            _(
-                "- Token t's query, key and value are replaced by seeded random vectors as long as its head's are in "
-                "root mean square, and the variant's own algorithm runs again: once for each t.\n"
-                "- It runs in float64. A move below {rounding} is rounding and counts as none (hatched); real moves "
-                "reach down to the smallest weights, the rounding found here is about {found}.\n"
-                "- Only this one attention is asked. A model that reads both ways has already mixed later words into "
-                "the queries, keys and values it hands over.",
-                rounding=written(ROUNDING, None),
-                found=written(1e-16, None),
-            )
-        )
+    takeaway.explained(
+        _("How it is measured"),
+        r"\text{moved}_{t,i} = \frac{\lVert o_i^{(t)} - o_i \rVert}"
+        r"{\sqrt{\tfrac1n\sum_l \lVert o_l\rVert^2}},\qquad "
+        r"o^{(t)}:\; q_t, k_t, v_t \text{ replaced}",
+        _(
+            "- Token t's query, key and value are replaced by seeded random vectors as long as its head's are in "
+            "root mean square, and the variant's own algorithm runs again: once for each t.\n"
+            "- It runs in float64. A move below {rounding} is rounding and counts as none (hatched); real moves "
+            "reach down to the smallest weights, the rounding found here is about {found}.\n"
+            "- Only this one attention is asked. A model that reads both ways has already mixed later words into "
+            "the queries, keys and values it hands over.",
+            rounding=written(ROUNDING, None),
+            found=written(1e-16, None),
+        ),
+    )
 
 
 def _take_away(found: Leaks, labels: tuple[str, ...]) -> None:
@@ -212,15 +207,9 @@ def _take_away(found: Leaks, labels: tuple[str, ...]) -> None:
                     header, takeaway.matrix_rows({a.word: leak.moved for a, leak in found.items()}, labels)
                 ),
                 "leaks.csv",
-                "text/csv",
-                "causal.leak.csv",
             )
             takeaway.download(
-                _("Maps (NPZ)"),
-                lambda: takeaway.to_npz({a.key: leak.moved for a, leak in found.items()}),
-                "leaks.npz",
-                "application/octet-stream",
-                "causal.leak.npz",
+                _("Maps (NPZ)"), lambda: takeaway.to_npz({a.key: leak.moved for a, leak in found.items()}), "leaks.npz"
             )
         takeaway.snippet(
             "import attention_core as ac\nfrom attention_core.looks.influence import influence\n\n"

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import attention_core as ac
 from app.figures.theme import GREY
 from app.text import N_, literal
-from app.visit import Visit
+from app.visit import Visit, as_chosen
 from attention_core.experiments.causal_modes import MATRIX
 from attention_core.variant import Variant
 
@@ -17,11 +17,10 @@ COLOURS = {"chunked": 4, "recurrent": 2, "cumsum": 5, MATRIX: GREY}
 
 def with_settings(variants: Iterable[Variant]) -> list[ac.Attention]:
     """Variants with the settings chosen on this visit, else their defaults; their form of computing left open."""
-    chosen = {attention.key: attention for attention in Visit.variants.value}
     found = []
     for variant in variants:
-        attention = chosen.get(variant.key) or ac.get(variant.key)
-        values = {s.name: getattr(attention.params, s.name) for s in variant.params.settings() if s.name != "mode"}
+        params = as_chosen(variant.key).params
+        values = {s.name: getattr(params, s.name) for s in params.settings() if s.name != "mode"}
         found.append(ac.get(variant.key, **values))
     return found
 

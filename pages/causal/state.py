@@ -11,8 +11,9 @@ from app.controls import Options, kept, listed_whole
 from app.figures.memory import memory
 from app.input_panel import Chosen
 from app.matrix_board import Panel, matrix_board
+from app.naming import computing, tokens
 from app.text import N_, _, literal
-from app.visit import Visit, of_variant
+from app.visit import as_chosen, of_variant
 from attention_core.inputs.labels import number_repeats
 from attention_core.limits import current
 from attention_core.looks.factors import lengths
@@ -49,7 +50,7 @@ class StateOptions(Options, prefix="c_"):
 def show(chosen: Chosen) -> None:
     """Draw the choice of the variant, and the part that plays."""
     attention, head = _pick(), chosen.head or 0
-    with st.spinner(_("Computing {name} …", name=_(attention.title)), show_time=True):
+    with computing(_(attention.title)):
         grown = compute.grown(chosen.source, attention, head=head)
     labels = number_repeats(chosen.qkv.tokens[: len(grown.keys)])
     StateOptions.last.fit(range(len(labels)))
@@ -84,8 +85,7 @@ def _pick() -> ac.Attention:
 
 
 def _take_variant() -> None:
-    key = st.session_state["causal.variant"]
-    StateOptions.variant.set(next((a for a in Visit.variants.value if a.key == key), ac.get(key)))
+    StateOptions.variant.set(as_chosen(st.session_state["causal.variant"]))
 
 
 def _turn(name: str, value: Value) -> None:
@@ -121,7 +121,7 @@ def _play(grown: Grown, labels: tuple[str, ...], name: str, ticking: bool) -> No
         word, icon = (_("Stop"), ":material/stop:") if ticking else (_("Play"), ":material/play_arrow:")
         left.button(word, icon=icon, key="causal.play", width="stretch", on_click=_switch, args=(last,))
         with right:
-            i = StateOptions.last.draw(options=range(last + 1), format_func=lambda i: f"{i}  {labels[i]}")
+            i = StateOptions.last.draw(**tokens(labels))
     told.markdown(sentence(grown, i, labels, name))
     left, right = st.columns([6, 5])
     with left:
@@ -164,23 +164,9 @@ def _board(grown: Grown, labels: tuple[str, ...], i: int) -> None:
     top = float(abs(grown.sums).max())  # one scale for all tokens, so that growth is seen
     matrix_board(
         [
-            Panel(
-                key="state",
-                title="S",
-                caption=_("all {count} tokens so far", count=i + 1),
-                values=grown.sums[i],
-                top=top,
-            ),
-            Panel(
-                key="added",
-                title="φ(k) vᵀ",
-                caption=_("what “{token}” adds", token=labels[i]),
-                values=grown.added[i],
-                top=top,
-            ),
+            Panel("state", "S", _("all {count} tokens so far", count=i + 1), grown.sums[i], top=top),
+            Panel("added", "φ(k) vᵀ", _("what “{token}” adds", token=labels[i]), grown.added[i], top=top),
         ],
-        row_labels=None,
-        col_labels=None,
         key="causal.state",
         transform="sqrt",
         diverging=True,
@@ -277,8 +263,6 @@ def _take_away(grown: Grown, attention: ac.Attention, head: int) -> None:
                     ],
                 ),
                 "state.csv",
-                "text/csv",
-                "causal.state.csv",
             )
             takeaway.download(
                 _("States (NPZ)"),
@@ -292,8 +276,6 @@ def _take_away(grown: Grown, attention: ac.Attention, head: int) -> None:
                     }
                 ),
                 "state.npz",
-                "application/octet-stream",
-                "causal.state.npz",
             )
         takeaway.snippet(
             "import attention_core as ac\nfrom attention_core.looks.recurrent_state import grow\n\n"

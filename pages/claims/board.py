@@ -124,7 +124,7 @@ def _close(outcomes: Sequence[Outcome], chosen: Chosen, longest: int) -> None:
     if told := words.no_alarm(outcomes):
         st.caption(told)
     with st.container(horizontal=True, vertical_alignment="center"):
-        takeaway.download(_("All claims (CSV)"), lambda: table(outcomes), "claims.csv", "text/csv", "claims.csv")
+        takeaway.download(_("All claims (CSV)"), lambda: table(outcomes), "claims.csv")
         st.caption(words.looked_at(chosen, longest), width="content")
 
 

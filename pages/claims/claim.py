@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 import attention_core as ac
-from app import chart, compute, navigation, takeaway
+from app import chart, compute, dispatch, navigation, run, takeaway
 from app.figures.measurements import measurements
 from app.input_panel import Chosen
 from app.page import discover
@@ -57,13 +57,13 @@ def show(chosen: Chosen) -> None:
             _at_large(claim.place)
         if judged:
             chart.choose_format()
-            takeaway.download(_("Rows (CSV)"), lambda: table(judged), f"{claim.key}.csv", "text/csv", "claims.rows")
+            takeaway.download(_("Rows (CSV)"), lambda: table(judged), f"{claim.key}.csv")
         if judged and task.timed:
             st.button(
                 _("Measure again"),
                 icon=":material/timer:",
                 key="claims.again",
-                on_click=compute.forget,
+                on_click=dispatch.forget,
                 args=("claims", task),
                 help=_("Times differ from run to run; these are of this machine."),
             )
@@ -101,12 +101,15 @@ def _steps(claim: Claim) -> None:
 
 def _outcome(task: ClaimTask) -> Outcome | None:
     """What came of the claim; None, with a sentence on the page, where that cannot be told."""
+    place = st.empty()
     try:
         with st.spinner(_("Checking …"), show_time=True):
-            [outcome] = compute.rows("claims", task)
+            waiting = run.unchanged(lambda standing: place.caption(run.in_line(standing)))
+            [outcome] = dispatch.rows("claims", task, waiting)
     except ac.LabError as error:
         st.info(literal(sentence(error)), icon=":material/info:")
         return None
+    place.empty()
     st.session_state.setdefault(SEEN, set()).add(task)
     return outcome
 

@@ -46,7 +46,7 @@ def told(outcome: Outcome) -> str:
 
 def headline(claim: Claim) -> str:
     """Its number and what is claimed, as Markdown."""
-    return f"##### {claim.number}. {literal(_(claim.statement))}"
+    return f"## {claim.number}. {literal(_(claim.statement))}"
 
 
 def claimed_in(source: Paper) -> str:
@@ -62,7 +62,7 @@ def rule(claim: Claim) -> str:
 def numbers(outcome: Outcome) -> str:
     """The quantities it was judged by, as a Markdown table, which wraps."""
     found = outcome.claim.found(outcome.numbers)
-    lines = [f"| {_('Measured')} | |", "| :-- | --: |"]
+    lines = [f"| {_('Measured')} | {_('Value')} |", "| :-- | --: |"]
     for each in outcome.claim.quantities:
         unit = "\N{NO-BREAK SPACE}" + literal(_(each.unit)) if each.unit else ""
         lines.append(f"| {literal(_(each.label))} | **{literal(found[each.name])}**{unit} |")

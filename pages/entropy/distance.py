@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 import streamlit as st
 
-from app import chart, run
-from app.figures.curves import Curve, curves
+from app import chart, run, takeaway
+from app.figures.curves import Curve, curves, guide
 from app.figures.spread import spread
 from app.figures.theme import GREY
 from app.text import _, literal, paragraph
@@ -197,7 +197,7 @@ def names() -> dict[str, str]:
 def _weights(rows: Sequence[DistanceRow], question: Question, key: str) -> None:
     drawn, n = _lines(rows, "weight", question), question.record.n
     alike = [float(np.mean(1 / np.arange(x + 1, n + 1))) if question.causal else 1 / n for x in drawn[0].x]
-    drawn.append(Curve(name=_("uniform attention"), x=drawn[0].x, y=alike, colour=GREY, dash="dot", marks=False))
+    drawn.append(guide(_("uniform attention"), drawn[0].x, alike))
     _draw(drawn, key, _("mean weight of softmax"), _("Curves: softmax's mean weight over distance"), log=True)
 
 
@@ -219,8 +219,8 @@ def _alone(rows: Sequence[DistanceRow], question: Question, key: str) -> None:
     far = range(max(row.distance or 0 for row in rows) + 1)
     found = distance.theory(far, question.record.q.shape[-1], distance.base(question.source))
     drawn = [
-        Curve(name=_("bound: mean of |S|"), x=far, y=found["sums"], colour=0),
-        Curve(name=_("q = k: mean of cos Δθ"), x=far, y=found["cosines"], colour=1),
+        Curve(_("bound: mean of |S|"), far, found["sums"], colour=0),
+        Curve(_("q = k: mean of cos Δθ"), far, found["cosines"], colour=1),
     ]
     _draw(drawn, key, _("relative to distance 0"), _("Curves: what RoPE makes of distance, whatever the input"))
 
@@ -256,22 +256,20 @@ def _table(rows: Sequence[DistanceRow], n: int, question: Question) -> None:
 
 def _method() -> None:
     """What RoPE does to a product, and what bounds it."""
-    with st.expander(_("How it is measured"), icon=":material/function:"):
-        st.latex(
-            r"q_i\cdot k_j = \operatorname{Re}\sum_{p<d/2} h_p\, e^{\mathrm{i}(i-j)\theta_p},\qquad "
-            r"\theta_p = \text{base}^{-2p/d},\qquad "
-            r"|q_i\cdot k_j| \le \max_p |h_{p+1}-h_p| \sum_{p=1}^{d/2} |S_p|,\quad "
-            r"S_p = \sum_{r<p} e^{\mathrm{i}(i-j)\theta_r}"
-        )
-        st.markdown(
-            _(
-                "- RoPE turns pair p of every query and key by its position times θ; h is the pair's product before, "
-                "as complex numbers, and 0 beyond the last. Sizes of queries and keys do not change.\n"
-                "- What [the article](https://kexue.fm/archives/8265) shows to fall with distance is the mean of the "
-                "|S|, and so a **bound**: products of "
-                "random queries and keys, whose mean is 0 at any distance, have nothing that could fall.\n"
-                "- Drawn is each head's mean over all pairs of tokens that far apart of which one may see the other, "
-                "up to three quarters of n; line and band are over heads and seeds. *Next door* is one token away, "
-                "*beyond n / 2* the mean over the distances drawn there."
-            )
-        )
+    takeaway.explained(
+        _("How it is measured"),
+        r"q_i\cdot k_j = \operatorname{Re}\sum_{p<d/2} h_p\, e^{\mathrm{i}(i-j)\theta_p},\qquad "
+        r"\theta_p = \text{base}^{-2p/d},\qquad "
+        r"|q_i\cdot k_j| \le \max_p |h_{p+1}-h_p| \sum_{p=1}^{d/2} |S_p|,\quad "
+        r"S_p = \sum_{r<p} e^{\mathrm{i}(i-j)\theta_r}",
+        _(
+            "- RoPE turns pair p of every query and key by its position times θ; h is the pair's product before, "
+            "as complex numbers, and 0 beyond the last. Sizes of queries and keys do not change.\n"
+            "- What [the article](https://kexue.fm/archives/8265) shows to fall with distance is the mean of the "
+            "|S|, and so a **bound**: products of "
+            "random queries and keys, whose mean is 0 at any distance, have nothing that could fall.\n"
+            "- Drawn is each head's mean over all pairs of tokens that far apart of which one may see the other, "
+            "up to three quarters of n; line and band are over heads and seeds. *Next door* is one token away, "
+            "*beyond n / 2* the mean over the distances drawn there."
+        ),
+    )

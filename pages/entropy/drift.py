@@ -5,10 +5,9 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from app import chart, run
-from app.figures.curves import Curve, curves
+from app import chart, run, takeaway
+from app.figures.curves import curves, guide
 from app.figures.spread import Spread, spread
-from app.figures.theme import GREY
 from app.text import _, paragraph
 from attention_core.experiments import length_drift
 from attention_core.experiments.length_drift import NORMALIZERS, SOFTMAX, DriftRow
@@ -126,7 +125,7 @@ def _chart(found: Mapping[str, Spread], base: int, question: Question, key: str)
     ]
     lengths = found[SOFTMAX].x
     if lengths:
-        drawn.append(Curve(name=_("no drift"), x=lengths, y=[1.0] * len(lengths), colour=GREY, marks=False, dash="dot"))
+        drawn.append(guide(_("no drift"), lengths, [1.0] * len(lengths)))
     title = (
         _("row total over that at {base} tokens", base=base)
         if question.options.drift == "total"
@@ -171,22 +170,20 @@ def _exponent(found: Spread) -> float | None:
 
 def _method(question: Question) -> None:
     """What drifts, and why a factor that stays does not count."""
-    with st.expander(_("How it is measured"), icon=":material/function:"):
-        st.latex(
-            r"A_{ij} = \frac{\operatorname{relu}(x_{ij})^2}{Z_i},\qquad Z_i = n_i,\quad n_i^2,\quad "
-            r"\text{a constant}\quad\text{or}\quad \textstyle\sum_l \operatorname{relu}(x_{il})^2,"
-            r"\qquad x_{ij} = \frac{q_i\cdot k_j}{\sqrt d}"
+    takeaway.explained(
+        _("How it is measured"),
+        r"A_{ij} = \frac{\operatorname{relu}(x_{ij})^2}{Z_i},\qquad Z_i = n_i,\quad n_i^2,\quad "
+        r"\text{a constant}\quad\text{or}\quad \textstyle\sum_l \operatorname{relu}(x_{il})^2,"
+        r"\qquad x_{ij} = \frac{q_i\cdot k_j}{\sqrt d}",
+        _(
+            "- A factor that stays is learned away in training, so every head is measured against itself at n₀. "
+            "The constant may be any number; n² is (relu(x) / n)².\n"
+            "- **Row total**: mean over queries of a row's sum; a row without a positive logit sums to 0. "
+            "**Output size**: root mean square over queries of the length of A v. It may shrink though rows "
+            "keep their total, as values that differ cancel in a mean of more of them.\n"
+            "- Queries, keys and values are those of the source at each length, not of a model trained with this "
+            "attention. Line and band are over heads and seeds."
         )
-        st.markdown(
-            _(
-                "- A factor that stays is learned away in training, so every head is measured against itself at n₀. "
-                "The constant may be any number; n² is (relu(x) / n)².\n"
-                "- **Row total**: mean over queries of a row's sum; a row without a positive logit sums to 0. "
-                "**Output size**: root mean square over queries of the length of A v. It may shrink though rows "
-                "keep their total, as values that differ cancel in a mean of more of them.\n"
-                "- Queries, keys and values are those of the source at each length, not of a model trained with this "
-                "attention. Line and band are over heads and seeds."
-            )
-            + "\n- "
-            + how_lengths_are_made(question)
-        )
+        + "\n- "
+        + how_lengths_are_made(question),
+    )

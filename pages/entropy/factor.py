@@ -4,10 +4,9 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from app import chart, run
-from app.figures.curves import Curve, curves
+from app import chart, run, takeaway
+from app.figures.curves import curves, guide
 from app.figures.spread import Spread, spread
-from app.figures.theme import GREY
 from app.text import _
 from attention_core.experiments import homogeneity, powers
 from attention_core.experiments.homogeneity import FACTORS, VARIANTS, HomogeneityRow
@@ -134,11 +133,7 @@ def _powers(softmax: float | None, question: Question, n: int) -> None:
         st.markdown(power_sentence(found, question.unit, moved))
         lines = [found.curve(_("ReLU to the power p / row sum"), colour, band=question.options.band)]
         if softmax is not None:
-            lines.append(
-                Curve(
-                    name=_("Softmax, λ = 1"), x=POWERS, y=[softmax] * len(POWERS), colour=GREY, dash="dash", marks=False
-                )
-            )
+            lines.append(guide(_("Softmax, λ = 1"), POWERS, [softmax] * len(POWERS), "dash"))
         figure = curves(
             lines,
             x_title=_("power p"),
@@ -182,24 +177,22 @@ def power_sentence(found: Spread, unit: str, moved: float) -> str:
 
 def _method(n: int) -> None:
     """Why squared ReLU does not notice the factor, and what the power does in its place."""
-    with st.expander(_("Why"), icon=":material/function:"):
-        st.latex(
-            r"\frac{\operatorname{relu}(\lambda x_{ij})^2}{\sum_l \operatorname{relu}(\lambda x_{il})^2}"
-            r"= \frac{\lambda^2\operatorname{relu}(x_{ij})^2}{\lambda^2\sum_l \operatorname{relu}(x_{il})^2}"
-            r"\qquad\text{but}\qquad \frac{e^{\lambda x_{ij}}}{\sum_l e^{\lambda x_{il}}} = "
-            r"\frac{(e^{x_{ij}})^\lambda}{\sum_l (e^{x_{il}})^\lambda}"
+    takeaway.explained(
+        _("Why"),
+        r"\frac{\operatorname{relu}(\lambda x_{ij})^2}{\sum_l \operatorname{relu}(\lambda x_{il})^2}"
+        r"= \frac{\lambda^2\operatorname{relu}(x_{ij})^2}{\lambda^2\sum_l \operatorname{relu}(x_{il})^2}"
+        r"\qquad\text{but}\qquad \frac{e^{\lambda x_{ij}}}{\sum_l e^{\lambda x_{il}}} = "
+        r"\frac{(e^{x_{ij}})^\lambda}{\sum_l (e^{x_{il}})^\lambda}",
+        _(
+            "Squared ReLU is homogeneous: a factor on the logits leaves the sum as λ² and cancels, so no "
+            "temperature and no log n scale can sharpen it. Divided by the length instead, its weights grow with "
+            "λ², all alike: the output grows, what is looked at stays. Measured on the first {n} tokens.",
+            n=n,
         )
-        st.markdown(
-            _(
-                "Squared ReLU is homogeneous: a factor on the logits leaves the sum as λ² and cancels, so no "
-                "temperature and no log n scale can sharpen it. Divided by the length instead, its weights grow with "
-                "λ², all alike: the output grows, what is looked at stays. Measured on the first {n} tokens.",
-                n=n,
-            )
-            + "\n\n"
-            + _(
-                "The same holds for every other power p: λᵖ cancels. The power itself is what sharpens: relu(x)ᵖ = "
-                "exp(p log x) where x > 0, so a row is softmax of its positive logits' logarithms, with p in the place "
-                "of 1 / temperature, and a higher power never makes it more even."
-            )
-        )
+        + "\n\n"
+        + _(
+            "The same holds for every other power p: λᵖ cancels. The power itself is what sharpens: relu(x)ᵖ = "
+            "exp(p log x) where x > 0, so a row is softmax of its positive logits' logarithms, with p in the place "
+            "of 1 / temperature, and a higher power never makes it more even."
+        ),
+    )

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import streamlit as st
 
 import attention_core as ac
-from app import chart, run, variant_picker
-from app.figures.curves import Curve, curves
+from app import chart, run, takeaway, variant_picker
+from app.figures.curves import Curve, curves, guide
 from app.figures.spread import Spread, spread
-from app.figures.theme import GREY
 from app.naming import label
 from app.text import _
 from app.visit import Visit
@@ -116,7 +115,7 @@ def _chart(rows: Sequence[EntropyRow], lines: dict[str, Line], question: Questio
         title = _("entropy H ({unit})", unit=question.unit)
     else:
         top, title = [1.0] * len(lengths), _("H / log n")
-    drawn.append(Curve(name=_("uniform attention"), x=lengths, y=top, colour=GREY, dash="dot", marks=False))
+    drawn.append(guide(_("uniform attention"), lengths, top))
     chart.show(
         curves(drawn, x_title=_("tokens n"), y_title=title, log_x=True, x_ticks=lengths, height=540),
         key=key,
@@ -205,20 +204,20 @@ def _table(rows: Sequence[EntropyRow], lines: dict[str, Line], question: Questio
 
 def _method(question: Question) -> None:
     """How entropy is defined, here and for rows that are no probabilities."""
-    with st.expander(_("How it is measured"), icon=":material/function:"):
-        st.latex(r"H_i = -\sum_j p_{ij}\log p_{ij},\qquad p_{ij} = \frac{|A_{ij}|}{\sum_l |A_{il}|}")
-        st.markdown(
-            _(
-                "- **0** where a query looks at one key, **log n** where it looks at all alike; *exp H* is how many "
-                "equally weighted keys have the same entropy.\n"
-                "- **Signed or unnormalised rows** are measured by their absolute values, scaled to sum to one; so "
-                "neither signs nor a row's total count. A row of zeros has 0.\n"
-                "- A head's value is the mean over its queries. The line is the median (or mean) over heads and seeds, "
-                "the band their quartiles.\n"
-                "- **H / log n** divides each query's entropy by the logarithm of the keys it may see.\n"
-                "- **Slope**: least squares of H on log n through the line, both in nats. 1: attention dilutes as fast "
-                "as looking everywhere alike; 0: not at all."
-            )
-            + "\n- "
-            + how_lengths_are_made(question)
+    takeaway.explained(
+        _("How it is measured"),
+        r"H_i = -\sum_j p_{ij}\log p_{ij},\qquad p_{ij} = \frac{|A_{ij}|}{\sum_l |A_{il}|}",
+        _(
+            "- **0** where a query looks at one key, **log n** where it looks at all alike; *exp H* is how many "
+            "equally weighted keys have the same entropy.\n"
+            "- **Signed or unnormalised rows** are measured by their absolute values, scaled to sum to one; so "
+            "neither signs nor a row's total count. A row of zeros has 0.\n"
+            "- A head's value is the mean over its queries. The line is the median (or mean) over heads and seeds, "
+            "the band their quartiles.\n"
+            "- **H / log n** divides each query's entropy by the logarithm of the keys it may see.\n"
+            "- **Slope**: least squares of H on log n through the line, both in nats. 1: attention dilutes as fast "
+            "as looking everywhere alike; 0: not at all."
         )
+        + "\n- "
+        + how_lengths_are_made(question),
+    )

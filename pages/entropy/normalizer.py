@@ -6,10 +6,9 @@ from statistics import fmean
 
 import streamlit as st
 
-from app import chart, run
-from app.figures.curves import Curve, curves
+from app import chart, run, takeaway
+from app.figures.curves import Curve, curves, guide
 from app.figures.spread import Spread, spread
-from app.figures.theme import GREY
 from app.text import _, paragraph
 from attention_core.experiments import normalizer_length
 from attention_core.experiments.normalizer_length import NormalizerRow
@@ -71,11 +70,11 @@ def _chart(found: dict[str, Spread], question: Question, key: str) -> None:
         if law := fit(each):
             title = _("fit n<sup>{a:.2f}</sup>, R² {r2:.2f}", a=law.exponent, r2=law.r2)
             y = [law.at(x) for x in each.x]
-            drawn.append(Curve(name=title, x=each.x, y=y, colour=colour, dash="dash", marks=False))
+            drawn.append(Curve(title, each.x, y, colour=colour, dash="dash", marks=False))
     lengths = max((each.x for each in found.values()), key=len)
     if lengths:
         y = [n / lengths[0] for n in lengths]
-        drawn.append(Curve(name=_("n itself"), x=lengths, y=y, colour=GREY, dash="dot", marks=False))
+        drawn.append(guide(_("n itself"), lengths, y))
     first = f"{lengths[0]:g}" if lengths else "n₀"
     figure = curves(drawn, x_title=_("tokens n"), y_title=f"Z(n) / Z({first})", log_x=True, log_y=True, x_ticks=lengths)
     chart.show(
@@ -153,21 +152,19 @@ def readable(log: float) -> str:
 
 def _method(question: Question) -> None:
     """What Z is and how its exponent is fitted."""
-    with st.expander(_("How it is measured"), icon=":material/function:"):
-        st.latex(
-            r"Z_i = \sum_j e^{x_{ij}}\quad\text{or}\quad Z_i = \sum_j \operatorname{relu}(x_{ij})^2,"
-            r"\qquad x_{ij} = \frac{q_i\cdot k_j}{\sqrt d}"
+    takeaway.explained(
+        _("How it is measured"),
+        r"Z_i = \sum_j e^{x_{ij}}\quad\text{or}\quad Z_i = \sum_j \operatorname{relu}(x_{ij})^2,"
+        r"\qquad x_{ij} = \frac{q_i\cdot k_j}{\sqrt d}",
+        _(
+            "- Logits are taken as they stand, no maximum subtracted: with all logits zero softmax's Z is n.\n"
+            "- Sums are taken in log space. A head's Z is the geometric mean over its queries; a query whose Z is "
+            "0 (squared ReLU without a positive logit) is left out, and their share is in the table.\n"
+            "- Drawn is Z(n) over the same head's Z at the shortest length; line and band are over heads and "
+            "seeds.\n"
+            "- **Exponent** a: least squares of log Z on log n through the line, Z ~ nᵃ. Where a < 1, dividing by "
+            "n divides by too much."
         )
-        st.markdown(
-            _(
-                "- Logits are taken as they stand, no maximum subtracted: with all logits zero softmax's Z is n.\n"
-                "- Sums are taken in log space. A head's Z is the geometric mean over its queries; a query whose Z is "
-                "0 (squared ReLU without a positive logit) is left out, and their share is in the table.\n"
-                "- Drawn is Z(n) over the same head's Z at the shortest length; line and band are over heads and "
-                "seeds.\n"
-                "- **Exponent** a: least squares of log Z on log n through the line, Z ~ nᵃ. Where a < 1, dividing by "
-                "n divides by too much."
-            )
-            + "\n- "
-            + how_lengths_are_made(question)
-        )
+        + "\n- "
+        + how_lengths_are_made(question),
+    )

@@ -24,13 +24,7 @@ def how_lengths_are_made(question: Question) -> str:
 def take_away(rows: Sequence[Any], question: Question, experiment: str, *given: object, **settings: object) -> None:
     """The rows as a table, and the Python that measures them again."""
     with st.expander(_("Take away"), icon=":material/download:"):
-        takeaway.download(
-            _("Numbers (CSV)"),
-            lambda: takeaway.csv_of(rows, entropy="nats"),
-            f"{experiment}.csv",
-            "text/csv",
-            f"entropy.csv.{experiment}",
-        )
+        takeaway.download(_("Numbers (CSV)"), lambda: takeaway.csv_of(rows, entropy="nats"), f"{experiment}.csv")
         if not settings:
             settings = {"longest": question.longest, "seeds": question.seeds}
         words = "".join(f", {pprint.pformat(value, width=100)}" for value in given)

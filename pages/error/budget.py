@@ -9,7 +9,7 @@ from attention_core.experiments import error
 from attention_core.experiments.error import ErrorPoint
 from pages.error import sweep
 from pages.error.options import Question
-from pages.error.sweep import curve, drawable, floor_in_words, show_chart, uniform
+from pages.error.sweep import curve, drawable, floor_in_words, uniform
 
 VISIBLE = 0.005
 """A floor that is nowhere higher than this lies on the axis, and is not drawn."""
@@ -18,12 +18,7 @@ VISIBLE = 0.005
 def show(question: Question) -> None:
     """Run the ladder of every variant's budget and draw it."""
     tasks = error.tasks(question.source, question.n, question.words, head=question.head, causal=question.causal)
-
-    def draw(found: Sequence[ErrorPoint], key: str) -> None:
-        drawn, of_view = lines(question, found), captions(question, found)
-        show_chart(question, found, drawn, key, axis=_("budget: each variant's own knob"), of_view=of_view)
-
-    sweep.show(question, tasks, draw)
+    sweep.show(question, tasks, lines, axis=_("budget: each variant's own knob"), captions=captions)
 
 
 def lines(question: Question, found: Sequence[ErrorPoint]) -> list[Curve]:
@@ -43,11 +38,11 @@ def lines(question: Question, found: Sequence[ErrorPoint]) -> list[Curve]:
         if question.options.measure == "matrix" and any((p.floor or 0.0) > VISIBLE for p in own):
             drawn.append(
                 Curve(
-                    name=_("{name}: floor", name=name),
+                    _("{name}: floor", name=name),
+                    xs,
+                    [drawable(p.floor) for p in own],
                     group=name,
                     listed=False,
-                    x=xs,
-                    y=[drawable(p.floor) for p in own],
                     colour=question.places[attention.key],
                     dash="dash",
                     marks=False,

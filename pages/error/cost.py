@@ -17,7 +17,7 @@ from attention_core.experiments.error import UNIFORM, ErrorPoint, ErrorTask, par
 from attention_core.experiments.error_cost import ROUNDS, ErrorCostRow, ErrorCostSpec
 from pages.error import sweep
 from pages.error.options import ErrorOptions, Question
-from pages.error.sweep import curve, drawable, in_words, show_chart
+from pages.error.sweep import curve, drawable, in_words
 
 
 def show(question: Question) -> None:
@@ -29,12 +29,8 @@ def show(question: Question) -> None:
     times = _times(question, tasks, row) if timed else None
     axis = _("time forward, all heads, ms") if timed else _("multiply-adds, one head")
     front = _("Grey steps and rings: the Pareto front, points that nothing cheaper matches against softmax.")
-
-    def draw(found: Sequence[ErrorPoint], key: str) -> None:
-        if times != {}:
-            show_chart(question, found, lines(question, found, times), key, axis=axis, of_view=[front])
-
-    sweep.show(question, tasks, draw, times=times)
+    drawn = None if times == {} else partial(lines, times=times)
+    sweep.show(question, tasks, drawn, axis=axis, captions=lambda question, found: [front], times=times)
 
 
 def _times(question: Question, tasks: Sequence[ErrorTask], row: DeltaGenerator) -> dict[str, float]:
@@ -80,9 +76,9 @@ def lines(question: Question, found: Sequence[ErrorPoint], times: Mapping[str, f
     front = [comparable[i] for i in pareto_front([(prices[p.word], p.middle) for p in comparable])]
     drawn = [
         Curve(
-            name=_("Pareto front"),
-            x=[prices[p.word] for p in front],
-            y=[drawable(p.middle) for p in front],
+            _("Pareto front"),
+            [prices[p.word] for p in front],
+            [drawable(p.middle) for p in front],
             colour=GREY,
             halo=True,
         )
@@ -91,7 +87,7 @@ def lines(question: Question, found: Sequence[ErrorPoint], times: Mapping[str, f
     for p in comparable:
         if p.word in fixed:
             name, colour = fixed[p.word]
-            drawn.append(Curve(name=name, x=[prices[p.word]], y=[p.middle], colour=colour, notes=[in_words(p)]))
+            drawn.append(Curve(name, [prices[p.word]], [p.middle], colour=colour, notes=[in_words(p)]))
     for attention, own in question.by_variant(priced):
         own = sorted(own, key=lambda p: p.budget)
         drawn.append(curve(question, attention, own, [prices[p.word] for p in own], name=_(attention.title)))

@@ -10,7 +10,7 @@ from attention_core.experiments.error import ErrorPoint
 from attention_core.limits import current
 from pages.error import sweep
 from pages.error.options import Question
-from pages.error.sweep import curve, show_chart, uniform
+from pages.error.sweep import curve, uniform
 
 
 def show(question: Question) -> None:
@@ -20,11 +20,7 @@ def show(question: Question) -> None:
     tasks = error.length_tasks(
         question.source, error.lengths_to(longest), question.words, head=question.head, causal=question.causal
     )
-
-    def draw(found: Sequence[ErrorPoint], key: str) -> None:
-        show_chart(question, found, lines(question, found), key, axis=_("tokens"), of_view=[])
-
-    sweep.show(question, tasks, draw)
+    sweep.show(question, tasks, lines, axis=_("tokens"))
 
 
 def lines(question: Question, found: Sequence[ErrorPoint]) -> list[Curve]:

@@ -27,8 +27,10 @@ FLOOR = ["floor", "floor_kind", "rank", "keys"]
 def show(
     question: Question,
     tasks: Sequence[ErrorTask],
-    draw: Callable[[Sequence[ErrorPoint], str], None],
+    lines: Callable[[Question, Sequence[ErrorPoint]], list[Curve]] | None,
     *,
+    axis: str,
+    captions: Callable[[Question, Sequence[ErrorPoint]], list[str]] = lambda question, found: [],
     times: Mapping[str, float] | None = None,
 ) -> None:
     """Run a sweep, tell and draw it as it comes, and offer its numbers.
@@ -36,21 +38,24 @@ def show(
     Args:
         question: what is asked.
         tasks: of the error experiment.
-        draw: draws the points found so far, given a key that differs from drawing to drawing.
+        lines: the curves of the points found so far; None draws none.
+        axis: what they are drawn over.
+        captions: what a reader must know of this view.
         times: milliseconds by word, for the file.
     """
 
     def tell(rows: list[ErrorRow], key: str) -> None:
         found = points(rows, question.options.measure)
         st.markdown(words.in_one_sentence(question, found))
-        draw(found, key)
+        if lines:
+            _chart(question, found, lines(question, found), key, axis=axis, of_view=captions(question, found))
 
     rows = run.at_once(
         "error", tasks, tell, key=f"error.{question.options.against}", effort=lambda task: (task.tokens or 1) ** 2
     )
     with st.container(horizontal=True, vertical_alignment="center"):
         if rows:
-            takeaway.download(_("Numbers (CSV)"), lambda: csv(rows, times), "error.csv", "text/csv", "error.csv")
+            takeaway.download(_("Numbers (CSV)"), lambda: csv(rows, times), "error.csv")
         with st.popover(_("What the words mean"), icon=":material/menu_book:", type="tertiary"):
             st.markdown(words.definitions())
 
@@ -65,7 +70,7 @@ def csv(rows: Sequence[ErrorRow], times: Mapping[str, float] | None) -> bytes:
     return takeaway.to_csv(list(table), table.to_numpy())
 
 
-def show_chart(
+def _chart(
     question: Question, found: Sequence[ErrorPoint], drawn: Sequence[Curve], key: str, *, axis: str, of_view: list[str]
 ) -> None:
     """A view's lines over its axis, and in captions what a reader must know, of this view among other things."""
@@ -122,9 +127,9 @@ def curve(
     """A variant's line, with a band where heads or seeds differ; of another stroke where it replaces softmax."""
     spread, other = any(p.low < p.high for p in own), words.replaces(attention)
     return Curve(
-        name=name,
-        x=xs,
-        y=[drawable(p.middle) for p in own],
+        name,
+        xs,
+        [drawable(p.middle) for p in own],
         # The edge of a band may be infinite where its middle is not: it then has none there.
         low=[p.low if math.isfinite(p.high) else p.middle for p in own] if spread else None,
         high=[p.high if math.isfinite(p.high) else p.middle for p in own] if spread else None,
@@ -147,11 +152,11 @@ def uniform(
         common = reference == REFERENCE
         drawn.append(
             Curve(
-                name=_("Mean of v")
+                _("Mean of v")
                 if common
                 else _("Mean of v beside {reference}", reference=reference_name(ac.get(reference))),
-                x=[position for position, _p in x],
-                y=[p.middle for _position, p in x],
+                [position for position, _p in x],
+                [p.middle for _position, p in x],
                 colour=GREY if common else question.places[reference],
                 dash="dot",
                 marks=False,

@@ -1,58 +1,85 @@
-"""The gallery on the Home page: every variant that exists, as a card."""
+"""The gallery on the Home page: every variant that exists, in rows by family. All are one element: a run sends one."""
+
+import base64
+import html
+import io
+from collections.abc import Mapping
+from functools import cache
 
 import streamlit as st
+from PIL import Image
 
 import attention_core as ac
-from app import about, compute, navigation
+from app import compute, share
 from app.compute import View
-from app.controls import Options, pills
 from app.figures.picture import picture
 from app.naming import family_title
-from app.text import N_, _
-from app.visit import read_variants
+from app.text import _
+from app.visit import REFERENCE, Visit
 from attention_core.inputs.source import SyntheticSource
 from attention_core.inputs.synthetic import SyntheticSpec
+from pages.home.options import HomeOptions
 
 SAMPLE = SyntheticSource(SyntheticSpec(n=32, heads=1))
 
 
-def _families() -> dict[str, str]:
-    present = {variant.family for variant in ac.all_variants()}
-    return {"all": _("All"), **{family: family_title(family) for family in ac.families() if family in present}}
-
-
-class HomeOptions(Options):
-    """What a link to this page carries beside what all pages share."""
-
-    family = pills(_families, N_("Family"))
-
-
 def show() -> None:
-    """Draw the family filter and one card per variant, each with its matrix on the same small input."""
-    family = HomeOptions.family.draw()
-    with st.grid("auto", min_column_width=260, row_height="content", key="gallery"):
-        for variant in ac.all_variants():
-            if family in ("all", variant.family):
-                with st.container(border=True, height="stretch"):
-                    _card(variant)
+    """Draw the family filter and one row per variant, each with its matrix on the same small input."""
+    chosen = HomeOptions.family.draw()
+    query = share.link_of(share.values(), Visit.fields())
+    dark = st.context.theme.type == "dark"
+    parts = []
+    for family in ac.families() if chosen == "all" else [chosen]:
+        rows = [row(each, query, dark=dark) for each in ac.all_variants() if each.family == family]
+        parts += [f"### {family_title(family)}", '<div class="family">', *rows, "</div>"] if rows else []
+    with st.container(key="gallery"):
+        st.markdown("\n\n".join(parts), unsafe_allow_html=True)
 
 
-def _card(variant: ac.Variant) -> None:
-    st.markdown(f"**{_(variant.title)}**  :gray-badge[{family_title(variant.family)}]")
-    view = View(source=SAMPLE, head=0, causal=False, special=True)
-    found = compute.matrix(view, ac.get(variant.key))
-    st.image(picture(found.weights, dark=st.context.theme.type == "dark"), width="stretch")
-    st.markdown(_(variant.summary))
-    st.latex(variant.formula)
-    st.caption(
-        _(
-            "time {complexity} · causal: {causal}",
-            complexity=_(variant.complexity),
-            causal=_("no") if variant.causal_reason else _("yes"),
-        )
+def row(variant: ac.Variant, query: Mapping[str, list[str]], *, dark: bool) -> str:
+    """A variant's row as Markdown; what it computes stands behind its name.
+
+    Args:
+        variant: what it is about.
+        query: what links to other pages carry of the visit.
+        dark: whether it stands on a dark page.
+    """
+    alt = _("{name}: its matrix on the same 32 tokens", name=_(variant.title))
+    costs = _(
+        "time {complexity} · causal: {causal}",
+        complexity=_(variant.complexity),
+        causal=_("no") if variant.causal_reason else _("yes"),
     )
-    pair = list(dict.fromkeys(("softmax", variant.key)))
-    navigation.link(
-        "matrices", _("Compare it with softmax"), icon=":material/arrow_forward:", variants=read_variants(pair)
+    compare = {**query, "variants": list(dict.fromkeys((REFERENCE, variant.key)))}
+    ways = [_way("matrices", compare, "arrow_forward", _("Compare it with softmax"))]
+    if variant.anatomy:
+        ways.append(_way("inside", {**query, "inside": [ac.get(variant.key).word]}, "biotech", _("Take it apart")))
+    parts = (
+        '<div class="variant">',
+        f'<div class="matrix" role="img" aria-label="{html.escape(alt)}" style="background-image:url('
+        f'{_picture(variant.key, dark=dark)})"></div>',
+        f"<details><summary>{html.escape(_(variant.title))}</summary>",
+        _(variant.summary),
+        f"$$\n{variant.formula}\n$$",
+        "</details>",
+        f'<p class="costs">{html.escape(costs)}</p>',
+        " ".join(ways),
+        "</div>",
     )
-    about.link_inside(ac.get(variant.key))
+    return "\n\n".join(parts)
+
+
+def _way(page: str, query: Mapping[str, list[str]], icon: str, label: str) -> str:
+    """A link to a page, which the page's script follows without leaving the session."""
+    ordered = {name: query[name] for name in dict.fromkeys((*Visit.controls, *query)) if name in query}
+    address = html.escape(page + share.query_string(ordered))
+    return f'<a class="way" target="_self" href="{address}">:material/{icon}: {label}</a>'
+
+
+@cache
+def _picture(key: str, *, dark: bool) -> str:
+    """A variant's matrix, one pixel a pair, as an address that holds it."""
+    found = compute.matrix(View(source=SAMPLE, head=0, causal=False, special=True), ac.get(key))
+    file = io.BytesIO()
+    Image.fromarray(picture(found.weights, dark=dark, side=1)).save(file, "PNG", optimize=True)
+    return "data:image/png;base64," + base64.b64encode(file.getvalue()).decode("ascii")

@@ -5,18 +5,19 @@ import streamlit as st
 from app import navigation
 from app.page import SECTIONS, Page, discover
 from app.text import N_, _
-from pages.home import gallery
-from pages.home.gallery import HomeOptions
+from pages.home import gallery, sentence
+from pages.home.options import HomeOptions
 
 
 def top() -> None:
     """What this is, and every page."""
-    st.title("Attention Lab", anchor=False)
+    st.markdown(f"# {_('Where does a word look? Point at one, drag a slider, type your own sentence.')}", anchors=False)
+    sentence.show()
     st.markdown(
         _(
-            "See and measure attention mechanisms side by side: softmax, linear, sparse and low-rank variants on the "
-            "very same queries, keys and values, from your own text through a real trained model. Every number and "
-            "every picture on these pages is computed from the input you chose."
+            "**Attention Lab** shows and measures attention mechanisms side by side: softmax, linear, sparse and "
+            "low-rank variants on the very same queries, keys and values, from your own text through a real trained "
+            "model. Every number and every picture on these pages is computed from the input you chose."
         )
     )
     _contents()
@@ -35,8 +36,8 @@ def _contents() -> None:
 
 def show(given: None) -> None:
     """Every variant there is."""
-    st.subheader(_("What can be compared"))
-    st.caption(_("Each card shows the variant's matrix on the same 32 tokens: rows are queries, columns are keys."))
+    st.header(_("What can be compared"))
+    st.caption(_("Each picture is the variant's matrix on the same 32 tokens: rows are queries, columns are keys."))
     gallery.show()
 
 

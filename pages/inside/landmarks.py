@@ -3,10 +3,10 @@
 import numpy as np
 import streamlit as st
 
+from app.matrix_board import Panel
 from app.text import _, paragraph
 from attention_core.looks import membership
 from pages.inside import pictures
-from pages.inside.pictures import Grid
 from pages.inside.story import Seen, Step
 from pages.inside.tokens import painted
 
@@ -35,27 +35,13 @@ def names(seen: Seen) -> tuple[list[str], list[str]]:
     return labels(seen, found["query"]), labels(seen, found["key"])
 
 
-def sides(seen: Seen) -> tuple[Grid, Grid]:
+def sides(seen: Seen) -> tuple[Panel, Panel]:
     """The two thin maps ``left`` and ``right``, as panels."""
-    landmark = _("landmark")
-    queries, keys = names(seen)
+    (queries, keys), landmark = names(seen), _("landmark")
+    left, right = _("all queries, key landmarks"), _("query landmarks, all keys")
     return (
-        Grid(
-            title=_("Left L"),
-            caption=_("all queries, key landmarks"),
-            values=seen.parts["left"],
-            rows=seen.labels,
-            columns=keys,
-            col_title=landmark,
-        ),
-        Grid(
-            title=_("Right R"),
-            caption=_("query landmarks, all keys"),
-            values=seen.parts["right"],
-            rows=queries,
-            columns=seen.labels,
-            row_title=landmark,
-        ),
+        pictures.panel(_("Left L"), seen.parts["left"], seen.labels, keys, column=landmark, caption=left),
+        pictures.panel(_("Right R"), seen.parts["right"], queries, seen.labels, row=landmark, caption=right),
     )
 
 
@@ -73,22 +59,12 @@ def which(seen: Seen) -> Step:
                 st.markdown(f"**{titles[name]}**")
             owners, held = of.argmax(0).tolist(), labels(seen, of)
             st.html(painted(seen.qkv.tokens, owners, notes=[held[owner] for owner in owners]))
-        pictures.grids(
-            [
-                Grid(
-                    title=_("Landmarks") if means else titles[name],
-                    values=of,
-                    rows=labels(seen, of),
-                    columns=seen.labels,
-                    row_title=_("landmark"),
-                    col_title=_("token"),
-                )
-                for name, of in drawn.items()
-            ],
-            f"{key}.shares",
-            unit=_("share of the token in the landmark"),
-            tone="linear",
+        words = {"row": _("landmark"), "column": _("token")}
+        panels = (
+            pictures.panel(_("Landmarks") if means else titles[name], of, labels(seen, of), seen.labels, **words)
+            for name, of in drawn.items()
         )
+        pictures.board(f"{key}.shares", *panels, unit=_("share of the token in the landmark"), tone="linear")
 
     return Step(
         title=_("Landmarks"),
@@ -100,6 +76,19 @@ def which(seen: Seen) -> Step:
     )
 
 
+def pooled(m: int, n: int, least: int, most: int) -> str:
+    """How many neighbours a landmark is the mean of."""
+    if least == most:
+        return _("{m} landmarks stand for {n} tokens; each is the mean of {most} neighbours.", m=m, n=n, most=most)
+    return _(
+        "{m} landmarks stand for {n} tokens; each is the mean of {least} to {most} neighbours.",
+        m=m,
+        n=n,
+        least=least,
+        most=most,
+    )
+
+
 def _told(seen: Seen, found: dict[str, np.ndarray], *, means: bool) -> str:
     m, n = found["query"].shape
     if m == n:
@@ -108,13 +97,7 @@ def _told(seen: Seen, found: dict[str, np.ndarray], *, means: bool) -> str:
     vectors = membership.sides(seen.qkv, seen.head)
     gone = {name: membership.lost(vectors[name], of) for name, of in found.items()}
     if means:
-        told = _(
-            "{m} landmarks stand for {n} tokens; each is the mean of {least} to {most} neighbours.",
-            m=m,
-            n=n,
-            least=sizes["query"].min(),
-            most=sizes["query"].max(),
-        )
+        told = pooled(m, n, sizes["query"].min(), sizes["query"].max())
     else:
         told = _(
             "{m} landmarks stand for {n} tokens; each is the mean of tokens that are alike, at most {query} queries or "

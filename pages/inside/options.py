@@ -3,10 +3,9 @@
 import streamlit as st
 
 from app import share
-from app.controls import Options, choice, kept, listed_whole, place
-from app.hashing import hash_round
+from app.controls import choice, kept, listed_whole, place
 from app.text import N_
-from app.visit import of_variant
+from app.visit import HashOptions, of_variant
 from attention_core.limits import current
 from attention_core.looks.gau import CHANNELS
 from pages.inside.stories import discover
@@ -16,7 +15,7 @@ FIRST = "nystrom"
 MOST_STEPS = 9
 
 
-class InsideOptions(Options):
+class InsideOptions(HashOptions):
     """What a link to this page carries beside the input.
 
     A query or a feature that nobody picked is None: the step then takes one by itself.
@@ -43,4 +42,3 @@ class InsideOptions(Options):
             "Leverage: what weighs most in the leading singular vectors, for which all of softmax must be known."
         ),
     )
-    hash_round = hash_round()

@@ -7,6 +7,7 @@ import streamlit as st
 
 from app.figures.categories import PRIMITIVES
 from app.matrix_board import Category, Panel, matrix_board
+from app.naming import tokens
 from app.text import _, literal, paragraph
 from attention_core.looks import factors, provenance
 from pages.inside import pictures
@@ -42,6 +43,11 @@ def levels(pools: Sequence[Pool]) -> list[list[int]]:
     return found
 
 
+def widest(pools: Sequence[Pool], about: int = 0) -> Pool:
+    """The pool of most tokens; among several the one whose ends add up nearest to a number."""
+    return max(pools, key=lambda pool: (pool[1] - pool[0], -abs(sum(pool) - about)))
+
+
 def draw_strip(seen: Seen, weights: np.ndarray | None = None) -> None:
     """The pools over the text, shaded by weights ``[m]`` where there are some."""
     pools = provenance.spans(seen.parts["provenance"])
@@ -72,22 +78,13 @@ def cover(seen: Seen, what: str = "") -> Step:
     P = seen.parts["provenance"]
     m, n = P.shape
     pools, sizes = provenance.spans(P), provenance.blended(P)
-    widest = max(pools, key=lambda pool: (pool[1] - pool[0], -pool[0]))
 
     def draw(key: str) -> None:
         draw_strip(seen)
         st.caption(_("Each box is one {what}, as wide as the tokens it holds.", what=what))
-        pictures.grid(
-            _("What each {what} is made of", what=what),
-            P,
-            f"{key}.provenance",
-            pool_names(seen),
-            seen.labels,
-            what,
-            _("token"),
-            unit=_("share of the token"),
-            tone="linear",
-        )
+        title = _("What each {what} is made of", what=what)
+        shares = pictures.panel(title, P, pool_names(seen), seen.labels, row=what, column=_("token"))
+        pictures.board(f"{key}.provenance", shares, unit=_("share of the token"), tone="linear")
 
     return Step(
         title=_("Pool the keys"),
@@ -98,7 +95,7 @@ def cover(seen: Seen, what: str = "") -> Step:
             "tokens on average.",
             n=n,
             m=m,
-            pool=told(seen, widest),
+            pool=told(seen, widest(pools)),
             size=sizes.mean(),
         ),
         draw=draw,
@@ -130,12 +127,11 @@ def look(seen: Seen, extra: str = "", *, among: int | None = None) -> Step:
     )
 
     def draw(key: str) -> None:
-        query = InsideOptions.query.draw_among(
-            range(len(left)), int(i), key=f"{key}.query", format_func=lambda at: f"{at}  {seen.labels[at]}"
-        )
+        query = InsideOptions.query.draw_among(otherwise=int(i), key=f"{key}.query", **tokens(seen.labels))
         draw_strip(seen, left[query])
         st.caption(_("The pools, shaded by the weight that this query gives each."))
-        pictures.grid(_("Left factor: softmax over these keys"), left, f"{key}.left", seen.labels, pool_names(seen))
+        title = _("Left factor: softmax over these keys")
+        pictures.board(f"{key}.left", pictures.panel(title, left, seen.labels, pool_names(seen)))
 
     return Step(
         title=_("Look at the pools"),
@@ -143,11 +139,11 @@ def look(seen: Seen, extra: str = "", *, among: int | None = None) -> Step:
         shapes={"Q": seen.qkv.q.shape[1:], r"\tilde K": (left.shape[1], seen.qkv.k.shape[-1]), "L": left.shape},
         sentence=paragraph(
             firmest.format(
-                query=literal(seen.labels[i]),
-                i=int(i),
-                weight=float(left[i, r]),
+                query=seen.token(i),
+                i=i,
+                weight=left[i, r],
                 pool=told(seen, (first, last)),
-                exact=float(seen.reference[i, first : last + 1].sum()),
+                exact=seen.reference[i, first : last + 1].sum(),
             ),
             extra,
         ),
@@ -217,23 +213,13 @@ def draw_best(seen: Seen, best: np.ndarray, key: str) -> None:
         best: the closest to softmax that other weights on these mixtures can come, ``[n, n]``.
         key: of the elements.
     """
-    pictures.grids(
-        [
-            pictures.pairs(
-                seen,
-                _("Product of the factors"),
-                seen.weights,
-                _("off by {error:.0%}", error=factors.off(seen.weights, seen.reference)),
-            ),
-            pictures.pairs(
-                seen,
-                _("Best with these mixtures"),
-                best,
-                _("off by {error:.0%}, whatever the weights", error=factors.off(best, seen.reference)),
-            ),
-            pictures.pairs(seen, _("Softmax"), seen.reference),
-        ],
+    own = _("off by {error:.0%}", error=factors.off(seen.weights, seen.reference))
+    least = _("off by {error:.0%}, whatever the weights", error=factors.off(best, seen.reference))
+    pictures.board(
         f"{key}.best",
+        pictures.pairs(seen, _("Product of the factors"), seen.weights, own),
+        pictures.pairs(seen, _("Best with these mixtures"), best, least),
+        pictures.pairs(seen, _("Softmax"), seen.reference),
     )
 
 
@@ -247,7 +233,7 @@ def leak(seen: Seen) -> Step:
     if not pools:
         words = _("Every key holds a single token, so none can tell of another: here pooling does nothing, nor leaks.")
     else:
-        first, last = max(pools, key=lambda pool: (pool[1] - pool[0], -abs(sum(pool) - n)))
+        first, last = widest(pools, n)
         worst = int(shares.argmax())
         words = _(
             "The key of tokens {first} to {last} tells query {first}, **“{query}”**, of token {last}, **“{token}”**, "
@@ -255,24 +241,17 @@ def leak(seen: Seen) -> Step:
             "future on average, {most:.0%} for “{worst}” (token {i}).",
             first=first,
             last=last,
-            query=literal(seen.labels[first]),
-            token=literal(seen.labels[last]),
+            query=seen.token(first),
+            token=seen.token(last),
             distance=last - first,
-            mean=float(shares.mean()),
-            most=float(shares[worst]),
-            worst=literal(seen.labels[worst]),
+            mean=shares.mean(),
+            most=shares[worst],
+            worst=seen.token(worst),
             i=worst,
         )
         words = paragraph(words, hidden_whole(seen))
-    return Step(
-        title=_("Why it leaks"),
-        formula=r"j > i,\qquad \exists\, r:\; P_{ri} \ne 0,\; P_{rj} \ne 0 \;\Rightarrow\; i \text{ hears of } j",
-        shapes={"P": P.shape, "A": (n, n)},
-        sentence=words,
-        draw=lambda key: draw_leak(
-            seen, key, hidden, _("told by a key that holds both"), _("Weights, later keys hidden"), _("weight")
-        ),
-    )
+    leaking = _("told by a key that holds both")
+    return leaks(seen, hidden, words, leaking, _("Weights, later keys hidden"), _("weight"))
 
 
 def hidden_whole(seen: Seen) -> str:
@@ -288,41 +267,42 @@ def hidden_whole(seen: Seen) -> str:
     )
 
 
-def draw_leak(seen: Seen, key: str, values: np.ndarray, leaking: str, title: str, unit: str) -> None:
+def leaks(seen: Seen, values: np.ndarray, words: str, leaking: str, title: str, unit: str) -> Step:
     """Who hears of whom ahead of time, beside how much.
 
     Args:
         seen: the variant on a head.
-        key: of the elements.
         values: what each row makes of each token, ``[n, n]``.
+        words: the sentence.
         leaking: the kind of pair that leaks.
         title: of their matrix.
         unit: what they are.
     """
-    n = len(values)
-    ahead = np.triu(provenance.together(seen.parts["provenance"]), 1)
-    kinds = np.tri(n, dtype=np.float32) + 2 * ahead
-    categories = [Category(_("past and itself"), *PRIMITIVES["window"]), Category(leaking, *PRIMITIVES["missed"])]
-    share = ahead.sum() / max(1, n * (n - 1) // 2)
-    left, right = st.columns(2)
-    with left:
-        matrix_board(
-            [
-                Panel(
-                    key="told",
-                    title=_("Who hears of whom"),
-                    values=kinds,
-                    caption=_("{share:.1%} of all looks ahead leak", share=share),
-                )
-            ],
-            row_labels=seen.labels,
-            col_labels=seen.labels,
-            key=f"{key}.told",
-            categories=categories,
-            none=_("hidden"),
-            unit=_("Pairs"),
-            panel_size=420,
-            file_name="leak",
-        )
-    with right:
-        pictures.grid(title, values, f"{key}.ahead", seen.labels, seen.labels, unit=unit)
+    P, n = seen.parts["provenance"], len(values)
+    ahead = np.triu(provenance.together(P), 1)
+
+    def draw(key: str) -> None:
+        kinds = {_("past and itself"): "window", leaking: "missed"}
+        share = _("{share:.1%} of all looks ahead leak", share=ahead.sum() / max(1, n * (n - 1) // 2))
+        left, right = st.columns(2)
+        with left:
+            matrix_board(
+                [Panel("told", _("Who hears of whom"), share, np.tri(n, dtype=np.float32) + 2 * ahead)],
+                labels=seen.labels,
+                key=f"{key}.told",
+                categories=[Category(kind, *PRIMITIVES[like]) for kind, like in kinds.items()],
+                none=_("hidden"),
+                unit=_("Pairs"),
+                panel_size=420,
+                file_name="leak",
+            )
+        with right:
+            pictures.board(f"{key}.ahead", pictures.panel(title, values, seen.labels, seen.labels), unit=unit)
+
+    return Step(
+        title=_("Why it leaks"),
+        formula=r"j > i,\qquad \exists\, r:\; P_{ri} \ne 0,\; P_{rj} \ne 0 \;\Rightarrow\; i \text{ hears of } j",
+        shapes={"P": P.shape, "A": (n, n)},
+        sentence=words,
+        draw=draw,
+    )

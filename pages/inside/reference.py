@@ -27,7 +27,7 @@ def beside_reference(seen: Seen, sentence: str = "") -> Step:
         error=off(seen.weights, seen.reference),
         zero=off(uniform(seen.visible), seen.reference),
     )
-    if shares_out(sums.min(), sums.max(), float(np.maximum(-seen.weights, 0).sum() / len(sums))):
+    if shares_out(sums.min(), sums.max(), np.maximum(-seen.weights, 0).sum() / len(sums)):
         wrong = np.abs(difference).sum(-1).mean() / 2
         told = paragraph(
             told,
@@ -39,18 +39,12 @@ def beside_reference(seen: Seen, sentence: str = "") -> Step:
         )
 
     def draw(key: str) -> None:
-        pictures.grids(
-            [
-                pictures.pairs(seen, label(seen.attention), seen.weights),
-                pictures.pairs(seen, reference[0].upper() + reference[1:] if own else _("Softmax"), seen.reference),
-                pictures.pairs(
-                    seen,
-                    _("Difference"),
-                    difference,
-                    _("blue: more than {reference}, orange: less", reference=reference),
-                ),
-            ],
+        signs = _("blue: more than {reference}, orange: less", reference=reference)
+        pictures.board(
             key,
+            pictures.pairs(seen, label(seen.attention), seen.weights),
+            pictures.pairs(seen, reference[0].upper() + reference[1:] if own else _("Softmax"), seen.reference),
+            pictures.pairs(seen, _("Difference"), difference, signs),
         )
 
     n = len(seen.weights)

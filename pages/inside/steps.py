@@ -7,6 +7,7 @@ import streamlit as st
 import attention_core as ac
 from app import compute
 from app.input_panel import Chosen
+from app.naming import computing
 from app.text import _, paragraph
 from app.visit import Visit
 from attention_core.inputs.labels import number_repeats
@@ -28,7 +29,7 @@ def show(chosen: Chosen) -> None:
     if chosen.head is None:
         st.caption(":material/info: " + _("An average of heads has no inside; this is head 0."))
     head = chosen.head or 0
-    with st.spinner(_("Computing {name} …", name=_(attention.title)), show_time=True):
+    with computing(_(attention.title)):
         found = compute.inside(chosen.source, attention, head, causal)
         seen = Seen(
             attention=attention,

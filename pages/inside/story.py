@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
 import attention_core as ac
+from app.text import literal
 from attention_core.inputs.source import Source
 
 
@@ -45,6 +46,10 @@ class Seen:
     def setting(self, name: str) -> Any:  # noqa: ANN401 - of the setting's own type
         """One of the variant's settings as it stands."""
         return getattr(self.attention.params, name)
+
+    def token(self, i: SupportsIndex) -> str:
+        """A token's label, for a sentence."""
+        return literal(self.labels[i])
 
     def masked(self, values: np.ndarray) -> np.ndarray:
         """A matrix of queries and keys as a board shows it: masked where the query may not see the key."""

@@ -17,20 +17,8 @@ def show(seen: Seen, chosen: Chosen) -> None:
         chart.choose_format()
         with st.container(horizontal=True):
             arrays = {**seen.parts, "weights": seen.weights, "reference": seen.reference}
-            takeaway.download(
-                _("All parts (NPZ)"),
-                lambda: takeaway.to_npz(arrays),
-                f"{seen.attention.key}-inside.npz",
-                "application/octet-stream",
-                "inside.npz",
-            )
-            takeaway.download(
-                _("Q, K, V (NPZ)"),
-                lambda: ac.inputs.to_npz(seen.qkv),
-                "qkv.npz",
-                "application/octet-stream",
-                "inside.qkv",
-            )
+            takeaway.download(_("All parts (NPZ)"), lambda: takeaway.to_npz(arrays), f"{seen.attention.key}-inside.npz")
+            takeaway.download(_("Q, K, V (NPZ)"), lambda: ac.inputs.to_npz(seen.qkv), "qkv.npz")
         takeaway.snippet(snippet(seen))
 
 

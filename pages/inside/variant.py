@@ -5,6 +5,7 @@ from functools import partial
 import streamlit as st
 
 import attention_core as ac
+from app.form import form
 from app.naming import family_title, label
 from app.text import _
 from app.variant_picker import knobs, turned
@@ -32,8 +33,8 @@ def choose() -> None:
                 width="content",
             )
         if attention.variant.params.settings():
-            with st.popover(label(attention), icon=":material/tune:", key="inside.settings"):
-                knobs(attention, _turn, place="inside.knob")
+            draw = partial(knobs, attention, _turn, place="inside.knob")
+            form(label(attention), draw, key="inside.settings", icon=":material/tune:")
     st.markdown(f"**{_(attention.title)}:** {_(attention.variant.summary)}")
 
 

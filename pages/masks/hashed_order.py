@@ -63,17 +63,16 @@ def _hash_board(found: Found, attention: ac.Attention, hashed: Hashed) -> None:
     matrix_board(
         [
             Panel(
-                key="order",
-                title=label(attention),
-                caption=_("round {number}, sorted by bucket", number=number)
+                "order",
+                label(attention),
+                _("round {number}, sorted by bucket", number=number)
                 if by_hash
                 else _("round {number}, order of the text", number=number),
-                values=codes[np.ix_(order, order)],
+                codes[np.ix_(order, order)],
                 borders=hashed.borders if by_hash else (),
             )
         ],
-        row_labels=labels,
-        col_labels=labels,
+        labels=labels,
         key="masks.order",
         categories=kinds.categories,
         none=_("may not look"),

@@ -70,12 +70,8 @@ def take_away(found: Found) -> None:
             _("Numbers (CSV)"),
             lambda: takeaway.to_csv(list(rows[0]), [list(row.values()) for row in rows]),
             "masks.csv",
-            "text/csv",
-            "masks.csv",
         )
-        takeaway.download(
-            _("Masks (NPZ)"), lambda: takeaway.to_npz(arrays), "masks.npz", "application/octet-stream", "masks.npz"
-        )
+        takeaway.download(_("Masks (NPZ)"), lambda: takeaway.to_npz(arrays), "masks.npz")
     takeaway.snippet(
         "import torch\nimport attention_core as ac\nfrom attention_core.metrics.reachability import smallest_depth\n\n"
         'local, atrous = ac.get("local", window=16), ac.get("atrous", stride=8)\n'

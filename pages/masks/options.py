@@ -3,12 +3,11 @@
 import streamlit as st
 
 import attention_core as ac
-from app.controls import Options, choice, kept, place, whole
-from app.hashing import hash_round
+from app.controls import choice, kept, place, whole
 from app.matrix_board import BoardEvent
-from app.share import Field
+from app.share import CutError, Field
 from app.text import N_, _
-from app.visit import REFERENCE, Visit
+from app.visit import REFERENCE, HashOptions, Visit, as_chosen
 from attention_core.limits import current
 from attention_core.looks.pattern import has_pattern
 
@@ -16,12 +15,14 @@ from attention_core.looks.pattern import has_pattern
 def _read_stack(given: list[str]) -> tuple[str, ...]:
     if given == ["none"]:
         return ()
-    if len(given) > current().stack_layers or not all(has_pattern(ac.variant(key)) for key in given):
+    if not all(has_pattern(ac.variant(key)) for key in given):
         raise ValueError
+    if len(given) > (most := current().stack_layers):
+        raise CutError(tuple(given[:most]))
     return tuple(given)
 
 
-class MasksOptions(Options):
+class MasksOptions(HashOptions):
     """What a link to this page carries beside the input and the variants."""
 
     below = choice(
@@ -36,7 +37,14 @@ class MasksOptions(Options):
         widget=st.selectbox,
         help=N_("Click a row of a board, or pick a token here."),
     )
-    stack = kept(lambda: Field(("local", "atrous"), _read_stack, lambda stack: list(stack) or ["none"]))
+    stack = kept(
+        lambda: Field(
+            ("local", "atrous"),
+            _read_stack,
+            lambda stack: list(stack) or ["none"],
+            takes=lambda: _("up to {n} layers", n=current().stack_layers),
+        )
+    )
     stack_depth = whole(
         2,
         1,
@@ -47,7 +55,6 @@ class MasksOptions(Options):
     )
     front_way = choice({"heard": N_("who has heard of it"), "hears": N_("what it has heard of")}, N_("Show"))
     hash_order = choice({"sorted": N_("sorted"), "original": N_("original")}, N_("Order"))
-    hash_round = hash_round()
 
 
 def take_token(event: BoardEvent) -> None:
@@ -67,7 +74,5 @@ def show_add_all() -> None:
 
 
 def _add_all() -> None:
-    chosen = {a.key: a for a in Visit.variants.value}
     wanted = [v.key for v in ac.all_variants() if v.key == REFERENCE or has_pattern(v)]
-    compared = wanted[: current().compared_variants]
-    Visit.variants.set(tuple(chosen.get(key) or ac.get(key) for key in compared))
+    Visit.variants.set(tuple(map(as_chosen, wanted[: current().compared_variants])))

@@ -12,7 +12,7 @@ from app.input_panel import Chosen
 from app.matrix_board import Panel, matrix_board
 from app.matrix_board.pair_kinds import Kinds, hide_future
 from app.naming import label
-from app.text import _, literal, paragraph, sentence
+from app.text import _, literal, paragraph
 from app.visit import Visit
 from attention_core.inputs.labels import number_repeats
 from attention_core.looks.pattern import Pattern, has_pattern
@@ -26,13 +26,11 @@ class Found:
     Attributes:
         view: what they share.
         patterns: of every variant that could be computed, in the order chosen.
-        refused: the variants that could not be, with their sentence.
         labels: one per token, repeats numbered.
     """
 
     view: View
     patterns: dict[ac.Attention, Pattern]
-    refused: dict[ac.Attention, str]
     labels: tuple[str, ...]
 
     @property
@@ -42,23 +40,17 @@ class Found:
 
 
 def of(chosen: Chosen) -> Found:
-    """Find the pattern of every chosen variant; each is a result of its own, so a knob moves only its own."""
+    """Find the pattern of every chosen variant."""
     view = View(source=chosen.source, head=chosen.head, causal=Visit.causal.value, special=True)
     MasksOptions.front.fit(range(chosen.qkv.n))
-    patterns, refused = {}, {}
-    for attention in Visit.variants.value:
-        try:
-            with st.spinner(_("Computing {name} …", name=attention.title), show_time=True):
-                patterns[attention] = compute.pattern(chosen.source, attention, head=chosen.head, causal=view.causal)
-        except ac.errors.NotCausalError as error:
-            refused[attention] = sentence(error)
-    return Found(view, patterns, refused, number_repeats(chosen.qkv.tokens))
+    patterns = variant_picker.of_each(
+        lambda attention: compute.pattern(chosen.source, attention, head=chosen.head, causal=view.causal)
+    )
+    return Found(view, patterns, number_repeats(chosen.qkv.tokens))
 
 
 def show(found: Found) -> None:
     """All patterns on one board, coloured by what allows each pair; a click takes the token whose reach is followed."""
-    for reason in found.refused.values():
-        st.caption(variant_picker.left_out(reason))
     if not found.drawn:
         st.info(
             _("None of these variants keeps any pair from looking. Press “All patterns”, or add a sparse variant."),
@@ -66,20 +58,19 @@ def show(found: Found) -> None:
         )
         return
     st.markdown(seen(found.drawn))
-    panels, kinds = [], Kinds(pattern.primitives for pattern in found.drawn.values())
-    for attention, pattern in found.drawn.items():
-        panels.append(
-            Panel(
-                key=attention.key,
-                title=label(attention),
-                caption=caption(pattern, every_head=found.view.head is None),
-                values=hide_future(kinds.codes(pattern.primitives), causal=found.view.causal),
-            )
+    kinds = Kinds(pattern.primitives for pattern in found.drawn.values())
+    panels = [
+        Panel(
+            attention.key,
+            label(attention),
+            caption(pattern, every_head=found.view.head is None),
+            hide_future(kinds.codes(pattern.primitives), causal=found.view.causal),
         )
+        for attention, pattern in found.drawn.items()
+    ]
     matrix_board(
         panels,
-        row_labels=found.labels,
-        col_labels=found.labels,
+        labels=found.labels,
         key="masks.board",
         categories=kinds.categories,
         none=_("may not look"),

@@ -8,12 +8,13 @@ import streamlit as st
 import attention_core as ac
 from app import chart, compute
 from app.compute import View
-from app.figures.categories import steps
+from app.figures.categories import OTHER, steps
 from app.figures.curves import Curve, curves
 from app.figures.front import front
+from app.figures.theme import GREY
 from app.matrix_board import Category, Panel, matrix_board
 from app.matrix_board.pair_kinds import hide_future
-from app.naming import label
+from app.naming import label, tokens
 from app.text import _, _n, literal, paragraph
 from app.visit import Visit
 from attention_core.limits import current
@@ -95,25 +96,24 @@ def connected(stack: Sequence[str], reached: Reach, depth: int) -> str:
 def _board(found: Found, first: np.ndarray, depth: int, share: float) -> None:
     colours = steps(depth)
     categories = [Category(_("layer {number}", number=number), *colour) for number, colour in enumerate(colours, 1)] + [
-        Category(_("itself"), "#888888", "#999999")
+        Category(_("itself"), *OTHER)
     ]
     codes = np.where(first == 0, depth + 1, np.maximum(first, 0)).astype(np.float32)
     matrix_board(
         [
             Panel(
-                key="reach",
-                title=_("What connects each pair first"),
-                caption=_n(
+                "reach",
+                _("What connects each pair first"),
+                _n(
                     "{share:.1%} connected within {n} layer",
                     "{share:.1%} connected within {n} layers",
                     n=depth,
                     share=share,
                 ),
-                values=hide_future(codes, causal=found.view.causal),
+                hide_future(codes, causal=found.view.causal),
             )
         ],
-        row_labels=found.labels,
-        col_labels=found.labels,
+        labels=found.labels,
         key="reach.board",
         categories=categories,
         none=_("not yet"),
@@ -128,17 +128,11 @@ def _curves(found: Found, stack: list[ac.Attention]) -> None:
     layers = list(range(current().stack_layers + 1))
     place = {a.key: i for i, a in enumerate(Visit.variants.value)}
     lines = [
-        Curve(name=label(a), x=layers, y=[100 * s for s in _follow(found.view, [a]).shares], colour=place[a.key])
+        Curve(label(a), layers, [100 * s for s in _follow(found.view, [a]).shares], colour=place[a.key])
         for a in found.drawn
     ]
     lines.append(
-        Curve(
-            name=_("the stack"),
-            x=layers,
-            y=[100 * s for s in _follow(found.view, stack).shares],
-            colour=11,
-            dash="dash",
-        )
+        Curve(_("the stack"), layers, [100 * s for s in _follow(found.view, stack).shares], colour=GREY, dash="dash")
     )
     chart.show(
         curves(lines, x_title=_("layers"), y_title=_("pairs connected, %"), number=".1f", height=520),
@@ -153,10 +147,9 @@ def _front(found: Found, all_first: np.ndarray, depth: int) -> None:
     left, right, save = st.columns([4, 4, 2], vertical_alignment="bottom")
     with left:
         MasksOptions.front.draw(
-            options=range(n),
             index=None,
-            format_func=lambda i: f"{i}  {found.labels[i]}",
             placeholder=_("{place}  {token} (the middle)", place=n // 2, token=found.labels[n // 2]),
+            **tokens(found.labels),
         )
     with right:
         MasksOptions.front_way.draw()

@@ -5,9 +5,10 @@ from functools import partial
 import streamlit as st
 
 import attention_core as ac
+from app.form import form
 from app.naming import label
 from app.text import _
-from app.visit import Visit
+from app.visit import as_chosen
 from attention_core.limits import current
 from attention_core.looks.pattern import has_pattern
 from pages.masks.options import MasksOptions
@@ -28,12 +29,7 @@ def choose_stack() -> tuple[list[ac.Attention], int]:
         One round of the stack, with the chosen variants' settings, the defaults for others; and the layers in all.
     """
     _compose()
-    return [_attention(key) for key in MasksOptions.stack.value], MasksOptions.stack_depth.value
-
-
-def _attention(key: str) -> ac.Attention:
-    chosen = {a.key: a for a in Visit.variants.value}
-    return chosen.get(key) or ac.get(key)
+    return list(map(as_chosen, MasksOptions.stack.value)), MasksOptions.stack_depth.value
 
 
 def _compose() -> None:
@@ -54,30 +50,29 @@ def _compose() -> None:
         with st.container(horizontal=True, gap="xsmall", vertical_alignment="center"):
             for place, key in enumerate(options.stack):
                 st.button(
-                    label(_attention(key)),
+                    label(as_chosen(key)),
                     icon=":material/close:",
                     key=f"reach.layer.{place}",
                     on_click=partial(_drop, place),
                     help=_("Take this layer out"),
                 )
-            _add_layer()
+            form(_("Add a layer"), _add_layer, key="reach.add", icon=":material/add:", type="tertiary")
     with right:
         MasksOptions.stack_depth.draw()
 
 
 def _add_layer() -> None:
-    with st.popover(_("Add a layer"), icon=":material/add:", type="tertiary"):
-        if len(MasksOptions.stack.value) >= current().stack_layers:
-            st.caption(_("{count} layers are the most; take one out first.", count=current().stack_layers))
-            return
-        for variant in ac.all_variants():
-            if has_pattern(variant):
-                st.button(
-                    label(_attention(variant.key)),
-                    key=f"reach.add.{variant.key}",
-                    on_click=partial(_append, variant.key),
-                    type="tertiary",
-                )
+    if len(MasksOptions.stack.value) >= current().stack_layers:
+        st.caption(_("{count} layers are the most; take one out first.", count=current().stack_layers))
+        return
+    for variant in ac.all_variants():
+        if has_pattern(variant):
+            st.button(
+                label(as_chosen(variant.key)),
+                key=f"reach.add.{variant.key}",
+                on_click=partial(_append, variant.key),
+                type="tertiary",
+            )
 
 
 def _take_preset() -> None:

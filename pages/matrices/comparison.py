@@ -1,6 +1,8 @@
 """The comparison: every chosen variant's matrix on the same queries, keys and values, on one board."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import streamlit as st
@@ -9,14 +11,18 @@ import attention_core as ac
 from app import compute, variant_picker
 from app.compute import View
 from app.input_panel import Chosen, shown_tokens
-from app.matrix_board import BoardEvent, Panel, matrix_board
-from app.naming import label
-from app.text import _, sentence
-from app.visit import REFERENCE, Visit
+from app.matrix_board import BoardEvent, Knob, Panel, matrix_board
+from app.naming import label, readable
+from app.text import _
+from app.visit import AUTOMATIC, REFERENCE, Visit
 from attention_core.inputs.labels import number_repeats
+from attention_core.inputs.source import Source
 from attention_core.looks.compare import Compared
+from attention_core.looks.telling_row import is_word, once, telling_query
 from pages.matrices.options import MatricesOptions
-from pages.matrices.words import caption, overall
+from pages.matrices.words import caption
+
+BOARD = "matrices.board"
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,17 +32,17 @@ class Found:
     Attributes:
         chosen: the input.
         matrices: each variant's matrix, in the order shown.
-        refused: the variants that could not be computed, with their sentence.
         words: one token per row and column shown.
         labels: the same, repeats numbered.
+        row: the query that is pinned, by the visitor or from the start; None for none.
         difference: whether the difference from each variant's reference is shown, softmax for nearly all.
     """
 
     chosen: Chosen
     matrices: dict[ac.Attention, Compared]
-    refused: dict[ac.Attention, str]
     words: tuple[str, ...]
     labels: tuple[str, ...]
+    row: int | None
     difference: bool
 
     @property
@@ -59,6 +65,11 @@ class Found:
         """The variants on the board; softmax's difference from itself is left out beside others."""
         return [a for a in self.matrices if not self.difference or a.word != REFERENCE or len(self.matrices) == 1]
 
+    @property
+    def most_of_reference(self) -> float:
+        """Softmax's largest weight, at which the shared scale ends: one cell beyond it would wash out all others."""
+        return max(float(np.nanmax(m.weights)) for a, m in self.matrices.items() if a.key == REFERENCE)
+
     def values(self, attention: ac.Attention) -> np.ndarray:
         """One variant's matrix as it is shown, ``[n, n]``."""
         found = self.matrices[attention]
@@ -66,50 +77,101 @@ class Found:
 
 
 def of(chosen: Chosen) -> Found:
-    """Compute every chosen variant; each is a result of its own, so a knob moves only its own."""
+    """Compute every chosen variant."""
     special = Visit.special.value
     view = View(source=chosen.source, head=chosen.head, causal=Visit.causal.value, special=special)
-    matrices, refused = {}, {}
-    for attention in Visit.variants.value:
-        try:
-            with st.spinner(_("Computing {name} …", name=attention.title), show_time=True):
-                matrices[attention] = compute.matrix(view, attention)
-        except ac.errors.NotCausalError as error:
-            refused[attention] = sentence(error)
+    matrices = variant_picker.of_each(partial(compute.matrix, view))
     qkv = chosen.qkv
     words = qkv.tokens if special else shown_tokens(qkv)
-    MatricesOptions.row.fit(range(len(words)))
-    return Found(chosen, matrices, refused, words, number_repeats(words), MatricesOptions.view.value == "difference")
+    MatricesOptions.row.fit((None, *range(len(words))))
+    row: int | None = MatricesOptions.row.value
+    if row == AUTOMATIC:
+        first = next((found for attention, found in matrices.items() if attention.key == REFERENCE), None)
+        added = qkv.special if special else [False] * len(words)
+        content = [is_word(word) and not flag for word, flag in zip(words, added, strict=True)]
+        row = None if first is None else telling_query(first.weights, content, once(words))
+    return Found(chosen, matrices, words, number_repeats(words), row, MatricesOptions.view.value == "difference")
 
 
-def show(found: Found) -> None:
-    """All matrices on one board; a click pins a query."""
-    for reason in found.refused.values():
-        st.caption(variant_picker.left_out(reason))
-    st.markdown(overall(found.matrices))
+WHOLE = "matrices.whole"
+"""Whether more than the board and what stands above it is to be drawn, in the session's state."""
+
+
+def show(chosen: Chosen, above: Callable[[Found], None]) -> Found:
+    """Compute every chosen variant and draw their matrices on one board; a click pins a query.
+
+    While a panel's knob is held, this alone runs again; the rest of the page, and the link, follow when it is let go.
+
+    Args:
+        chosen: the input.
+        above: draws what the matrices come to, above them; a callback of its own calls `draw_whole`.
+    """
+    st.session_state.pop(WHOLE, None)
+    return _drawn(chosen.source, chosen.head, above)
+
+
+def draw_whole() -> None:
+    """Let the next run draw the whole page and write the link."""
+    st.session_state[WHOLE] = True
+
+
+@st.fragment
+def _drawn(source: Source, head: int | None, above: Callable[[Found], None]) -> Found:
+    if st.session_state.pop(WHOLE, False):
+        st.rerun()
+    with compute.drawing().turn():
+        found = of(Chosen(source, compute.record(source), head))
+        above(found)
+        _draw(found)
+    return found
+
+
+def _draw(found: Found) -> None:
     options = MatricesOptions.now()
-    panels = [
-        Panel(
-            key=attention.key,
-            title=label(attention),
-            caption=caption(attention, found.matrices[attention], difference=found.difference),
-            values=found.values(attention),
-        )
-        for attention in found.drawn
-    ]
     matrix_board(
-        panels,
-        row_labels=found.labels,
-        col_labels=found.labels,
-        key="matrices.board",
+        [_panel(attention, found) for attention in found.drawn],
+        labels=found.labels,
+        key=BOARD,
         scale=options.scale,
         transform=options.tone,
-        pinned=options.row,
+        pinned=found.row,
         on_pin=_pin,
+        on_turn=_turn,
+        on_open=_open,
+        opens=variant_picker.PLACE,
         diverging=found.difference,
+        ceiling=found.most_of_reference,
+        ceiling_name=_("ends at softmax's largest"),
         unit=found.unit,
+    )
+
+
+def _panel(attention: ac.Attention, found: Found) -> Panel:
+    budget, knob, title = attention.variant.budget, None, _(attention.title)
+    others = [setting for setting in attention.variant.params.settings() if setting != budget]
+    if budget is not None:
+        now = getattr(attention.params, budget.name)
+        knob = Knob(readable(budget.name), variant_picker.stops(budget, now, found.chosen.qkv.n), now)
+    return Panel(
+        attention.key,
+        label(attention) if knob is None else title,
+        caption(attention, found.matrices[attention], difference=found.difference),
+        found.values(attention),
+        knob=knob,
+        settings=_("Settings of {name}", name=title) if others else "",
     )
 
 
 def _pin(event: BoardEvent) -> None:
     MatricesOptions.row.set(event.pinned)
+    draw_whole()
+
+
+def _turn(key: str, value: object, held: bool) -> None:
+    variant_picker.turn_budget(key, value)
+    st.session_state[WHOLE] = not held
+
+
+def _open(key: str) -> None:
+    variant_picker.open_settings(key)
+    draw_whole()

@@ -6,14 +6,27 @@ import streamlit as st
 
 import attention_core as ac
 from app import share
-from app.controls import Control, Options, choice, kept, place
+from app.controls import Control, Options, choice, kept
 from app.text import N_, _
-from app.visit import PINNED, Visit
+from app.visit import AUTOMATIC, PINNED, Visit
 from attention_core.limits import current
 
 
 def _one_variant() -> share.Field:
     return share.one_of(None, [variant.key for variant in ac.all_variants()])
+
+
+def _row() -> share.Field:
+    """One of the tokens, ``none`` of them, or the one that the page finds where a link says nothing."""
+    token = share.whole(AUTOMATIC, 0, current().matrix_tokens - 1)
+    words = {"none": None, "auto": AUTOMATIC}
+    rows = {row: word for word, row in words.items()}
+    return share.Field(
+        AUTOMATIC,
+        lambda given: words[given[0]] if given in ([word] for word in words) else token.read(given),
+        lambda row: [rows.get(row, str(row))],
+        options=(None, *(token.options or ())),
+    )
 
 
 class MatricesOptions(Options):
@@ -26,13 +39,30 @@ class MatricesOptions(Options):
     tone: Control[Literal["linear", "sqrt", "log"]] = choice(
         {"linear": N_("linear"), "sqrt": N_("square root"), "log": N_("log")}, N_("Colour"), default="sqrt"
     )
-    row = place(lambda: current().matrix_tokens, N_("Pinned query"), link=PINNED, widget=st.selectbox)
-    coloured = kept(_one_variant, N_("Colour the text by"))
+    row: Control[int | None] = kept(_row, N_("Pinned query"), link=PINNED)
+    coloured = kept(_one_variant)  # whose strip shows the whole text
     below = choice(
-        {"numbers": N_("Numbers"), "explain": N_("Formula and code"), "download": N_("Take away")},
+        {
+            "numbers": N_("Numbers"),
+            "row": N_("Row as bars"),
+            "heads": N_("All heads"),
+            "explain": N_("Formula and code"),
+            "download": N_("Take away"),
+        },
         N_("More"),
         link="more",
         layout={"label_visibility": "collapsed"},
+    )
+    head_order = choice(
+        {
+            "layer": N_("by layer"),
+            "induction": N_("induction"),
+            "previous": N_("previous token"),
+            "sink": N_("first-token sink"),
+            "entropy": N_("lowest entropy"),
+            "distance": N_("most local"),
+        },
+        N_("Heads in order of"),
     )
     explained = kept(_one_variant, N_("Variant"))
 

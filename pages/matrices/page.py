@@ -3,17 +3,15 @@
 from app import input_panel, variant_picker
 from app.page import Page
 from app.text import N_
-from pages.matrices import comparison, formula, numbers, pinned_row, take_away
+from pages.matrices import comparison, formula, heads, numbers, pinned_row, take_away
 from pages.matrices.comparison import Found
 from pages.matrices.options import MatricesOptions, show_display
 
 
 def top() -> Found:
-    """The variants, their matrices and the pinned row."""
+    """The variants, where one query looks in each, and their matrices."""
     variant_picker.show()
-    found = comparison.of(input_panel.chosen())
-    comparison.show(found)
-    pinned_row.show(found)
+    found = comparison.show(input_panel.chosen(), pinned_row.show)
     MatricesOptions.below.draw()
     return found
 
@@ -26,8 +24,15 @@ PAGE = Page(
     question=N_("Where does each variant look?"),
     options=MatricesOptions,
     header=show_display,
+    open_heads=heads.open_all,
     hides_special=True,
     top=top,
     view=MatricesOptions.below,
-    views={"numbers": numbers.show, "explain": formula.show, "download": take_away.show},
+    views={
+        "numbers": numbers.show,
+        "row": pinned_row.show_bars,
+        "heads": heads.show,
+        "explain": formula.show,
+        "download": take_away.show,
+    },
 )

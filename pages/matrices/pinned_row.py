@@ -1,63 +1,88 @@
-"""The pinned query: its text coloured by one variant's weights, and its bars for all variants together."""
+"""The pinned query: the text once per variant, coloured by where it looks, and what each variant took and gave."""
 
-import html
-
-import numpy as np
 import streamlit as st
 
 from app import chart
-from app.figures.bars import row_bars
+from app.figures.bars import row_multiples
+from app.matrix_board import Strip, row_strips
+from app.naming import reference_name, tokens
 from app.text import _
-from pages.matrices.comparison import Found
+from app.visit import REFERENCE
+from attention_core.looks.telling_row import heaviest, most_changed
+from attention_core.variant import Attention
+from pages.matrices.comparison import BOARD, Found, draw_whole
 from pages.matrices.options import MatricesOptions
+from pages.matrices.words import changed, looks_at, overall
+
+MOST = 2
+"""Keys named of those that lost, and of those that gained."""
+PICKER = "row.pinned"
 
 
 def show(found: Found) -> None:
-    """Draw the pinned query's row in every variant, with a picker for it."""
-    left, middle, right = st.columns([4, 4, 2], vertical_alignment="bottom")
-    with left:
-        row = MatricesOptions.row.draw(
-            options=range(len(found.words)),
-            index=None,
-            format_func=lambda i: f"{i}  {found.labels[i]}",
-            placeholder=_("Click a cell, or pick a token here"),
-        )
-    if row is None:
-        return
-    rows, names = {key: values[row] for key, values in found.shown.items()}, found.names
-    with middle:
-        key = MatricesOptions.coloured.draw_among(
-            list(rows), next(iter(rows)), key="row.variant", format_func=names.__getitem__
-        )
+    """Draw how far the variants are off, the choice of the query, and its row in all of them."""
+    left, right = st.columns([4, 1], vertical_alignment="center")
+    left.markdown(overall(found.matrices))
     with right:
-        chart.choose_format()
-    bars = {names[key]: values for key, values in rows.items()}
-    st.html(coloured_text(rows[key], found.words, pinned=row))
-    chart.show(
-        row_bars(bars, found.labels, key_title=_("key"), value_title=found.unit),
-        key="row.bars",
-        name="pinned-row",
-        alt=_("Bars: the weight of query {row} on each key, for every variant", row=row),
+        st.session_state[PICKER] = found.row
+        st.selectbox(
+            _(MatricesOptions.row.title),
+            key=PICKER,
+            index=None,
+            placeholder=_("Pick a token, or click one"),
+            on_change=_take,
+            label_visibility="collapsed",
+            **tokens(found.labels),
+        )
+    MatricesOptions.coloured.fit(found.shown)
+    row_strips(
+        [Strip(key=attention.key, note=note(found, attention)) for attention in found.drawn],
+        found.words,
+        key="matrices.strips",
+        board=BOARD,
+        pinned=found.row,
+        whole=MatricesOptions.coloured.value,
+        on_unfold=_unfold,
     )
 
 
-def coloured_text(row: np.ndarray, words: tuple[str, ...], *, pinned: int) -> str:
-    """The text as HTML, each token shaded by its share of the row's largest weight, negative ones in red.
+def note(found: Found, attention: Attention) -> str:
+    """One variant's line: where softmax looks, or what another took from its keys and gave them."""
+    if found.row is None:
+        return ""
+    matrix = found.matrices[attention]
+    if attention.word == REFERENCE:
+        return looks_at(heaviest(matrix.weights[found.row], MOST + 1), found.labels)
+    lost, gained = most_changed(matrix.difference[found.row], MOST)
+    return changed(lost, gained, found.labels, reference_name(attention))
 
-    Args:
-        row: ``[n]``; NaN where the query may not look, drawn struck out.
-        words: one token per position.
-        pinned: the query, drawn with a frame.
-    """
-    top = float(np.nanmax(np.abs(row))) if np.isfinite(row).any() else 0.0
-    spans = []
-    for j, (value, token) in enumerate(zip(row.tolist(), words, strict=True)):
-        masked = value != value
-        share = 0.0 if masked or not top else abs(value) / top
-        colour = "214, 39, 40" if value < 0 else "31, 119, 180"
-        style = f"background:rgba({colour},{0.75 * share:.3f});padding:1px 3px;border-radius:3px;"
-        style += "opacity:.35;text-decoration:line-through;" if masked else ""
-        style += "outline:2px solid currentColor;" if j == pinned else ""
-        told = _("masked") if masked else f"{value:.3g}"
-        spans.append(f'<span style="{style}" title="{j}: {told}">{html.escape(token)}</span>')
-    return f'<p style="line-height:1.9;overflow-wrap:anywhere" dir="auto">{" ".join(spans)}</p>'
+
+def show_bars(found: Found) -> None:
+    """Draw the row as bars, one chart above the other, as a view below the board."""
+    if found.row is None:
+        st.info(
+            _("Click a cell of a matrix, or a word of the text, to see its row as bars."), icon=":material/touch_app:"
+        )
+        return
+    chart.choose_format()
+    chart.show(
+        row_multiples(
+            {found.names[key]: values[found.row] for key, values in found.shown.items()},
+            found.labels,
+            key_title=_("key"),
+            value_title=found.unit,
+        ),
+        key="row.bars",
+        name="pinned-row",
+        alt=_("Bars: {unit} of query {row} on each key, a chart for every variant", unit=found.unit, row=found.row),
+    )
+
+
+def _take() -> None:
+    MatricesOptions.row.set(st.session_state[PICKER])
+    draw_whole()
+
+
+def _unfold(variant: str | None) -> None:
+    MatricesOptions.coloured.set(variant)
+    draw_whole()

@@ -19,19 +19,13 @@ def show(found: Found) -> None:
             _("Matrices (CSV)"),
             lambda: takeaway.to_csv(header, takeaway.matrix_rows(shown, found.labels)),
             "matrices.csv",
-            "text/csv",
-            "matrices.csv",
         )
         takeaway.download(
             _("Matrices (NPZ)"),
             lambda: takeaway.to_npz({a.key: m.weights for a, m in found.matrices.items()}),
             "matrices.npz",
-            "application/octet-stream",
-            "matrices.npz",
         )
-        takeaway.download(
-            _("Q, K, V (NPZ)"), lambda: ac.inputs.to_npz(qkv), "qkv.npz", "application/octet-stream", "matrices.qkv"
-        )
+        takeaway.download(_("Q, K, V (NPZ)"), lambda: ac.inputs.to_npz(qkv), "qkv.npz")
     takeaway.snippet(
         "import attention_core as ac\n\n"
         'qkv = ac.inputs.from_upload(open("qkv.npz", "rb").read(), "qkv.npz")\n'

@@ -1,5 +1,6 @@
 """Why the matrices differ: sentences computed from what is on screen. Each is a function of numbers alone."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -7,8 +8,11 @@ from app.naming import label, reference_name
 from app.text import _, paragraph
 from app.visit import REFERENCE
 from attention_core.looks.compare import Compared
+from attention_core.looks.head_scores import HeadScores
+from attention_core.looks.telling_row import SEEN, Share
 from attention_core.metrics.passport import NEGATIVE, shares_out
 from attention_core.variant import Attention
+from attention_core.writing import formatted, written
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,3 +147,77 @@ def caption(attention: Attention, found: Compared, *, difference: bool) -> str:
     if numbers.negative_mass > NEGATIVE:
         words += " · " + _("{share:.1%} negative", share=numbers.negative_mass)
     return words
+
+
+def looks_at(most: Sequence[Share], labels: Sequence[str]) -> str:
+    """Where a query looks, its heaviest keys first."""
+    if not most:
+        return _("spread so thin that no key has {least} of it", least=SEEN)
+    return _("looks most at {keys}", keys=_keys(most, labels, ".2f"))
+
+
+def changed(lost: Sequence[Share], gained: Sequence[Share], labels: Sequence[str], against: str) -> str:
+    """Which keys lost and which gained most of a query's weight, in a variant, against a reference."""
+    parts = [
+        _("lost most: {keys}", keys=_keys(lost, labels, "+.2f")) if lost else "",
+        _("gained most: {keys}", keys=_keys(gained, labels, "+.2f")) if gained else "",
+    ]
+    if not any(parts):
+        return _("within {least} of {against} on every key", least=SEEN, against=against)
+    words = " · ".join(filter(None, parts))
+    return words if against == _(REFERENCE) else _("against {against}: {words}", against=against, words=words)
+
+
+def _keys(shares: Sequence[Share], labels: Sequence[str], form: str) -> str:
+    return ", ".join(f"“{labels[each.key]}” {formatted(each.weight, form)}" for each in shares)
+
+
+def head_in_words(scores: HeadScores) -> str:
+    """A head with all its scores."""
+    told = ", ".join(
+        f"{_(column.label)} {written(getattr(scores, name), 2)}" for name, column in HeadScores.columns().items()
+    )
+    return _("layer {layer}, head {head}: {scores}", layer=scores.layer, head=scores.head, scores=told)
+
+
+def leading(ranking: Sequence[HeadScores], by: str) -> str:
+    """Which head one of the scores sets apart, or why it sets none apart.
+
+    Args:
+        ranking: all heads, ranked by it.
+        by: the score.
+    """
+    first, score = ranking[0], HeadScores.columns()[by].label
+    value = getattr(first, by)
+    if math.isnan(value) and by == "induction":
+        return _(
+            "No token repeats in this input, so no head can show induction; the preset “Repeated sequence” says every "
+            "word twice."
+        )
+    if math.isnan(value):
+        return _("One token alone has no token before it and no other to look at: {score} is not told.", score=_(score))
+    told = {"layer": first.layer, "head": first.head, "value": written(value, 2)}
+    meaning = {
+        "induction": _(
+            "**Layer {layer}, head {head}** comes first: a repeated token gives {value} of its weight, in the mean, to "
+            "what followed it before.",
+            **told,
+        ),
+        "previous": _(
+            "**Layer {layer}, head {head}** comes first: it gives {value} of its weight, in the mean, to the token "
+            "just before.",
+            **told,
+        ),
+        "sink": _(
+            "**Layer {layer}, head {head}** comes first: it gives {value} of its weight, in the mean, to the first "
+            "token shown.",
+            **told,
+        ),
+        "entropy": _(
+            "**Layer {layer}, head {head}** is the most decided: an entropy of {value} nats, in the mean.", **told
+        ),
+        "distance": _(
+            "**Layer {layer}, head {head}** stays closest: it looks {value} tokens away, in the mean.", **told
+        ),
+    }
+    return meaning[by]

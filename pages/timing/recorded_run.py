@@ -54,9 +54,7 @@ def _files() -> None:
     if live is None:
         st.caption(_("A run on this machine can be saved here once it has been made."))
     else:
-        takeaway.download(
-            _("Save the live run (JSON)"), lambda: to_json(live), "timing.json", "application/json", "timing.save"
-        )
+        takeaway.download(_("Save the live run (JSON)"), lambda: to_json(live), "timing.json")
     st.file_uploader(
         _("Load a run (JSON)"),
         type="json",

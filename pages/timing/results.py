@@ -8,7 +8,8 @@ import streamlit as st
 import attention_core as ac
 from app import chart, takeaway
 from app.figures.curves import Curve, curves
-from app.figures.timing import level, stamped
+from app.figures.theme import GREY, SERIES, ruled
+from app.figures.timing import stamped
 from app.naming import label
 from app.text import N_, _, literal
 from app.timing import Series, faster_from, in_one_sentence, stamp_lines
@@ -36,12 +37,12 @@ def show(live: Run | None, beside: Run | None, key: str) -> None:
         st.markdown(masked)
     left, right = st.columns([11, 9])
     with left:
-        st.markdown("###### " + _("Time of one call"))
+        st.markdown("## " + _("Time of one call"), anchors=False)
         times = [curve(line, [(p.n, *p.quartiles) for p in line.points], found) for line in found]
         _chart(times, _("ms"), runs, found, f"{key}.time", "time")
     with right:
         side = TimingOptions.side.value
-        st.markdown("###### " + _(SIDES[side]))
+        st.markdown("## " + _(SIDES[side]), anchors=False)
         _chart(side_lines(side, found), _(UNITS[side]), runs, found, f"{key}.{side}", side)
     names = {attention.key: name(attention) for attention in subjects()}
     for run, on in runs:
@@ -50,7 +51,7 @@ def show(live: Run | None, beside: Run | None, key: str) -> None:
     rows = [row(line) for line in found]
     st.dataframe(rows, hide_index=True, key=f"{key}.table", column_config=_columns())
     if key.endswith("end"):
-        takeaway.download(_("Numbers (CSV)"), lambda: csv(found), "timing.csv", "text/csv", "timing.csv")
+        takeaway.download(_("Numbers (CSV)"), lambda: csv(found), "timing.csv")
 
 
 def series(run: Run, *, live: bool) -> list[Series]:
@@ -104,9 +105,9 @@ def curve(line: Series, values: Sequence[tuple[float, float, float, float]], fou
     banded = low != high and (line.live or not solid)  # the bands of two runs would hide each other
     dash = ("dot", "dashdot") if line.masked else ("solid", "dash")
     return Curve(
-        name=line.name,
-        x=x,
-        y=[y or None for y in middle],
+        line.name,
+        x,
+        [y or None for y in middle],
         low=low if banded else None,
         high=high if banded else None,
         colour=line.colour,
@@ -123,7 +124,7 @@ def _chart(
     sizes = sorted({point.n for line in found for point in line.points})
     figure = curves(lines, x_title=_("tokens n"), y_title=unit, log_x=True, log_y=True, x_ticks=sizes, height=420)
     if name == "ratio":
-        level(figure, 1.0)
+        ruled(figure, y=1.0, color=SERIES[GREY], width=1.5, dash="dot")
     told = _("Lines: {what} against the number of tokens", what=_(SIDES[name]) if name in SIDES else _("time"))
     chart.show(
         stamped(figure, [part for run, on in runs for part in stamp_lines(run, live=on)]),
@@ -188,7 +189,7 @@ def left_out(run: Run, names: Mapping[str, str], *, live: bool) -> list[str]:
             name=literal(names[left.variant.partition("~")[0]]),
             run=_("live") if live else _("recorded"),
             n=left.n,
-            reason=literal(_(left.reason)),
+            reason=literal(_(left.reason, **left.fields)),
         )
         for left in run.left_out
         if left.variant.partition("~")[0] in names

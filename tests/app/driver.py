@@ -1,21 +1,64 @@
 """Any page in Streamlit's own test runner: how it is opened, and how what it shows is read."""
 
+import asyncio
 import base64
+import html
 import json
+import re
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
+from plotly.graph_objects import Figure
+from streamlit.components.v2 import manifest_scanner
+from streamlit.runtime.state.common import user_key_from_element_id
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
 import attention_core as ac
+from app.form import OPENED
 from app.share import LINK, Link
+from app.variant_picker import SETTINGS
+
+# Each page that is opened would read about every installed package anew, in search of components: a tenth of a second.
+manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
 
 MAIN = Path(__file__).parents[2] / "app" / "main.py"
+CONTROLS = (
+    "selectbox",
+    "segmented_control",
+    "pills",
+    "slider",
+    "select_slider",
+    "toggle",
+    "number_input",
+    "text_area",
+    "text_input",
+    "checkbox",
+    "radio",
+    "multiselect",
+)
+"""What Streamlit's test runner calls the kinds of controls."""
+
+
+def complete(coroutine):
+    """What a coroutine returns; run in a thread of its own, as a browser's test before it may have left a loop here."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, coroutine).result()
+
+
+class All:
+    """Whatever is asked for is among them."""
+
+    def __contains__(self, name):
+        return True
 
 
 def _before_its_first_run(page, query):
     at = AppTest.from_file(str(MAIN), default_timeout=120)
+    at.session_state[OPENED] = at.session_state[SETTINGS] = All()  # whoever reads a page has opened every form on it
     return _aim(at, page, query)
 
 
@@ -45,6 +88,19 @@ def set_state(at, **state):
     return at.run()
 
 
+def send(at, **words):
+    """The page again as a browser asks for it that says this of some widgets, whether they have such values or not."""
+    states = at._tree.get_widget_states()
+    known = {user_key_from_element_id(state.id): state for state in states.widgets}
+    for key, word in words.items():
+        kind = known[key].WhichOneof("value") or "string_value"
+        if kind.endswith("array_value"):
+            getattr(known[key], kind).data[:] = word
+        else:
+            setattr(known[key], kind, word)
+    return at._run(states)
+
+
 def go(at, page, query=()):
     """Another page in the same session."""
     return _aim(at, page, query).run()
@@ -62,8 +118,11 @@ def spoken(at, *kinds):
 
 
 def charts(at):
-    """The charts as they are sent."""
-    return [json.loads(chart.proto.spec) for chart in at.get("plotly_chart")]
+    """The charts as they are sent, each of which plotly can read."""
+    sent = [json.loads(chart.proto.spec) for chart in at.get("plotly_chart")]
+    for spec in sent:
+        Figure(spec)  # it raises where a word is none of plotly's
+    return sent
 
 
 def numbers(values):
@@ -106,9 +165,21 @@ def bands(at, place=-1):
 
 def message(component):
     """The header and the numbers' bytes of what a board sends to the browser."""
-    sent = component.proto.bytes
+    return unpacked(component.proto.bytes)
+
+
+def unpacked(sent):
+    """The header and the payload of one message."""
     length = int.from_bytes(sent[:4], "little")
     return json.loads(sent[4 : 4 + length]), sent[4 + length :]
+
+
+def joined(sent, parts):
+    """A board's header with those of its panels, and all their numbers' bytes; parts are messages by any key."""
+    header, _ = unpacked(sent)
+    known = {panel["digest"]: (panel, payload) for panel, payload in map(unpacked, parts.values())}
+    panels = [known[digest] for digest in header["parts"]]
+    return header | {"panels": [panel for panel, _ in panels]}, b"".join(payload for _, payload in panels)
 
 
 def matrices(header, payload):
@@ -122,8 +193,9 @@ def matrices(header, payload):
 
 def board(at, key):
     """A board's header, and its panels by their keys: what describes each, and its matrix."""
-    [found] = [c for c in at.get("bidi_component") if f"-{key}-" in f"{c.proto.id}-" and c.proto.bytes]
-    header, payload = message(found)
+    sent = [c.proto for c in at.get("bidi_component") if c.proto.bytes]
+    [found] = [proto.bytes for proto in sent if f"-{key}-" in f"{proto.id}-"]
+    header, payload = joined(found, {proto.id: proto.bytes for proto in sent if f"-board_part.{key}." in proto.id})
     panels = zip(header["panels"], matrices(header, payload), strict=True)
     return header, {panel["key"]: (panel, matrix) for panel, matrix in panels}
 
@@ -131,3 +203,29 @@ def board(at, key):
 def links(at):
     """The links to other pages, as Streamlit sends them."""
     return [each.proto for each in at.get("page_link")]
+
+
+def drawn(at):
+    """The controls on a page."""
+    for name in ("button_group", *CONTROLS):
+        yield from at.get(name)
+
+
+def moved(control):
+    """The control set to something else; None where there is nothing else."""
+    if control.type == "button_group":
+        other = next((option for option in control.options if option not in control.formatted_values), None)
+        return other and control.set_value(other if control._is_single_select else [*control.value, other])
+    if control.type in ("selectbox", "select_slider"):
+        other = next((o for o in control.options if o != control.format_func(control.value)), None)
+        return other and control.set_value(other)
+    if control.type in ("toggle", "checkbox"):
+        return control.set_value(not control.value)
+    return control.set_value(control.min if control.value != control.min else control.max)
+
+
+def ways(*markdown):
+    """Links to other pages inside Markdown: the page, what its address carries, the words."""
+    told = re.findall(r'<a class="way" target="_self" href="([^"]*)">:material/\w+: (.*?)</a>', "\n".join(markdown))
+    addresses = [(urlsplit(html.unescape(address)), words) for address, words in told]
+    return [(address.path, parse_qs(address.query), words) for address, words in addresses]

@@ -7,7 +7,9 @@ tests/app/test_addresses.py`` records all addresses anew, and with words after i
 difference of the recorded file then tells what changed.
 """
 
+import base64
 import difflib
+import io
 import json
 import math
 import re
@@ -20,6 +22,7 @@ from urllib.parse import parse_qs, urlencode
 import numpy as np
 import pytest
 from driver import matrices, message, numbers, visit
+from PIL import Image
 
 RECORDED = Path(__file__).with_name("addresses.json")
 FEW = 8
@@ -27,6 +30,7 @@ FEW = 8
 SNIPPET = 12
 """Lines of code that are compared; of more only the first is."""
 NUMBER = re.compile(r"(?:(?<![\w.)])[-−])?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?")
+PICTURE = re.compile(r"data:image/png;base64,([\w+/=]+)")
 ROUNDING = re.compile(r"\d+(?:\.\d+)?\s×\s10⁻(?:[⁶-⁹]|[⁰¹²³⁴-⁹]{2})")
 """What arithmetic alone leaves, another machine's something else."""
 NEAR = {"rel_tol": 1e-3, "abs_tol": 1e-6}
@@ -188,16 +192,25 @@ def board(element):
     name, proto = element.proto.component_name, element.proto
     if "settings" in name:
         yield "settings " + as_json({k: v for k, v in json.loads(proto.json).items() if k != "board"})
+    elif "sentence" in name:
+        header, payload = message(element)
+        yield "sentence " + as_json({k: v for k, v in header.items() if k not in ("key", "digest")})
+        yield f"  weights {in_short(np.frombuffer(payload, '<f2'))}"
     elif "board" in name:
         header, payload = message(element)
-        panels = header.pop("panels", [])
-        yield "board " + as_json({k: v for k, v in header.items() if k not in ("key", "digest")})
-        for panel, matrix in zip(panels, matrices({"panels": panels}, payload), strict=True):
-            shown = {k: v for k, v in panel.items() if k not in ("key", "exponent")}  # a power of two turns at its edge
-            yield f"  panel {as_json(shown)} {in_short(matrix)}"
-        if not panels:
+        facts = as_json({k: v for k, v in header.items() if k not in UNTOLD})
+        if header["kind"] == "part":
+            [matrix] = matrices({"panels": [header]}, payload)
+            yield f"  panel {facts} {in_short(matrix)}"
+            return
+        yield "board " + facts
+        if header["kind"] == "heads":
             codes = np.frombuffer(payload, np.uint8) / 255.0
             yield f"  pictures {codes.mean():.6g}, {math.sqrt((codes**2).mean()):.6g}"
+
+
+UNTOLD = ("key", "digest", "parts", "exponent")
+"""Of a board's header what is no fact of its own: an exponent is a power of two that turns at its edge."""
 
 
 def table(element):
@@ -234,6 +247,12 @@ def control(element):
     return f"{element.type} {as_json(told)}"
 
 
+def seen(picture):
+    """A picture within Markdown by its mean colour, and how far its colours are apart."""
+    colours = np.asarray(Image.open(io.BytesIO(base64.b64decode(picture[1]))), dtype=float)
+    return f"picture {colours.mean():.6g}, {colours.std():.6g}"
+
+
 def lines(at):
     """What a page shows."""
     for part in (at.main, at.sidebar):
@@ -244,7 +263,7 @@ def lines(at):
                 yield f"code: {element.value.splitlines()[0]} …"  # a variant's source
             elif kind in WORDS and not element.value.startswith("<style>"):
                 extra = getattr(element.proto, "help", "")
-                yield f"{kind}: {element.value}" + (f" (help: {extra})" if extra else "")
+                yield f"{kind}: {PICTURE.sub(seen, element.value)}" + (f" (help: {extra})" if extra else "")
             elif kind in ALERTS:
                 yield f"{kind}: {element.proto.icon} {element.value}"
             elif kind in CONTROLS:

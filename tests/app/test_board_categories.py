@@ -1,21 +1,20 @@
 """A board of categories: whole numbers that arrive exactly, kinds with their names and colours."""
 
-import json
-
 import numpy as np
 import pytest
+from driver import joined
 
 from app.figures.categories import PRIMITIVES, steps
+from app.figures.theme import DARK, LIGHT, along
 from app.matrix_board import Panel
 from app.matrix_board.board import pack
 from app.matrix_board.pair_kinds import Kinds
 
 
 def read(panel: Panel) -> tuple[dict, np.ndarray]:
-    message = pack([panel], None, None, key="k")
-    length = int.from_bytes(message[:4], "little")
-    header = json.loads(message[4 : 4 + length])["panels"][0]
-    return header, np.frombuffer(message[4 + length :], "<f2").astype(float) * 2.0 ** header["exponent"]
+    header, payload = joined(*pack([panel], None, None, key="k"))
+    [panel] = header["panels"]
+    return panel, np.frombuffer(payload, "<f2").astype(float) * 2.0 ** panel["exponent"]
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 15, 16, 1000, 2047])
@@ -94,3 +93,34 @@ def test_each_layer_has_a_colour_of_its_own_from_near_to_far(count):
         lightness = [lab(linear(pair[mode]))[0] for pair in steps(count)]
         assert lightness == sorted(lightness, reverse=bool(mode))
         assert len(set(lightness)) == count
+
+
+def seen_by(kind, colours):
+    """Colours in CIELAB as they are seen, one a row."""
+    rgb = [linear("#{:02x}{:02x}{:02x}".format(*map(round, colour))) for colour in np.atleast_2d(colours)]
+    return np.array([lab(DEFICIENT_OR_NOT[kind] @ each) for each in rgb])
+
+
+DEFICIENT_OR_NOT = {"none": np.eye(3)} | {kind: np.array(matrix) for kind, matrix in DEFICIENT.items()}
+RAMPS = [pytest.param(LIGHT, (255, 255, 255), id="light"), pytest.param(DARK, (23, 22, 20), id="dark")]
+
+
+@pytest.mark.parametrize(("ramps", "page"), RAMPS)
+@pytest.mark.parametrize("kind", DEFICIENT_OR_NOT)
+def test_a_negative_weight_is_never_taken_for_a_positive_one(ramps, page, kind):
+    places = np.linspace(0, 1, 33)
+    positive, negative = (seen_by(kind, along(ramp, places)) for ramp in (ramps.positive, ramps.negative))
+    apart = np.linalg.norm(negative[:, None] - positive[None], axis=-1)
+    assert apart[places >= 0.2].min() > 10
+    for arm in (positive, negative):
+        assert (np.diff(np.abs(arm[:, 0] - seen_by(kind, page)[0, 0])) > 0).all(), "larger stands out more"
+
+
+@pytest.mark.parametrize(("ramps", "page"), RAMPS)
+def test_equal_steps_of_a_ramp_look_equal_and_nothing_masked_outshines_a_weight(ramps, page):
+    for ramp in (ramps.positive, ramps.negative):
+        lightness = seen_by("none", along(ramp, np.linspace(0, 1, 9)))[:, 0]
+        steps = np.abs(np.diff(lightness))
+        assert steps.max() < 2 * steps.min()
+    paper, masked, zero = (seen_by("none", colour)[0, 0] for colour in (page, ramps.masked, ramps.positive[0]))
+    assert abs(masked - paper) < abs(zero - paper)

@@ -1,23 +1,20 @@
 """What the board sends to the browser: numbers that come back true, and refusals of what it cannot draw."""
 
-import json
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from driver import joined, unpacked
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from app.matrix_board import Panel
+from app.matrix_board import Panel, board
 from app.matrix_board.board import pack
 from app.matrix_board.thumbnails import pack_thumbnails
 
 LABELS = ["a", "b"]
-
-
-def read(message: bytes) -> tuple[dict, bytes]:
-    length = int.from_bytes(message[:4], "little")
-    return json.loads(message[4 : 4 + length]), message[4 + length :]
 
 
 def decoded(panel: dict, payload: bytes, start: int = 0) -> np.ndarray:
@@ -27,10 +24,12 @@ def decoded(panel: dict, payload: bytes, start: int = 0) -> np.ndarray:
 
 
 def send(values, **kwargs) -> tuple[dict, np.ndarray]:
-    header, payload = read(pack([Panel("p", "P", "", np.asarray(values))], None, None, key="k", **kwargs))
+    header, payload = joined(*pack([Panel("p", "P", "", np.asarray(values))], None, None, key="k", **kwargs))
     return header["panels"][0], decoded(header["panels"][0], payload)
 
 
+@example(np.array([[8.9959320e07, 3.6028797e16]], dtype=np.float32))  # the largest is a power of two
+@example(np.array([[1 - 2.0**-12, 2.0**-29]], dtype=np.float32))  # … or is rounded to one
 @given(
     arrays(
         np.float32,
@@ -38,6 +37,7 @@ def send(values, **kwargs) -> tuple[dict, np.ndarray]:
         elements=st.floats(-(2.0**100), 2.0**100, width=32, allow_subnormal=False),
     )
 )
+@settings(deadline=None)
 def test_numbers_survive_to_three_digits_over_nine_decades(values):
     panel, found = send(values)
     largest = np.abs(values).max(initial=0)
@@ -45,7 +45,7 @@ def test_numbers_survive_to_three_digits_over_nine_decades(values):
     np.testing.assert_allclose(found[visible], values[visible], rtol=2.0**-11)
     assert (np.sign(found) == np.sign(values)).all(), "what is above zero stays above zero, and zero stays zero"
     assert np.isfinite(found).all()
-    assert panel["largest"] == pytest.approx(largest)
+    assert max(panel["highest"], -panel["lowest"]) == pytest.approx(largest)
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-9, 1e-30, 3e38])
@@ -53,6 +53,14 @@ def test_any_magnitude_is_sent_alike(scale):
     values = np.array([[1.0, 0.5], [0.25, 2.0**-20]]) * scale
     _, found = send(values)
     np.testing.assert_allclose(found, values, rtol=2.0**-11)
+
+
+@pytest.mark.parametrize("largest", [1.0, 1.999, 1 - 2.0**-12, 0.7])
+def test_the_largest_number_has_a_code_that_the_browser_has_a_colour_for(largest):
+    _, payload = joined(*pack([Panel("p", "P", "", np.array([[largest]]))], None, None, key="k"))
+    script = (Path(board.__file__).parent / "color.js").read_text("utf-8")
+    [last] = re.findall(r"LARGEST = (0x\w+);", script)
+    assert 0x7800 <= int.from_bytes(payload[:2], "little") <= int(last, 16)
 
 
 def test_a_weight_of_one_is_exactly_one():
@@ -64,7 +72,7 @@ def test_a_weight_of_one_is_exactly_one():
 
 def test_masked_cells_have_one_code_and_stay_apart_from_zero():
     nan = np.float32("nan")
-    header, payload = read(pack([Panel("p", "P", "", np.array([[0, -nan], [nan, 1]]))], None, None, key="k"))
+    header, payload = joined(*pack([Panel("p", "P", "", np.array([[0, -nan], [nan, 1]]))], None, None, key="k"))
     assert np.frombuffer(payload, "<u2").tolist()[1:3] == [0x7E00, 0x7E00]
     assert header["panels"][0]["masked"] is True
     assert send([[0.0, 1.0]])[0]["masked"] is False
@@ -73,7 +81,7 @@ def test_masked_cells_have_one_code_and_stay_apart_from_zero():
 def test_facts_the_colours_need():
     panel, _ = send([[0.0, -0.5], [np.nan, 2e-6]])
     assert panel["signed"] is True
-    assert panel["largest"] == 0.5
+    assert (panel["lowest"], panel["highest"]) == (-0.5, pytest.approx(2e-6))
     assert panel["least"] == pytest.approx(2e-6)
     assert send([[0.5]])[0]["signed"] is False
     assert send([[0.5]], diverging=True)[0]["signed"] is True
@@ -82,7 +90,7 @@ def test_facts_the_colours_need():
 @pytest.mark.parametrize("values", [[[0.0, 0.0]], [[np.nan, np.nan]]])
 def test_nothing_to_see_is_still_a_panel(values):
     panel, found = send(values)
-    assert (panel["largest"], panel["least"], panel["exponent"]) == (0, 0, 0)
+    assert [panel[fact] for fact in ("highest", "lowest", "least", "exponent")] == [0, 0, 0, 0]
     np.testing.assert_array_equal(found, values)
 
 
@@ -108,7 +116,7 @@ def test_labels_must_fit_unless_a_panel_brings_its_own():
     message = pack(
         [Panel("p", "P", "", square), Panel("w", "W", "", wide, col_labels=["x", "y", "z"])], LABELS, LABELS, key="k"
     )
-    header, payload = read(message)
+    header, payload = joined(*message)
     assert header["panels"][1]["col_labels"] == ["x", "y", "z"]
     np.testing.assert_array_equal(decoded(header["panels"][1], payload, start=2 * square.size), wide)
     with pytest.raises(ValueError, match="at least one panel"):
@@ -117,20 +125,20 @@ def test_labels_must_fit_unless_a_panel_brings_its_own():
 
 def test_hostile_labels_travel_as_they_are():
     labels = ['<img src=x onerror="alert(1)">', "\ud800\u202e\x00"]
-    header, _ = read(pack([Panel("p", "</script>", "", np.eye(2))], labels, labels, key="k"))
+    header, _ = joined(*pack([Panel("p", "</script>", "", np.eye(2))], labels, labels, key="k"))
     assert header["row_labels"] == labels
     assert header["panels"][0]["title"] == "</script>"
 
 
 def test_the_payload_is_two_bytes_a_cell():
-    header, payload = read(pack([Panel("p", "P", "", np.eye(64))], None, None, key="board"))
+    header, payload = joined(*pack([Panel("p", "P", "", np.eye(64))], None, None, key="board"))
     assert len(payload) == 2 * 64 * 64
     assert header["key"] == "board"
 
 
 def test_the_digest_tells_changes_from_repeats():
     def digest(values, title="P"):
-        return read(pack([Panel("p", title, "", values)], None, None, key="k"))[0]["digest"]
+        return joined(*pack([Panel("p", title, "", values)], None, None, key="k"))[0]["digest"]
 
     assert digest(np.eye(3)) == digest(np.eye(3))
     assert len({digest(np.eye(3)), digest(2 * np.eye(3)), digest(np.eye(3)[::-1]), digest(np.eye(3), "Q")}) == 4
@@ -142,7 +150,7 @@ def test_miniatures_are_a_byte_a_cell_on_a_square_root_scale_of_their_own():
     images[1, 2, 0, 0] = 1e-3
     images[1, 2, 0, 1] = np.nan
     images[0, 0, 3, 3] = 7
-    header, payload = read(pack_thumbnails(images, key="k"))
+    header, payload = unpacked(pack_thumbnails(images, key="k"))
     assert (header["layers"], header["heads"], header["size"]) == (2, 3, 4)
     places = np.frombuffer(payload, np.uint8).reshape(images.shape)
     assert places[1, 2, 1, 1] == places[0, 0, 3, 3] == 254

@@ -164,10 +164,20 @@ def of_component(proto):
     if proto.bytes:
         size = int.from_bytes(proto.bytes[:4], "little")
         data = json.loads(proto.bytes[4 : 4 + size])
-    for name in ("words", "panels", "categories"):
+    for name in ("words", "panels", "categories", "rows"):
         found = data.get(name) if data else None
         yield from of_json(
-            found, {"title", "caption", "name", "row_title", "col_title", *(found if name == "words" and found else ())}
+            found,
+            {
+                "title",
+                "caption",
+                "name",
+                "row_title",
+                "col_title",
+                "knob",
+                "note",
+                *(found if name == "words" and found else ()),
+            },
         )
 
 

@@ -1,14 +1,18 @@
 """The cache of looks: one for each look, keyed on what is asked and on nothing else."""
 
 import threading
+from concurrent.futures import Future
 
 import numpy as np
 import pytest
 
 import attention_core as ac
-from app import compute
+from app import compute, dispatch
 from app.gate import Gate
+from attention_core import execution, kept
 from attention_core.inputs import SyntheticSource, SyntheticSpec
+from attention_core.kept import Frozen
+from attention_core.limits import current
 
 SOURCE = SyntheticSource(SyntheticSpec(n=12, d=4, heads=2))
 
@@ -27,7 +31,7 @@ def test_settings_head_and_source_are_told_apart_and_a_repeated_question_is_not_
     answers = [found(decay=0.5), found(decay=0.9), found(head=1, decay=0.5), found(head=None, decay=0.5)]
     answers.append(found(SyntheticSource(SyntheticSpec(n=12, d=4, heads=2, seed=1)), decay=0.5))
     assert len({answer.tobytes() for answer in answers}) == len(answers)
-    monkeypatch.setattr(compute, "record", lambda source: pytest.fail("computed again"))
+    monkeypatch.setattr(compute.records(), "load", lambda source: pytest.fail("computed again"))
     np.testing.assert_array_equal(found(decay=0.5), answers[0])
 
 
@@ -39,8 +43,8 @@ def test_who_is_alone_may_read_records_and_nobody_waits_for_ever(places, monkeyp
     def alone(seed):
         with gate.alone():
             source = SyntheticSource(SyntheticSpec(n=8, d=4, heads=1, seed=seed))
-            compute.record(source)  # takes a turn
-            compute._load(source, 16)  # gives the place back meanwhile
+            compute.record(source)
+            compute.influence(source, ac.get("softmax"), head=0)
             log.append(seed)
 
     threads = [threading.Thread(target=alone, args=(20_260_401 + i % 2,), daemon=True) for i in range(4)]
@@ -51,3 +55,158 @@ def test_who_is_alone_may_read_records_and_nobody_waits_for_ever(places, monkeyp
     assert len(log) == 4
     with gate.alone(), gate.turn():
         pass
+
+
+def test_what_is_known_is_looked_at_by_all_at_once_and_changed_by_nobody(monkeypatch):
+    made = []
+    freeze = Frozen.__init__
+    monkeypatch.setattr(Frozen, "__init__", lambda self, value: made.append(value) or freeze(self, value))
+    source = SyntheticSource(SyntheticSpec(n=12, d=4, heads=2, seed=301))
+    view = compute.View(source=source, head=None, causal=False, special=True)
+    softmax, local = ac.get("softmax"), ac.get("local")
+    drawing = Gate(1)
+    monkeypatch.setattr(compute, "drawing", lambda: drawing)
+
+    def look():
+        return [
+            compute.matrix(view, softmax),
+            compute.pattern(source, local, head=0, causal=False),
+            compute.reach(view, (local, softmax), 3),
+            compute.head_miniatures(source, False),
+        ]
+
+    first = look()
+    looked = len(made)
+    assert looked
+    monkeypatch.setattr(drawing, "away", lambda: pytest.fail("nobody waits for what is there"))
+    with drawing.turn():
+        assert all(one is other for one, other in zip(first, look(), strict=True))
+    assert len(made) == looked
+    compared, pattern, reach, pictures = first
+    for array in (compared.weights, compared.difference, *pattern.primitives.values(), reach.first, pictures):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1
+
+
+def test_numbers_and_switches_that_equal_each_other_are_told_apart():
+    assert len({compute._key((0,)), compute._key((False,)), compute._key((0.0,)), compute._key((None,))}) == 4
+
+
+def test_results_leave_when_their_bytes_or_their_number_is_spent():
+    made = []
+
+    def ask(cache, *words):
+        for word in words:
+            cache.get(word, lambda word=word: made.append(word) or word)
+        return [made.pop(0) for _ in range(len(made))]
+
+    few = kept.Kept(5, len)
+    assert ask(few, "aaa", "bb", "aaa") == ["aaa", "bb"]
+    assert ask(few, "c", "aaa", "bb") == ["c", "bb"]  # which was asked for longest ago
+    assert ask(few, "much more", "much more") == ["much more"]
+    assert ask(few, "aaa", "much more") == ["aaa", "much more"]
+    few.drop("much more")
+    assert ask(few, "aaa", "bb", "much more") == ["aaa", "bb", "much more"]
+    two = kept.Kept(1000, len, most=2)
+    assert ask(two, "a", "b", "c", "b", "a") == ["a", "b", "c", "a"]
+
+
+def test_the_caches_share_their_bytes_and_no_more(monkeypatch):
+    assert len(compute._caches) > 10
+    shared = sum(cache.most_bytes for cache in (*compute._caches, compute.records().kept))
+    assert shared <= current().cached_bytes
+    resources = {
+        name for module in (compute, dispatch) for name, each in vars(module).items() if hasattr(each, "_info")
+    }
+    bounded_otherwise = {"gate", "drawing", "uploads", "records", "line", "workers", "_cluster", "_here"}
+    assert resources == bounded_otherwise  # they hold no results, or say themselves how many bytes
+
+
+def test_who_computes_for_long_lets_others_be_drawn_and_who_looks_at_little_does_not_queue_again(monkeypatch):
+    drawing, stepped = Gate(1), []
+    monkeypatch.setattr(compute, "drawing", lambda: drawing)
+    away = drawing.away
+    monkeypatch.setattr(drawing, "away", lambda: stepped.append(1) or away())
+    few, many = (SyntheticSource(SyntheticSpec(n=n, d=4, heads=1, seed=9)) for n in (compute.LIGHT, compute.LIGHT + 1))
+    with drawing.turn():
+        for source in (few, many):
+            compute.record(source)  # read while others are drawn
+        assert len(stepped) == 2
+        compute.influence(few, ac.get("softmax"), head=0)
+        assert len(stepped) == 2
+        compute.influence(many, ac.get("softmax"), head=0)
+        assert len(stepped) == 3
+
+
+def test_two_who_ask_for_the_same_while_one_of_them_is_drawn_both_get_it():
+    source, found = SyntheticSource(SyntheticSpec(n=compute.LIGHT + 2, d=4, heads=1, seed=10)), []
+
+    def draw():
+        with compute.drawing().turn():
+            found.append(compute.influence(source, ac.get("softmax"), head=0))
+
+    threads = [threading.Thread(target=draw, daemon=True) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert len(found) == 6
+
+
+def test_records_leave_when_their_bytes_are_spent(monkeypatch):
+    loads = []
+    load = SyntheticSource.load
+    monkeypatch.setattr(SyntheticSource, "load", lambda self, tokens=None: loads.append(self) or load(self, tokens))
+    sources = [SyntheticSource(SyntheticSpec(n=16, d=8, heads=2, seed=seed)) for seed in (71, 72, 73)]
+    records = execution.Records(2 * sum(x.nbytes for x in load(sources[0]).tensors))
+    for source in (*sources, sources[2], sources[0]):
+        records.load(source)
+    assert loads == [*sources, sources[0]]
+
+
+def test_a_record_is_read_once_for_all_who_ask_and_again_after_an_error(monkeypatch):
+    loads, waiting, found = [], threading.Semaphore(0), []
+
+    class Watched(Future):
+        def result(self, timeout=None):
+            waiting.release()
+            return super().result(timeout)
+
+    def load(self, tokens=None):
+        loads.append(self)
+        assert waiting.acquire(timeout=10)  # until two others have asked
+        assert waiting.acquire(timeout=10)
+        raise ac.errors.InputError("No.")
+
+    def ask():
+        try:
+            records.load(SOURCE)
+        except ac.LabError as error:
+            found.append(str(error))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(kept, "Future", Watched)
+        patch.setattr(SyntheticSource, "load", load)
+        records = execution.Records()
+        threads = [threading.Thread(target=ask, daemon=True) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(10)
+    assert found == ["No."] * 3
+    assert len(loads) == 1
+    assert records.load(SOURCE).n == SOURCE.spec.n
+
+
+def test_the_file_that_was_looked_at_longest_ago_makes_room():
+    kept = compute.Uploads(most_bytes=10)
+    kept.keep("a", b"1234")
+    kept.keep("b", b"5678")
+    assert kept.get("a") == b"1234"
+    kept.keep("c", b"90")
+    assert kept.get("b") == b"5678"  # ten bytes fit
+    kept.get("a")
+    kept.keep("d", b"!")
+    assert [kept.get(name) for name in "abcd"] == [b"1234", b"5678", None, b"!"]
+    kept.keep("d", b"!")
+    assert kept.get("a") == b"1234"

@@ -1,14 +1,19 @@
 """Figures show the numbers they are given."""
 
+import json
 import re
+from base64 import b64encode
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from plotly.graph_objects import Figure
+from plotly.io import to_json
 
+from app.chart import Drawn
 from app.figures import theme
-from app.figures.bars import row_bars
+from app.figures.bars import row_multiples
 from app.figures.curves import Curve, curves
 from app.figures.front import front
 from app.figures.measurements import measurements
@@ -19,29 +24,32 @@ from app.figures.whiskers import whiskers
 
 def test_bars_show_each_variants_own_weights_under_their_tokens():
     rows = {"a": np.array([0.1, 0.7, np.nan, 0.2]), "b": np.array([0.25, 0.25, 0.25, 0.25])}
-    figure = row_bars(rows, ["w", "x", "y", "z"], key_title="key", value_title="weight")
+    figure = Figure(row_multiples(rows, ["w", "x", "y", "z"], key_title="key", value_title="weight"))
     assert [bar.name for bar in figure.data] == ["a", "b"]
     assert figure.data[0].y.tolist() == [0.1, 0.7, 0.0, 0.2]
     assert figure.layout.xaxis.labelalias == {"0": "w", "1": "x", "2": "y", "3": "z"}
+    assert [note.text for note in figure.layout.annotations] == ["a", "b"]
+    assert figure.data[0].yaxis != figure.data[1].yaxis
+    assert figure.layout.yaxis2.matches == "y"  # one scale, so that heights compare
 
 
 def test_bars_keep_the_heaviest_keys_in_the_order_of_the_text():
     row = np.zeros(100)
     row[[70, 3, 41]] = [0.5, 0.3, 0.2]
-    figure = row_bars({"a": row}, [f"t{i}" for i in range(100)], key_title="", value_title="", most=2)
+    figure = Figure(row_multiples({"a": row}, [f"t{i}" for i in range(100)], key_title="", value_title="", most=2))
     assert list(figure.data[0].x) == ["3", "70"]
 
 
 @pytest.mark.parametrize(("highest", "step"), [(2.0, "D2"), (9e3, "D2"), (1e6, None), (1.0, None)])
 def test_a_short_logarithmic_axis_is_labelled_between_its_powers_of_ten(highest, step):
     line = Curve(name="a", x=[1, 2, 3], y=[1.0, None, highest])
-    figure = curves([line], x_title="", y_title="", log_y=True)
+    figure = Figure(curves([line], x_title="", y_title="", log_y=True))
     assert figure.layout.yaxis.dtick == step
-    assert curves([line], x_title="", y_title="").layout.yaxis.dtick is None
+    assert Figure(curves([line], x_title="", y_title="")).layout.yaxis.dtick is None
 
 
 def test_a_token_is_never_read_as_markup():
-    figure = row_bars({"a": np.array([1.0])}, ["<b>x</b>"], key_title="", value_title="")
+    figure = Figure(row_multiples({"a": np.array([1.0])}, ["<b>x</b>"], key_title="", value_title=""))
     assert "<" not in figure.layout.xaxis.labelalias["0"]
 
 
@@ -77,9 +85,9 @@ def test_cards_and_board_share_their_colours():
         return np.rint(255 * np.where(rgb <= 0.0031308, 12.92 * rgb, 1.055 * rgb ** (1 / 2.4) - 0.055))
 
     script = (Path(theme.__file__).parent.parent / "matrix_board" / "color.js").read_text()
-    found = re.findall(r"(sequential|positive|negative): ramp\(\[(.*?)\]\)", script, re.S)
-    assert len(found) == 6
-    for (name, anchors), ramps in zip(found, [theme.LIGHT] * 3 + [theme.DARK] * 3, strict=True):
+    found = re.findall(r"(positive|negative): ramp\(\[(.*?)\]\)", script, re.S)
+    assert len(found) == 4
+    for (name, anchors), ramps in zip(found, [theme.LIGHT] * 2 + [theme.DARK] * 2, strict=True):
         stops = [srgb(*map(float, stop.split(","))) for stop in re.findall(r"\[([\d., ]+)\]", anchors)]
         assert np.abs(np.array(getattr(ramps, name)) - np.array(stops)).max() <= 1
 
@@ -87,13 +95,30 @@ def test_cards_and_board_share_their_colours():
 def test_the_front_figure_holds_the_layers_row_by_row():
     first = np.array([2, 1, 0, 1, -1])
     words = {"x_title": "x", "y_title": "y", "play": "Play", "pause": "Pause", "after": "after"}
-    figure = front(first, ["a", "<b>", "c", "d", "e"], ["#000000", "#111111", "#222222"], **words)
+    figure = Figure(front(first, ["a", "<b>", "c", "d", "e"], ["#000000", "#111111", "#222222"], **words))
     nan = np.nan
     rows = np.array([[nan, nan, 0, nan, nan], [nan, 1, 0, 1, nan], [2, 1, 0, 1, nan]])
     np.testing.assert_array_equal(figure.data[0].z, rows)
     assert len(figure.frames) == 3
     np.testing.assert_array_equal(figure.frames[1].data[0].z, np.where(np.arange(3)[:, None] <= 1, rows, nan))
     assert figure.data[0].text[0][1] == "&lt;b>"
+
+
+def test_a_figure_is_sent_as_plotly_itself_would_send_it():
+    values = {"y": np.array([0.5, np.nan]), "z": np.array([[1, 2], [3, 4]], np.float32), "empty": np.empty(0)}
+    sent = json.loads(to_json(Drawn({"data": [{"type": "bar", **values}], "layout": {}}), validate=False))
+    assert sent["data"] == [
+        {
+            "type": "bar",
+            "y": {"dtype": "f8", "bdata": b64encode(values["y"]).decode()},
+            "z": {"dtype": "f4", "bdata": b64encode(values["z"]).decode(), "shape": "2, 2"},
+            "empty": [],
+        }
+    ]
+    plain = {"data": [{"type": "heatmap", "z": values["z"]}], "layout": {"height": 300}}
+    sent, own = (json.loads(to_json(made, validate=False)) for made in (Drawn(plain), Figure(plain)))
+    assert sent == own
+    assert "template" not in plain["layout"]
 
 
 def test_a_spread_gathers_by_position():
@@ -106,7 +131,8 @@ def test_a_spread_gathers_by_position():
 
 def drawn_of(rows, **how):
     frame = pd.DataFrame(rows, columns=["who", "n", "found"])
-    return measurements(frame, "n", "found", "who", x_title="tokens n", y_title="ms", **how)
+    made = measurements(frame, "n", "found", "who", x_title="tokens n", y_title="ms", **how)
+    return None if made is None else Figure(made)
 
 
 def test_rows_at_one_place_become_their_median_with_a_band():
@@ -132,10 +158,11 @@ def test_words_under_the_axis_become_bars_with_whiskers():
 
 
 def test_bars_that_stand_for_one_measurement_tell_it():
-    drawn = whiskers({"a": spread([(0, 12_345.6), (1, 0.12345)])}, ["x", "y"], x_title="", y_title="")
+    drawn = Figure(whiskers({"a": spread([(0, 12_345.6), (1, 0.12345)])}, ["x", "y"], x_title="", y_title=""))
     assert list(drawn.data[0].text) == ["12,346", "0.123"]
     assert not drawn.data[0].error_y.visible
-    assert whiskers({"a": spread([(0, 1.0), (0, 2.0)])}, ["x"], x_title="", y_title="").data[0].text is None
+    several = Figure(whiskers({"a": spread([(0, 1.0), (0, 2.0)])}, ["x"], x_title="", y_title=""))
+    assert several.data[0].text is None
 
 
 def test_nothing_to_draw_is_no_figure():

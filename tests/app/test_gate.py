@@ -3,8 +3,7 @@
 import threading
 import time
 
-import attention_core as ac
-from app import compute
+from app import compute, dispatch
 from app.gate import Gate
 from attention_core.experiments import timing_length
 from attention_core.measure.timing import TimingSpec
@@ -116,41 +115,41 @@ def test_heavy_work_passes_between_two_samples(monkeypatch):
     monkeypatch.setattr(timing_length, "run", sample)
     spec = TimingSpec(variants=("softmax",), sizes=(8,))
     for i in range(30):
-        compute.execute("timing_length", timing_length.SampleTask(spec=spec, variant="softmax", n=8, round=i))
+        dispatch.execute("timing_length", timing_length.SampleTask(spec=spec, variant="softmax", n=8, round=i))
     other.join(5)
     assert waits[0] < 0.3  # all of them take twice as long
 
 
-def test_who_waits_for_a_record_inside_the_gate_lets_its_reader_in():
-    # One thread holds a place and wants a record, another fills the cache with that record and wants a place.
-    source = ac.inputs.source.SyntheticSource(ac.inputs.SyntheticSpec(n=8, seed=20_260_131))
-    places, away, filled, loaded = compute.gate()._count, threading.Event(), threading.Event(), threading.Event()
+def test_who_stepped_out_comes_back_before_those_who_have_not_been_in():
+    gate, log, out, come_back = Gate(1), [], threading.Event(), threading.Event()
 
-    def occupy():
-        with compute.gate().turn():
-            away.wait(10)
+    def draw():
+        with gate.turn():
+            with gate.away():
+                out.set()
+                come_back.wait(5)
+            log.append("came back")
 
-    def fill():
-        compute.record(source, None)
-        filled.set()
+    def begin():
+        with gate.turn():
+            log.append("began")
 
-    others = [threading.Thread(target=occupy) for _ in range(places - 1)]
-    filler = threading.Thread(target=fill)
+    drawing, others = threading.Thread(target=draw), [threading.Thread(target=begin) for _ in range(2)]
+    drawing.start()
+    assert out.wait(5)
+    with gate.turn():
+        for other in others:
+            other.start()
+        wait_for(lambda: len(gate._places._waiting) == 2)
+        come_back.set()
+        wait_for(lambda: len(gate._places._waiting) == 3)
+    for thread in (drawing, *others):
+        thread.join(5)
+    assert log == ["came back", "began", "began"]
 
-    def work():
-        with compute.gate().turn():
-            filler.start()
-            time.sleep(0.2)
-            compute._load(source, None)
-            loaded.set()
 
-    worker = threading.Thread(target=work)
-    for thread in (*others, worker):
-        thread.start()
-    try:
-        assert loaded.wait(5)
-        assert filled.wait(5)
-    finally:
-        away.set()
-        for thread in (*others, worker, filler):
-            thread.join(5)
+def wait_for(true):
+    until = time.monotonic() + 5
+    while not true():
+        assert time.monotonic() < until
+        time.sleep(0.01)

@@ -2,7 +2,12 @@
 
 import dataclasses
 
-from app.input_panel import shown_tokens, size_in_words, unmasked
+import pytest
+from driver import open_page, visit
+
+import attention_core as ac
+from app import compute
+from app.input_panel import UPLOAD, headline, shown_tokens, size_in_words, unmasked
 from attention_core.inputs.source import SyntheticSource
 from attention_core.inputs.synthetic import SyntheticSpec
 
@@ -15,9 +20,13 @@ def record(special):
 def test_tokens_are_counted_as_they_are_shown():
     qkv = record([True] + [False] * 14 + [True])
     assert len(shown_tokens(qkv)) == 14
-    assert size_in_words(qkv, shown=14) == "14 tokens shown, 2 special ones hidden · 1 head of 8"
-    assert size_in_words(qkv, shown=15) == "15 tokens shown, 1 special one hidden · 1 head of 8"
-    assert size_in_words(qkv, shown=1) == "1 token shown, 15 special ones hidden · 1 head of 8"
+    assert (
+        size_in_words(qkv, shown=14)
+        == "14 tokens shown, 2 special ones hidden and rows scaled back to their total · 1 head of 8"
+    )
+    one = "15 tokens shown, 1 special one hidden and rows scaled back to their total · 1 head of 8"
+    assert size_in_words(qkv, shown=15) == one
+    assert size_in_words(qkv, shown=1).startswith("1 token shown, 15 special ones hidden and ")
     assert size_in_words(qkv, shown=16) == "16 tokens · 1 head of 8"
     assert shown_tokens(record([True] * 16)) == qkv.tokens  # where nothing would be left, nothing is hidden
 
@@ -31,3 +40,52 @@ def test_a_mask_that_is_off_is_named_with_its_head():
     assert "64% of softmax's mass in head 3 lies on later tokens" in unmasked(0.64, 3)
     assert "64% of softmax's mass, the mean of all heads, lies on later tokens" in unmasked(0.64, None)
     assert all("Switch **Causal** on" in unmasked(0.1, head) for head in (None, 0))
+
+
+def test_a_file_stands_where_all_visitors_files_do_and_one_that_made_room_is_asked_for_again(monkeypatch):
+    kept = compute.Uploads(most_bytes=50_000)
+    monkeypatch.setattr(compute, "uploads", lambda: kept)
+    at = open_page("matrices", {"input": "upload", "variants": ["softmax"]})
+    at.file_uploader(key="upload.widget").set_value(("m\x1bine.npz", ac.inputs.example_npz(), "")).run()
+    assert not at.exception
+    assert at.session_state[UPLOAD].name == "m?ine.npz"
+    assert at.session_state[UPLOAD].data == b""
+    at.file_uploader(key="upload.widget").set_value(None).run()
+    assert "Showing m?ine.npz" in [caption.value for caption in at.caption]
+    assert not at.error
+    kept.keep("another visitor's", bytes(45_000))
+    at.run()
+    assert not at.exception
+    [error] = at.error
+    assert error.value == (
+        "m?ine.npz had to make room, as all visitors' files may take 1024 MiB here; upload it again."
+    )
+
+
+def test_the_line_at_the_top_says_what_is_looked_at():
+    qkv = record([True] + [False] * 15)
+    text = {"model": "MiniLM-L6", "layer": 2, "head": 3}
+    assert headline(qkv, **text, shown=16) == "MiniLM-L6 · layer 2 · head 3 · 16 tokens"
+    assert headline(qkv, **text, shown=15) == "MiniLM-L6 · layer 2 · head 3 · 15 of 16 tokens"
+    alone = {"model": "Clustered", "layer": None, "head": None}
+    assert headline(qkv, **alone, shown=16) == "Clustered · average of 1 head · 16 tokens"
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ({"text": ["@repeats"], "special": ["0"]}, "MiniLM-L6 · layer 2 · head 3 · 15 of 17 tokens"),
+        ({"text": ["@repeats"], "head": ["-1"]}, "MiniLM-L6 · layer 2 · average of 12 heads · 17 tokens"),
+        ({"input": ["synthetic"], "kind": ["needle"], "n": ["12"]}, "Needle · head 3 · 12 tokens"),
+        ({"text": ["@repeats"], "model": ["smollm2"], "layer": ["0"]}, "SmolLM2-135M · layer 0 · head 3 · 15 tokens"),
+    ],
+)
+def test_every_page_begins_with_what_it_looks_at(query, told):
+    at = visit("matrices", {**query, "variants": ["softmax"]})
+    assert f"[{told}](#input)" in [caption.value for caption in at.main.caption]
+
+
+def test_without_an_input_nothing_is_said_of_it():
+    at = visit("matrices", {"input": ["upload"]})
+    assert not at.exception
+    assert not any(" · head " in caption.value for caption in at.caption)

@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from driver import open_page
+from driver import CONTROLS, drawn, moved, open_page
 
 import attention_core as ac
 from app import share, visit
@@ -157,22 +157,6 @@ def test_a_page_takes_a_link_in_which_everything_is_set_and_writes_the_same(page
     }
 
 
-CONTROLS = (
-    "selectbox",
-    "segmented_control",
-    "pills",
-    "slider",
-    "select_slider",
-    "toggle",
-    "number_input",
-    "text_area",
-    "text_input",
-    "checkbox",
-    "radio",
-    "multiselect",
-)
-
-
 DECLARED = Visit.fields() | {name: kind for page in PAGES.values() for name, kind in page.options.fields().items()}
 """Every value that a link can carry."""
 KEEPERS = {ROOT / "app" / name for name in ("controls.py", "share.py", "visit.py")}
@@ -242,9 +226,10 @@ SHORT = {"input": "synthetic", "h_longest": "128", "h_seeds": "1"}
 VIEWS = {
     "home": [{}],
     "matrices": [
-        {"row": "3"},
+        {"row": "3", "more": "row"},
         {"row": "3", "more": "explain"},
         {"input": "text", "text": "@repeats"},
+        {"more": "heads"},
         {"more": "download"},
     ],
     "masks": [{}, {"masks_part": "order"}],
@@ -275,25 +260,6 @@ VIEWS = {
 """Addresses that between them show every control there is."""
 TRIED = set()
 """The kinds of controls that have been moved: those of the variants are the same on every page."""
-
-
-def drawn(at):
-    """The controls on a page."""
-    for name in ("button_group", *CONTROLS):
-        yield from at.get(name)
-
-
-def moved(control):
-    """The control set to something else; None where there is nothing else."""
-    if control.type == "button_group":
-        other = next((option for option in control.options if option not in control.formatted_values), None)
-        return other and control.set_value(other if control._is_single_select else [*control.value, other])
-    if control.type in ("selectbox", "select_slider"):
-        other = next((o for o in control.options if o != control.format_func(control.value)), None)
-        return other and control.set_value(other)
-    if control.type in ("toggle", "checkbox"):
-        return control.set_value(not control.value)
-    return control.set_value(control.min if control.value != control.min else control.max)
 
 
 def kind_of(key):

@@ -68,7 +68,7 @@ def test_a_folder_is_a_page_in_the_menu_and_on_home(toy):
     assert known.index("toy") == known.index("timing") + 1  # the last of its section
     shown = [(link.page, link.label) for link in links(visit("home"))]
     assert ("toy", "**Toy** · How warm is it?") in shown
-    assert "##### How warm is it?" in spoken(visit("toy"))
+    assert "# How warm is it?" in spoken(visit("toy"))
 
 
 def test_its_options_travel_and_choose_the_view(toy):

@@ -1,9 +1,9 @@
 """The pictures of stories: points thinned without losing the ends, bars of labels that repeat, axes of each matrix."""
 
-import json
-
 import numpy as np
 import pytest
+from driver import joined
+from plotly.graph_objects import Figure
 
 from app.figures.bars import grouped_bars
 from app.figures.scatter import Points, scatter
@@ -15,7 +15,7 @@ TITLES = {"x_title": "true", "y_title": "estimate"}
 
 def test_many_points_are_thinned_and_both_ends_stay():
     x = np.random.default_rng(0).exponential(size=(100, 100))
-    cloud = scatter([Points(name="a", x=x, y=2 * x)], diagonal="equal", most=50, **TITLES).data[0]
+    cloud = Figure(scatter([Points(name="a", x=x, y=2 * x)], diagonal="equal", most=50, **TITLES)).data[0]
     assert len(cloud.x) == 50
     assert (min(cloud.x), max(cloud.x)) == (x.min(), x.max())
     np.testing.assert_allclose(cloud.y, 2 * np.asarray(cloud.x))
@@ -26,7 +26,7 @@ def test_the_diagonal_spans_what_is_shown():
         Points(name="a", x=np.array([3.0, 1.0]), y=np.zeros(2)),
         Points(name="b", x=np.array([7.0]), y=np.ones(1)),
     ]
-    line = scatter(clouds, diagonal="equal", **TITLES).data[-1]
+    line = Figure(scatter(clouds, diagonal="equal", **TITLES)).data[-1]
     assert line.name == "equal"
     assert list(line.x) == list(line.y) == [1.0, 7.0]
 
@@ -34,22 +34,23 @@ def test_the_diagonal_spans_what_is_shown():
 @pytest.mark.parametrize(("log", "left"), [(False, [-1.0, 0.0, 2.0, 3.0]), (True, [2.0])])
 def test_what_an_axis_cannot_show_is_left_out(log, left):
     x, y = np.array([2.0, np.nan, -1.0, 0.0, 3.0]), np.array([1.0, 1.0, 1.0, 1.0, -2.0])
-    figure = scatter([Points(name="a", x=x, y=y)], diagonal="equal", log=log, **TITLES)
+    figure = Figure(scatter([Points(name="a", x=x, y=y)], diagonal="equal", log=log, **TITLES))
     assert list(figure.data[0].x) == left
 
 
 def test_nothing_to_show_draws_no_diagonal():
-    assert len(scatter([Points(name="a", x=np.zeros(3), y=np.ones(3))], diagonal="=", log=True, **TITLES).data) == 1
+    drawn = scatter([Points(name="a", x=np.zeros(3), y=np.ones(3))], diagonal="=", log=True, **TITLES)
+    assert len(Figure(drawn).data) == 1
 
 
 def test_notes_follow_their_points():
     cloud = Points(name="a", x=np.array([3.0, 1.0]), y=np.array([0.0, 5.0]), notes=["<b>three</b>", "one"])
-    drawn = scatter([cloud], diagonal="", **TITLES).data[0]
+    drawn = Figure(scatter([cloud], diagonal="", **TITLES)).data[0]
     assert list(zip(drawn.x, drawn.customdata, strict=True)) == [(1.0, "one"), (3.0, "&lt;b>three&lt;/b>")]
 
 
 def test_labels_that_repeat_keep_a_bar_each():
-    figure = grouped_bars({"a": [1, 2, 3]}, ["the", "cat", "the"], **TITLES)
+    figure = Figure(grouped_bars({"a": [1, 2, 3]}, ["the", "cat", "the"], **TITLES))
     assert len(set(figure.data[0].x)) == 3
     assert [told[1] for told in figure.data[0].customdata] == ["the", "cat", "the"]
     assert figure.layout.xaxis.labelalias == {"0": "the", "1": "cat", "2": "the"}
@@ -60,6 +61,5 @@ def test_each_matrix_carries_the_names_of_its_own_axes():
         Panel("0", "L", "", np.ones((3, 2)), row_title="query", col_title="landmark"),
         Panel("1", "", "", np.eye(2)),
     ]
-    message = pack(panels, None, None, key="k")
-    header = json.loads(message[4 : 4 + int.from_bytes(message[:4], "little")])
+    header, _ = joined(*pack(panels, None, None, key="k"))
     assert [(p["row_title"], p["col_title"]) for p in header["panels"]] == [("query", "landmark"), (None, None)]

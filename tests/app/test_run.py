@@ -9,10 +9,13 @@ from types import ModuleType
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from streamlit.delta_generator import DeltaGenerator
+from streamlit.runtime.scriptrunner import StopException
 from streamlit.testing.v1 import AppTest
 
-from app import run
-from attention_core.errors import InputError
+from app import dispatch, run
+from app.line import Standing
+from attention_core.errors import InputError, WorkerError
 
 AT_ONCE = """
 import importlib
@@ -77,15 +80,14 @@ def calls(monkeypatch):
 
     module.run = compute
     monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setattr(run, "TOLD", 0.0)
     counted.before = module.before
     return counted
 
 
 def end_of_script():
     """What Streamlit does to a script that a newer one replaces."""
-    import streamlit
-
-    streamlit.stop()
+    raise StopException
 
 
 def refuse():
@@ -193,7 +195,41 @@ def test_a_chart_is_not_drawn_for_every_task(calls, monkeypatch):
         calls.before[i] = lambda: time.sleep(0.15)
     keys = "draws = state.setdefault('draws', []); draws.append(key)"
     at = opened(AT_ONCE.replace("    if state", f"    {keys}\n    if state"), "seldom").run()
-    assert at.session_state["draws"] == ["page.squares.2", "page.squares.all"]
+    [some, every] = at.session_state["draws"]
+    assert some in ("page.squares.1", "page.squares.2", "page.squares.3")  # as far as it came in a third of a second
+    assert every == "page.squares.all"
+
+
+def test_a_chart_that_is_dear_to_draw_is_drawn_more_seldom():
+    assert run.pause(0.0) == run.pause(run.REDRAW * run.SHARE) == run.REDRAW
+    assert run.pause(0.2) == pytest.approx(1.6)
+    assert run.pause(60.0) == run.SELDOM
+
+
+def test_drawing_takes_an_eighth_of_a_run_and_the_last_one_comes_at_once(monkeypatch):
+    clock, drawings = [0.0], []
+    monkeypatch.setattr(run.time, "monotonic", lambda: clock[0])
+
+    def found():
+        while clock[0] < 60:
+            clock[0] += 0.1
+            yield Square("clock", 0), (0,)
+
+    def draw(done):
+        drawings.append(clock[0])
+        clock[0] += 0.4
+
+    run._take(run.Run("clock"), [], found(), tell=lambda done: None, draw=draw, first=run.FIRST)
+    assert 60 / 3.7 - 1 <= len(drawings) <= 60 / 3.6 + 1
+    assert drawings[0] == pytest.approx(0.3)
+
+
+def test_what_is_cached_is_not_counted_on_screen(calls, monkeypatch):
+    told, progress = [], DeltaGenerator.progress
+    monkeypatch.setattr(run, "TOLD", 10.0)
+    monkeypatch.setattr(DeltaGenerator, "progress", lambda *a, **k: told.append(a) or progress(*a, **k))
+    assert returned(opened(AT_ONCE, "counted", 40).run()).endswith("1521]")
+    assert len(told) == 1
 
 
 def test_a_button_begins_a_run_and_is_the_same_button_all_the_time(calls):
@@ -301,3 +337,112 @@ def test_the_time_left_is_that_of_the_work_left(seconds, share):
     assert run.time_left(seconds, share) + seconds == pytest.approx(seconds / share)
     assert run.time_left(seconds, 1.0) == 0
     assert run.time_left(seconds, 0.0) == 0
+
+
+def lose():
+    raise WorkerError("Its *worker* is lost.")
+
+
+def test_a_task_whose_worker_is_lost_stops_the_run_which_goes_on_with_it(calls):
+    calls.before[2] = lose
+    at = opened(AT_ONCE, "lost").run()
+    assert not at.exception
+    assert [i.value for i in at.info] == [r"Its \*worker\* is lost."]
+    assert bars(at) == ["Stopped at 2 of 4"]
+    assert returned(at) == "returned [0, 1]"
+    assert (label(at, "page.squares.stop"), label(at, "page.squares.continue")) == (None, "Continue")
+    assert calls["lost", 3] == 0
+    calls.before.clear()
+    at.button(key="page.squares.continue").click().run()
+    assert not at.info
+    assert returned(at) == "returned [0, 1, 4, 9]"
+
+
+def test_a_measurement_whose_worker_is_lost_can_go_on(calls):
+    calls.before[1] = lose
+    at = opened(ON_BUTTON, "lost measure").run()
+    at.button(key="page.measure").click().run()
+    assert [i.value for i in at.info] == [r"Its \*worker\* is lost."]
+    calls.before.clear()
+    at.button(key="page.continue").click().run()
+    assert returned(at) == "returned [0, 1, 4, 9]"
+
+
+class Slow:
+    """An executor that looks ahead, and says which tasks it was asked for."""
+
+    abreast = 3
+
+    def __init__(self, standing):
+        self.asked, self.standing, self.left = [], standing, []
+
+    def ask(self, visitor, experiment, task, key):
+        self.asked.append(task.i)
+        return SlowTicket(self, task)
+
+
+class SlowTicket:
+    def __init__(self, slow, task):
+        self.slow, self.task, self.waited = slow, task, 0
+
+    def wait(self, seconds):
+        self.waited += 1
+        return self.waited > 3
+
+    def standing(self):
+        return self.slow.standing
+
+    def rows(self):
+        return (self.task.i**2,)
+
+    def leave(self):
+        self.slow.left.append(self.task.i)
+
+
+def slow(monkeypatch, **standing):
+    found = Slow(Standing(**standing))
+    monkeypatch.setattr(dispatch, "executor", lambda task: found)
+    monkeypatch.setattr(dispatch, "line", lambda executor: executor)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("standing", "told"),
+    [
+        ({"ahead": None, "held": False, "timed": False}, ""),
+        ({"ahead": None, "held": False, "timed": True}, ""),
+        ({"ahead": 0, "held": False, "timed": True}, "You are next in line"),
+        ({"ahead": 1, "held": False, "timed": False}, "One visitor is before you in line"),
+        ({"ahead": 2, "held": False, "timed": False}, "2 visitors are before you in line"),
+        (
+            {"ahead": None, "held": True, "timed": True},
+            "Waiting until nothing else is computed on this machine: time is measured alone",
+        ),
+        (
+            {"ahead": None, "held": True, "timed": False},
+            "Waiting until a measurement of time has ended, which has the machine to itself",
+        ),
+    ],
+)
+def test_the_place_in_line_is_told_while_a_task_waits(calls, monkeypatch, standing, told):
+    slow(monkeypatch, **standing)
+    shown = []
+    monkeypatch.setattr(DeltaGenerator, "progress", lambda self, share, text: shown.append(text))
+    at = opened(AT_ONCE, f"line {standing}").run()
+    assert returned(at) == "returned [0, 1, 4, 9]"
+    assert run.in_line(Standing(**standing)) == told
+    assert shown.count(told) == (1 if told else 0), "once for each change"
+
+
+def test_a_sweep_asks_for_as_many_tasks_as_run_at_once_and_takes_back_what_it_does_not_need(calls, monkeypatch):
+    executor = slow(monkeypatch, ahead=None, held=False, timed=False)
+    found = dispatch.stream("squares", [Square("ahead", i) for i in range(6)])
+    assert next(found)[1] == (0,)
+    assert executor.asked == [0, 1, 2]
+    assert next(found)[1] == (1,)
+    assert executor.asked == [0, 1, 2, 3]
+    found.close()
+    assert executor.left == [0, 1, 2, 3]
+    again = [rows for _task, rows in dispatch.stream("squares", [Square("ahead", i) for i in range(6)])]
+    assert again == [(i**2,) for i in range(6)]
+    assert executor.asked == [0, 1, 2, 3, 2, 3, 4, 5], "what was found is not asked for again"

@@ -1,5 +1,6 @@
 """A link holds the whole state, and nothing in a link is trusted."""
 
+import driver
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -69,8 +70,29 @@ def test_a_link_brings_back_the_state_it_was_made_of(changed):
     assert rejected == ()
 
 
-def test_the_default_state_has_an_empty_link():
+def test_a_first_visit_may_begin_with_what_no_earlier_link_stood_for():
+    # What an address leaves out stays what it was; an address that says nothing at all stands for a first visit.
+    assert KNOWN["special"].default is True
+    assert KNOWN["special"].opens() is False
     assert share.link_of(defaults(), KNOWN) == {}
+    assert share.link_of(defaults() | {"n": 12}, KNOWN) == {"n": ["12"]}
+    assert share.link_of(defaults() | {"special": False}, KNOWN) == {"special": ["0"]}
+
+
+def test_an_empty_address_hides_special_tokens_and_one_that_says_anything_does_what_it_did():
+    first = driver.visit("matrices")
+    assert first.session_state["special"] is False
+    assert first.session_state["text"] == presets.texts()["story"]
+    assert first.session_state["variants"] == visit.first_variants()
+    assert not first.run().query_params
+    moved = first.toggle(key="causal").set_value(True).run().query_params
+    assert (moved["special"], moved["text"], moved["causal"]) == ("0", "@story", "1")
+    assert moved["variants"] == ["softmax", "local", "linear", "nystrom~landmarks~16"]
+    assert not first.toggle(key="causal").set_value(False).run().query_params
+    alike = driver.visit("matrices", {"text": ["@english"], "special": ["0"]})
+    written = alike.toggle(key="special").set_value(True).run().query_params
+    assert (written["special"], written["text"], len(written["variants"])) == ("1", "@english", 8)
+    assert driver.visit("matrices", {"variants": ["softmax"]}).session_state["special"] is True
 
 
 def test_a_preset_travels_by_name_and_not_by_its_text():
@@ -142,6 +164,30 @@ def test_what_a_link_carried_in_vain_is_named_with_what_is_shown_instead():
         "The link carried values that do not fit. Shown instead: b is none, not “7”. This page does not know: “c”."
     )
     assert refused(c=["1"], d=["2"]) == ("The link carried values that do not fit. This page does not know: “c”; “d”.")
+
+
+@pytest.mark.parametrize(
+    ("kind", "word", "told"),
+    [
+        (share.whole(3, 1, 2048), "2049", "a is “3”, not “2049”: it takes 1 to 2,048."),
+        (share.whole(3, 1, 2048), "2048", "a is “3”, not “2048”."),  # there are fewer on screen
+        (share.number(3.0, 0.5, 16.0), "16.5", "a is “3”, not “16.5”: it takes 0.5 to 16."),
+        (share.number(3.0, 0.5, 16.0), "16", "a is “3”, not “16”."),
+        (share.one_of(3, range(1, share.NAMED)), "0", "not “0”: it takes 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11."),
+        (share.one_of(3, range(share.NAMED + 1)), "-1", "a is “3”, not “-1”."),
+    ],
+)
+def test_a_value_beyond_its_bounds_is_told_them(kind, word, told):
+    assert share.refusal({"a": 3}, {"a": kind}, {"a": [word]}).endswith(told)
+
+
+def test_only_too_many_variants_are_told_how_many_it_takes():
+    kind = Visit.variants.field()
+    for words, told in (
+        (["nystrom~landmarks~0"], "landmarks\\~0”."),
+        (["softmax", "local", "local"], "not “softmax, local, local”: it takes up to 12, each once."),
+    ):
+        assert share.refusal({"a": kind.default}, {"a": kind}, {"a": words}).endswith(told)
 
 
 def test_a_word_of_a_link_is_cut_and_never_markup():

@@ -4,7 +4,8 @@ import dataclasses
 
 import pytest
 
-from app.timing import Series, faster_from, in_one_sentence, share_done, so_far, stamp_lines
+from app.run import Run
+from app.timing import Series, faster_from, in_one_sentence, progress, share_done, so_far, stamp_lines
 from attention_core.experiments import timing_length
 from attention_core.measure.device import Stamp
 from attention_core.measure.masked import subject
@@ -144,6 +145,12 @@ def test_a_stamp_says_where_how_and_when(mode, name, causal, live):
 def test_the_host_is_named_where_it_is_not_the_device():
     run = gather(SPEC, dataclasses.replace(STAMP, device="A CPU"), [])
     assert stamp_lines(run, live=True)[:2] == ["solid, live: A CPU", "2 of 8 cores · torch 2.13.0"]
+
+
+def test_progress_is_told_before_the_first_sample_too():
+    assert progress(SPEC, Run(SPEC)) == (0, "0 of 4 samples · about 0 s left")
+    begun = Run(SPEC, [sample("softmax", 16, 1.0)], seconds=3.0)
+    assert progress(SPEC, begun) == (pytest.approx(0.1), "1 of 4 samples · about 27 s left")
 
 
 def test_the_share_done_grows_with_the_lengths_and_counts_the_first_samples_twice():

@@ -1,9 +1,13 @@
 """A page for the browser tests of the board; the address chooses what it shows."""
 
+import time
+from dataclasses import replace
+
 import numpy as np
 import streamlit as st
 
-from app.matrix_board import Panel, matrix_board, thumbnail_board
+from app import page_script
+from app.matrix_board import Knob, Panel, matrix_board, thumbnail_board
 
 st.set_page_config(layout="wide")
 asked, state = st.query_params, st.session_state
@@ -32,14 +36,27 @@ if case == "odd":
     panels = [Panel(str(i), str(v.shape), "", v) for i, v in enumerate(odd)]
 if case == "narrow":
     panels.append(Panel("wide", "Wide", "", np.ones((n, 5)), col_labels=list("abcde")))
+if case == "knob":
+    panels[1] = replace(
+        panels[1], knob=Knob("window", list(range(21)), state.get("turned", 5)), settings="Settings of 1"
+    )
+
+
+def turn(key, value, held):
+    time.sleep(0.5)
+    state.update(turned=value, turns=state.get("turns", 0) + 1)
+
+
 if st.checkbox("shown", value=True):
     event = matrix_board(
         panels,
-        row_labels=None if case == "odd" else tokens,
-        col_labels=None if case == "odd" else tokens,
+        labels=None if case == "odd" else tokens,
         key="board",
         pinned=state.pin,
         on_pin=lambda event: state.update(told=event.pinned),
+        on_turn=turn,
+        ceiling=float(asked.get("ceiling", 0)),
+        ceiling_name="ends at 0.05",
         scale=asked.get("scale", "shared"),
         transform=asked.get("transform", "linear"),
         file_name="two panels",
@@ -47,6 +64,7 @@ if st.checkbox("shown", value=True):
     if event:
         state.pin = event.pinned
 st.text(f"pinned {state.pin} told {state.get('told')}")
+st.text(f"turned to {state.get('turned')} in {state.get('turns')}")
 if case == "heads":
     picked = thumbnail_board(
         np.random.default_rng(0).random((6, 12, 24, 24)),
@@ -55,3 +73,4 @@ if case == "heads":
         on_choose=lambda choice: state.update(chosen=choice),
     )
     st.text(f"picked {picked} chosen {state.chosen}")
+page_script.mount()  # after the boards, which then wait for it

@@ -25,10 +25,10 @@ SIDEWAYS = "document.querySelector('[data-testid=stMain]').scrollWidth"
 """How wide what a page shows is; more than the window, and it scrolls sideways."""
 
 
-def settle(page, timeout=30_000):
+def settle(page):
     """Wait until the script has ended and stays so: some widgets tell what they are set to 150 ms later."""
     page.evaluate("window.since = undefined")
-    page.wait_for_function(STILL, polling=50, timeout=timeout)
+    page.wait_for_function(STILL, polling=50)
 
 
 def visit(page, address, *, until=None):
@@ -120,7 +120,7 @@ def chart(page):
 
 def legend(page):
     """What the last chart's lines are called."""
-    expect(chart(page).locator(".legendtext").first).to_be_visible(timeout=20_000)
+    expect(chart(page).locator(".legendtext").first).to_be_visible()
     return chart(page).locator(".legendtext").all_text_contents()
 
 

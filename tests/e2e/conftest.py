@@ -1,6 +1,9 @@
 """One running app and one Chromium for all browser tests."""
 
+import json
+import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -10,10 +13,11 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 from playwright.sync_api import expect, sync_playwright
 
 ROOT = Path(__file__).parent.parent.parent
-expect.set_options(timeout=10_000)  # others may be at work on the machine
+expect.set_options(timeout=30_000)  # others may be at work on the machine
 QUIET = [
     "--no-sandbox",
     "--disable-gpu",
@@ -27,13 +31,22 @@ QUIET = [
 
 BROWSERS = ("chromium-headless-shell", "chromium", "google-chrome", "chrome")
 """The first is the one without a window of its own, which each page would open anew."""
-WIDE = {"viewport": {"width": 1400, "height": 1000}}
-PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True, "device_scale_factor": 2}
+STILL = {"reduced_motion": "reduce"}
+"""What moves only to please is drawn over and over, by the processor."""
+WIDE = {"viewport": {"width": 1400, "height": 1000}, **STILL}
+PHONE = {
+    "viewport": {"width": 390, "height": 844},
+    "is_mobile": True,
+    "has_touch": True,
+    "device_scale_factor": 2,
+    **STILL,
+}
 
 
 def pytest_collection_modifyitems(items):
+    here = Path(__file__).parent
     for item in items:
-        if Path(__file__).parent in item.path.parents:
+        if here == item.path.parent:
             item.add_marker(pytest.mark.e2e)
 
 
@@ -52,7 +65,8 @@ def start(script, port, folder, cwd=ROOT):
 def serve(command, port, folder, **how):
     """Start a server and wait until it is healthy."""
     log = folder / "streamlit.log"
-    process = subprocess.Popen(command, stdout=log.open("w"), stderr=subprocess.STDOUT, **how)
+    environment = {name: value for name, value in how.pop("env", os.environ).items() if name != "ATTENTION_LAB_WORKERS"}
+    process = subprocess.Popen(command, stdout=log.open("w"), stderr=subprocess.STDOUT, env=environment, **how)
     until = time.monotonic() + 120
     while time.monotonic() < until:
         try:
@@ -68,11 +82,24 @@ def serve(command, port, folder, **how):
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory):
-    port = free_port()
-    process = start("app", port, tmp_path_factory.mktemp("server"))
-    yield f"http://127.0.0.1:{port}"
-    process.terminate()
-    process.wait(20)
+    """The app's address: whichever worker needs it first starts it, the last one ends it."""
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent  # of all workers
+    kept, lock = folder / "server.json", FileLock(folder / "server.lock")
+    with lock:
+        running = json.loads(kept.read_text()) if kept.exists() else {"port": free_port(), "users": 0}
+        if not running["users"]:
+            running["pid"] = start("app", running["port"], folder).pid
+        running["users"] += 1
+        kept.write_text(json.dumps(running))
+    yield f"http://127.0.0.1:{running['port']}"
+    with lock:
+        running = json.loads(kept.read_text())
+        running["users"] -= 1
+        kept.write_text(json.dumps(running))
+        if not running["users"]:
+            os.kill(running["pid"], signal.SIGTERM)
 
 
 @pytest.fixture(scope="session")
@@ -93,24 +120,51 @@ def window(chromium):
 
 @pytest.fixture
 def page(window):
-    """A page 1400 wide."""
-    yield from watched(window.new_page())
+    """A page 1400 wide, one after the other in the same tab, which has parsed the scripts of all before."""
+    page = tab(window)
+    page.set_viewport_size(WIDE["viewport"])
+    page.emulate_media(color_scheme="light")
+    yield from watched(page)
 
 
 @pytest.fixture
-def elsewhere(chromium):
-    """A page of another browser, which has seen nothing yet."""
+def newly_opened(window):
+    """A page in a tab without a history, of which a test may change what it is."""
+    page = window.new_page()
+    yield from watched(page)
+    page.close()
+
+
+@pytest.fixture(scope="session")
+def other_window(chromium):
+    """Another browser, whose pages find nothing that one before has kept but the scripts that it has loaded."""
     context = listening(chromium.new_context(**WIDE))
-    yield from watched(context.new_page())
-    context.close()
+    context.add_init_script("if (location.host) for (const kept of [localStorage, sessionStorage]) kept.clear();")
+    return context
 
 
 @pytest.fixture
-def phone(chromium):
+def elsewhere(other_window):
+    """A page of another browser, which knows nothing of what was done in this one."""
+    other_window.clear_cookies()
+    yield from watched(tab(other_window))
+
+
+@pytest.fixture(scope="session")
+def pocket(chromium):
+    """The browser of a phone."""
+    return listening(chromium.new_context(**PHONE))
+
+
+@pytest.fixture
+def phone(pocket):
     """A page of a phone."""
-    context = listening(chromium.new_context(**PHONE))
-    yield from watched(context.new_page())
-    context.close()
+    yield from watched(tab(pocket))
+
+
+def tab(context):
+    """The tab that a context has, or its first: a new one would have to parse every script again."""
+    return next(iter(context.pages), None) or context.new_page()
 
 
 def listening(context):
@@ -129,13 +183,23 @@ def listening(context):
 
 
 def watched(page):
-    """A page that fails its test if the browser or the app reports an error."""
+    """A page that fails its test if the browser or the app reports an error; it is empty afterwards."""
     errors = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.on("console", lambda message: errors.append(message.text) if is_error(message) else None)
+
+    def heard(message):
+        if is_error(message):
+            errors.append(message.text)
+
+    def failed(error):
+        errors.append(str(error))
+
+    page.on("pageerror", failed)
+    page.on("console", heard)
     yield page
     shown = page.get_by_test_id("stException").all_inner_texts()
-    page.close()
+    page.goto("about:blank")
+    page.remove_listener("pageerror", failed)
+    page.remove_listener("console", heard)
     assert not errors
     assert not shown
 

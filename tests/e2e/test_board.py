@@ -130,6 +130,23 @@ def test_everything_works_from_the_keyboard(page, boards):
     expect(page.locator(".tip")).to_be_hidden()
 
 
+def test_keys_go_from_matrix_to_matrix_of_any_shape(page, boards):
+    shown = open_board(page, boards, "case=narrow")
+    page.get_by_role("application").first.focus()
+    for key, place, read in (
+        ("ArrowDown", (0, 0), [True, True, False]),
+        ("End", (0, 11), [True, True, False]),
+        ("p", (0, 4), [False, False, True]),  # the last, which has five columns
+        ("ArrowDown", (1, 4), [False, False, True]),
+        ("n", (1, 4), [True, True, False]),
+    ):
+        page.keyboard.press(key)
+        expect(shown).to_have_attribute("data-cell", f"{place[0]},{place[1]}")
+        for panel, told in enumerate(read):
+            expect(page.locator(".value").nth(panel)).to_have_text(re.compile("." if told else "^$"))
+    expect(page.get_by_role("status").first).to_contain_text(f"Panel 1 {weight(1, 1, 4):#.3g}")
+
+
 def test_zoom_and_pan_are_linked_and_outlive_new_values(page, boards):
     shown = open_board(page, boards, "n=64")
     grid = page.locator(".grid")
@@ -190,9 +207,7 @@ def test_masked_cells_say_so_and_look_unlike_zero(page, boards):
     point_at(plot(page, 0), 0.3, 0.9)
     row, col = cell(shown)
     assert values(page) == [f"{weight(0, row, col):#.3g}", f"−{weight(1, row, col):#.3g}"]
-    expect(page.locator(".legend")).to_have_attribute(
-        "aria-label", re.compile(r"weight: 0 … 0\.097; weight ±: −0\.097 … 0\.097")
-    )
+    expect(page.locator(".legend")).to_have_attribute("aria-label", re.compile(r"^weight ±: −0\.097 … 0\.097$"))
 
 
 def test_hostile_tokens_and_titles_stay_text(page, boards):
@@ -211,7 +226,8 @@ def test_hostile_tokens_and_titles_stay_text(page, boards):
 
 
 def test_the_board_is_saved_as_png_and_svg(page, boards):
-    shown = open_board(page, boards, "case=causal&n=24&count=3")
+    shown = open_board(page, boards, "case=causal&n=24&count=3&ceiling=0.05")
+    expect(page.locator(".legend")).to_have_attribute("aria-label", re.compile("; below −0.05, down to −0.097$"))
     width = shown.bounding_box()["width"]
     page.mouse.click(*on(plot(page, 0), 0.5, 0.6))
     expect(shown).to_have_attribute("data-pinned", re.compile(r"\d"))
@@ -226,7 +242,8 @@ def test_the_board_is_saved_as_png_and_svg(page, boards):
     assert len({*Image.open(png).convert("RGB").get_flattened_data()}) > 50
     svg = ElementTree.parse(saved(page, "Download as SVG")).getroot()
     words = [e.text for e in svg.iter("{http://www.w3.org/2000/svg}text")]
-    assert {"Panel 0", "Panel 1", "Panel 2", "a & b", "keys →", "queries →", "weight", "masked", "t23"} <= set(words)
+    assert {"Panel 0", "Panel 1", "Panel 2", "a & b", "keys →", "queries →", "masked", "t23"} <= set(words)
+    assert {"weight ± · ends at 0.05", "above 0.05, up to 0.097", "below −0.05, down to −0.097"} <= set(words)
     images = svg.iter("{http://www.w3.org/2000/svg}image")
     assert [(e.get("width"), e.get("height")) for e in images] == [("24", "24")] * 3, "one pixel a cell"
     assert float(svg.get("width")) == size[0] / 2
@@ -367,3 +384,26 @@ def test_heads_are_chosen_by_pointer_and_keyboard(page, boards):
     for key in ("End", "ArrowDown", "ArrowDown", "Enter"):
         page.keyboard.press(key)
     expect(page.get_by_text("picked (5, 11) chosen (5, 11)")).to_be_visible()
+
+
+def test_a_knob_has_one_value_on_its_way_and_the_newest_wins(page, boards):
+    shown = open_board(page, boards, "case=knob")
+    slider = page.get_by_role("slider", name="Panel 1: window")
+    expect(page.get_by_role("slider")).to_have_count(1)
+    expect(slider).to_have_attribute("aria-valuetext", "5")
+    slider.evaluate(
+        """(slider) => { for (let i = 6; i < 16; i++) {
+            slider.value = i;
+            slider.dispatchEvent(new Event("input"));
+        } }"""
+    )
+    expect(slider).to_have_attribute("aria-valuetext", "15")
+    expect(page.get_by_text("turned to 15 in 2")).to_be_visible()
+    settle(page)
+    expect(page.get_by_text("turned to 15 in 2")).to_be_visible()
+    slider.press("ArrowLeft")
+    expect(page.get_by_text("turned to 14 in 3")).to_be_visible()
+    expect(page.locator(".knob:visible")).to_have_attribute("data-shown", "14")
+    assert shown.get_attribute("data-cell") in (None, ""), "its keys move no cell"
+    title = next(e.text for e in ElementTree.parse(saved(page, "Download as SVG")).iter() if "1 ·" in (e.text or ""))
+    assert title == "Panel 1 · window 14"

@@ -13,12 +13,12 @@ LINK = "?input=synthetic&heads=2&variants=softmax&variants=local&h_longest=256&h
 
 def test_from_a_link_over_every_view_to_the_numbers(page, server, elsewhere):
     visit(page, f"{server}/entropy{LINK}")
-    expect(page.get_by_text("From n = 16 to 256 softmax's entropy rises")).to_be_visible(timeout=30_000)
+    expect(page.get_by_text("From n = 16 to 256 softmax's entropy rises")).to_be_visible()
     assert legend(page) == ["Softmax", "Local · window 16", "Softmax · log n, n₀ 512", "uniform attention"]
 
     page.get_by_text("H / log n", exact=True).first.click()
     page.get_by_text("no scale", exact=True).click()
-    expect(chart(page).locator(".legendtext", has_text="Softmax · no scale")).to_be_visible(timeout=20_000)
+    expect(chart(page).locator(".legendtext", has_text="Softmax · no scale")).to_be_visible()
     settle(page)
     assert {"h_measure=normalised", "h_scales=log_n", "h_scales=unscaled"} <= words(page)
     visit(elsewhere, f"{server}/entropy?{query(page)}")
@@ -37,15 +37,15 @@ def test_from_a_link_over_every_view_to_the_numbers(page, server, elsewhere):
     assert waiting.value.suggested_filename == "entropy.png"
 
     page.get_by_text("Normaliser Z", exact=True).click()
-    expect(page.get_by_text("softmax's normaliser Z grows")).to_be_visible(timeout=30_000)
+    expect(page.get_by_text("softmax's normaliser Z grows")).to_be_visible()
     settle(page)
     assert "h_view=normalizer" in query(page)
 
     page.get_by_text("Logits × λ", exact=True).click()
-    expect(page.get_by_text("At λ = 4 softmax's entropy goes from")).to_be_visible(timeout=30_000)
+    expect(page.get_by_text("At λ = 4 softmax's entropy goes from")).to_be_visible()
     settle(page)
     page.get_by_role("slider").last.press("ArrowRight")
-    expect(page.get_by_text("At λ = 5.66 softmax's entropy")).to_be_visible(timeout=20_000)
+    expect(page.get_by_text("At λ = 5.66 softmax's entropy")).to_be_visible()
     settle(page)
     assert "h_factor=5.66" in query(page)
 
@@ -53,7 +53,7 @@ def test_from_a_link_over_every_view_to_the_numbers(page, server, elsewhere):
 def test_a_long_sweep_shows_points_at_once_and_keeps_them_when_stopped(page, server):
     visit(page, f"{server}/entropy?input=synthetic&h_longest=4096&h_seeds=4", until=re.compile("From n = 16 to"))
     press(page, "Stop")
-    expect(page.get_by_text("Stopped at")).to_be_visible(timeout=20_000)
+    expect(page.get_by_text("Stopped at")).to_be_visible()
     settle(page)
     assert len(legend(page)) == 10
     expect(page.get_by_role("button", name="Continue")).to_be_visible()

@@ -13,19 +13,19 @@ LINK = "?input=synthetic&n=40&heads=2&head=0&variants=softmax&variants=local&var
 
 def test_from_a_link_over_every_view_to_the_numbers(page, server):
     visit(page, f"{server}/error{LINK}")
-    expect(page.get_by_text(re.compile("multiply-adds.*n = 40"))).to_be_visible(timeout=30_000)
+    expect(page.get_by_text(re.compile("multiply-adds.*n = 40"))).to_be_visible()
     assert {"Mean of v", "Mean of v beside shared-QK softmax", "Local · window", "Nyström · landmarks"} <= set(
         legend(page)
     )
     expect(page.get_by_text("not softmax of q·k")).to_be_visible()
 
     page.get_by_role("radio", name="cost").or_(page.get_by_text("cost", exact=True)).first.click()
-    expect(chart(page).locator(".legendtext", has_text="Pareto front")).to_be_visible(timeout=20_000)
+    expect(chart(page).locator(".legendtext", has_text="Pareto front")).to_be_visible()
     settle(page)
     assert "against=cost" in query(page)
     page.get_by_text("measured time").click()
     press(page, "Measure times")
-    expect(chart(page).get_by_text("time forward, all heads, ms")).to_be_visible(timeout=30_000)
+    expect(chart(page).get_by_text("time forward, all heads, ms")).to_be_visible()
     settle(page)
 
     found = rows(saved(page, "Numbers (CSV)"))

@@ -19,10 +19,11 @@ def step(page, by):
     settle(page)
 
 
-def test_one_step_back_undoes_what_was_done_last_and_one_forward_does_it_again(page, server):
-    visit(page, f"{server}/timing")
+def test_one_step_back_undoes_what_was_done_last_and_one_forward_does_it_again(newly_opened, server):
+    page = newly_opened
+    visit(page, f"{server}/timing?variants=softmax")
     page.get_by_text("Causal", exact=True).click()
-    page.wait_for_url("**/timing?causal=1")
+    page.wait_for_url("**/timing?variants=softmax&causal=1")
     settle(page)
     page.get_by_text("Peak memory", exact=True).first.click()
     page.wait_for_url("**t_side=memory")
@@ -32,25 +33,26 @@ def test_one_step_back_undoes_what_was_done_last_and_one_forward_does_it_again(p
     expect(page.get_by_text("What can be compared")).to_be_visible()
     settle(page)
     assert entries(page) == before + 1
-    assert query(page) == "causal=1"
+    assert query(page) == "variants=softmax&causal=1"
 
     step(page, -1)
-    assert page.url == f"{server}/timing?causal=1&t_side=memory"
+    assert page.url == f"{server}/timing?variants=softmax&causal=1&t_side=memory"
     expect(page.get_by_role("radio", name="Peak memory")).to_be_checked()
     step(page, -1)
-    assert page.url == f"{server}/timing?causal=1"
+    assert page.url == f"{server}/timing?variants=softmax&causal=1"
     expect(page.get_by_role("radio", name="Peak memory")).not_to_be_checked()
     expect(causal(page)).to_be_checked()
     step(page, -1)
-    assert page.url == f"{server}/timing"
+    assert page.url == f"{server}/timing?variants=softmax"
     expect(causal(page)).not_to_be_checked()
-    for address in ("/timing?causal=1", "/timing?causal=1&t_side=memory", "/?causal=1"):
+    for there, more in (("timing", ""), ("timing", "&t_side=memory"), ("", "")):
         step(page, +1)
-        assert page.url == server + address
+        assert page.url == f"{server}/{there}?variants=softmax&causal=1{more}"
     expect(page.get_by_text("What can be compared")).to_be_visible()
 
 
-def test_a_page_reached_by_a_link_on_another_is_one_step_away(page, server):
+def test_a_page_reached_by_a_link_on_another_is_one_step_away(newly_opened, server):
+    page = newly_opened
     visit(page, f"{server}/?causal=1&family=sparse")
     before = entries(page)
     page.get_by_test_id("stMain").get_by_role("link", name="Timing").click()
@@ -62,7 +64,8 @@ def test_a_page_reached_by_a_link_on_another_is_one_step_away(page, server):
     expect(page.get_by_text("What can be compared")).to_be_visible()
 
 
-def test_a_link_that_is_put_right_leaves_no_step_behind(page, server):
+def test_a_link_that_is_put_right_leaves_no_step_behind(newly_opened, server):
+    page = newly_opened
     visit(page, server)
     before = entries(page)
     visit(page, f"{server}/timing?t_from=65")

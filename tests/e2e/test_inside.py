@@ -17,7 +17,7 @@ SMALL = "?input=synthetic&n=20&heads=2"
 def inside(page, server, link=""):
     visit(page, f"{server}/inside{link}")
     expect(page.get_by_text("How does it work?")).to_be_visible()
-    board(page).first.wait_for(timeout=30_000)
+    board(page).first.wait_for()
     settle(page)
 
 
@@ -26,16 +26,16 @@ def panels(page):
 
 
 def test_a_visitor_walks_through_nystrom_and_on_to_another_variant(page, server):
-    inside(page, server)
+    inside(page, server, "?variants=softmax")
     expect(page.get_by_text("landmarks stand for")).to_be_visible()
     assert panels(page) == ["Landmarks"]
-    assert query(page) == ""
+    assert query(page) == "variants=softmax"
 
     press(page, "Next")
     settle(page)
     expect(page.locator(f"{BOARD} figure")).to_have_count(3)
     assert panels(page) == ["Left L", "Middle M", "Right R"]
-    assert query(page) == "step=2"
+    assert query(page) == "variants=softmax&step=2"
 
     press(page, "Next")
     settle(page)
@@ -44,7 +44,7 @@ def test_a_visitor_walks_through_nystrom_and_on_to_another_variant(page, server)
 
     page.get_by_role("radio", name="Landmarks", exact=True).click()
     settle(page)
-    assert query(page) == "inside=landmark"
+    assert query(page) == "variants=softmax&inside=landmark"
     expect(page.get_by_text("16 landmarks stand for")).to_be_visible()
     expect(page.get_by_role("button", name="Previous")).to_be_disabled()
 

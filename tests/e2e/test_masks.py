@@ -30,7 +30,7 @@ MASKS = "masks.board"
 
 def masks(page, server, link=SMALL):
     visit(page, f"{server}/masks{link}")
-    board(page, MASKS).wait_for(timeout=30_000)
+    board(page, MASKS).wait_for()
     settle(page)
 
 
@@ -61,8 +61,8 @@ def test_the_whole_path(page, server):
     rows_drawn = "(plot) => plot.calcdata[0][0].z.filter((row) => Array.from(row).some(Number.isFinite)).length"
     assert figure.evaluate(rows_drawn) == 7
     figure.get_by_text("Play").click()
-    page.wait_for_function(f"(plot) => ({rows_drawn})(plot) < 4", arg=figure.element_handle(), timeout=5_000)
-    page.wait_for_function(f"(plot) => ({rows_drawn})(plot) === 7", arg=figure.element_handle(), timeout=15_000)
+    page.wait_for_function(f"(plot) => ({rows_drawn})(plot) < 4", arg=figure.element_handle())
+    page.wait_for_function(f"(plot) => ({rows_drawn})(plot) === 7", arg=figure.element_handle())
 
 
 def test_a_click_takes_the_token_whose_front_is_followed(page, server):
@@ -72,7 +72,7 @@ def test_a_click_takes_the_token_whose_front_is_followed(page, server):
     page.keyboard.press("PageDown")
     page.keyboard.press("Enter")
     settle(page)
-    expect(page.get_by_text("something of “t10”")).to_be_visible(timeout=10_000)
+    expect(page.get_by_text("something of “t10”")).to_be_visible()
     assert "front=10" in query(page)
     expect(board(page, MASKS)).to_have_attribute("data-pinned", "10")
 

@@ -10,14 +10,16 @@ from browser import point_at as point_at_plot
 from playwright.sync_api import expect
 
 import attention_core as ac
-from app.visit import default_variants
+from app import presets
+from app.visit import default_variants, first_variants
+from attention_core.looks.head_scores import head_scores, ranked
 
 SMALL = "?input=synthetic&n=20&heads=2"
 
 
 def matrices(page, server, link=""):
     visit(page, f"{server}/matrices{link}")
-    board(page).wait_for(timeout=30_000)
+    board(page).wait_for()
     settle(page)
 
 
@@ -40,20 +42,32 @@ def chip(page, name):
 def test_home_leads_to_a_comparison(page, server):
     visit(page, server)
     expect(page.get_by_text("What can be compared")).to_be_visible()
-    expect(page.locator("img").nth(len(ac.all_variants()) - 1)).to_be_attached()  # they come one by one
-    card = page.locator('[data-testid="stVerticalBlock"]').filter(has_text="Nyström").last
-    card.get_by_role("link", name="Compare it with softmax").click()
+    expect(page.locator(".variant .matrix")).to_have_count(len(ac.all_variants()))
+    row = page.locator(".variant").filter(has_text="Nyström")
+    row.get_by_role("link", name="Compare it with softmax").click()
     page.wait_for_url("**/matrices*")
     settle(page)
     expect(panels(page)).to_have_count(2)
     assert "nystrom" in query(page)
 
 
-def test_it_opens_on_a_real_paragraph_with_eight_variants(page, server):
+def test_it_opens_on_a_real_story_with_four_variants(page, server):
     matrices(page, server)
-    expect(panels(page)).to_have_count(len(default_variants()))
+    expect(panels(page)).to_have_count(len(first_variants()))
     expect(page.get_by_text("12 heads of 32")).to_be_visible()
     assert query(page) == ""
+
+
+def test_the_line_that_says_what_is_looked_at_leads_to_where_it_is_chosen(page, server):
+    page.set_viewport_size({"width": 390, "height": 844})
+    matrices(page, server, SMALL + "&head=1")
+    here = page.url
+    field = page.get_by_test_id("stSidebar").get_by_text("Synthetic")
+    expect(field).not_to_be_in_viewport()
+    page.get_by_role("link", name="head 1 · 20 tokens").click()
+    expect(field).to_be_in_viewport()
+    page.wait_for_function("() => document.activeElement.closest('[data-testid=stSidebar]')")
+    assert page.url == here
 
 
 def test_a_number_under_the_pointer_is_the_weight_of_the_core(page, server):
@@ -73,7 +87,7 @@ def test_typing_another_text_changes_tokens_and_link(page, server):
     box = page.get_by_label("Your text")
     box.fill("one two three four")
     box.press("Control+Enter")
-    expect(page.get_by_text("6 tokens")).to_be_visible(timeout=20_000)
+    expect(page.get_by_text("4 of 6 tokens")).to_be_visible()
     settle(page)
     assert "text=" in query(page)
 
@@ -89,16 +103,45 @@ def test_picking_a_head_by_its_picture(page, server):
     assert {"layer=3", "head=4"} <= words(page)
 
 
-def test_a_knob_repaints_its_panel_and_enters_the_link(page, server):
+def test_a_knob_repaints_its_panel_alone_and_enters_the_link(page, server):
     matrices(page, server, SMALL)
-    before = paints(page)
-    chip(page, "Local").click()
-    slider = page.get_by_role("slider", name=re.compile("Window"))
-    slider.press("ArrowLeft")
-    page.wait_for_url(re.compile("local(~|%7E)window"))
+    here, other = (page.locator(f'[data-panel="{key}"] canvas').first for key in ("local", "softmax"))
+    before, untouched = drawn(here), drawn(other)
+    slider = page.get_by_role("slider", name="Local: window")
+    start, link = slider.get_attribute("aria-valuetext"), query(page)
+    box = slider.bounding_box()
+    middle = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + 0.3 * box["width"], middle)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.5 * box["width"], middle, steps=4)
+    value = slider.get_attribute("aria-valuetext")
+    expect(page.locator('[data-panel="local"] .knob')).to_have_attribute("data-shown", value)
+    assert query(page) == link, "while it is held the board alone is drawn"
+    assert drawn(here) != before
+    assert drawn(other) == untouched
+    page.mouse.up()
+    page.wait_for_url(f"**local~window~{value}**")
+    expect(chip(page, f"Local · window {value}")).to_be_visible()
     settle(page)
-    expect(chip(page, "Local")).not_to_contain_text("window 16")
-    assert paints(page) > before
+    page.go_back()
+    expect(slider).to_have_attribute("aria-valuetext", start)
+
+
+def test_settings_open_above_the_board_and_never_over_it(page, server):
+    matrices(page, server, SMALL + "&variants=softmax&variants=local&variants=nystrom~landmarks~7")
+    gears = page.get_by_role("button", name=re.compile("^Settings of"))
+    expect(gears).to_have_count(2)  # of softmax its temperature; the window has its slider on the panel
+    gears.last.click()
+    knob = page.get_by_role("slider", name=re.compile("^Landmarks"))
+    expect(knob).to_have_attribute("aria-valuetext", "7")
+    expect(knob).to_be_focused()
+    settle(page)
+    form = page.locator(".st-key-variants-settings").bounding_box()
+    assert form["y"] + form["height"] <= board(page).bounding_box()["y"]
+    knob.press("ArrowRight")
+    expect(page.get_by_role("slider", name="Nyström: landmarks")).to_have_attribute("aria-valuetext", "8")
+    chip(page, "Nyström").click()
+    expect(knob).to_be_hidden()
 
 
 def test_causal_leaves_out_what_cannot_be_and_says_why(page, server):
@@ -110,14 +153,67 @@ def test_causal_leaves_out_what_cannot_be_and_says_why(page, server):
 
 
 def test_a_click_pins_a_row_and_shows_its_bars(page, server):
-    matrices(page, server, SMALL)
+    matrices(page, server, SMALL + "&more=row")
     point_at(page, "softmax", 0.25, 0.4)
     page.mouse.down()
     page.mouse.up()
-    expect(page.locator(".js-plotly-plot")).to_be_visible(timeout=10_000)
+    page.wait_for_url(re.compile(r"row=\d"))
     settle(page)
+    expect(page.locator(".js-plotly-plot")).to_be_visible()
     row = re.search(r"row=(\d+)", query(page))[1]
     expect(board(page)).to_have_attribute("data-pinned", row)
+    expect(page.locator(".strips")).to_have_attribute("data-pinned", row)
+
+
+SHADES = "words => words.map((word) => getComputedStyle(word).backgroundColor)"
+
+
+PRESSED = """async (word) => {
+    word.click();
+    for (let i = 0; i < 3; i++) await new Promise(requestAnimationFrame);
+    return word.classList.contains("pinned");
+}"""
+
+
+def strip(page, key):
+    return page.locator(f'[data-strip="{key}"]')
+
+
+def test_a_word_is_asked_about_without_the_server_and_let_go_by_a_key(page, server):
+    matrices(page, server, SMALL + "&head=1&variants=softmax&variants=local~window~3&row=4")
+    before = strip(page, "softmax").locator(".word, .sliver").evaluate_all(SHADES)
+    assert strip(page, "local").locator('[data-j="9"]').evaluate(PRESSED), "drawn three frames later, before any answer"
+    expect(board(page)).to_have_attribute("data-pinned", "9")
+    assert strip(page, "softmax").locator(".word, .sliver").evaluate_all(SHADES) != before
+    assert strip(page, "local").locator(".masked").count() == 20 - 7
+    for key, attention in (("softmax", ac.get("softmax")), ("local", ac.get("local", window=3))):
+        shades = strip(page, key).locator("[data-j]").evaluate_all(SHADES)
+        dark = np.array([-sum(map(int, re.findall(r"\d+", shade)[:3])) for shade in shades])
+        qkv = ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=20, heads=2))
+        weights = attention.weights(qkv.q, qkv.k)[1, 9].numpy()
+        seen = np.abs(np.arange(20) - 9) <= (3 if key == "local" else 20)
+        more = (weights[:, None] - weights > 0.01) & seen[:, None] & seen
+        assert more.sum() > 10
+        assert (dark[:, None] > dark)[more].all(), "the more weight, the darker"
+    strip(page, "local").locator('[data-j="8"]').hover()
+    expect(strip(page, "softmax").locator(".at")).to_contain_text("“t8” 0.")
+    page.wait_for_url(re.compile("row=9"))
+    settle(page)
+    page.locator(".strips").press("ArrowRight")
+    page.locator(".strips").press("Escape")
+    page.locator(".strips").press("Escape")
+    page.wait_for_url(re.compile("row=none"))
+    expect(page.get_by_text("Click a word to see where it looks.")).to_be_visible()
+
+
+def test_a_head_is_chosen_among_all_of_them_at_large(page, server):
+    first = ranked(head_scores(ac.inputs.record_layers(presets.texts()["repeats"]), causal=False), "sink")[0]
+    matrices(page, server, "?text=@repeats&variants=softmax&more=heads&head_order=sink")
+    large = page.locator('[data-board="heads.large"] canvas').first
+    before = query(page)
+    large.click(position={"x": 20, "y": 20})
+    expect(page.get_by_text(f"layer {first.layer} · head {first.head} · 17 tokens")).to_be_visible()
+    assert query(page) != before
 
 
 def test_a_link_opens_the_same_state_in_another_browser(page, server, elsewhere):
@@ -126,7 +222,7 @@ def test_a_link_opens_the_same_state_in_another_browser(page, server, elsewhere)
     expect(chip(page, "Local · window 3")).to_be_visible()
     switch(page, "weights")
     matrices(elsewhere, server, "?" + query(page))
-    expect(elsewhere.get_by_text("20 tokens")).to_be_visible()
+    expect(elsewhere.get_by_text("20 tokens").first).to_be_visible()
     expect(chip(elsewhere, "Local · window 3")).to_be_visible()
     assert words(elsewhere) == words(page)
     assert "view=" not in query(elsewhere)
@@ -139,8 +235,8 @@ def test_the_input_stays_when_the_page_changes(page, server):
     page.get_by_role("link", name="Home").first.click()
     expect(page.get_by_text("What can be compared")).to_be_visible()
     settle(page)
-    page.get_by_test_id("stMain").get_by_role("link", name="Matrices").click()
-    expect(page.get_by_text("20 tokens")).to_be_visible(timeout=20_000)
+    page.get_by_test_id("stMain").get_by_role("link", name="Matrices · ").click()
+    expect(page.get_by_text("20 tokens").first).to_be_visible()
     settle(page)
     assert {"input=synthetic", "n=20", "causal=1"} <= words(page)
 
@@ -157,7 +253,7 @@ def test_blank_text_gets_a_sentence(page, server, text):
     box = page.get_by_label("Your text")
     box.fill(text)
     box.press("Control+Enter")
-    expect(page.get_by_test_id("stAlert").first).to_be_visible(timeout=10_000)
+    expect(page.get_by_test_id("stAlert").first).to_be_visible()
     assert box.input_value() == text
 
 
@@ -170,22 +266,23 @@ def test_hostile_tokens_stay_text(page, server):
     point_at(page, "softmax", 0.25, 0.3)
     page.mouse.down()
     page.mouse.up()
-    expect(page.locator(".js-plotly-plot")).to_be_visible(timeout=10_000)
+    page.wait_for_url(re.compile("row="))
     settle(page)
+    expect(page.locator(".strips").get_by_text("<", exact=True).first).to_be_visible()
     assert page.evaluate("window.hit") is None
 
 
 def test_an_upload_is_drawn_and_a_bad_one_gets_a_sentence(page, server):
     matrices(page, server, "?variants=softmax")
     page.get_by_text("Upload", exact=True).click()
-    expect(page.get_by_text("Upload an .npz file").first).to_be_visible(timeout=10_000)
+    expect(page.get_by_text("Upload an .npz file").first).to_be_visible()
     drop = page.locator('input[type="file"]')
     drop.set_input_files({"name": "mine.npz", "mimeType": "application/zip", "buffer": ac.inputs.example_npz()})
-    expect(panels(page)).to_have_count(1, timeout=20_000)
+    expect(panels(page)).to_have_count(1)
     out = io.BytesIO()
     np.savez(out, q=np.full((1, 4, 2), np.nan), k=np.ones((1, 4, 2)), v=np.ones((1, 4, 2)))
     drop.set_input_files({"name": "bad.npz", "mimeType": "application/zip", "buffer": out.getvalue()})
-    expect(page.get_by_test_id("stAlert").first).to_be_visible(timeout=20_000)
+    expect(page.get_by_test_id("stAlert").first).to_be_visible()
 
 
 def test_the_numbers_can_be_taken_away(page, server):

@@ -56,8 +56,8 @@ def test_a_malformed_link_opens_on_the_defaults_and_names_what_was_wrong(page, s
     expect(page.locator(".js-plotly-plot")).to_have_count(2)
 
 
-def test_the_only_stop_is_the_one_after_which_a_run_can_go_on_and_a_lost_connection_shows(page, server):
-    sockets, lost = [], []
+def test_the_only_stop_is_the_one_after_which_a_run_can_go_on_and_a_lost_connection_shows(newly_opened, server):
+    page, sockets, lost = newly_opened, [], []
 
     def connect(socket):
         if lost:
@@ -73,6 +73,7 @@ def test_the_only_stop_is_the_one_after_which_a_run_can_go_on_and_a_lost_connect
     expect(page.get_by_test_id("stStatusWidget")).to_be_visible()  # it says that something runs
     expect(page.get_by_role("button", name="Stop")).to_have_count(1)
     for _again in range(2):
+        expect(page.get_by_text("On this machine,").first).to_be_visible()  # there is something to go on from
         press(page, "Stop")
         expect(page.get_by_role("button", name="Run on this machine")).to_be_visible()
         settle(page)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from app.text import _, literal, paragraph
+from app.text import _, _n, paragraph
 from attention_core.looks.factors import perplexity
 from pages.inside import pictures
 from pages.inside.options import InsideOptions
@@ -22,7 +22,7 @@ def _gather(seen: Seen) -> Step:
     gather = seen.parts["gather"]
     c, n = gather.shape
     wide = perplexity(gather)
-    sharpest = int(wide.argmin())
+    sharpest = wide.argmin()
     told = _(
         "Each of the {c} features holds one attention map over the whole text, the same for every query: the median "
         "map spreads like {middle:.0f} of {n} tokens, the sharpest, feature {feature}, gives {share:.0%} to “{token}”.",
@@ -31,22 +31,16 @@ def _gather(seen: Seen) -> Step:
         middle=np.median(wide),
         feature=sharpest,
         share=gather[sharpest].max(),
-        token=literal(seen.labels[int(gather[sharpest].argmax())]),
+        token=seen.token(gather[sharpest].argmax()),
     )
     if seen.causal:
         told = paragraph(told, _("Shown is the map after the last token: while causal is on, each query sees its own."))
 
     def draw(key: str) -> None:
-        pictures.grid(
-            _("What each feature gathers"),
-            gather,
-            f"{key}.maps",
-            columns=seen.labels,
-            row_title=_("feature"),
-            col_title=_("token"),
-            unit=_("share"),
-        )
-        features = [int(f) for f in wide.argsort()]
+        words = {"row": _("feature"), "column": _("token")}
+        maps = pictures.panel(_("What each feature gathers"), gather, columns=seen.labels, **words)
+        pictures.board(f"{key}.maps", maps, unit=_("share"))
+        features = wide.argsort().tolist()
         chosen = InsideOptions.feature.draw_among(
             features,
             features[0],
@@ -77,31 +71,42 @@ def _distribute(seen: Seen) -> Step:
     top = np.bincount(given.argmax(-1), minlength=given.shape[-1])
 
     def draw(key: str) -> None:
-        pictures.grid(
-            _("How queries mix the features"), given, key, rows=seen.labels, col_title=_("feature"), unit=_("share")
-        )
+        mixed = pictures.panel(_("How queries mix the features"), given, seen.labels, column=_("feature"))
+        pictures.board(key, mixed, unit=_("share"))
 
     return Step(
         title=_("Distribute"),
         formula=r"D_{ic} = \frac{e^{Q_{ic}}}{\sum_f e^{Q_{if}}}",
         shapes={"D": given.shape},
-        sentence=_(
-            "The median query mixes like {wide:.1f} of {c} features. Feature {feature} is the largest share of {count} "
-            "of {n} queries, and {none} features are nobody's largest.",
-            wide=np.median(perplexity(given)),
-            c=given.shape[-1],
-            feature=top.argmax(),
-            count=top.max(),
-            n=len(given),
-            none=(top == 0).sum(),
-        ),
+        sentence=shares_sentence(np.median(perplexity(given)), top),
         draw=draw,
+    )
+
+
+def shares_sentence(wide: float, top: np.ndarray) -> str:
+    """How queries mix the features.
+
+    Args:
+        wide: like so many of them the median query does.
+        top: the queries whose largest share each feature is, ``[C]``.
+    """
+    return _n(
+        "The median query mixes like {wide:.1f} of {c} features. Feature {feature} is the largest share of {count} of "
+        "{queries} queries, and {n} feature is nobody's largest.",
+        "The median query mixes like {wide:.1f} of {c} features. Feature {feature} is the largest share of {count} of "
+        "{queries} queries, and {n} features are nobody's largest.",
+        n=int((top == 0).sum()),
+        wide=wide,
+        c=len(top),
+        feature=top.argmax(),
+        count=top.max(),
+        queries=top.sum(),
     )
 
 
 def _product(seen: Seen) -> Step:
     rows, columns = seen.weights.sum(-1), seen.weights.sum(0)
-    most = int(columns.argmax())
+    most = columns.argmax()
     told = _("No row was divided by anything, and none is further from one than {off:.0e}.", off=np.abs(rows - 1).max())
     if seen.causal:
         told = _("No row is further from one than {off:.0e}.", off=np.abs(rows - 1).max())
@@ -110,7 +115,7 @@ def _product(seen: Seen) -> Step:
         told,
         _(
             "Columns are free: “{token}” is given {most:.2f} in all, the least of all tokens {least:.2f}.",
-            token=literal(seen.labels[most]),
+            token=seen.token(most),
             most=columns[most],
             least=columns.min(),
         ),

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from app.text import _, literal
+from app.text import _, _n, literal
 from attention_core.looks.factors import perplexity, product
 from pages.inside import pictures
-from pages.inside.pictures import Curve, Grid
+from pages.inside.pictures import Curve
 from pages.inside.reference import beside_reference
 from pages.inside.story import Seen, Step
 
@@ -47,13 +47,9 @@ def _rounds(seen: Seen) -> Step:
 
     def draw(key: str) -> None:
         chosen = np.unique(np.linspace(0, count - 1, min(count, SHOWN)).round().astype(int))
-        panels = [
-            Grid(
-                title=_("Round {t}", t=t + 1), values=z[t], rows=seen.labels, row_title=_("token"), col_title=_("basis")
-            )
-            for t in chosen.tolist()
-        ]
-        pictures.grids(panels, key, unit=_("responsibility"))
+        words = {"row": _("token"), "column": _("basis")}
+        panels = (pictures.panel(_("Round {t}", t=t + 1), z[t], seen.labels, **words) for t in chosen)
+        pictures.board(key, *panels, unit=_("responsibility"))
 
     return Step(
         title=_("Rounds"),
@@ -76,7 +72,12 @@ def rounds_sentence(count: int, used: int, bases: int, moved: Sequence[float]) -
     """
     told: dict[str, Any] = {"count": count, "used": used, "b": bases}
     if not moved:
-        return _("After {count} rounds {used} of {b} bases are the nearest of some token.", **told)
+        return _n(
+            "After {n} round {used} of {b} bases are the nearest of some token.",
+            "After {n} rounds {used} of {b} bases are the nearest of some token.",
+            n=count,
+            **told,
+        )
     if len(moved) == 1:
         return _(
             "After {count} rounds {used} of {b} bases are the nearest of some token; {first:.0%} of the tokens changed "
@@ -100,15 +101,11 @@ def _sharpening(seen: Seen) -> Step:
     rounds = range(1, len(z) + 1)
 
     def draw(key: str) -> None:
-        left, right = st.columns(2)
-        for place, name, title, values in (
-            (left, "largest", _("largest responsibility"), largest),
-            (right, "wide", _("bases per token, exp H"), wide),
-        ):
+        titles = {"largest": (_("largest responsibility"), largest), "wide": (_("bases per token, exp H"), wide)}
+        for colour, (place, (name, (title, values))) in enumerate(zip(st.columns(2), titles.items(), strict=True)):
             with place:
-                line = Curve(name=title, x=rounds, y=values.tolist(), colour=0 if name == "largest" else 1)
                 pictures.lines(
-                    [line],
+                    [Curve(title, rounds, values.tolist(), colour=colour)],
                     key=f"{key}.{name}",
                     x_title=_("round"),
                     y_title=title,
@@ -137,9 +134,8 @@ def _sharpening(seen: Seen) -> Step:
 def _holdings(seen: Seen) -> Step:
     z = seen.parts["responsibilities"][-1]
     held, taken = z.sum(0), _taken(z)
-    largest = int(held.argmax())
-    order = [int(b) for b in held.argsort()[::-1]]
-    named = {b: [seen.labels[int(j)] for j in taken[:, b].argsort()[::-1][:NAMED]] for b in order}
+    order = held.argsort()[::-1].tolist()
+    named = {b: [seen.labels[j] for j in taken[:, b].argsort()[::-1][:NAMED]] for b in order}
 
     def draw(key: str) -> None:
         st.dataframe(
@@ -170,7 +166,7 @@ def _holdings(seen: Seen) -> Step:
             most=held.max(),
             n=len(z),
             least=held.min(),
-            tokens=", ".join(f"“{literal(token)}”" for token in named[largest][:3]),
+            tokens=", ".join(f"“{literal(token)}”" for token in named[held.argmax()][:3]),
         ),
         draw=draw,
     )
@@ -184,24 +180,29 @@ def _bases(seen: Seen) -> Step:
     twins = int((np.triu(similar[-1], 1) > 0.99).sum())
 
     def draw(key: str) -> None:
-        words = {"row_title": _("basis"), "col_title": _("basis")}
-        panels = [
-            Grid(title=_("After round {t}", t=t + 1), values=similar[t], **words) for t in sorted({0, len(bases) - 1})
-        ]
-        pictures.grids(panels, key, unit=_("cosine"), diverging=True, tone="linear")
+        words, ends = {"row": _("basis"), "column": _("basis")}, sorted({0, len(bases) - 1})
+        panels = (pictures.panel(_("After round {t}", t=t + 1), similar[t], **words) for t in ends)
+        pictures.board(key, *panels, unit=_("cosine"), diverging=True, tone="linear")
 
     return Step(
         title=_("Bases"),
         formula=r"\mu_b \cdot \mu_c",
         shapes={r"\mu": bases.shape[1:]},
-        sentence=_(
-            "The mean cosine of two bases is {first:.2f} after the first round and {last:.2f} after the last; {twins} "
-            "pairs are all but the same (above 0.99).",
-            first=means[0],
-            last=means[1],
-            twins=twins,
-        ),
+        sentence=bases_sentence(means[0], means[1], twins),
         draw=draw,
+    )
+
+
+def bases_sentence(first: float, last: float, twins: int) -> str:
+    """How alike bases are after the first round and after the last, and how many pairs can hardly be told apart."""
+    return _n(
+        "The mean cosine of two bases is {first:.2f} after the first round and {last:.2f} after the last; {n} pair is "
+        "all but the same (above 0.99).",
+        "The mean cosine of two bases is {first:.2f} after the first round and {last:.2f} after the last; {n} pairs "
+        "are all but the same (above 0.99).",
+        n=twins,
+        first=first,
+        last=last,
     )
 
 
@@ -210,17 +211,10 @@ def _product(seen: Seen) -> Step:
     taken = _taken(z).T
 
     def draw(key: str) -> None:
-        panels = [
-            Grid(title=_("Queries over bases"), values=given, rows=seen.labels, col_title=_("basis")),
-            Grid(
-                title=_("Bases over tokens"),
-                values=taken,
-                columns=seen.labels,
-                row_title=_("basis"),
-                col_title=_("token"),
-            ),
-        ]
-        pictures.grids(panels, key, unit=_("share"), scale="panel")
+        words = {"row": _("basis"), "column": _("token")}
+        queries = pictures.panel(_("Queries over bases"), given, seen.labels, column=_("basis"))
+        tokens = pictures.panel(_("Bases over tokens"), taken, columns=seen.labels, **words)
+        pictures.board(key, queries, tokens, unit=_("share"), scale="panel")
 
     return Step(
         title=_("Two maps"),

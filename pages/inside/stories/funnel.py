@@ -2,9 +2,7 @@
 
 from dataclasses import replace
 
-import numpy as np
-
-from app.text import _, literal
+from app.text import _
 from attention_core.looks import factors, provenance
 from pages.inside import pictures, pooling
 from pages.inside.reference import beside_reference
@@ -20,7 +18,6 @@ def _average(seen: Seen) -> Step:
     """Which tokens ask together."""
     P = seen.parts["provenance"]
     m, n = P.shape
-    widest = max(provenance.spans(P), key=lambda pool: (pool[1] - pool[0], -pool[0]))
     return replace(
         pooling.cover(seen, what=_("query")),
         title=_("Average the queries"),
@@ -31,8 +28,8 @@ def _average(seen: Seen) -> Step:
             "{pool}. Keys and values stay {n}.",
             n=n,
             m=m,
-            first=literal(seen.labels[0]),
-            pool=pooling.told(seen, widest),
+            first=seen.token(0),
+            pool=pooling.told(seen, pooling.widest(provenance.spans(P))),
         ),
     )
 
@@ -41,9 +38,15 @@ def _ask(seen: Seen) -> Step:
     """What each averaged query looks at."""
     right, pools = seen.parts["right"], provenance.spans(seen.parts["provenance"])
     shared = [r for r, (first, last) in enumerate(pools) if last > first] or list(range(len(pools)))
-    r = max(shared, key=lambda r: float(right[r].max()))
-    key_token, (first, last) = int(right[r].argmax()), pools[r]
+    r = max(shared, key=lambda r: right[r].max())
+    key_token, (first, last) = right[r].argmax(), pools[r]
     own = seen.reference[first : last + 1, key_token]
+
+    def draw(key: str) -> None:
+        title, common = _("Right factor: one row per common query"), _("common query")
+        looks = pictures.panel(title, right, pooling.pool_names(seen), seen.labels, row=common)
+        pictures.board(f"{key}.right", looks)
+
     return Step(
         title=_("Look as one"),
         formula=r"R = \operatorname{softmax}\left(\frac{\tilde Q K^\top}{\sqrt d}\right) \in \mathbb{R}^{m \times n}",
@@ -52,20 +55,13 @@ def _ask(seen: Seen) -> Step:
             "The firmest common look: {pool} puts {weight:.0%} on **“{token}”** (token {j}). On their own, under "
             "softmax, its tokens give that key {low:.0%} to {high:.0%}.",
             pool=pooling.told(seen, (first, last)),
-            weight=float(right[r, key_token]),
-            token=literal(seen.labels[key_token]),
+            weight=right[r, key_token],
+            token=seen.token(key_token),
             j=key_token,
-            low=float(own.min()),
-            high=float(own.max()),
+            low=own.min(),
+            high=own.max(),
         ),
-        draw=lambda key: pictures.grid(
-            _("Right factor: one row per common query"),
-            right,
-            f"{key}.right",
-            pooling.pool_names(seen),
-            seen.labels,
-            _("common query"),
-        ),
+        draw=draw,
     )
 
 
@@ -76,25 +72,18 @@ def _leak(seen: Seen) -> Step:
     pools = [pool for pool in provenance.spans(seen.parts["provenance"]) if pool[1] > pool[0]]
     words = _("Every query holds a single token: here nothing is averaged, and nothing leaks.")
     if pools:
-        first, last = max(pools, key=lambda pool: (pool[1] - pool[0], -abs(sum(pool) - len(asked))))
+        first, last = pooling.widest(pools, len(asked))
         words = _(
             "Tokens {first} to {last} get one answer. For token {first}, **“{query}”**, {share:.0%} of the question is "
             "asked by the tokens after it, up to “{token}”, {distance} ahead: hiding later keys does not undo that. "
             "On average {mean:.0%} of a question comes from the future.",
             first=first,
             last=last,
-            query=literal(seen.labels[first]),
-            token=literal(seen.labels[last]),
+            query=seen.token(first),
+            token=seen.token(last),
             distance=last - first,
-            share=float(shares[first]),
-            mean=float(np.mean(shares)),
+            share=shares[first],
+            mean=shares.mean(),
         )
-    return Step(
-        title=_("Why it leaks"),
-        formula=r"j > i,\qquad \exists\, r:\; P_{ri} \ne 0,\; P_{rj} \ne 0 \;\Rightarrow\; i \text{ hears of } j",
-        shapes={"P": seen.parts["provenance"].shape, "A": asked.shape},
-        sentence=words,
-        draw=lambda key: pooling.draw_leak(
-            seen, key, asked, _("asks together with it"), _("Who asks each question"), _("share of the question")
-        ),
-    )
+    title, unit = _("Who asks each question"), _("share of the question")
+    return pooling.leaks(seen, asked, words, _("asks together with it"), title, unit)

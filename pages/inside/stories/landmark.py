@@ -34,7 +34,7 @@ def _maps(seen: Seen) -> Step:
 
     def draw(key: str) -> None:
         whole = pictures.pairs(seen, _("Product L R"), product)
-        pictures.grids([*landmarks.sides(seen), whole], f"{key}.maps")
+        pictures.board(f"{key}.maps", *landmarks.sides(seen), whole)
 
     return Step(
         title=_("Two maps"),
@@ -62,16 +62,11 @@ def _inverse(seen: Seen) -> Step:
     errors = own.passport.relative_error, other.passport.relative_error
 
     def draw(key: str) -> None:
-        pictures.grids(
-            [
-                pictures.pairs(seen, title, found.weights, caption)
-                for title, caption, found in (
-                    (_("Landmarks L R"), _("no inverse"), own),
-                    (_("Nyström L M⁺ R"), _("the same landmarks"), other),
-                    (_("Softmax"), _("what Nyström approximates"), exact),
-                )
-            ],
+        pictures.board(
             f"{key}.matrices",
+            pictures.pairs(seen, _("Landmarks L R"), own.weights, _("no inverse")),
+            pictures.pairs(seen, _("Nyström L M⁺ R"), other.weights, _("the same landmarks")),
+            pictures.pairs(seen, _("Softmax"), exact.weights, _("what Nyström approximates")),
         )
 
     return Step(

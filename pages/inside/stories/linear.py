@@ -5,7 +5,8 @@ import streamlit as st
 
 import attention_core as ac
 from app.figures.theme import GREY
-from app.text import N_, _, literal, paragraph
+from app.naming import tokens
+from app.text import N_, _, paragraph
 from attention_core.looks.factors import cosines, perplexity
 from attention_core.looks.feature_maps import feature_map
 from attention_core.looks.running_sum import Sum, sum_for
@@ -34,44 +35,37 @@ def steps(seen: Seen) -> tuple[Step, ...]:
     return _map(seen), _features(seen), _kernel(seen), _sum_first(seen), _divided(seen), beside_reference(seen, ending)
 
 
-def _chosen(seen: Seen) -> str:
-    return str(seen.setting("feature_map"))
-
-
 def _map(seen: Seen) -> Step:
-    own = _chosen(seen)
+    own: str = seen.setting("feature_map")
     entries = np.stack([seen.qkv.q[seen.head].numpy(), seen.qkv.k[seen.head].numpy()])
     d = entries.shape[-1]
-    low, high = (float(x) for x in np.quantile(entries, (0.25, 0.75)))
+    low, high = np.quantile(entries, (0.25, 0.75)).tolist()
     setting = next(s for s in seen.attention.variant.params.settings() if s.name == "feature_map")
 
     def draw(key: str) -> None:
         x = np.linspace(-4, 4, 161)
+        entry = Curve(
+            _("middle half of the entries"),
+            [low, high],
+            [0.0, 0.0],
+            low=[0.0, 0.0],
+            high=[TALLEST, TALLEST],
+            colour=GREY,
+            marks=False,
+        )
         lines = [
             Curve(
-                name=_("softmax × {d}, others 0", d=d) if name == "softmax" else _(name),
-                x=x.tolist(),
+                _("softmax × {d}, others 0", d=d) if name == "softmax" else _(name),
+                x.tolist(),
+                [y if y < TALLEST else None for y in _curve(name, x, d).tolist()],
                 colour=i,
-                y=[y if y < TALLEST else None for y in _curve(name, x, d).tolist()],
                 dash="solid" if name == own else "dot",
                 marks=False,
             )
             for i, name in enumerate(setting.choices)
         ]
-        lines.insert(
-            0,
-            Curve(
-                name=_("middle half of the entries"),
-                x=[low, high],
-                y=[0.0, 0.0],
-                low=[0.0, 0.0],
-                high=[TALLEST, TALLEST],
-                colour=GREY,
-                marks=False,
-            ),
-        )
         pictures.lines(
-            lines,
+            [entry, *lines],
             key=key,
             x_title=_("entry x of a query or key"),
             y_title="φ(x)",
@@ -127,9 +121,8 @@ def _kernel(seen: Seen) -> Step:
 
     def draw(key: str) -> None:
         pictures.cloud(
-            [Points(name=_("pairs of tokens"), x=exact, y=own)],
+            [Points(_("pairs of tokens"), exact, own)],
             key=key,
-            log=True,
             x_title=_("exp(q·k/√d), its row summing to one"),
             y_title=_("φ(q)·φ(k), its row summing to one"),
             alt=_("Points: the weight of each pair under the kernel against its weight under the exponential"),
@@ -180,30 +173,19 @@ def _sum_first(seen: Seen) -> Step:
 
     def draw(key: str) -> None:
         query = InsideOptions.query.draw_among(
-            range(n),
-            n - 1,
-            key=f"{key}.query",
-            label=N_("Query that reads"),
-            width=240,
-            format_func=lambda at: f"{at}  {seen.labels[at]}",
+            otherwise=n - 1, key=f"{key}.query", label=N_("Query that reads"), width=240, **tokens(seen.labels)
         )
         found = sum_for(seen.qkv, seen.attention, query, head=seen.head, causal=seen.causal)
-        summed, counted = st.columns(2)
-        with summed:
+        left, right = st.columns(2)
+        with left:
             st.markdown("**" + _("The sum of this input") + "**")
-            pictures.grid(
-                "S = φ(K)ᵀ V",
-                found.values,
-                f"{key}.sum",
-                row_title=_("feature"),
-                col_title=_("entry of v"),
-                unit=_("summed value"),
-                diverging=True,
-                caption=_("keys 0 to {query}", query=query)
-                if seen.causal
-                else _("all {n} keys, the same for every query", n=n),
-            )
-        with counted:
+            which = _("all {n} keys, the same for every query", n=n)
+            if seen.causal:
+                which = _("keys 0 to {query}", query=query)
+            words = {"row": _("feature"), "column": _("entry of v"), "caption": which}
+            summed = pictures.panel("S = φ(K)ᵀ V", found.values, **words)
+            pictures.board(f"{key}.sum", summed, unit=_("summed value"), diverging=True)
+        with right:
             st.markdown("**" + _("What it costs") + "**")
             compared(key)
         st.markdown("**" + _("How the query reads it") + "**")
@@ -212,7 +194,7 @@ def _sum_first(seen: Seen) -> Step:
     def compared(key: str) -> None:
         both = ((_("(φ(q) φ(k)ᵀ) v, as softmax"), softmax), (_("φ(q) (φ(k)ᵀ v)"), seen.attention))
         lines = [
-            Curve(name=name, x=LENGTHS, y=[adds(attention, m) for m in LENGTHS], colour=i)
+            Curve(name, LENGTHS, [adds(attention, m) for m in LENGTHS], colour=i)
             for i, (name, attention) in enumerate(both)
         ]
         pictures.lines(
@@ -252,7 +234,7 @@ def _sum_first(seen: Seen) -> Step:
 
 def _divided(seen: Seen) -> Step:
     z, c = seen.parts["normaliser"], seen.parts["key_sums"].shape[-1]
-    least, most = (literal(seen.labels[int(i)]) for i in (np.argmin(z), np.argmax(z)))
+    least, most = seen.token(z.argmin()), seen.token(z.argmax())
     numbers = {"c": c, "low": z.min(), "high": z.max(), "least": least, "most": most}
     told = _(
         "One vector of {c} numbers, the sum of all key features, divides every row: by {low:.4g} for “{least}” up to "
@@ -265,7 +247,7 @@ def _divided(seen: Seen) -> Step:
             "“{least}” up to {high:.4g} for “{most}”.",
             **numbers,
         )
-    if _chosen(seen) == "exp":
+    if seen.setting("feature_map") == "exp":
         told = paragraph(told, _("With exp each is up to the factor that keeps its row in range."))
 
     def draw(key: str) -> None:

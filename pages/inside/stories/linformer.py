@@ -1,13 +1,13 @@
 """Linformer: all keys and values are mixed down to m of each before any query looks."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
-from app.text import _, literal, paragraph
+from app.text import _, paragraph
 from attention_core.looks import factors, provenance
 from pages.inside import pictures, pooling
-from pages.inside.pictures import Grid
 from pages.inside.reference import beside_reference
 from pages.inside.story import Seen, Step
 
@@ -48,44 +48,21 @@ def _mix(seen: Seen) -> Step:
     E, F = seen.parts["provenance"], seen.parts["right"]
     m, n = E.shape
     back = factors.product(F.T, E)
-    noise = float(back[~np.eye(n, dtype=bool)].std()) if n > 1 else 0.0
-    token = int(np.abs(E[0]).argmax())
-    same = np.array_equal(E, F)
+    noise = back[~np.eye(n, dtype=bool)].std() if n > 1 else 0.0
+    token = np.abs(E[0]).argmax()
 
     def draw(key: str) -> None:
-        names = [_("key {number}", number=r) for r in range(m)]
-        drawn = [
-            Grid(
-                title=_("E: what each key is made of"),
-                values=E,
-                rows=names,
-                columns=seen.labels,
-                row_title=_("projected key"),
-                col_title=_("token"),
-            )
-        ]
-        if not same:
-            drawn.append(
-                Grid(
-                    title=_("F: what each value is made of"),
-                    values=F,
-                    rows=names,
-                    columns=seen.labels,
-                    row_title=_("projected value"),
-                    col_title=_("token"),
-                )
-            )
-        drawn.append(
-            Grid(
-                title=_("FᵀE: what comes back of each token"),
-                values=back,
-                rows=seen.labels,
-                columns=seen.labels,
-                row_title=_("token"),
-                col_title=_("token"),
-            )
+        panel = partial(pictures.panel, columns=seen.labels, column=_("token"))
+        values = panel(_("F: what each value is made of"), F, _names(m), row=_("projected value"))
+        pictures.board(
+            f"{key}.mixtures",
+            panel(_("E: what each key is made of"), E, _names(m), row=_("projected key")),
+            *([] if np.array_equal(E, F) else [values]),
+            panel(_("FᵀE: what comes back of each token"), back, seen.labels, row=_("token")),
+            unit=_("share of the token"),
+            tone="linear",
+            scale="panel",
         )
-        pictures.grids(drawn, f"{key}.mixtures", unit=_("share of the token"), tone="linear", scale="panel")
 
     return Step(
         title=_("Project n keys to m"),
@@ -97,10 +74,10 @@ def _mix(seen: Seen) -> Step:
             "of itself and ±{noise:.2f} of every other. The paper trains E and F; here they are untrained.",
             m=m,
             n=n,
-            size=float(provenance.blended(E)[0]),
-            token=literal(seen.labels[token]),
-            share=float(E[0, token]),
-            own=float(back.diagonal().mean()),
+            size=provenance.blended(E)[0],
+            token=seen.token(token),
+            share=E[0, token],
+            own=back.diagonal().mean(),
             noise=noise,
         ),
         draw=draw,
@@ -112,9 +89,15 @@ def _look(seen: Seen) -> Step:
     left, E = seen.parts["left"], seen.parts["provenance"]
     i, r = np.unravel_index(int(left.argmax()), left.shape)
     makers = ", ".join(
-        _("“{token}” {share:+.2f}", token=literal(seen.labels[j]), share=float(E[r, j]))
+        _("“{token}” {share:+.2f}", token=seen.token(j), share=E[r, j])
         for j in np.argsort(-np.abs(E[r]), kind="stable")[:3]
     )
+
+    def draw(key: str) -> None:
+        title, column = _("Left factor: softmax over the mixtures"), _("projected key")
+        looks = pictures.panel(title, left, seen.labels, _names(left.shape[1]), column=column)
+        pictures.board(f"{key}.left", looks)
+
     return Step(
         title=_("Look at the mixtures"),
         formula=r"L = \operatorname{softmax}\left(\frac{Q \tilde K^\top}{\sqrt d}\right) \in \mathbb{R}^{n \times m}",
@@ -122,18 +105,15 @@ def _look(seen: Seen) -> Step:
         sentence=_(
             "The firmest look: **“{query}”** (token {i}) puts {weight:.0%} of its weight on key {key}, which is mostly "
             "{makers}: no token in particular.",
-            query=literal(seen.labels[i]),
-            i=int(i),
-            weight=float(left[i, r]),
-            key=int(r),
+            query=seen.token(i),
+            i=i,
+            weight=left[i, r],
+            key=r,
             makers=makers,
         ),
-        draw=lambda key: pictures.grid(
-            _("Left factor: softmax over the mixtures"),
-            left,
-            f"{key}.left",
-            seen.labels,
-            [_("key {number}", number=number) for number in range(left.shape[1])],
-            col_title=_("projected key"),
-        ),
+        draw=draw,
     )
+
+
+def _names(m: int) -> list[str]:
+    return [_("key {number}", number=number) for number in range(m)]

@@ -1,15 +1,16 @@
 """Nyström attention: landmarks, three thin factors, and an inverse that is better when it is not exact."""
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 
 import numpy as np
 import streamlit as st
 
-from app import compute
+from app import compute, dispatch
+from app.figures.curves import guide
 from app.figures.theme import GREY
+from app.matrix_board import Panel
 from app.naming import label
-from app.text import _, literal, paragraph
+from app.text import _, _n, literal, paragraph
 from attention_core.experiments import cur_error, nystrom_inverse
 from attention_core.experiments.cur_error import ATTENTION, BEST, FLOOR, FORMULA, UNIFORM, CurRow
 from attention_core.experiments.nystrom_inverse import InverseRow
@@ -18,7 +19,7 @@ from attention_core.looks.factors import product
 from attention_core.writing import number, percent, written
 from pages.inside import landmarks, pictures
 from pages.inside.options import InsideOptions
-from pages.inside.pictures import Curve, Grid
+from pages.inside.pictures import Curve
 from pages.inside.reference import beside_reference
 from pages.inside.story import Seen, Step
 
@@ -55,7 +56,7 @@ def _factors(seen: Seen) -> Step:
         "{full:,}. A landmark gives itself {self:.0%} of its weight on average.",
         own=left.size + middle.size + right.size,
         full=n * n,
-        self=float(np.diagonal(middle).mean()),
+        self=np.diagonal(middle).mean(),
     )
     if m < n <= 2 * m:
         told = paragraph(told, _("With so many landmarks for so few tokens nothing is saved."))
@@ -63,16 +64,8 @@ def _factors(seen: Seen) -> Step:
     def draw(key: str) -> None:
         queries, keys = landmarks.names(seen)
         left_side, right_side = landmarks.sides(seen)
-        between = Grid(
-            title=_("Middle M"),
-            caption=_("landmarks among themselves"),
-            values=middle,
-            rows=queries,
-            columns=keys,
-            row_title=_("landmark"),
-            col_title=_("landmark"),
-        )
-        pictures.grids([left_side, between, right_side], f"{key}.factors")
+        between = _among(_("Middle M"), middle, queries, keys, caption=_("landmarks among themselves"))
+        pictures.board(f"{key}.factors", left_side, between, right_side)
 
     return Step(
         title=_("Three factors"),
@@ -88,31 +81,17 @@ def _factors(seen: Seen) -> Step:
 def _inverse(seen: Seen) -> Step:
     middle, inverse = seen.parts["middle"], seen.parts["inverse"]
     (task,) = nystrom_inverse.tasks(seen.source, head=seen.head, word=seen.attention.word)
-    rows = compute.rows("nystrom_inverse", task)
+    rows = dispatch.rows("nystrom_inverse", task, light=True)
     values, _shares = nystrom_inverse.inverted(middle, 0)
 
     def draw(key: str) -> None:
         queries, keys = landmarks.names(seen)
-        among = partial(Grid, row_title=_("landmark"), col_title=_("landmark"))
-        pictures.grids(
-            [
-                among(title=_("Middle M"), values=middle, rows=queries, columns=keys),
-                among(
-                    title=_("Its inverse V"),
-                    caption=_("as set: {how}", how=_how(seen)),
-                    values=inverse,
-                    rows=keys,
-                    columns=queries,
-                ),
-                among(
-                    title=_("M V"),
-                    caption=_("the identity, if V were an inverse"),
-                    values=product(middle, inverse),
-                    rows=queries,
-                    columns=queries,
-                ),
-            ],
+        how, identity = _("as set: {how}", how=_how(seen)), _("the identity, if V were an inverse")
+        pictures.board(
             f"{key}.inverse",
+            _among(_("Middle M"), middle, queries, keys),
+            _among(_("Its inverse V"), inverse, keys, queries, caption=how),
+            _among(_("M V"), product(middle, inverse), queries, queries, caption=identity),
             unit=_("entry"),
             scale="panel",
         )
@@ -135,10 +114,15 @@ def _inverse(seen: Seen) -> Step:
     )
 
 
+def _among(title: str, values: np.ndarray, rows: list[str], columns: list[str], caption: str = "") -> Panel:
+    """A matrix of landmarks."""
+    return pictures.panel(title, values, rows, columns, row=_("landmark"), column=_("landmark"), caption=caption)
+
+
 def _how(seen: Seen) -> str:
     if seen.setting("inverse") == "exact":
         return _("exact")
-    return _("{count} iterations", count=seen.setting("iterations"))
+    return _n("{n} iteration", "{n} iterations", n=seen.setting("iterations"))
 
 
 def inverse_sentence(rows: Sequence[InverseRow], condition: float) -> str:
@@ -193,7 +177,7 @@ def _against(of: Sequence[Curve], key: str, title: str, *, log: bool = False) ->
 def _residuals(rows: Sequence[InverseRow]) -> list[Curve]:
     *iterated, exact = rows
     name = _("iterative (the exact inverse leaves {residual})", residual=number(exact.residual, 1))
-    return [Curve(name=name, x=_counts(rows), y=[_above_zero(row.residual) for row in iterated])]
+    return [Curve(name, _counts(rows), [row.residual for row in iterated])]
 
 
 def _errors(rows: Sequence[InverseRow]) -> list[Curve]:
@@ -201,18 +185,13 @@ def _errors(rows: Sequence[InverseRow]) -> list[Curve]:
     x = _counts(rows)
     ends = [x[0], x[-1]]
     return [
-        Curve(name=_("iterative"), x=x, y=[row.error for row in iterated]),
-        Curve(name=_("exact inverse"), x=ends, y=[exact.error] * 2, colour=1, dash="dash", marks=False),
+        Curve(_("iterative"), x, [row.error for row in iterated]),
+        Curve(_("exact inverse"), ends, [exact.error] * 2, colour=1, dash="dash", marks=False),
     ]
 
 
 def _counts(rows: Sequence[InverseRow]) -> list[int]:
     return [row.iterations for row in rows if row.iterations is not None]
-
-
-def _above_zero(number: float) -> float | None:
-    """The number where a logarithmic axis can show it."""
-    return number if number > 0 else None
 
 
 def _directions(seen: Seen, key: str) -> None:
@@ -221,20 +200,11 @@ def _directions(seen: Seen, key: str) -> None:
     values, share = nystrom_inverse.inverted(seen.parts["middle"], iterations)
     x = list(range(1, len(values) + 1))
     st.markdown("**" + _("Why: small directions are inverted last") + "**")
-    st.caption(
-        _(
-            "{done} of {m} directions are inverted to nine tenths after {count} iterations; the exact inverse inverts "
-            "all, down to a singular value of {least}.",
-            done=(share >= 0.9).sum(),
-            m=len(values),
-            count=iterations,
-            least=number(float(values[-1])),
-        )
-    )
+    st.caption(inverted_sentence((share >= 0.9).sum(), len(values), iterations, values[-1]))
     left, right = st.columns(2)
     with left:
         pictures.lines(
-            [Curve(name=_("singular values of M"), x=x, y=[_above_zero(float(s)) for s in values])],
+            [Curve(_("singular values of M"), x, values.tolist())],
             key=f"{key}.values",
             x_title=_("direction"),
             y_title=_("singular value"),
@@ -248,14 +218,11 @@ def _directions(seen: Seen, key: str) -> None:
             [
                 *(
                     Curve(
-                        name=f"T = {count}",
-                        x=x,
-                        colour=i,
-                        y=nystrom_inverse.inverted(seen.parts["middle"], count)[1].tolist(),
+                        f"T = {count}", x, colour=i, y=nystrom_inverse.inverted(seen.parts["middle"], count)[1].tolist()
                     )
                     for i, count in enumerate(shown)
                 ),
-                Curve(name=_("exact inverse"), x=[x[0], x[-1]], y=[1.0, 1.0], colour=GREY, dash="dash", marks=False),
+                guide(_("exact inverse"), [x[0], x[-1]], [1.0, 1.0], "dash"),
             ],
             key=f"{key}.shares",
             x_title=_("direction"),
@@ -265,12 +232,26 @@ def _directions(seen: Seen, key: str) -> None:
         )
 
 
+def inverted_sentence(done: int, m: int, iterations: int, least: float) -> str:
+    """How many of the middle factor's m directions some iterations invert, and how small the last of them is."""
+    return _n(
+        "{done} of {m} directions are inverted to nine tenths after {n} iteration; the exact inverse inverts all, down "
+        "to a singular value of {least}.",
+        "{done} of {m} directions are inverted to nine tenths after {n} iterations; the exact inverse inverts all, "
+        "down to a singular value of {least}.",
+        n=iterations,
+        done=done,
+        m=m,
+        least=number(least),
+    )
+
+
 def _columns_and_rows(seen: Seen) -> Step:
     """Nyström's formula and CUR on this head's own softmax, beside Nyström attention."""
     pick, m = InsideOptions.pick.value, min(seen.setting("landmarks"), len(seen.weights))
     found = compute.columns_and_rows(seen.source, seen.attention, seen.head, pick)
     (task,) = cur_error.tasks(seen.source, head=seen.head, word=seen.attention.word, pick=pick)
-    rows = compute.rows("cur_error", task)
+    rows = dispatch.rows("cur_error", task, light=True)
     n, (r, c) = len(found.softmax), (len(found.rows), len(found.columns))
 
     def draw(key: str) -> None:
@@ -383,12 +364,8 @@ def _matrices(seen: Seen, found: Cur, key: str) -> None:
         (_("Nyström's formula"), _("from these columns and rows"), found.formula),
         (label(seen.attention), _("softmax is never made"), seen.weights),
     )
-    pictures.grids(
-        [pictures.pairs(seen, title, values, words) for title, words, values in shown],
-        f"{key}.columns",
-        scale="panel",
-        masked=_("not read"),
-    )
+    panels = (pictures.pairs(seen, title, values, words) for title, words, values in shown)
+    pictures.board(f"{key}.columns", *panels, scale="panel", masked=_("not read"))
 
 
 def _names(attention: str) -> dict[str, str]:
@@ -410,14 +387,7 @@ def _against_m(rows: Sequence[CurRow], pick: str, m: int, key: str) -> None:
         points = {row.m: row.error for row in rows if row.made == made and row.pick in (None, pick)}
         colour, dash = strokes.get(made, (place, "solid"))
         drawn.append(
-            Curve(
-                name=name,
-                x=list(points),
-                y=list(map(_above_zero, points.values())),
-                colour=colour,
-                dash=dash,
-                marks=made not in strokes,
-            )
+            Curve(name, list(points), list(points.values()), colour=colour, dash=dash, marks=made not in strokes)
         )
     pictures.lines(
         drawn,

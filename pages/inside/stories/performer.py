@@ -7,8 +7,8 @@ import numpy as np
 import streamlit as st
 
 from app import compute, run
+from app.figures.curves import guide
 from app.figures.spread import Spread, spread
-from app.figures.theme import GREY
 from app.text import _, paragraph
 from attention_core.experiments import performer_error
 from attention_core.experiments.performer_error import LADDER, SEEDS, TOKENS, WAYS, PerformerErrorRow
@@ -19,7 +19,7 @@ from attention_core.metrics.fit import fit_power
 from attention_core.writing import number
 from pages.inside import pictures
 from pages.inside.options import InsideOptions
-from pages.inside.pictures import Curve, Grid, Points
+from pages.inside.pictures import Curve, Points
 from pages.inside.reference import beside_reference
 from pages.inside.story import Seen, Step
 
@@ -65,20 +65,20 @@ def _directions(seen: Seen) -> Step:
 
     def draw(key: str) -> None:
         names = {True: _("Orthogonal"), False: _("Independent")}
-        words = {"row_title": _("direction"), "col_title": _("direction")}
-        panels = [
-            Grid(title=names[way], caption=_("chosen") if way == own else "", values=cosines[way], **words)
+        words = {"row": _("direction"), "column": _("direction")}
+        panels = (
+            pictures.panel(names[way], cosines[way], caption=_("chosen") if way == own else "", **words)
             for way in (own, not own)
-        ]
-        pictures.grids(panels, f"{key}.cosines", unit=_("cosine"), diverging=True, tone="linear")
+        )
+        pictures.board(f"{key}.cosines", *panels, unit=_("cosine"), diverging=True, tone="linear")
         norms = {
             way: np.sort(factors.lengths(_anatomy(seen, 1, row_norms=way)["directions"])) for way in ("fixed", "chi")
         }
         lines = [
             Curve(
-                name=_(name),
-                x=range(1, m + 1),
-                y=norm.tolist(),
+                _(name),
+                range(1, m + 1),
+                norm.tolist(),
                 colour=i,
                 marks=False,
                 dash="solid" if name == seen.setting("row_norms") else "dot",
@@ -166,9 +166,8 @@ def _estimate(seen: Seen) -> Step:
         )
         clouds = ((kernel, estimate), (truth, drawn), (truth, share * truth))
         pictures.cloud(
-            [Points(name=name, x=x, y=y, colour=i) for i, (name, (x, y)) in enumerate(zip(names, clouds, strict=True))],
+            [Points(name, x, y, colour=i) for i, (name, (x, y)) in enumerate(zip(names, clouds, strict=True))],
             key=key,
-            log=True,
             x_title=_("true similarity, over its row's largest"),
             y_title=_("estimate, over the same"),
             height=460,
@@ -321,8 +320,7 @@ def _more_features(seen: Seen) -> Step:
             ]
             lines = [curve for curve, (kind, _way) in zip(lines, found, strict=True) if kind != "positive"] + over
             start = found["hyperbolic", True].middle[0] if found["hyperbolic", True].x else 1.0
-            guide = [start * (LADDER[0] / m) ** 0.5 for m in LADDER]
-            lines.append(Curve(name="1/√m", x=LADDER, y=guide, colour=GREY, dash="dash", marks=False))
+            lines.append(guide("1/√m", LADDER, [start * (LADDER[0] / m) ** 0.5 for m in LADDER], "dash"))
             st.markdown(fall_sentence(found, row_norms=norms))
             pictures.lines(
                 lines,

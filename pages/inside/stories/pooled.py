@@ -6,7 +6,7 @@ import numpy as np
 
 from app.figures.categories import PRIMITIVES
 from app.matrix_board import Category, Panel, matrix_board
-from app.text import _, literal, paragraph
+from app.text import _, paragraph
 from attention_core.looks import factors, provenance
 from pages.inside import pooling
 from pages.inside.reference import beside_reference
@@ -105,21 +105,21 @@ def _hide(seen: Seen) -> Step:
     P, own = _pools(seen), _own(seen)
     n = len(own)
     ahead = np.triu(own, 1)
-    share, blind = ahead.sum() / max(1, n * (n - 1) // 2), int((~provenance.ended(P).any(-1)).sum())
+    share, blind = ahead.sum() / max(1, n * (n - 1) // 2), (~provenance.ended(P).any(-1)).sum()
     if not ahead.any():
         words = _("Every pool holds a single token, so none can tell of another: this is causal softmax itself.")
     else:
-        i = int(ahead.sum(-1).argmax())
-        hidden = int(np.flatnonzero(ahead[i])[-1])
+        i = ahead.sum(-1).argmax()
+        hidden = np.flatnonzero(ahead[i])[-1]
         words = _(
             "The pool of query {i}, **“{query}”**, also holds token {hidden}, **“{token}”**. Hiding only the pools "
             "that begin after a query would let {share:.1%} of all looks ahead through; hiding every pool that ends "
             "after it lets **none** through. With pools alone {blind} of {n} queries would then see nothing, so each "
             "sees the tokens of its own pool up to itself.",
             i=i,
-            query=literal(seen.labels[i]),
+            query=seen.token(i),
             hidden=hidden,
-            token=literal(seen.labels[hidden]),
+            token=seen.token(hidden),
             share=share,
             blind=blind,
             n=n,
@@ -137,12 +137,8 @@ def _hide(seen: Seen) -> Step:
             ("missed", _("told ahead of time")),
         )
         matrix_board(
-            [
-                Panel(key=cut, title=title, values=codes, caption=words.format(share=share))
-                for cut, title, codes, words in cuts
-            ],
-            row_labels=seen.labels,
-            col_labels=seen.labels,
+            [Panel(cut, title, words.format(share=share), codes) for cut, title, codes, words in cuts],
+            labels=seen.labels,
             key=f"{key}.cuts",
             categories=[Category(name, *PRIMITIVES[kind]) for kind, name in kinds],
             none=_("hidden"),

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
-from app.text import _, literal
+from app.figures.curves import guide
+from app.text import _, _n
 from pages.inside import pictures
 from pages.inside.pictures import Curve
 from pages.inside.reference import beside_reference
@@ -60,9 +61,9 @@ def _count(seen: Seen, tally: Tally) -> Step:
             "alike; {others} follow. Half of all attention goes to {count} of {n} tokens.",
             heads=seen.qkv.heads,
             first=_quoted(seen, top[:1]),
-            times=float(received[top[0]]),
+            times=received[top[0]],
             others=_quoted(seen, top[1:]) or _("none"),
-            count=int((shares < 0.5).sum()) + 1,
+            count=(shares < 0.5).sum() + 1,
             n=n,
         ),
         draw=lambda key: _bars(seen, tally, key, range(n), _("token, in the order of the text")),
@@ -97,9 +98,9 @@ def _drop(seen: Seen, tally: Tally) -> Step:
             kept=kept,
             n=n,
             last=_quoted(seen, tally.ranked[kept - 1 : kept]),
-            low=float(tally.received[tally.ranked[kept - 1]]),
+            low=tally.received[tally.ranked[kept - 1]],
             first=_quoted(seen, tally.ranked[kept : kept + 1]),
-            next=float(tally.received[tally.ranked[kept]]),
+            next=tally.received[tally.ranked[kept]],
             gone=_quoted(seen, tally.ranked[max(kept, n - 3) :]),
         ),
         draw=draw,
@@ -108,8 +109,8 @@ def _drop(seen: Seen, tally: Tally) -> Step:
 
 def _rows(seen: Seen, tally: Tally) -> Step:
     n, gone = len(tally.received), tally.gone
-    zero = int((np.abs(seen.weights).sum(-1) == 0).sum())
-    moved = float(np.abs(seen.weights - seen.reference)[tally.stays].max())
+    zero = (np.abs(seen.weights).sum(-1) == 0).sum()
+    moved = np.abs(seen.weights - seen.reference)[tally.stays].max()
     return Step(
         title=_("Zero rows"),
         formula=r"A_{ij} = \begin{cases} P_{ij} & i \text{ stays} \\ 0 & \text{otherwise} \end{cases}",
@@ -122,23 +123,21 @@ def _rows(seen: Seen, tally: Tally) -> Step:
             part=zero / n,
             moved=moved,
         ),
-        draw=lambda key: pictures.grids(
-            [
-                pictures.pairs(
-                    seen, _("Weights, dropped rows masked"), np.where(tally.stays[:, None], seen.weights, np.nan)
-                ),
-                pictures.pairs(seen, _("Softmax"), seen.reference),
-            ],
+        draw=lambda key: pictures.board(
             f"{key}.rows",
+            pictures.pairs(
+                seen, _("Weights, dropped rows masked"), np.where(tally.stays[:, None], seen.weights, np.nan)
+            ),
+            pictures.pairs(seen, _("Softmax"), seen.reference),
         ),
     )
 
 
 def _lost(seen: Seen, tally: Tally) -> Step:
     n, gone, kept = len(tally.received), tally.gone, int(tally.stays.sum())
-    every = float(tally.received[gone].sum() / n)
+    every = tally.received[gone].sum() / n
     here = seen.reference[:, gone].sum(-1)
-    worst = int(here.argmax())
+    worst = here.argmax()
     lost = 100 * (1 - np.cumsum(tally.received[tally.ranked]) / n)
     column = 100 * (1 - np.cumsum(seen.reference.mean(0)[tally.ranked]))
 
@@ -146,22 +145,9 @@ def _lost(seen: Seen, tally: Tally) -> Step:
         shares = (100 * np.arange(1, n + 1) / n).tolist()
         pictures.lines(
             [
-                Curve(name=_("all heads"), x=shares, y=lost.clip(min=0).tolist(), marks=False),
-                Curve(
-                    name=_("head {head}", head=seen.head),
-                    x=shares,
-                    y=column.clip(min=0).tolist(),
-                    marks=False,
-                    colour=1,
-                ),
-                Curve(
-                    name=_("were all tokens alike"),
-                    x=shares,
-                    y=[100 - x for x in shares],
-                    marks=False,
-                    dash="dot",
-                    colour=11,
-                ),
+                Curve(_("all heads"), shares, lost.clip(min=0).tolist(), marks=False),
+                Curve(_("head {head}", head=seen.head), shares, column.clip(min=0).tolist(), marks=False, colour=1),
+                guide(_("were all tokens alike"), shares, [100 - x for x in shares]),
             ],
             key=key,
             x_title=_("tokens kept, %"),
@@ -176,17 +162,19 @@ def _lost(seen: Seen, tally: Tally) -> Step:
         shapes={"s": (n,)},
         sentence=_("Nothing is dropped, so nothing is lost.")
         if kept == n
-        else _(
-            "The {gone} dropped tokens held **{every:.1%}** of all attention, where an even share would be {even:.0%}; "
-            "in head {head} {here:.1%}. Of “{query}” (token {i}) they held {most:.0%}.",
-            gone=len(gone),
+        else _n(
+            "The {n} dropped token held **{every:.1%}** of all attention, where an even share would be {even:.0%}; in "
+            "head {head} {here:.1%}. Of “{query}” (token {i}) it held {most:.0%}.",
+            "The {n} dropped tokens held **{every:.1%}** of all attention, where an even share would be {even:.0%}; in "
+            "head {head} {here:.1%}. Of “{query}” (token {i}) they held {most:.0%}.",
+            n=len(gone),
             every=every,
             even=len(gone) / n,
             head=seen.head,
-            here=float(here.mean()),
-            query=literal(seen.labels[worst]),
+            here=here.mean(),
+            query=seen.token(worst),
             i=worst,
-            most=float(here[worst]),
+            most=here[worst],
         ),
         draw=draw,
     )
@@ -209,4 +197,4 @@ def _bars(seen: Seen, tally: Tally, key: str, order: range | np.ndarray, title: 
 
 
 def _quoted(seen: Seen, tokens: np.ndarray) -> str:
-    return ", ".join(_("“{token}”", token=literal(seen.labels[i])) for i in tokens)
+    return ", ".join(_("“{token}”", token=seen.token(i)) for i in tokens)

@@ -13,7 +13,7 @@ from app.figures.spread import spread
 from app.matrix_board import Category, Panel, matrix_board
 from app.matrix_board.pair_kinds import Kinds, hide_future
 from app.naming import reference_name
-from app.text import _, literal, paragraph
+from app.text import _, _n, literal, paragraph
 from attention_core.experiments import hash_rounds, reversible
 from attention_core.experiments.hash_rounds import HashRoundsRow
 from attention_core.experiments.reversible import CHECKPOINTS, MOST, PLAIN, REVERSIBLE, WAYS, ReversibleRow
@@ -71,20 +71,26 @@ def _hash(seen: Seen, number: int) -> Step:
         legend = [_("bucket {bucket}: {count}", bucket=bucket, count=sizes[bucket]) for bucket in filled]
         st.html(painted(legend, range(len(filled)), notes=legend))
 
-    words = _(
-        "Round {number} puts {n} tokens into **{filled} buckets**; the fullest holds {most}: {names}.",
-        number=number + 1,
-        n=n,
-        filled=len(filled),
-        most=len(fullest),
-        names=some([seen.labels[i] for i in fullest]),
-    )
+    words = filled_sentence(number + 1, n, len(filled), [seen.labels[i] for i in fullest])
     return Step(
         title=_("Hash"),
         formula=r"b(i) = \operatorname{argmax}\,[x_i R;\, -x_i R],\qquad x_i = \frac{q_i}{\lVert q_i \rVert} = k_i",
         shapes={"x": tuple(seen.qkv.q.shape[1:]), "b": tuple(seen.parts["buckets"].shape)},
         sentence=paragraph(words, likeness_sentence(*hash_rounds.likeness(seen.qkv.q[seen.head].numpy(), buckets))),
         draw=draw,
+    )
+
+
+def filled_sentence(number: int, n: int, filled: int, fullest: Sequence[str]) -> str:
+    """Into how many buckets a round puts n tokens, and what the fullest holds."""
+    return _n(
+        "Round {number} puts {tokens} tokens into **{n} bucket**; the fullest holds {most}: {names}.",
+        "Round {number} puts {tokens} tokens into **{n} buckets**; the fullest holds {most}: {names}.",
+        n=filled,
+        number=number,
+        tokens=n,
+        most=len(fullest),
+        names=some(fullest),
     )
 
 
@@ -123,7 +129,7 @@ def _sort(seen: Seen, number: int) -> Step:
     n, borders = len(order), _borders(seen, number)
     size = seen.setting("bucket_size")
     place = np.argsort(order)
-    farthest = int(np.abs(place - np.arange(n)).argmax())
+    farthest = np.abs(place - np.arange(n)).argmax()
     alike = np.diff(seen.parts["buckets"][number][order]) == 0
     apart = np.where(alike, np.diff(order), 0)
     colours = _colours(seen, number)
@@ -161,15 +167,15 @@ def _sort(seen: Seen, number: int) -> Step:
     if not alike.any():
         words = _("No two of {n} tokens share a bucket, so the order brings none together.", n=n)
     else:
-        at = int(apart.argmax())
+        at = apart.argmax()
         words = _(
             "Sorting brings **“{one}”** and **“{other}”** side by side, of one bucket and {distance} tokens apart in "
             "the text; “{token}” moves farthest, {moved} places.",
-            one=literal(seen.labels[order[at]]),
-            other=literal(seen.labels[order[at + 1]]),
-            distance=int(apart[at]),
-            token=literal(seen.labels[farthest]),
-            moved=int(abs(place[farthest] - farthest)),
+            one=seen.token(order[at]),
+            other=seen.token(order[at + 1]),
+            distance=apart[at],
+            token=seen.token(farthest),
+            moved=abs(place[farthest] - farthest),
         )
         words = paragraph(words, cut_sentence(len(borders) + 1, size, causal=seen.causal))
     return Step(
@@ -198,7 +204,7 @@ def _hashed(seen: Seen, number: int) -> Hashed:
 
 def _cut(seen: Seen, number: int) -> Step:
     found = _hashed(seen, number)
-    counts = {name: int(part.sum()) for name, part in found.parts.items()}
+    counts = {name: part.sum() for name, part in found.parts.items()}
     n = len(found.order)
     size = seen.setting("bucket_size")
     possible = n * (n - 1) // (2 if seen.causal else 1)
@@ -211,25 +217,17 @@ def _cut(seen: Seen, number: int) -> Step:
         matrix_board(
             [
                 Panel(
-                    key="sorted",
-                    title=_("In the sorted order"),
-                    caption=_("lines: where chunks begin"),
-                    values=codes[np.ix_(found.order, found.order)],
+                    "sorted",
+                    _("In the sorted order"),
+                    _("lines: where chunks begin"),
+                    codes[np.ix_(found.order, found.order)],
                     row_labels=sorted_labels,
                     col_labels=sorted_labels,
                     borders=found.borders,
                 ),
-                Panel(
-                    key="text",
-                    title=_("In the order of the text"),
-                    caption="",
-                    values=codes,
-                    row_labels=seen.labels,
-                    col_labels=seen.labels,
-                ),
+                Panel("text", _("In the order of the text"), "", codes),
             ],
-            row_labels=None,
-            col_labels=None,
+            labels=seen.labels,
             key=f"{key}.chunks",
             categories=kinds.categories,
             none=_("may not look"),
@@ -265,7 +263,7 @@ def _union(seen: Seen) -> Step:
     told = found[start:]
     pairs, once = int((told > 0).sum()), int((told == 1).sum())
     possible = (n - 1) * n // 2 - max(0, start * (start - 1)) // 2 if seen.causal else n * (n - 1)
-    held = float((seen.parts["all_pairs"] * looked(seen)).sum(-1).mean())
+    held = (seen.parts["all_pairs"] * looked(seen)).sum(-1).mean()
     reference = reference_name(seen.attention)
     kept = _("All pairs that look hold **{held:.0%}** of {reference}'s mass.", held=held, reference=reference)
 
@@ -277,8 +275,7 @@ def _union(seen: Seen) -> Step:
             most = int(told.max(initial=1))
             matrix_board(
                 [panel],
-                row_labels=seen.labels,
-                col_labels=seen.labels,
+                labels=seen.labels,
                 key=f"{key}.found",
                 categories=[
                     Category(_("one round") if i == 1 else _("{i} rounds", i=i), *colour)
@@ -360,17 +357,11 @@ def _missed(seen: Seen) -> Step:
 
     def draw(key: str) -> None:
         hidden = np.where(seen.weights > 0, np.nan, unseen).astype(np.float32)
-        pictures.grids(
-            [
-                pictures.pairs(
-                    seen,
-                    _("Missed: weight over all pairs"),
-                    hidden,
-                    _("masked: looked at, or the future") if seen.causal else _("masked: looked at"),
-                ),
-                pictures.pairs(seen, _("All pairs: {reference}", reference=reference), full),
-            ],
+        masked = _("masked: looked at, or the future") if seen.causal else _("masked: looked at")
+        pictures.board(
             f"{key}.missed",
+            pictures.pairs(seen, _("Missed: weight over all pairs"), hidden, masked),
+            pictures.pairs(seen, _("All pairs: {reference}", reference=reference), full),
         )
         if pairs:
             st.dataframe(
@@ -395,12 +386,12 @@ def _missed(seen: Seen) -> Step:
             "**“{query}” → “{key}”**, {weight:.0%} of its row. {together:,} pairs share a bucket in some round and yet "
             "do not look; they hold {part:.1%} of the mass.",
             reference=reference,
-            lost=float(lost.mean()),
-            query=literal(seen.labels[i]),
-            key=literal(seen.labels[j]),
-            weight=float(full[i, j]),
-            together=int(together.sum()),
-            part=float(full[together].sum() / n),
+            lost=lost.mean(),
+            query=seen.token(i),
+            key=seen.token(j),
+            weight=full[i, j],
+            together=together.sum(),
+            part=full[together].sum() / n,
         )
     return Step(
         title=_("Missed"),
@@ -454,9 +445,9 @@ def _memory(rows: Sequence[ReversibleRow], key: str) -> None:
                 x, y = zip(*points, strict=True)
                 lines.append(
                     Curve(
-                        name=names[way],
-                        x=x,
-                        y=y,
+                        names[way],
+                        x,
+                        y,
                         colour=place,
                         dash=dash,
                         marks=dash == "solid",

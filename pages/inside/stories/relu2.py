@@ -5,7 +5,7 @@ import streamlit as st
 
 from app import compute, run
 from app.figures.spread import spread
-from app.text import _, paragraph
+from app.text import _, _n, paragraph
 from attention_core.experiments import homogeneity
 from attention_core.experiments.homogeneity import FACTORS, VARIANTS, HomogeneityRow
 from attention_core.looks.gau import EXPANSION, Look, block_price, shared_size, unit_price
@@ -46,16 +46,7 @@ def _logits(seen: Seen) -> Step:
     here = logits[seen.visible]
 
     def draw(key: str) -> None:
-        pictures.grid(
-            _("Logits"),
-            seen.masked(logits),
-            key,
-            seen.labels,
-            seen.labels,
-            unit=_("logit"),
-            diverging=True,
-            tone="linear",
-        )
+        pictures.board(key, pictures.pairs(seen, _("Logits"), logits), unit=_("logit"), diverging=True, tone="linear")
 
     return Step(
         title=_("Logits"),
@@ -64,8 +55,8 @@ def _logits(seen: Seen) -> Step:
         sentence=_(
             "The logits run from {low} to {high}, and {share:.0%} of them are negative: softmax gives those "
             "pairs little, squared ReLU gives them nothing.",
-            low=number(float(here.min())),
-            high=number(float(here.max())),
+            low=number(here.min()),
+            high=number(here.max()),
             share=(here < 0).mean(),
         ),
         draw=draw,
@@ -77,21 +68,28 @@ def _squares(seen: Seen) -> Step:
     kept = (squares > 0).sum(-1)
 
     def draw(key: str) -> None:
-        pictures.grid(_("Squares"), seen.masked(squares), key, seen.labels, seen.labels, unit=_("squared logit"))
+        pictures.board(key, pictures.pairs(seen, _("Squares"), squares), unit=_("squared logit"))
 
     return Step(
         title=_("Squares"),
         formula=r"s_{ij} = \operatorname{relu}(x_{ij})^2",
         shapes={"s": squares.shape},
-        sentence=_(
-            "{share:.0%} of the entries are exactly zero: the median query keeps {kept:.0f} of {n} keys, and {none} "
-            "queries keep none. Softmax never gives a zero.",
-            share=(squares[allowed] == 0).mean(),
-            kept=np.median(kept),
-            n=len(squares),
-            none=(kept == 0).sum(),
-        ),
+        sentence=zeros_sentence((squares[allowed] == 0).mean(), kept),
         draw=draw,
+    )
+
+
+def zeros_sentence(share: float, kept: np.ndarray) -> str:
+    """What share of the entries is zero, and how many keys each query keeps, ``[n]``."""
+    return _n(
+        "{share:.0%} of the entries are exactly zero: the median query keeps {kept:.0f} of {keys} keys, and {n} query "
+        "keeps none. Softmax never gives a zero.",
+        "{share:.0%} of the entries are exactly zero: the median query keeps {kept:.0f} of {keys} keys, and {n} "
+        "queries keep none. Softmax never gives a zero.",
+        n=int((kept == 0).sum()),
+        share=share,
+        kept=np.median(kept),
+        keys=len(kept),
     )
 
 
@@ -104,9 +102,9 @@ def _normalisers(seen: Seen) -> Step:
     def draw(key: str) -> None:
         lines = [
             Curve(
-                name=title,
-                x=positions,
-                y=[z if z > 0 else None for z in seen.parts[name].tolist()],
+                title,
+                positions,
+                seen.parts[name].tolist(),
                 colour=i,
                 dash="solid" if name == own else "dash",
                 marks=False,
@@ -189,13 +187,7 @@ def _factor(seen: Seen) -> Step:
             )
             pictures.lines(
                 [
-                    Curve(
-                        name=title,
-                        x=FACTORS,
-                        y=[y if y > 0 else None for y in ys],
-                        colour=i,
-                        dash="dash" if i == 2 else "solid",
-                    )
+                    Curve(title, FACTORS, ys, colour=i, dash="dash" if i == 2 else "solid")
                     for i, (title, ys) in enumerate(zip(names.values(), heights, strict=True))
                 ],
                 key=f"{key}.largest",
@@ -244,13 +236,13 @@ def _one_matrix(seen: Seen, found: Look) -> Step:
     divisor = DIVISORS[seen.setting("normalizer")]
 
     def draw(key: str) -> None:
-        named = [
-            (_("Gated unit"), _("projections drawn, untrained"), found.weights),
-            (_("Squared ReLU"), _("head {head}, its own q and k", head=seen.head), seen.weights),
-            *((_("Softmax"), _("head {head}", head=i), head) for i, head in enumerate(found.heads)),
-        ]
-        pictures.grids(
-            [pictures.pairs(seen, title, values, words) for title, words, values in named], key, scale="panel"
+        own = _("head {head}, its own q and k", head=seen.head)
+        pictures.board(
+            key,
+            pictures.pairs(seen, _("Gated unit"), found.weights, _("projections drawn, untrained")),
+            pictures.pairs(seen, _("Squared ReLU"), seen.weights, own),
+            *(pictures.pairs(seen, _("Softmax"), head, _("head {head}", head=i)) for i, head in enumerate(found.heads)),
+            scale="panel",
         )
         if len(found.heads) < seen.qkv.heads:
             st.caption(_("Shown are the first {shown} of {heads} heads.", shown=len(found.heads), heads=seen.qkv.heads))
@@ -289,32 +281,17 @@ def _gate(seen: Seen, found: Look) -> Step:
     (n, channels), total = found.gate.shape, EXPANSION * _width(seen)
 
     def draw(key: str) -> None:
-        names = [str(c) for c in range(channels)]
-        pictures.grid(
-            _("Gate U"),
-            found.gate,
-            f"{key}.gate",
-            seen.labels,
-            names,
-            row_title=_("token"),
-            col_title=_("channel"),
-            unit=_("gate"),
-            diverging=True,
-            tone="linear",
-            caption=_("the first {channels} of {total} channels", channels=channels, total=total)
-            if channels < total
-            else "",
-        )
+        words = {"row": _("token"), "column": _("channel")}
+        if channels < total:
+            words["caption"] = _("the first {channels} of {total} channels", channels=channels, total=total)
+        gate = pictures.panel(_("Gate U"), found.gate, seen.labels, list(map(str, range(channels))), **words)
+        pictures.board(f"{key}.gate", gate, unit=_("gate"), diverging=True, tone="linear")
         own = InsideOptions.channel.draw_among(range(channels), 0, key=f"{key}.channel", widget=st.select_slider)
-        pictures.grids(
-            [
-                pictures.pairs(seen, title, values, words)
-                for title, words, values in (
-                    (_("A"), _("shared by all channels"), found.weights),
-                    (_("diag(u) A"), _("what channel {own} sees", own=own), found.gate[:, own, None] * found.weights),
-                )
-            ],
+        scaled, sees = found.gate[:, own, None] * found.weights, _("what channel {own} sees", own=own)
+        pictures.board(
             f"{key}.own",
+            pictures.pairs(seen, _("A"), found.weights, _("shared by all channels")),
+            pictures.pairs(seen, _("diag(u) A"), scaled, sees),
             diverging=True,
         )
 
@@ -330,14 +307,14 @@ def _gate(seen: Seen, found: Look) -> Step:
 
 def gate_sentence(found: Look) -> str:
     """How far the gates open, and how far what passes lies from what came."""
-    shut, negative = float((np.abs(found.gate) < SHUT).mean()), float((found.gate < 0).mean())
+    shut, negative = (np.abs(found.gate) < SHUT).mean(), (found.gate < 0).mean()
     told = _(
         "{shut:.0%} of these untrained gates are all but shut (between −{bound} and {bound}), {negative:.0%} are "
         "negative; the widest is {most}.",
         shut=shut,
         bound=SHUT,
         negative=negative,
-        most=number(float(found.gate.max())),
+        most=number(found.gate.max()),
     )
     if found.distance is None:
         does = _("Nothing comes through: A V is zero here, or every gate that it meets.")
@@ -372,7 +349,7 @@ def _price(seen: Seen) -> Step:
             with place:
                 pictures.lines(
                     [
-                        Curve(name=word, x=LENGTHS, y=[times * getattr(price(m), name) for m in LENGTHS], colour=i)
+                        Curve(word, LENGTHS, [times * getattr(price(m), name) for m in LENGTHS], colour=i)
                         for i, (word, price, times) in enumerate(both)
                     ],
                     key=f"{key}.{name}",

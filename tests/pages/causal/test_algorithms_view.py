@@ -9,7 +9,7 @@ import attention_core as ac
 from app.run import Run
 from attention_core.experiments import causal_modes
 from attention_core.experiments.causal_modes import MATRIX, ROUNDS, AgreementRow, CostRow, CostTask, TimeRow
-from pages.causal.algorithms import notes, sentence, whole_rounds
+from pages.causal.algorithms import notes, progress, sentence, whole_rounds
 
 RUN = "causal.run"
 
@@ -202,6 +202,17 @@ def test_a_round_is_whole_once_every_form_was_sampled_at_every_length():
     assert [whole_rounds(rows[:count], tasks) for count in range(5)] == [0, 0, 1, 1, 2]
 
 
+def test_progress_is_told_from_before_the_first_sample_to_the_last():
+    tasks = linear_tasks(8)
+    every = sampled(tasks, ROUNDS * len(tasks))
+    told = [progress(tasks, Run(tasks, every[:count])) for count in range(len(every) + 1)]
+    shares = [share for share, _words in told]
+    assert (shares[0], shares[-1]) == (0, pytest.approx(1))
+    assert shares == sorted(shares)
+    assert told[0][1] == told[1][1] == f"Round 1 of {ROUNDS}"
+    assert told[-1][1] == f"Round {ROUNDS} of {ROUNDS}"
+
+
 @pytest.mark.parametrize(("n", "cut"), [(256, False), (257, True)])
 def test_the_notes_say_what_is_compared(n, cut):
     told = notes(n, ["Retention"])
@@ -211,7 +222,7 @@ def test_the_notes_say_what_is_compared(n, cut):
 
 def test_what_is_taken_away_has_a_column_for_all_that_is_compared_counted_and_timed(open_view, monkeypatch):
     files = {}
-    monkeypatch.setattr("app.takeaway.download", lambda label, data, name, mime, key: files.update({name: data}))
+    monkeypatch.setattr("app.takeaway.download", lambda label, data, name: files.update({name: data}))
     tasks = linear_tasks(8)
     open_view("algorithms", c_cost="time", **{RUN: Run(tasks, sampled(tasks, 3), going=False)})
     header, first, *_rest, last = files["causal-algorithms.csv"]().decode("utf-8-sig").splitlines()

@@ -89,7 +89,7 @@ def test_links_carry_the_views_and_refuse_what_does_not_fit():
     at = visit("causal", {"c_view": "algorithms", "c_size": "7", "c_form": "softmax", "c_cost": "time"})
     assert not at.exception
     assert [at.session_state[name] for name in ("c_size", "c_form", "c_cost")] == [16, "linear", "time"]
-    assert "c_size is “16”, not “7”; c_form is “linear”, not “softmax”" in at.warning[0].value
+    assert "c_size is “16”, not “7”: it takes 8, 16, 32, 64; c_form is “linear”, not “softmax”" in at.warning[0].value
 
 
 @pytest.mark.parametrize("words", ["softmax", "nystrom~landmarks~4", "retention~decay~7", "x"])

@@ -55,6 +55,11 @@ def test_the_notes_say_what_is_not_shown_as_it_is():
     ]
 
 
+def largest(panel):
+    """Where a panel's colours end."""
+    return max(panel["highest"], -panel["lowest"])
+
+
 @pytest.mark.parametrize("variant", recurrent(), ids=lambda v: v.key)
 def test_the_state_on_screen_is_the_decoders(open_view, record, variant):
     at = open_view("state", c_state=ac.get(variant.key), c_at=7)
@@ -63,7 +68,7 @@ def test_the_state_on_screen_is_the_decoders(open_view, record, variant):
     shown = board(at, "causal.state")[1]
     for key, values in (("state", grown.sums), ("added", grown.added)):
         np.testing.assert_allclose(shown[key][1], values[7], rtol=2e-3, atol=1e-6 * abs(values).max())
-        assert shown[key][0]["largest"] == pytest.approx(abs(grown.sums).max())  # one scale for all tokens
+        assert largest(shown[key][0]) == pytest.approx(abs(grown.sums).max())  # one scale for all tokens
     keys, sizes, _, read, full, softmax = charts(at)[0]["data"]
     np.testing.assert_allclose(numbers(keys["y"]), grown.keys[7], rtol=1e-6)
     np.testing.assert_allclose(numbers(sizes["y"])[7], np.linalg.norm(grown.sums[7]), rtol=1e-5)
@@ -78,7 +83,7 @@ def test_the_state_on_screen_is_the_decoders(open_view, record, variant):
 
 
 def test_colours_keep_their_scale_as_the_state_grows(open_view):
-    tops = {board(open_view("state", c_at=i), "causal.state")[1]["state"][0]["largest"] for i in (0, 23)}
+    tops = {largest(board(open_view("state", c_at=i), "causal.state")[1]["state"][0]) for i in (0, 23)}
     assert len(tops) == 1
 
 

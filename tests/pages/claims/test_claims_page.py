@@ -12,8 +12,9 @@ from urllib.parse import parse_qs
 import pytest
 from driver import chosen, links, open_page, visit
 
-from app import compute, presets
+from app import compute, dispatch, presets
 from app.input_panel import UPLOAD
+from app.visit import AUTOMATIC
 from attention_core import claims
 from attention_core.__main__ import main
 from attention_core.claims import Verdict
@@ -272,7 +273,7 @@ def test_a_short_text_gives_way_to_the_long_preset_on_a_button(model):
     assert button.label == f"Check it on the long preset, {tokens} tokens"
     button.click().run()
     assert not at.exception
-    kept = {"text": presets.texts()["long"], "model": model, "layer": 1, "head": 2, "row": None}
+    kept = {"text": presets.texts()["long"], "model": model, "layer": 1, "head": 2, "row": AUTOMATIC}
     assert {name: at.session_state[name] for name in kept} == kept
     assert f"Checked on {tokens} tokens" in said(at)
     assert Verdict.UNTESTABLE not in chips(at)
@@ -389,11 +390,11 @@ def test_a_claim_without_a_page_has_no_link(monkeypatch):
 def test_times_are_measured_again_on_a_button():
     [task] = claims.tasks(SOURCE, keys=["sparse_time"])
     at = open_claims(claim="sparse_time")
-    before = compute.rows("claims", task)
-    assert compute.rows("claims", task) == before
+    before = dispatch.rows("claims", task)
+    assert dispatch.rows("claims", task) == before
     at.button(key="claims.again").click().run()
     assert not at.exception
-    assert compute.rows("claims", task) != before
+    assert dispatch.rows("claims", task) != before
     assert not any(button.key == "claims.again" for button in open_claims(claim="two_layers").button)
 
 
@@ -409,7 +410,7 @@ def test_a_timed_claim_waits_until_heavy_work_has_ended(monkeypatch):
     source = SyntheticSource(SyntheticSpec(n=41, d=8, heads=1))
     timed, untimed = (claims.tasks(source, keys=[key])[0] for key in ("sparse_time", "two_layers"))
     assert (timed.timed, untimed.timed) == (True, False)
-    worker, waiting = threading.Thread(target=heavy), threading.Thread(target=compute.rows, args=("claims", timed))
+    worker, waiting = threading.Thread(target=heavy), threading.Thread(target=dispatch.rows, args=("claims", timed))
     worker.start()
     inside.wait(10)
     try:
@@ -421,4 +422,4 @@ def test_a_timed_claim_waits_until_heavy_work_has_ended(monkeypatch):
         worker.join(10)
         waiting.join(10)
     assert ran == ["sparse_time"]
-    compute.forget("claims", timed)
+    dispatch.forget("claims", timed)

@@ -98,7 +98,11 @@ def test_words_of_claims_are_no_markup():
 
 def test_the_table_tells_numbers_with_their_units():
     lines = words.numbers(FOUND).split("\n")
-    assert lines[:3] == ["| Measured | |", "| :-- | --: |", f"| pairs connected after two layers | **100**{NBSP}% |"]
+    assert lines[:3] == [
+        "| Measured | Value |",
+        "| :-- | --: |",
+        f"| pairs connected after two layers | **100**{NBSP}% |",
+    ]
     assert len(lines) == 2 + len(FOUND.claim.quantities)
     numbers = {each.name: 1.0 for each in claims.claim("linear_cost").quantities}
     last = words.numbers(Outcome(key="linear_cost", verdict=HOLDS, numbers=numbers)).split("\n")[-2:]
@@ -134,7 +138,7 @@ def test_a_claim_that_does_not_hold_is_no_alarm():
 
 def test_what_is_claimed_and_where():
     odd = replace(EVERY[1], statement="a_b", source=Paper("On [x]", 2020, "https://example.org/a_b"))
-    assert words.headline(odd) == r"##### 2. a\_b"
+    assert words.headline(odd) == r"## 2. a\_b"
     assert words.claimed_in(odd.source) == r"Claimed in [On \[x\]](https://example.org/a_b), 2020"
 
 

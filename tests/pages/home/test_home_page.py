@@ -1,10 +1,15 @@
 """Home: what leads to every page, and the gallery of all variants."""
 
+import base64
+import io
+import re
+from collections import Counter
 from urllib.parse import parse_qs
 
 import numpy as np
 import pytest
-from driver import chosen, links, open_page
+from driver import chosen, links, open_page, ways
+from PIL import Image
 
 import attention_core as ac
 from app.figures.picture import picture
@@ -12,20 +17,27 @@ from app.naming import family_title
 from app.page import SECTIONS, discover
 from pages.home import gallery
 
+ROW = '<div class="variant">'
 
-def test_the_gallery_has_a_card_for_every_variant():
+
+def rows(at):
+    """The gallery's rows by their titles, as Markdown in parts."""
+    [found] = [each.value for each in at.markdown if ROW in each.value]
+    split = [each.strip().split("\n\n") for each in found.split(ROW)[1:]]
+    return {re.search("<summary>(.*)</summary>", each[1])[1]: each[: each.index("</div>") + 1] for each in split}
+
+
+def test_the_gallery_has_a_row_for_every_variant_by_family():
     at = open_page("home")
-    shown = " ".join(m.value for m in at.markdown)
-    for variant in ac.all_variants():
-        assert f"**{variant.title}**" in shown
-        assert variant.summary in shown
+    assert list(rows(at)) == [v.title for family in ac.families() for v in ac.all_variants() if v.family == family]
+    [found] = [each.value for each in at.markdown if ROW in each.value]
+    assert re.findall("^### (.*)$", found, re.MULTILINE) == list(map(family_title, ac.families()))
 
 
-def test_the_gallery_filters_by_family():
-    at = open_page("home", family="sparse")
-    shown = " ".join(m.value for m in at.markdown)
-    assert "**Local**" in shown
-    assert "**Softmax**" not in shown
+@pytest.mark.parametrize("family", ac.families())
+def test_a_family_shows_all_of_its_own_and_nothing_else(family):
+    shown = rows(open_page("home", family=family))
+    assert list(shown) == [v.title for v in ac.all_variants() if v.family == family]
 
 
 def test_home_leads_to_every_page_by_its_question():
@@ -39,59 +51,66 @@ def test_home_leads_to_every_page_by_its_question():
 def test_pages_stand_under_their_sections_and_take_the_input_along():
     at = open_page("home", input="synthetic", n=20, variants=chosen("softmax", "local"))
     contents = [each for each in at.main if each.type in ("markdown", "page_link")]
-    ways = links(at)
+    carried = {"input": ["synthetic"], "n": ["20"], "variants": ["softmax", "local"]}
     for section in SECTIONS:
         start = [each.value for each in contents if each.type == "markdown"].index(f"**{section}**")
-        assert start == SECTIONS.index(section) + 1  # after what the page is
+        assert start == SECTIONS.index(section) + 2  # after the sentence and what the page is
         place = next(i for i, each in enumerate(contents) if getattr(each, "value", "") == f"**{section}**")
         pages = [key for key, page in discover().items() if page.section == section]
         assert [each.proto.page for each in contents[place + 1 : place + 1 + len(pages)]] == pages
         assert contents[place + 1 + len(pages)].type != "page_link"
-    for way in ways[: len(discover()) - 1]:
-        assert parse_qs(way.query_string) == {"input": ["synthetic"], "n": ["20"], "variants": ["softmax", "local"]}
+    for way in links(at):
+        assert parse_qs(way.query_string) == carried
         assert way.icon == discover()[way.page].icon
-
-
-def card(at, variant):
-    """What stands on a variant's card, from its name to the next."""
-    elements = [each for each in at.main if each.type in ("markdown", "latex", "caption", "page_link")]
-    starts = [i for i, each in enumerate(elements) if ":gray-badge[" in getattr(each, "value", "")]
-    [start] = [i for i in starts if elements[i].value.startswith(f"**{variant.title}**")]
-    return elements[start : min([i for i in starts if i > start], default=None)]
+    assert len(links(at)) == len(discover()) - 1
+    for page, query, _ in ways(*rows(at)["BigBird"]):
+        own = {"variants": ["softmax", "bigbird"]} if page == "matrices" else {"inside": ["bigbird"]}
+        assert query == carried | own
 
 
 @pytest.fixture(scope="module")
 def home():
-    return open_page("home")
+    return rows(open_page("home"))
 
 
 @pytest.mark.parametrize(("key", "causal"), [("softmax", "yes"), ("linear", "yes"), ("linformer", "no")])
-def test_a_card_is_about_its_variant(home, key, causal):
+def test_a_row_is_about_its_variant(home, key, causal):
     variant = ac.variant(key)
-    title, summary, formula, costs, compare, *apart = card(home, variant)
-    assert title.value == f"**{variant.title}**  :gray-badge[{family_title(variant.family)}]"
-    assert summary.value == variant.summary
-    assert formula.value.strip("$\n ") == variant.formula
-    assert costs.value == f"time {variant.complexity} · causal: {causal}"
-    assert (compare.proto.page, compare.proto.label) == ("matrices", "Compare it with softmax")
-    assert parse_qs(compare.proto.query_string)["variants"] == list(dict.fromkeys(["softmax", key]))
-    assert [way.proto.label for way in apart] == ["Take it apart"] * bool(variant.anatomy)
+    matrix, title, summary, formula, end, costs, further, _ = home[variant.title]
+    assert title == f"<details><summary>{variant.title}</summary>"
+    assert f'role="img" aria-label="{variant.title}: its matrix on the same 32 tokens"' in matrix
+    assert summary == variant.summary
+    assert formula.strip("$\n ") == variant.formula
+    assert end == "</details>"
+    assert costs == f'<p class="costs">time {variant.complexity} · causal: {causal}</p>'
+    compare, *apart = ways(further)
+    assert compare == ("matrices", {"variants": list(dict.fromkeys(["softmax", key]))}, "Compare it with softmax")
+    expected = ("inside", {"inside": [key]}, "Take it apart")
+    assert apart == [expected] * bool(variant.anatomy)
 
 
-def test_a_card_shows_its_own_matrix(monkeypatch):
-    drawn = []
-    monkeypatch.setattr(
-        gallery, "picture", lambda weights, *, dark: drawn.append(weights) or picture(weights, dark=dark)
-    )
-    open_page("home", family="kernel")
+def test_every_row_has_all_its_parts_and_ends(home):
+    for variant in ac.all_variants():
+        parts = home[variant.title]
+        assert parts[-1] == "</div>", "a blank line within a part would end it early"
+        assert len(parts) == 8
+
+
+@pytest.mark.parametrize("key", ["softmax", "linear", "relu2", "nystrom"])
+def test_a_row_shows_its_own_matrix(home, key):
     qkv = gallery.SAMPLE.load()
-    own = [ac.get(v.key).weights(qkv.q, qkv.k)[0].numpy() for v in ac.all_variants() if v.family == "kernel"]
-    for shown, wanted in zip(drawn, own, strict=True):
-        np.testing.assert_allclose(shown, wanted, atol=1e-6)
+    own = ac.get(key).weights(qkv.q, qkv.k)[0].numpy()
+    [packed] = re.findall(r"base64,([^)]*)\)", home[ac.variant(key).title][0])
+    shown = np.asarray(Image.open(io.BytesIO(base64.b64decode(packed))))
+    assert shown.shape == (32, 32, 3)
+    np.testing.assert_allclose(shown, picture(own, dark=False, side=1), atol=1)
 
 
-def test_a_family_shows_all_of_its_own_and_nothing_else():
-    at = open_page("home", family="low_rank")
-    shown = [m.value.split("**")[1] for m in at.markdown if ":gray-badge[" in m.value]
-    assert shown == [v.title for v in ac.all_variants() if v.family == "low_rank"]
-    assert len(set(shown)) > 1
+def test_a_second_visitor_costs_no_picture_and_few_messages(monkeypatch):
+    open_page("home")
+    drawn = []
+    monkeypatch.setattr(gallery, "picture", lambda *given, **told: drawn.append(given) or picture(*given, **told))
+    at = open_page("home")
+    assert drawn == []
+    sent = Counter(each.type for each in at.main)
+    assert sum(sent.values()) <= 45, sent  # one element for all rows; each takes a third of a millisecond to send

@@ -84,8 +84,8 @@ def test_a_step_that_this_variant_lacks_is_named_and_the_first_shown():
 
 def test_the_average_of_heads_is_shown_by_its_first():
     average, first = (open_inside(inside=["nystrom~landmarks~3"], step=["5"], head=[head]) for head in ("-1", "0"))
-    assert "head 0" in told(average)
-    assert "head 0" not in told(first)
+    assert "this is head 0" in told(average)
+    assert "this is head 0" not in told(first)
     sentence = [[m.value for m in at.main.markdown if "off by" in m.value] for at in (average, first)]
     assert sentence[0] == sentence[1] != []
 

@@ -70,3 +70,9 @@ def test_columns_are_free():
     told = efficient.steps(seen(ac.get("efficient"), parts={"weights": weights}))[2].sentence
     assert "none is further from one than 5e-01." in told
     assert told.endswith("“t3” is given 13.00 in all, the least of all tokens 0.50.")
+
+
+def test_one_feature_that_is_nobodys_largest_is_told_from_several():
+    one, two = (efficient.shares_sentence(2.0, np.array(top)) for top in ([3, 1, 0], [4, 0, 0]))
+    assert one.endswith("largest share of 3 of 4 queries, and 1 feature is nobody's largest.")
+    assert two.endswith("largest share of 4 of 4 queries, and 2 features are nobody's largest.")

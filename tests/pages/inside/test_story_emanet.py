@@ -37,7 +37,8 @@ def test_emanet_stays_whole_while_causal_is_on():
 
 def test_what_the_rounds_change_is_told_as_far_as_there_are_any():
     start = "After {} rounds 3 of 4 bases are the nearest of some token"
-    assert rounds_sentence(1, 3, 4, []) == start.format(1) + "."
+    assert rounds_sentence(1, 3, 4, []) == "After 1 round 3 of 4 bases are the nearest of some token."
+    assert rounds_sentence(2, 3, 4, []) == start.format(2) + "."
     second = "; 25% of the tokens changed their nearest basis in the second round"
     assert rounds_sentence(2, 3, 4, [0.25]) == start.format(2) + second + "."
     assert rounds_sentence(4, 3, 4, [0.25, 0.2, 0.1]) == start.format(4) + second + ", 10% in the last."
@@ -65,3 +66,8 @@ def test_twins_among_bases_are_counted():
     bases[1, :, 0] = 1
     told = emanet.steps(seen(ac.get("emanet", bases=3), parts={"bases": bases}))[3].sentence
     assert "is 0.00 after the first round and 1.00 after the last; 3 pairs are all but the same" in told
+
+
+def test_one_pair_of_bases_is_told_from_several():
+    assert emanet.bases_sentence(0.5, 0.25, 1).endswith("1 pair is all but the same (above 0.99).")
+    assert emanet.bases_sentence(0.5, 0.25, 0).endswith("0 pairs are all but the same (above 0.99).")

@@ -13,8 +13,9 @@ from attention_core.experiments.nystrom_inverse import InverseRow
 from attention_core.looks import cur
 from attention_core.writing import percent
 from pages.inside import landmarks
+from pages.inside.landmarks import pooled
 from pages.inside.stories.landmark import help_sentence
-from pages.inside.stories.nystrom import formula_sentence, inverse_sentence, own_errors
+from pages.inside.stories.nystrom import formula_sentence, inverse_sentence, inverted_sentence, own_errors
 
 SMALL = {"input": "synthetic", "n": "24", "d": "8", "heads": "2", "head": "1", "step": "4"}
 
@@ -231,3 +232,15 @@ def test_the_double_softmax_says_whether_nystroms_inverse_would_help():
     exact = float(ac.metrics.entropy(ac.get("softmax").weights(q, k)).mean().exp())
     wide, narrow = figures(spoken(at), r"spreads like ([\d.]+) equally weighted keys, in softmax like ([\d.]+)\.")
     assert wide > narrow == pytest.approx(exact, abs=0.051)
+
+
+def test_one_iteration_is_told_from_several():
+    assert "2 of 6 directions are inverted to nine tenths after 1 iteration;" in inverted_sentence(2, 6, 1, 0.5)
+    assert "2 of 6 directions are inverted to nine tenths after 2 iterations;" in inverted_sentence(2, 6, 2, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "words"), [(16, 16, "the mean of 16 neighbours."), (1, 2, "the mean of 1 to 2 neighbours.")]
+)
+def test_landmarks_of_one_size_are_not_told_from_and_to(least, most, words):
+    assert pooled(32, 512, least, most).endswith(words)

@@ -57,3 +57,8 @@ def test_where_all_stay_nothing_is_lost_and_a_token_alone_is_followed_by_none():
     assert lost == "Nothing is dropped, so nothing is lost."
     assert "alike; none follow." in tell(1.0, [1.0])[0]
     assert "alike; “t0” follow." in count
+
+
+def test_one_dropped_token_is_told_from_several():
+    assert "The 1 dropped token held **10.0%** of all" in tell(0.75, [4.0, 3.0, 2.0, 1.0])[3]
+    assert "The 2 dropped tokens held **30.0%** of all" in tell(0.5, [4.0, 3.0, 2.0, 1.0])[3]

@@ -5,13 +5,21 @@ import re
 import numpy as np
 import pytest
 from driver import charts, spoken
+from plotly.graph_objects import Figure
 from stories import drawn_words, open_step, said, source
 
 import attention_core as ac
 from app.figures.sorting import sorting
 from attention_core.experiments import reversible
 from attention_core.experiments.reversible import CHECKPOINTS, PLAIN, REVERSIBLE, ReversibleRow
-from pages.inside.stories.reformer import cut_sentence, likeness_sentence, memory_sentence, some, union_sentence
+from pages.inside.stories.reformer import (
+    cut_sentence,
+    filled_sentence,
+    likeness_sentence,
+    memory_sentence,
+    some,
+    union_sentence,
+)
 
 REFORMER = ac.get("reformer", bucket_size=3, rounds=3)
 
@@ -73,13 +81,13 @@ def test_a_single_round_has_no_picker():
 def test_sorting_draws_each_token_once_from_place_to_place():
     order, kinds = np.array([2, 0, 1, 3]), [1, 1, 0, 7]
     words = {"above": "text", "below": "sorted", "x_title": "place", "kind": "bucket"}
-    figure = sorting(order, kinds, ["a", "b", "<i>", "d"], borders=[2], **words)
+    figure = Figure(sorting(order, kinds, ["a", "b", "<i>", "d"], borders=[2], **words))
     lines = {trace.name: (trace.x, trace.y) for trace in figure.data}
     assert lines["bucket 0 (1)"] == ((2, 0, None), (1, 0, None))
     assert lines["bucket 1 (2)"] == ((0, 1, None, 1, 2, None), (1, 0, None, 1, 0, None))
     assert "&lt;i>" in figure.data[0].customdata[0]
     assert figure.layout.shapes[0].x0 == 1.5
-    many = sorting(np.arange(30), list(range(30)), ["x"] * 30, **words)
+    many = Figure(sorting(np.arange(30), list(range(30)), ["x"] * 30, **words))
     assert not any(trace.showlegend for trace in many.data)
 
 
@@ -163,3 +171,11 @@ def test_nothing_is_missed_where_every_pair_looks():
     at = open_step(ac.get("reformer", bucket_size=64), 5)
     assert "Every pair looks: nothing is missed." in spoken(at)
     assert not at.dataframe
+
+
+def test_one_bucket_is_told_from_several():
+    assert (
+        filled_sentence(1, 2, 1, ["a", "b"])
+        == "Round 1 puts 2 tokens into **1 bucket**; the fullest holds 2: “a”, “b”."
+    )
+    assert "into **2 buckets**; the fullest holds 1: “a”." in filled_sentence(1, 2, 2, ["a"])

@@ -153,7 +153,7 @@ def test_the_first_steps_count_what_is_negative_and_what_is_kept():
     first, second, *_ = relu2.steps(given)
     assert first.sentence.startswith("The logits run from −3 to 2, and 76% of them are negative")
     assert second.sentence == (
-        "76% of the entries are exactly zero: the median query keeps 6 of 24 keys, and 1 queries keep none. Softmax "
+        "76% of the entries are exactly zero: the median query keeps 6 of 24 keys, and 1 query keeps none. Softmax "
         "never gives a zero."
     )
 
@@ -166,3 +166,9 @@ def test_the_divisor_in_use_is_named_with_what_rows_sum_to(normalizer, name):
     assert steps[2].sentence.endswith(f"divided by the {name}, so that the median row sums to {total:.2g}.")
     low, high = given.weights.sum(-1).min(), given.weights.sum(-1).max()
     assert steps[-1].sentence.endswith(f"A row sums to {low:.2g} … {high:.2g}; softmax's to 1.")
+
+
+def test_one_query_without_keys_is_told_from_several():
+    one, none = (relu2.zeros_sentence(0.5, np.array(kept)) for kept in ([0, 2, 2], [1, 2, 2]))
+    assert "keeps 2 of 3 keys, and 1 query keeps none." in one
+    assert "keeps 2 of 3 keys, and 0 queries keep none." in none

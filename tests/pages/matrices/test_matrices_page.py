@@ -1,16 +1,16 @@
 """The Matrices page without a browser: every variant, every source, and what stands on and below the board."""
 
 import json
-import re
 
 import numpy as np
 import pytest
-from driver import board, numbers, open_page, spoken, traces
+from driver import board, links, message, numbers, open_page, spoken, traces, visit
 
 import attention_core as ac
+from app import presets
 from app.naming import label
-from app.visit import default_variants
-from pages.matrices.pinned_row import coloured_text
+from app.visit import AUTOMATIC, default_variants
+from attention_core.looks.telling_row import once, telling_query
 
 
 def open_matrices(page="matrices", **state):
@@ -49,16 +49,10 @@ def test_what_stands_below_the_board(more):
         assert "ac.inputs.from_upload" in " ".join(c.value for c in at.code)
 
 
-def test_a_pinned_row_shows_its_text_and_its_bars():
-    at = open_matrices(input="synthetic", n=24, row=5)
-    assert not at.exception
-    assert at.get("plotly_chart")
-
-
 def test_a_row_beyond_the_text_is_let_go():
     at = open_matrices(input="synthetic", n=4, row=9)
     assert not at.exception
-    assert at.session_state["row"] is None
+    assert at.session_state["row"] == AUTOMATIC
 
 
 def test_numbers_on_screen_are_those_of_the_core():
@@ -133,43 +127,33 @@ def test_hidden_special_tokens_are_not_counted_where_they_are_not_drawn():
     told = [c.value for c in open_matrices(text="one two", special=False, variants=(ac.get("softmax"),)).caption]
     assert any("Hidden special tokens take part in the output error" in words for words in told)
     assert count(special=True) == "6 tokens · 12 heads of 32"
-    assert count(special=False) == "4 tokens shown, 2 special ones hidden · 12 heads of 32"
+    assert count(special=False) == (
+        "4 tokens shown, 2 special ones hidden and rows scaled back to their total · 12 heads of 32"
+    )
     assert count(special=False, page="masks") == "6 tokens · 12 heads of 32"
-
-
-def test_a_token_is_never_read_as_markup():
-    assert "<img" not in coloured_text(np.array([1.0]), ("<img src=x>",), pinned=0)
-
-
-def test_the_text_is_shaded_by_weight_and_masked_tokens_are_struck_out():
-    shown = coloured_text(np.array([0.5, 0.25, np.nan, -0.5]), ("a", "b", "c", "d"), pinned=1)
-    alpha = [float(a) for a in re.findall(r"rgba\(\d+, \d+, \d+,([\d.]+)\)", shown)]
-    assert alpha[0] == alpha[3] == 2 * alpha[1] > 0
-    assert alpha[2] == 0
-    assert shown.count("line-through") == 1
-    assert "214, 39, 40" in shown.split("<span")[4]
-
-
-def test_a_token_of_the_text_says_its_weight_and_the_query_has_a_frame():
-    first, second, third = coloured_text(np.array([0.5, -0.25, np.nan]), ("a", "b", "c"), pinned=1).split("<span ")[1:]
-    assert 'title="0: 0.5"' in first
-    assert 'title="1: -0.25"' in second
-    assert 'title="2: masked"' in third
-    assert "31, 119, 180" in first
-    assert "outline" in second
-    assert "outline" not in first + third
-    assert "rgba(31, 119, 180,0.000)" in coloured_text(np.array([0.0]), ("a",), pinned=0)
-    assert "rgba(31, 119, 180,0.000)" in coloured_text(np.array([np.nan]), ("a",), pinned=0)
 
 
 PLAIN, SHARP = ac.get("softmax"), ac.get("softmax", temperature=0.5)
 LOCAL, LINEAR = ac.get("local", window=4), ac.get("linear")
 
 
-def settings(at):
-    """How the board is set."""
+def settings(at, key="matrices.board"):
+    """How the board is set, or what else is set on the page."""
     found = (json.loads(each.proto.json) for each in at.get("bidi_component") if each.proto.json)
-    return next(each for each in found if each.get("board") == "matrices.board")
+    return next(each for each in found if each.get("board") == key)
+
+
+def strips(at):
+    """The tokens of the strips, the query they are about, and what is said of each variant's row."""
+    [sent] = [c for c in at.get("bidi_component") if "-matrices.strips-" in f"{c.proto.id}-" and c.proto.bytes]
+    told = settings(at, "matrices.strips")
+    return message(sent)[0]["tokens"], told["pinned"], {line["key"]: line["note"] for line in told["lines"]}
+
+
+def named(panel):
+    """A panel's title with what its knob says."""
+    knob = panel["knob"]
+    return panel["title"] + (f" · {knob['name']} {knob['value']}" if knob else "")
 
 
 @pytest.mark.parametrize(
@@ -185,7 +169,7 @@ def test_softmax_is_left_out_where_its_difference_from_itself_would_be_drawn(vie
     at = open_matrices(input="synthetic", n=12, variants=variants, view=view)
     drawn = board(at, "matrices.board")[1]
     assert list(drawn) == panels
-    assert [panel["title"] for panel, _ in drawn.values()] == [label(a) for a in variants if a.key in panels]
+    assert [named(panel) for panel, _ in drawn.values()] == [label(a) for a in variants if a.key in panels]
     assert settings(at)["words"]["unit"] == ("difference of weights" if view == "difference" else "weight")
 
 
@@ -222,8 +206,141 @@ def test_the_table_names_what_can_be_causal_its_time_and_hidden_tokens_only_wher
 
 
 def test_the_bars_of_a_pinned_row_are_those_on_the_board():
-    at = open_matrices(input="synthetic", n=12, heads=1, head=0, variants=(PLAIN, LINEAR), row=5, view="difference")
+    given = {"input": "synthetic", "n": 12, "heads": 1, "head": 0, "variants": (PLAIN, LINEAR), "view": "difference"}
+    at = open_matrices(**given, row=5, more="row")
     panels = board(at, "matrices.board")[1]
     bars = traces(at)
     assert list(bars) == ["Linear"]
     np.testing.assert_allclose(numbers(bars["Linear"]["y"]), panels["linear"][1][5], atol=1e-3)
+
+
+def test_the_shared_scale_ends_at_softmaxs_largest_weight():
+    at = open_matrices(input="synthetic", n=12, heads=2, head=1, variants=(PLAIN, LINEAR))
+    drawn = board(at, "matrices.board")[1]
+    assert settings(at)["ceiling"] == drawn["softmax"][0]["highest"]
+    assert settings(at)["words"]["ceiling"]
+
+
+@pytest.mark.parametrize(
+    ("attention", "low", "high"),
+    [
+        (LOCAL, 1, 40),
+        (ac.get("local", window=64), 1, 64),  # from a link, or of a longer input: it stays what it is
+        (ac.get("nystrom"), 1, 40),
+        (ac.get("reformer"), 1, 16),
+        (ac.get("power_bert", keep=0.3), 0.05, 1.0),
+    ],
+)
+def test_a_panel_has_its_budget_as_a_knob_that_ends_with_the_tokens(attention, low, high):
+    at = open_matrices(input="synthetic", n=40, variants=(PLAIN, attention))
+    knob = board(at, "matrices.board")[1][attention.key][0]["knob"]
+    assert knob["name"] == attention.variant.budget.name
+    assert knob["value"] == getattr(attention.params, knob["name"])
+    assert knob["value"] in knob["stops"]
+    assert knob["stops"] == sorted(set(knob["stops"]))
+    assert (knob["stops"][0], knob["stops"][-1]) == (low, high)
+    assert board(at, "matrices.board")[1]["softmax"][0]["knob"] is None
+
+
+def test_a_turn_of_a_knob_sends_its_panel_alone():
+    variants = (PLAIN, LOCAL, ac.get("nystrom"))
+    at = open_matrices(input="synthetic", n=40, variants=variants)
+    before = {key: panel["digest"] for key, (panel, _) in board(at, "matrices.board")[1].items()}
+    at.session_state["variants"] = (PLAIN, ac.get("local", window=5), ac.get("nystrom"))
+    at.run()
+    after = {key: panel["digest"] for key, (panel, _) in board(at, "matrices.board")[1].items()}
+    assert [key for key in before if before[key] != after[key]] == ["local"]
+
+
+def test_a_telling_word_is_pinned_from_the_start_and_no_address_says_so():
+    at = visit("matrices", {"text": ["@repeats"], "variants": ["softmax", "local~window~2"], "special": ["0"]})
+    words, row, notes = strips(at)
+    weights = board(at, "matrices.board")[1]["softmax"][1]
+    assert row == telling_query(weights, [True] * len(words), once(words)) == settings(at)["pinned"]
+    assert words == presets.texts()["repeats"].split()
+    target = int(np.nanargmax(weights[row]))
+    assert notes["softmax"].startswith(f"looks most at “{board(at, 'matrices.board')[0]['row_labels'][target]}”")
+    assert "row" not in at.run().query_params
+
+
+@pytest.mark.parametrize(("word", "row"), [("none", None), ("3", 3), ("0", 0)])
+def test_a_link_that_names_a_row_or_none_wins(word, row):
+    at = visit("matrices", {"input": ["synthetic"], "n": ["12"], "row": [word]})
+    assert not at.warning
+    assert strips(at)[1] == settings(at)["pinned"] == row
+    assert at.selectbox(key="row.pinned").value == row
+    assert at.run().query_params["row"] == word
+
+
+def test_a_row_is_let_go_and_picked_without_the_board():
+    at = open_matrices(input="synthetic", n=12, variants=(PLAIN, LOCAL))
+    assert strips(at)[1] is not None
+    at.selectbox(key="row.pinned").set_value(None).run()
+    assert at.query_params["row"] == "none"
+    assert strips(at)[1] is None
+    assert not any(strips(at)[2].values())
+    at.selectbox(key="row.pinned").set_value(7).run()
+    assert (at.query_params["row"], strips(at)[1]) == ("7", 7)
+
+
+def test_special_tokens_are_never_the_word_to_begin_with():
+    for special in (False, True):
+        at = open_matrices(text="cat. dog. cat! dog?", variants=(PLAIN,), special=special)
+        words, row, _ = strips(at)
+        assert words[row] in ("cat", "dog")
+
+
+def test_each_variant_says_what_it_took_and_gave_in_the_numbers_of_its_panel():
+    given = {"input": "synthetic", "n": 12, "heads": 1, "head": 0, "row": 5}
+    at = open_matrices(**given, variants=(PLAIN, LINEAR))
+    panels = {key: matrix for key, (_, matrix) in board(at, "matrices.board")[1].items()}
+    lost = int(np.argmin((panels["linear"] - panels["softmax"])[5]))
+    change = panels["linear"][5, lost] - panels["softmax"][5, lost]
+    assert change < -0.01
+    assert f"lost most: “t{lost}” −{-change:.2f}" in strips(at)[2]["linear"]
+    difference = open_matrices(**given, variants=(PLAIN, LINEAR), view="difference")
+    assert list(strips(difference)[2]) == ["linear"]
+    assert strips(difference)[2]["linear"] == strips(at)[2]["linear"]
+
+
+def test_a_link_from_the_time_of_one_coloured_text_unfolds_that_variant():
+    given = {"input": ["synthetic"], "n": ["12"], "variants": ["softmax", "local"], "coloured": ["local"]}
+    assert settings(visit("matrices", given), "matrices.strips")["whole"] == "local"
+    gone = visit("matrices", {**given, "coloured": ["linear"]})
+    assert settings(gone, "matrices.strips")["whole"] is None
+    assert "coloured" in gone.warning[0].value
+
+
+def test_without_a_row_its_bars_say_what_to_do():
+    at = open_matrices(input="synthetic", n=12, row=None, more="row")
+    assert not at.get("plotly_chart")
+    assert "to see its row as bars" in at.info[0].value
+
+
+def test_all_heads_stand_with_their_scores_in_the_order_asked_for_and_one_is_chosen():
+    given = {"text": ["@sequence"], "more": ["heads"], "variants": ["softmax"]}
+    at = visit("matrices", {**given, "head_order": ["induction"]})
+    assert not at.exception
+    table = at.dataframe[0].value
+    assert len(table) == 72
+    scores = table["induction"].tolist()
+    assert scores == sorted(scores, reverse=True)
+    told = settings(at, "heads.large")
+    assert told["in_order"]
+    first = [int(table["layer"][0]), int(table["head"][0])]
+    assert told["names"][0][:2] == first
+    assert f"**Layer {first[0]}, head {first[1]}** comes first" in spoken(at)
+    [entropy] = table.loc[(table["layer"] == 2) & (table["head"] == 3), "entropy (nats)"]
+    assert board(at, "matrices.board")[1]["softmax"][0]["caption"] == f"entropy {entropy:.2f} nats".replace(" ", "\xa0")
+    assert not settings(visit("matrices", given), "heads.large")["in_order"]
+
+
+def test_every_page_leads_to_the_large_heads():
+    at = visit("matrices", {"input": ["synthetic"], "n": ["12"], "view": ["difference"]})
+    at.button(key="heads.open").click().run()
+    assert {"view": "difference", "more": "heads"}.items() <= at.query_params.items()
+    assert settings(at, "heads.large")["reveal"]
+    assert not settings(at.run(), "heads.large")["reveal"]
+    elsewhere = visit("masks", {"input": ["synthetic"], "n": ["12"]})
+    [link] = [each for each in links(elsewhere) if "All heads" in each.label]
+    assert set(link.query_string.split("&")) == {"input=synthetic", "n=12", "more=heads"}

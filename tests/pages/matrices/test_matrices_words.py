@@ -1,6 +1,7 @@
 """The sentences on Matrices are functions of numbers: each branch on either side of where it turns."""
 
 import dataclasses
+import math
 
 import pytest
 
@@ -8,8 +9,20 @@ import attention_core as ac
 from app.compute import View, matrix
 from attention_core.inputs.source import SyntheticSource
 from attention_core.inputs.synthetic import SyntheticSpec
+from attention_core.looks.head_scores import HeadScores
+from attention_core.looks.telling_row import Share
 from attention_core.metrics.passport import NEGATIVE
-from pages.matrices.words import Rival, caption, headline, in_one_sentence, overall
+from pages.matrices.words import (
+    Rival,
+    caption,
+    changed,
+    head_in_words,
+    headline,
+    in_one_sentence,
+    leading,
+    looks_at,
+    overall,
+)
 
 SMALL = View(source=SyntheticSource(SyntheticSpec(n=16, heads=1, d=8)), head=0, causal=False, special=True)
 
@@ -183,3 +196,58 @@ def test_a_panels_line_is_its_error_its_entropy_and_its_negative_mass(key, diffe
 def test_softmax_itself_has_no_error(difference):
     words = caption(*measured("softmax", entropy=1.5), difference=difference)
     assert words == "entropy\N{NO-BREAK SPACE}1.50\N{NO-BREAK SPACE}nats"
+
+
+LABELS = ("the", "cat", "the (2)")
+
+
+def shares(**weights):
+    return [Share(key=LABELS.index(key.replace("_", " ").replace("2", "(2)")), weight=w) for key, w in weights.items()]
+
+
+def test_a_row_of_softmax_names_its_heaviest_keys_or_that_there_are_none():
+    assert looks_at(shares(cat=0.612, the_2=0.05), LABELS) == "looks most at “cat” 0.61, “the (2)” 0.05"
+    assert looks_at([], LABELS) == "spread so thin that no key has 0.005 of it"
+
+
+def test_what_was_lost_and_gained_is_told_where_there_is_any():
+    lost, gained = shares(cat=-0.21), shares(the=0.04, the_2=0.031)
+    both = "lost most: “cat” −0.21 · gained most: “the” +0.04, “the (2)” +0.03"
+    assert changed(lost, gained, LABELS, "softmax") == both
+    assert changed(lost, [], LABELS, "softmax") == "lost most: “cat” −0.21"
+    assert changed([], gained, LABELS, "softmax") == "gained most: “the” +0.04, “the (2)” +0.03"
+    assert changed([], [], LABELS, "softmax") == "within 0.005 of softmax on every key"
+    assert changed(lost, gained, LABELS, "shared-QK softmax") == f"against shared-QK softmax: {both}"
+    assert changed([], [], LABELS, "shared-QK softmax") == "within 0.005 of shared-QK softmax on every key"
+
+
+def head(**scores):
+    return HeadScores(layer=4, head=7, **dict.fromkeys(HeadScores.columns(), 0.25) | scores)
+
+
+def test_a_head_is_told_with_all_its_scores_and_a_dash_for_what_cannot_be():
+    assert head_in_words(head(induction=math.nan, distance=3.14)) == (
+        "layer 4, head 7: induction –, previous token 0.25, first-token sink 0.25, entropy (nats) 0.25, "
+        "mean distance (tokens) 3.1"
+    )
+
+
+@pytest.mark.parametrize(
+    ("by", "words"),
+    [
+        ("induction", "a repeated token gives 0.25 of its weight"),
+        ("previous", "gives 0.25 of its weight, in the mean, to the token just before"),
+        ("sink", "gives 0.25 of its weight, in the mean, to the first token"),
+        ("entropy", "most decided: an entropy of 0.25 nats"),
+        ("distance", "it looks 0.25 tokens away"),
+    ],
+)
+def test_the_head_that_comes_first_is_named_with_its_score(by, words):
+    told = leading([head(), head(**{by: 0.5})], by)
+    assert told.startswith("**Layer 4, head 7** ")
+    assert words in told
+
+
+def test_a_score_that_the_input_cannot_tell_says_why():
+    assert "No token repeats in this input" in leading([head(induction=math.nan)], "induction")
+    assert leading([head(sink=math.nan)], "sink").endswith("first-token sink is not told.")

@@ -2,6 +2,7 @@
 
 import csv
 import io
+from dataclasses import replace
 
 import pytest
 
@@ -9,7 +10,7 @@ import attention_core as ac
 from app.timing import Series
 from attention_core.measure.device import Stamp
 from attention_core.measure.masked import subject
-from attention_core.measure.records import LeftOut, Point, Run
+from attention_core.measure.records import BOUNDED, LeftOut, Point, Run
 from attention_core.measure.summary import Ratio, of_variant, ratios
 from attention_core.measure.timing import TimingSpec
 from pages.timing import results
@@ -75,6 +76,16 @@ def test_nothing_is_said_of_masks_without_one_or_without_its_variants_own_algori
     assert masking([line("softmax"), line("local")]) == ""
     assert masking([line("softmax"), line("fused.local")]) == ""
     assert masking([line("local", ratios=[]), line("fused.local")]) == ""
+
+
+@pytest.mark.parametrize(
+    ("reason", "most", "told"),
+    [(BOUNDED[0], 2048.0, "more than 2,048 MiB."), (BOUNDED[1], 0.5, "than 0.5 s."), ("Too {slow}.", None, "{slow}")],
+)
+def test_a_bound_is_filled_into_the_sentence_that_names_it_and_into_no_other(reason, most, told):
+    run = replace(RUN, left_out=(LeftOut(variant="local", n=2048, reason=reason, most=most),))
+    [said] = results.left_out(run, {"local": "Local"}, live=True)
+    assert told in said
 
 
 @pytest.mark.parametrize(("live", "run"), [(True, "live"), (False, "recorded")])

@@ -1,0 +1,156 @@
+"""Where tasks run: in worker processes, on a cluster or here, in one line for all visitors and once for all who ask."""
+
+import os
+import uuid
+from collections.abc import Callable, Generator, Hashable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+import attention_core as ac
+from app import compute
+from app.executors import Cluster, Here, Workers, worker_count
+from app.line import Executor, Line, Standing, Ticket
+from attention_core.experiments.task import Task
+from attention_core.kept import Frozen, Kept
+
+Waiting = Callable[[Standing], object]
+"""Told how a task stands while its visitor waits for it."""
+POLL = 0.1
+"""Seconds after which a script that waits looks whether its visitor still does."""
+
+
+def rows(experiment: str, task: Task, waiting: Waiting | None = None, *, light: bool = False) -> tuple[Any, ...]:
+    """What one task of an experiment finds, computed once for all visitors.
+
+    Args:
+        experiment: the module's name in ``attention_core.experiments``.
+        task: one of the tasks that module's ``tasks`` made.
+        waiting: told how the task stands, while it is waited for.
+        light: whether it is over as soon as a look: it runs in this process, and no sweep is before it in line.
+
+    Raises:
+        LabError: if the task's source cannot be read at this length.
+        WorkerError: if what computed it was lost.
+    """
+    [(_task, outcome)] = stream(experiment, [task], waiting, light=light)
+    if isinstance(outcome, ac.LabError):
+        raise outcome
+    return outcome
+
+
+def stream(
+    experiment: str, tasks: Sequence[Task], waiting: Waiting | None = None, *, light: bool = False
+) -> Generator[tuple[Task, tuple[Any, ...] | ac.LabError]]:
+    """Each task with what it finds, or why it finds nothing, in their order; arguments as of ``rows``.
+
+    As many are under way at a time as the executor has places for. Close it: that is what takes back the others.
+    """
+    asked: dict[int, Ticket] = {}
+    ahead = 0
+
+    def to(i: int) -> Executor:
+        return _here() if light else executor(tasks[i])
+
+    def ask(i: int) -> None:
+        asked[i] = line(to(i)).ask(visitor(), experiment, tasks[i], (experiment, repr(tasks[i])))
+
+    try:
+        for i, task in enumerate(tasks):
+            found: tuple[Any, ...] | ac.LabError | None = known(experiment, task)
+            try:
+                if found is None:
+                    if i not in asked:
+                        ask(i)
+                    ahead = max(ahead, i + 1)
+                    while ahead < len(tasks) and len(asked) < to(ahead).abreast:
+                        if known(experiment, tasks[ahead]) is None:
+                            ask(ahead)
+                        ahead += 1
+                    _wait(asked[i], waiting)
+                    found = asked[i].rows()
+                    found = _rows.get((experiment, repr(task)), partial(Frozen, found)).value
+            except ac.LabError as error:
+                found = error
+            if i in asked:
+                asked.pop(i).leave()
+            yield task, found
+    finally:
+        for ticket in asked.values():
+            ticket.leave()
+
+
+def execute(experiment: str, task: Task, waiting: Waiting | None = None) -> tuple[Any, ...]:
+    """Run one task in any case and wait for its rows; arguments and errors as of ``rows``."""
+    ticket = line(executor(task)).ask(visitor(), experiment, task, object())
+    try:
+        _wait(ticket, waiting)
+        return ticket.rows()
+    finally:
+        ticket.leave()
+
+
+def _wait(ticket: Ticket, waiting: Waiting | None) -> None:
+    with compute.drawing().away():
+        while not ticket.wait(POLL):
+            # Asking for the session's state is what ends a script that a newer one has replaced, or whose visitor left.
+            visitor()
+            if waiting:
+                waiting(ticket.standing())
+
+
+def visitor() -> Hashable:
+    """Who this script runs for: the same as long as the session."""
+    return st.session_state.setdefault("visitor", uuid.uuid4())
+
+
+_rows: Kept[Frozen[tuple[Any, ...]]] = compute.cache(256, 2)
+
+
+def known(experiment: str, task: Task) -> tuple[Any, ...] | None:
+    """A task's rows where they are kept; None where it has not been run."""
+    found = _rows.known((experiment, repr(task)))
+    return None if found is None else found.result().value
+
+
+def forget(experiment: str, task: Task) -> None:
+    """Let ``rows`` compute a task anew, where its results differ from run to run."""
+    _rows.drop((experiment, repr(task)))
+
+
+@st.cache_resource(show_spinner=False, hash_funcs=dict.fromkeys((Workers, Cluster, Here), id))
+def line(executor: Executor) -> Line:
+    """The line before an executor."""
+    return Line(executor)
+
+
+def executor(task: Task) -> Executor:
+    """Where a task runs; nothing else knows.
+
+    On the Dask cluster that ``ATTENTION_LAB_SCHEDULER`` names, but for what is timed, as that is about this machine; in
+    worker processes; or, where there are none, in threads of this process.
+    """
+    address = os.environ.get("ATTENTION_LAB_SCHEDULER", "").strip()
+    if address and not getattr(task, "timed", False):
+        return _cluster(address)
+    return workers() or _here()
+
+
+@st.cache_resource(show_spinner=False)
+def _cluster(address: str) -> Cluster:
+    return Cluster(address)
+
+
+@st.cache_resource(show_spinner=False)
+def workers() -> Workers | None:
+    """This server's worker processes; None where it has none."""
+    path = os.environ.get("ATTENTION_LAB_WORKERS_SOCKET")
+    count = worker_count()
+    return Workers(count, Path(path) if path else None) if count else None
+
+
+@st.cache_resource(show_spinner=False)
+def _here() -> Here:
+    return Here(compute.gate(), compute.records().load)

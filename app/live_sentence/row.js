@@ -1,0 +1,148 @@
+// The sentence under one variant: its words, the arcs above them, its slider, and what it costs.
+/** @import { Looks, SentenceWords, SentRow, WordBox } from "./types" */
+
+import { clamp, make } from "../matrix_board/page.js";
+import { path, stroke } from "./arcs.js";
+import { fill, percent, times } from "./story.js";
+
+const DRAWN_IN = "http://www.w3.org/2000/svg";
+const WRITTEN = 0.01; // weights from which on their numbers stand below the words
+
+export class Row {
+  step = 0; // of the slider
+
+  /**
+   * @param {SentRow} sent
+   * @param {Float64Array} matrices
+   * @param {string[]} tokens
+   * @param {string[]} labels the same, repeats numbered
+   * @param {boolean} asks whether keys choose among its words: those of one row stand for all
+   */
+  constructor(sent, matrices, tokens, labels, asks) {
+    this.sent = sent;
+    this.matrices = matrices;
+    this.asks = asks;
+    this.size = tokens.length;
+    this.numbers = tokens.map(() => make("span", { class: "number", "aria-hidden": "true" }));
+    this.words = tokens.map((token, place) => {
+      /** @type {Record<string, string>} */
+      const role = asks ? { role: "radio", "aria-label": labels[place] } : { "aria-hidden": "true" };
+      return make("span", { class: "word", "data-word": String(place), ...role }, token, this.numbers[place]);
+    });
+    this.arcs = tokens.map(() => document.createElementNS(DRAWN_IN, "path"));
+    const drawing = document.createElementNS(DRAWN_IN, "svg");
+    drawing.setAttribute("aria-hidden", "true");
+    drawing.append(...this.arcs);
+    const text = make("div", { class: "text", dir: "auto", ...(asks ? { role: "radiogroup" } : {}) }, ...this.words);
+    this.text = make("div", { class: "place" }, drawing, text);
+    text.style.setProperty("--tokens", String(tokens.length));
+    text.style.setProperty("--letters", String(tokens.join("").length));
+    this.setting = make("output");
+    this.slider = make("input", { type: "range", min: "0", max: String(sent.settings.length - 1), "data-row": sent.key });
+    this.slider.setAttribute("aria-label", `${sent.title}: ${sent.knob}`);
+    const knob = sent.knob
+      ? make("div", { class: "knob" }, make("span", {}, `${sent.knob} `, this.setting), this.slider)
+      : make("div", { class: "note" }, sent.note);
+    this.counts = make("div", { class: "counts" });
+    this.root = make(
+      "div",
+      { class: "row", role: "group", "aria-label": sent.title, "data-variant": sent.key },
+      make("div", { class: "name" }, make("div", { class: "title" }, sent.title), knob),
+      this.text,
+      this.counts,
+    );
+  }
+
+  /**
+   * Where a word looks.
+   * @param {number} word
+   * @param {SentenceWords} words
+   * @returns {Looks}
+   */
+  looks(word, words) {
+    const { title, knob, settings } = this.sent;
+    const name = knob ? fill(words.named, { title, knob, setting: String(settings[this.step]) }) : title;
+    return { name, weights: this.weights(word) };
+  }
+
+  /**
+   * A word's weights, NaN where it may not look.
+   * @param {number} word
+   */
+  weights(word) {
+    const start = (this.step * this.size + word) * this.size;
+    return Array.from(this.matrices.subarray(start, start + this.size));
+  }
+
+  /**
+   * Set the slider to a step, as far as it goes.
+   * @param {number} step
+   */
+  turn(step) {
+    this.step = clamp(step, 0, this.sent.settings.length - 1);
+    this.slider.value = String(this.step);
+  }
+
+  /** @param {SentenceWords} words */
+  tell(words) {
+    const { settings, errors, savings } = this.sent;
+    const [error, ratio] = [percent(errors[this.step]), times(savings[this.step])];
+    this.setting.textContent = String(settings[this.step]);
+    this.slider.setAttribute("aria-valuetext", `${settings[this.step]}, ${fill(words.error, { error })}`);
+    if (this.asks) this.counts.replaceChildren(words.reference);
+    else this.counts.replaceChildren(count(words.error, error), count(words.saving, ratio), make("small", {}, words.length));
+    this.text.querySelector("[role=radiogroup]")?.setAttribute("aria-label", words.help);
+  }
+
+  /** Where the words stand, the same in every row. */
+  get boxes() {
+    const corner = this.text.getBoundingClientRect();
+    return this.words.map((word, place) => {
+      const box = word.getBoundingClientRect();
+      const bottom = this.numbers[place].getBoundingClientRect().bottom;
+      return { middle: Math.round(box.x + box.width / 2 - corner.x), top: Math.round(box.y - corner.y), bottom: Math.round(bottom - corner.y) };
+    });
+  }
+
+  /**
+   * Let a word look: its arcs take their forms.
+   * @param {number} word
+   * @param {WordBox[]} boxes
+   */
+  aim(word, boxes) {
+    this.arcs.forEach((arc, target) => arc.setAttribute("d", path(boxes[word], boxes[target])));
+    this.words.forEach((each, place) => {
+      each.classList.toggle("looking", place === word);
+      if (this.asks) each.setAttribute("aria-checked", String(place === word));
+      if (this.asks) each.tabIndex = place === word ? 0 : -1;
+    });
+  }
+
+  /**
+   * Draw a word's weights.
+   * @param {number} word
+   */
+  paint(word) {
+    this.weights(word).forEach((weight, target) => {
+      const { width, opacity, shade } = stroke(weight);
+      const arc = this.arcs[target];
+      arc.style.strokeWidth = String(width);
+      arc.style.opacity = String(opacity);
+      const [chip, number] = [this.words[target], this.numbers[target]];
+      for (const each of [arc, chip]) each.classList.toggle("negative", weight < 0);
+      chip.classList.toggle("masked", Number.isNaN(weight));
+      chip.style.setProperty("--shade", `${Math.round(60 * shade)}%`);
+      number.textContent = Math.abs(weight) >= WRITTEN ? percent(weight) : "";
+    });
+  }
+}
+
+/**
+ * A sentence of one number, the number apart.
+ * @param {string} template
+ * @param {string} number
+ */
+function count(template, number) {
+  const [before, after] = template.split(/\{\w+\}/);
+  return make("div", {}, before, make("b", {}, number), after ?? "");
+}

@@ -1,0 +1,200 @@
+// One sentence under several variants: pointer, finger or keys choose the word that looks, sliders turn the budgets, and
+// all of it is drawn from matrices that are here already.
+/** @import { SentenceHeader, SentenceSettings, WordBox } from "./types" */
+/** @import { Received, Send } from "../matrix_board/types" */
+
+import { HALF } from "../matrix_board/color.js";
+import { clamp, make, perform, printable, readTheme } from "../matrix_board/page.js";
+import { Row } from "./row.js";
+import { heard, story } from "./story.js";
+
+const REST = 400; // milliseconds after which what hands did is told to the server, and to who listens
+
+export class Sentence {
+  /** @type {string[]} */
+  labels = []; // of the words, repeats numbered
+  /** @type {Row[]} */
+  rows = [];
+  /** @type {WordBox[]} */
+  boxes = [];
+  /** @type {SentenceSettings} */
+  settings;
+  word = 0; // the one that looks
+  /** @type {number | null} */
+  pointed = null; // the one under the pointer, which looks as long as that is there
+  /** @type {Send} */
+  send;
+  /** @type {number | undefined} */
+  due;
+  /** @type {string | undefined} */
+  owed; // what the server was told and has not answered
+
+  /** @param {HTMLElement | ShadowRoot} host */
+  constructor(host) {
+    this.table = make("div", { class: "rows" });
+    this.story = make("p", { class: "story" });
+    this.way = make("a", { class: "way", target: "_self" });
+    this.notes = make("p", { class: "notes" });
+    this.live = make("div", { class: "live", role: "status", "aria-live": "polite" });
+    this.root = make("div", { class: "sentence" }, this.table, make("div", { class: "told" }, this.story, this.way), this.notes, this.live);
+    host.append(this.root);
+    this.watch = new ResizeObserver(() => this.place());
+    this.watch.observe(this.table);
+    document.fonts.ready.then(() => this.place());
+    this.ears = new AbortController();
+    /**
+     * @template {keyof HTMLElementEventMap} Type
+     * @param {Type} type
+     * @param {(event: HTMLElementEventMap[Type]) => void} act
+     */
+    const on = (type, act) => this.table.addEventListener(type, act, { signal: this.ears.signal });
+    on("pointerover", (event) => event.pointerType === "mouse" && this.point(placeOf(event.target)));
+    on("pointerleave", () => this.point(null));
+    on("click", (event) => this.choose(placeOf(event.target)));
+    on("keydown", (event) => this.key(event));
+    on("input", (event) => this.turn(/** @type {HTMLInputElement} */ (event.target)));
+    on("change", () => this.rest()); // a slider let go, or moved by a key
+  }
+
+  /** @param {Received<SentenceHeader>} received */
+  receive({ header: { tokens, labels, rows }, payload }) {
+    clearTimeout(this.due);
+    this.labels = labels.map(printable);
+    this.pointed = null;
+    this.owed = this.due = undefined;
+    let start = 0;
+    this.rows = rows.map((row, place) => {
+      const codes = new Uint16Array(payload, start, row.settings.length * tokens.length ** 2);
+      start += codes.byteLength;
+      return new Row(row, Float64Array.from(codes, (code) => HALF[code]), tokens.map(printable), this.labels, place === 0);
+    });
+    this.table.replaceChildren(...this.rows.map((row) => row.root));
+    if (this.settings) this.take();
+  }
+
+  /** @param {SentenceSettings} settings */
+  show(settings) {
+    const { words, word, steps } = (this.settings = settings);
+    this.way.textContent = `${words.way} \u2192`;
+    this.notes.replaceChildren(...words.notes.map((note) => make("span", {}, note)));
+    if (this.due === undefined && this.owed === undefined) this.take(); // else hands did what is newer
+    if (JSON.stringify({ word, steps }) === this.owed) this.owed = undefined;
+  }
+
+  /** Stand as the settings say. */
+  take() {
+    this.word = clamp(this.settings.word, 0, this.labels.length - 1);
+    for (const row of this.rows) row.turn(this.settings.steps[row.sent.key] ?? 0);
+    this.place();
+    this.paint();
+  }
+
+  retheme() {
+    this.root.dataset.mode = readTheme(this.root).mode;
+  }
+
+  /** Look where the words stand now. */
+  place() {
+    if (!this.rows.length || !this.root.clientWidth) return;
+    this.boxes = this.rows[0].boxes;
+    this.aim();
+  }
+
+  get looking() {
+    return this.pointed ?? this.word;
+  }
+
+  aim() {
+    if (this.boxes.length !== this.labels.length) return;
+    for (const row of this.rows) row.aim(this.looking, this.boxes);
+  }
+
+  /** Draw the weights of all rows or of one, and say what they come to. */
+  paint(rows = this.rows) {
+    const { words, way, pinned } = this.settings;
+    for (const row of rows) {
+      row.paint(this.looking);
+      row.tell(words);
+    }
+    const looks = this.rows.map((row) => row.looks(this.looking, words));
+    this.story.textContent = story(words, this.labels, this.looking, looks);
+    const address = new URL(way, document.baseURI);
+    for (const row of this.rows) address.searchParams.append("variants", row.sent.words[row.step]);
+    address.searchParams.set(pinned, String(this.word));
+    this.way.href = address.href;
+  }
+
+  /** @param {number | null} word */
+  point(word) {
+    if (word === this.pointed) return;
+    this.pointed = word;
+    this.aim();
+    this.paint();
+  }
+
+  /** @param {number | null} word */
+  choose(word) {
+    if (word === null) return;
+    this.pointed = null;
+    this.word = word;
+    this.aim();
+    this.paint();
+    this.rest();
+  }
+
+  /** @param {HTMLInputElement} slider */
+  turn(slider) {
+    const row = this.rows.find((each) => each.slider === slider);
+    if (!row) return;
+    row.turn(Number(slider.value));
+    this.paint([row]);
+  }
+
+  /** @param {KeyboardEvent} event */
+  key(event) {
+    if (placeOf(event.target) === null) return;
+    const count = this.labels.length;
+    const go = (/** @type {number} */ word) => {
+      this.choose((word + count) % count);
+      this.rows[0].words[this.word].focus();
+    };
+    perform(event, {
+      ArrowLeft: () => go(this.word - 1),
+      ArrowUp: () => go(this.word - 1),
+      ArrowRight: () => go(this.word + 1),
+      ArrowDown: () => go(this.word + 1),
+      Home: () => go(0),
+      End: () => go(count - 1),
+    });
+  }
+
+  /** Tell the server and who listens, once hands are at rest. */
+  rest() {
+    clearTimeout(this.due);
+    this.due = setTimeout(() => {
+      this.due = undefined;
+      const { words } = this.settings;
+      const looks = this.rows.map((row) => row.looks(this.word, words));
+      this.live.textContent = heard(words, this.labels, this.word, looks);
+      const turn = { word: this.word, steps: Object.fromEntries(this.rows.map((row) => [row.sent.key, row.step])) };
+      this.owed = JSON.stringify(turn);
+      this.send("turn", turn);
+    }, REST);
+  }
+
+  destroy() {
+    clearTimeout(this.due);
+    this.ears.abort();
+    this.watch.disconnect();
+    this.root.remove();
+  }
+}
+
+/**
+ * The place of the word that something stands in.
+ * @param {EventTarget | null} target
+ */
+function placeOf(target) {
+  const word = target instanceof Element && target.closest("[data-word]");
+  return word instanceof HTMLElement ? Number(word.dataset.word) : null;
+}

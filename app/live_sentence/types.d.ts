@@ -1,0 +1,71 @@
+// What Python sends to the sentence (sentence.py), and what its parts hand to one another.
+
+/** The sentence under one variant; lists have one entry for each step of its slider. */
+export interface SentRow {
+  key: string;
+  title: string;
+  knob: string;
+  note: string;
+  settings: (number | null)[];
+  words: string[];
+  errors: number[];
+  savings: number[];
+}
+
+export interface SentenceHeader {
+  kind: "sentence";
+  key: string;
+  digest: string;
+  tokens: string[];
+  labels: string[]; // the tokens, repeats numbered
+  rows: SentRow[];
+}
+
+/** Sentences; what stands in braces is filled in. */
+export interface StoryWords {
+  mostly: string;
+  most: string;
+  spread: string;
+  itself: string;
+  masked: string;
+  negative: string;
+  kept: string;
+  lost: string;
+  gained: string;
+  below: string;
+  looks: string;
+  nowhere: string;
+  seen: string;
+}
+
+export interface SentenceWords extends StoryWords {
+  named: string;
+  help: string;
+  error: string;
+  saving: string;
+  length: string;
+  reference: string;
+  way: string;
+  notes: string[];
+}
+
+export interface SentenceSettings {
+  word: number;
+  steps: Record<string, number>;
+  way: string;
+  pinned: string;
+  words: SentenceWords;
+}
+
+/** Where one word looks under one variant: a weight for each word, NaN where it may not look. */
+export interface Looks {
+  name: string;
+  weights: number[];
+}
+
+/** A word's place with the number below it, in pixels from the corner of its text. */
+export interface WordBox {
+  middle: number;
+  top: number;
+  bottom: number;
+}

@@ -1,0 +1,122 @@
+// The knobs that lie on their panels. A panel is drawn anew while its knob is moved: one value at a time is on its way to
+// Python, and of those that come up meanwhile the newest wins.
+/** @import { Panel, SentKnob } from "./types" */
+/** @import { Board } from "./board.js" */
+
+import { make } from "./page.js";
+
+const PATIENCE = 5000; // milliseconds after which a turn without an answer is given up
+
+/**
+ * A knob's value as it is read.
+ * @param {SentKnob} knob
+ */
+export const knobText = (knob, at = knob.stops.indexOf(knob.value)) => `${knob.name} ${knob.stops[at]}`;
+
+export class Knobs {
+  turns = 0; // told to Python so far
+  /** @type {number | null} */
+  flying = null; // the turn that is on its way
+  /** @type {number | undefined} */
+  waiting;
+  held = false; // whether a slider is held: until it is let go, Python need draw the board alone
+  behind = false; // whether the rest of the page has not heard of the last turn
+
+  /** @param {Board} board */
+  constructor(board) {
+    this.board = board;
+    /** @type {Map<string, number>} */
+    this.wanted = new Map(); // panel's key -> the newest value that has not been told
+  }
+
+  /** What a panel's figure holds for its knob; `fit` fills it. */
+  build() {
+    const slider = make("input", { type: "range", min: "0", step: "1" });
+    const row = make("div", { class: "knob" }, make("span", { class: "name" }), slider, make("output", { class: "at" }));
+    slider.addEventListener("input", () => this.turn(row));
+    slider.addEventListener("pointerdown", () => {
+      this.held = true;
+      const ears = new AbortController();
+      const letGo = () => {
+        ears.abort();
+        this.held = false;
+        if (this.behind) this.turn(row);
+      };
+      for (const end of ["pointerup", "pointercancel"]) addEventListener(end, letGo, { capture: true, signal: ears.signal });
+    });
+    return row;
+  }
+
+  /**
+   * Set a panel's slider, unless the visitor has moved it on meanwhile.
+   * @param {HTMLElement} row
+   * @param {Panel} panel
+   */
+  fit(row, { key, title, knob }) {
+    row.hidden = !knob;
+    row.dataset.of = key;
+    if (!knob) return;
+    row.dataset.shown = String(knob.value);
+    const { name, slider } = partsOf(row);
+    name.textContent = knob.name;
+    slider.setAttribute("aria-label", `${title}: ${knob.name}`);
+    if (this.wanted.has(key)) return;
+    slider.max = String(knob.stops.length - 1);
+    slider.value = String(knob.stops.indexOf(knob.value));
+    this.tell(row, knob);
+  }
+
+  /**
+   * @param {HTMLElement} row
+   * @param {SentKnob} knob
+   */
+  tell(row, knob) {
+    const { slider, at } = partsOf(row);
+    at.textContent = String(knob.stops[slider.valueAsNumber]);
+    slider.setAttribute("aria-valuetext", at.textContent);
+  }
+
+  /**
+   * The visitor has moved a slider.
+   * @param {HTMLElement} row
+   */
+  turn(row) {
+    const { key, knob } = this.board.panels.find((panel) => panel.key === row.dataset.of) ?? {};
+    if (!key || !knob) return;
+    this.tell(row, knob);
+    this.wanted.set(key, knob.stops[partsOf(row).slider.valueAsNumber]);
+    this.behind = true;
+    if (this.flying === null) this.fly();
+  }
+
+  /** Tell Python the next value that is wanted. */
+  fly() {
+    clearTimeout(this.waiting);
+    const [[panel, value] = []] = this.wanted;
+    this.flying = null;
+    if (panel === undefined) return;
+    this.wanted.delete(panel);
+    this.flying = ++this.turns;
+    this.behind = this.held;
+    this.board.send("turn", { panel, value, turn: this.flying, held: this.held });
+    this.waiting = setTimeout(() => this.fly(), PATIENCE);
+  }
+
+  /**
+   * The panels show the last turn that Python has heard of.
+   * @param {number} turn
+   */
+  land(turn) {
+    if (turn === this.flying) this.fly();
+  }
+
+  destroy() {
+    clearTimeout(this.waiting);
+  }
+}
+
+/** @param {HTMLElement} row */
+const partsOf = (row) => {
+  const [name, slider, at] = row.children;
+  return { name, slider: /** @type {HTMLInputElement} */ (slider), at };
+};

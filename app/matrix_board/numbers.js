@@ -1,0 +1,16 @@
+// The first channel of a board: what Streamlit hands over here at each rerun and theme change is drawn by the script that
+// every page has, or waits for it. That script is long, and Streamlit sends a component's own with each of its messages.
+/** @import { Mounted } from "./types" */
+
+import { channel } from "./channel.js";
+
+/** @param {Mounted<Uint8Array>} mounted */
+export default function (mounted) {
+  const host = mounted.parentElement;
+  if (channel.drawing) channel.drawing.draw(mounted);
+  else channel.waiting.set(host, mounted);
+  return () => {
+    channel.waiting.delete(host);
+    channel.drawing?.drop(host);
+  };
+}

@@ -1,0 +1,24 @@
+// The script of every page. The browser keeps it from the first message on; a run names it by a hash alone.
+
+import { watchForms } from "./forms.js";
+import { keepHistory } from "./history.js";
+import { leadToInput } from "./input_panel.js";
+import { reachByKeys } from "./keyboard.js";
+import { Sentence } from "./live_sentence/sentence.js";
+import { offer } from "./matrix_board/main.js";
+import { followWays } from "./ways.js";
+
+const MOUNTED = Symbol.for("attention-lab.page");
+const browser = /** @type {{ [MOUNTED]?: boolean }} */ (globalThis);
+
+/** @param {{ setStateValue(name: string, value: unknown): void }} page */
+export default function ({ setStateValue }) {
+  watchForms((name) => setStateValue("form", name));
+  if (browser[MOUNTED]) return;
+  browser[MOUNTED] = true;
+  keepHistory();
+  followWays();
+  reachByKeys();
+  leadToInput();
+  offer({ sentence: Sentence });
+}

@@ -1,0 +1,26 @@
+"""What a visitor can set on Home, and what its links carry."""
+
+import streamlit as st
+
+import attention_core as ac
+from app import presets
+from app.controls import Options, kept, pills, place, whole
+from app.naming import family_title
+from app.share import Field
+from app.text import N_, _
+from app.visit import read_text, write_text
+
+
+def _families() -> dict[str, str]:
+    present = {variant.family for variant in ac.all_variants()}
+    return {"all": _("All"), **{family: family_title(family) for family in ac.families() if family in present}}
+
+
+class HomeOptions(Options):
+    """What a link to this page carries beside what all pages share."""
+
+    family = pills(_families, N_("Family"))
+    sentence = kept(lambda: Field(presets.SENTENCE, read_text, write_text), N_("Your sentence"), widget=st.text_input)
+    word = place(lambda: presets.SENTENCE_TOKENS)
+    window = whole(4, 1, presets.SENTENCE_TOKENS, N_("Window"))
+    landmarks = whole(8, 1, presets.SENTENCE_TOKENS, N_("Landmarks"))

@@ -1,0 +1,138 @@
+"""The visitor's own sentence, live: where one word looks under softmax and under what is cheaper, at every budget."""
+
+from functools import partial
+
+import streamlit as st
+
+import attention_core as ac
+from app import compute, presets, share
+from app.live_sentence import Row, Turn, live_sentence
+from app.naming import readable
+from app.text import _, literal, sentence
+from app.visit import PINNED, REFERENCE, Visit
+from attention_core.inputs.source import TextSource
+from attention_core.inputs.text import beginning
+from attention_core.looks.budgets import LONG, Budgets, Steps
+from attention_core.writing import percent
+from pages.home.options import HomeOptions
+
+MODEL = "minilm"
+VARIANTS = tuple(map(ac.get, (REFERENCE, "local", "linear", "nystrom")))
+BUDGETS = {"local": HomeOptions.window, "nystrom": HomeOptions.landmarks}
+"""What a slider sets, by its variant's key."""
+
+
+def show() -> None:
+    """Draw the field and the sentence; where there is nothing to look at, one sentence says why."""
+    typed = HomeOptions.sentence.draw(label_visibility="collapsed", on_change=_take_sentence)
+    try:
+        text = beginning(typed, tokens=presets.SENTENCE_TOKENS, model=MODEL)
+        source = TextSource(text, MODEL, presets.SENTENCE_LAYER)
+        found = compute.at_every_budget(source, VARIANTS, head=presets.SENTENCE_HEAD)
+    except ac.LabError as error:
+        st.error(literal(sentence(error)), icon=":material/error:")
+        return
+    HomeOptions.word.fit(range(len(found.tokens)))
+    told = [literal(sentence(notice)) for notice in compute.record(source).notices]
+    for each in [cut(text), *told] if text != typed else told:
+        st.caption(each)
+    live_sentence(
+        found.tokens,
+        [row(steps) for steps in found.variants],
+        turn(found),
+        key="home.sentence",
+        on_turn=partial(_take, found),
+        way=_way(text),
+        pinned=PINNED,
+        length=_("at {long:,} tokens", long=LONG),
+        notes=notes(found),
+    )
+
+
+def cut(text: str) -> str:
+    """What is said, as Markdown, where only a text's beginning is shown."""
+    return _("Shown is the beginning, up to «{words}»: more than {most} tokens are hard to tell apart here.").format(
+        words=literal(" ".join(text.split()[-3:])[-presets.SENTENCE_TOKENS :]), most=presets.SENTENCE_TOKENS
+    )
+
+
+def notes(found: Budgets) -> list[str]:
+    """What the numbers are, in sentences."""
+    return [
+        _(
+            "MiniLM reads it: layer {layer}, head {head}, without [CLS] and [SEP]. Orange is negative.",
+            layer=presets.SENTENCE_LAYER,
+            head=presets.SENTENCE_HEAD,
+        ),
+        _(
+            "Off by: how far the output is from softmax's, over all words, [CLS] and [SEP] among them; the plain mean "
+            "of all values is off by {mean}.",
+            mean=percent(found.uniform_error),
+        ),
+        _("Cheaper: fewer multiply-adds, counted with the same setting."),
+    ]
+
+
+def row(steps: Steps) -> Row:
+    """The sentence under one variant."""
+    variant = steps.attentions[0].variant
+    budget = variant.budget if variant.key in BUDGETS else None
+    return Row(
+        key=variant.key,
+        title=_(variant.title),
+        knob="" if budget is None else readable(budget.name),
+        note=_("every pair") if variant.key == REFERENCE else _("no budget brings it to softmax"),
+        settings=[_set(each) for each in steps.attentions],
+        words=[each.word for each in steps.attentions],
+        weights=steps.weights,
+        errors=steps.output_errors,
+        savings=steps.savings,
+    )
+
+
+def turn(found: Budgets) -> Turn:
+    """The word and the budgets that are chosen; a budget this sentence has no room for as near as it gets."""
+    steps = {}
+    for each in found.variants:
+        key = each.attentions[0].key
+        wanted = BUDGETS[key].value if key in BUDGETS else 0
+        at = [abs((_set(attention) or 0) - wanted) for attention in each.attentions]
+        steps[key] = at.index(min(at))
+    word = HomeOptions.word.value
+    return Turn(found.farthest if word is None else word, steps)
+
+
+def _set(attention: ac.Attention) -> int | None:
+    budget = attention.variant.budget
+    return None if budget is None else int(getattr(attention.params, budget.name))
+
+
+def _take(found: Budgets, turned: Turn) -> None:
+    def budget(key: str) -> int:
+        steps = next(each.attentions for each in found.variants if each.attentions[0].key == key)
+        return _set(steps[turned.steps[key]]) or 0
+
+    HomeOptions.word.set(turned.word)
+    HomeOptions.window.set(budget("local"))
+    HomeOptions.landmarks.set(budget("nystrom"))
+
+
+def _take_sentence() -> None:
+    HomeOptions.word.set(None)  # the place of a word in the one before
+
+
+def _way(text: str) -> str:
+    """The address of the matrices of this very sentence; the variants are left to the browser."""
+    query = share.link_of(
+        share.values(),
+        Visit.fields(),
+        input=TextSource.key,
+        text=text,
+        model=MODEL,
+        layer=presets.SENTENCE_LAYER,
+        head=presets.SENTENCE_HEAD,
+        causal=False,
+        special=False,
+    )
+    query.pop(Visit.variants.name, None)
+    return "matrices" + share.query_string(query)

@@ -1,0 +1,89 @@
+"""The head explorer: softmax of every layer and head on this input, large enough to see, and what each looks for."""
+
+import streamlit as st
+
+from app import compute, input_panel, share
+from app.matrix_board import Named, thumbnail_board
+from app.text import _
+from app.visit import Visit
+from attention_core.looks.head_scores import HeadScores, ranked
+from attention_core.writing import written
+from pages.matrices.comparison import Found
+from pages.matrices.options import MatricesOptions
+from pages.matrices.words import head_in_words, leading
+
+CELLS = 48
+"""Rows and columns of a picture, at most."""
+SIDE = 96
+"""Pixels of its side, at most."""
+HEIGHT = 1400
+"""Pixels that all layers may take, one below the other."""
+SHOWN = 60
+"""Pictures in the order of a score, at most; the table holds every head."""
+
+
+REVEAL = "heads.reveal"
+"""Whether the page scrolls to the pictures in its next run, in the session's state."""
+
+
+def open_all() -> None:
+    """Show the view, wherever it was asked for."""
+    MatricesOptions.below.set("heads")
+    st.session_state[REVEAL] = True
+
+
+def show(found: Found) -> None:
+    """Draw the order, the pictures, from which one is chosen, and the scores."""
+    source = found.chosen.source
+    model, causal, special = source.at_layer(0), Visit.causal.value, Visit.special.value
+    pictures = compute.head_miniatures(model, causal, special, CELLS)
+    scores = compute.head_scores(model, causal, special)
+    order = MatricesOptions.head_order.draw()
+    ranking = scores if order == "layer" else ranked(scores, order)
+    if order != "layer":
+        st.markdown(leading(ranking, order))
+    thumbnail_board(
+        pictures,
+        selected=(Visit.layer.value if source.layer_count > 1 else 0, Visit.head.value),
+        key="heads.large",
+        on_choose=input_panel.take_head,
+        height=HEIGHT,
+        largest=SIDE,
+        names=[
+            Named(
+                each.layer,
+                each.head,
+                note="" if order == "layer" else f"L{each.layer} H{each.head} · {written(getattr(each, order), 2)}",
+                told=head_in_words(each),
+            )
+            for each in (ranking if order == "layer" else ranking[:SHOWN])
+        ],
+        in_order=order != "layer",
+        reveal=st.session_state.pop(REVEAL, False) or share.arrived(),
+    )
+    st.caption(
+        _(
+            "Softmax on this input, each picture on a scale of its own. Press one, or move by the arrow keys and press "
+            "Enter, and the page shows that head."
+        )
+    )
+    columns = HeadScores.columns()
+    st.dataframe(
+        [
+            {_("layer"): each.layer, _("head"): each.head}
+            | {_(column.label): getattr(each, name) for name, column in columns.items()}
+            for each in ranking
+        ],
+        hide_index=True,
+        height=320,
+        column_config={
+            _(column.label): st.column_config.NumberColumn(format=column.format) for column in columns.values()
+        },
+    )
+    st.caption(
+        _(
+            "Means over queries. Induction: the weight of a repeated token on what followed its earlier occurrences "
+            "(Olsson et al. 2022). Previous token and first-token sink: every query but the first. Mean distance: of "
+            "the whole mass."
+        )
+    )

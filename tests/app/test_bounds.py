@@ -1,0 +1,197 @@
+"""Every bound of the profile from both sides: what is as large as it is taken, one more is told so in a sentence."""
+
+import io
+import json
+import re
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+from transformers import BertConfig
+
+import attention_core as ac
+from app import share
+from app.visit import Visit
+from attention_core import limits
+from attention_core.errors import LabError
+from attention_core.experiments.timing_length import measure
+from attention_core.inputs import SyntheticSpec, from_synthetic, from_text, from_upload
+from attention_core.inputs.models import hub
+from attention_core.limits import Limits
+from attention_core.measure.counting import Counts
+from attention_core.measure.records import LeftOut
+from attention_core.measure.run_file import from_json, recorded, to_json
+from attention_core.measure.timing import TimingSpec
+from pages.entropy.options import EntropyOptions
+from pages.masks.options import MasksOptions
+from pages.timing.options import TimingOptions
+
+RUN = to_json(next(iter(recorded().values())))
+
+
+def synthetic(**size):
+    from_synthetic(SyntheticSpec(**{"n": 4, "d": 4, "heads": 1} | size))
+
+
+def text(words):
+    """What is said of a text."""
+    return " ".join(map(str, from_text(words).notices))
+
+
+def read(data):
+    from_upload(data, "a.npz")
+
+
+def upload(shape=(1, 4, 4), largest=1.0, **more):
+    q = np.ones(shape, np.float32)
+    q.flat[0] = largest
+    file = io.BytesIO()
+    np.savez(file, q=q, k=q, v=q, **more)
+    return file.getvalue()
+
+
+def padded(size):
+    """A file of so many bytes: its zip's directory ends with a remark."""
+    data = upload()
+    remark = size - len(data)
+    return data[:-2] + remark.to_bytes(2, "little") + bytes(remark)
+
+
+def opened(options, name):
+    """What is said of a link with these words."""
+
+    def told(words):
+        kinds = options.fields()
+        values, refused = share.read_link({name: words}, kinds)
+        return share.refusal(values, kinds, dict.fromkeys(refused, words)) if refused else None
+
+    return told
+
+
+def listed(options, name, n):
+    """What is said of a link with a length among doublings, the next one where it is beyond."""
+    return opened(options, name)([str(2 ** (n - 1).bit_length())])
+
+
+def run_file(points):
+    """A run with so many points."""
+    document = json.loads(RUN)
+    document["points"] = (document["points"] * points)[:points]
+    try:
+        from_json(json.dumps(document).encode())
+    except LabError as error:
+        return str(error) if "at most" in str(error) else None  # some stand there twice, which is told after the number
+
+
+def run_bytes(size):
+    data = RUN
+    from_json(data + b" " * (size - len(data)))
+
+
+def parameters(count):
+    """A hub model of that many parameters, of which only the description is there."""
+
+    class Described:
+        def num_parameters(self):
+            return count
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(hub.AutoConfig, "from_pretrained", lambda *_, **__: BertConfig())
+        patched.setattr(hub.AutoModel, "from_config", lambda *_, **__: Described())
+        hub._check_kind("lab/large", None)
+
+
+class FakeClock:
+    """Every call takes the same time and memory."""
+
+    def __init__(self, seconds, held):
+        self.each, self.held = seconds, held
+
+    def seconds(self, call, repeats):
+        return self.each
+
+    def costs(self, call):
+        return Counts(multiply_adds=1, peak_elements=1, largest_elements=1), self.held
+
+
+def timed(seconds, held=1):
+    """Why softmax is left out at 16 tokens, where it takes four times and holds twice what it did at 8."""
+    spec = TimingSpec(variants=("softmax",), sizes=(8, 16), heads=1, head_size=64, rounds=1)
+    for row in measure(spec, clock=FakeClock(seconds, held)):
+        if isinstance(row, LeftOut):
+            return row.reason.format(most=row.most)
+    return None
+
+
+WORD = "word "
+CASES = {
+    "text_characters": (40, lambda n: text((WORD * 20)[:n]), "41 characters; the first 40 are read"),
+    "synthetic_tokens": (12, lambda n: synthetic(n=n), "n is 13; give a whole number from 1 to 12"),
+    "head_size": (12, lambda n: synthetic(d=n), "d is 13; give a whole number from 1 to 12"),
+    "heads": (3, lambda n: synthetic(heads=n), "heads is 4; give a whole number from 1 to 3"),
+    "synthetic_numbers": (
+        16 * 12,
+        lambda n: synthetic(n=n - 16 * 12 + 12, d=16),
+        "208 numbers; use fewer: at most 192",
+    ),
+    "matrix_tokens": (12, lambda n: read(upload((1, n, 4))), "tokens 13; give from 1 to 12"),
+    "upload_bytes": (2000, lambda n: read(padded(n)), "2,001 bytes; upload at most 2,000"),
+    "upload_magnitude": (100, lambda n: read(upload(largest=n)), "reaches 101, .* to at most 100"),
+    "upload_members": (
+        5,
+        lambda n: read(upload(**{f"x{i}": np.ones(1) for i in range(n - 3)})),
+        "holds 6 arrays, more than 5; save q, k and v alone",
+    ),
+    "label_characters": (
+        7,
+        lambda n: read(upload(tokens=np.array(["a" * n] * 4))),
+        "<U8; save labels of up to 7 letters",
+    ),
+    "compared_variants": (
+        3,
+        lambda n: opened(Visit, "variants")([v.key for v in ac.all_variants()][:n]),
+        "it takes up to 3",
+    ),
+    "stack_layers": (3, lambda n: opened(MasksOptions, "stack")(["local"] * n), "it takes up to 3 layers"),
+    "run_points": (20, run_file, "points holds 21; give one with at most 20"),
+    "run_bytes": (2**18, run_bytes, "262,145 bytes; give a timing run of at most 262,144"),
+    "sweep_tokens": (256, lambda n: listed(EntropyOptions, "h_longest", n), "not “512”: it takes 128, 256."),
+    "timed_tokens": (1024, lambda n: listed(TimingOptions, "t_to", n), "not “2048”: it takes .*512, 1024"),
+    "timed_seconds": (4, lambda n: timed(n / 4), "more than 4 s"),
+    "timed_bytes": (2**24, lambda n: timed(1e-3, n / 2), "more than 16 MiB"),
+    "model_parameters": (10**6, parameters, "1,000,001 parameters; choose a model of at most 1,000,000"),
+}
+SERVERS_OWN = {
+    "hub_models": "says whether, not how many",
+    "hub_seconds": "how long the server waits for others",
+    "uploads_bytes": "makes room for a new file and refuses none",
+    "heavy_jobs": "makes wait and refuses nothing",
+    "drawn_at_once": "makes wait and refuses nothing",
+    "worker_bytes": "is of a process: its tasks are bounded by what they are given",
+    "cached_results": "makes room and refuses nothing",
+    "cached_bytes": "makes room and refuses nothing",
+}
+"""Bounds that nobody can ask to go beyond, and why."""
+
+
+def test_every_bound_is_walked_or_nobodys_to_pass():
+    assert {*CASES} | {*SERVERS_OWN} == {field.name for field in fields(Limits)}
+    assert not {*CASES} & {*SERVERS_OWN}
+
+
+@pytest.mark.parametrize("bound", CASES)
+def test_what_is_as_large_as_its_bound_is_taken_and_one_more_is_told_it(bound, monkeypatch):
+    most, ask, told = CASES[bound]
+    monkeypatch.setattr(limits, "OWN_MACHINE", replace(limits.OWN_MACHINE, **{bound: most}))
+
+    def said(asked):
+        try:
+            return ask(asked) or ""
+        except LabError as error:
+            return str(error)
+
+    assert said(most) == ""
+    beyond = said(most + 1)
+    assert re.search(told, beyond), beyond
+    assert "\n" not in beyond
+    assert len(beyond) < 300

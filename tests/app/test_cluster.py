@@ -1,0 +1,90 @@
+"""Sweeps on a Dask cluster: the same rows, one of two workers killed on the way, stopped and continued."""
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from distributed import LocalCluster
+from toy_experiment import Trial
+
+from app import dispatch
+from app.executors import Cluster, Workers
+from attention_core import execution
+from attention_core.errors import InputError, SettingError, WorkerError
+from attention_core.experiments import entropy_length
+from attention_core.inputs import SyntheticSource, SyntheticSpec
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """A scheduler and two workers, each a process with one thread, whose address the app is given."""
+    with pytest.MonkeyPatch.context() as patch:
+        # A page's test leaves its script as the main module, which each worker would run when it begins.
+        patch.setitem(sys.modules, "__main__", ModuleType("__main__"))
+        patch.setenv("PYTHONPATH", os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]))
+        with LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None) as found:
+            patch.setenv("ATTENTION_LAB_SCHEDULER", found.scheduler_address)
+            yield found
+            dispatch._cluster(found.scheduler_address).client().close()
+
+
+def test_rows_are_those_of_this_process_to_the_last_bit(cluster):
+    source = SyntheticSource(SyntheticSpec(n=24, d=4, heads=2, seed=20_261_122))
+    tasks = entropy_length.tasks(source, ("softmax", "performer"), longest=24)
+    found = list(dispatch.stream("entropy_length", tasks))
+    load = execution.Records().load
+    assert found == [(task, execution.execute("entropy_length", task, load)) for task in tasks]
+
+
+def test_a_sweep_goes_on_when_one_of_two_workers_is_killed_on_the_way(cluster):
+    tasks, pids = [Trial(what="sleep", i=i, seconds=0.2) for i in range(12)], []
+    for i, (_task, (pid, *_)) in enumerate(dispatch.stream("trial", tasks)):
+        pids.append(pid)
+        if i == 2:
+            os.kill(pid, signal.SIGKILL)
+    assert len(pids) == 12
+    assert set(pids[3:]) - {pids[2]}, "another went on"
+    again = [pid for _task, (pid, *_) in dispatch.stream("trial", tasks)]
+    assert again == pids, "nothing is computed twice"
+
+
+def test_a_sweep_is_stopped_and_continued(cluster):
+    tasks = [Trial(what="sleep", i=i, seconds=0.3) for i in range(20, 32)]
+    begun = dispatch.stream("trial", tasks)
+    first = [next(begun)[1] for _ in range(2)]
+    begun.close()
+    time.sleep(1.5)  # those that had begun end, the others never begin
+    assert all(dispatch.known("trial", task) is None for task in tasks[2:])
+    found = [rows for _task, rows in dispatch.stream("trial", tasks)]
+    assert found[:2] == first
+    assert min(begun for _pid, begun, _end in found[2:]) > max(end for _pid, _begun, end in first)
+
+
+def test_errors_come_back_as_they_are(cluster):
+    with pytest.raises(InputError, match=r"There is no \{such\}"):
+        dispatch.rows("trial", Trial(what="refuse"))
+
+
+def test_what_is_timed_stays_on_this_machine(cluster, monkeypatch):
+    monkeypatch.setattr(dispatch, "workers", lambda: None)
+    assert isinstance(dispatch.executor(Trial(what="square")), Cluster)
+    assert isinstance(dispatch.executor(Trial(what="square", timed=True)), dispatch.Here)
+    monkeypatch.setattr(dispatch, "workers", lambda: Workers(1))
+    assert isinstance(dispatch.executor(Trial(what="square", timed=True)), Workers)
+    monkeypatch.delenv("ATTENTION_LAB_SCHEDULER")
+    assert isinstance(dispatch.executor(Trial(what="square")), Workers)
+
+
+def test_a_scheduler_that_does_not_answer_is_one_sentence():
+    with pytest.raises(WorkerError, match="No Dask scheduler answers at the address in ATTENTION_LAB_SCHEDULER; start"):
+        Cluster("tcp://127.0.0.1:1").places()
+
+
+def test_without_dask_the_sentence_says_how_to_get_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(SettingError, match=r"pip install attention-lab\[cluster\]"):
+        Cluster("tcp://127.0.0.1:1").places()

@@ -1,0 +1,73 @@
+"""Forms behind buttons are built once they were opened; what they ask for stands in links all the same."""
+
+import pytest
+from driver import chosen, open_page
+
+import attention_core as ac
+from app.form import OPENED, in_markup
+from app.variant_picker import SETTINGS
+
+EIGHT = ("softmax", "linear", "efficient", "local", "atrous", "sparse", "topk", "nystrom")
+
+
+def knobs(at):
+    return [c.key for kind in ("slider", "select_slider", "button_group", "toggle") for c in at.get(kind)]
+
+
+def forms(at):
+    """The keys of what stands on the page for knobs and menus of variants."""
+    return {key for key in knobs(at) if key and key.startswith(("knob.", "variants.menu.", "inside.knob."))}
+
+
+def opened(page, *keys, settings=(), **state):
+    return open_page(page, input="synthetic", n=8, **{OPENED: tuple(map(in_markup, keys)), SETTINGS: settings}, **state)
+
+
+@pytest.mark.parametrize("page", ["matrices", "masks", "inside"])
+def test_closed_forms_are_not_built(page):
+    assert forms(opened(page, variants=chosen(*EIGHT))) == set()
+
+
+def test_the_form_that_was_opened_is_built_and_no_other():
+    at = opened("matrices", settings=("local",), variants=chosen(*EIGHT))
+    assert forms(at) == {"knob.local.window"}
+    menu = forms(opened("matrices", "variants.menu", variants=chosen(*EIGHT)))
+    assert menu == {f"variants.menu.{family}" for family in ac.families()}
+    assert "inside.knob.nystrom.landmarks" in forms(opened("inside", "inside.settings"))
+
+
+def test_each_chip_says_what_its_variant_is_before_it_is_opened():
+    at = opened("matrices", variants=chosen(*EIGHT))
+    said = [each.help for each in at.button]
+    assert all(ac.variant(key).summary in said for key in EIGHT)
+
+
+def test_a_link_carries_the_knobs_of_closed_forms():
+    local = ac.get("local", window=3)
+    at = opened("matrices", variants=(ac.get("softmax"), local))
+    assert at.query_params["variants"] == ["softmax", local.word]
+    assert forms(at) == set()
+
+
+def test_a_knob_is_turned_in_an_opened_form():
+    at = opened("matrices", settings=("local",), variants=chosen("softmax", "local"))
+    [slider] = [each for each in at.select_slider if each.key == "knob.local.window"]
+    slider.set_value(4).run()
+    assert at.query_params["variants"] == ["softmax", ac.get("local", window=4).word]
+    assert forms(at) == {"knob.local.window"}
+
+
+def test_a_comparison_of_eight_sends_few_elements():
+    at = opened("matrices", variants=chosen(*EIGHT))
+    sent = [each.type for part in (at.main, at.sidebar) for each in part]
+    assert len(sent) <= 74, sent  # 96 with every form built; each takes a third of a millisecond to send
+
+
+def test_a_chip_opens_its_settings_in_place_of_others_and_closes_them():
+    at = opened("matrices", variants=chosen("softmax", "local", "nystrom"))
+
+    def press(key):
+        at.button(key=f"variants.chip.{key}").click().run()
+        return {key.split(".")[1] for key in forms(at) if key.startswith("knob.")}
+
+    assert [press(key) for key in ("local", "nystrom", "nystrom")] == [{"local"}, {"nystrom"}, set()]

@@ -1,0 +1,196 @@
+"""Nothing that is typed or uploaded is read as markup or code, wherever it is shown."""
+
+import ast
+import html
+import io
+import json
+import re
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import numpy as np
+import pytest
+from driver import open_page
+from test_links import VIEWS
+
+import attention_core as ac
+from app import takeaway
+from app.input_panel import UPLOAD
+from app.visit import write_text
+from attention_core.inputs.source import UploadSource
+from pages.home import gallery
+
+ROOT = Path(__file__).parents[2]
+MARKUP = '<a href="javascript:x">$zq$**zq**`zq`[zq](f)'
+MARKUP_IN_HTML = re.compile(r"<a\b|</a\b")
+MARKUP_IN_MARKDOWN = re.compile(r"(?<!\\)(<a href|\$zq|\*\*zq|\[zq\])")
+
+
+def hostile():
+    """A file whose name and labels are markup."""
+    rng = np.random.default_rng(0)
+    q, k, v = rng.standard_normal((3, 2, 12, 4)).astype("f4")
+    labels = np.array([MARKUP + str(i) for i in range(12)])
+    out = io.BytesIO()
+    np.savez(out, q=q, k=k, v=v, tokens=labels, **{"x" + MARKUP[:14]: q})
+    return UploadSource.of(MARKUP[:30] + ".npz", out.getvalue())
+
+
+def shown(at):
+    """Every element with the words that are read as markup: ``(kind, words)``."""
+    for name in ("markdown", "caption", "info", "warning", "error", "success", "latex", "title", "metric"):
+        for each in at.get(name):
+            yield name, str(getattr(each, "value", "")) + str(getattr(each, "label", ""))
+    for each in at.get("html"):
+        yield "html", each.proto.body
+    for chart in at.get("plotly_chart"):
+        yield "plotly_chart", json.dumps(json.loads(chart.proto.spec), ensure_ascii=False)
+    for name in ("button_group", "button", "toggle", "selectbox", "select_slider", "expander", "popover", "page_link"):
+        for each in at.get(name):
+            options = getattr(each.proto, "options", [])
+            contents = [option.content for option in options] if name == "button_group" else []
+            yield name, " ".join([getattr(each.proto, "label", ""), getattr(each.proto, "help", ""), *contents])
+
+
+@pytest.mark.parametrize("page", VIEWS)
+def test_labels_and_names_of_files_are_never_markup(page):
+    source, seen = hostile(), set()
+    for view in VIEWS[page]:
+        link = {"variants": ["softmax", "local", "reformer"], "h_longest": "128"} | view | {"input": "upload"}
+        at = open_page(page, link)
+        at.session_state[UPLOAD] = source
+        at.run()
+        assert not at.exception
+        for kind, words in shown(at):
+            if "javascript" in words or "a href" in words:
+                seen.add(kind)
+            read_as = MARKUP_IN_HTML if kind in ("html", "plotly_chart", "latex") else MARKUP_IN_MARKDOWN
+            assert not read_as.search(words), (kind, view, words[:2000])
+    assert seen or page in ("home", "timing", "claims", "entropy", "error")
+
+
+def in_the_gallery(markdown):
+    """Its Markdown without the addresses of its links, and these."""
+    return re.sub(r' href="[^"]*"', "", markdown), re.findall(r' href="([^"]*)"', markdown)
+
+
+PLAIN_CHARACTERS = re.compile(r"[\w.~%+&;=?/-]*", re.ASCII)
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        {"text": write_text(MARKUP)},
+        {"text": ["@" + MARKUP]},
+        {"model": [MARKUP]},
+        {"variants": ["softmax", MARKUP]},
+        {"input": ["upload"]},
+    ],
+    ids=lambda link: next(iter(link)),
+)
+def test_what_homes_links_carry_is_never_markup_in_its_gallery(link):
+    def shown(at):
+        at.session_state[UPLOAD] = hostile()
+        [found] = [each.value for each in at.run().markdown if 'class="variant"' in each.value]
+        return in_the_gallery(found)
+
+    rows, addresses = shown(open_page("home", link))
+    assert rows == shown(open_page("home"))[0]
+    assert all(map(PLAIN_CHARACTERS.fullmatch, addresses))
+
+
+@pytest.mark.parametrize("words", [MARKUP, '">x', "'", "\n\n# x", "&quot;>", ")\n\n**zq**"])
+def test_any_word_in_a_rows_query_stays_in_the_addresses(words):
+    def row(query):
+        return in_the_gallery(gallery.row(ac.variant("linear"), query, dark=False))
+
+    rows, addresses = row({"text": [words], words: [words]})
+    assert rows == row({})[0]
+    assert all(map(PLAIN_CHARACTERS.fullmatch, addresses))
+    for address in addresses:
+        assert parse_qs(urlsplit(html.unescape(address)).query, strict_parsing=True)["text"] == [words]
+
+
+@pytest.mark.parametrize("cell", ["=1+1", "+1", "-x", "@SUM(A1)", "\t=1", "\r=1", "＝1"])
+def test_a_cell_of_a_table_is_no_formula(cell):
+    found = takeaway.to_csv([cell], [[cell]]).decode("utf-8-sig")
+    assert [line.strip('"')[0] for line in found.split("\r\n")[:2]] == ["'", "'"]
+
+
+def test_numbers_and_words_stay_what_they_are_in_a_table():
+    found = takeaway.to_csv(["token", "weight"], [["a-b", -0.5], ["–", None]]).decode("utf-8-sig")
+    assert found == "token,weight\r\na-b,-0.5\r\n–,\r\n"
+
+
+NEVER = {
+    "eval": "a link never runs",
+    "exec": "a link never runs",
+    "pickle.load": "a file is never unpickled",
+    "pickle.loads": "a file is never unpickled",
+    "torch.load": "a file is never unpickled",
+    "np.load": "arrays are read by attention_core.inputs.npz",
+    "np.lib.format.read_array": "arrays are read by attention_core.inputs.npz",
+    "yaml.load": "a file makes no objects",
+    "os.system": "no shell",
+}
+ALLOWED = {
+    "app/executors.py": {
+        "pickle.load(stream)": "rows of a worker, a process of the same user, behind a socket that nobody else opens"
+    },
+    "attention_core/workers.py": {
+        "pickle.load(stream)": "tasks of the app, behind that socket",
+        "pickle.loads(pickle.dumps(error))": "it was pickled here: whether it can be sent",
+    },
+    "pages/home/gallery.py": {
+        "st.markdown('\\n\\n'.join(parts), unsafe_allow_html=True)": "rows are ours; what "
+        "a visitor says stands in the addresses of their links alone, and escaped"
+    },
+}
+"""What files do nevertheless, and why they may."""
+SOURCES = [path for top in ("app", "pages", "attention_core") for path in sorted((ROOT / top).rglob("*.py"))]
+
+
+def forbidden(tree):
+    """What a file must not call or allow."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            told = {keyword.arg: keyword.value for keyword in node.keywords}
+            if ast.unparse(node.func) in NEVER:
+                yield node
+            for name in ("unsafe_allow_html", "allow_pickle", "trust_remote_code", "shell", "unsafe_allow_javascript"):
+                if name in told and not (isinstance(told[name], ast.Constant) and told[name].value is False):
+                    yield node
+            if re.fullmatch(r"Auto\w+\.from_\w+", ast.unparse(node.func)) and "trust_remote_code" not in told:
+                yield node
+            if ast.unparse(node.func) == "AutoModel.from_pretrained" and "use_safetensors" not in told:
+                yield node
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_no_file_evaluates_unpickles_or_allows_markup(path):
+    found = {ast.unparse(node) for node in forbidden(ast.parse(path.read_text()))}
+    assert found == set(ALLOWED.get(path.relative_to(ROOT).as_posix(), ()))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "eval(x)",
+        "np.load(file)",
+        "torch.load(file)",
+        "st.markdown(x, unsafe_allow_html=True)",
+        "np.savez(file, allow_pickle=True)",
+        "AutoModel.from_pretrained(folder, trust_remote_code=False)",
+        "AutoTokenizer.from_pretrained(folder, use_safetensors=True)",
+        "AutoConfig.from_pretrained(folder, trust_remote_code=True)",
+    ],
+)
+def test_each_of_these_is_seen(line):
+    assert list(forbidden(ast.parse(line)))
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "app").rglob("*.js")), ids=lambda path: path.name)
+def test_the_boards_write_words_as_words(path):
+    assert not re.search(
+        r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function", path.read_text()
+    )

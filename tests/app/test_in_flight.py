@@ -1,0 +1,120 @@
+"""A visitor who does not wait: a move made before the answer to the one before carries what is no longer on offer."""
+
+import pytest
+from driver import open_page, send
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from app import presets, share
+from app.share import LINK
+
+SYNTHETIC = {"input": "synthetic", "n": "12", "heads": "2", "d": "4", "variants": ["softmax", "local"]}
+LONG = {"input": "text", "text": ["@long"], "variants": ["softmax", "local"]}
+STALE = {
+    "selectbox": ("timing", {}, {"t_from": "17 (gone)"}),
+    "select_slider": ("entropy", {}, {"h_base": ["1000000"]}),
+    "segmented_control": ("entropy", {}, {"h_unit": ["decibels"]}),
+    "pills": ("inside", {"inside": "nystrom"}, {"inside.menu.low_rank": ["gone"]}),
+    "pills of several": ("entropy", {}, {"h_scales": ["log n (n₀ = 7)", "gone"]}),
+    "number_input": ("matrices", {}, {"heads": 1e6}),
+    "slider": ("matrices", {}, {"n": [1e9]}),
+    "slider of fractions": ("matrices", {}, {"sharpness": [-3.0]}),
+    "a knob in a row": ("matrices", {"variants": "sparse"}, {"knob.sparse.pattern": ["gone"]}),
+    "a knob on a ladder": ("matrices", {"variants": "local"}, {"knob.local.window": ["9999999"]}),
+    "a knob on a slider": ("matrices", {"variants": "sparse"}, {"knob.sparse.summary": [1e6]}),
+    "the model": ("matrices", {"input": "text"}, {"model": "owner/gone"}),
+    "the layer": ("matrices", {"input": "text"}, {"layer": "99 (gone)"}),
+    "the menu of variants": ("matrices", {}, {"variants.menu.sparse": ["gone"]}),
+    "a list of its own key": ("matrices", {"row": "3"}, {"row.pinned": "gone"}),
+}
+BOUNDED = ("select_slider", "number_input", "slider", "a knob on a ladder")
+"""Those that Streamlit itself sets to the first value there is."""
+
+
+@pytest.mark.parametrize("kind", STALE)
+def test_what_a_widget_no_longer_offers_changes_nothing_and_stays_out_of_the_address(kind, monkeypatch):
+    monkeypatch.setenv("ATTENTION_LAB_PROFILE", "hosted")
+    page, link, words = STALE[kind]
+    at = open_page(page, SYNTHETIC | link)
+    before = dict(at.query_params)
+    send(at, **words)
+    assert not at.exception
+    assert not at.error
+    assert not [each for each in at.warning if "link" in each.value]
+    assert dict(at.query_params) == before or kind.startswith(BOUNDED)
+    known = at.session_state[LINK]
+    assert share.read_link(known.written, known.fields)[1] == ()
+    assert all(field.holds(at.session_state[name]) for name, field in known.fields.items())
+
+
+def longest_of(at):
+    return at.selectbox(key="h_longest")
+
+
+def test_a_choice_called_otherwise_by_now_stays_made():
+    at = open_page("entropy", LONG)
+    send(at, h_longest="128")
+    called = longest_of(at).options[-1]
+    send(at, h_longest=called)
+    assert longest_of(at).value == 512
+    send(at, text=presets.texts()["long"][:1200])
+    assert called not in longest_of(at).options
+    send(at, h_longest=called, h_unit=["bits"])
+    assert not at.exception
+    assert longest_of(at).value == 512
+    assert at.query_params["h_longest"] == "512"
+
+
+def test_it_does_not_matter_what_a_run_that_was_overtaken_undoes(monkeypatch):
+    """Each run has a lock of its own: one may empty the session's state under another that has just filled it."""
+    use = share.use
+
+    def undone(fields):
+        use(fields)
+        state = get_script_run_ctx().session_state._state._new_session_state
+        for name in fields:
+            state.pop(name, None)
+
+    at = open_page("entropy", LONG)
+    called = longest_of(at).options[-1]
+    send(at, text=presets.texts()["long"][:1200])
+    monkeypatch.setattr(share, "use", undone)
+    send(at, h_longest=called, h_unit=["bits"])
+    assert not at.exception
+    assert called not in at.query_params.get("h_longest", "")
+
+
+def test_an_address_that_the_browser_has_not_seen_replaced_is_no_new_link():
+    at = open_page("entropy", SYNTHETIC | {"h_view": "factor"})
+    seen = dict(at.query_params)
+    send(at, h_factor=["2"])
+    assert at.query_params["h_factor"] == "2.0"
+    at.query_params.clear()
+    for name, words in seen.items():
+        at.query_params[name] = words
+    send(at, h_line=["mean"])
+    assert at.query_params["h_factor"] == "2.0"
+    assert at.query_params["h_line"] == "mean"
+
+
+def test_an_address_that_was_replaced_and_seen_to_be_is_a_new_link():
+    at = open_page("entropy", SYNTHETIC | {"h_view": "factor"})
+    seen = dict(at.query_params)
+    send(at, h_factor=["2"])
+    send(at, h_line=["mean"])  # from the address with the factor
+    at.query_params.clear()
+    for name, words in seen.items():
+        at.query_params[name] = words
+    at.run()
+    assert "h_factor" not in at.query_params
+
+
+def test_what_is_typed_outlives_the_preset_that_still_looks_pressed():
+    at = open_page("matrices", SYNTHETIC | {"input": "text", "text": "@repeats"})
+    pressed = at.button_group(key="preset")
+    assert pressed.value == "repeats"
+    send(at, text="a few words")
+    [pills] = [each for each in at.get("button_group") if each.key.startswith("preset")]
+    assert pills.value is None
+    assert pills.key != pressed.key  # what is in flight from the old one reaches nobody
+    pills.set_value("repeats").run()
+    assert at.text_area(key="text").value == presets.texts()["repeats"]

@@ -1,0 +1,239 @@
+"""Worker processes: the same rows, a death that costs one task, a stop that costs nobody else's, and timing alone."""
+
+import os
+import pickle
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from driver import charts, visit
+from streamlit.runtime.scriptrunner import StopException
+from toy_experiment import Trial
+
+from app import compute, dispatch, executors
+from app.executors import Workers
+from app.line import Line
+from attention_core import errors, execution
+from attention_core.errors import InputError, LabError, SettingError, WorkerError
+from attention_core.experiments import entropy_length
+from attention_core.inputs import SyntheticSource, SyntheticSpec, TextSource, UploadSource
+
+SOURCE = SyntheticSource(SyntheticSpec(n=24, d=4, heads=2))
+
+
+@pytest.fixture(scope="module")
+def workers():
+    """Two workers."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]))
+        patch.chdir(Path(__file__).parents[2])
+        found = Workers(2)
+        found.start()
+    yield found
+    found._process.kill()
+
+
+@pytest.fixture(scope="module")
+def line(workers):
+    return Line(workers)
+
+
+@pytest.fixture
+def in_workers(workers, line, monkeypatch):
+    """The app's tasks run in the workers."""
+    monkeypatch.setattr(dispatch, "executor", lambda task: workers)
+    monkeypatch.setattr(dispatch, "line", lambda executor: line)
+
+
+def children(workers):
+    pid = workers._process.pid
+    return {int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()}
+
+
+def ask(line, what, who="one", **given):
+    return line.ask(who, "trial", Trial(what=what, **given), object())
+
+
+def found(ticket):
+    assert ticket.wait(60)
+    try:
+        return ticket.rows()
+    finally:
+        ticket.leave()
+
+
+def gone(pid):
+    return not Path(f"/proc/{pid}").exists()
+
+
+def seconds_until(true, most=10):
+    begun = time.monotonic()
+    while not true():
+        assert time.monotonic() < begun + most
+        time.sleep(0.005)
+    return time.monotonic() - begun
+
+
+@pytest.mark.parametrize("source", [SOURCE, TextSource("the cat saw the dog and the dog saw the cat")])
+def test_rows_are_those_of_this_process_to_the_last_bit(line, source):
+    tasks = entropy_length.tasks(source, ("softmax", "performer"), longest=24 if source is SOURCE else 10)
+    tickets = [line.ask("one", "entropy_length", task, repr(task)) for task in tasks]
+    assert [found(ticket) for ticket in tickets] == [
+        execution.execute("entropy_length", task, execution.Records().load) for task in tasks
+    ]
+
+
+def test_a_page_shows_the_same_with_workers_as_without(in_workers, monkeypatch):
+    link = {"input": "synthetic", "n": "48", "heads": "2", "h_longest": "64", "h_seeds": "2"}
+    with_workers = visit("entropy", link)
+    assert not with_workers.exception
+    monkeypatch.undo()
+    monkeypatch.setattr(dispatch, "_rows", compute.cache())
+    without = visit("entropy", link)
+    assert len(charts(without)) >= 1
+    assert charts(with_workers) == charts(without)
+
+
+def test_an_upload_travels_with_the_task_and_its_record_is_kept(line, tmp_path):
+    q, k, v = np.random.default_rng(1).standard_normal((3, 2, 6, 4), dtype=np.float32)
+    np.savez(tmp_path / "one.npz", q=q, k=k, v=v)
+    source = UploadSource.of("one.npz", (tmp_path / "one.npz").read_bytes())
+    assert found(ask(line, "read", source=source)) == (q.tobytes(), True)
+
+
+def test_a_process_keeps_records_up_to_so_many_bytes():
+    one = SOURCE.load()
+    size = one.q.nbytes + one.k.nbytes + one.v.nbytes
+    records = execution.Records(2 * size)
+    a, b = records.load(SOURCE), records.load(SOURCE, 12)
+    assert records.load(SOURCE) is a
+    records.load(SOURCE, 23)
+    assert records.kept.held <= 2 * size
+    assert records.load(SOURCE) is a, "what was asked for last is kept"
+    assert records.load(SOURCE, 12) is not b
+
+
+def test_a_worker_steps_back_and_is_the_first_to_go(line):
+    _pid, nice, threads, score = found(ask(line, "describe"))
+    assert (nice, threads, score) == (10, 1, "1000")
+
+
+def test_a_worker_that_dies_costs_its_own_task_and_another_takes_its_place(line, workers):
+    other = ask(line, "sleep", "other", seconds=1.0)
+    with pytest.raises(WorkerError, match="ended unexpectedly"):
+        found(ask(line, "die"))
+    assert found(ask(line, "square", i=7)) == (49,)
+    assert len(found(other)) == 3
+
+
+@pytest.mark.parametrize("torch", [False, True])
+def test_a_task_beyond_the_bound_on_memory_is_refused_and_its_worker_lives(line, torch):
+    [(pid, *_)] = [found(ask(line, "describe"))]
+    with pytest.raises(InputError, match="more than 8 GiB of memory; choose fewer tokens"):
+        found(ask(line, "fill", i=int(torch)))
+    assert found(ask(line, "describe"))[0] == pid
+
+
+def test_errors_come_back_as_they_are(line):
+    with pytest.raises(InputError) as refused:
+        found(ask(line, "refuse"))
+    assert (str(refused.value), refused.value.fields) == ("There is no {such}.", {"what": "{such}"})
+    with pytest.raises(ZeroDivisionError) as bug:
+        found(ask(line, "fail"))
+    assert 'in fail\n    raise ZeroDivisionError("a bug")' in bug.value.__notes__[0]
+
+
+@pytest.mark.parametrize("kind", [kind for kind in vars(errors).values() if isinstance(kind, type)])
+def test_every_error_of_the_family_survives_the_way(kind):
+    if issubclass(kind, LabError):
+        error = pickle.loads(pickle.dumps(kind("{a} of {b}", a="{x", b=2)))
+        assert (type(error), str(error), error.template, error.fields) == (
+            *(kind, "{x of 2", "{a} of {b}", {"a": "{x", "b": 2}),
+        )
+
+
+@pytest.mark.parametrize("what", ["sleep", "compute"])
+def test_a_script_that_ends_while_it_waits_ends_its_task_and_nobody_elses(
+    in_workers, line, monkeypatch, tmp_path, what
+):
+    marks = [tmp_path / "one", tmp_path / "other"]
+    other, ended = ask(line, "sleep", "other", seconds=1.0, mark=marks[1]), []
+
+    def visitor():
+        if all(mark.exists() for mark in marks):
+            ended.append(time.monotonic())
+            raise StopException
+        return "one"
+
+    monkeypatch.setattr(dispatch, "visitor", visitor)
+    with pytest.raises(StopException):
+        dispatch.execute("trial", Trial(what=what, seconds=60.0, mark=marks[0]))
+    seconds_until(lambda: gone(marks[0].read_text()))
+    assert len(found(other)) == 3
+    assert found(ask(line, "square", i=5)) == (25,)
+
+
+def test_an_idle_worker_ends_with_its_connection(workers):
+    before = children(workers)
+    connection = workers.connect()
+    seconds_until(lambda: children(workers) - before)
+    [pid] = children(workers) - before
+    connection.close()
+    seconds_until(lambda: gone(pid))
+
+
+def test_what_is_timed_runs_alone_and_says_that_it_has_to_wait(line, workers, tmp_path):
+    running = ask(line, "sleep", "other", seconds=1.0, mark=tmp_path / "running")
+    seconds_until((tmp_path / "running").exists)
+    timed = ask(line, "sleep", seconds=0.3, timed=True)
+    seconds_until(lambda: timed.standing().held)
+    second = Line(Workers(1, workers.start()))  # another server's, whose workers are of the same process
+    late = ask(second, "sleep", seconds=0.1)
+    seconds_until(lambda: late.standing().held)
+    assert timed.standing().timed
+    assert not late.standing().timed
+    ends = [found(ticket)[1:] for ticket in (running, timed, late)]
+    assert ends[0][1] <= ends[1][0]
+    assert ends[1][1] <= ends[2][0]
+
+
+def test_what_is_ended_while_it_is_alone_leaves_the_machine_to_others(line, tmp_path):
+    timed = ask(line, "sleep", seconds=60.0, timed=True, mark=tmp_path / "timed")
+    seconds_until((tmp_path / "timed").exists)
+    other = ask(line, "square", "other", i=3)
+    timed.leave()
+    assert found(other) == (9,)
+
+
+@pytest.mark.parametrize(("words", "count"), [("", 2), ("0", 0), ("3", 3)])
+def test_the_number_of_workers_is_the_hosts_choice(monkeypatch, words, count):
+    monkeypatch.setenv("ATTENTION_LAB_WORKERS", words)
+    assert executors.worker_count() == count
+
+
+@pytest.mark.parametrize("words", ["two", "-1", "65"])
+def test_a_number_of_workers_that_cannot_be_is_refused(monkeypatch, words):
+    monkeypatch.setenv("ATTENTION_LAB_WORKERS", words)
+    with pytest.raises(SettingError, match="whole number from 0 to 64"):
+        executors.worker_count()
+
+
+def test_where_no_process_can_be_forked_tasks_run_in_this_one(monkeypatch):
+    monkeypatch.setattr("sys.platform", "win32")
+    monkeypatch.setenv("ATTENTION_LAB_WORKERS", "")
+    assert executors.worker_count() == 0
+    monkeypatch.setenv("ATTENTION_LAB_WORKERS", "1")
+    with pytest.raises(SettingError, match="need Linux"):
+        executors.worker_count()
+
+
+def test_the_parent_of_workers_ends_with_its_server_and_is_begun_anew_where_it_is_missed(line, workers):
+    # The last test here, as what is begun anew takes seconds to be warm.
+    found(ask(line, "square"))
+    first, folder = workers._process, workers.start().parent
+    first.stdin.close()  # as the system does for a server that was killed
+    assert first.wait(10) == 0
+    assert not folder.exists()
+    workers.start()
+    assert workers._process.pid != first.pid

@@ -1,0 +1,79 @@
+"""An experiment for workers to be tried with: it is where a worker looks for it once it has read one of its tasks."""
+
+import os
+import signal
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from attention_core.errors import InputError
+from attention_core.inputs import Source
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """What a worker shall do: the name of a function below, what it is given, and a file to write its number to."""
+
+    what: str
+    i: int = 0
+    seconds: float = 0.0
+    mark: Path | None = None
+    source: Source | None = None
+    timed: bool = False
+
+
+def square(task, load):
+    return (task.i**2,)
+
+
+def sleep(task, load):
+    begun = time.monotonic()
+    time.sleep(task.seconds)
+    return os.getpid(), begun, time.monotonic()
+
+
+def compute(task, load):
+    """What holds the interpreter's lock, as much as anything does."""
+    until = time.monotonic() + task.seconds
+    while time.monotonic() < until:
+        sum(range(1000))
+    return (os.getpid(),)
+
+
+def die(task, load):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def fill(task, load):
+    torch.empty(2**33) if task.i else np.empty(2**32)  # 32 GiB, of which nothing is written
+
+
+def describe(task, load):
+    score = Path("/proc/self/oom_score_adj").read_text().strip()
+    return os.getpid(), os.getpriority(os.PRIO_PROCESS, 0), torch.get_num_threads(), score
+
+
+def read(task, load):
+    return load(task.source).q.numpy().tobytes(), load(task.source) is load(task.source)
+
+
+def refuse(task, load):
+    raise InputError("There is no {what}.", what="{such}")
+
+
+def fail(task, load):
+    raise ZeroDivisionError("a bug")
+
+
+def run(task, *, load):
+    if task.mark:
+        task.mark.with_suffix(".new").write_text(str(os.getpid()))
+        task.mark.with_suffix(".new").rename(task.mark)
+    return globals()[task.what](task, load)
+
+
+sys.modules["attention_core.experiments.trial"] = sys.modules[__name__]

@@ -1,0 +1,158 @@
+"""Every page and view for everyone: nothing that axe-core calls serious, words with contrast, keys, small screens."""
+
+from contextlib import suppress
+
+import pytest
+from browser import SIDEWAYS, settle, visit
+from conftest import ROOT, WIDE
+from playwright.sync_api import TimeoutError
+
+from app.controls import Control
+from app.page import discover
+
+AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
+SMALL = "input=synthetic&n=24&heads=2&variants=softmax&variants=local&variants=nystrom&h_longest=128&h_seeds=1"
+OTHERWISE = {("claims", "claim"): "claim=nystrom_all_landmarks"}
+"""What opens a view that no single option names."""
+SCREENS = ((390, 844), (1024, 768), (1280, 720))
+"""A phone, an old projector, and one of 1920 × 1080 at a zoom of 150 %."""
+SERIOUS = """async () => {
+    const rules = { region: { enabled: false } }; // moderate, and costly
+    const options = { rules, resultTypes: ["violations"], selectors: false, preload: false };
+    const { violations } = await axe.run(document, options);
+    return violations
+        .filter(({ impact }) => impact === "serious" || impact === "critical")
+        .flatMap(({ id, nodes }) =>
+            nodes.map(({ html, any }) => `${id}: ${html.slice(0, 199)} (${any.map(({ message }) => message)})`),
+        );
+}"""
+DRAWN = """() =>
+    !document.querySelector("[data-testid=stSkeleton]") &&
+    [...document.querySelectorAll("[data-testid=stPlotlyChart]")].every((chart) => chart.querySelector(".main-svg"))
+"""
+DARK = """() =>
+    getComputedStyle(document.querySelector("[data-testid=stApp]")).backgroundColor.match(/\\d+/g).every((c) => c < 99)
+"""
+PALE = """() => {
+    const brush = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+    const painted = (...colours) => {
+        for (const colour of colours) {
+            brush.fillStyle = colour;
+            brush.fillRect(0, 0, 1, 1);
+        }
+        const [red, green, blue] = [...brush.getImageData(0, 0, 1, 1).data].map((value) => {
+            const share = value / 255;
+            return share <= 0.03928 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+        });
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue + 0.05;
+    };
+    const ground = getComputedStyle(document.querySelector("[data-testid=stApp]")).backgroundColor;
+    return [...document.querySelectorAll(".js-plotly-plot text")]
+        .filter((text) => text.textContent.trim() && !text.closest(".slicetext, .hoverlayer"))
+        .filter((text) => {
+            const [one, other] = [painted(ground), painted(ground, getComputedStyle(text).fill)];
+            return Math.max(one, other) / Math.min(one, other) < 4.5;
+        })
+        .map((text) => `${getComputedStyle(text).fill}: ${text.textContent}`);
+}"""
+"""Words on a chart whose contrast to the page is below 4.5 to 1, which axe does not look at."""
+FOCUS = """() => {
+    let found = document.activeElement;
+    while (found?.shadowRoot?.activeElement) found = found.shadowRoot.activeElement;
+    if (!found || found === document.body) return null;
+    if (found.matches("main")) return "the page, which the arrows scroll";
+    return found.getAttribute("aria-label") || found.labels?.[0]?.innerText || found.textContent.trim();
+}"""
+"""What the keys would act on."""
+
+
+def views():
+    """Every view of every page, as page, view and address; a page's first one needs no word."""
+    for key, page in discover().items():
+        for view in page.views:
+            word = f"{page.view.name}={view}" if isinstance(page.view, Control) else OTHERWISE.get((key, view), "")
+            yield key, view, f"/{key if page.section else ''}?" + "&".join(filter(None, [SMALL, word]))
+
+
+VIEWS = {f"{key}.{view}": address for key, view, address in views()}
+FIRST = [f"{key}.{next(iter(page.views))}" for key, page in discover().items()]
+
+
+def opened(page, server, view):
+    visit(page, server + VIEWS[view])
+    drawn(page)
+
+
+def drawn(page):
+    page.wait_for_function(DRAWN)
+    settle(page)
+
+
+def flaws(page):
+    assert AXE.exists(), "The browser tests need axe-core: npm ci"
+    page.evaluate(AXE.read_text("utf-8"))
+    found = page.evaluate(SERIOUS)
+    with suppress(TimeoutError):
+        page.wait_for_function(f"() => !({PALE})().length", timeout=10_000)  # charts follow the theme a little later
+    return found + page.evaluate(PALE)
+
+
+def test_every_view_has_an_address_of_its_own():
+    assert len(set(VIEWS.values())) == len(VIEWS)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_view_can_be_read_by_everyone_everywhere(page, server, view):
+    opened(page, server, view)
+    assert flaws(page) == []
+    for width, height in SCREENS:
+        page.set_viewport_size({"width": width, "height": height})
+        fits = f"() => {SIDEWAYS} <= {width}"  # a function, as an expression is one that the page's policy forbids
+        with suppress(TimeoutError):
+            page.wait_for_function(fits, timeout=3_000)  # charts follow a little later
+        assert page.evaluate(fits), f"{width} pixels are scrolled sideways"
+    if view in FIRST:
+        page.set_viewport_size(WIDE["viewport"])
+        page.emulate_media(color_scheme="dark")
+        page.wait_for_function(DARK)
+        page.reload()  # a chart that was just being drawn keeps its letters as they were until it is drawn anew
+        drawn(page)
+        assert flaws(page) == [], "in the dark"
+
+
+def reached(page, most=120):
+    """What the tabulator reaches from the top of a page to its end, in order."""
+    page.evaluate("document.activeElement?.blur()")
+    for _ in range(most):
+        page.keyboard.press("Tab")
+        told = page.evaluate(FOCUS)
+        if told is None:
+            return
+        yield told
+    pytest.fail("the keys never leave the page")
+
+
+def test_keys_alone_reach_and_work_every_control(page, server):
+    opened(page, server, "masks.reach")
+    order = list(reached(page))
+    wanted = ["Tokens n", "Causal", "Share", "Softmax", "Zoom in", "Attention matrices", "Local then atrous", "Layers"]
+    wanted += ["Download plot as a PNG", "Front of token", "Play", "Pause", "How reach is computed"]
+    places = [next(i for i, told in enumerate(order) if name in told) for name in wanted]
+    assert places == sorted(places), "in the order they stand in"
+
+    play = page.get_by_role("button", name="Play")
+    rows = "(plot) => plot.calcdata[0][0].z.filter((row) => Array.from(row).some(Number.isFinite)).length"
+    figure = page.locator(".js-plotly-plot").filter(has=play)
+    everything = figure.evaluate(rows)
+    play.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_function(f"(plot) => ({rows})(plot) < {everything}", arg=figure.element_handle())
+
+
+def test_a_formula_that_scrolls_can_be_scrolled_by_keys(page, server):
+    page.set_viewport_size({"width": 390, "height": 844})
+    visit(page, f"{server}/matrices?{SMALL}&variants=funnel&more=explain&explained=funnel")
+    wide = page.locator(".katex-display[tabindex='0']").first
+    wide.focus()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("(formula) => formula.scrollLeft > 0", arg=wide.element_handle())

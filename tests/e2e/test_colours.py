@@ -1,0 +1,82 @@
+"""From numbers to colours: the board's pure functions, evaluated where they run."""
+
+import pytest
+from conftest import ROOT
+
+from app import javascript
+
+SCRIPT = javascript.script(ROOT / "app" / "matrix_board" / "color.js")
+FACTS = {"highest": 1.0, "lowest": 0.0, "least": 0.01, "transform": "linear", "signed": False}
+
+
+@pytest.fixture(scope="module")
+def evaluate(window):
+    page = window.new_page()
+    yield lambda expression, *given: page.evaluate(f"(given) => {{ {SCRIPT}; return {expression}; }}", given)
+    page.close()
+
+
+@pytest.fixture
+def scale(evaluate):
+    return lambda **facts: evaluate("makeScale(given[0])", FACTS | facts)
+
+
+@pytest.fixture
+def colour(evaluate):
+    """The colour of a number on a scale, and those of the light palette's ends."""
+    table = """(() => {
+        const [facts, value] = given;
+        const palette = PALETTES.light;
+        const code = HALF.findIndex((half, i) => i <= LARGEST && half === Math.abs(value) * 256);
+        const table = colourTable(makeScale(facts), 1 / 256, palette);
+        const ends = { over: packed(palette.over), under: packed(palette.under), top: packed(palette.positive[255]) };
+        return { colour: table[value < 0 ? code | 0x8000 : code], ...Object.fromEntries(
+            Object.entries(ends).map(([name, end]) => [name, end >>> 0])) };
+    })()"""
+    return lambda value, **facts: evaluate(table, FACTS | facts, value)
+
+
+def test_a_weight_has_one_colour_whether_or_not_negative_ones_stand_beside_it(colour):
+    alone, beside = colour(0.5), colour(0.5, lowest=-0.75, signed=True)
+    assert alone["colour"] == beside["colour"]
+    assert colour(-0.5, lowest=-0.75, signed=True)["colour"] != alone["colour"]
+
+
+@pytest.mark.parametrize(
+    ("facts", "top", "capped", "over", "under"),
+    [
+        ({}, 1.0, False, 0, 0),
+        ({"lowest": -2.0}, 2.0, False, 0, 0),
+        ({"ceiling": 0.5}, 0.5, True, 1.0, 0),
+        ({"ceiling": 0.5, "lowest": -0.5}, 0.5, True, 1.0, 0),
+        ({"ceiling": 0.5, "lowest": -0.75, "highest": 0.25}, 0.5, True, 0, -0.75),
+        ({"ceiling": 1.0}, 1.0, True, 0, 0),
+        ({"ceiling": 1.5}, 1.0, False, 0, 0),
+        ({"highest": 0.0}, 1.0, False, 0, 0),
+    ],
+)
+def test_a_scale_ends_at_its_ceiling_where_that_is_reached_and_knows_what_lies_beyond(
+    scale, facts, top, capped, over, under
+):
+    found = scale(**facts)
+    assert (found["top"], found["capped"], found["over"], found["under"]) == (top, capped, over, under)
+
+
+def test_what_lies_beyond_has_a_colour_of_its_own_on_either_side(colour):
+    facts = {"ceiling": 0.5, "lowest": -1.0, "signed": True}
+    above, at, below = (colour(value, **facts) for value in (0.75, 0.5, -0.75))
+    assert above["colour"] == above["over"]
+    assert at["colour"] == at["top"]
+    assert below["colour"] == below["under"]
+    assert len({above["over"], above["under"], above["top"]}) == 3
+
+
+def test_a_ceiling_that_was_rounded_up_on_its_way_is_not_beyond_itself(evaluate):
+    beyond = "[1.0004, 1.002].map(makeScale(given[0]).beyond)"
+    assert evaluate(beyond, FACTS | {"ceiling": 1.0, "highest": 2.0}) == [False, True]
+
+
+@pytest.mark.parametrize(("transform", "middle"), [("linear", 0.25), ("sqrt", 0.5), ("log", 0.7)])
+def test_a_place_on_the_ramp_follows_the_transform(evaluate, transform, middle):
+    places = evaluate("[0, 0.25, 1, 9].map(makeScale(given[0]).place)", FACTS | {"transform": transform})
+    assert places == [0, pytest.approx(middle, abs=0.035), 1, 1]

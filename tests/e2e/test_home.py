@@ -1,0 +1,159 @@
+"""Home's sentence in Chromium: a drag asks nothing of the server, and whatever hands do is seen, heard and taken on."""
+
+import math
+from pathlib import Path
+from urllib.parse import parse_qs, quote, urlsplit
+
+import pytest
+from browser import on, settle, visit, words
+from playwright.sync_api import expect
+
+import app
+import attention_core as ac
+from app import presets
+from app.live_sentence.sentence import _words
+from app.visit import read_text
+from attention_core.looks.compare import compare
+
+STORY = (Path(app.__file__).parent / "live_sentence" / "story.js").read_text("utf-8")
+LABELS = ["The", "animal", "it", "."]
+
+
+def compared(word):
+    """A variant on Home's sentence."""
+    qkv = ac.inputs.from_text(presets.SENTENCE, layer=presets.SENTENCE_LAYER)
+    return compare(qkv, ac.from_word(word), head=presets.SENTENCE_HEAD, causal=False, special=False)
+
+
+def matrix(word):
+    """A variant's weights between the words of Home's sentence."""
+    return compared(word).weights
+
+
+def counters(word):
+    """What stands beside a variant's row: how far off it is and how many times cheaper than softmax."""
+    costs = [attention.cost(8192, 32).multiply_adds for attention in (ac.get("softmax"), ac.from_word(word))]
+    return f"off by {compared(word).output_error:.0%}", f"{costs[0] / costs[1]:.0f}\u00a0× cheaper"
+
+
+def numbers(page, variant):
+    """What stands below the words of one row."""
+    return page.locator(f'[data-variant="{variant}"] .number').all_inner_texts()
+
+
+def written(row):
+    """The same as the core has it."""
+    return ["" if not abs(x) >= 0.01 else f"{round(100 * x)}%".replace("-", "\N{MINUS SIGN}") for x in row.tolist()]
+
+
+def test_a_drag_asks_nothing_and_all_that_hands_do_is_seen_heard_and_taken_on(page, server):
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("websocket", lambda socket: socket.on("framesent", lambda frame: asked.append(frame)))
+    page.set_viewport_size({"width": 1280, "height": 720})
+    visit(page, f"{server}/?variants=softmax")
+    told, arc = page.locator(".told"), page.locator('[data-variant="local"] path').nth(1)
+    expect(told).to_contain_text("“it” looks mostly at “animal”, 77%. Local (window 4) cannot reach it.")
+    assert told.bounding_box()["y"] + told.bounding_box()["height"] <= 720, "a projector shows all of it"
+    assert written(matrix("local~window~4")[8]) == numbers(page, "local")
+    assert arc.evaluate("(arc) => arc.style.opacity") == "0"
+
+    window = page.get_by_role("slider", name="Local: window")
+    page.mouse.move(*on(window, 3.5 / 14, 0.5))
+    before = len(asked)
+    page.mouse.down()
+    for place in range(8, 28):
+        page.mouse.move(*on(window, place / 28, 0.5))
+    expect(told).to_contain_text("keeps it at 77%")
+    page.wait_for_timeout(600)  # longer than hands may rest before the server is told
+    assert len(asked) == before, "arcs follow the hand without a request"
+    page.mouse.up()
+    at = int(window.input_value()) + 1
+    assert written(matrix(f"local~window~{at}")[8]) == numbers(page, "local")
+    assert float(arc.evaluate("(arc) => arc.style.opacity")) > 0.8
+    for word in (f"local~window~{at}", "linear", "nystrom~landmarks~8"):
+        beside = page.locator(f'[data-variant="{word.partition("~")[0]}"] .counts')
+        for counter in counters(word):
+            expect(beside).to_contain_text(counter)
+    page.wait_for_url("**window=*")
+    settle(page)
+
+    page.locator('[data-variant="nystrom"] .word').nth(6).hover()
+    expect(told).to_contain_text("“street” looks mostly at “The”, 51%.")
+    assert page.locator(".word.looking").count() == 4
+    for key in ("softmax", "local", "linear", "nystrom~landmarks~8"):
+        row = matrix(f"local~window~{at}" if key == "local" else key)[6]
+        assert written(row) == numbers(page, key.partition("~")[0]), "one word looks in all rows"
+    assert page.locator('[data-variant="nystrom"] path.negative').count() > 0
+    page.mouse.move(5, 715)
+    expect(told).to_contain_text("“it” looks")
+
+    page.get_by_role("radio", name="it", exact=True).focus()
+    page.keyboard.press("ArrowLeft")
+    expect(told).to_contain_text("“because” looks")
+    expect(page.get_by_role("status").filter(has_text="Softmax")).to_contain_text(
+        "Softmax: “because” looks at “tired” 27%"
+    )
+    page.wait_for_url("**word=7*")
+    assert words(page) == {"variants=softmax", "word=7", f"window={at}"}
+
+    page.get_by_role("link", name="See the whole matrices").click()
+    page.wait_for_url("**/matrices?*")
+    query = parse_qs(urlsplit(page.url).query)
+    assert read_text(query["text"]) == presets.SENTENCE
+    assert query["variants"] == ["softmax", f"local~window~{at}", "linear", "nystrom~landmarks~8"]
+    assert (query["row"], query["layer"], query["head"], query["special"]) == (["7"], ["3"], ["1"], ["0"])
+    settle(page)
+
+
+@pytest.fixture(scope="module")
+def told(window):
+    """Tells the story of some weights."""
+    page, words = window.new_page(), _words()
+
+    def story(*rows):
+        sent = [{"name": name, "weights": [None if math.isnan(x) else x for x in row]} for name, row in rows]
+        return page.evaluate(
+            """async ([module, words, labels, rows]) => {
+                const { story } = await import(module);
+                for (const row of rows) row.weights = row.weights.map((weight) => weight ?? NaN);
+                return story(words, labels, 2, rows);
+            }""",
+            ["data:text/javascript," + quote(STORY), words, LABELS, sent],
+        )
+
+    yield story
+    page.close()
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ([0.1, 0.5, 0.3, 0.1], "“it” looks mostly at “animal”, 50%."),
+        ([0.1, 0.49, 0.31, 0.1], "“it” looks at “animal” most, 49%."),
+        ([0.25, 0.3, 0.25, 0.2], "“it” looks at “animal” most, 30%."),
+        ([0.2, 0.24, 0.2, 0.2], "“it” looks at everything a little, at “animal” most, 24%."),
+        ([0.1, 0.3, 0.5, 0.1], "“it” looks mostly at itself, 50%."),
+    ],
+)
+def test_where_a_word_looks_is_told(told, row, said):
+    assert told(("Softmax", row)) == said
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ([0, math.nan, 1, 0], "X cannot reach it."),
+        ([0, 0.76, 0, 0], "X keeps it at 76%."),
+        ([0, 0.84, 0, 0], "X keeps it at 84%."),
+        ([0, 0.74, 0, 0], "X leaves it 74%."),
+        ([0, 0.86, 0, 0], "X gives it 86%."),
+        ([0, 0.003, 0, 0], "X leaves it <1%."),
+        ([0, -0.02, 0, 0], "X turns that negative, −2%."),
+        ([-0.09, 0.4, 0, 0], "X leaves it 40%."),
+        ([-0.11, 0.4, -0.1, 0], "X leaves it 40%. There “The” weighs −11%, less than nothing."),
+        ([0, -0.5, 0, 0], "X turns that negative, −50%."),
+    ],
+)
+def test_what_a_variant_makes_of_it_is_told(told, row, said):
+    assert told(("Softmax", [0, 0.8, 0.2, 0]), ("X", row)).split("80%. ")[1] == said

@@ -1,0 +1,122 @@
+"""Two replicas behind the proxy, from the one command: what a visitor sees of a replica that dies."""
+
+import os
+import re
+import signal
+import stat
+import sys
+import time
+import urllib.request
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from browser import BOARD, settle, switch, visit, words
+from conftest import ROOT, free_port, serve
+from playwright.sync_api import expect
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory):
+    """The command's process, its address, its log and its temporary folder."""
+    port, folder = free_port(), tmp_path_factory.mktemp("pair")
+    command = [str(Path(sys.executable).parent / "attention-lab"), "--replicas=2", f"--port={port}"]
+    environment = os.environ | {"TMPDIR": str(folder)}
+    process = serve([*command, "--address=127.0.0.1"], port, folder, cwd=ROOT, env=environment)
+    log = folder / "streamlit.log"
+    until(lambda: f"http://127.0.0.1:{port}" in log.read_text(), seconds=60)
+    yield process, f"http://127.0.0.1:{port}", log
+    process.kill()
+
+
+def until(true, seconds=30):
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.2)
+
+
+def children(pid):
+    found = " ".join(each.read_text() for each in Path(f"/proc/{pid}/task").glob("*/children"))
+    return [int(child) for child in found.split()]
+
+
+def socket_of_workers(log):
+    [found] = log.parent.glob("attention-lab-*/workers")
+    return found
+
+
+def kind(pid, log):
+    """What one of the command's processes is: the proxy, the parent of all workers, or a replica."""
+    if b"haproxy" in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[0]:
+        return "proxy"
+    sockets = map(str.split, Path("/proc/net/unix").read_text().splitlines())
+    listening = {f"socket:[{each[6]}]" for each in sockets if each[7:] == [str(socket_of_workers(log))]}
+    open_files = {str(each.readlink()) for each in Path(f"/proc/{pid}/fd").iterdir()}
+    return "parent" if listening & open_files else "replica"
+
+
+def kinds(pair):
+    """The command's processes by what they are."""
+    process, _, log = pair
+    found = {"proxy": [], "parent": [], "replica": []}
+    for pid in children(process.pid):
+        with suppress(FileNotFoundError):  # it ends at this moment
+            found[kind(pid, log)].append(pid)
+    return found
+
+
+def test_a_visitor_goes_on_where_he_was_when_his_replica_dies(pair, page):
+    _, address, log = pair
+    visit(page, f"{address}/matrices?input=synthetic&n=24&heads=1&variants=softmax&variants=local")
+    switch(page, "difference")
+    before = words(page)
+    replicas = kinds(pair)["replica"]
+    assert len(replicas) == 2
+    for dead, pid in enumerate(replicas, 1):  # one of them is his, and he is with the other then
+        os.kill(pid, signal.SIGKILL)
+        until(lambda: log.read_text().count("started again") == dead)  # noqa: B023
+        until(lambda: len(kinds(pair)["replica"]) == 2)
+        page.wait_for_timeout(1500)
+        settle(page)
+    assert words(page) == before
+    expect(page.locator(BOARD)).to_be_visible()
+    for view in ("weights", "difference", "weights"):  # the first is lost: to a new session, the address is what counts
+        switch(page, view)
+    expect(page).not_to_have_url(re.compile("view="))
+    assert words(page) == before - {"view=difference"}
+
+
+def test_answers_are_compressed_and_name_no_software(pair):
+    _, address, _ = pair
+    asked = urllib.request.Request(address, headers={"Accept-Encoding": "gzip"})
+    with urllib.request.urlopen(asked) as answer:
+        assert answer.headers["Content-Encoding"] == "gzip"
+        assert answer.headers["Server"] is None
+        assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
+        assert "replica=" in answer.headers["Set-Cookie"]
+
+
+def test_a_sweep_runs_in_a_worker_of_the_parent_that_all_replicas_share(pair, page):
+    _, address, log = pair
+    found = kinds(pair)
+    [parent] = found["parent"]
+    assert stat.S_IMODE(socket_of_workers(log).stat().st_mode) == 0o600
+    assert not children(parent)
+    visit(page, f"{address}/entropy?input=synthetic&n=24&heads=1&variants=softmax&h_longest=64&h_seeds=1")
+    expect(page.locator(".js-plotly-plot").first).to_be_visible()
+    assert children(parent)
+    assert not [pid for replica in found["replica"] for pid in children(replica)]
+
+
+def test_all_end_with_the_command(pair):
+    process, _, log = pair
+    found = kinds(pair)
+    assert {kind: len(pids) for kind, pids in found.items()} == {"proxy": 1, "parent": 1, "replica": 2}
+    left, workers = children(process.pid), children(*found["parent"])
+    process.terminate()
+    assert process.wait(20) == 0
+    assert not [pid for pid in left if Path(f"/proc/{pid}").exists()]
+    until(lambda: not [pid for pid in workers if Path(f"/proc/{pid}").exists()])  # nobody waits for them
+    left_over = [found.name for found in log.parent.glob("attention-lab-*")]
+    assert left_over == [f"attention-lab-{os.getuid()}.lock"], "which is of all servers of this user"

@@ -1,0 +1,343 @@
+"""A visitor who presses whatever is on a page, over the real websocket, waiting for the answer or not.
+
+    python tests/fuzz/press.py                       every page for five minutes, by either kind of visitor in turn
+    python tests/fuzz/press.py entropy --seconds 60 --seed 7
+    python tests/fuzz/press.py --url ws://localhost:8501/_stcore/stream
+
+Without ``--url`` it starts a server of its own, with the hosted profile. It ends with 1 where a page showed an
+exception or an address that was written opens with a warning, and names the moves that led there.
+"""
+
+import argparse
+import asyncio
+import os
+import random
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from contextlib import contextmanager, nullcontext, suppress
+from pathlib import Path
+
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.proto.Slider_pb2 import Slider
+from websockets.asyncio.client import connect
+from websockets.exceptions import ConnectionClosed
+
+ROOT = Path(__file__).parents[2]
+PAGES = ("home", "matrices", "masks", "entropy", "error", "timing", "causal", "inside", "claims")
+TEXTS = (
+    *("", " ", "a", "The cat saw the dog. " * 9, "word " * 700),
+    *("نص عربي قصير", "图书管理员", "\x00\u202e\U0001f642<b>"),
+)
+WAITED = 60
+"""Seconds after which a page without an answer counts as stuck."""
+
+
+class PageError(Exception):
+    """What a visitor must never meet."""
+
+
+class Visitor:
+    """One session: the widgets on screen, what they stand at, and the address.
+
+    Attributes:
+        moves: what was pressed, newest last.
+    """
+
+    def __init__(self, stream, random_):
+        self.stream, self.random = stream, random_
+        self.widgets, self.values, self.older = {}, {}, {}
+        self.messages, self.hashes = {}, {}
+        self.page, self.query, self.moves, self.warnings = "", "", [], []
+        self.finished, self.heard = asyncio.Event(), time.monotonic()
+
+    async def listen(self):
+        """Take in what the server sends, for ever."""
+        async for raw in self.stream:
+            message = ForwardMsg.FromString(raw)
+            if message.WhichOneof("type") == "ref_hash":
+                kept = self.messages[message.ref_hash]
+                kept.metadata.CopyFrom(message.metadata)
+                message = kept
+            elif message.metadata.cacheable:
+                self.messages[message.hash] = message
+            self.take(message)
+
+    def take(self, message):
+        """One message."""
+        self.heard = time.monotonic()
+        match message.WhichOneof("type"):
+            case "new_session":
+                self.warnings = []
+                if not message.metadata.run.fragment_ids:
+                    self.older, self.widgets = self.widgets, {}
+            case "navigation":
+                self.page = message.navigation.page_script_hash
+                pages = message.navigation.app_pages
+                self.hashes = {each.url_pathname or "home": each.page_script_hash for each in pages}
+            case "page_info_changed":
+                self.query = message.page_info_changed.query_string
+            case "script_finished":
+                if message.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN:
+                    self.finished.set()
+            case "delta":
+                if message.delta.WhichOneof("type") == "new_element":
+                    self.see(message.delta.new_element, message.delta.fragment_id)
+
+    def see(self, element, fragment):
+        """One element."""
+        kind = element.WhichOneof("type")
+        told = getattr(element, kind)
+        if kind == "exception":
+            raise PageError(f"{told.type}: {told.message}\n" + "\n".join(told.stack_trace))
+        if kind == "alert" and told.format == told.WARNING:
+            self.warnings.append(told.body)
+        if kind not in MOVES or getattr(told, "disabled", False):
+            return
+        self.widgets[told.id] = (kind, told, fragment)
+        if kind in STANDS and (getattr(told, "set_value", False) or told.id not in self.values):
+            self.values[told.id] = STANDS[kind](told)
+
+    async def ask(self, *, page=None, fragment="", trigger=None):
+        """Send the state of all widgets, as the browser does at each move."""
+        message = BackMsg()
+        state = message.rerun_script
+        state.query_string, state.page_script_hash, state.fragment_id = self.query, page or self.page, fragment
+        for key, (name, value) in self.values.items():
+            if key in self.widgets or key in self.older:
+                _put(state.widget_states.widgets.add(id=key), name, value)
+        if trigger:
+            state.widget_states.widgets.add(id=trigger, trigger_value=True)
+        self.finished.clear()
+        self.heard = time.monotonic()
+        await self.stream.send(message.SerializeToString())
+
+    async def move(self):
+        """Press something; whether there was anything to press."""
+        known = {**self.older, **self.widgets} if self.random.random() < 0.2 else self.widgets
+        if not known:
+            return False
+        key = self.random.choice(sorted(known))
+        kind, told, fragment = known[key]
+        pressed = MOVES[kind](told, self.random)
+        label = getattr(told, "label", "") or key
+        if pressed is None:
+            return False
+        if pressed == "trigger":
+            self.moves.append(f"press {label}")
+            await self.ask(fragment=fragment, trigger=key)
+        else:
+            self.moves.append(f"{label} = {str(pressed[1])[:60]!r}")
+            self.values[key] = pressed
+            await self.ask(fragment=fragment)
+        return True
+
+    async def settle(self):
+        """Wait until the page stands still."""
+        while not self.finished.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self.finished.wait(), 1)
+            if time.monotonic() - self.heard > WAITED:
+                raise PageError(f"no word within {WAITED} s")
+
+
+def _put(state, name, value):
+    if name.endswith("array_value"):
+        getattr(state, name).data.extend(value)
+    else:
+        setattr(state, name, value)
+
+
+def _chosen(told):
+    return list(told.raw_values) if told.set_value else [told.options[i].content for i in told.default]
+
+
+def _slid(told):
+    if told.type == Slider.SELECT_SLIDER:
+        words = list(told.raw_value) if told.set_value else [told.options[int(i)] for i in told.default]
+        return "string_array_value", words
+    return "double_array_value", list(told.value if told.set_value else told.default)
+
+
+def _listed(told):
+    default = told.options[told.default] if told.options else ""
+    return "string_value", told.raw_value if told.set_value else default
+
+
+STANDS = {
+    "button_group": lambda told: ("string_array_value", _chosen(told)),
+    "slider": _slid,
+    "selectbox": _listed,
+    "checkbox": lambda told: ("bool_value", told.value if told.set_value else told.default),
+    "number_input": lambda told: ("double_value", told.value if told.set_value else told.default),
+    "text_area": lambda told: ("string_value", told.value if told.set_value else told.default),
+    "text_input": lambda told: ("string_value", told.value if told.set_value else told.default),
+}
+"""What the browser says that a widget stands at before anybody has touched it, and after the server has set it."""
+
+
+def _group(told, random_):
+    options = [option.content for option in told.options]
+    if not options:
+        return None
+    if told.click_mode == told.SINGLE_SELECT:
+        return "string_array_value", [random_.choice(options)]
+    return "string_array_value", random_.sample(options, random_.randint(0, min(3, len(options))))
+
+
+def _slider(told, random_):
+    if told.options:
+        return "string_array_value", [random_.choice(list(told.options))]
+    steps = round((told.max - told.min) / told.step)
+    return "double_array_value", [min(told.max, told.min + told.step * random_.randint(0, steps))]
+
+
+def _number(told, random_):
+    step = told.step or 1
+    steps = int((told.max - told.min) / step)
+    return "double_value", told.min + step * random_.randint(0, min(steps, 10**6))
+
+
+MOVES = {
+    "button_group": _group,
+    "slider": _slider,
+    "number_input": _number,
+    "selectbox": lambda told, r: ("string_value", r.choice(list(told.options))) if told.options else None,
+    "checkbox": lambda told, r: ("bool_value", r.random() < 0.5),
+    "text_area": lambda told, r: ("string_value", r.choice(TEXTS)),
+    "text_input": lambda told, r: ("string_value", r.choice(TEXTS)),
+    "button": lambda told, r: "trigger",
+}
+"""What a visitor can do with each kind of widget: the state it then sends, or that it is a button."""
+
+
+async def press(url, page, seconds, seed, *, waits):
+    """Visit one page and press.
+
+    Args:
+        url: of the server's stream.
+        page: its path.
+        seconds: for how long.
+        seed: of the moves.
+        waits: whether the visitor waits for each answer.
+
+    Returns:
+        The number of moves.
+
+    Raises:
+        PageError: with the last moves, where the page showed what it must not.
+    """
+    random_ = random.Random(f"{page} {seed} {waits}")
+    async with connect(url, subprotocols=["streamlit"], max_size=None) as stream:
+        visitor = Visitor(stream, random_)
+        listening = asyncio.create_task(visitor.listen())
+
+        async def alive(doing):
+            done, _ = await asyncio.wait({listening, asyncio.create_task(doing)}, return_when=asyncio.FIRST_COMPLETED)
+            for each in done:
+                each.result()
+
+        try:
+            await alive(_visit(visitor, page))
+            end = time.monotonic() + seconds
+            while time.monotonic() < end:
+                await alive(visitor.move())
+                if waits or random_.random() < 0.1:
+                    await alive(visitor.settle())
+                    visitor.warnings = [told for told in visitor.warnings if "link" in told]
+                    if visitor.warnings:
+                        raise PageError(visitor.warnings[0])
+                else:
+                    await asyncio.sleep(random_.expovariate(1 / 0.15))
+            await alive(visitor.settle())
+        except (PageError, ConnectionClosed) as error:
+            raise PageError(f"{page}: {error}\n" + "\n".join(visitor.moves[-12:])) from None
+        finally:
+            listening.cancel()
+            with suppress(asyncio.CancelledError, Exception):
+                await listening
+    await _opens(url, page, visitor)
+    return len(visitor.moves)
+
+
+async def _visit(visitor, page):
+    await visitor.ask()
+    await visitor.settle()
+    if page != "home":
+        visitor.query = ""
+        await visitor.ask(page=visitor.hashes[page])
+        await visitor.settle()
+
+
+async def _opens(url, page, visitor):
+    """Open the address that was written last in a session of its own: nothing in it may be refused."""
+    async with connect(url, subprotocols=["streamlit"], max_size=None) as stream:
+        other = Visitor(stream, visitor.random)
+        other.query, other.page = visitor.query, visitor.hashes[page]
+        listening = asyncio.create_task(other.listen())
+        try:
+            await other.ask()
+            await asyncio.wait({listening, asyncio.create_task(other.settle())}, return_when=asyncio.FIRST_COMPLETED)
+            if listening.done():
+                listening.result()
+            if refused := [told for told in other.warnings if "link" in told]:
+                raise PageError(f"{page}: its address ?{visitor.query} is refused: {refused}")
+        finally:
+            listening.cancel()
+            with suppress(asyncio.CancelledError, Exception):
+                await listening
+
+
+@contextmanager
+def server(port):
+    """A server of one's own; its stream's address."""
+    environment = os.environ | {"ATTENTION_LAB_PROFILE": "hosted", "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-m", "streamlit", "run", "app", "--server.port", str(port), "--server.headless", "true"]
+    process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL)
+    try:
+        for _ in range(300):
+            with suppress(OSError):
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=2).read()
+                break
+            if process.poll() is not None:
+                raise RuntimeError("the server did not start")
+            time.sleep(1)
+        yield f"ws://127.0.0.1:{port}/_stcore/stream"
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def main():
+    """Press on all pages asked for and tell what was met."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("pages", nargs="*", default=PAGES, metavar="page", help=f"of {', '.join(PAGES)}")
+    parser.add_argument("--seconds", type=float, default=300.0, help="on each page")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--url", help="of the stream of a running server")
+    asked = parser.parse_args()
+    with nullcontext(asked.url) if asked.url else server(_free_port()) as url:
+        return max([_try(url, page, asked.seconds / 2, asked.seed, waits) for page in asked.pages for waits in (1, 0)])
+
+
+def _try(url, page, seconds, seed, waits):
+    told = f"{page}, {'waits' if waits else 'does not wait'}"
+    try:
+        print(f"{told}: {asyncio.run(press(url, page, seconds, seed, waits=waits))} moves", flush=True)
+    except PageError as error:
+        print(f"{told}: {error}", flush=True)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,185 @@
+"""Home's sentence: what is sent to the browser is what the core computes, and bad input gets one sentence."""
+
+import json
+from functools import partial
+from urllib.parse import parse_qs, urlsplit
+
+import numpy as np
+import pytest
+from driver import message, open_page, spoken, visit
+
+import attention_core as ac
+from app import presets
+from app.live_sentence import Turn
+from app.live_sentence.sentence import Row, pack
+from app.visit import read_text, write_text
+from attention_core.inputs.source import TextSource
+from attention_core.looks.budgets import at_every_budget
+from attention_core.looks.compare import compare
+from pages.home import sentence
+from pages.home.options import HomeOptions
+
+SHORT = "the cat saw the dog"
+LONG = "The keys were lying on the old piano when the library opened. " * 5
+
+
+def sent(at):
+    """What the browser is told: the header, each row's matrices, and the settings."""
+    [numbers] = [c for c in at.get("bidi_component") if c.proto.component_name == "attention_lab_sentence"]
+    [told] = [c for c in at.get("bidi_component") if "settings" in c.proto.component_name]
+    header, payload = message(numbers)
+    n, found = len(header["tokens"]), {}
+    for row in header["rows"]:
+        size = 2 * len(row["settings"]) * n * n
+        found[row["key"]] = np.frombuffer(payload[:size], "<f2").astype(float).reshape(-1, n, n)
+        payload = payload[size:]
+    assert not payload
+    return header, found, json.loads(told.proto.json)
+
+
+def way(settings):
+    """Where the button leads: the page and its query, but for what the browser adds."""
+    address = urlsplit(settings["way"])
+    return address.path, parse_qs(address.query)
+
+
+@pytest.fixture(scope="module")
+def first():
+    return sent(open_page("home"))
+
+
+def test_every_step_of_every_slider_is_sent_ahead(first):
+    header, matrices, _settings = first
+    qkv = ac.inputs.from_text(presets.SENTENCE, layer=presets.SENTENCE_LAYER)
+    assert list(matrices) == ["softmax", "local", "linear", "nystrom"]
+    for row in header["rows"]:
+        for word, matrix, error in zip(row["words"], matrices[row["key"]], row["errors"], strict=True):
+            alone = compare(qkv, ac.from_word(word), head=presets.SENTENCE_HEAD, causal=False, special=False)
+            np.testing.assert_allclose(matrix, alone.weights, atol=1e-3)
+            assert error == pytest.approx(alone.output_error, abs=1e-5)
+    assert [row["settings"] for row in header["rows"]] == [[None], [*range(1, 15)], [None], [*range(1, 16)]]
+
+
+def test_what_the_numbers_are_is_told_with_the_plain_mean_of_the_values(first):
+    source = TextSource(presets.SENTENCE, "minilm", presets.SENTENCE_LAYER)
+    qkv = source.load()
+    q, k, v = (part[presets.SENTENCE_HEAD].double() for part in (qkv.q, qkv.k, qkv.v))
+    exact = (q @ k.T / q.shape[-1] ** 0.5).softmax(-1) @ v
+    off = float((v.mean(0) - exact).norm() / exact.norm())
+    reads, errors, _ = first[2]["words"]["notes"]
+    assert f"layer {presets.SENTENCE_LAYER}, head {presets.SENTENCE_HEAD}, without [CLS] and [SEP]" in reads
+    assert errors.endswith(f"the plain mean of all values is off by {off:.0%}.")
+
+
+def test_the_first_visit_is_light(first):
+    _header, matrices, _settings = first
+    assert sum(each.size for each in matrices.values()) * 2 < 12_000
+
+
+def test_a_telling_word_looks_from_the_start(first):
+    header, matrices, settings = first
+    assert header["tokens"][settings["word"]] == "it"
+    row = matrices["softmax"][0, settings["word"]]
+    assert header["tokens"][int(row.argmax())] == "animal"
+    window = matrices["local"][settings["steps"]["local"], settings["word"]]
+    assert np.isnan(window[int(row.argmax())]), "there is something to drag the window for"
+
+
+def test_a_link_brings_sentence_word_and_budgets_and_the_button_takes_them_on():
+    link = {
+        "sentence": write_text(SHORT),
+        "word": ["3"],
+        "window": ["2"],
+        "landmarks": ["5"],
+        "n": ["20"],
+        "causal": ["1"],
+    }
+    header, _matrices, settings = sent(visit("home", link))
+    assert header["tokens"] == SHORT.split()
+    assert (settings["word"], settings["pinned"]) == (3, "row")
+    steps = {row["key"]: row["words"][settings["steps"][row["key"]]] for row in header["rows"]}
+    assert list(steps.values()) == ["softmax", "local~window~2", "linear", "nystrom~landmarks~5"]
+    page, query = way(settings)
+    assert page == "matrices"
+    assert read_text(query.pop("text")) == SHORT
+    place = {"layer": [str(presets.SENTENCE_LAYER)], "head": [str(presets.SENTENCE_HEAD)], "special": ["0"]}
+    assert query == place | {"n": ["20"]}, (
+        "with what else the visitor has set, but for the variants and the causal switch"
+    )
+
+
+def test_budgets_beyond_a_sentence_stand_as_near_as_it_has_them():
+    header, _matrices, settings = sent(open_page("home", sentence="two words", window=30, landmarks=40))
+    steps = {row["key"]: row["settings"][settings["steps"][row["key"]]] for row in header["rows"]}
+    assert steps == {"softmax": None, "local": 3, "linear": None, "nystrom": 4}
+
+
+def test_a_word_beyond_the_sentence_is_none():
+    at = visit("home", {"sentence": write_text(SHORT), "word": ["9"]})
+    assert "word is none" in " ".join(each.value for each in at.warning)
+    assert sent(at)[2]["word"] < 5
+
+
+def test_what_hands_did_becomes_the_state(monkeypatch):
+    found, taken = at_every_budget(ac.inputs.from_text(SHORT), sentence.VARIANTS, head=0), {}
+    for name in ("word", "window", "landmarks"):
+        monkeypatch.setattr(getattr(HomeOptions, name), "set", partial(taken.__setitem__, name))
+    sentence._take(found, Turn(2, {"softmax": 0, "local": 3, "linear": 0, "nystrom": 6}))
+    assert taken == {"word": 2, "window": 4, "landmarks": 7}
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"), [("", "The text is empty"), (" \t ", "The text is empty"), ("cat", "at least two words")]
+)
+def test_what_cannot_be_shown_gets_one_sentence_and_stays_typed(typed, said):
+    at = open_page("home", sentence=typed)
+    [error] = at.error
+    assert said in error.value
+    assert at.text_input(key="sentence").value == typed
+    assert "What can be compared" in [each.value for each in at.header]
+
+
+def test_of_a_long_text_the_beginning_is_shown_and_all_of_it_stays_typed():
+    at = open_page("home", sentence=LONG)
+    header, _matrices, settings = sent(at)
+    assert at.text_input(key="sentence").value == LONG
+    assert "Shown is the beginning" in spoken(at, "caption")
+    shown = read_text(way(settings)[1]["text"])
+    assert LONG.startswith(shown)
+    assert list(ac.inputs.from_text(shown).tokens[1:-1]) == header["tokens"], "the matrices are of the very same text"
+    assert presets.SENTENCE_TOKENS - 5 <= len(header["tokens"]) <= presets.SENTENCE_TOKENS - 2
+    assert "Shown is the beginning" not in spoken(open_page("home", sentence=SHORT), "caption")
+
+
+def test_another_sentence_starts_from_its_own_word():
+    at = open_page("home", word=2)
+    at.text_input(key="sentence").set_value("my sister forgot her old umbrella").run()
+    assert at.session_state["word"] is None
+
+
+def test_what_a_model_cannot_read_is_said():
+    assert "does not know" in spoken(open_page("home", sentence="图书管理员丢了钥匙"), "caption")
+
+
+def test_a_second_visitor_with_the_same_sentence_computes_nothing(monkeypatch):
+    open_page("home", sentence=SHORT)
+    monkeypatch.setattr(TextSource, "load", lambda *_: pytest.fail("the model reads it again"))
+    monkeypatch.setattr(ac.Attention, "weights", lambda *_, **__: pytest.fail("a matrix is computed again"))
+    assert sent(open_page("home", sentence=SHORT))[0]["tokens"] == SHORT.split()
+
+
+def test_rows_that_do_not_fit_the_sentence_are_refused():
+    row = Row(
+        key="softmax",
+        title="Softmax",
+        knob="",
+        note="",
+        settings=[None],
+        words=["softmax"],
+        weights=np.ones((1, 3, 3)),
+        errors=[0.0],
+        savings=[1.0],
+    )
+    assert pack(["a", "b", "c"], [row], key="k")
+    with pytest.raises(ValueError, match="2 tokens"):
+        pack(["a", "b"], [row], key="k")
