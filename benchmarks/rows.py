@@ -1,10 +1,7 @@
 """What a measurement leaves behind: one row per subject, size and mode, and the run's stamp, as one JSON file."""
 
-import datetime
 import importlib.metadata
 import json
-import os
-import platform
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
@@ -12,6 +9,8 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import torch
+
+from benchmarks.machine import machine
 
 Mode = Literal["one thread", "all cores"]
 Role = Literal["full", "variant", "peer", "explicit"]
@@ -114,22 +113,13 @@ def stamp(packages: Iterable[str]) -> dict[str, str]:
     """Machine and versions, those of the given top-level modules included where installed."""
     of_module = importlib.metadata.packages_distributions()
     found = sorted({of_module[p][0] for p in packages if p in of_module})
-    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
+    here = machine()
     return {
-        "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        "CPU": f"{_cpu_model()}, {os.cpu_count()} cores, {torch.backends.cpu.get_cpu_capability()}",
-        "memory": f"{memory:.0f} GiB",
-        "system": f"{platform.system()} {platform.release()}, Python {platform.python_version()}",
+        **here,
+        "CPU": f"{here['CPU']}, {torch.backends.cpu.get_cpu_capability()}",
         "torch": torch.__version__,
-        "load at start": f"{os.getloadavg()[0]:.1f}",
         **{name: importlib.metadata.version(name) for name in found},
     }
-
-
-def _cpu_model() -> str:
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.exists() else []
-    return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.processor())
 
 
 def _rounded(value: Any) -> Any:  # noqa: ANN401 - whatever a row holds

@@ -1,0 +1,87 @@
+"""From drag to paint on Matrices, in Chromium: how long after a slider's move its panel shows that value.
+
+``python -m benchmarks.drag http://127.0.0.1:8501 --pid <the server's> --panel local nystrom``
+"""
+
+import argparse
+import math
+import os
+import shutil
+import statistics
+import time
+from collections.abc import Sequence
+
+from playwright.sync_api import Page, sync_playwright
+
+from benchmarks.load.server import clocks
+from benchmarks.load.tab import loopback
+
+AT = "input=synthetic&n=256&heads=2&variants=softmax&variants=local&variants=linear&variants=nystrom"
+"""Four panels of 256 tokens."""
+WATCH = """(knob) => {
+    const [slider, board] = [knob.querySelector("input"), knob.closest(".board")];
+    window.waits = [];
+    const moved = new Map();
+    slider.addEventListener("input", () => moved.set(slider.getAttribute("aria-valuetext"), performance.now()));
+    new MutationObserver(() => {
+        const began = moved.get(knob.dataset.shown);
+        moved.delete(knob.dataset.shown);
+        requestAnimationFrame(() => setTimeout(() => began && waits.push(performance.now() - began)));
+    }).observe(board, { attributes: true, attributeFilter: ["data-paints"] });
+}"""
+
+
+def drag(page: Page, panel: str, seconds: float) -> list[float]:
+    """Milliseconds from move to paint of each value painted while a slider is drawn to and fro."""
+    knob = page.locator(f'[data-panel="{panel}"] .knob')
+    knob.evaluate(WATCH)
+    place = knob.locator("input").bounding_box()
+    assert place is not None
+    x, y = place["x"] + place["width"] / 2, place["y"] + place["height"] / 2
+    start = time.monotonic()
+    while (gone := time.monotonic() - start) < seconds:
+        page.mouse.move(x - 0.4 * place["width"] * math.cos(gone), y)
+        page.mouse.down()
+        page.wait_for_timeout(16)
+    page.mouse.up()
+    page.wait_for_timeout(1000)
+    return sorted(page.evaluate("waits"))
+
+
+def spent(server: Sequence[int]) -> tuple[float, float]:
+    """CPU seconds of the server, and of the browser with what drives it."""
+    return sum(clocks(server).values()), sum(clocks([os.getpid()]).values())
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Drag each panel's slider and print what came of it."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.drag", description="From drag to paint on Matrices.")
+    parser.add_argument("server", help="its address, on this machine")
+    parser.add_argument("--pid", type=int, nargs="*", default=[], help="its processes, to count CPU seconds")
+    parser.add_argument("--panel", nargs="+", default=["local", "nystrom"])
+    parser.add_argument("--seconds", type=float, default=20.0)
+    given = parser.parse_args(arguments)
+    loopback(given.server)
+    with sync_playwright() as playwright:
+        chromium = shutil.which("chromium-headless-shell") or shutil.which("chromium")
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        page = browser.new_page(viewport={"width": 1440, "height": 900})
+        page.goto(f"{given.server}/matrices?{AT}", wait_until="commit", timeout=90_000)
+        page.locator(".board:not(.thumbnails)[data-paints]").wait_for(timeout=90_000)
+        page.wait_for_timeout(2000)
+        for panel in given.panel:
+            before = spent(given.pid)
+            waits = drag(page, panel, given.seconds)
+            server, here = (
+                1000 * (now - then) / len(waits) for now, then in zip(spent(given.pid), before, strict=True)
+            )
+            middle, late = statistics.median(waits), waits[math.ceil(0.95 * len(waits)) - 1]
+            print(
+                f"{panel}: {len(waits) / given.seconds:.1f} pictures a second, p50 {middle:.0f} ms, p95 {late:.0f} ms"
+            )
+            print(f"CPU milliseconds a picture: {server:.0f} of the server, {here:.0f} of the browser")
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()

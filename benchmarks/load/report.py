@@ -1,0 +1,211 @@
+"""LOAD.md: what was measured before and what is measured now, from the record alone."""
+
+import statistics
+from collections.abc import Iterable, Sequence
+
+from benchmarks.load.results import Profile, Record, Result, Waits
+from benchmarks.load.scenarios import SCENARIOS
+
+BEFORE = (
+    ("20 visitors", "0.10 / 1.2 s", "0.37 / 2.3 s"),
+    ("20 + 5 sweepers", "1.5 / 9.3 s", "2.1 / 9.9 s"),
+    ("40 visitors", "3.0 / 16 s", "10 / 18 s"),
+    ("100 + 5 sweepers", "none finished in 45 s", "38 / 49 s"),
+)
+"""One process, as it was before anything was done about it: knob p50 / p95, opening a page p50 / p95."""
+BEFORE_WHERE = """
+No error, no lost session, 0.9 GB. Most of the time went into two things of Streamlit's own after every run: its watcher
+resolved the path of every loaded module again, and a garbage collection went through all that was alive."""
+FLAT = 0.05
+"""By how much of itself memory may grow over a soak."""
+WARMING = 0.25
+"""The share of a soak that is left out of its comparison: caches fill first."""
+
+INTRODUCTION = """# Load
+
+Written by `python -m benchmarks.load` from [load/results.json](load/results.json).
+
+**Visitors** speak the protocol a browser speaks: they load the page, keep its cookies, open the websocket with
+compression, send what a browser sends and keep what a browser keeps. All arrive within 12 s; half are on Matrices, the
+rest on Masks, Inside and Home. After each answer they think for 3 to 9 s, then move any slider, choice or switch of the
+page; one move in ten changes the page instead. **Sweepers** open Entropy, Error and Causal and check all claims, one
+after the other without a pause, each time on another layer and head.
+
+A wait is the time from the request to the end of the run that answers it; the first visit's begins with asking for the
+address. An answer that is overdue at the end counts with the time waited so far. Quantiles are waits that occurred.
+Visitors and server share the machine: the visitors' own CPU time stands beside the server's. Memory is PSS, over every
+process of the server. An error is an exception on a page, a connection lost, or no answer within two minutes.
+"""
+
+HOW = """
+## How to measure
+
+```sh
+python -m benchmarks.load 20 20+5 40 40+5 100 100+5 200+10 400   # starts a server for each; --serve says which
+python -m benchmarks.load soak chaos                              # half an hour; and 50 connections broken at once
+python -m benchmarks.load cost                                    # CPU seconds of a move, by page
+python -m benchmarks.load 40 --profile                            # where the time goes; needs py-spy
+python -m benchmarks.load 100 --url http://127.0.0.1:8501 --pid 4711   # a server that runs already
+```
+
+Each scenario replaces its own numbers and leaves the others'. Only addresses of this machine are visited.
+"""
+
+
+def text(record: Record) -> str:
+    """LOAD.md."""
+    results = sorted(record.results.values(), key=_place)
+    parts = [
+        INTRODUCTION,
+        "## Waiting\n\nBefore, in one process:\n",
+        _table(("load, one process", "knob p50 / p95", "opening a page p50 / p95"), BEFORE),
+        BEFORE_WHERE,
+    ]
+    if results:
+        parts += ["\nNow:\n", _waiting(results), *_errors(results)]
+        parts += ["\n## What it takes\n", _taken(results), "\n" + _processes(results)]
+    parts += [line for result in results if result.over_time for line in _soak(result)]
+    if record.costs:
+        parts += ["\n## What a move costs\n", _costs(record)]
+    if record.profile:
+        parts += ["\n## Where the time of a run goes\n", _profile(record.profile)]
+    if results:
+        parts += ["\n## Machine and versions\n", _stamps(results)]
+    return "\n".join([*parts, HOW])
+
+
+def _place(result: Result) -> tuple[int, int, int]:
+    names = list(SCENARIOS)
+    place = names.index(result.name) if result.name in names else len(names)
+    return place, result.visitors, result.sweepers
+
+
+def _table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    rows = [head, ["---", *["---:"] * (len(head) - 1)], *lines]
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+
+
+def label(result: Result) -> str:
+    """What a scenario is called."""
+    who = f"{result.visitors} visitors" + (f" + {result.sweepers} sweepers" if result.sweepers else "")
+    return f"{result.name}: {who}" if result.name in SCENARIOS and not result.name[0].isdigit() else who
+
+
+def seconds(value: float) -> str:
+    """A time to two digits: 0.012, 0.12, 1.2, 12, 120."""
+    if value >= 9.95:
+        return f"{value:.0f}"
+    return f"{value:.1f}" if value >= 0.995 else f"{value:.2g}"
+
+
+def told(waited: Waits) -> str:
+    """Waits as a cell: half, 19 of 20, the longest, and how many had not ended."""
+    if not waited.count:
+        return "none"
+    overdue = f" ({waited.overdue} overdue)" if waited.overdue else ""
+    return f"{seconds(waited.p50)} / {seconds(waited.p95)} / {seconds(waited.longest)} s{overdue}"
+
+
+def _waiting(results: Sequence[Result]) -> str:
+    head = ("p50 / p95 / longest", "knob", "opening a page", "first visit", "page change", "moves", "sweeps", "errors")
+    lines = [
+        [
+            label(r),
+            *(told(waited) for waited in (r.knob, r.opening, r.first, r.change)),
+            str(r.knob.count + r.change.count),
+            f"{sum(r.finished)} ({told(r.sweep)})" if r.sweepers else "",
+            str(sum(r.errors.values())),
+        ]
+        for r in results
+    ]
+    return _table(head, lines)
+
+
+def _errors(results: Sequence[Result]) -> list[str]:
+    lines = []
+    for result in results:
+        lines += [f"- {label(result)}: {count} times {error}" for error, count in sorted(result.errors.items())]
+        if result.reconnected:
+            again = f"{result.reconnected} connections opened again, {result.lost} of them without their session"
+            lines.append(f"- {label(result)}: {again}.")
+        if result.sweepers and not all(result.finished):
+            lines.append(f"- {label(result)}: {result.finished.count(0)} sweepers finished nothing.")
+        lines += [f"- {label(result)}: {note}" for note in result.notes]
+    return ["", *lines] if lines else []
+
+
+def _taken(results: Sequence[Result]) -> str:
+    head = ("", "memory at most", "server CPU", "visitors' CPU", "received", "health check, p50 / p95 / longest")
+    lines = [
+        [
+            label(r),
+            "not known" if r.pss is None else f"{r.pss / 2**30:.2f} GiB",
+            "not known" if r.pss is None else f"{r.cpu:.0f} s ({r.cpu / r.seconds:.2f} cores)",
+            f"{r.client:.0f} s ({r.client / r.seconds:.2f} cores)",
+            f"{r.bytes / 2**20:.0f} MiB",
+            told(r.health),
+        ]
+        for r in results
+    ]
+    return _table(head, lines)
+
+
+def _processes(results: Sequence[Result]) -> str:
+    lines = [
+        [label(r), "; ".join(f"{p.count} × {p.name}: {p.cpu:.0f} CPU s, {p.pss / 2**20:.0f} MiB" for p in r.processes)]
+        for r in results
+        if r.processes
+    ]
+    return _table(("", "processes"), lines) if lines else ""
+
+
+def _soak(result: Result) -> list[str]:
+    if result.name != "soak":
+        return []
+    kept = [look for look in result.over_time if look[0] >= WARMING * result.seconds]
+    fifth = max(1, len(kept) // 5)
+    (before, after), (opened, left) = (
+        [statistics.median(look[i] for look in part) for part in (kept[:fifth], kept[-fifth:])] for i in (1, 2)
+    )
+    growth = after / before - 1
+    verdict = "flat" if abs(growth) <= FLAT else "not flat"
+    return [
+        f"\nOver {result.seconds / 60:.0f} minutes of half load, the first quarter left out, memory goes from "
+        f"{before / 2**20:.0f} to {after / 2**20:.0f} MiB ({growth:+.1%}: {verdict}) and open file descriptors from "
+        f"{opened:.0f} to {left:.0f}."
+    ]
+
+
+def _costs(record: Record) -> str:
+    head = ("page", "knob, CPU s", "middle", "in workers", "made again", "opening, CPU s", "messages", "kB", "moves")
+    lines = [
+        [
+            cost.page or "home",
+            *(f"{each:.3f}" for each in (cost.knob, cost.middle, cost.workers, cost.again, cost.opening)),
+            f"{cost.messages:.0f}",
+            f"{cost.bytes / 1000:.0f}",
+            str(cost.moves),
+        ]
+        for cost in record.costs
+    ]
+    where = ", ".join(f"{name} {value}" for name, value in record.costs_stamp.items())
+    told = (
+        "One visitor alone, one move after the other, each where nobody has made it before; then the same moves made "
+        "again by another visitor, who behind a proxy may be the next replica's; then the page opened by one who comes."
+    )
+    return f"{told}\n\n" + _table(head, lines) + f"\n\n({where})"
+
+
+def _profile(profile: Profile) -> str:
+    busy = f"{profile.scenario}: a thread held the interpreter lock in {profile.busy:.0%} of {profile.seconds:.0f} s."
+    parts = _table(("part", "share"), [(part, f"{share:.1%}") for part, share in profile.parts.items()])
+    functions = _table(
+        ("function itself", "share"), [(f"`{n}`", f"{share:.1%}") for n, share in profile.functions.items()]
+    )
+    return f"{busy}\n\n{parts}\n\n{functions}"
+
+
+def _stamps(results: Sequence[Result]) -> str:
+    names = list(dict.fromkeys(name for result in results for name in result.stamp))
+    lines = [[label(r), *(r.stamp.get(name, "") for name in names)] for r in results]
+    return _table(("", *names), lines)

@@ -1,0 +1,259 @@
+"""The scenarios by name, and how one is run against a server."""
+
+import asyncio
+import random
+import statistics
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import httpx2
+
+from benchmarks.load.results import Cost, Result, waits
+from benchmarks.load.server import Watch, clocks, stepped_back
+from benchmarks.load.tab import LostError, RefusedError, Tab, loopback
+from benchmarks.load.visitors import Log, Visitor, pages_of
+
+MOST_VISITORS, MOST_SECONDS = 500, 3600
+"""Bounds of what this client does to a server."""
+SLOW_CHECK = 30.0
+"""Seconds after which a health check counts as not answered."""
+OPENINGS = 9
+"""Visits of which the middle one's cost is that of opening a page."""
+COSTED = ("", "matrices", "masks", "inside", "entropy", "error", "timing", "causal", "claims")
+"""The pages whose costs are taken."""
+REST = 0.2
+"""Seconds in which a server comes to rest."""
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """So many visitors for so long.
+
+    Attributes:
+        visitors: who look at pages.
+        sweepers: who start long runs.
+        seconds: from the first arrival to the end.
+        dropped: connections broken off at once at half time.
+        arrival: seconds within which all arrive.
+        thinking: seconds between an answer and the next move.
+    """
+
+    visitors: int
+    sweepers: int = 0
+    seconds: float = 90.0
+    dropped: int = 0
+    arrival: float = 12.0
+    thinking: tuple[float, float] = (3.0, 9.0)
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.visitors + self.sweepers <= MOST_VISITORS or not 0 < self.seconds <= MOST_SECONDS:
+            raise RefusedError(
+                f"{self.visitors} visitors and {self.sweepers} sweepers for {self.seconds:g} s are not between one and "
+                f"the {MOST_VISITORS} visitors and {MOST_SECONDS} s that this client allows."
+            )
+
+
+SCENARIOS = {
+    "20": Scenario(20),
+    "20+5": Scenario(20, 5),
+    "40": Scenario(40),
+    "40+5": Scenario(40, 5),
+    "100": Scenario(100),
+    "100+5": Scenario(100, 5),
+    "200+10": Scenario(200, 10),
+    "400": Scenario(400),
+    "soak": Scenario(100, 5, seconds=1800.0),
+    "chaos": Scenario(100, seconds=120.0, dropped=50),
+}
+
+
+def scenario(name: str, seconds: float | None = None) -> Scenario:
+    """A scenario by its name, or ``<visitors>+<sweepers>``.
+
+    Raises:
+        RefusedError: if there is none of that name, or it is too much.
+    """
+    found = SCENARIOS.get(name)
+    if found is None:
+        visitors, _, sweepers = name.partition("+")
+        try:
+            found = Scenario(int(visitors), int(sweepers or 0))
+        except ValueError as error:
+            if isinstance(error, RefusedError):
+                raise
+            raise RefusedError(f"There is no scenario {name}: take one of {', '.join(SCENARIOS)}, or 30+2.") from None
+    return found if seconds is None else replace(found, seconds=seconds)
+
+
+async def run(
+    name: str,
+    chosen: Scenario,
+    servers: Sequence[str],
+    roots: Iterable[int],
+    *,
+    stamp: dict[str, str],
+    seed: int = 0,
+    assets: bool = False,
+    along: Callable[[], Awaitable[None]] | None = None,
+) -> Result:
+    """Send visitors to a server and see how long they wait.
+
+    Args:
+        name: of the scenario.
+        chosen: the scenario.
+        servers: addresses, of which each visitor takes the next in turn; one, as a rule.
+        roots: the server's processes, whose descendants count too; none where they are not known.
+        stamp: kept with the result.
+        seed: of all moves.
+        assets: whether a first visit fetches the page's scripts and styles.
+        along: what goes on beside it, begun when all have arrived.
+    """
+    servers = [loopback(server) for server in servers]
+    log, watch, roots = Log(), Watch(roots), list(roots)
+    tabs: list[Tab] = []
+    pages = [*pages_of(chosen.visitors), *["entropy"] * chosen.sweepers]
+    began, spent = time.monotonic(), time.process_time()
+
+    async def visit(i: int, page: str) -> None:
+        rng = random.Random(f"{seed} {i}")
+        await asyncio.sleep(rng.uniform(0, chosen.arrival))
+        tab = Tab(servers[i % len(servers)], page, assets=assets)
+        tabs.append(tab)
+        visitor, sweeper = Visitor(tab, log, rng, chosen.thinking), i - chosen.visitors
+        await (visitor.look(page) if sweeper < 0 else visitor.sweep(sweeper))
+
+    async def drop() -> None:
+        await asyncio.sleep(chosen.seconds / 2)
+        for tab in random.Random(seed).sample(tabs, min(chosen.dropped, len(tabs))):
+            tab.drop()
+
+    async def follow() -> None:
+        await asyncio.sleep(chosen.arrival)
+        if along:
+            await along()
+
+    checks: list[float] = []
+    if roots:
+        watch.look()
+    beside = [_look(watch, max(2.0, chosen.seconds / 200)) if roots else None, _check(servers[0], checks, log)]
+    beside += [drop() if chosen.dropped else None, follow()]
+    tasks = [asyncio.create_task(work) for work in (*beside, *(visit(*each) for each in enumerate(pages))) if work]
+    await asyncio.wait(tasks, timeout=chosen.seconds, return_when=asyncio.FIRST_EXCEPTION)
+    for task in tasks:
+        task.cancel()
+    ended = await asyncio.gather(*tasks, return_exceptions=True)
+    client = time.process_time() - spent
+    if roots:
+        await asyncio.to_thread(watch.look)
+    await asyncio.gather(*(tab.close() for tab in tabs))
+    for failure in ended:
+        if isinstance(failure, Exception):
+            raise failure
+
+    def of(*kinds: str) -> tuple[list[float], int]:
+        found = [wait for wait in log.waits if wait.kind in kinds]
+        return [wait.seconds for wait in found], sum(not wait.came for wait in found)
+
+    return Result(
+        name=name,
+        visitors=chosen.visitors,
+        sweepers=chosen.sweepers,
+        seconds=round(time.monotonic() - began, 1),
+        stamp=stamp,
+        knob=waits(*of("knob")),
+        opening=waits(*of("first", "change")),
+        first=waits(*of("first")),
+        change=waits(*of("change")),
+        sweep=waits(*of("sweep")),
+        finished=[log.finished[i] for i in range(chosen.sweepers)],
+        errors=dict(log.errors),
+        reconnected=log.reconnected,
+        lost=sum(tab.lost for tab in tabs),
+        pss=max(pss for _, pss, _ in watch.over_time) if roots else None,
+        over_time=watch.over_time,
+        processes=watch.processes(),
+        client=round(client, 2),
+        health=waits(checks),
+        bytes=sum(tab.wire for tab in tabs),
+    )
+
+
+async def _look(watch: Watch, every: float) -> None:
+    while True:
+        await asyncio.sleep(every)
+        await asyncio.to_thread(watch.look)  # the kernel walks a gigabyte of pages for it
+
+
+async def _check(server: str, found: list[float], log: Log) -> None:
+    """Ask for the server's health every second."""
+    async with httpx2.AsyncClient(timeout=SLOW_CHECK, trust_env=False, verify=False) as client:
+        while True:
+            began = time.monotonic()
+            try:
+                (await client.get(f"{server}/_stcore/health")).raise_for_status()
+            except (httpx2.HTTPError, OSError) as error:
+                log.errors[f"the health check fails: {type(error).__name__}"] += 1
+            finally:  # one that has not come when time is up counts too
+                found.append(time.monotonic() - began)
+            await asyncio.sleep(max(0.0, 1.0 - found[-1]))
+
+
+async def cost(server: str, roots: Sequence[int], *, moves: int = 16, seed: int = 0) -> AsyncIterator[Cost]:
+    """What a move costs on each page: one visitor, nobody else, one move after the other.
+
+    Args:
+        server: its address.
+        roots: its processes, whose descendants count too.
+        moves: on each page.
+        seed: of the moves.
+
+    Raises:
+        LostError: if the server hangs up, or a page shows an exception.
+    """
+    for page in COSTED:
+        await _opened(server, page)  # what everybody who comes now finds there already
+        openings = [await _spent(roots, _opened(server, page)) for _ in range(OPENINGS)]
+        first, second = (Tab(server, page) for _ in range(2))
+        new, again = [await _moved(tab, random.Random(f"{seed} {page}"), moves, roots) for tab in (first, second)]
+        if errors := first.screen.errors + second.screen.errors:
+            raise LostError("; ".join(errors))
+        made = max(1, len(new))
+        yield Cost(
+            page,
+            len(new),
+            *(round(sum(each[0] for each in found) / made, 4) for found in (new, again)),
+            round(statistics.median(each[0] for each in new), 4) if new else 0.0,
+            round(sum(each[1] for each in new) / made, 4),
+            round(statistics.median(each[0] for each in openings), 4),
+            *(round(each / made, 1) for each in (first.bytes, first.wire, first.messages)),
+        )
+
+
+async def _moved(tab: Tab, rng: random.Random, moves: int, roots: Sequence[int]) -> list[tuple[float, float]]:
+    """Open a page and move what is on it; what each move costs, as of ``_spent``. Its tab counts the moves alone."""
+    await tab.open()
+    await asyncio.sleep(REST)
+    tab.bytes = tab.wire = tab.messages = 0
+    found = []
+    while len(found) < moves and tab.screen.knobs():
+        found.append(await _spent(roots, tab.move(rng)))
+    await tab.close()
+    return found
+
+
+async def _spent(roots: Sequence[int], work: Awaitable[object]) -> tuple[float, float]:
+    """CPU seconds that a server spends while it is asked for something: all told, and those of its workers."""
+    before = clocks(roots)
+    await work
+    await asyncio.sleep(REST)
+    after = clocks(roots)
+    spent = {pid: now - before.get(pid, 0.0) for pid, now in after.items()}
+    return sum(spent.values()), sum(spent[pid] for pid in after if stepped_back(pid))
+
+
+async def _opened(server: str, page: str) -> None:
+    tab = Tab(server, page)
+    await tab.open()
+    await tab.settle()
+    await tab.close()

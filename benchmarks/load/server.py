@@ -1,0 +1,167 @@
+"""The server's side of a measurement: its processes, their memory, CPU time and open files, as Linux counts them."""
+
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import httpx2
+
+from benchmarks.load.results import Process
+from benchmarks.load.tab import RefusedError
+
+TICKS = os.sysconf("SC_CLK_TCK")
+WARM = 180
+"""Seconds a server may take until its health check answers."""
+
+
+@contextmanager
+def started(command: str, address: str, log: Path) -> Iterator[int]:
+    """Start a server, wait until it is healthy, and end it and all it started.
+
+    Args:
+        command: run without a shell; ``{port}`` stands for the address's.
+        address: where it listens.
+        log: takes what it says.
+
+    Yields:
+        Its process's number.
+
+    Raises:
+        RefusedError: if something listens there already, or the server does not come up.
+    """
+    if healthy(address):
+        raise RefusedError(f"Something answers at {address} already: stop it, or measure it with --url.")
+    words = shlex.split(command.format(port=address.rpartition(":")[2]))
+    beside = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {"ATTENTION_LAB_PROFILE": "hosted", **os.environ, "PATH": beside}
+    with log.open("w") as said:
+        process = subprocess.Popen(words, stdout=said, stderr=said, env=environment, start_new_session=True)
+    try:
+        until = time.monotonic() + WARM
+        while not healthy(address):
+            if process.poll() is not None or time.monotonic() > until:
+                raise RefusedError(f"The server does not come up: see {log}.")
+            time.sleep(0.2)
+        yield process.pid
+    finally:
+        family = descendants([process.pid])
+        for end in (signal.SIGTERM, signal.SIGKILL):
+            for pid in family:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, end)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=10)
+
+
+def healthy(address: str) -> bool:
+    """Whether a server's health check answers."""
+    with suppress(httpx2.HTTPError, OSError):
+        return httpx2.get(f"{address}/_stcore/health", timeout=2, trust_env=False).status_code == 200
+    return False
+
+
+def descendants(roots: Iterable[int]) -> list[int]:
+    """Processes with all that they started, those gone left out."""
+    children = defaultdict(list)
+    for each in Path("/proc").iterdir():
+        if each.name.isdecimal() and (fields := _stat(int(each.name))):
+            children[int(fields[1])].append(int(each.name))
+    found, waiting = [], [pid for pid in roots if _stat(pid)]
+    while waiting:
+        pid = waiting.pop()
+        found.append(pid)
+        waiting += children[pid]
+    return found
+
+
+def _stat(pid: int) -> list[str]:
+    """A process's state, parent and so on, from the third field of ``/proc/<pid>/stat``; empty if it is gone."""
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return []
+
+
+def clocks(roots: Iterable[int]) -> dict[int, float]:
+    """CPU seconds of processes and all that they started, by number, to the nanosecond; those gone are left out."""
+    found = {}
+    for pid in descendants(roots):
+        with suppress(OSError):
+            found[pid] = time.clock_gettime(~pid << 3 | 2)  # its clock's number, as of clock_getcpuclockid(3)
+    return found
+
+
+def stepped_back(pid: int) -> bool:
+    """Whether a process runs at a low priority, as those that run tasks do."""
+    return bool(fields := _stat(pid)) and int(fields[16]) > 0
+
+
+class Watch:
+    """Looks at a server's processes again and again.
+
+    Attributes:
+        over_time: seconds since the start, bytes of memory and open file descriptors, at each look.
+    """
+
+    def __init__(self, roots: Iterable[int]) -> None:
+        self._roots = list(roots)
+        self._began = time.monotonic()
+        self._names: dict[int, str] = {}
+        self._first: dict[int, float] = {}
+        self._last: dict[int, float] = {}
+        self._most: dict[str, tuple[int, int]] = {}
+        self.over_time: list[tuple[float, int, int]] = []
+
+    def look(self) -> None:
+        """Look at all of them once."""
+        total, files = 0, 0
+        held: dict[str, list[int]] = defaultdict(list)
+        for pid in descendants(self._roots):
+            with suppress(OSError):
+                name = self._names.setdefault(pid, _name(pid))
+                pss = _pss(pid)
+                files += len(os.listdir(f"/proc/{pid}/fd"))  # noqa: PTH208 - only their number
+                spent = _own(pid)
+                # What a process that was there at the start did before belongs to no visitor.
+                self._first.setdefault(pid, 0.0 if self.over_time else spent)
+                self._last[pid] = spent
+                held[name].append(pss)
+                total += pss
+        for name, each in held.items():
+            count, most = self._most.get(name, (0, 0))
+            self._most[name] = max(count, len(each)), max(most, sum(each))
+        self.over_time.append((round(time.monotonic() - self._began, 1), total, files))
+
+    def processes(self) -> list[Process]:
+        """What was seen, by name, the busiest first."""
+        spent: dict[str, float] = defaultdict(float)
+        for pid, name in self._names.items():
+            spent[name] += self._last.get(pid, 0.0) - self._first.get(pid, 0.0)
+        found = [Process(name, count, round(spent[name], 2), most) for name, (count, most) in self._most.items()]
+        return sorted(found, key=lambda each: -each.cpu)
+
+
+def _own(pid: int) -> float:
+    return sum(map(int, _stat(pid)[11:13])) / TICKS
+
+
+def _pss(pid: int) -> int:
+    for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+        if line.startswith("Pss:"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+def _name(pid: int) -> str:
+    """What a process runs, in two words: a command or a script, and what it is asked for."""
+    words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
+    names = [Path(word).name for word in words[0].split()[:2] + words[1:] if word and not word.startswith("-")]
+    if names and names[0].startswith("python"):
+        names = names[1:] or names
+    return " ".join(names[:2])[:40] or Path(f"/proc/{pid}/comm").read_text().strip()

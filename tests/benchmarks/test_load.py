@@ -1,0 +1,524 @@
+"""The load client speaks the protocol as a browser does, counts what it says it counts, and keeps to its bounds."""
+
+import asyncio
+import os
+import random
+import re
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from urllib.parse import parse_qs
+
+import pytest
+from driver import complete
+from streamlit.proto.Slider_pb2 import Slider
+
+from benchmarks import drag
+from benchmarks.load import profiler, server
+from benchmarks.load.__main__ import main
+from benchmarks.load.report import BEFORE, seconds, text, told
+from benchmarks.load.results import Cost, Process, Record, Result, Waits, waits
+from benchmarks.load.scenarios import MOST_SECONDS, MOST_VISITORS, SCENARIOS, Scenario, run, scenario
+from benchmarks.load.screen import Widget
+from benchmarks.load.tab import LostError, RefusedError, Tab, loopback
+from benchmarks.load.visitors import LAYERS, Log, Visitor, pages_of
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture(scope="module")
+def toy(tmp_path_factory):
+    """A server of the small app."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"http://127.0.0.1:{free.getsockname()[1]}"
+    command = (
+        f"streamlit run {HERE / 'load_toy.py'} --server.address 127.0.0.1 --server.port {{port}} "
+        "--server.headless true --server.fileWatcherType none --browser.gatherUsageStats false"
+    )
+    with server.started(command, address, tmp_path_factory.mktemp("toy") / "log") as pid:
+        yield address, pid
+
+
+def visit(toy, path, what, query=""):
+    """Open a page in a tab, do something there, close it; returns the tab."""
+
+    async def go():
+        tab = Tab(toy[0], path, query)
+        async with asyncio.timeout(20):
+            await tab.open()
+            try:
+                await what(tab)
+            finally:
+                await tab.close()
+        return tab
+
+    return complete(go())
+
+
+async def nothing(_):
+    """Only look."""
+
+
+def known(tab):
+    """What the app last wrote into the address."""
+    return {name: value for name, [value] in parse_qs(tab.screen.query).items()}
+
+
+def key(id):
+    return id.rpartition("-")[2]
+
+
+def keys(tab):
+    return [key(widget.id) for widget, _ in tab.screen.knobs()]
+
+
+async def set_value(tab, name, value):
+    """Move one widget to a value."""
+    [(widget, fragment)] = [each for each in tab.screen.knobs() if key(each[0].id) == name]
+    tab.screen.values[widget.id] = widget.field, value
+    await tab.ask(tab.screen.rerun(fragment), fragment)
+
+
+def test_a_page_opens_by_its_address(toy):
+    tab = visit(toy, "entropy", nothing, "layer=4")
+    assert keys(tab) == ["there"]
+    assert known(tab) == {"layer": "4"}
+    assert tab.screen.page == tab.screen.pages["entropy"]
+    assert tab.screen.errors == []
+
+
+def test_a_moved_slider_reaches_the_app_and_stays(toy):
+    async def move(tab):
+        await set_value(tab, "level", [7.0])
+        await tab.ask(tab.screen.rerun())
+
+    tab = visit(toy, "", move)
+    assert known(tab)["level"] == "7"
+    assert known(tab)["runs"] == "3"
+
+
+def test_a_value_that_the_server_sets_is_taken_over_and_stays(toy):
+    async def move(tab):
+        await set_value(tab, "level", [7.0])
+        await set_value(tab, "unit", "long")
+        await set_value(tab, "only", [0.25])
+
+    assert known(visit(toy, "", move))["level"] == "1"
+
+
+def test_what_a_run_no_longer_draws_is_not_moved(toy):
+    async def move(tab):
+        await set_value(tab, "unit", "long")
+        assert keys(tab) == ["level", "unit", "only", "first", "second", "on"]
+        await set_value(tab, "unit", "short")
+
+    tab = visit(toy, "", move)
+    assert keys(tab) == ["level", "unit", "first", "second", "on"]
+    assert len(tab.screen.values) == 5
+
+
+def sent(tab):
+    return sorted(key(state.id) for state in tab.screen.rerun().rerun_script.widget_states.widgets)
+
+
+def test_what_nobody_has_opened_is_not_sent(toy):
+    class Inside(random.Random):
+        """Takes what is in the popover first."""
+
+        def sample(self, population, k):
+            return sorted(population, key=len, reverse=True)[:k]
+
+    async def move(tab):
+        assert sent(tab) == ["level", "on", "unit"]
+        assert await tab.move(Inside())
+        assert sent(tab) == ["first", "level", "on", "second", "unit"]
+
+    visit(toy, "", move)
+
+
+def test_a_widget_in_a_fragment_runs_the_fragment_alone(toy):
+    async def move(tab):
+        await set_value(tab, "on", True)
+        await set_value(tab, "on", False)
+        await set_value(tab, "on", True)
+
+    tab = visit(toy, "", move)
+    assert known(tab)["runs"] == "1"
+    assert known(tab)["parts"] == "4"
+    assert keys(tab) == ["level", "unit", "first", "second", "on"]
+
+
+def test_another_page_is_where_the_next_move_happens(toy):
+    async def move(tab):
+        await tab.ask(tab.screen.change_page("causal", "layer=2"))
+        assert keys(tab) == ["there"]
+        await set_value(tab, "there", True)
+
+    tab = visit(toy, "", move)
+    assert keys(tab) == ["there"]
+    assert known(tab) == {"layer": "2"}
+    assert tab.screen.url.endswith("/causal")
+
+
+def test_a_large_message_is_sent_once(toy):
+    sent = []
+
+    async def move(tab):
+        sent.append(tab.bytes)
+        await set_value(tab, "level", [7.0])
+        sent.append(tab.bytes)
+        await set_value(tab, "level", [8.0])
+        sent.append(tab.bytes)
+
+    tab = visit(toy, "", move)
+    assert sent[0] > 50_000
+    assert sent[1] - sent[0] < 10_000
+    assert sent[2] - sent[1] < 10_000
+    assert tab.screen.errors == []
+
+
+def test_a_button_is_pressed_for_one_run(toy):
+    async def press(tab):
+        assert tab.screen.button("absent") is None
+        await tab.press(tab.screen.button("start"))
+
+    assert known(visit(toy, "", press))["started"] == "True"
+
+
+def test_a_page_that_runs_by_itself_is_followed_until_it_stops(toy):
+    async def settle(tab):
+        assert tab.screen.timers
+        await tab.settle()
+
+    assert int(known(visit(toy, "ticking", settle))["ticks"]) >= 3
+
+
+def test_an_exception_on_a_page_is_an_error(toy):
+    [error] = visit(toy, "inside", nothing).screen.errors
+    assert "this page is broken" in error
+
+
+def test_a_dropped_connection_finds_its_session_again(toy):
+    async def drop(tab):
+        await set_value(tab, "level", [7.0])
+        session = tab.screen.session
+        tab.drop()
+        await tab.gone.wait()
+        with pytest.raises(LostError):
+            await tab.ask(tab.screen.rerun())
+        await tab.reconnect()
+        assert tab.screen.session == session
+
+    tab = visit(toy, "", drop)
+    assert tab.lost == 0
+    assert known(tab)["level"] == "7"
+
+
+def test_a_session_that_is_gone_is_counted(toy):
+    async def drop(tab):
+        await set_value(tab, "level", [7.0])
+        tab.drop()
+        await tab.gone.wait()
+        tab.screen.session = "another"
+        await tab.reconnect()
+
+    tab = visit(toy, "", drop)
+    assert tab.lost == 1
+    assert known(tab)["level"] == "7"  # the browser still holds it
+
+
+def test_nobody_there_is_an_error_of_its_own():
+    with pytest.raises(LostError, match="does not load"):
+        complete(Tab("http://127.0.0.1:9").open())
+
+
+def test_the_same_seed_moves_the_same(toy):
+    async def move(tab):
+        rng = random.Random(3)
+        for _ in range(6):
+            assert await tab.move(rng)
+
+    first, second = (visit(toy, "", move) for _ in range(2))
+    assert first.screen.values == second.screen.values
+    assert known(first) == known(second)
+
+
+def live(toy, page, until, act=None, drop=None):
+    """Let a visitor live in a tab until something is so, then send him home; his connection may drop after a move."""
+
+    async def go(drop=drop):
+        log = Log()
+        tab = Tab(toy[0], page)
+        visitor = Visitor(tab, log, random.Random(4), (0.0, 0.01))
+        life = asyncio.create_task(act(visitor) if act else visitor.look(page))
+        async with asyncio.timeout(60):
+            while not until(log):
+                await asyncio.sleep(0.01)
+                if drop and "knob" in kinds(log):
+                    drop(tab)
+                    drop = None
+        life.cancel()
+        await asyncio.gather(life, return_exceptions=True)
+        await tab.close()
+        return log, tab
+
+    return complete(go())
+
+
+def kinds(log):
+    return [wait.kind for wait in log.waits]
+
+
+def test_a_visitor_moves_what_is_there_and_changes_the_page(toy):
+    log, _ = live(toy, "matrices", lambda log: kinds(log).count("knob") >= 3 and "change" in kinds(log))
+    assert kinds(log)[0] == "first"
+    assert kinds(log).count("knob") > kinds(log).count("change")
+    assert all(wait.seconds > 0 for wait in log.waits)
+
+
+def test_a_sweeper_goes_round_and_checks_the_claims(toy):
+    log, tab = live(toy, "entropy", lambda log: log.finished[7] == 5, lambda visitor: visitor.sweep(7))
+    done = [wait for wait in log.waits if wait.came]
+    assert [wait.kind for wait in done] == ["arrival", *["sweep"] * 3, "board", *["sweep"] * 2]
+    assert 0 <= int(known(tab)["layer"]) < LAYERS
+    assert not log.errors
+
+
+def test_an_exception_is_counted_each_time_it_is_shown(toy):
+    log, _ = live(toy, "inside", lambda log: kinds(log).count("knob") >= 1)
+    [(error, count)] = log.errors.items()
+    assert "broken" in error
+    assert sum(wait.came for wait in log.waits) <= count <= len(log.waits)
+
+
+def test_a_connection_dropped_by_us_is_opened_again_and_no_error(toy):
+    log, tab = live(toy, "matrices", lambda log: log.reconnected, drop=Tab.drop)
+    assert log.reconnected == 1
+    assert tab.lost == 0
+    assert not log.errors
+
+
+def test_a_connection_lost_otherwise_is_an_error(toy):
+    log, _ = live(toy, "matrices", lambda log: log.reconnected, drop=lambda tab: tab._socket.transport.abort())
+    assert log.reconnected == 1
+    assert [error for error in log.errors if "lost" in error]
+
+
+@pytest.fixture(scope="module")
+def crowd(toy):
+    """What two visitors leave behind, of whom one opens a page that is not there in time."""
+    chosen = Scenario(2, seconds=4, arrival=0.0, thinking=(0.0, 0.1))
+    return complete(run("crowd", chosen, [toy[0]], [toy[1]], stamp={"system": "a test"}))
+
+
+def test_an_overdue_answer_counts_with_the_time_waited(crowd):
+    assert crowd.first.count == 2
+    assert crowd.first.overdue >= 1
+    assert 2 < crowd.first.longest <= crowd.seconds  # an answer that comes takes less, and closing may take a while
+    assert crowd.opening.count == crowd.first.count + crowd.change.count
+    assert crowd.health.count >= 1
+
+
+def test_the_server_is_measured_with_its_children(crowd):
+    [process] = crowd.processes
+    assert process.count == 1
+    assert process.name.startswith("streamlit run")
+    assert 0.1 < process.cpu < 60
+    assert 2**25 < crowd.pss < 2**31
+    assert crowd.client > 0
+    assert crowd.bytes > 10_000
+    assert all(files > 3 for _, _, files in crowd.over_time)
+
+
+def test_every_process_of_a_tree_is_found_and_none_besides():
+    child = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'input()'])"
+    with subprocess.Popen([sys.executable, "-c", child], stdin=subprocess.PIPE) as parent:
+        until = time.monotonic() + 10
+        while len(found := server.descendants([parent.pid])) < 2 and time.monotonic() < until:
+            time.sleep(0.05)
+        watch = server.Watch([parent.pid])
+        watch.look()
+        parent.communicate(b"\n")
+    assert len(found) == 2
+    assert os.getpid() not in found
+    assert sum(process.count for process in watch.processes()) == 2
+    assert server.descendants([parent.pid]) == []
+
+
+@pytest.mark.parametrize("address", ["http://127.0.0.1:8501", "http://localhost:8501/page", "http://[::1]:8501"])
+def test_this_machine_may_be_visited(address):
+    assert loopback(address) in address
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["http://example.com", "http://10.0.0.1:8501", "http://0.0.0.0:80", "https://127.0.0.1", "127.0.0.1:8501", "http://",
+     "http://127.0.0.1.example.com", "http://localhost@example.com"],
+)  # fmt: off
+def test_other_machines_are_refused_in_one_sentence(address):
+    with pytest.raises(RefusedError, match=r"^[^.].* is not on this machine: give an address like .*\.$"):
+        loopback(address)
+    with pytest.raises(RefusedError):
+        Tab(address)
+
+
+def test_the_command_refuses_another_machine_before_it_starts(capsys, tmp_path):
+    files = ["--out", str(tmp_path / "r.json"), "--report", str(tmp_path / "LOAD.md")]
+    with pytest.raises(SystemExit):
+        main(["20", "--url", "http://example.com", *files])
+    assert "is not on this machine" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("visitors", "sweepers", "long"), [(MOST_VISITORS, 1, 60), (0, 0, 60), (1, 0, MOST_SECONDS + 1), (1, 0, 0)]
+)
+def test_what_is_too_much_is_refused(visitors, sweepers, long):
+    with pytest.raises(RefusedError, match=f"the {MOST_VISITORS} visitors and {MOST_SECONDS} s that"):
+        Scenario(visitors, sweepers, long)
+
+
+def test_scenarios_have_names():
+    assert scenario("200+10") == Scenario(200, 10)
+    assert scenario("30+2", 5) == Scenario(30, 2, seconds=5)
+    assert SCENARIOS["soak"].seconds == 1800
+    with pytest.raises(RefusedError, match="no scenario many"):
+        scenario("many")
+
+
+@pytest.mark.parametrize("count", [20, 40, 100, 200])
+def test_half_are_on_matrices_and_the_rest_spread(count):
+    pages = pages_of(count)
+    assert pages.count("matrices") == count / 2
+    others = [pages.count(page) for page in ("masks", "inside", "")]
+    assert max(others) - min(others) <= 1
+
+
+def test_a_slider_of_two_ends_stays_in_order_and_on_its_stops():
+    widget = Widget("slider", "s", Slider(id="s", min=0, max=1, step=0.25, default=[0, 0.25]))
+    rng, value = random.Random(0), widget.default
+    for _ in range(50):
+        value = widget.moved(value, rng)
+        assert sorted(value) == value
+        assert set(value) <= {0, 0.25, 0.5, 0.75, 1}
+
+
+def test_what_has_one_value_alone_is_not_moved():
+    widget = Widget("slider", "s", Slider(id="s", type=Slider.SELECT_SLIDER, options=["one"], default=[0]))
+    assert widget.moved(["one"], random.Random(0)) is None
+
+
+def test_quantiles_are_waits_that_occurred():
+    assert waits([*range(1, 21)], 2) == Waits(20, 2, 10, 19, 20)
+    assert waits([*range(1, 12)]) == Waits(11, 0, 6, 11, 11)
+    assert waits([3.0]) == Waits(1, 0, 3.0, 3.0, 3.0)
+    assert waits([]).count == 0
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(0.0123, "0.012"), (0.094, "0.094"), (0.996, "1.0"), (1.24, "1.2"), (9.96, "10"), (41.6, "42")]
+)
+def test_times_have_two_digits(value, shown):
+    assert seconds(value) == shown
+
+
+def result(name, visitors, sweepers=0, **changed):
+    none = {kind: Waits() for kind in ("knob", "opening", "first", "change", "sweep")}
+    given = {"seconds": 90.0, "stamp": {"system": "Linux"}, "finished": [0] * sweepers, "errors": {}, **none}
+    return Result(name=name, visitors=visitors, sweepers=sweepers, **given | changed)
+
+
+def test_the_report_holds_the_table_from_before_even_with_nothing_measured():
+    written = text(Record())
+    assert all(" | ".join(row) in written for row in BEFORE)
+    assert "Now:" not in written
+
+
+def test_the_report_says_what_was_measured_in_the_scenarios_order():
+    many = result(
+        "100+5",
+        100,
+        5,
+        knob=waits([0.1, 0.2], 1),
+        finished=[3, 0, 1, 1, 1],
+        errors={"ValueError: no": 2},
+        pss=2**30,
+        processes=[Process("streamlit run", 2, 45.0, 2**30)],
+        reconnected=4,
+        lost=1,
+        notes=["Said beside it."],
+    )
+    written = text(Record(results={"100+5": many, "20": result("20", 20)}))
+    assert written.index("| 20 visitors | none |") < written.index(
+        "| 100 visitors + 5 sweepers | 0.1 / 0.2 / 0.2 s (1 ov"
+    )
+    assert "2 times ValueError: no" in written
+    assert "4 connections opened again, 1 of them without their session." in written
+    assert "1 sweepers finished nothing." in written
+    assert "| 1.00 GiB | 45 s (0.50 cores) |" in written
+    assert "2 × streamlit run: 45 CPU s, 1024 MiB" in written
+    assert "Said beside it." in written
+    assert "not known" in written  # of the other one
+
+
+@pytest.mark.parametrize(("last", "verdict"), [(1049, "flat"), (1051, "not flat"), (940, "not flat")])
+def test_a_soak_is_flat_or_not_after_its_first_quarter(last, verdict):
+    looks = [(float(i), 2**20 * (10 if i < 250 else 1000 if i < 600 else last), 30) for i in range(1001)]
+    written = text(Record(results={"soak": result("soak", 100, 5, seconds=1000.0, over_time=looks)}))
+    assert re.search(
+        rf"from 1000 to {last} MiB \([-+][\d.]+%: {verdict}\) and open file descriptors from 30 to 30", written
+    )
+    assert "flat" not in text(Record(results={"20": result("20", 20, over_time=looks)})).partition("## How")[0]
+
+
+def test_costs_and_the_profile_are_reported():
+    profile = profiler.summary(
+        {
+            "run (/x/streamlit/runtime/scriptrunner/script_runner.py:1);_on_script_finished (/x/script_runner.py:9)": 6,
+            "run (/x/app/router.py:1);gelu (/x/torch/nn/functional.py:3)": 3,
+            "run (/x/app/router.py:1);dumps (/usr/lib/json/__init__.py:3)": 1,
+        },
+        "40",
+        10.0,
+    )
+    assert profile.parts == {
+        "collecting garbage after a run": 0.6,
+        "attention: the core and torch": 0.3,
+        "the pages' own code": 0.1,
+    }
+    assert profile.busy == 10 / (10 * profiler.RATE)
+    written = text(Record(costs=[Cost("", 40, 0.0514, 0.02, 0.04, 0.01, 0.12, 45_000, 20_000, 251)], profile=profile))
+    assert "| home | 0.051 | 0.040 | 0.010 | 0.020 | 0.120 | 251 | 45 | 40 |" in written
+    assert "| collecting garbage after a run | 60.0% |" in written
+    assert "`gelu (nn/functional.py)`" in written
+
+
+def test_a_record_survives_its_file(tmp_path):
+    record = Record(results={"20": result("20", 20, knob=waits([0.1]))}, costs=[Cost("", 1, 0, 0, 0, 0, 0, 0, 0, 0)])
+    record.save(tmp_path / "results.json")
+    assert Record.load(tmp_path / "results.json").results["20"].knob == record.results["20"].knob
+    assert Record.load(tmp_path / "none.json") == Record()
+
+
+def test_none_waited_is_said():
+    assert told(Waits()) == "none"
+
+
+def test_the_written_report_is_that_of_the_record():
+    load = HERE.parent.parent / "benchmarks" / "load"
+    assert (load.parent / "LOAD.md").read_text(encoding="utf-8") == text(Record.load(load / "results.json"))
+
+
+def test_what_a_server_spends_is_not_guessed(capsys, tmp_path):
+    files = ["--out", str(tmp_path / "r.json"), "--report", str(tmp_path / "LOAD.md")]
+    with pytest.raises(SystemExit):
+        main(["cost", "--url", "http://127.0.0.1:9", *files])
+    assert "name them with --pid" in capsys.readouterr().err
+
+
+def test_the_benchmark_of_a_drag_counts_what_server_and_browser_spend():
+    server, browser = drag.spent([os.getpid()])
+    assert 0 < server <= browser
