@@ -7,7 +7,7 @@ long inputs pass one gate, so that light pages stay quick; what takes longer is 
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import wraps
@@ -32,6 +32,7 @@ import attention_core.looks.recurrent_state as _recurrent_state
 import attention_core.looks.stack as _stack
 import attention_core.looks.token_weight as _token_weight
 from app.gate import Gate
+from app.matrix_board import shades
 from attention_core import execution
 from attention_core.inputs.source import Source
 from attention_core.kept import Frozen, Kept
@@ -122,7 +123,7 @@ def _itself(part: Hashable) -> Hashable:
 
 LIGHT = 128
 """Tokens up to which a look takes milliseconds, and waits for nobody: behind long inputs it would wait for seconds."""
-PARTS = 34
+PARTS = 40
 """Of which each cache has some; a single result that is larger than its cache's stands there alone."""
 
 
@@ -153,27 +154,40 @@ def record(source: Source, tokens: int | None = None) -> ac.inputs.QKV:
     if known is not None:
         return known
     with drawing().away():
+        if tokens is None and source.layer_count > 1:
+            return records().kept.get((repr(source), tokens), lambda: every_layer(source)[source.layer])
         return records().load(source, tokens)
+
+
+def every_layer(source: Source) -> Sequence[ac.inputs.QKV]:
+    """A source's record at each layer: a model reads a text once for all its layers, which the sidebar shows anyway.
+
+    Raises:
+        LabError: if the source cannot become a record.
+    """
+    if source.layer_count == 1:
+        return (record(source),)
+    return _long(_readings, _key(source.at_layer(0)), lambda: source.layers(record))
 
 
 @st.cache_resource
 def records() -> execution.Records:
     """What this process's visitors look at."""
-    return execution.Records(_bytes(6))
+    return execution.Records(_bytes(3))
 
 
 _caches: list[Kept[Any]] = []
 """All but the records'."""
 
 
-def cache(entries: int = 1, parts: int = 1) -> Kept[Frozen[Any]]:
+def cache(entries: int = 1, parts: int = 1) -> Kept[Any]:
     """A cache of results that visitors share.
 
     Args:
         entries: results kept, in multiples of ``cached_results``.
         parts: of the bytes of all caches.
     """
-    made: Kept[Frozen[Any]] = Kept(_bytes(parts), attrgetter("nbytes"), most=entries * current().cached_results)
+    made: Kept[Any] = Kept(_bytes(parts), attrgetter("nbytes"), most=entries * current().cached_results)
     _caches.append(made)
     return made
 
@@ -227,9 +241,10 @@ def matrix(view: View, attention: ac.Attention) -> Compared:
     return _compared(view.source, attention, head=view.head, causal=view.causal, special=view.special)
 
 
+_readings: Kept[Any] = cache(1, 9)
 _reaches: Kept[Frozen[_stack.Reach]] = cache(8)
-_miniatures: Kept[Frozen[np.ndarray]] = cache()
-_scores: Kept[Frozen[tuple[_head_scores.HeadScores, ...]]] = cache()
+_miniatures: Kept[Frozen[np.ndarray]] = cache(8)
+_scores: Kept[Frozen[tuple[_head_scores.HeadScores, ...]]] = cache(4)
 
 
 def reach(view: View, layers: tuple[ac.Attention, ...], depth: int) -> _stack.Reach:
@@ -240,34 +255,34 @@ def reach(view: View, layers: tuple[ac.Attention, ...], depth: int) -> _stack.Re
         with _turn(max(map(len, allowed), default=0)):
             return Frozen(_stack.reach(allowed, depth, causal=view.causal))
 
-    return _long(_reaches, _key((view, layers, depth)), find)
+    return _long(_reaches, _key((view, layers, depth)), find).value
 
 
 def head_miniatures(source: Source, causal: bool, special: bool = True, size: int = 24) -> np.ndarray:
-    """Softmax in every layer and head of a source, ``[L, H, s, s]``; one layer where there is no model."""
+    """Softmax in every layer and head of a source, as shades ``[L, H, s, s]``; one layer where there is no model."""
 
     def find() -> Frozen[np.ndarray]:
-        layers = source.layers(record)
+        layers = every_layer(source)
         with _turn(layers[0].n):
-            return Frozen(miniatures(layers, causal=causal, special=special, size=size).numpy())
+            return Frozen(shades(miniatures(layers, causal=causal, special=special, size=size).numpy()))
 
-    return _long(_miniatures, _key((source, causal, special, size)), find)
+    return _long(_miniatures, _key((source, causal, special, size)), find).value
 
 
 def head_scores(source: Source, causal: bool, special: bool) -> tuple[_head_scores.HeadScores, ...]:
     """What every layer and head of a source looks for, in numbers; as of ``head_miniatures``."""
 
     def find() -> Frozen[tuple[_head_scores.HeadScores, ...]]:
-        layers = source.layers(record)
+        layers = every_layer(source)
         with _turn(layers[0].n):
             return Frozen(_head_scores.head_scores(layers, causal=causal, special=special))
 
-    return _long(_scores, _key((source, causal, special)), find)
+    return _long(_scores, _key((source, causal, special)), find).value
 
 
-def _long(kept: Kept[Frozen[T]], key: Hashable, find: Callable[[], Frozen[T]]) -> T:
+def _long(kept: Kept[T], key: Hashable, find: Callable[[], T]) -> T:
     """A result that takes long to find: others are drawn until it is there."""
     if (known := kept.known(key)) is not None:
-        return known.result().value
+        return known.result()
     with drawing().away():
-        return kept.get(key, find).value
+        return kept.get(key, find)

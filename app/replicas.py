@@ -107,7 +107,7 @@ def _warm_up() -> None:
     from transformers.utils.logging import disable_progress_bar
 
     logging.disable(logging.WARNING)  # that caches are made outside a server
-    from app.warming import warm_up
+    from app.warming import read_presets, warm_up
     from attention_core.errors import LabError
     from attention_core.inputs import models
 
@@ -118,6 +118,7 @@ def _warm_up() -> None:
         with contextlib.suppress(LabError):
             models.load(model.key)
     warm_up()
+    read_presets()
     os.environ.pop("ATTENTION_LAB_THREADS") if wanted is None else os.environ.update(ATTENTION_LAB_THREADS=wanted)
     logging.disable(logging.NOTSET)
     if threading.active_count() > 1:

@@ -6,7 +6,7 @@ import pkgutil
 
 import app as app_package
 import attention_core as ac
-from app import dispatch, garbage, page, presets
+from app import compute, dispatch, garbage, page, presets
 from attention_core.measure.device import use_threads
 
 
@@ -23,3 +23,11 @@ def warm_up() -> None:
     with contextlib.suppress(ac.LabError):  # where the models are not installed, the pages say so
         ac.inputs.from_text(presets.texts()["story"], model="minilm", layer=presets.LAYER)
     garbage.settle("imports")
+
+
+def read_presets() -> None:
+    """Let every model read what a visitor can start from, which replicas then share."""
+    for model in ac.inputs.models.BUILT_IN:
+        for text in presets.texts().values():
+            with contextlib.suppress(ac.LabError):
+                compute.head_miniatures(ac.inputs.TextSource(text, model.key), model.causal, special=False)

@@ -37,7 +37,7 @@ from attention_core.inputs import from_text
 from attention_core.limits import current
 from attention_core.measure.device import use_threads
 
-NICE = 10
+NICE = 19
 """How far workers step back: pages are drawn first, and what is left of the machine is theirs."""
 DOOR, ROOM = 0, 1
 """Bytes of the file whose locks keep timed tasks alone: who waits for the room holds the door."""

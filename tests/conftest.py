@@ -1,4 +1,4 @@
-"""One torch thread: on a busy machine with few cores, threads that wait for each other take many times longer.
+"""One thread for torch and for numpy: on few busy cores, threads that wait for each other take many times longer.
 
 And no worker processes, which would be begun anew by each process that tests: tasks run in threads, but where a test
 begins workers of its own. The browser tests' server has them.
@@ -7,9 +7,9 @@ begins workers of its own. The browser tests' server has them.
 import os
 from itertools import zip_longest
 
-import torch
+from attention_core.measure.device import use_threads
 
-torch.set_num_threads(1)
+use_threads()
 os.environ["ATTENTION_LAB_WORKERS"] = "0"
 
 

@@ -45,7 +45,7 @@ def thumbnail_board(
     Each miniature has its own colour scale, of square roots: heads are told apart by where they look, not by how much.
 
     Args:
-        images: ``[L, H, s, s]``, not negative; NaN where a query may not look.
+        images: ``[L, H, s, s]``, as ``shades`` makes them.
         selected: the (layer, head) in use; a head that is None or negative (an average) marks its whole layer.
         key: the element's key, unique in the app.
         on_choose: called before the next run of the script, as other widgets' callbacks are.
@@ -57,9 +57,6 @@ def thumbnail_board(
 
     Returns:
         The (layer, head) chosen since the last run, None if none was.
-
-    Raises:
-        ValueError: if the images are not ``[L, H, s, s]`` or hold infinities or negative numbers.
     """
 
     def settings(reported: Mapping[str, object]) -> Mapping[str, object]:
@@ -93,8 +90,18 @@ def _choice(reported: object) -> tuple[int, int] | None:
     return (int(reported[0]), int(reported[1])) if isinstance(reported, list) else None
 
 
-def pack_thumbnails(images: np.ndarray, *, key: str) -> bytes:
-    """The miniatures' message to the browser: one byte per cell; arguments and errors as of `thumbnail_board`."""
+def shades(images: np.ndarray) -> np.ndarray:
+    """Miniatures as they are drawn, one byte per cell.
+
+    Args:
+        images: ``[L, H, s, s]``, not negative; NaN where a query may not look.
+
+    Returns:
+        ``uint8 [L, H, s, s]``.
+
+    Raises:
+        ValueError: if the images are not ``[L, H, s, s]`` or hold infinities or negative numbers.
+    """
     values = np.asarray(images, dtype=np.float32)
     if values.ndim != 4 or 0 in values.shape or values.shape[2] != values.shape[3]:
         raise ValueError(f"miniatures must be [layers, heads, size, size], not {values.shape}")
@@ -103,7 +110,12 @@ def pack_thumbnails(images: np.ndarray, *, key: str) -> bytes:
     if np.isinf(values).any() or (values < 0).any():
         raise ValueError("miniatures must be finite and not negative")
     largest = values.max(axis=(-2, -1), keepdims=True)
-    places = np.rint(np.sqrt(values / np.where(largest > 0, largest, 1)) * 254).astype(np.uint8)
+    places: np.ndarray = np.rint(np.sqrt(values / np.where(largest > 0, largest, 1)) * 254).astype(np.uint8)
     places[masked] = _MASKED
-    layers, heads, size, _size = values.shape
-    return encode({"kind": "heads", "key": key, "layers": layers, "heads": heads, "size": size}, places.tobytes())
+    return places
+
+
+def pack_thumbnails(images: np.ndarray, *, key: str) -> bytes:
+    """The miniatures' message to the browser; arguments as of ``thumbnail_board``."""
+    layers, heads, size, _size = images.shape
+    return encode({"kind": "heads", "key": key, "layers": layers, "heads": heads, "size": size}, images.tobytes())

@@ -5,7 +5,7 @@ Whatever differs between sources is said by their classes: nobody else asks of w
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -14,7 +14,7 @@ from attention_core.inputs import models
 from attention_core.inputs.npz import printable
 from attention_core.inputs.record import QKV, Notice
 from attention_core.inputs.synthetic import BASE, SyntheticSpec, from_synthetic
-from attention_core.inputs.text import from_text, record_layers
+from attention_core.inputs.text import Reading, from_text, read
 from attention_core.inputs.upload import from_upload
 from attention_core.limits import current
 
@@ -47,6 +47,7 @@ class Source(ABC):
     made: ClassVar[bool] = False
     trained: ClassVar[bool] = True
     written: ClassVar[bool] = False
+    layer = 0  # no field: a text has one of its own
 
     @abstractmethod
     def load(self, tokens: int | None = None) -> QKV:
@@ -94,8 +95,8 @@ class Source(ABC):
         """The same read at another layer."""
         return self
 
-    def layers(self, load: "Load") -> tuple[QKV, ...]:
-        """Its record at every layer.
+    def layers(self, load: "Load") -> Sequence[QKV]:
+        """Its record at every layer, of which its own is number ``layer``.
 
         Raises:
             LabError: if it cannot become a record.
@@ -174,9 +175,9 @@ class TextSource(Source):
         """The same text."""
         return replace(self, layer=layer)
 
-    def layers(self, load: Load) -> tuple[QKV, ...]:
+    def layers(self, load: Load) -> Reading:
         """One pass of the model."""
-        return tuple(record_layers(self.text, model=self.model))
+        return read(self.text, model=self.model)
 
     @property
     def rope(self) -> Rope | None:

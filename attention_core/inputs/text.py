@@ -1,12 +1,17 @@
 """Text through a trained model, becoming the queries, keys and values of its layers."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from attention_core import limits
+from attention_core.brief import Brief
 from attention_core.errors import InputError
 from attention_core.inputs import models
 from attention_core.inputs.labels import label_pieces, readable
 from attention_core.inputs.record import QKV, Notice
+
+if TYPE_CHECKING:
+    from attention_core.inputs.models.recorder import Layer
 
 WORDS_SHOWN = 40
 """Characters of the text shown where a notice says up to which words it is read."""
@@ -15,6 +20,66 @@ MASKED = (
     "Layer {layer} of {title} sees only a part of the text, by a sliding window for example; "
     "the matrices here have no such bound."
 )
+
+
+class Reading(Brief, Sequence[QKV]):
+    """A text as a model has read it: a sequence of the records of its layers, each made when it is asked for.
+
+    Attributes:
+        tokens: as of the records, like the three that follow.
+        special: likewise.
+        groups: likewise.
+        total_tokens: likewise.
+        notices: those of every layer.
+        model: the model's key, for captions.
+        title: its name.
+        depth: layers of the model.
+        layers: what was kept of its forward pass.
+    """
+
+    tokens: tuple[str, ...]
+    special: tuple[bool, ...]
+    groups: tuple[int, ...]
+    total_tokens: int
+    notices: tuple[Notice, ...]
+    model: str
+    title: str
+    depth: int
+    layers: "dict[int, Layer]"
+
+    def __len__(self) -> int:
+        return self.depth
+
+    def __iter__(self) -> Iterator[QKV]:
+        return map(self.__getitem__, range(self.depth))
+
+    def __getitem__(self, layer: int) -> QKV:  # type: ignore[override]  # a layer, never a slice
+        """The record of a layer, from 0.
+
+        Raises:
+            InputError: if the model has no such layer.
+        """
+        _check_layer(layer, self.depth, self.title)
+        found = self.layers[layer]
+        masked = (_notice(MASKED, layer=layer, title=self.title),) if found.masked else ()
+        return QKV(
+            q=found.q,
+            k=found.k,
+            v=found.v,
+            tokens=self.tokens,
+            special=self.special,
+            groups=self.groups,
+            causal=found.causal,
+            scale=found.scale,
+            origin=f"{self.model} layer {layer}",
+            total_tokens=self.total_tokens,
+            notices=(*self.notices, *masked),
+        )
+
+    @property
+    def nbytes(self) -> int:
+        """What it holds: grouped keys and values once."""
+        return sum(x.nbytes for layer in self.layers.values() for x in (layer.q, layer.keys, layer.values))
 
 
 def from_text(text: str, *, model: str = "minilm", layer: int = 0, max_tokens: int | None = None) -> QKV:
@@ -55,18 +120,20 @@ def record_layers(
         InputError: as ``from_text``.
         ModelError: as ``from_text``.
     """
+    found = read(text, model=model, layers=layers, max_tokens=max_tokens)
+    return tuple(found if layers is None else map(found.__getitem__, layers))
+
+
+def read(
+    text: str, *, model: str = "minilm", layers: Sequence[int] | None = None, max_tokens: int | None = None
+) -> Reading:
+    """Let a model read a text, up to the last of some layers; arguments and errors as of ``record_layers``."""
     text, notices = _readable_text(text)
     loaded = models.load(model)
     info = loaded.info
     layers = range(info.layers) if layers is None else layers
     for layer in layers:
-        if not 0 <= layer < info.layers:
-            raise InputError(
-                "{title} has no layer {layer}; give one from 0 to {last}.",
-                title=info.title,
-                layer=layer,
-                last=info.layers - 1,
-            )
+        _check_layer(layer, info.layers, info.title)
 
     from attention_core.inputs.models.recorder import record  # imports transformers, by now loaded
 
@@ -99,24 +166,24 @@ def record_layers(
                 total=len(ids),
             )
         )
-
-    found = record(loaded.model, ids, set(layers))
-    return tuple(
-        QKV(
-            q=found[layer].q,
-            k=found[layer].k,
-            v=found[layer].v,
-            tokens=labels,
-            special=tuple(bool(special[i]) for i in kept),
-            groups=groups,
-            causal=found[layer].causal,
-            scale=found[layer].scale,
-            origin=f"{info.key} layer {layer}",
-            total_tokens=len(special),
-            notices=(*notices, *([_notice(MASKED, layer=layer, title=info.title)] if found[layer].masked else ())),
-        )
-        for layer in layers
+    return Reading(
+        tokens=labels,
+        special=tuple(bool(special[i]) for i in kept),
+        groups=groups,
+        total_tokens=len(special),
+        notices=tuple(notices),
+        model=info.key,
+        title=info.title,
+        depth=info.layers,
+        layers=record(loaded.model, ids, set(layers)),
     )
+
+
+def _check_layer(layer: int, count: int, title: str) -> None:
+    if not 0 <= layer < count:
+        raise InputError(
+            "{title} has no layer {layer}; give one from 0 to {last}.", title=title, layer=layer, last=count - 1
+        )
 
 
 def beginning(text: str, *, tokens: int, model: str = "minilm") -> str:

@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import array_shapes, arrays
 
 from app.matrix_board import Panel, board
 from app.matrix_board.board import pack
-from app.matrix_board.thumbnails import pack_thumbnails
+from app.matrix_board.thumbnails import pack_thumbnails, shades
 
 LABELS = ["a", "b"]
 
@@ -150,7 +150,7 @@ def test_miniatures_are_a_byte_a_cell_on_a_square_root_scale_of_their_own():
     images[1, 2, 0, 0] = 1e-3
     images[1, 2, 0, 1] = np.nan
     images[0, 0, 3, 3] = 7
-    header, payload = unpacked(pack_thumbnails(images, key="k"))
+    header, payload = unpacked(pack_thumbnails(shades(images), key="k"))
     assert (header["layers"], header["heads"], header["size"]) == (2, 3, 4)
     places = np.frombuffer(payload, np.uint8).reshape(images.shape)
     assert places[1, 2, 1, 1] == places[0, 0, 3, 3] == 254
@@ -162,4 +162,4 @@ def test_miniatures_are_a_byte_a_cell_on_a_square_root_scale_of_their_own():
 @pytest.mark.parametrize("images", [np.zeros((2, 2, 3, 4)), np.zeros((2, 3, 3)), np.full((1, 1, 2, 2), -1.0)])
 def test_what_are_no_miniatures_is_refused(images):
     with pytest.raises(ValueError, match="miniatures"):
-        pack_thumbnails(images, key="k")
+        shades(images)

@@ -5,12 +5,14 @@ from concurrent.futures import Future
 
 import numpy as np
 import pytest
+import torch
 
 import attention_core as ac
 from app import compute, dispatch
 from app.gate import Gate
 from attention_core import execution, kept
-from attention_core.inputs import SyntheticSource, SyntheticSpec
+from attention_core.inputs import SyntheticSource, SyntheticSpec, TextSource
+from attention_core.inputs.models import recorder
 from attention_core.kept import Frozen
 from attention_core.limits import current
 
@@ -151,6 +153,19 @@ def test_two_who_ask_for_the_same_while_one_of_them_is_drawn_both_get_it():
     for thread in threads:
         thread.join(20)
     assert len(found) == 6
+
+
+def test_a_model_reads_a_text_once_for_all_its_layers_and_pictures(monkeypatch):
+    passes = []
+    read = recorder.record
+    monkeypatch.setattr(recorder, "record", lambda *args: passes.append(args) or read(*args))
+    source = TextSource("A text that nobody else has asked for.")
+    shown = [compute.record(source.at_layer(layer)) for layer in (2, 0, 5)]
+    pictures = [compute.head_miniatures(source.at_layer(0), causal, special) for causal in (0, 1) for special in (0, 1)]
+    assert len(compute.head_scores(source.at_layer(0), False, True)) == 12 * len(pictures[0]) == 12 * 6
+    assert len(passes) == 1
+    for layer, record in zip((2, 0, 5), shown, strict=True):
+        assert torch.equal(record.k, source.at_layer(layer).load().k)
 
 
 def test_records_leave_when_their_bytes_are_spent(monkeypatch):

@@ -7,7 +7,7 @@ import numpy as np
 import streamlit as st
 
 from app import page_script
-from app.matrix_board import Knob, Panel, matrix_board, thumbnail_board
+from app.matrix_board import Knob, Panel, matrix_board, shades, thumbnail_board
 
 st.set_page_config(layout="wide")
 asked, state = st.query_params, st.session_state
@@ -67,7 +67,7 @@ st.text(f"pinned {state.pin} told {state.get('told')}")
 st.text(f"turned to {state.get('turned')} in {state.get('turns')}")
 if case == "heads":
     picked = thumbnail_board(
-        np.random.default_rng(0).random((6, 12, 24, 24)),
+        shades(np.random.default_rng(0).random((6, 12, 24, 24))),
         selected=state.chosen,
         key="heads",
         on_choose=lambda choice: state.update(chosen=choice),

@@ -33,19 +33,33 @@ class Layer(Brief):
 
     Attributes:
         q: ``[H, n, d]`` float32, scaled so that ``softmax(q kᵀ / √d)`` is the layer's attention.
-        k: ``[H, n, d]``, grouped heads repeated.
-        v: ``[H, n, d_v]``, likewise.
+        keys: ``[G, n, d]``; each serves H / G neighbouring heads.
+        values: ``[G, n, d_v]``, likewise.
         causal: whether the layer hides the future.
         scale: the layer's own logit scale.
         masked: whether it hides more than the future, e.g. by a sliding window.
     """
 
     q: Tensor
-    k: Tensor
-    v: Tensor
+    keys: Tensor
+    values: Tensor
     causal: bool
     scale: float
     masked: bool
+
+    @property
+    def k(self) -> Tensor:
+        """``[H, n, d]``, grouped heads repeated."""
+        return self._repeated(self.keys)
+
+    @property
+    def v(self) -> Tensor:
+        """``[H, n, d_v]``, likewise."""
+        return self._repeated(self.values)
+
+    def _repeated(self, x: Tensor) -> Tensor:
+        heads = self.q.shape[0] // x.shape[0]
+        return x if heads == 1 else x.repeat_interleave(heads, dim=0)
 
 
 class _Enough(Exception):  # noqa: N818 - not an error: the last layer asked for is there
@@ -126,13 +140,12 @@ def _layer(
     q = query[0].float()
     if not math.isclose(scale, d**-0.5, rel_tol=1e-6):
         q = q * (scale * math.sqrt(d))
-    groups = query.shape[1] // key.shape[1]
     causal = kwargs.get("is_causal")
     causal = bool(getattr(module, "is_causal", True) if causal is None else causal)
     return Layer(
         q=q.contiguous(),
-        k=key[0].float().repeat_interleave(groups, dim=0),
-        v=value[0].float().repeat_interleave(groups, dim=0),
+        keys=key[0].float().contiguous(),
+        values=value[0].float().contiguous(),
         causal=causal,
         scale=scale,
         masked=mask is not None and not _is_plain(mask, causal),

@@ -12,6 +12,7 @@ import huggingface_hub.constants
 import pytest
 import torch
 import torch.nn.functional as F
+from threadpoolctl import threadpool_info
 from torch import Tensor
 from transformers import (
     AutoModel,
@@ -389,6 +390,7 @@ def test_the_thread_count_is_a_setting(monkeypatch):
     try:
         monkeypatch.setenv("ATTENTION_LAB_THREADS", "1")
         assert use_threads() == torch.get_num_threads() == 1
+        assert {each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"} == {1}
         for word in ("0", "-1", "two", "1.5", "100000", ""):
             monkeypatch.setenv("ATTENTION_LAB_THREADS", word)
             with pytest.raises(SettingError, match="ATTENTION_LAB_THREADS"):

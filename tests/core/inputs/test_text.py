@@ -12,6 +12,7 @@ from attention_core import limits
 from attention_core.errors import InputError
 from attention_core.inputs import from_text, models, record_layers
 from attention_core.inputs.labels import label_pieces, readable
+from attention_core.inputs.text import read
 
 SENTENCE = "The unbelievable Café costs 42 dollars."
 LONG = "A garden is a slow conversation, and the moss wants only to be left alone. " * 80
@@ -55,6 +56,13 @@ def test_one_layer_is_the_same_alone_and_among_all(model):
     backwards = record_layers(SENTENCE, model=model, layers=(2, 1))
     assert [qkv.origin for qkv in backwards] == [every[2].origin, every[1].origin]
     assert not torch.equal(every[1].q, every[2].q)
+
+
+def test_a_reading_holds_keys_and_values_once_for_the_heads_that_share_them():
+    held = read(SENTENCE, model="smollm2")
+    assert held.nbytes == len(held) * held[0].n * (9 + 3 + 3) * 64 * 4
+    with pytest.raises(InputError, match="SmolLM2-135M has no layer 30; give one from 0 to 29"):
+        held[30]
 
 
 def test_records_can_be_differentiated():
