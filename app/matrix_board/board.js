@@ -36,6 +36,8 @@ export class Board {
   side;
   /** @type {Scale | null} */
   shared; // the scale of all panels, null where each has its own or numbers are kinds
+  /** @type {{ received: Received<BoardHeader>, parts: Received<SentPanel>[] } | undefined} */
+  received; // the newest
   /** @type {number | undefined} */
   frame;
   /** @type {number | undefined} */
@@ -89,7 +91,18 @@ export class Board {
    * @param {Received<BoardHeader>} received
    * @param {Received<SentPanel>[]} parts
    */
-  receive({ header: { row_labels: rowLabels, col_labels: colLabels, heard } }, parts) {
+  receive(received, parts) {
+    this.knobs.goAhead();
+    this.take(received, parts);
+  }
+
+  /**
+   * @param {Received<BoardHeader>} received
+   * @param {Received<SentPanel>[]} parts
+   */
+  take(received, parts) {
+    const { row_labels: rowLabels, col_labels: colLabels, heard } = received.header;
+    this.received = { received, parts };
     this.hands.letGo();
     this.build(parts.length);
     const shown = (/** @type {string[] | null} */ labels) => labels?.map(printable);
@@ -129,6 +142,18 @@ export class Board {
     const active = this.cell && this.panels[this.cell.panel];
     if (!active || active.shape !== this.shape) this.cell = null;
     this.schedule("layout");
+  }
+
+  /**
+   * One matrix anew, while its knob is held.
+   * @param {Received<SentPanel>} part
+   * @param {number} heard
+   */
+  redraw(part, heard) {
+    if (!this.received) return;
+    const { received, parts } = this.received;
+    const others = parts.map((each) => (each.header.key === part.header.key ? part : each));
+    this.take({ ...received, header: { ...received.header, heard } }, others);
   }
 
   /**

@@ -7,7 +7,7 @@ becomes zero; NaN means masked. Four panels of n = 256 are 0.5 MB, of n = 512 2.
 which those are sent that changed.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass
 from typing import Literal
 
@@ -15,7 +15,7 @@ import numpy as np
 import streamlit as st
 
 from app.form import in_markup
-from app.matrix_board.component import digest_of, encode, mount
+from app.matrix_board.component import digest_of, encode, mount, mount_held
 from app.matrix_board.panel import Category, Panel
 from app.text import _
 
@@ -43,6 +43,7 @@ def matrix_board(
     pinned: int | None = None,
     on_pin: Callable[[BoardEvent], None] | None = None,
     on_turn: Callable[[str, object, bool], None] | None = None,
+    redraw: Callable[[str], Panel] | None = None,
     on_open: Callable[[str], None] | None = None,
     opens: str = "",
     scale: Literal["shared", "panel"] = "shared",
@@ -74,6 +75,8 @@ def matrix_board(
         on_pin: called before the next run of the script, as other widgets' callbacks are; None: nothing can be pinned.
         on_turn: called with a panel's key, its knob's new value, which has not been checked, and whether the knob is
             still held, likewise.
+        redraw: makes a panel anew by its key while its knob is held: the run that answers then draws nothing else.
+            None: each turn runs what the board stands in.
         on_open: called with a panel's key when its settings are asked for, likewise.
         opens: the key of the element that then holds them, which is brought into view.
         scale: one colour scale for all panels, or one each.
@@ -156,7 +159,32 @@ def matrix_board(
 
     message, parts = pack(panels, labels, labels, key=key, diverging=diverging, heard=st.session_state.get(heard, 0))
     events = {"pin": pin, "turn": turn, "open": open_settings}
-    return _event(mount(message, key=key, events=events, settings=settings, parts=parts).get("pin"))
+    told = mount(message, key=key, events=events, settings=settings, parts=parts)
+    if on_turn and redraw:
+        _hold(
+            key,
+            {panel.key for panel in panels},
+            lambda panel: _pack_panel(redraw(panel), labels, labels, diverging),
+            on_turn,
+        )
+    return _event(told.get("pin"))
+
+
+@st.fragment
+def _hold(
+    key: str, panels: Set[str], pack_panel: Callable[[str], bytes], on_turn: Callable[[str, object, bool], None]
+) -> None:
+    """Draw the panel whose knob is held, and nothing else; in a run of the whole board, nothing."""
+    asked = f"{key}.held"
+
+    def turn(reported: object) -> None:
+        if isinstance(reported, dict) and reported.get("panel") in panels:
+            on_turn(reported["panel"], reported.get("value"), True)
+            st.session_state[asked] = reported["panel"], reported.get("turn", 0)
+
+    panel, heard = st.session_state.pop(asked, (None, 0))
+    header = {"kind": "held", "key": key, "heard": heard}
+    mount_held(encode(header, b"" if panel is None else pack_panel(panel)), key=key, turn=turn)
 
 
 def _event(reported: object) -> BoardEvent | None:

@@ -33,6 +33,7 @@ def receiver(name: str, *styles: Path) -> Callable[..., Any]:
 
 _NUMBERS = receiver("attention_lab_board", _HERE / "board.css", _HERE / "strips.css")
 _PART = st.components.v2.component("attention_lab_board_part", js=script(_HERE / "numbers.js"))
+_HELD = st.components.v2.component("attention_lab_board_held", js=script(_HERE / "numbers.js"))
 _SETTINGS = st.components.v2.component("attention_lab_settings", js=script(_HERE / "settings.js"))
 
 
@@ -87,6 +88,18 @@ def mount(
         _PART(key=f"board_part.{key}.{name}", data=part)  # what begins so takes no room: app/style.css
     _SETTINGS(key=f"board_part.{key}", data={"board": key, **settings(result)})
     return result
+
+
+def mount_held(message: bytes, *, key: str, turn: Callable[[Any], None]) -> None:
+    """Put beside a board what is told of a knob that is held, and answers with its panel.
+
+    Args:
+        message: from `encode`.
+        key: the board's.
+        turn: called with what was told before the script runs.
+    """
+    mounted = f"board_part.{key}.held"
+    _HELD(key=mounted, data=message, on_turn_change=partial(_tell, mounted, "turn", turn))
 
 
 def _tell(key: str, event: str, act: Callable[[Any], None]) -> None:

@@ -1,8 +1,9 @@
 // The knobs that lie on their panels. A panel is drawn anew while its knob is moved: one value at a time is on its way to
-// Python, and of those that come up meanwhile the newest wins.
+// Python, and of those that come up meanwhile the newest wins. While a slider is held, its panel alone may be answered.
 /** @import { Panel, SentKnob } from "./types" */
 /** @import { Board } from "./board.js" */
 
+import { holders } from "./boards.js";
 import { make } from "./page.js";
 
 const PATIENCE = 5000; // milliseconds after which a turn without an answer is given up
@@ -21,6 +22,8 @@ export class Knobs {
   waiting;
   held = false; // whether a slider is held: until it is let go, Python need draw the board alone
   behind = false; // whether the rest of the page has not heard of the last turn
+  /** @type {Set<string>} */
+  ahead = new Set(); // panels that have been turned since anything else on the page was told
 
   /** @param {Board} board */
   constructor(board) {
@@ -98,8 +101,20 @@ export class Knobs {
     this.wanted.delete(panel);
     this.flying = ++this.turns;
     this.behind = this.held;
-    this.board.send("turn", { panel, value, turn: this.flying, held: this.held });
+    const holder = this.held ? holders.get(this.board.root.dataset.board ?? "") : undefined;
+    if (holder) this.goAhead(panel);
+    (holder ?? this.board.send)("turn", { panel, value, turn: this.flying, held: this.held });
     this.waiting = setTimeout(() => this.fly(), PATIENCE);
+  }
+
+  /**
+   * What the page says of a panel does not hold while that is ahead of it; without one, all has been told.
+   * @param {string} [panel]
+   */
+  goAhead(panel) {
+    if (panel) this.ahead.add(panel);
+    else this.ahead.clear();
+    document.body.toggleAttribute("data-turning", this.ahead.size > 0);
   }
 
   /**
@@ -111,6 +126,7 @@ export class Knobs {
   }
 
   destroy() {
+    this.goAhead();
     clearTimeout(this.waiting);
   }
 }

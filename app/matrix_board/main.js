@@ -2,7 +2,7 @@
 /** @import { Face, Mounted, Received, SentPanel } from "./types" */
 
 import { Board } from "./board.js";
-import { boards } from "./boards.js";
+import { boards, holders } from "./boards.js";
 import { TOLD, channel, told } from "./channel.js";
 import { Strips } from "./strips.js";
 import { Thumbnails } from "./thumbnails.js";
@@ -15,6 +15,9 @@ const faces = { board: Board, heads: Thumbnails, strips: Strips };
 const shown = new Map(); // shadow root -> what it shows
 /** @type {Map<object, Received<SentPanel>>} */
 const parts = new Map(); // shadow root -> the panel that has come there, for whichever board asks for it
+
+/** @type {Map<object, Received<import("./types").HeldHeader>>} */
+const held = new Map(); // shadow root -> the last answer to a knob that is held
 
 /**
  * The message: length of the header, header as JSON, payload (copied, so that 16-bit numbers lie at even places).
@@ -40,12 +43,19 @@ export function offer(others) {
 
 /** @param {Mounted<Uint8Array>} mounted */
 function draw({ data, parentElement, setTriggerValue }) {
-  const before = shown.get(parentElement) ?? parts.get(parentElement);
+  const before = shown.get(parentElement) ?? parts.get(parentElement) ?? held.get(parentElement);
   const received = before?.message === data ? before : unpack(data);
   const { message, header, payload } = received;
   if (header.kind === "part") {
     parts.set(parentElement, { message, header, payload });
     shown.forEach(complete);
+    return;
+  }
+  if (header.kind === "held") {
+    held.set(parentElement, { message, header, payload });
+    holders.set(header.key, setTriggerValue);
+    const part = before !== received && payload.byteLength && unpack(new Uint8Array(payload));
+    if (part) boards.get(header.key)?.redraw(/** @type {Received<SentPanel>} */ (part), header.heard);
     return;
   }
   const one = shown.get(parentElement) ?? show(parentElement, received);
@@ -81,6 +91,8 @@ function drop(host) {
   one?.face.destroy();
   shown.delete(host);
   parts.delete(host);
+  holders.delete(held.get(host)?.header.key ?? "");
+  held.delete(host);
 }
 
 /**

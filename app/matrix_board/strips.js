@@ -73,7 +73,7 @@ export class Strips {
 
   /** What changes when the board's numbers, colours or pin do, and not when the pointer moves there. */
   get stamp() {
-    return `${this.board?.paints} ${this.board?.pinned}`;
+    return `${this.board?.paints} ${this.board?.pinned} ${[...(this.board?.knobs.ahead ?? [])]}`;
   }
 
   /** @param {Received<StripsHeader>} received */
@@ -140,7 +140,8 @@ export class Strips {
       const [title, note] = /** @type {NodeListOf<HTMLElement>} */ (strip.querySelectorAll(".title, .note"));
       const line = lines.find((each) => each.key === panel.key);
       title.textContent = pinned === null ? "" : panel.title;
-      note.textContent = note.title = pinned !== null && pinned === this.settings.pinned ? (line?.note ?? "") : "";
+      const holds = pinned !== null && pinned === this.settings.pinned && !board.knobs.ahead.has(panel.key);
+      note.textContent = note.title = holds ? (line?.note ?? "") : "";
       const table = board.look.table(panel);
       const spans = /** @type {HTMLCollectionOf<HTMLElement>} */ (strip.lastElementChild?.children);
       for (let j = 0; j < this.tokens.length; j++) {

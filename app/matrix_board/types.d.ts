@@ -198,6 +198,14 @@ export interface BoardHeader {
   heard: number;
 }
 
+/** The answer to a knob that is held; its payload is the message of the panel, or empty. */
+export interface HeldHeader {
+  kind: "held";
+  key: string;
+  digest: string;
+  heard: number;
+}
+
 export interface HeadsHeader {
   kind: "heads";
   key: string;
@@ -240,7 +248,7 @@ export interface StripsSettings {
 export type Send = (event: string, value: unknown) => void;
 
 /** A message of numbers, unpacked. */
-export interface Received<Header = BoardHeader | HeadsHeader | SentenceHeader | StripsHeader | SentPanel> {
+export interface Received<Header = BoardHeader | HeadsHeader | HeldHeader | SentenceHeader | StripsHeader | SentPanel> {
   message: Uint8Array;
   header: Header;
   payload: ArrayBuffer;

@@ -1,7 +1,7 @@
 """The comparison: every chosen variant's matrix on the same queries, keys and values, on one board."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -79,8 +79,7 @@ class Found:
 def of(chosen: Chosen) -> Found:
     """Compute every chosen variant."""
     special = Visit.special.value
-    view = View(source=chosen.source, head=chosen.head, causal=Visit.causal.value, special=special)
-    matrices = variant_picker.of_each(partial(compute.matrix, view))
+    matrices = variant_picker.of_each(partial(compute.matrix, _view(chosen)))
     qkv = chosen.qkv
     words = qkv.tokens if special else shown_tokens(qkv)
     MatricesOptions.row.fit((None, *range(len(words))))
@@ -93,6 +92,10 @@ def of(chosen: Chosen) -> Found:
     return Found(chosen, matrices, words, number_repeats(words), row, MatricesOptions.view.value == "difference")
 
 
+def _view(chosen: Chosen) -> View:
+    return View(source=chosen.source, head=chosen.head, causal=Visit.causal.value, special=Visit.special.value)
+
+
 WHOLE = "matrices.whole"
 """Whether more than the board and what stands above it is to be drawn, in the session's state."""
 
@@ -100,7 +103,8 @@ WHOLE = "matrices.whole"
 def show(chosen: Chosen, above: Callable[[Found], None]) -> Found:
     """Compute every chosen variant and draw their matrices on one board; a click pins a query.
 
-    While a panel's knob is held, this alone runs again; the rest of the page, and the link, follow when it is let go.
+    While a panel's knob is held, that panel alone is drawn again; the rest of the page, and the link, follow when it is
+    let go.
 
     Args:
         chosen: the input.
@@ -137,6 +141,7 @@ def _draw(found: Found) -> None:
         pinned=found.row,
         on_pin=_pin,
         on_turn=_turn,
+        redraw=partial(_redraw, found),
         on_open=_open,
         opens=variant_picker.PLACE,
         diverging=found.difference,
@@ -144,6 +149,13 @@ def _draw(found: Found) -> None:
         ceiling_name=_("ends at softmax's largest"),
         unit=found.unit,
     )
+
+
+def _redraw(found: Found, key: str) -> Panel:
+    [attention] = [each for each in Visit.variants.value if each.key == key]
+    with compute.drawing().turn():
+        matrix = compute.matrix(_view(found.chosen), attention)
+        return _panel(attention, replace(found, matrices={attention: matrix}))
 
 
 def _panel(attention: ac.Attention, found: Found) -> Panel:

@@ -22,7 +22,8 @@ PICKER = "row.pinned"
 def show(found: Found) -> None:
     """Draw how far the variants are off, the choice of the query, and its row in all of them."""
     left, right = st.columns([4, 1], vertical_alignment="center")
-    left.markdown(overall(found.matrices))
+    with left.container(key="turned_later"):
+        st.markdown(overall(found.matrices))
     with right:
         st.session_state[PICKER] = found.row
         st.selectbox(

@@ -317,7 +317,9 @@ def crowd(toy):
 def test_an_overdue_answer_counts_with_the_time_waited(crowd):
     assert crowd.first.count == 2
     assert crowd.first.overdue >= 1
-    assert 2 < crowd.first.longest <= crowd.seconds  # an answer that comes takes less, and closing may take a while
+    assert (
+        2 < crowd.first.longest <= crowd.seconds + 0.5
+    )  # an answer that comes takes less, and closing may take a while
     assert crowd.opening.count == crowd.first.count + crowd.change.count
     assert crowd.health.count >= 1
 

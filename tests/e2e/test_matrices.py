@@ -116,13 +116,20 @@ def test_a_knob_repaints_its_panel_alone_and_enters_the_link(page, server):
     page.mouse.move(box["x"] + 0.5 * box["width"], middle, steps=4)
     value = slider.get_attribute("aria-valuetext")
     expect(page.locator('[data-panel="local"] .knob')).to_have_attribute("data-shown", value)
-    assert query(page) == link, "while it is held the board alone is drawn"
+    assert query(page) == link, "while it is held its panel alone is drawn"
+    told, notes = page.locator(".st-key-turned_later"), page.locator(".strip .note")
+    expect(told).to_have_css("opacity", "0.35")  # it speaks of the window as it was
+    assert [bool(note) for note in notes.all_text_contents()] == [
+        title != "Local" for title in page.locator(".strip .title").all_text_contents()
+    ]
     assert drawn(here) != before
     assert drawn(other) == untouched
     page.mouse.up()
     page.wait_for_url(f"**local~window~{value}**")
     expect(chip(page, f"Local · window {value}")).to_be_visible()
     settle(page)
+    expect(told).to_have_css("opacity", "1")
+    assert all(notes.all_text_contents())
     page.go_back()
     expect(slider).to_have_attribute("aria-valuetext", start)
 
