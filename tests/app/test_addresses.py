@@ -198,6 +198,8 @@ def board(element):
         yield f"  weights {in_short(np.frombuffer(payload, '<f2'))}"
     elif "board" in name:
         header, payload = message(element)
+        if header["kind"] == "held" and not payload:
+            return  # nothing is held where nobody is
         facts = as_json({k: v for k, v in header.items() if k not in UNTOLD})
         if header["kind"] == "part":
             [matrix] = matrices({"panels": [header]}, payload)
