@@ -13,8 +13,7 @@ _KEY = "page_script.mount"
 
 def mount() -> None:
     """Put the script on the page, where it takes no room."""
-    with st.container(key="page_script"):
-        _SCRIPT(key=_KEY, on_form_change=_take_form)
+    _SCRIPT(key=_KEY, on_form_change=_take_form)
 
 
 def _take_form() -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import streamlit as st
 
 from app import compute, garbage, input_panel, navigation, page_script, share
+from app.form import form
 from app.page import SECTIONS, Page, discover
 from app.text import _
 from app.visit import Visit, write_text
@@ -72,16 +73,15 @@ def _header(page: Page[object], told: str) -> None:
                 Visit.causal.draw(width="content")
             if page.header:
                 page.header()
-            _share()
+            brief = _("The address bar always holds everything on screen: input, layer, head, variants and knobs.")
+            form(_("Share"), _share, brief=brief, key="share", icon=":material/share:", type="tertiary")
 
 
 def _share() -> None:
-    """How to share what is on screen, and what cannot travel in a link."""
-    with st.popover(_("Share"), icon=":material/share:", type="tertiary"):
-        st.markdown(_("The address bar always holds everything on screen: input, layer, head, variants and knobs."))
-        if Visit.input.value == "upload":
-            st.info(_("An uploaded file does not travel in a link: whoever opens it must upload the file again."))
-        elif Visit.input.value == "text" and not write_text(Visit.text.value):
-            st.info(_("This text is too long for a link: the link opens with the default text."))
-        address = (st.context.url or "").split("?")[0]  # there is none outside a browser
-        st.code(address + share.query_string(share.here()), language=None, wrap_lines=True)
+    """The link to what is on screen, and what cannot travel in it."""
+    if Visit.input.value == "upload":
+        st.info(_("An uploaded file does not travel in a link: whoever opens it must upload the file again."))
+    elif Visit.input.value == "text" and not write_text(Visit.text.value):
+        st.info(_("This text is too long for a link: the link opens with the default text."))
+    address = (st.context.url or "").split("?")[0]  # there is none outside a browser
+    st.code(address + share.query_string(share.here()), language=None, wrap_lines=True)

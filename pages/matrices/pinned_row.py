@@ -22,8 +22,7 @@ PICKER = "row.pinned"
 def show(found: Found) -> None:
     """Draw how far the variants are off, the choice of the query, and its row in all of them."""
     left, right = st.columns([4, 1], vertical_alignment="center")
-    with left.container(key="turned_later"):
-        st.markdown(overall(found.matrices))
+    left.markdown(overall(found.matrices))  # faded by app/style.css while a knob is held
     with right:
         st.session_state[PICKER] = found.row
         st.selectbox(

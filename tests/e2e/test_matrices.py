@@ -103,6 +103,16 @@ def test_picking_a_head_by_its_picture(page, server):
     assert {"layer=3", "head=4"} <= words(page)
 
 
+def test_what_share_hands_out_is_the_address(page, server):
+    matrices(page, server, SMALL)
+    for view in ("difference", "weights"):
+        switch(page, view)
+        assert ("view=difference" in words(page)) == (view == "difference")
+        page.get_by_role("button", name="Share").click()
+        expect(page.get_by_test_id("stPopoverBody").get_by_test_id("stCode")).to_have_text(page.url)
+        page.keyboard.press("Escape")
+
+
 def test_a_knob_repaints_its_panel_alone_and_enters_the_link(page, server):
     matrices(page, server, SMALL)
     here, other = (page.locator(f'[data-panel="{key}"] canvas').first for key in ("local", "softmax"))
@@ -117,7 +127,7 @@ def test_a_knob_repaints_its_panel_alone_and_enters_the_link(page, server):
     value = slider.get_attribute("aria-valuetext")
     expect(page.locator('[data-panel="local"] .knob')).to_have_attribute("data-shown", value)
     assert query(page) == link, "while it is held its panel alone is drawn"
-    told, notes = page.locator(".st-key-turned_later"), page.locator(".strip .note")
+    told, notes = page.get_by_test_id("stColumn").filter(has_text="closest to softmax"), page.locator(".strip .note")
     expect(told).to_have_css("opacity", "0.35")  # it speaks of the window as it was
     assert [bool(note) for note in notes.all_text_contents()] == [
         title != "Local" for title in page.locator(".strip .title").all_text_contents()
