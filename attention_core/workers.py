@@ -37,8 +37,6 @@ from attention_core.inputs import from_text
 from attention_core.limits import current
 from attention_core.measure.device import use_threads
 
-NICE = 19
-"""How far workers step back: pages are drawn first, and what is left of the machine is theirs."""
 DOOR, ROOM = 0, 1
 """Bytes of the file whose locks keep timed tasks alone: who waits for the room holds the door."""
 MEMORY = ("can't allocate memory", "not enough memory", "out of memory")
@@ -89,7 +87,9 @@ def warm_up() -> None:
 
 def work(connection: socket.socket) -> NoReturn:
     """Be a worker: run the tasks that come until the connection is closed."""
-    os.nice(NICE)
+    # Pages are drawn first, and what is left of the machine is ours. However nice, we would keep a processor for some
+    # milliseconds each time that a page's thread wakes, which it does dozens of times for each run.
+    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     bound_memory(current().worker_bytes)
     tasks: SimpleQueue[tuple[str, Any]] = SimpleQueue()

@@ -115,8 +115,8 @@ def test_a_process_keeps_records_up_to_so_many_bytes():
 
 
 def test_a_worker_steps_back_and_is_the_first_to_go(line):
-    _pid, nice, threads, score = found(ask(line, "describe"))
-    assert (nice, threads, score) == (19, 1, "1000")
+    _pid, policy, threads, score = found(ask(line, "describe"))
+    assert (policy, threads, score) == (os.SCHED_IDLE, 1, "1000")
 
 
 def test_a_worker_that_dies_costs_its_own_task_and_another_takes_its_place(line, workers):

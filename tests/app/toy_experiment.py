@@ -54,7 +54,7 @@ def fill(task, load):
 
 def describe(task, load):
     score = Path("/proc/self/oom_score_adj").read_text().strip()
-    return os.getpid(), os.getpriority(os.PRIO_PROCESS, 0), torch.get_num_threads(), score
+    return os.getpid(), os.sched_getscheduler(0), torch.get_num_threads(), score
 
 
 def read(task, load):
