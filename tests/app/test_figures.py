@@ -3,6 +3,7 @@
 import json
 import re
 from base64 import b64encode
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -46,6 +47,47 @@ def test_a_short_logarithmic_axis_is_labelled_between_its_powers_of_ten(highest,
     figure = Figure(curves([line], x_title="", y_title="", log_y=True))
     assert figure.layout.yaxis.dtick == step
     assert Figure(curves([line], x_title="", y_title="")).layout.yaxis.dtick is None
+
+
+@pytest.mark.parametrize(
+    ("lowest", "highest", "written"), [(1e-4, 1e6, True), (0.9e-4, 2.0, False), (1.0, 1.1e6, False), (3.0, 3.0, True)]
+)
+def test_a_logarithmic_axis_says_decimals_where_they_are_short(lowest, highest, written):
+    line = Curve(name="a", x=[1, 2, 3], y=[lowest, 0.0, highest])
+    axis = Figure(curves([line], x_title="", y_title="", log_y=True)).layout.yaxis
+    assert (axis.tickformat, axis.exponentformat) == ((",.3~r", None) if written else (None, "power"))
+
+
+def linear(colour):
+    value = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+    return np.where(value <= 0.04045, value / 12.92, ((value + 0.055) / 1.055) ** 2.4)
+
+
+@pytest.mark.parametrize("ground", ["#ffffff", "#0e1117", "#171614"])
+def test_a_line_of_any_colour_is_seen_on_a_light_page_and_on_a_dark_one(ground):
+    """WCAG 2.2, 1.4.11: three to one, by relative luminance."""
+    behind = linear(ground) @ (0.2126, 0.7152, 0.0722) + 0.05
+    for colour in theme.SERIES:
+        light = linear(colour) @ (0.2126, 0.7152, 0.0722) + 0.05
+        assert max(light, behind) / min(light, behind) >= 3, colour
+
+
+# Machado, Oliveira, Fernandes 2009: what those see who lack one kind of cone, in linear sRGB.
+EYES = {
+    "all cones": np.eye(3),
+    "no green ones": [[0.367, 0.861, -0.228], [0.280, 0.673, 0.047], [-0.012, 0.043, 0.969]],
+    "no red ones": [[0.152, 1.053, -0.205], [0.115, 0.786, 0.099], [-0.004, -0.048, 1.052]],
+}
+
+
+@pytest.mark.parametrize("eyes", EYES)
+def test_the_colours_of_a_full_comparison_are_told_apart(eyes):
+    """In OKLab (Ottosson 2020), where a step of 0.02 is just seen."""
+    cones = [[0.4122, 0.5363, 0.0514], [0.2119, 0.6807, 0.1074], [0.0883, 0.2817, 0.6300]]
+    opponents = [[0.2105, 0.7936, -0.0041], [1.9780, -2.4286, 0.4506], [0.0259, 0.7828, -0.8087]]
+    seen = [np.clip(EYES[eyes] @ linear(colour), 0, 1) for colour in (*theme.SERIES[:8], theme.SERIES[theme.GREY])]
+    places = [opponents @ np.cbrt(cones @ colour) for colour in seen]
+    assert min(np.linalg.norm(a - b) for a, b in combinations(places, 2)) > 0.06
 
 
 def test_a_token_is_never_read_as_markup():
