@@ -1,6 +1,6 @@
-"""From drag to paint on Matrices, in Chromium: how long after a slider's move its panel shows that value.
+"""From drag to paint in Chromium: how long after a slider's move its panel on Matrices, or its row on Home, shows it.
 
-``python -m benchmarks.drag http://127.0.0.1:8501 --pid <the server's> --panel local nystrom``
+``python -m benchmarks.drag http://127.0.0.1:8501 --pid <the server's> --panel local nystrom`` or ``--home``
 """
 
 import argparse
@@ -31,10 +31,20 @@ WATCH = """(knob) => {
 }"""
 
 
-def drag(page: Page, panel: str, seconds: float) -> list[float]:
+HOME = """(row) => {
+    window.waits = [];
+    row.querySelector("input").addEventListener("input", () => {
+        const began = performance.now();
+        requestAnimationFrame(() => setTimeout(() => waits.push(performance.now() - began)));
+    });
+}"""
+"""A row is drawn anew before the next picture of the screen, with no answer to wait for."""
+
+
+def drag(page: Page, part: str, watch: str, seconds: float) -> list[float]:
     """Milliseconds from move to paint of each value painted while a slider is drawn to and fro."""
-    knob = page.locator(f'[data-panel="{panel}"] .knob')
-    knob.evaluate(WATCH)
+    knob = page.locator(part)
+    knob.evaluate(watch)
     place = knob.locator("input").bounding_box()
     assert place is not None
     x, y = place["x"] + place["width"] / 2, place["y"] + place["height"] / 2
@@ -55,10 +65,11 @@ def spent(server: Sequence[int]) -> tuple[float, float]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Drag each panel's slider and print what came of it."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.drag", description="From drag to paint on Matrices.")
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.drag", description="From drag to paint.")
     parser.add_argument("server", help="its address, on this machine")
     parser.add_argument("--pid", type=int, nargs="*", default=[], help="its processes, to count CPU seconds")
     parser.add_argument("--panel", nargs="+", default=["local", "nystrom"])
+    parser.add_argument("--home", action="store_true", help="the sentence on Home in place of Matrices")
     parser.add_argument("--seconds", type=float, default=20.0)
     given = parser.parse_args(arguments)
     loopback(given.server)
@@ -66,12 +77,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
         chromium = shutil.which("chromium-headless-shell") or shutil.which("chromium")
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
         page = browser.new_page(viewport={"width": 1440, "height": 900})
-        page.goto(f"{given.server}/matrices?{AT}", wait_until="commit", timeout=90_000)
-        page.locator(".board:not(.thumbnails)[data-paints]").wait_for(timeout=90_000)
+        page.goto(f"{given.server}/{'' if given.home else f'matrices?{AT}'}", wait_until="commit", timeout=90_000)
+        page.locator("[data-variant] input" if given.home else ".board:not(.thumbnails)[data-paints]").first.wait_for(
+            timeout=90_000
+        )
         page.wait_for_timeout(2000)
         for panel in given.panel:
             before = spent(given.pid)
-            waits = drag(page, panel, given.seconds)
+            place = f'[data-variant="{panel}"]' if given.home else f'[data-panel="{panel}"] .knob'
+            waits = drag(page, place, HOME if given.home else WATCH, given.seconds)
             server, here = (
                 1000 * (now - then) / len(waits) for now, then in zip(spent(given.pid), before, strict=True)
             )
