@@ -43,7 +43,7 @@ def matrix_board(
     pinned: int | None = None,
     on_pin: Callable[[BoardEvent], None] | None = None,
     on_turn: Callable[[str, object, bool], None] | None = None,
-    redraw: Callable[[str], Panel] | None = None,
+    redraw: Callable[[str], Panel | None] | None = None,
     on_open: Callable[[str], None] | None = None,
     opens: str = "",
     scale: Literal["shared", "panel"] = "shared",
@@ -76,7 +76,7 @@ def matrix_board(
         on_turn: called with a panel's key, its knob's new value, which has not been checked, and whether the knob is
             still held, likewise.
         redraw: makes a panel anew by its key while its knob is held: the run that answers then draws nothing else.
-            None: each turn runs what the board stands in.
+            It returns None where there is no such panel any more. None: each turn runs what the board stands in.
         on_open: called with a panel's key when its settings are asked for, likewise.
         opens: the key of the element that then holds them, which is brought into view.
         scale: one colour scale for all panels, or one each.
@@ -161,12 +161,12 @@ def matrix_board(
     events = {"pin": pin, "turn": turn, "open": open_settings}
     told = mount(message, key=key, events=events, settings=settings, parts=parts)
     if on_turn and redraw:
-        _hold(
-            key,
-            {panel.key for panel in panels},
-            lambda panel: _pack_panel(redraw(panel), labels, labels, diverging),
-            on_turn,
-        )
+
+        def packed(panel: str) -> bytes:
+            drawn = redraw(panel)
+            return b"" if drawn is None else _pack_panel(drawn, labels, labels, diverging)
+
+        _hold(key, {panel.key for panel in panels}, packed, on_turn)
     return _event(told.get("pin"))
 
 

@@ -31,6 +31,7 @@ class Found:
 
     Attributes:
         chosen: the input.
+        view: how it is looked at.
         matrices: each variant's matrix, in the order shown.
         words: one token per row and column shown.
         labels: the same, repeats numbered.
@@ -39,6 +40,7 @@ class Found:
     """
 
     chosen: Chosen
+    view: View
     matrices: dict[ac.Attention, Compared]
     words: tuple[str, ...]
     labels: tuple[str, ...]
@@ -79,7 +81,8 @@ class Found:
 def of(chosen: Chosen) -> Found:
     """Compute every chosen variant."""
     special = Visit.special.value
-    matrices = variant_picker.of_each(partial(compute.matrix, _view(chosen)))
+    view = View(source=chosen.source, head=chosen.head, causal=Visit.causal.value, special=special)
+    matrices = variant_picker.of_each(partial(compute.matrix, view))
     qkv = chosen.qkv
     words = qkv.tokens if special else shown_tokens(qkv)
     MatricesOptions.row.fit((None, *range(len(words))))
@@ -89,11 +92,7 @@ def of(chosen: Chosen) -> Found:
         added = qkv.special if special else [False] * len(words)
         content = [is_word(word) and not flag for word, flag in zip(words, added, strict=True)]
         row = None if first is None else telling_query(first.weights, content, once(words))
-    return Found(chosen, matrices, words, number_repeats(words), row, MatricesOptions.view.value == "difference")
-
-
-def _view(chosen: Chosen) -> View:
-    return View(source=chosen.source, head=chosen.head, causal=Visit.causal.value, special=Visit.special.value)
+    return Found(chosen, view, matrices, words, number_repeats(words), row, MatricesOptions.view.value == "difference")
 
 
 WHOLE = "matrices.whole"
@@ -151,11 +150,13 @@ def _draw(found: Found) -> None:
     )
 
 
-def _redraw(found: Found, key: str) -> Panel:
-    [attention] = [each for each in Visit.variants.value if each.key == key]
+def _redraw(found: Found, key: str) -> Panel | None:
+    """One panel with the settings that its variant has now, on what the board shows; None where it has been removed."""
+    attention = next((each for each in Visit.variants.value if each.key == key), None)
+    if attention is None:
+        return None
     with compute.drawing().turn():
-        matrix = compute.matrix(_view(found.chosen), attention)
-        return _panel(attention, replace(found, matrices={attention: matrix}))
+        return _panel(attention, replace(found, matrices={attention: compute.matrix(found.view, attention)}))
 
 
 def _panel(attention: ac.Attention, found: Found) -> Panel:

@@ -1,6 +1,7 @@
 """The Matrices page without a browser: every variant, every source, and what stands on and below the board."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from app import presets
 from app.naming import label
 from app.visit import AUTOMATIC, default_variants
 from attention_core.looks.telling_row import once, telling_query
+from pages.matrices import comparison
 
 
 def open_matrices(page="matrices", **state):
@@ -250,6 +252,29 @@ def test_a_turn_of_a_knob_sends_its_panel_alone():
     at.run()
     after = {key: panel["digest"] for key, (panel, _) in board(at, "matrices.board")[1].items()}
     assert [key for key in before if before[key] != after[key]] == ["local"]
+
+
+def test_a_held_knob_is_answered_on_what_the_board_shows_whatever_else_is_on_its_way(monkeypatch):
+    """Who does not wait may have removed the variant meanwhile, switched causal on or the special tokens off."""
+    held, draw = [], comparison.matrix_board
+
+    def board_and_answers(panels, *, redraw, **told):
+        event = draw(panels, redraw=redraw, **told)
+        now = {"special": False, "causal": True, "variants": (PLAIN, ac.get("nystrom", landmarks=3))}
+        with monkeypatch.context() as patch:
+            others = {name: SimpleNamespace(value=value) for name, value in now.items()}
+            patch.setattr(comparison, "Visit", SimpleNamespace(**others))
+            held.append((panels, redraw("nystrom"), redraw("local")))
+        return event
+
+    monkeypatch.setattr(comparison, "matrix_board", board_and_answers)
+    at = open_matrices(text="The cat saw the dog.", special=True, variants=(PLAIN, LOCAL, ac.get("nystrom")))
+    assert not at.exception
+    panels, answered, removed = held[-1]
+    assert removed is None
+    assert answered.knob.value == 3
+    assert answered.values.shape == panels[0].values.shape
+    assert not np.array_equal(answered.values, panels[2].values)
 
 
 def test_a_telling_word_is_pinned_from_the_start_and_no_address_says_so():
