@@ -16,11 +16,16 @@ STILL = """() => {
     const { testScriptState, testConnectionState } = document.querySelector("[data-testid=stApp]")?.dataset ?? {};
     const now = performance.now();
     const owed = now - (window.asked ?? -Infinity) < 5000; // what was asked for is answered before it starts
-    if (testScriptState !== "notRunning" || testConnectionState !== "CONNECTED" || owed) window.since = undefined;
+    const hosts = [...document.querySelectorAll("[data-testid=stBidiComponentIsolated]")];
+    const unpainted = (host) => host.offsetWidth && host.shadowRoot?.querySelector(".board:not([data-paints])");
+    // A browser's first visit ends before the scripts have come that draw what it shows.
+    const coming = document.querySelector("[data-testid=stSkeleton]") || hosts.some(unpainted);
+    const running = testScriptState !== "notRunning" || testConnectionState !== "CONNECTED";
+    if (running || owed || coming) window.since = undefined;
     else window.since ??= now;
     return now - (window.since ?? now) >= 300;
 }"""
-"""Whether nothing has run for a while."""
+"""Whether nothing has run for a while, and all that has come is drawn."""
 SIDEWAYS = "document.querySelector('[data-testid=stMain]').scrollWidth"
 """How wide what a page shows is; more than the window, and it scrolls sideways."""
 

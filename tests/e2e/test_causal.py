@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from browser import SIDEWAYS, press, query, rows, saved, settle, switch, visit, words
+from browser import SIDEWAYS, board, press, query, rows, saved, settle, switch, visit, words
 from playwright.sync_api import expect
 
 import attention_core as ac
@@ -22,11 +22,11 @@ def test_a_leak_is_seen_and_followed_by_a_click_on_the_map(page, server):
     visit(page, f"{server}/causal{LINK}&c_token=6")
     expect(page.get_by_text("Leak: Nyström · landmarks 4 (6 move).")).to_be_visible()
     expect(page.get_by_text("its landmarks are means over many tokens")).to_be_visible()
-    board = page.locator('[data-board="causal.leaks"]')
-    board.locator(".grid").focus()
-    page.keyboard.press("ArrowDown")
-    for _ in range(15):
+    leaks = board(page, "causal.leaks")
+    leaks.locator(".grid").focus()
+    for _ in range(16):
         page.keyboard.press("ArrowDown")
+    expect(leaks).to_have_attribute("data-cell", re.compile(r"^\d\d,0$"))
     page.keyboard.press("Enter")
     expect(page.get_by_text(re.compile(r"Leak: Nyström · landmarks 4 \(\d\d move\)"))).to_be_visible()
     settle(page)

@@ -36,18 +36,18 @@ def test_one_step_back_undoes_what_was_done_last_and_one_forward_does_it_again(n
     assert query(page) == "variants=softmax&causal=1"
 
     step(page, -1)
-    assert page.url == f"{server}/timing?variants=softmax&causal=1&t_side=memory"
+    expect(page).to_have_url(f"{server}/timing?variants=softmax&causal=1&t_side=memory")
     expect(page.get_by_role("radio", name="Peak memory")).to_be_checked()
     step(page, -1)
-    assert page.url == f"{server}/timing?variants=softmax&causal=1"
+    expect(page).to_have_url(f"{server}/timing?variants=softmax&causal=1")
     expect(page.get_by_role("radio", name="Peak memory")).not_to_be_checked()
     expect(causal(page)).to_be_checked()
     step(page, -1)
-    assert page.url == f"{server}/timing?variants=softmax"
+    expect(page).to_have_url(f"{server}/timing?variants=softmax")
     expect(causal(page)).not_to_be_checked()
     for there, more in (("timing", ""), ("timing", "&t_side=memory"), ("", "")):
         step(page, +1)
-        assert page.url == f"{server}/{there}?variants=softmax&causal=1{more}"
+        expect(page).to_have_url(f"{server}/{there}?variants=softmax&causal=1{more}")
     expect(page.get_by_text("What can be compared")).to_be_visible()
 
 

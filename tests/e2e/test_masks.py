@@ -38,7 +38,7 @@ def test_the_whole_path(page, server):
     masks(page, server)
     legend = page.locator('[data-board="masks.board"] .legend')
     expect(legend).to_have_attribute("aria-label", "Allowed by: window, global token, random key, may not look")
-    page.locator('[data-board="masks.board"] .grid').focus()
+    board(page, MASKS).locator(".grid").focus()
     page.keyboard.press("ArrowDown")
     expect(board(page, MASKS)).to_have_attribute("data-cell", "0,0")
     assert values(board(page, MASKS)) == ["window", "window + global token"]
@@ -67,7 +67,7 @@ def test_the_whole_path(page, server):
 
 def test_a_click_takes_the_token_whose_front_is_followed(page, server):
     masks(page, server)
-    page.locator('[data-board="reach.board"] .grid').focus()
+    board(page, "reach.board").locator(".grid").focus()
     page.keyboard.press("ArrowDown")
     page.keyboard.press("PageDown")
     page.keyboard.press("Enter")
