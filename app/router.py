@@ -5,7 +5,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from app import compute, garbage, input_panel, navigation, page_script, share
+from app import compute, dispatch, garbage, input_panel, navigation, page_script, share
 from app.form import form
 from app.page import SECTIONS, Page, discover
 from app.text import _
@@ -16,7 +16,7 @@ FOLDER = Path(__file__).parent
 
 def show() -> None:
     """Run the app once, when it is its turn."""
-    with compute.drawing().turn():
+    with compute.drawing().turn(dispatch.visitor()):
         _run()
 
 

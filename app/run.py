@@ -6,7 +6,7 @@ An experiment's tasks go in, rows come out; what a row holds is nobody's busines
 
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -27,7 +27,7 @@ REDRAW, SELDOM = 0.7, 5.0
 """Seconds between two drawings of a chart that grows, at least and at most: a redraw costs the browser up to half of
 the one, and after the other a chart looks as if it stood still."""
 SHARE = 1 / 8
-"""Of a run's time that drawing may take, as nobody else is drawn meanwhile."""
+"""Of the time that drawing may take, by all visitors' runs together, as nobody else is drawn meanwhile."""
 TOLD = 0.1
 """Seconds between two messages that say how far a run is: what is cached comes by the hundred."""
 FIRST = 0.2
@@ -303,27 +303,42 @@ def _take(
     """Take what tasks find and draw it: the first time after so many seconds, then as often as ``pause`` says."""
     clock = told = time.monotonic()
     due = clock + first
-    for done, (task, outcome) in enumerate(found, start=start + 1):
-        refusal = outcome if isinstance(outcome, ac.LabError) else None
-        if isinstance(outcome, WorkerError):  # the next would be lost too, or this one may be found yet
-            raise outcome
-        if not isinstance(outcome, ac.LabError):
-            rows += outcome
-        # Before anything that touches the page, which ends a script that another has replaced, or that may fail.
-        before, clock = clock, time.monotonic()
-        run.seconds += clock - before
-        run.done = max(run.done, done)
-        if refuse and refusal is not None:
-            refuse(task, literal(sentence(refusal)))
-        if clock - told >= TOLD:
-            tell(done)
-            told = clock
-        if rows and (begun := time.monotonic()) > due:
-            draw(done)
-            ended = time.monotonic()
-            due = ended + pause(ended - begun)
+    with _under_way():
+        for done, (task, outcome) in enumerate(found, start=start + 1):
+            refusal = outcome if isinstance(outcome, ac.LabError) else None
+            if isinstance(outcome, WorkerError):  # the next would be lost too, or this one may be found yet
+                raise outcome
+            if not isinstance(outcome, ac.LabError):
+                rows += outcome
+            # Before anything that touches the page, which ends a script that another has replaced, or that may fail.
+            before, clock = clock, time.monotonic()
+            run.seconds += clock - before
+            run.done = max(run.done, done)
+            if refuse and refusal is not None:
+                refuse(task, literal(sentence(refusal)))
+            if clock - told >= TOLD:
+                tell(done)
+                told = clock
+            if rows and (begun := time.monotonic()) > due:
+                draw(done)
+                ended = time.monotonic()
+                due = ended + pause(ended - begun, len(_runs))
 
 
-def pause(cost: float) -> float:
-    """Seconds until a chart is drawn again whose last drawing took so many."""
-    return min(max(REDRAW, cost / SHARE), SELDOM)
+_runs: set[object] = set()
+
+
+@contextmanager
+def _under_way() -> Iterator[None]:
+    """Count one run more among those that draw what they find."""
+    run = object()
+    _runs.add(run)
+    try:
+        yield
+    finally:
+        _runs.discard(run)
+
+
+def pause(cost: float, runs: int = 1) -> float:
+    """Seconds until a chart is drawn again whose last drawing took so many, while so many runs are under way."""
+    return min(max(REDRAW, cost * runs / SHARE), SELDOM)

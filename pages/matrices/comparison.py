@@ -8,7 +8,7 @@ import numpy as np
 import streamlit as st
 
 import attention_core as ac
-from app import compute, variant_picker
+from app import compute, dispatch, variant_picker
 from app.compute import View
 from app.input_panel import Chosen, shown_tokens
 from app.matrix_board import BoardEvent, Knob, Panel, matrix_board
@@ -122,7 +122,7 @@ def draw_whole() -> None:
 def _drawn(source: Source, head: int | None, above: Callable[[Found], None]) -> Found:
     if st.session_state.pop(WHOLE, False):
         st.rerun()
-    with compute.drawing().turn():
+    with compute.drawing().turn(dispatch.visitor()):
         found = of(Chosen(source, compute.record(source), head))
         above(found)
         _draw(found)
@@ -155,7 +155,7 @@ def _redraw(found: Found, key: str) -> Panel | None:
     attention = next((each for each in Visit.variants.value if each.key == key), None)
     if attention is None:
         return None
-    with compute.drawing().turn():
+    with compute.drawing().turn(dispatch.visitor()):
         return _panel(attention, replace(found, matrices={attention: compute.matrix(found.view, attention)}))
 
 

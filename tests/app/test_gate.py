@@ -2,8 +2,11 @@
 
 import threading
 import time
+from contextlib import contextmanager
 
-from app import compute, dispatch
+import pytest
+
+from app import compute, dispatch, gate
 from app.gate import Gate
 from attention_core.experiments import timing_length
 from attention_core.measure.timing import TimingSpec
@@ -49,12 +52,11 @@ class SlowPlaces:
     def __init__(self, count):
         self.places = threading.BoundedSemaphore(count)
 
-    def __enter__(self):
-        self.places.acquire()
-        time.sleep(0.02)
-
-    def __exit__(self, *_):
-        self.places.release()
+    @contextmanager
+    def taken(self, due):
+        with self.places:
+            time.sleep(0.02)
+            yield
 
 
 def test_one_visitors_sweep_does_not_keep_another_waiting_until_its_end():
@@ -153,3 +155,98 @@ def wait_for(true):
     while not true():
         assert time.monotonic() < until
         time.sleep(0.01)
+
+
+def served(asked):
+    """Who is served in which order, where one keeps the only place until all have asked, half a second apart.
+
+    Args:
+        asked: visitors with the seconds that they have been inside just before, in the order they ask.
+    """
+    now, order, go = [1000.0], [], threading.Event()
+    one = Gate(1, lambda: now[0])
+
+    def hold():
+        with one.turn():
+            go.wait(5)
+
+    def ask(visitor):
+        with one.turn(visitor):
+            order.append(visitor)
+
+    for visitor, seconds in asked:
+        with one.turn(visitor):
+            now[0] += seconds
+    threads = [threading.Thread(target=hold)]
+    threads[0].start()
+    for waiting, (visitor, _) in enumerate(asked):
+        wait_for(lambda: one._places._free == 0 and len(one._places._waiting) == waiting)  # noqa: B023
+        now[0] += 0.5
+        threads.append(threading.Thread(target=ask, args=(visitor,)))
+        threads[-1].start()
+    wait_for(lambda: len(one._places._waiting) == len(asked))
+    go.set()
+    for thread in threads:
+        thread.join(5)
+    return order
+
+
+@pytest.mark.parametrize(
+    ("asked", "order"),
+    [
+        ([("a", 0), ("b", 0), ("c", 0)], "abc"),
+        ([("a", gate.AT_ONCE), ("b", 0), ("c", 0)], "abc"),  # a move, and one more
+        ([("sweep", 1), ("b", 0), ("c", 0)], ["b", "c", "sweep"]),
+        ([("sweep", 60), *((each, 0) for each in "bcdefgh")], [*"bcde", "sweep", *"fgh"]),  # three seconds, no more
+        ([("sweep", 60), ("other", 60)], ["sweep", "other"]),
+    ],
+)
+def test_who_has_been_inside_much_goes_after_others_but_not_for_long(asked, order):
+    assert served(asked) == list(order)
+
+
+def test_what_a_visitor_took_is_gained_again_with_time_and_forgotten_once_that_is_so():
+    now = [0.0]
+    one = Gate(1, lambda: now[0])
+    with one.turn("sweep"):
+        now[0] += 60
+    for i in range(gate.MANY + 1):
+        with one.turn(i):
+            pass
+    assert "sweep" in one._accounts
+    now[0] += gate.AT_ONCE / gate.SHARE + gate.LATE
+    for i in range(gate.MANY + 1):
+        with one.turn(i):
+            pass
+    assert "sweep" not in one._accounts
+    assert len(one._accounts) <= gate.MANY
+
+
+def test_a_long_run_lets_others_go_first_each_time_it_comes_back(monkeypatch):
+    now, order = [0.0], []
+    one = Gate(1, lambda: now[0])
+    out, back = threading.Event(), threading.Event()
+
+    def sweep():
+        with one.turn("sweep"):
+            now[0] += 1
+            with one.away():
+                out.set()
+                back.wait(5)
+            order.append("sweep")
+
+    def move():
+        with one.turn("student"):
+            order.append("student")
+
+    threads = threading.Thread(target=sweep), threading.Thread(target=move)
+    threads[0].start()
+    assert out.wait(5)
+    with one.turn():
+        back.set()
+        wait_for(lambda: len(one._places._waiting) == 1)
+        threads[1].start()
+        wait_for(lambda: len(one._places._waiting) == 2)
+    for thread in threads:
+        thread.join(5)
+    assert order == ["student", "sweep"]

@@ -3,6 +3,7 @@
 import sys
 import time
 from collections import Counter
+from contextlib import ExitStack
 from dataclasses import dataclass
 from types import ModuleType
 
@@ -204,9 +205,12 @@ def test_a_chart_that_is_dear_to_draw_is_drawn_more_seldom():
     assert run.pause(0.0) == run.pause(run.REDRAW * run.SHARE) == run.REDRAW
     assert run.pause(0.2) == pytest.approx(1.6)
     assert run.pause(60.0) == run.SELDOM
+    assert run.pause(0.2, runs=2) == pytest.approx(3.2)  # as many as draw share what drawing may take
+    assert run.pause(0.01, runs=2) == run.REDRAW
 
 
-def test_drawing_takes_an_eighth_of_a_run_and_the_last_one_comes_at_once(monkeypatch):
+@pytest.mark.parametrize(("others", "cost", "every"), [(0, 0.4, 3.6), (1, 0.2, 3.4), (1, 0.4, 5.4)])
+def test_drawing_takes_an_eighth_of_all_runs_and_the_last_one_comes_at_once(monkeypatch, others, cost, every):
     clock, drawings = [0.0], []
     monkeypatch.setattr(run.time, "monotonic", lambda: clock[0])
 
@@ -217,11 +221,15 @@ def test_drawing_takes_an_eighth_of_a_run_and_the_last_one_comes_at_once(monkeyp
 
     def draw(done):
         drawings.append(clock[0])
-        clock[0] += 0.4
+        clock[0] += cost
 
-    run._take(run.Run("clock"), [], found(), tell=lambda done: None, draw=draw, first=run.FIRST)
-    assert 60 / 3.7 - 1 <= len(drawings) <= 60 / 3.6 + 1
+    with ExitStack() as stack:
+        for _ in range(others):
+            stack.enter_context(run._under_way())
+        run._take(run.Run("clock"), [], found(), tell=lambda done: None, draw=draw, first=run.FIRST)
+    assert 60 / (every + 0.1) - 1 <= len(drawings) <= 60 / every + 1
     assert drawings[0] == pytest.approx(0.3)
+    assert not run._runs
 
 
 def test_what_is_cached_is_not_counted_on_screen(calls, monkeypatch):
