@@ -7,8 +7,12 @@ begins workers of its own. The browser tests' server has them.
 import os
 from itertools import zip_longest
 
+from hypothesis import settings
+
 from attention_core.measure.device import use_threads
 
+settings.register_profile("untimed", deadline=None)  # how long an example takes says something of the machine alone
+settings.load_profile("untimed")
 use_threads()
 os.environ["ATTENTION_LAB_WORKERS"] = "0"
 
