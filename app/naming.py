@@ -44,6 +44,7 @@ def family_title(family: str) -> str:
         "dense": _("Dense"),
         "sparse": _("Sparse"),
         "kernel": _("Linear (kernel)"),
+        "gated": _("Gated and delta rule"),
         "low_rank": _("Low rank and pooled"),
         "mixed": _("Mixed"),
     }[family]

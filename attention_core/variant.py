@@ -21,7 +21,7 @@ __all__ = ["Attention", "Cost", "Decoder", "Family", "Paper", "Params", "Setting
 SOFTMAX = "softmax"
 """What nearly every error is taken against."""
 
-Family = Literal["dense", "sparse", "kernel", "low_rank", "mixed"]
+Family = Literal["dense", "sparse", "kernel", "gated", "low_rank", "mixed"]
 
 
 @dataclass(frozen=True)
@@ -52,10 +52,12 @@ class Decoder:
 
     ``init_state(q, v, p)`` makes the empty state from one token's shapes; ``step(state, q, k, v, p)`` takes one token,
     ``[..., d]`` and ``[..., d_v]``, and returns its output and the next state, in constant time and memory.
+    ``normalised`` says whether the state's last column is the normaliser's.
     """
 
     init_state: Callable[..., Any]
     step: Callable[..., tuple[Tensor, Any]]
+    normalised: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,14 @@ from benchmarks.targets import Table
 WIDTH, HEIGHT, LEFT, TOP, LABELS, BETWEEN = 270, 220, 52, 60, 150, 62
 LINE = 12
 COLOURS = ("#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#17becf", "#8c564b", "#e377c2", "#555555", "#bcbd22")
-TITLES = {"dense": "Dense", "sparse": "Sparse", "kernel": "Kernel", "low_rank": "Low rank", "mixed": "Mixed"}
+TITLES = {
+    "dense": "Dense",
+    "sparse": "Sparse",
+    "kernel": "Kernel",
+    "gated": "Gated",
+    "low_rank": "Low rank",
+    "mixed": "Mixed",
+}
 KINDS = ("time", "memory")
 
 Curve = list[tuple[int, float]]

@@ -18,7 +18,7 @@ from attention_core.inputs.labels import number_repeats
 from attention_core.limits import current
 from attention_core.looks.factors import lengths
 from attention_core.looks.recurrent_state import Grown
-from attention_core.registry import recurrent
+from attention_core.registry import running_sums
 from attention_core.settings import Value
 from attention_core.writing import written
 
@@ -36,7 +36,7 @@ FORM = ("mode",)
 class StateOptions(Options, prefix="c_"):
     """What a link to this view carries."""
 
-    variant = kept(lambda: of_variant(lambda variant: variant.decoder is not None, "linear"), link="c_state")
+    variant = kept(lambda: of_variant(lambda variant: variant in running_sums(), "linear"), link="c_state")
     last = listed_whole(
         10,
         0,
@@ -65,7 +65,7 @@ def show(chosen: Chosen) -> None:
 
 def _pick() -> ac.Attention:
     attention: ac.Attention = StateOptions.variant.value
-    titles = {variant.key: _(variant.title) for variant in recurrent()}
+    titles = {variant.key: _(variant.title) for variant in running_sums()}
     st.session_state["causal.variant"] = attention.key
     left, right = st.columns([5, 3], vertical_alignment="bottom")
     left.pills(

@@ -1,0 +1,122 @@
+"""The delta rule: before a value is written, what its key reads now is erased. By chunks, or as an explicit matrix.
+
+With ``Γ_ij = γ^(i-j)``, write strengths ``β`` and ``⁻`` for what lies strictly below the diagonal, the state
+``S_i = γ S_{i-1} + k_i u_iᵀ`` takes in ``u_i = β_i (v_i - γ S_{i-1}ᵀ k_i)``, so that
+``U = (I + diag(β) (K Kᵀ ⊙ Γ⁻))⁻¹ diag(β) V``: one triangular system, solved by forward substitution.
+Sources: Yang and others, arXiv 2406.06484 (the chunks) and 2412.06464 (with decay); Schlag and others, 2102.11174.
+"""
+
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from attention_core.algorithms.masked import distances
+from attention_core.algorithms.scans import by_chunks
+
+CHUNK = 64
+"""Tokens per chunk: the triangular system inside one then costs about as much as the state."""
+
+
+def fading(n: int, decay: float, like: Tensor) -> Tensor:
+    """``Γ``: ``γ^(i-j)`` for ``j <= i``, zero above, ``[n, n]``."""
+    distance = distances(n, like.device)
+    return torch.where(distance >= 0, decay ** distance.clamp_min(0).to(like), 0.0)
+
+
+def written(k: Tensor, beta: Tensor, v: Tensor, fade: Tensor) -> Tensor:
+    """What each token writes in place of its value, ``U``, ``[..., n, d_v]``, where nothing was written before.
+
+    Args:
+        k: keys, ``[..., n, d]``.
+        beta: write strengths, ``[..., n, 1]``.
+        v: values, ``[..., n, d_v]``.
+        fade: ``Γ``, ``[n, n]``.
+    """
+    system = beta * (k @ k.mT * fade).tril(-1)  # and ones on the diagonal, which are not looked at
+    return torch.linalg.solve_triangular(system, beta * v, upper=False, unitriangular=True)
+
+
+def matrix(q: Tensor, k: Tensor, beta: Tensor, decay: float, *, causal: bool) -> Tensor:
+    """``(Q Kᵀ ⊙ Γ)(I + diag(β)(K Kᵀ ⊙ Γ⁻))⁻¹ diag(β)``, ``[..., n, n]``.
+
+    Where nothing is causal, all is written in the order of the text, and then every query reads what the end has left:
+    ``γ^(n-1-j)`` stands in ``Γ``'s place before it.
+
+    Args:
+        q: queries, ``[..., n, d]``.
+        k: keys, ``[..., n, d]``.
+        beta: write strengths, ``[..., n, 1]``.
+        decay: γ.
+        causal: whether query i reads before token i + 1 is written.
+    """
+    fade = fading(k.shape[-2], decay, k)
+    units = torch.eye(k.shape[-2], dtype=k.dtype, device=k.device).expand(*k.shape[:-1], k.shape[-2])
+    return (q @ k.mT * (fade if causal else fade[-1:])) @ written(k, beta, units, fade)
+
+
+def take(state: Tensor, k: Tensor, beta: Tensor, v: Tensor, decay: float) -> tuple[Tensor, Tensor, Tensor]:
+    """Take in a chunk of tokens.
+
+    Args:
+        state: ``S``, ``[..., d, d_v]``.
+        k: keys, ``[..., c, d]``.
+        beta: write strengths, ``[..., c, 1]``.
+        v: values, ``[..., c, d_v]``.
+        decay: γ.
+
+    Returns:
+        What the tokens write, ``[..., c, d_v]``, what is left of the state at each of them, ``[c, 1]``, and the state
+        after them.
+    """
+    fade = fading(k.shape[-2], decay, k)
+    left = decay * fade[:, :1]  # γ^(i+1)
+    new = written(k, beta, v - left * (k @ state), fade)
+    return new, left, left[-1:] * state + (k * fade[-1:].mT).mT @ new
+
+
+def attention(q: Tensor, k: Tensor, beta: Tensor, v: Tensor, decay: float, *, causal: bool) -> Tensor:
+    """``matrix(...) @ v`` by chunks with a state, ``[..., n, d_v]``; arguments as of ``matrix`` and ``take``."""
+    state = empty(k, v)
+    if causal:
+        outs, _ = by_chunks(partial(_read, decay=decay), state, q, k, beta, v, size=CHUNK)
+        return torch.cat(outs, -2)
+    _, state = by_chunks(partial(_keep, decay=decay), state, k, beta, v, size=CHUNK)
+    return q @ state
+
+
+def empty(k: Tensor, v: Tensor) -> Tensor:
+    """The state before any token, ``[..., d, d_v]``, for keys ``[..., n, d]`` and values ``[..., n, d_v]``."""
+    return v.new_zeros(*v.shape[:-2], k.shape[-1], v.shape[-1])
+
+
+def _read(state: Tensor, q: Tensor, k: Tensor, beta: Tensor, v: Tensor, decay: float) -> tuple[Tensor, Tensor]:
+    """The outputs of a chunk, ``[..., c, d_v]``, each token's read right after it was written, and the next state."""
+    new, left, after = take(state, k, beta, v, decay)
+    return left * (q @ state) + (q @ k.mT * fading(k.shape[-2], decay, k)) @ new, after
+
+
+def _keep(state: Tensor, k: Tensor, beta: Tensor, v: Tensor, decay: float) -> tuple[None, Tensor]:
+    """Nothing is read of a chunk but the next state."""
+    return None, take(state, k, beta, v, decay)[-1]
+
+
+def step(state: Tensor, q: Tensor, k: Tensor, beta: Tensor, v: Tensor, decay: float) -> tuple[Tensor, Tensor]:
+    """One token, ``[..., d]``, ``[..., d]``, ``[..., 1]`` and ``[..., d_v]``, to its output and the next state."""
+    state = decay * state
+    new = beta * (v - (k.unsqueeze(-2) @ state).squeeze(-2))
+    state = state + k.unsqueeze(-1) * new.unsqueeze(-2)
+    return (q.unsqueeze(-2) @ state).squeeze(-2), state
+
+
+def adds(n: int, d: int, *, causal: bool) -> int:
+    """Multiply-adds of all products; forward substitution, ``c² d / 2`` per chunk, is not counted."""
+    squares = n // CHUNK * CHUNK**2 + (n % CHUNK) ** 2
+    return (3 if causal else 1) * squares * d + 3 * n * d * d
+
+
+def elements(n: int, d: int, *, causal: bool) -> int:
+    """Most numbers alive in ``attention`` beside q, k, v and β, the output included: in a chunk, or at the end."""
+    chunk = min(n, CHUNK)
+    inside = 4 * chunk**2 + chunk * (5 if causal else 3) * d + 2 * d * d
+    return max((n * d if causal else 0) + inside, (2 if causal else 1) * n * d + d * d)

@@ -1,0 +1,59 @@
+"""ALiBi: softmax whose logits fall with distance, in place of positions in queries and keys."""
+
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from attention_core.algorithms.blockwise import Rows, blockwise_attention, largest_block, pairs
+from attention_core.algorithms.masked import distances, masked_softmax, scores, visible
+from attention_core.variant import Cost, Paper, Params, Variant, param
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlibiParams(Params):
+    """Settings of ALiBi."""
+
+    slope: float = param(
+        0.25, low=0.001, high=2.0, step=0.001, scale="log", help="What a logit loses with each token of distance."
+    )
+
+
+def weights(q: Tensor, k: Tensor, p: AlibiParams, *, causal: bool) -> Tensor:
+    """``S(q kᵀ / √d - m |i - j|)``, ``[..., n, n]``."""
+    logits = scores(q, k) - p.slope * distances(q.shape[-2], q.device).abs().to(q)
+    return masked_softmax(logits, visible(q, causal=causal))
+
+
+def _weigh(q: Tensor, k: Tensor, rows: Rows, p: AlibiParams) -> Tensor:
+    """Some rows of the matrix, ``[..., size, keys]``."""
+    i = torch.arange(rows.start, rows.stop, device=q.device)[:, None]
+    away = (i - torch.arange(rows.keys, device=q.device)).abs().to(q)
+    return rows.softmax(scores(q, k) - p.slope * away)
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, p: AlibiParams, *, causal: bool) -> Tensor:
+    """The same in blocks of queries: O(n² d) time, O(n d) memory."""
+    return blockwise_attention(partial(_weigh, p=p), q, k, v, causal=causal)
+
+
+def cost(n: int, d: int, p: AlibiParams, *, causal: bool) -> Cost:
+    """Two products over the pairs in the blocks; the output, a block and its distances."""
+    return Cost(multiply_adds=2 * d * pairs(n, causal=causal), peak_elements=n * d + 4 * largest_block(n))
+
+
+VARIANT = Variant(
+    key="alibi",
+    title="ALiBi",
+    family="dense",
+    summary="Softmax whose logits lose the same with every token of distance: the near counts more, however it looks.",
+    formula=r"A = \operatorname{softmax}_j\left(\frac{q_i \cdot k_j}{\sqrt{d}} - m\,|i - j|\right)",
+    complexity="n² d",
+    params=AlibiParams,
+    weights=weights,
+    attend=attend,
+    cost=cost,
+    source=Paper("Train Short, Test Long: Attention with Linear Biases", 2021, "https://arxiv.org/abs/2108.12409"),
+    note="The article gives head h of H the slope 2^(-8h/H); here every head has the one that is set.",
+)

@@ -1,0 +1,96 @@
+"""Entmax: between softmax and its projection onto the simplex, so that small weights are exactly zero.
+
+α = 2 is sparsemax, and towards α = 1 the rows become softmax's. The threshold τ below which nothing is left has no
+formula for most α; Newton's steps find it from below, as the sum of a row is convex in it.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from attention_core.algorithms.blockwise import Rows, blockwise_attention, largest_block, pairs
+from attention_core.algorithms.masked import causal_mask, scores
+from attention_core.variant import Cost, Paper, Params, Variant, param
+
+STEPS = 200
+"""Of Newton's at most; α = 1.5 takes some ten, α = 1.1 some fifty."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EntmaxParams(Params):
+    """Settings of entmax."""
+
+    alpha: float = param(
+        1.5,
+        low=1.1,
+        high=2.0,
+        step=0.05,
+        help="From nearly softmax at 1.1 to sparsemax at 2: the higher, the more weights are exactly zero.",
+    )
+
+
+def entmax(logits: Tensor, alpha: float) -> Tensor:
+    """``[(α-1) z - τ]₊^{1/(α-1)}`` with the τ at which each row sums to one, ``[..., n]``; ``-inf`` weighs nothing.
+
+    The gradient is exact: a last step of Newton's, taken in sight of it, moves τ as the logits do.
+    """
+    x, power = (alpha - 1) * logits, 1 / (alpha - 1)
+    tau = x.detach().amax(-1, keepdim=True) - 1  # there a row sums to one or more
+    for _ in range(STEPS):
+        excess, slope = _row(x.detach() - tau, power)
+        step = excess / slope
+        tau = tau + step
+        if not bool((step > 4 * torch.finfo(x.dtype).eps * (1 + tau.abs())).any()):
+            break
+    excess, slope = _row(x - tau, power)
+    return (x - tau - excess / slope.detach()).clamp_min(0).pow(power)
+
+
+def _row(above: Tensor, power: float) -> tuple[Tensor, Tensor]:
+    """By how much rows exceed one, and how fast that falls as τ rises, ``[..., 1]`` each."""
+    kept = above.clamp_min(0)
+    slope = power * (kept.pow(power - 1) * (kept > 0)).sum(-1, keepdim=True)
+    return kept.pow(power).sum(-1, keepdim=True) - 1, slope
+
+
+def weights(q: Tensor, k: Tensor, p: EntmaxParams, *, causal: bool) -> Tensor:
+    """``entmax_α(q kᵀ / √d)``, ``[..., n, n]``."""
+    logits = scores(q, k)
+    if causal:
+        logits = logits.masked_fill(~causal_mask(q.shape[-2], q.device), -math.inf)
+    return entmax(logits, p.alpha)
+
+
+def _weigh(q: Tensor, k: Tensor, rows: Rows, p: EntmaxParams) -> Tensor:
+    """Some rows of the matrix, ``[..., size, keys]``."""
+    return entmax(rows.hide(scores(q, k), -math.inf), p.alpha)
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, p: EntmaxParams, *, causal: bool) -> Tensor:
+    """The same in blocks of queries: O(n² d) time, O(n d) memory."""
+    return blockwise_attention(partial(_weigh, p=p), q, k, v, causal=causal)
+
+
+def cost(n: int, d: int, p: EntmaxParams, *, causal: bool) -> Cost:
+    """Two products over the pairs in the blocks; a block's logits and what the search for τ makes of them."""
+    return Cost(multiply_adds=2 * d * pairs(n, causal=causal), peak_elements=n * d + 6 * largest_block(n))
+
+
+VARIANT = Variant(
+    key="entmax",
+    title="Entmax",
+    family="dense",
+    summary="Softmax's sparse relatives: logits below a threshold that each row finds for itself weigh nothing at all.",
+    formula=r"A_{ij} = \left[(\alpha - 1)\, \frac{q_i^\top k_j}{\sqrt d} - \tau_i\right]_+^{1/(\alpha-1)},"
+    r"\quad \textstyle\sum_j A_{ij} = 1",
+    complexity="n² d",
+    params=EntmaxParams,
+    weights=weights,
+    attend=attend,
+    cost=cost,
+    source=Paper("Sparse Sequence-to-Sequence Models", 2019, "https://arxiv.org/abs/1905.05702"),
+    further=(Paper("From Softmax to Sparsemax", 2016, "https://arxiv.org/abs/1602.02068"),),
+)

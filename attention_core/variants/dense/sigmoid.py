@@ -1,0 +1,73 @@
+"""Sigmoid in place of softmax: each weight by itself, no row has to share one.
+
+Without the shift a row of n keys would weigh some n/2; ``log n`` takes that back, as an untrained model needs it.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import partial
+
+from torch import Tensor
+
+from attention_core.algorithms.blockwise import Rows, block_size, blockwise_attention, pairs
+from attention_core.algorithms.masked import causal_mask, keys_seen, scores
+from attention_core.variant import Cost, Paper, Params, Variant, param
+
+
+@dataclass(frozen=True, kw_only=True)
+class SigmoidParams(Params):
+    """Settings of sigmoid attention."""
+
+    shift: str = param(
+        "length",
+        choices=("length", "fixed"),
+        help="What is taken from every logit: the logarithm of how many tokens the row sees, or of a fixed length.",
+    )
+    base_length: int = param(
+        512, low=1, high=65_536, scale="log", help='The fixed length; counts for the shift "fixed" only.'
+    )
+
+
+def weights(q: Tensor, k: Tensor, p: SigmoidParams, *, causal: bool) -> Tensor:
+    """``σ(q kᵀ / √d - log n_i)``, ``[..., n, n]``."""
+    logits = scores(q, k)
+    if p.shift == "fixed":
+        found = (logits - math.log(p.base_length)).sigmoid()
+    else:
+        found = (logits - keys_seen(q, causal=causal).log().to(logits)).sigmoid()
+    return found.masked_fill(~causal_mask(q.shape[-2], q.device), 0.0) if causal else found
+
+
+def _weigh(q: Tensor, k: Tensor, rows: Rows, p: SigmoidParams) -> Tensor:
+    """Some rows of the matrix, ``[..., size, keys]``."""
+    shift = math.log(p.base_length) if p.shift == "fixed" else rows.seen(q.device).log().to(q)
+    shifted = (q * q.shape[-1] ** -0.5) @ k.mT - shift
+    return rows.hide(shifted, -math.inf).sigmoid()
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, p: SigmoidParams, *, causal: bool) -> Tensor:
+    """The same in blocks of queries: O(n² d) time, O(n d) memory."""
+    return blockwise_attention(partial(_weigh, p=p), q, k, v, causal=causal)
+
+
+def cost(n: int, d: int, p: SigmoidParams, *, causal: bool) -> Cost:
+    """Two products over the pairs in the blocks; two forms of one block live beside the output."""
+    return Cost(multiply_adds=2 * d * pairs(n, causal=causal), peak_elements=n * d + block_size(n) * (2 * n + d))
+
+
+VARIANT = Variant(
+    key="sigmoid",
+    title="Sigmoid",
+    family="dense",
+    summary="Each weight is the sigmoid of its own logit: keys do not compete, and a row may take much or nothing.",
+    formula=r"A_{ij} = \sigma\left(\frac{q_i \cdot k_j}{\sqrt{d}} - \log n_i\right)",
+    complexity="n² d",
+    params=SigmoidParams,
+    weights=weights,
+    attend=attend,
+    cost=cost,
+    rows_sum_to_one=False,
+    source=Paper(
+        "Theory, Analysis, and Best Practices for Sigmoid Self-Attention", 2024, "https://arxiv.org/abs/2409.04431"
+    ),
+)

@@ -1,0 +1,70 @@
+"""Softmax with one logit more, which no key has: a row may rest its weight there and take less than one in all.
+
+A logit of 0 adds one to the denominator, "softmax off by one"; trained models learn one logit for each head. It does
+without a token what models otherwise rest on the first one.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from attention_core.algorithms.masked import masked_softmax, scores, visible
+from attention_core.algorithms.partial import partial_attention
+from attention_core.variant import Cost, Paper, Params, Variant, param
+
+
+@dataclass(frozen=True, kw_only=True)
+class SinkLogitParams(Params):
+    """Settings of the sink logit."""
+
+    logit: float = param(
+        0.0,
+        low=-20.0,
+        high=20.0,
+        step=0.5,
+        help="The logit that belongs to no key: the higher, the less a row gives to keys that do not stand out; "
+        "-20 is as good as softmax.",
+    )
+
+
+def weights(q: Tensor, k: Tensor, p: SinkLogitParams, *, causal: bool) -> Tensor:
+    """``e^S / (e^s + Σ_l e^S)``, ``[..., n, n]``: the columns of a softmax that has one more."""
+    logits, seen = scores(q, k), visible(q, causal=causal)  # [..., n, n]
+    logits = torch.cat([logits, logits.new_full((*logits.shape[:-1], 1), p.logit)], -1)
+    if seen is not None:
+        seen = torch.cat([seen, seen.new_ones(len(seen), 1)], -1)
+    return masked_softmax(logits, seen)[..., :-1]
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, p: SinkLogitParams, *, causal: bool) -> Tensor:
+    """Softmax by the fused kernel, times the share of its normaliser in the larger one: O(n² d) time, O(n d) memory."""
+    out, lse = partial_attention(*(x.reshape(-1, 1, *x.shape[-2:]) for x in (q, k, v)), causal=causal)
+    return (out * (lse - p.logit).sigmoid()).to(v.dtype).reshape(v.shape)
+
+
+def cost(n: int, d: int, p: SinkLogitParams, *, causal: bool) -> Cost:
+    """Two n x n x d products; the counter does not halve them for a causal mask."""
+    return Cost(multiply_adds=2 * n * n * d, peak_elements=n * (2 * d + 2))
+
+
+VARIANT = Variant(
+    key="sink_logit",
+    title="Sink logit",
+    family="dense",
+    summary="Softmax with one logit more that belongs to no key: a token that finds nothing need not look anywhere.",
+    formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{e^{s} + \sum_l e^{q_i^\top k_l / \sqrt d}}",
+    complexity="n² d",
+    params=SinkLogitParams,
+    weights=weights,
+    attend=attend,
+    cost=cost,
+    approximates=None,
+    rows_sum_to_one=False,
+    source=Paper("gpt-oss-120b & gpt-oss-20b Model Card", 2025, "https://arxiv.org/abs/2508.10925"),
+    further=(
+        Paper("Attention Is Off By One", 2023, "https://www.evanmiller.org/attention-is-off-by-one.html"),
+        Paper("Efficient Streaming Language Models with Attention Sinks", 2023, "https://arxiv.org/abs/2309.17453"),
+    ),
+    note="Models learn the logit with their other weights, one for each head; here it is a constant.",
+)

@@ -1,0 +1,65 @@
+"""Softpick: a rectified softmax, which can give a key nothing and a row nothing at all."""
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from attention_core.algorithms.blockwise import Rows, blockwise_attention, largest_block, pairs
+from attention_core.algorithms.masked import causal_mask, nonzero, scores
+from attention_core.variant import Cost, Paper, Params, Variant
+
+
+@dataclass(frozen=True, kw_only=True)
+class SoftpickParams(Params):
+    """Softpick has no settings."""
+
+
+def softpick(logits: Tensor) -> Tensor:
+    """``relu(e^z - 1) / Σ |e^z - 1|`` over the last axis; ``-inf`` adds one to the sum, and is to be left out by zeros.
+
+    Everything is divided by the largest exponential, so that none overflows.
+    """
+    top = logits.amax(-1, keepdim=True).clamp_min(0).detach()
+    less = (logits - top).exp() - (-top).exp()
+    return less.clamp_min(0) / nonzero(less.abs().sum(-1, keepdim=True))
+
+
+def weights(q: Tensor, k: Tensor, p: SoftpickParams, *, causal: bool) -> Tensor:
+    """``softpick(q kᵀ / √d)``, ``[..., n, n]``."""
+    logits = scores(q, k)
+    if causal:  # e⁰ - 1 adds nothing to the sum
+        logits = logits.masked_fill(~causal_mask(q.shape[-2], q.device), 0.0)
+    return softpick(logits)
+
+
+def _weigh(q: Tensor, k: Tensor, rows: Rows) -> Tensor:
+    """Some rows of the matrix, ``[..., size, keys]``."""
+    return softpick(rows.hide(scores(q, k), 0.0))
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, p: SoftpickParams, *, causal: bool) -> Tensor:
+    """The same in blocks of queries: O(n² d) time, O(n d) memory."""
+    return blockwise_attention(_weigh, q, k, v, causal=causal)
+
+
+def cost(n: int, d: int, p: SoftpickParams, *, causal: bool) -> Cost:
+    """Two products over the pairs in the blocks; the output and what a block of logits becomes on its way."""
+    return Cost(multiply_adds=2 * d * pairs(n, causal=causal), peak_elements=n * d + 4 * largest_block(n))
+
+
+VARIANT = Variant(
+    key="softpick",
+    title="Softpick",
+    family="dense",
+    summary="Negative logits weigh nothing but still count in the denominator, so that no token has to be a sink.",
+    formula=r"A_{ij} = \frac{\operatorname{relu}(e^{s_{ij}} - 1)}{\sum_l |e^{s_{il}} - 1|},\quad "
+    r"s = \frac{Q K^\top}{\sqrt d}",
+    complexity="n² d",
+    params=SoftpickParams,
+    weights=weights,
+    attend=attend,
+    cost=cost,
+    rows_sum_to_one=False,
+    source=Paper("Softpick: No Attention Sink, No Massive Activations", 2025, "https://arxiv.org/abs/2504.20966"),
+    note="A row whose logits are all negative is a zero row.",
+)

@@ -1,0 +1,137 @@
+"""The delta rule against its recurrence, written out, and against transformers' Qwen3-Next."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from transformers.models.qwen3_next.modeling_qwen3_next import (
+    torch_chunk_gated_delta_rule,
+    torch_recurrent_gated_delta_rule,
+)
+
+import attention_core as ac
+from attention_core.algorithms import delta_rule
+from attention_core.variants.gated.deltanet import VARIANT, prepared
+
+DELTA = ac.get("deltanet")
+
+
+def normal(*shape, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def recurrence(q, k, v, strength, decay=1.0):
+    """``S = γ S (I - β k kᵀ) + β v kᵀ``, ``o = S q``, as the articles write it: each token's output, and the end's."""
+    q, k = (x / x.norm(dim=-1, keepdim=True) for x in (q, k))
+    state, outs, units = torch.zeros(v.shape[-1], k.shape[-1], dtype=v.dtype), [], torch.eye(k.shape[-1]).double()
+    for key, query, value in zip(k, q, v, strict=True):
+        state = decay * state @ (units - strength * torch.outer(key, key)) + strength * torch.outer(value, key)
+        outs.append(state @ query)
+    return torch.stack(outs), q @ state.T
+
+
+@given(
+    st.integers(1, 150),
+    st.integers(1, 9),
+    st.integers(1, 7),
+    st.floats(0.05, 2.0),
+    st.floats(0.1, 1.0),
+    st.integers(0, 9),
+)
+def test_every_form_is_the_recurrence(n, d, d_v, strength, decay, seed):
+    q, k, v = normal(n, d, seed=seed), normal(n, d, seed=seed + 1), normal(n, d_v, seed=seed + 2)
+    attention = ac.get("gated_deltanet", strength=strength, decay=decay)
+    last, end = recurrence(q, k, v, strength, decay)
+    for causal, wanted in ((True, last), (False, end)):
+        torch.testing.assert_close(attention.attend(q, k, v, causal=causal), wanted, rtol=1e-9, atol=1e-9)
+        torch.testing.assert_close(attention.weights(q, k, causal=causal) @ v, wanted, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("reference", [torch_recurrent_gated_delta_rule, torch_chunk_gated_delta_rule])
+@pytest.mark.parametrize(("strength", "decay"), [(1.0, 1.0), (0.7, 0.9), (0.3, 0.5)])
+def test_it_is_what_qwen3_next_computes_with_constant_gates(reference, strength, decay):
+    q, k, v = (normal(1, 2, 130, size, seed=size).float() for size in (8, 8, 8))
+    beta = torch.full((1, 130, 2), strength)
+    found, _ = reference(
+        *(x.transpose(1, 2) for x in (q, k, v)),
+        g=torch.full_like(beta, math.log(decay)),
+        beta=beta,
+        initial_state=None,
+        output_final_state=False,
+        use_qk_l2norm_in_kernel=True,
+    )
+    own = ac.get("gated_deltanet", strength=strength, decay=decay).attend(q, k, v, causal=True)
+    # It scales queries by 1 / √d, and adds 1e-6 to the squared lengths.
+    torch.testing.assert_close(own, found.transpose(1, 2) * math.sqrt(8), rtol=1e-4, atol=1e-5)
+
+
+def test_without_decay_it_is_deltanet():
+    q, k, v = normal(3, 90, 6), normal(3, 90, 6, seed=1), normal(3, 90, 4, seed=2)
+    for causal in (False, True):
+        one, other = ac.get("gated_deltanet", decay=1.0), DELTA
+        assert torch.equal(one.weights(q, k, causal=causal), other.weights(q, k, causal=causal))
+        assert torch.equal(one.attend(q, k, v, causal=causal), other.attend(q, k, v, causal=causal))
+
+
+def test_a_key_met_again_stands_for_its_last_value():
+    keys, v = torch.eye(4).double().repeat(2, 1), normal(8, 3, seed=1)
+    torch.testing.assert_close(DELTA.attend(keys, keys, v), torch.cat([v[4:], v[4:]]))
+    torch.testing.assert_close(DELTA.attend(keys, keys, v, causal=True), v)
+
+
+@given(st.integers(1, 80), st.integers(1, 8), st.integers(0, 50))
+def test_unit_keys_keep_every_entry_of_the_inverse_within_one(n, d, seed):
+    """Of ``(I + K Kᵀ ⊙ M⁻)⁻¹``; kexue.fm/archives/11563."""
+    _, k, beta = prepared(normal(n, d), normal(n, d, seed=seed), VARIANT.params())
+    units = torch.eye(n).double()
+    inverse = delta_rule.written(k, beta, units, delta_rule.fading(n, 1.0, k))
+    assert inverse.abs().max() <= 1 + 1e-9
+    torch.testing.assert_close((units + (k @ k.T).tril(-1)) @ inverse, units, rtol=1e-9, atol=1e-9)
+
+
+def growth(strength, size=1.0, n=400):
+    """How large the state is after one key again and again, with a value that is never what it reads."""
+    state, k = torch.zeros(1, 1).double(), torch.tensor([size]).double()
+    for i in range(n):
+        v = torch.tensor([(-1.0) ** i]).double()
+        _, state = delta_rule.step(state, k, k, torch.tensor([strength]).double(), v, 1.0)
+    return float(state.abs().max())
+
+
+def test_the_rule_is_stable_up_to_two_over_the_squared_length_of_its_keys():
+    assert growth(1.9) < 25
+    assert growth(2.1) > 1e10
+    assert growth(1.0, size=1.4) < 50
+    assert growth(1.0, size=1.5) > 1e10
+
+
+@pytest.mark.parametrize("size", [1e-3, 1.0, 30.0])
+def test_the_exact_step_never_leaves_the_stable_range(size):
+    _, k, beta = prepared(normal(50, 8), size * normal(50, 8, seed=1), VARIANT.params(keys="exact", strength=2.0))
+    eigenvalue = 1 - beta * k.square().sum(-1, keepdim=True)
+    torch.testing.assert_close(eigenvalue, torch.exp(-2.0 * k.square().sum(-1, keepdim=True)))
+    assert bool(((eigenvalue >= 0) & (eigenvalue <= 1)).all())
+
+
+def test_a_key_of_zeros_writes_nothing_and_a_query_of_zeros_reads_nothing():
+    for keys in ("unit", "exact"):
+        attention = ac.get("deltanet", keys=keys)
+        q, k, v = normal(5, 4), normal(5, 4, seed=1), normal(5, 3, seed=2)
+        q[1], k[2] = 0, 0
+        matrix = attention.weights(q, k, causal=True)
+        assert not matrix[1].any()
+        assert not matrix[:, 2].any()
+        assert attention.attend(q, k, v, causal=True).isfinite().all()
+
+
+def test_step_by_step_is_the_causal_form():
+    q, k, v = normal(2, 40, 6), normal(2, 40, 6, seed=1), normal(2, 40, 3, seed=2)
+    for attention in (DELTA, ac.get("gated_deltanet", decay=0.7), ac.get("deltanet", keys="exact", strength=0.5)):
+        decoder, p = attention.variant.decoder, attention.params
+        state, outs = decoder.init_state(q[:, 0], v[:, 0], p), []
+        for i in range(40):
+            out, state = decoder.step(state, q[:, i], k[:, i], v[:, i], p)
+            outs.append(out)
+        torch.testing.assert_close(torch.stack(outs, 1), attention.attend(q, k, v, causal=True))

@@ -1,0 +1,156 @@
+"""Softmax's rivals against their articles' formulas in float64, and against transformers where it has them."""
+
+import types
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from transformers.models.gpt_oss.modeling_gpt_oss import eager_attention_forward
+
+import attention_core as ac
+from attention_core.algorithms.masked import scores
+from attention_core.variants.dense.entmax import entmax
+
+
+def normal(*shape, seed=0, size=1.0):
+    return size * torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def logits_of(q, k, causal):
+    found = (q @ k.mT / q.shape[-1] ** 0.5).numpy()
+    return np.where(np.tri(len(found)) > 0, found, -np.inf) if causal else found
+
+
+# -- the sink logit
+
+
+@pytest.mark.parametrize("logit", [-2.0, 0.0, 3.0])
+def test_the_sink_logit_is_gpt_oss(logit):
+    q, k, v = (normal(1, 3, 20, 8, seed=i).float() for i in range(3))
+    module = types.SimpleNamespace(sinks=torch.full((3,), logit), num_key_value_groups=1, training=False)
+    hidden = torch.full((20, 20), -torch.inf).triu(1)[None, None]
+    out, matrix = eager_attention_forward(module, q, k, v, hidden, scaling=8**-0.5)
+    attention = ac.get("sink_logit", logit=logit)
+    torch.testing.assert_close(attention.attend(q, k, v, causal=True), out.transpose(1, 2))
+    if matrix.shape[-1] == 20:
+        torch.testing.assert_close(attention.weights(q, k, causal=True), matrix)
+
+
+def test_a_logit_of_zero_is_softmax_off_by_one_and_a_very_low_one_is_softmax():
+    q, k = normal(30, 8), normal(30, 8, seed=1)
+    exponentials = np.exp(logits_of(q, k, False))
+    wanted = exponentials / (1 + exponentials.sum(-1, keepdims=True))
+    np.testing.assert_allclose(ac.get("sink_logit").weights(q, k), wanted)
+    low = ac.get("sink_logit", logit=-20.0)
+    torch.testing.assert_close(low.weights(q, k), ac.get("softmax").weights(q, k), rtol=1e-8, atol=0)
+
+
+# -- sigmoid
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_sigmoid_takes_the_logarithm_of_the_length_from_every_logit(causal):
+    q, k = normal(25, 8), normal(25, 8, seed=1)
+    logits = logits_of(q, k, causal)
+    seen = np.arange(1, 26)[:, None] if causal else 25
+    np.testing.assert_allclose(ac.get("sigmoid").weights(q, k, causal=causal), 1 / (1 + seen * np.exp(-logits)))
+    fixed = ac.get("sigmoid", shift="fixed", base_length=7).weights(q, k, causal=causal)
+    np.testing.assert_allclose(fixed, 1 / (1 + 7 * np.exp(-logits)))
+
+
+def test_with_equal_logits_sigmoid_gives_a_row_one_part_in_n_plus_one_less_than_softmax():
+    q, k = torch.zeros(9, 4), torch.zeros(9, 4)
+    torch.testing.assert_close(ac.get("sigmoid").weights(q, k), torch.full((9, 9), 1 / 10))
+
+
+# -- entmax
+
+
+def sparsemax(z):
+    """Martins and Astudillo 2016, algorithm 1: the projection onto the simplex, by sorting."""
+    ordered = np.sort(z)[::-1]
+    sums = np.cumsum(ordered)
+    support = np.nonzero(1 + np.arange(1, len(z) + 1) * ordered > sums)[0].max() + 1
+    return np.maximum(z - (sums[support - 1] - 1) / support, 0)
+
+
+def entmax15(z):
+    """Peters and others 2019, algorithm 2: α = 1.5 by sorting."""
+    ordered = np.sort(z / 2)[::-1]
+    count = np.arange(1, len(z) + 1)
+    mean = np.cumsum(ordered) / count
+    spread = np.cumsum(ordered**2) - count * mean**2
+    tau = mean - np.sqrt(np.maximum((1 - spread) / count, 0))
+    support = (tau <= ordered).sum()
+    return np.maximum(z / 2 - tau[support - 1], 0) ** 2
+
+
+logits = st.lists(st.floats(-60, 60), min_size=1, max_size=40)
+
+
+@given(logits)
+def test_entmax_is_what_sorting_finds(z):
+    for alpha, reference in ((2.0, sparsemax), (1.5, entmax15)):
+        found = entmax(torch.tensor([z], dtype=torch.float64), alpha)[0].numpy()
+        np.testing.assert_allclose(found, reference(np.array(z)), atol=1e-7)
+
+
+@given(logits, st.floats(1.1, 2.0))
+def test_entmax_holds_the_conditions_of_its_maximum(z, alpha):
+    """A weight is positive where its logit is above a threshold, the same for all, and all sum to one."""
+    found = entmax(torch.tensor([z], dtype=torch.float64), alpha)[0].numpy()
+    assert found.sum() == pytest.approx(1, abs=1e-9)
+    x, kept = (alpha - 1) * np.array(z), found > 0
+    tau = x[kept] - found[kept] ** (alpha - 1)
+    np.testing.assert_allclose(tau, tau[0], atol=1e-9 * (1 + abs(x).max()))
+    assert (x[~kept] <= tau[0] + 1e-9 * (1 + abs(x).max())).all()
+
+
+def test_the_higher_alpha_the_more_is_zero_and_towards_one_it_is_softmax():
+    q, k = normal(60, 8), normal(60, 8, seed=1)
+    zeros = [float((ac.get("entmax", alpha=alpha).weights(q, k) == 0).double().mean()) for alpha in (1.1, 1.5, 2.0)]
+    assert zeros[0] < zeros[1] < zeros[2]
+    softmax = ac.get("softmax").weights(q, k)
+    off = [float((entmax(scores(q, k), alpha) - softmax).norm()) for alpha in (1.01, 1.1, 1.5, 2.0)]
+    assert off == sorted(off)
+    assert off[0] < 0.05 * float(softmax.norm())
+
+
+# -- softpick
+
+
+@pytest.mark.parametrize("size", [1.0, 20.0])
+@pytest.mark.parametrize("causal", [False, True])
+def test_softpick_is_its_formula(size, causal):
+    q, k = normal(30, 8, size=size), normal(30, 8, seed=1)
+    logits = logits_of(q, k, causal)
+    less = np.where(np.isinf(logits), 0, np.expm1(logits))
+    wanted = np.maximum(less, 0) / (np.abs(less).sum(-1, keepdims=True) + 1e-300)
+    np.testing.assert_allclose(ac.get("softpick").weights(q, k, causal=causal), wanted, rtol=1e-9, atol=1e-15)
+
+
+def test_a_row_of_negative_logits_picks_nothing():
+    q, k, v = torch.ones(6, 4), -torch.ones(6, 4), torch.ones(6, 3)
+    assert not ac.get("softpick").weights(q, k).any()
+    assert not ac.get("softpick").attend(q, k, v).any()
+    assert not ac.get("softpick").weights(torch.zeros(6, 4), k).any(), "nor does one of zeros"
+
+
+# -- ALiBi
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_alibi_takes_the_slope_times_the_distance_from_every_logit(causal):
+    q, k = normal(25, 8), normal(25, 8, seed=1)
+    away = abs(np.subtract.outer(np.arange(25), np.arange(25)))
+    exponentials = np.exp(logits_of(q, k, causal) - 0.5 * away)
+    wanted = exponentials / exponentials.sum(-1, keepdims=True)
+    np.testing.assert_allclose(ac.get("alibi", slope=0.5).weights(q, k, causal=causal), wanted)
+
+
+def test_where_all_logits_are_equal_alibi_fades_by_the_same_share_at_every_step():
+    zeros = torch.zeros(20, 4, dtype=torch.float64)
+    row = ac.get("alibi", slope=0.3).weights(zeros, zeros, causal=True)[-1]
+    torch.testing.assert_close(row[1:] / row[:-1], torch.full((19,), float(np.exp(0.3)), dtype=torch.float64))
