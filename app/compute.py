@@ -20,6 +20,7 @@ import streamlit as st
 import attention_core as ac
 import attention_core.looks.budgets as _budgets
 import attention_core.looks.cur as _cur
+import attention_core.looks.delta_state as _delta_state
 import attention_core.looks.future as _future
 import attention_core.looks.gating as _gating
 import attention_core.looks.gau as _gau
@@ -234,6 +235,7 @@ influence = _look(_influence.influence, 8)
 grown = _look(_recurrent_state.grow, 1, 3)
 causal_weights = _look(_token_weight.causal_weights, 2)
 gated = _look(_gating.gated)
+delta_growth = _look(_delta_state.growth)
 
 
 def matrix(view: View, attention: ac.Attention) -> Compared:

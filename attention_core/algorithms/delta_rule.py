@@ -24,17 +24,31 @@ def fading(n: int, decay: float, like: Tensor) -> Tensor:
     return torch.where(distance >= 0, decay ** distance.clamp_min(0).to(like), 0.0)
 
 
-def written(k: Tensor, beta: Tensor, v: Tensor, fade: Tensor) -> Tensor:
-    """What each token writes in place of its value, ``U``, ``[..., n, d_v]``, where nothing was written before.
+def overlaps(k: Tensor, beta: Tensor, fade: Tensor) -> Tensor:
+    """``diag(β) (K Kᵀ ⊙ Γ⁻)``, what each key reads of those written before, ``[..., n, n]``."""
+    return beta * (k @ k.mT * fade).tril(-1)
 
-    Args:
-        k: keys, ``[..., n, d]``.
-        beta: write strengths, ``[..., n, 1]``.
-        v: values, ``[..., n, d_v]``.
-        fade: ``Γ``, ``[n, n]``.
-    """
-    system = beta * (k @ k.mT * fade).tril(-1)  # and ones on the diagonal, which are not looked at
-    return torch.linalg.solve_triangular(system, beta * v, upper=False, unitriangular=True)
+
+def solved(system: Tensor, wanted: Tensor) -> Tensor:
+    """``(I + system)⁻¹ wanted`` by forward substitution, ``[..., n, *]``; the diagonal is not looked at."""
+    return torch.linalg.solve_triangular(system, wanted, upper=False, unitriangular=True)
+
+
+def anatomy(q: Tensor, k: Tensor, beta: Tensor, v: Tensor, decay: float, *, causal: bool) -> dict[str, Tensor]:
+    """The matrix by its parts: ``matrix = read @ inverse @ diag(β)``; arguments as of ``matrix``."""
+    n = k.shape[-2]
+    fade = fading(n, decay, k)
+    system = overlaps(k, beta, fade)
+    inverse = solved(system, torch.eye(n, dtype=k.dtype, device=k.device).expand_as(system))
+    return {
+        "queries": q,
+        "keys": k,
+        "strength": beta,
+        "overlaps": system,
+        "inverse": inverse,
+        "written": inverse @ (beta * v),
+        "read": q @ k.mT * (fade if causal else fade[-1:]),
+    }
 
 
 def matrix(q: Tensor, k: Tensor, beta: Tensor, decay: float, *, causal: bool) -> Tensor:
@@ -50,9 +64,8 @@ def matrix(q: Tensor, k: Tensor, beta: Tensor, decay: float, *, causal: bool) ->
         decay: γ.
         causal: whether query i reads before token i + 1 is written.
     """
-    fade = fading(k.shape[-2], decay, k)
-    units = torch.eye(k.shape[-2], dtype=k.dtype, device=k.device).expand(*k.shape[:-1], k.shape[-2])
-    return (q @ k.mT * (fade if causal else fade[-1:])) @ written(k, beta, units, fade)
+    parts = anatomy(q, k, beta, k[..., :0], decay, causal=causal)
+    return parts["read"] @ (parts["inverse"] * beta.mT)
 
 
 def take(state: Tensor, k: Tensor, beta: Tensor, v: Tensor, decay: float) -> tuple[Tensor, Tensor, Tensor]:
@@ -71,7 +84,7 @@ def take(state: Tensor, k: Tensor, beta: Tensor, v: Tensor, decay: float) -> tup
     """
     fade = fading(k.shape[-2], decay, k)
     left = decay * fade[:, :1]  # γ^(i+1)
-    new = written(k, beta, v - left * (k @ state), fade)
+    new = solved(overlaps(k, beta, fade), beta * (v - left * (k @ state)))
     return new, left, left[-1:] * state + (k * fade[-1:].mT).mT @ new
 
 

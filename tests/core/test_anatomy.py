@@ -131,6 +131,14 @@ def check_hash(parts: Parts, whole: Tensor, p: Params, *, causal: bool) -> None:
         assert torch.equal(parts["missed"], same & (whole == 0))
 
 
+def erased(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[Tensor, ...]:
+    """What is written is the values times the right half; token after token, each erases what its key reads."""
+    right = parts["inverse"] @ torch.diag_embed(parts["strength"].squeeze(-1))
+    units = torch.eye(right.shape[-1], dtype=right.dtype)
+    torch.testing.assert_close((units + parts["overlaps"]) @ parts["inverse"], units.expand_as(right))
+    return (parts["read"] @ right,)
+
+
 def squares_over(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[Tensor, ...]:
     squares, divisor = parts["squares"], parts[p.normalizer]
     torch.testing.assert_close(squares, parts["logits"].clamp(min=0) ** 2)
@@ -144,7 +152,23 @@ def pools(n: int, stride: int) -> int:
 
 
 FACTORS = {"left": "* n m", "right": "m n", "provenance": "m n"}
+DELTA = Inside(
+    erased,
+    {
+        "queries": "* n d",
+        "keys": "* n d",
+        "strength": "* n 1",
+        "overlaps": "* n n",
+        "inverse": "* n n",
+        "written": "* n v",
+        "read": "* n n",
+    },
+    lambda n, p: {"1": 1},
+    ("read", "inverse", "strength"),
+)
 INSIDES: dict[str, Inside] = {
+    "deltanet": DELTA,
+    "gated_deltanet": DELTA,
     "nystrom": Inside(
         three_factors,
         {

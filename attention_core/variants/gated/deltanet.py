@@ -37,13 +37,23 @@ class DeltaNetParams(Params):
 
 def prepared(q: Tensor, k: Tensor, p: DeltaNetParams) -> tuple[Tensor, Tensor, Tensor]:
     """Queries and keys as the rule takes them, ``[..., n, d]``, and the write strengths, ``[..., n, 1]``."""
-    q, k = widened(q), widened(k)
+    q, k = (as_taken(widened(x), p) for x in (q, k))
+    return q, k, write_strength(k, p.keys, p.strength)
+
+
+def as_taken(x: Tensor, p: DeltaNetParams) -> Tensor:
+    """Queries or keys as the rule takes them: of length one, or so that their product is the scaled logit."""
     if p.keys == "unit":
-        q, k = (x / nonzero(torch.linalg.vector_norm(x, dim=-1, keepdim=True)) for x in (q, k))
-        return q, k, torch.full_like(k[..., :1], p.strength)
-    q, k = (x * x.shape[-1] ** -0.25 for x in (q, k))  # their product is the scaled logit
+        return x / nonzero(torch.linalg.vector_norm(x, dim=-1, keepdim=True))
+    return x * x.shape[-1] ** -0.25
+
+
+def write_strength(k: Tensor, keys: str, strength: float) -> Tensor:
+    """β of every key as it is taken, ``[..., n, 1]``: the constant, or ``(1 - e^{-η ‖k‖²}) / ‖k‖²``."""
     square = k.square().sum(-1, keepdim=True)
-    return q, k, torch.where(square == 0, p.strength, -torch.expm1(-p.strength * square) / nonzero(square))
+    if keys == "unit":
+        return torch.full_like(square, strength)
+    return torch.where(square == 0, strength, -torch.expm1(-strength * square) / nonzero(square))
 
 
 def weights(q: Tensor, k: Tensor, p: DeltaNetParams, *, causal: bool) -> Tensor:
@@ -54,6 +64,16 @@ def weights(q: Tensor, k: Tensor, p: DeltaNetParams, *, causal: bool) -> Tensor:
 def attend(q: Tensor, k: Tensor, v: Tensor, p: DeltaNetParams, *, causal: bool) -> Tensor:
     """The same by chunks of tokens with a state between them: O(n d²) time, O(n d) memory."""
     return delta_rule.attention(*prepared(q, k, p), widened(v), decay=1.0, causal=causal).to(v.dtype)
+
+
+def anatomy(q: Tensor, k: Tensor, v: Tensor, p: DeltaNetParams, *, causal: bool) -> dict[str, Tensor]:
+    """What is written in each value's place, and how it is read: ``weights = read @ inverse @ diag(strength)``.
+
+    ``queries`` and ``keys`` as they are taken, ``[..., n, d]``; ``strength`` β, ``[..., n, 1]``; ``overlaps``, β times
+    what each key reads of those before, ``inverse`` of one plus these, and ``read``, ``[..., n, n]``; ``written``,
+    ``[..., n, d_v]``.
+    """
+    return delta_rule.anatomy(*prepared(q, k, p), widened(v), decay=1.0, causal=causal)
 
 
 def cost(n: int, d: int, p: DeltaNetParams, *, causal: bool) -> Cost:
@@ -91,6 +111,7 @@ VARIANT = Variant(
     rows_sum_to_one=False,
     signed=True,
     decoder=Decoder(init_state, step, normalised=False),
+    anatomy=anatomy,
     source=Paper(
         "Parallelizing Linear Transformers with the Delta Rule over Sequence Length",
         2024,

@@ -33,6 +33,11 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: GatedDeltaNetParams, *, causal: b
     return delta_rule.attention(*prepared(q, k, p), widened(v), decay=p.decay, causal=causal).to(v.dtype)
 
 
+def anatomy(q: Tensor, k: Tensor, v: Tensor, p: GatedDeltaNetParams, *, causal: bool) -> dict[str, Tensor]:
+    """The parts of DeltaNet's anatomy, with ``Γ`` in what is read."""
+    return delta_rule.anatomy(*prepared(q, k, p), widened(v), decay=p.decay, causal=causal)
+
+
 def step(state: Tensor, q: Tensor, k: Tensor, v: Tensor, p: GatedDeltaNetParams) -> tuple[Tensor, Tensor]:
     """One token, ``[..., d]`` and ``[..., d_v]``, to its output and the next state."""
     q, k, beta = prepared(q, k, p)
@@ -55,6 +60,7 @@ VARIANT = Variant(
     rows_sum_to_one=False,
     signed=True,
     decoder=Decoder(init_state, step, normalised=False),
+    anatomy=anatomy,
     source=Paper("Gated Delta Networks: Improving Mamba2 with Delta Rule", 2024, "https://arxiv.org/abs/2412.06464"),
     note="Models such as Qwen3-Next learn a gate and a strength for each token; here both are constants. Without a "
     "causal mask all is written in order, then each query reads the end's state.",

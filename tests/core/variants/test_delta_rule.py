@@ -86,7 +86,7 @@ def test_unit_keys_keep_every_entry_of_the_inverse_within_one(n, d, seed):
     """Of ``(I + K Kᵀ ⊙ M⁻)⁻¹``; kexue.fm/archives/11563."""
     _, k, beta = prepared(normal(n, d), normal(n, d, seed=seed), VARIANT.params())
     units = torch.eye(n).double()
-    inverse = delta_rule.written(k, beta, units, delta_rule.fading(n, 1.0, k))
+    inverse = delta_rule.anatomy(k, k, beta, k, 1.0, causal=True)["inverse"]
     assert inverse.abs().max() <= 1 + 1e-9
     torch.testing.assert_close((units + (k @ k.T).tril(-1)) @ inverse, units, rtol=1e-9, atol=1e-9)
 

@@ -1,0 +1,48 @@
+"""How large does the delta rule's state grow, the more strongly it writes? On one head's own keys and values."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from attention_core.algorithms import delta_rule
+from attention_core.brief import Brief
+from attention_core.inputs.record import QKV
+from attention_core.variant import Attention
+from attention_core.variants.gated.deltanet import DeltaNetParams, as_taken, write_strength
+
+
+class Growth(Brief):
+    """The state after the last token, for several write strengths.
+
+    Attributes:
+        strengths: β, or the rate η of the exact step.
+        sizes: ``‖S_n‖``, infinite beyond float64.
+        eigenvalues: the lowest of ``1 - β ‖k‖²`` over all tokens, which a step multiplies part of the state by.
+    """
+
+    strengths: np.ndarray
+    sizes: np.ndarray
+    eigenvalues: np.ndarray
+
+
+def growth(qkv: QKV, attention: Attention, head: int, strengths: Sequence[float]) -> Growth:
+    """Write one head's values by the rule of a variant, once for each strength, in float64.
+
+    Args:
+        qkv: queries, keys and values, ``[H, n, d]``.
+        attention: ``deltanet`` or ``gated_deltanet`` with its settings; its strength is not looked at.
+        head: the head.
+        strengths: any numbers above zero, beyond what the variant allows too.
+    """
+    p = attention.params
+    assert isinstance(p, DeltaNetParams), f"{attention.key} writes by another rule"
+    decay = getattr(p, "decay", 1.0)
+    k, v = as_taken(qkv.k[head].double(), p), qkv.v[head].double()
+    betas = torch.stack([write_strength(k, p.keys, strength) for strength in strengths])  # [s, n, 1]
+    state = delta_rule.empty(k, v).expand(len(strengths), -1, -1)
+    for i, (key, value) in enumerate(zip(k, v, strict=True)):
+        _, state = delta_rule.step(state, key, key, betas[:, i], value, decay)
+    eigenvalues = (1 - betas * k.square().sum(-1, keepdim=True)).amin((1, 2))
+    sizes = torch.linalg.matrix_norm(state).nan_to_num(torch.inf, torch.inf)
+    return Growth(strengths=np.array(strengths), sizes=sizes.numpy(), eigenvalues=eigenvalues.numpy())

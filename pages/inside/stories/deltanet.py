@@ -1,0 +1,209 @@
+"""DeltaNet: keys that overlap, what is erased before it is written, and how strongly one may write."""
+
+import numpy as np
+
+from app import compute
+from app.text import _, paragraph
+from attention_core.looks.factors import lengths
+from attention_core.writing import number
+from pages.inside import pictures
+from pages.inside.pictures import Curve
+from pages.inside.reference import beside_reference
+from pages.inside.story import Seen, Step
+
+STRENGTHS = tuple(i / 10 for i in range(1, 31))
+"""Tried on the head's own keys: some of them beyond what the variant allows, to see why it does not."""
+TALLEST = 1e12
+"""A state larger than this, over its values' usual length, has left the picture."""
+
+
+def steps(seen: Seen) -> tuple[Step, ...]:
+    """From keys that resemble each other to a matrix with signs, and to what makes the state explode."""
+    sums = seen.weights.sum(-1)
+    ending = _(
+        "{share:.0%} of its weights are negative, and a row sums to {low:.2g} … {high:.2g}.",
+        share=(seen.weights[seen.visible] < 0).mean(),
+        low=sums.min(),
+        high=sums.max(),
+    )
+    return _overlaps(seen), _inverse(seen), _written(seen), _growth(seen), beside_reference(seen, ending)
+
+
+def _overlaps(seen: Seen) -> Step:
+    found = seen.parts["overlaps"]
+    before = np.tri(len(found), k=-1, dtype=bool)
+    return Step(
+        title=_("Keys that overlap"),
+        formula=r"\beta_i\, \gamma^{i-j}\, k_i^\top k_j,\quad j < i"
+        if _decays(seen)
+        else r"\beta_i\, k_i^\top k_j,\quad j < i",
+        shapes={"k": seen.parts["keys"].shape, r"K K^\top": found.shape},
+        sentence=overlap_sentence(found[before]),
+        draw=lambda key: pictures.board(
+            key,
+            pictures.panel(
+                _("What a key reads"),
+                np.where(before, found, np.nan),
+                seen.labels,
+                seen.labels,
+                row=_("token that writes"),
+                column=_("token before"),
+            ),
+            unit=_("share read"),
+            diverging=True,
+        ),
+    )
+
+
+def overlap_sentence(found: np.ndarray) -> str:
+    """How much a key reads of what others have written.
+
+    Args:
+        found: the overlap of every two tokens; none where there is just one token.
+    """
+    if not found.size:
+        return _("There is one token only: its key finds nothing written.")
+    return _(
+        "Before a token writes, its key reads what is there: of an earlier token's value {mean:.0%} on average, "
+        "without the sign, and {most:.0%} at most. Linear attention adds to that whatever comes.",
+        mean=abs(found).mean(),
+        most=abs(found).max(),
+    )
+
+
+def _inverse(seen: Seen) -> Step:
+    found = seen.parts["inverse"]
+    low, high = float(found.min()), float(found.max())
+    unit = seen.setting("keys") == "unit" and seen.setting("strength") <= 1
+    return Step(
+        title=_("Who corrects whom"),
+        formula=r"T = \left(I + \operatorname{diag}(\beta)\,(K K^\top \odot \Gamma^-)\right)^{-1}"
+        if _decays(seen)
+        else r"T = \left(I + \operatorname{diag}(\beta)\,(K K^\top \odot M^-)\right)^{-1}",
+        shapes={"T": found.shape},
+        sentence=paragraph(
+            _(
+                "Row i says how much of every earlier value token i takes back when it writes its own, for {n} tokens "
+                "at once by forward substitution. The entries lie between {low} and {high}.",
+                n=len(found),
+                low=number(low),
+                high=number(high),
+            ),
+            _("Keys of length one with a strength up to 1 keep each of them between −1 and 1.") if unit else "",
+        ),
+        draw=lambda key: pictures.board(
+            key,
+            pictures.panel(
+                "T",
+                np.where(np.tri(len(found), dtype=bool), found, np.nan),
+                seen.labels,
+                seen.labels,
+                row=_("token that writes"),
+                column=_("token before"),
+            ),
+            unit=_("entry"),
+            diverging=True,
+        ),
+    )
+
+
+def _written(seen: Seen) -> Step:
+    written = lengths(seen.parts["written"])
+    values = lengths(seen.qkv.v[seen.head].numpy())
+    share = written / np.where(values == 0, 1.0, values)
+
+    def draw(key: str) -> None:
+        pictures.bars(
+            {"‖u‖ / ‖v‖": share},
+            seen.labels,
+            key=key,
+            x_title=_("token"),
+            y_title="‖u‖ / ‖v‖",
+            alt=_("Bars: how long what each token writes is beside its value"),
+        )
+
+    return Step(
+        title=_("Erase, then write"),
+        formula=r"u_i = \beta_i \left(v_i - S_{i-1}^\top k_i\right),\qquad S_i = S_{i-1} + k_i u_i^\top"
+        if not _decays(seen)
+        else r"u_i = \beta_i \left(v_i - \gamma S_{i-1}^\top k_i\right),\qquad S_i = \gamma S_{i-1} + k_i u_i^\top",
+        shapes={"U": seen.parts["written"].shape, "S": (seen.parts["keys"].shape[-1], seen.qkv.v.shape[-1])},
+        sentence=_(
+            "What a token writes is {middle:.0%} as long as its value in the median: least for “{least}”, whose value "
+            "its key reads nearly or not at all ({low:.0%}), most for “{most}” ({high:.0%}).",
+            middle=np.median(share),
+            least=seen.token(share.argmin()),
+            low=share.min(),
+            most=seen.token(share.argmax()),
+            high=share.max(),
+        ),
+        draw=draw,
+    )
+
+
+def _growth(seen: Seen) -> Step:
+    found = compute.delta_growth(seen.source, seen.attention, head=seen.head, strengths=STRENGTHS)
+    usual = lengths(seen.qkv.v[seen.head].numpy()).mean() or 1.0
+    sizes = found.sizes / usual
+    exact = seen.setting("keys") == "exact"
+
+    def draw(key: str) -> None:
+        pictures.lines(
+            [Curve("‖S‖", list(STRENGTHS), [float(y) if y < TALLEST else None for y in sizes], colour=0)],
+            key=key,
+            x_title=_("rate η") if exact else _("strength β"),
+            y_title=_("‖S‖ after the last token, over the mean ‖v‖"),
+            log_y=True,
+            mark=seen.setting("strength"),
+            alt=_("Line: how large the state is after the last token, against how strongly tokens write"),
+        )
+
+    return Step(
+        title=_("How strongly to write"),
+        formula=r"S_i = \left(I - \beta_i k_i k_i^\top\right) S_{i-1} + \beta_i k_i v_i^\top,\qquad "
+        r"\lambda_i = 1 - \beta_i \lVert k_i \rVert^2",
+        shapes={"S": (seen.parts["keys"].shape[-1], seen.qkv.v.shape[-1])},
+        sentence=growth_sentence(STRENGTHS, sizes, found.eigenvalues, exact=exact),
+        draw=draw,
+    )
+
+
+def growth_sentence(strengths: tuple[float, ...], sizes: np.ndarray, eigenvalues: np.ndarray, *, exact: bool) -> str:
+    """From which strength on the state explodes.
+
+    Args:
+        strengths: as they were tried, rising.
+        sizes: of the state after the last token, over the values' mean length.
+        eigenvalues: the lowest at each strength.
+        exact: whether the exact step is taken.
+    """
+    least, most = strengths[0], strengths[-1]
+    if exact:
+        return _(
+            "The exact step's eigenvalue e^(−η‖k‖²) lies between 0 and 1 at every rate: from η = {least} to {most} the "
+            "state stays between {low} and {high} times a value's mean length.",
+            least=least,
+            most=most,
+            low=number(sizes.min()),
+            high=number(sizes.max()),
+        )
+    beyond = [strength for strength, value in zip(strengths, eigenvalues, strict=True) if value < -1 - 1e-9]
+    told = _(
+        "A step multiplies the part of the state along its key by 1 − β‖k‖². With keys of length one that is below −1 "
+        "from β = {first} on, and the state may grow without end.",
+        first=beyond[0],
+    )
+    within = sizes[[strength < beyond[0] for strength in strengths]].max()
+    return paragraph(
+        told,
+        _(
+            "On this head it is at most {within} times a value's mean length before, and {high} times at β = {most}.",
+            within=number(within),
+            high=number(sizes[-1]) if np.isfinite(sizes[-1]) else "10³⁰⁸",
+            most=most,
+        ),
+    )
+
+
+def _decays(seen: Seen) -> bool:
+    return getattr(seen.attention.params, "decay", 1.0) < 1

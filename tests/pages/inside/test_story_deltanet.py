@@ -1,0 +1,66 @@
+"""DeltaNet's story says what its numbers say."""
+
+import numpy as np
+import pytest
+from stories import seen
+
+import attention_core as ac
+from pages.inside.stories import deltanet
+from pages.inside.stories.deltanet import STRENGTHS, growth_sentence, overlap_sentence
+
+UNIT = np.array([1 - strength for strength in STRENGTHS])
+
+
+def sentences(attention, **given):
+    return [step.sentence for step in deltanet.steps(seen(attention, **given))]
+
+
+def test_overlaps_are_counted_without_their_sign_and_one_token_finds_nothing():
+    assert "of an earlier token's value 25% on average, without the sign, and 40% at most" in overlap_sentence(
+        np.array([-0.4, 0.1])
+    )
+    assert overlap_sentence(np.array([])) == "There is one token only: its key finds nothing written."
+
+
+@pytest.mark.parametrize(
+    ("settings", "promised"), [({}, True), ({"strength": 1.05}, False), ({"keys": "exact"}, False)]
+)
+def test_only_unit_keys_that_write_no_more_than_once_are_promised_a_bound(settings, promised):
+    told = sentences(ac.get("deltanet", **settings))[1]
+    assert ("between −1 and 1" in told) == promised
+
+
+def test_what_is_written_is_least_where_the_key_reads_the_value_already():
+    n = 24
+    written = np.ones((n, 8), np.float32)
+    written[3], written[5] = 1e-4, 1e4
+    told = sentences(ac.get("deltanet"), parts={"written": written})[2]
+    assert "least for “t3”" in told
+    assert "most for “t5”" in told
+
+
+def test_unit_keys_explode_beyond_a_strength_of_two():
+    told = growth_sentence(STRENGTHS, np.where(UNIT < -1, 5e6, 3.0), UNIT, exact=False)
+    assert "below −1 from β = 2.1 on" in told
+    assert "at most 3 times a value's mean length before, and 5" in told
+    beyond = np.where(UNIT < -1, np.inf, 3.0)
+    assert "10³⁰⁸ times" in growth_sentence(STRENGTHS, beyond, UNIT, exact=False)
+
+
+def test_the_exact_step_is_said_to_hold_at_every_rate():
+    told = growth_sentence(STRENGTHS, np.linspace(2, 4, 30), np.zeros(30), exact=True)
+    assert "from η = 0.1 to 3.0 the state stays between 2 and 4 times" in told
+    assert "e^(−η‖k‖²)" in told
+
+
+@pytest.mark.parametrize(("attention", "fades"), [("deltanet", False), ("gated_deltanet", True)])
+def test_formulas_fade_where_the_state_does(attention, fades):
+    from pages.inside.stories import discover
+
+    shown = discover()[attention](seen(ac.get(attention)))
+    assert (r"\gamma" in shown[0].formula) == (r"\gamma" in shown[2].formula) == fades
+
+
+def test_the_share_of_negative_weights_is_that_of_the_pairs_that_may_look():
+    told = sentences(ac.get("deltanet"), causal=True, parts={"weights": np.where(np.eye(24) > 0, -1.0, 1.0)})[-1]
+    assert "8% of its weights are negative" in told  # 24 of 300
