@@ -6,16 +6,59 @@ With ``Γ_ij = γ^(i-j)``, write strengths ``β`` and ``⁻`` for what lies stri
 Sources: Yang and others, arXiv 2406.06484 (the chunks) and 2412.06464 (with decay); Schlag and others, 2102.11174.
 """
 
+from dataclasses import dataclass
 from functools import partial
 
 import torch
 from torch import Tensor
 
-from attention_core.algorithms.masked import distances
+from attention_core.algorithms.masked import distances, nonzero, widened
 from attention_core.algorithms.scans import by_chunks
+from attention_core.settings import Params, param
+from attention_core.variant import Cost
 
 CHUNK = 64
 """Tokens per chunk: the triangular system inside one then costs about as much as the state."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeltaParams(Params):
+    """Settings of the delta rule."""
+
+    keys: str = param(
+        "unit",
+        choices=("unit", "exact"),
+        help="Queries and keys of length one, or as they are with the exact step of the differential equation, which "
+        "no key makes unstable.",
+    )
+    strength: float = param(
+        1.0,
+        low=0.05,
+        high=2.0,
+        step=0.05,
+        help="How much is replaced of what a key reads: at 1 and unit keys all of it, at 2 it is turned over.",
+    )
+
+
+def prepared(q: Tensor, k: Tensor, p: DeltaParams) -> tuple[Tensor, Tensor, Tensor]:
+    """Queries and keys as the rule takes them, ``[..., n, d]``, and the write strengths, ``[..., n, 1]``."""
+    q, k = (as_taken(widened(x), p) for x in (q, k))
+    return q, k, write_strength(k, p.keys, p.strength)
+
+
+def as_taken(x: Tensor, p: DeltaParams) -> Tensor:
+    """Queries or keys as the rule takes them: of length one, or so that their product is the scaled logit."""
+    if p.keys == "unit":
+        return x / nonzero(torch.linalg.vector_norm(x, dim=-1, keepdim=True))
+    return x * x.shape[-1] ** -0.25
+
+
+def write_strength(k: Tensor, keys: str, strength: float) -> Tensor:
+    """β of every key as it is taken, ``[..., n, 1]``: the constant, or ``(1 - e^{-η ‖k‖²}) / ‖k‖²``."""
+    square = k.square().sum(-1, keepdim=True)
+    if keys == "unit":
+        return torch.full_like(square, strength)
+    return torch.where(square == 0, strength, -torch.expm1(-strength * square) / nonzero(square))
 
 
 def fading(n: int, decay: float, like: Tensor) -> Tensor:
@@ -98,6 +141,11 @@ def attention(q: Tensor, k: Tensor, beta: Tensor, v: Tensor, decay: float, *, ca
     return q @ state
 
 
+def empty_state(q: Tensor, v: Tensor, p: DeltaParams) -> Tensor:
+    """The state before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
+    return empty(q.unsqueeze(-2), widened(v).unsqueeze(-2))
+
+
 def empty(k: Tensor, v: Tensor) -> Tensor:
     """The state before any token, ``[..., d, d_v]``, for keys ``[..., n, d]`` and values ``[..., n, d_v]``."""
     return v.new_zeros(*v.shape[:-2], k.shape[-1], v.shape[-1])
@@ -122,14 +170,13 @@ def step(state: Tensor, q: Tensor, k: Tensor, beta: Tensor, v: Tensor, decay: fl
     return (q.unsqueeze(-2) @ state).squeeze(-2), state
 
 
-def adds(n: int, d: int, *, causal: bool) -> int:
-    """Multiply-adds of all products; forward substitution, ``c² d / 2`` per chunk, is not counted."""
-    squares = n // CHUNK * CHUNK**2 + (n % CHUNK) ** 2
-    return (3 if causal else 1) * squares * d + 3 * n * d * d
+def cost(n: int, d: int, p: DeltaParams, *, causal: bool) -> Cost:
+    """All products, in a chunk, into the state and out of it; forward substitution, ``c² d / 2``, is not counted.
 
-
-def elements(n: int, d: int, *, causal: bool) -> int:
-    """Most numbers alive in ``attention`` beside q, k, v and β, the output included: in a chunk, or at the end."""
+    The most numbers stand beside queries, keys and strengths as they are taken: in a chunk, or at the end.
+    """
     chunk = min(n, CHUNK)
+    squares = n // CHUNK * CHUNK**2 + (n % CHUNK) ** 2
     inside = 4 * chunk**2 + chunk * (5 if causal else 3) * d + 2 * d * d
-    return max((n * d if causal else 0) + inside, (2 if causal else 1) * n * d + d * d)
+    most = max((n * d if causal else 0) + inside, (2 if causal else 1) * n * d + d * d)
+    return Cost(multiply_adds=(3 if causal else 1) * squares * d + 3 * n * d * d, peak_elements=2 * n * d + n + most)

@@ -6,10 +6,10 @@ import numpy as np
 import torch
 
 from attention_core.algorithms import delta_rule
+from attention_core.algorithms.delta_rule import DeltaParams, as_taken, write_strength
 from attention_core.brief import Brief
 from attention_core.inputs.record import QKV
 from attention_core.variant import Attention
-from attention_core.variants.gated.deltanet import DeltaNetParams, as_taken, write_strength
 
 
 class Growth(Brief):
@@ -36,7 +36,7 @@ def growth(qkv: QKV, attention: Attention, head: int, strengths: Sequence[float]
         strengths: any numbers above zero, beyond what the variant allows too.
     """
     p = attention.params
-    assert isinstance(p, DeltaNetParams), f"{attention.key} writes by another rule"
+    assert isinstance(p, DeltaParams), f"{attention.key} writes by another rule"
     decay = getattr(p, "decay", 1.0)
     k, v = as_taken(qkv.k[head].double(), p), qkv.v[head].double()
     betas = torch.stack([write_strength(k, p.keys, strength) for strength in strengths])  # [s, n, 1]

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from attention_core.algorithms import delta_rule
+from attention_core.algorithms.delta_rule import DeltaParams, empty_state, prepared
 from attention_core.algorithms.masked import widened
 from attention_core.variant import Decoder, Paper, Variant, param
-from attention_core.variants.gated.deltanet import DeltaNetParams, cost, init_state, prepared
 
 
 @dataclass(frozen=True, kw_only=True)
-class GatedDeltaNetParams(DeltaNetParams):
+class GatedDeltaNetParams(DeltaParams):
     """Settings of the delta rule with a gate."""
 
     decay: float = param(
@@ -56,10 +56,10 @@ VARIANT = Variant(
     params=GatedDeltaNetParams,
     weights=weights,
     attend=attend,
-    cost=cost,
+    cost=delta_rule.cost,
     rows_sum_to_one=False,
     signed=True,
-    decoder=Decoder(init_state, step, normalised=False),
+    decoder=Decoder(empty_state, step, normalised=False),
     anatomy=anatomy,
     source=Paper("Gated Delta Networks: Improving Mamba2 with Delta Rule", 2024, "https://arxiv.org/abs/2412.06464"),
     note="Models such as Qwen3-Next learn a gate and a strength for each token; here both are constants. Without a "

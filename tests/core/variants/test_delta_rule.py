@@ -13,7 +13,7 @@ from transformers.models.qwen3_next.modeling_qwen3_next import (
 
 import attention_core as ac
 from attention_core.algorithms import delta_rule
-from attention_core.variants.gated.deltanet import VARIANT, prepared
+from attention_core.algorithms.delta_rule import prepared
 
 DELTA = ac.get("deltanet")
 
@@ -84,7 +84,7 @@ def test_a_key_met_again_stands_for_its_last_value():
 @given(st.integers(1, 80), st.integers(1, 8), st.integers(0, 50))
 def test_unit_keys_keep_every_entry_of_the_inverse_within_one(n, d, seed):
     """Of ``(I + K Kᵀ ⊙ M⁻)⁻¹``; kexue.fm/archives/11563."""
-    _, k, beta = prepared(normal(n, d), normal(n, d, seed=seed), VARIANT.params())
+    _, k, beta = prepared(normal(n, d), normal(n, d, seed=seed), DELTA.variant.params())
     units = torch.eye(n).double()
     inverse = delta_rule.anatomy(k, k, beta, k, 1.0, causal=True)["inverse"]
     assert inverse.abs().max() <= 1 + 1e-9
@@ -109,7 +109,7 @@ def test_the_rule_is_stable_up_to_two_over_the_squared_length_of_its_keys():
 
 @pytest.mark.parametrize("size", [1e-3, 1.0, 30.0])
 def test_the_exact_step_never_leaves_the_stable_range(size):
-    _, k, beta = prepared(normal(50, 8), size * normal(50, 8, seed=1), VARIANT.params(keys="exact", strength=2.0))
+    _, k, beta = prepared(normal(50, 8), size * normal(50, 8, seed=1), DELTA.variant.params(keys="exact", strength=2.0))
     eigenvalue = 1 - beta * k.square().sum(-1, keepdim=True)
     torch.testing.assert_close(eigenvalue, torch.exp(-2.0 * k.square().sum(-1, keepdim=True)))
     assert bool(((eigenvalue >= 0) & (eigenvalue <= 1)).all())
