@@ -4,7 +4,7 @@ Shape legend: ``B`` batch, ``H`` heads, ``n`` tokens, ``d`` head size, ``d_v`` v
 rank, ``C`` feature-map size. One layout: ``[..., n, d]``; in a matrix ``[..., n, n]`` rows are queries, columns keys.
 """
 
-from attention_core import inputs, metrics
+from attention_core import inputs, metrics, surgery
 from attention_core.errors import LabError
 from attention_core.registry import all_variants, families, from_word, get, variant
 from attention_core.variant import Attention, Cost, Paper, Params, Variant, param
@@ -23,5 +23,6 @@ __all__ = [
     "inputs",
     "metrics",
     "param",
+    "surgery",
     "variant",
 ]

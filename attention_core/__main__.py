@@ -1,6 +1,7 @@
-"""What one wants without a browser: ``python -m attention_core list``, ``... bench`` and ``... claims``."""
+"""What one wants without a browser: ``python -m attention_core list``, ``bench``, ``claims`` and ``swap``."""
 
 import argparse
+import json
 import shutil
 import sys
 import textwrap
@@ -8,16 +9,18 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from statistics import mean
 
 from attention_core import claims, registry
 from attention_core.claims import survey
 from attention_core.errors import InputError, LabError
-from attention_core.experiments import timing_length
-from attention_core.inputs import KINDS, Source, SyntheticSource, SyntheticSpec, TextSource, UploadSource
+from attention_core.experiments import swap, timing_length
+from attention_core.inputs import KINDS, Source, SyntheticSource, SyntheticSpec, TextSource, UploadSource, models
 from attention_core.measure.device import DEVICES, check_device, stamp, use_threads
 from attention_core.measure.records import LeftOut, gather
 from attention_core.measure.run_file import to_json
 from attention_core.measure.timing import DTYPES, MODES, SIZES, TimingSpec
+from attention_core.surgery import from_word, layer_range
 
 WIDEST = 100
 """Characters of a printed line at most: longer ones are hard to follow."""
@@ -75,6 +78,16 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("--tokens", type=int, metavar="N", help="of the input, at most")
     check.add_argument("--only", nargs="+", metavar="KEY", help="such as memory_quadruples; all by default")
     check.set_defaults(command=_claims)
+    change = commands.add_parser("swap", help="what a variant in softmax's place does to what a model says")
+    change.add_argument("--model", default=swap.MODEL, help="a decoder: smollm2, or owner/name of one on the hub")
+    change.add_argument("--variants", nargs="+", required=True, metavar="WORD", help="such as softmax local~window~64")
+    change.add_argument("--layers", default="all", help="all, one such as 7, or a range such as 10-20")
+    read = change.add_mutually_exclusive_group(required=True)
+    read.add_argument("--file", type=Path, metavar="PATH", help="a file with the text")
+    read.add_argument("--text", metavar="WORDS", help="the text itself")
+    change.add_argument("--tokens", type=int, metavar="N", help="of the text, at most")
+    change.add_argument("--json", action="store_true", help="the rows as JSON")
+    change.set_defaults(command=_swap)
     return parser
 
 
@@ -158,6 +171,40 @@ def _survey(given: argparse.Namespace) -> None:
         print(f"{claim.number:>2}  {told}  ({claim.key})")
 
 
+def _swap(given: argparse.Namespace) -> None:
+    use_threads()
+    text = given.text if given.file is None else _text_of(given.file)
+    layers = layer_range(given.layers, models.layer_count(given.model))
+    rows = []
+    for word in given.variants:
+        from_word(word)  # what is misspelt is said before anything is read
+    for word in given.variants:
+        read = swap.reading(
+            swap.ReadingTask(text=text, word=word, layers=layers, tokens=given.tokens, model=given.model)
+        )
+        copies = [
+            swap.copying(swap.CopyTask(word=word, layers=layers, seed=seed, model=given.model))
+            for seed in range(swap.SEEDS)
+        ]
+        rows.append(
+            {
+                "variant": word,
+                "layers": given.layers,
+                "tokens": read.tokens,
+                "perplexity": read.perplexity,
+                "copy_loss": mean(copy.copied for copy in copies),
+                "seconds": read.seconds,
+            }
+        )
+        if not given.json:
+            if len(rows) == 1:
+                print(f"{'variant':<32} {'layers':<7} {'tokens':>6} {'perplexity':>12} {'copy_loss':>9} {'seconds':>7}")
+            form = "{variant:<32} {layers:<7} {tokens:>6} {perplexity:>12,.2f} {copy_loss:>9.3f} {seconds:>7.2f}"
+            print(form.format(**rows[-1]), flush=True)
+    if given.json:
+        print(json.dumps(rows, indent=2))
+
+
 def _check_folder(out: Path) -> None:
     if not out.parent.is_dir():
         raise InputError("There is no folder {folder}; make it first.", folder=out.parent)
@@ -169,15 +216,23 @@ def _source(given: argparse.Namespace) -> Source:
     if given.file is None:
         spec = SyntheticSpec(kind=given.synthetic)
         return SyntheticSource(spec if given.tokens is None else replace(spec, n=given.tokens))
+    if given.file.suffix == ".npz":
+        return UploadSource.of(given.file.name, _bytes_of(given.file))
+    return TextSource(_text_of(given.file), given.model, given.layer)
+
+
+def _bytes_of(path: Path) -> bytes:
     try:
-        data = given.file.read_bytes()
-        if given.file.suffix == ".npz":
-            return UploadSource.of(given.file.name, data)
-        return TextSource(data.decode(), given.model, given.layer)
+        return path.read_bytes()
     except OSError as error:
-        raise InputError("{path} cannot be read: {why}.", path=given.file, why=error.strerror) from error
+        raise InputError("{path} cannot be read: {why}.", path=path, why=error.strerror) from error
+
+
+def _text_of(path: Path) -> str:
+    try:
+        return _bytes_of(path).decode()
     except UnicodeDecodeError as error:
-        raise InputError("{path} is no text in UTF-8; save it as one.", path=given.file) from error
+        raise InputError("{path} is no text in UTF-8; save it as one.", path=path) from error
 
 
 def _tell(claim: claims.Claim, verdict: str, found: str) -> None:

@@ -53,6 +53,8 @@ class Limits:
     """Bytes of a saved timing run that is read: about 100 per sample."""
     run_points: int
     """Variants times lengths in a saved timing run: every variant at sixty lengths."""
+    swap_tokens: int
+    """Tokens that a model with swapped layers reads: 512 take it a second or two, and some variants n² of them more."""
     hub_models: bool
     """Whether any hub model may be asked for by name (it is downloaded, up to gigabytes)."""
     hub_seconds: float
@@ -91,6 +93,7 @@ OWN_MACHINE = Limits(
     timed_bytes=2**32,
     run_bytes=2 * 2**20,
     run_points=2048,
+    swap_tokens=1024,
     hub_models=True,
     hub_seconds=10.0,
     model_parameters=3_000_000_000,
@@ -121,6 +124,7 @@ HOSTED = Limits(
     timed_bytes=2**29,
     run_bytes=2 * 2**20,
     run_points=2048,
+    swap_tokens=512,
     hub_models=False,
     hub_seconds=10.0,
     model_parameters=3_000_000_000,

@@ -128,7 +128,6 @@ def read(
     text: str, *, model: str = "minilm", layers: Sequence[int] | None = None, max_tokens: int | None = None
 ) -> Reading:
     """Let a model read a text, up to the last of some layers; arguments and errors as of ``record_layers``."""
-    text, notices = _readable_text(text)
     loaded = models.load(model)
     info = loaded.info
     layers = range(info.layers) if layers is None else layers
@@ -137,6 +136,45 @@ def read(
 
     from attention_core.inputs.models.recorder import record  # imports transformers, by now loaded
 
+    found = tokenise(text, model=model, max_tokens=max_tokens)
+    return Reading(
+        tokens=found.labels,
+        special=found.special,
+        groups=found.groups,
+        total_tokens=found.total,
+        notices=found.notices,
+        model=info.key,
+        title=info.title,
+        depth=info.layers,
+        layers=record(loaded.model, found.ids, set(layers)),
+    )
+
+
+class Tokens(Brief):
+    """A text as a model is given it.
+
+    Attributes:
+        ids: the tokens' numbers.
+        labels: one per token, as a person would write it.
+        special: one flag per token, true for those that the tokenizer added.
+        groups: one number per token, shared by the pieces of one character.
+        total: tokens before cutting.
+        notices: what the user should know.
+    """
+
+    ids: tuple[int, ...]
+    labels: tuple[str, ...]
+    special: tuple[bool, ...]
+    groups: tuple[int, ...]
+    total: int
+    notices: tuple[Notice, ...]
+
+
+def tokenise(text: str, *, model: str = "minilm", max_tokens: int | None = None) -> Tokens:
+    """A text's tokens, as many as are kept; arguments and errors as of ``from_text``."""
+    text, notices = _readable_text(text)
+    loaded = models.load(model)
+    info = loaded.info
     encoding = loaded.tokenizer.encode(text)
     special = encoding.special_tokens_mask
     if all(special):
@@ -166,16 +204,13 @@ def read(
                 total=len(ids),
             )
         )
-    return Reading(
-        tokens=labels,
+    return Tokens(
+        ids=tuple(ids),
+        labels=labels,
         special=tuple(bool(special[i]) for i in kept),
         groups=groups,
-        total_tokens=len(special),
+        total=len(special),
         notices=tuple(notices),
-        model=info.key,
-        title=info.title,
-        depth=info.layers,
-        layers=record(loaded.model, ids, set(layers)),
     )
 
 

@@ -14,6 +14,7 @@ from app import share
 from app.visit import Visit
 from attention_core import limits
 from attention_core.errors import LabError
+from attention_core.experiments.swap import text_tokens
 from attention_core.experiments.timing_length import measure
 from attention_core.inputs import SyntheticSpec, from_synthetic, from_text, from_upload
 from attention_core.inputs.models import hub
@@ -159,6 +160,11 @@ CASES = {
     "timed_tokens": (1024, lambda n: listed(TimingOptions, "t_to", n), "not “2048”: it takes .*512, 1024"),
     "timed_seconds": (4, lambda n: timed(n / 4), "more than 4 s"),
     "timed_bytes": (2**24, lambda n: timed(1e-3, n / 2), "more than 16 MiB"),
+    "swap_tokens": (
+        12,
+        lambda n: " ".join(map(str, text_tokens(" ".join(["word"] * n)).notices)),
+        "makes 13 tokens; the first 12 are kept",
+    ),
     "model_parameters": (10**6, parameters, "1,000,001 parameters; choose a model of at most 1,000,000"),
 }
 SERVERS_OWN = {

@@ -1,3 +1,4 @@
+import json
 import subprocess
 import sys
 
@@ -6,8 +7,10 @@ import pytest
 import attention_core as ac
 from attention_core import claims
 from attention_core.__main__ import main
-from attention_core.inputs import SyntheticSource
+from attention_core.experiments import swap
+from attention_core.inputs import SyntheticSource, models
 from attention_core.measure.run_file import from_json
+from attention_core.surgery import losses, perplexity, swapped
 
 TINY = ["--sizes", "16", "8", "--heads", "1", "--head-size", "4", "--rounds", "2"]
 
@@ -151,3 +154,43 @@ def test_claims_that_cannot_be_checked_at_all_get_a_sentence(capsys, arguments, 
 def test_it_runs_as_a_module():
     done = subprocess.run([sys.executable, "-m", "attention_core", "list"], capture_output=True, text=True, check=True)
     assert "softmax" in done.stdout
+
+
+SWAP = ["swap", "--variants", "softmax", "sink~window~4~sinks~1", "--layers", "10-20", "--text", "the cat saw the dog"]
+
+
+def test_swap_prints_a_row_per_variant_in_the_columns_it_names(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(swap, "SEEDS", 1)
+    assert main([*SWAP, "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["variant"] for row in rows] == ["softmax", "sink~window~4~sinks~1"]
+    loaded = models.load("smollm2")
+    ids = loaded.tokenizer.encode("the cat saw the dog").ids
+    for row in rows:
+        assert list(row) == ["variant", "layers", "tokens", "perplexity", "copy_loss", "seconds"]
+        assert (row["layers"], row["tokens"]) == ("10-20", len(ids))
+        with swapped(loaded.model, dict.fromkeys(range(10, 21), ac.from_word(row["variant"]))):
+            assert row["perplexity"] == pytest.approx(perplexity(losses(loaded, ids)), rel=1e-4)
+    assert rows[1]["copy_loss"] > rows[0]["copy_loss"]
+    file = tmp_path / "text.txt"
+    file.write_text("the cat saw the dog")
+    assert main(["swap", "--variants", "softmax", *SWAP[4:-2], "--file", str(file), "--tokens", "3"]) == 0
+    head, *lines = capsys.readouterr().out.splitlines()
+    assert head.split() == list(rows[0])
+    assert [line.split()[:3] for line in lines] == [["softmax", "10-20", "3"]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (["--variants", "nystrom"], "cannot be causal"),
+        (["--variants", "locl"], "local"),
+        (["--layers", "20-40"], "from 0 to 29"),
+        (["--model", "minilm", "--layers", "all"], "next token"),
+        (["--text", " "], "empty"),
+        (["--tokens", "0"], "too few"),
+    ],
+)
+def test_a_swap_that_does_not_fit_gets_a_sentence(capsys, arguments, word):
+    assert main([*SWAP, *arguments]) == 2
+    assert word in capsys.readouterr().err

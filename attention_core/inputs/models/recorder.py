@@ -1,11 +1,11 @@
 """The queries, keys and values a model really attends with, through transformers' own attention interface.
 
 A model made with ``attn_implementation=RECORDER`` attends as torch's scaled dot product does; inside ``record`` each
-layer's q, k, v are kept on the way, after rotary positions. What is kept belongs to the calling thread alone.
+layer's q, k, v are kept on the way, after rotary positions, and what ``instead`` holds may attend in its place. Both
+belong to the calling thread alone.
 Source: the documentation of transformers, "Attention Interface".
 """
 
-import math
 import threading
 from collections.abc import Collection, Sequence
 from contextlib import suppress
@@ -19,13 +19,10 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 
 from attention_core.brief import Brief
-from attention_core.errors import ModelError
+from attention_core.inputs.models.attending import RECORDER, check_logits, hides_future, instead, scale_of, usual_scale
 
-RECORDER = "attention_lab_record"
 MAKING = threading.Lock()
 """Held while transformers makes a model: it changes torch's default type and itself meanwhile, for every thread."""
-# Arguments by which a layer changes its logits beyond scale * q kᵀ, so that q and k alone do not tell its attention.
-LOGIT_CHANGES = ("softcap", "s_aux", "position_bias")
 
 
 class Layer(Brief):
@@ -116,6 +113,10 @@ def _attend(
     recording = _recording.get()
     if recording is not None:
         recording.see(_layer(module, query, key, value, attention_mask, scaling, kwargs))
+    other = instead.get()
+    found = other and other(module, query, key, value, attention_mask, scaling, kwargs)
+    if found is not None:
+        return found.transpose(1, 2).contiguous(), None
     return sdpa_attention_forward(module, query, key, value, attention_mask, scaling=scaling, **kwargs)
 
 
@@ -128,22 +129,10 @@ def _layer(
     scaling: float | None,
     kwargs: dict[str, Any],
 ) -> Layer:
-    for name in LOGIT_CHANGES:
-        if kwargs.get(name) is not None:
-            raise ModelError(
-                "This model changes its attention beyond softmax(q kᵀ) (by {name}), which cannot be shown here; "
-                "choose another model.",
-                name=name,
-            )
-    d = query.shape[-1]
-    scale = d**-0.5 if scaling is None else float(scaling)
-    q = query[0].float()
-    if not math.isclose(scale, d**-0.5, rel_tol=1e-6):
-        q = q * (scale * math.sqrt(d))
-    causal = kwargs.get("is_causal")
-    causal = bool(getattr(module, "is_causal", True) if causal is None else causal)
+    check_logits(kwargs)
+    scale, causal = scale_of(query, scaling), hides_future(module, kwargs)
     return Layer(
-        q=q.contiguous(),
+        q=usual_scale(query[0].float(), scale).contiguous(),
         keys=key[0].float().contiguous(),
         values=value[0].float().contiguous(),
         causal=causal,

@@ -1,0 +1,26 @@
+"""Any attention in softmax's place in chosen layers of a trained model, without training, and what that does to it.
+
+``swapped`` is the operation, and holds as long as its block runs::
+
+    loaded = ac.inputs.models.load("smollm2")
+    with ac.surgery.swapped(loaded.model, {layer: ac.get("local", window=64) for layer in range(30)}):
+        hidden = loaded.model(input_ids=ids).last_hidden_state
+"""
+
+from attention_core.surgery.copying import copy_losses, repeated
+from attention_core.surgery.predictions import losses, perplexity, unembedding
+from attention_core.surgery.swap import MEAN, UNIFORM, Attends, from_word, layer_range, swapped
+
+__all__ = [
+    "MEAN",
+    "UNIFORM",
+    "Attends",
+    "copy_losses",
+    "from_word",
+    "layer_range",
+    "losses",
+    "perplexity",
+    "repeated",
+    "swapped",
+    "unembedding",
+]

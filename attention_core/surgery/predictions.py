@@ -1,0 +1,58 @@
+"""What a decoder predicts: the loss of each token of a text, its perplexity, and the likeliest tokens."""
+
+import math
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from attention_core.errors import InputError, ModelError
+from attention_core.inputs.models import Loaded
+
+ROWS = 128
+"""Positions whose logits are held at a time: of 49,152 words these are 24 MiB."""
+
+
+def unembedding(loaded: Loaded) -> Tensor:
+    """The matrix ``[words, size]`` that turns hidden states into logits.
+
+    Raises:
+        ModelError: if the model predicts no next token, or its output layer is not its embedding.
+    """
+    config = loaded.model.config.get_text_config()
+    if not loaded.info.causal or not getattr(config, "tie_word_embeddings", False):
+        raise ModelError(
+            "{title} was loaded without a layer that predicts the next token; choose SmolLM2.", title=loaded.info.title
+        )
+    weight: Tensor = loaded.model.get_input_embeddings().weight
+    return weight
+
+
+def losses(loaded: Loaded, ids: Sequence[int]) -> Tensor:
+    """The loss of each token but the first, given those before it, in nats, float32 ``[n - 1]``.
+
+    Args:
+        loaded: a decoder; inside ``swapped`` it is that one which reads.
+        ids: at least two tokens.
+
+    Raises:
+        InputError: if there are fewer.
+        ModelError: as of ``unembedding``.
+    """
+    if len(ids) < 2:
+        raise InputError("One token predicts nothing that is there; give at least two.")
+    weight, target = unembedding(loaded), torch.tensor(list(ids))
+    with torch.no_grad():
+        hidden = loaded.model(input_ids=target[None]).last_hidden_state[0]
+        found = [
+            F.cross_entropy(rows @ weight.mT, wanted, reduction="none")
+            for rows, wanted in zip(hidden[:-1].split(ROWS), target[1:].split(ROWS), strict=True)
+        ]
+    return torch.cat(found)
+
+
+def perplexity(losses: Tensor | Sequence[float]) -> float:
+    """``exp`` of the mean loss in nats; infinite beyond what a float holds."""
+    mean = float(torch.as_tensor(losses, dtype=torch.float64).mean())
+    return math.exp(mean) if mean < 700 else math.inf

@@ -1,0 +1,242 @@
+"""Another attention in a model's layers, for the calling context alone.
+
+Weights, configuration and code of the model stay as they are: the function it attends through
+(``inputs.models.recorder``) asks a context variable what stands in a layer's place. Threads have contexts of their own,
+so two of them may hold different swaps of one shared model at once.
+Source of the interface: the documentation of transformers, "Attention Interface".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import Tensor, nn
+
+from attention_core import registry
+from attention_core.errors import InputError, ModelError, NotCausalError
+from attention_core.inputs.models.attending import RECORDER, check_logits, hides_future, instead, scale_of, usual_scale
+from attention_core.variant import Attention
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+UNIFORM = "uniform"
+"""The word of the plain mean of the values."""
+
+
+class Attends(Protocol):
+    """What can stand in softmax's place: an ``Attention``, or ``MEAN``."""
+
+    @property
+    def word(self) -> str:
+        """Its name in tasks and links."""
+
+    @property
+    def title(self) -> str:
+        """Its name on screen."""
+
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, *, causal: bool = False) -> Tensor:
+        """The output ``[..., n, d_v]``."""
+
+    def weights(self, q: Tensor, k: Tensor, *, causal: bool = False) -> Tensor:
+        """The explicit matrix, ``[..., n, n]``."""
+
+
+@dataclass(frozen=True)
+class _Mean:
+    """The mean of the values that each query may see, which looks at nothing: the floor of every claim."""
+
+    word: str = UNIFORM
+    title: str = "Mean of v"
+
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, *, causal: bool = False) -> Tensor:
+        """``[..., n, d_v]``."""
+        if not causal:
+            return v.mean(-2, keepdim=True).expand_as(v)
+        return v.cumsum(-2) / torch.arange(1, v.shape[-2] + 1, dtype=v.dtype, device=v.device)[:, None]
+
+    def weights(self, q: Tensor, k: Tensor, *, causal: bool = False) -> Tensor:
+        """``[..., n, n]``."""
+        may = torch.ones(q.shape[-2], q.shape[-2], dtype=q.dtype, device=q.device)
+        may = may.tril() if causal else may
+        return (may / may.sum(-1, keepdim=True)).expand(*q.shape[:-2], *may.shape)
+
+
+MEAN = _Mean()
+
+
+def from_word(word: str) -> Attends:
+    """What a word stands for: a variant with its settings, or ``uniform``; errors as of ``registry.from_word``."""
+    return MEAN if word == UNIFORM else registry.from_word(word)
+
+
+@dataclass(frozen=True)
+class _Seat:
+    """A layer where attention happens."""
+
+    module: nn.Module
+    causal: bool
+
+
+class _Swap:
+    """What attends in some layers' place.
+
+    Args:
+        seats: by the module.
+    """
+
+    def __init__(self, seats: Mapping[nn.Module, Attends]) -> None:
+        self.seats = seats
+        self._past: dict[nn.Module, Tensor] = {}  # the queries so far of a text that is read token by token
+
+    def __call__(
+        self,
+        module: nn.Module,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        mask: Tensor | None,
+        scaling: float | None,
+        kwargs: dict[str, Any],
+    ) -> Tensor | None:
+        attends = self.seats.get(module)
+        if attends is None:
+            return None
+        check_logits(kwargs)
+        causal, new = hides_future(module, kwargs), query.shape[-2]
+        groups = query.shape[1] // key.shape[1]
+        k, v = (x if groups == 1 else x.repeat_interleave(groups, dim=1) for x in (key, value))
+        q = self._all_queries(module, usual_scale(query, scale_of(query, scaling)), k.shape[-2])
+        real = None if mask is None else _real(mask, causal)
+        if real is None or bool(real.all()):
+            return attends.attend(q, k, v, causal=causal)[..., -new:, :]
+        out = torch.zeros(*q.shape[:-1], v.shape[-1], dtype=v.dtype, device=v.device)
+        for row, kept in enumerate(real):
+            out[row][:, kept] = attends.attend(*(x[row][:, kept] for x in (q, k, v)), causal=causal)
+        return out[..., -new:, :]
+
+    def _all_queries(self, module: nn.Module, query: Tensor, n: int) -> Tensor:
+        """The queries of all n tokens, of which a model with a cache brings only the new ones."""
+        past = self._past.get(module)
+        if query.shape[-2] < n:
+            if past is None or past.shape[-2] + query.shape[-2] != n:
+                raise ModelError(
+                    "The cache holds tokens that were read outside this swap; begin with an empty cache inside it."
+                )
+            query = torch.cat((past, query), -2)
+        self._past[module] = query
+        return query
+
+
+@contextmanager
+def swapped(model: PreTrainedModel, places: Mapping[int, Attends]) -> Iterator[PreTrainedModel]:
+    """Let other attentions stand in a model's layers as long as the block runs, in this thread alone.
+
+    Every key and value is repeated over its query heads; queries and keys come after rotary positions, scaled as the
+    layer scales them. Padding takes no part. A layer that is not named attends as it always does. A text may be read
+    token by token with transformers' cache if all of it is read inside the block. Swaps may be nested: the inner one
+    holds where both name a layer.
+
+    Args:
+        model: one that ``inputs.models.load`` made, or any other made with its attention interface.
+        places: what attends in each layer, counted from 0 in the order the layers attend.
+
+    Yields:
+        The model.
+
+    Raises:
+        InputError: if the model has no such layer.
+        ModelError: if the model does not attend through the interface.
+        NotCausalError: if a layer hides the future and its variant cannot.
+    """
+    seats, outer = layers_of(model), instead.get()
+    for layer, attends in places.items():
+        if layer not in range(len(seats)):
+            raise InputError(
+                "The model has no layer {layer}; give layers from 0 to {last}.", layer=layer, last=len(seats) - 1
+            )
+        if isinstance(attends, Attention) and attends.variant.causal_reason and seats[layer].causal:
+            raise NotCausalError(
+                "{title} cannot be causal: {reason}", title=attends.title, reason=attends.variant.causal_reason
+            )
+    inner = {seats[layer].module: attends for layer, attends in places.items()}
+    token = instead.set(_Swap({**(outer.seats if isinstance(outer, _Swap) else {}), **inner}))
+    try:
+        yield model
+    finally:
+        instead.reset(token)
+
+
+def layer_range(word: str, count: int) -> tuple[int, ...]:
+    """The layers that a word names: ``all``, one as ``7``, or from one up to and with another as ``10-20``.
+
+    Raises:
+        InputError: if it names none of them, or any that a model of so many layers has not.
+    """
+    first, dash, last = (f"0-{count - 1}" if word == "all" else word).partition("-")
+    ends = first, (last if dash else first)
+    if all(end.isascii() and end.isdecimal() and len(end) <= 4 for end in ends):
+        low, high = map(int, ends)
+        if low <= high < count:
+            return tuple(range(low, high + 1))
+    raise InputError(
+        "{word!r} names no layers; write all, one such as 7, or a range such as 10-20, from 0 to {last}.",
+        word=word[:40],
+        last=count - 1,
+    )
+
+
+_known: WeakKeyDictionary[PreTrainedModel, tuple[_Seat, ...]] = WeakKeyDictionary()
+
+
+def layers_of(model: PreTrainedModel) -> tuple[_Seat, ...]:
+    """Where a model attends, in order; found once by letting it read two tokens.
+
+    Raises:
+        ModelError: if it does not attend through the interface.
+    """
+    if model not in _known:
+        found: list[_Seat] = []
+
+        def see(module: nn.Module, *rest: Any) -> None:  # noqa: ANN401 - as the interface gives them
+            found.append(_Seat(module, hides_future(module, rest[-1])))
+
+        token = instead.set(see)
+        try:
+            with torch.no_grad():
+                model(input_ids=torch.zeros(1, 2, dtype=torch.long, device=model.device))
+        finally:
+            instead.reset(token)
+        if not found:
+            raise ModelError(
+                'This model does not attend through the lab\'s interface; load it with attn_implementation="{name}".',
+                name=RECORDER,
+            )
+        _known[model] = tuple(found)
+    return _known[model]
+
+
+def _real(mask: Tensor, causal: bool) -> Tensor:
+    """Which tokens are no padding, ``bool [B, n]``, from a mask ``[B, 1 or H, new, n]`` (true or 0 = may look).
+
+    Raises:
+        ModelError: if the mask hides more than padding and the future.
+    """
+    visible = (mask if mask.dtype == torch.bool else mask == 0)[:, 0]
+    new, n = visible.shape[-2:]
+    real = visible[:, -1]  # the last query sees all there is, whether it is padding itself or not
+    expected = real[:, None, :].expand_as(visible)
+    if causal:
+        expected = expected & torch.ones(n, n, dtype=torch.bool, device=mask.device).tril()[-new:]
+    asked = real[:, -new:, None]
+    if bool(((visible != expected) & asked).any()):
+        raise ModelError(
+            "This model hides more than the future in some layer, by a sliding window for example; "
+            "what attends in its place would see too much. Choose other layers, another model or a shorter text."
+        )
+    return real

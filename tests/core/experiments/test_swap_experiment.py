@@ -1,0 +1,122 @@
+"""Swaps as rows: what a task says is what the surgery finds; sweeps hold every point once; records are found again."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+import attention_core as ac
+from attention_core.experiments import swap
+from attention_core.experiments.swap import CopyTask, ReadingTask, StrayTask, run
+from attention_core.inputs import models
+from attention_core.inputs.text import record_layers
+from attention_core.measure.device import stamp
+from attention_core.surgery import copy_losses, from_word, losses, perplexity, swapped
+
+TEXT = "The cat sat on the mat, and the cat slept."
+SINK = "sink~window~3~sinks~1"
+
+
+@pytest.fixture(scope="module")
+def smol():
+    return models.load("smollm2")
+
+
+def test_a_reading_is_what_the_swapped_model_loses(smol):
+    [row] = run(ReadingTask(text=TEXT, word=SINK, layers=(3, 4), detail=True, live=True))
+    ids = smol.tokenizer.encode(TEXT).ids
+    with swapped(smol.model, dict.fromkeys((3, 4), from_word(SINK))):
+        true = losses(smol, ids)
+    assert row.losses == pytest.approx(true.tolist(), abs=1e-3)
+    assert row.perplexity == pytest.approx(perplexity(true), rel=1e-4)
+    assert (row.tokens, row.total, len(row.labels), row.recorded) == (len(ids), len(ids), len(ids), "")
+    assert row.seconds > 0
+    [brief] = run(ReadingTask(text=TEXT, word=SINK, layers=(3, 4), live=True))
+    assert (brief.labels, brief.losses) == ((), ())
+    assert brief.perplexity == pytest.approx(row.perplexity)
+
+
+def test_a_text_is_cut_where_the_task_or_the_bound_says(smol, monkeypatch):
+    [row] = run(ReadingTask(text=TEXT, tokens=5, live=True))
+    assert (row.tokens, row.total) == (5, len(smol.tokenizer.encode(TEXT).ids))
+    monkeypatch.setattr("attention_core.limits.OWN_MACHINE", replace(ac.limits.OWN_MACHINE, swap_tokens=4))
+    assert run(ReadingTask(text=TEXT, tokens=5, live=True))[0].tokens == 4
+
+
+def test_the_copy_test_is_that_of_the_surgery(smol):
+    [row] = run(CopyTask(word=SINK, layers=(0,), seed=2, period=12, detail=True, live=True))
+    with swapped(smol.model, {0: from_word(SINK)}):
+        first, second = copy_losses(smol, 12, 2)
+    assert row.losses == pytest.approx(second.tolist(), abs=1e-3)
+    assert (row.first, row.copied) == pytest.approx((float(first.mean()), float(second.mean())), rel=1e-4)
+
+
+def test_how_far_outputs_stray_is_the_mean_over_heads_and_layers():
+    [row] = run(StrayTask(text=TEXT, word=SINK, layers=(3, 7), live=True))
+    own, found = from_word(SINK), []
+    for qkv in record_layers(TEXT, model="smollm2", layers=(3, 7)):
+        q, k, v = (x.double() for x in qkv.tensors)
+        for head in range(qkv.heads):
+            exact, ours = (a.weights(q, k, causal=True)[head] @ v[head] for a in (ac.get("softmax"), own))
+            found.append(float((ours - exact).norm() / exact.norm()))
+    assert row.output == pytest.approx(sum(found) / len(found), rel=1e-3)
+    assert run(StrayTask(text=TEXT, word="softmax", layers=(3,), live=True))[0].output < 1e-5
+
+
+def test_tasks_read_and_copy_the_model_as_it_is_and_each_variant():
+    found = swap.tasks(TEXT, [SINK, "linear"], (0, 1), seeds=2)
+    readings = [(t.word, t.layers) for t in found if isinstance(t, ReadingTask)]
+    assert readings == [("softmax", ()), (SINK, (0, 1)), ("linear", (0, 1))]
+    copies = [(t.seed, t.word) for t in found if isinstance(t, CopyTask)]
+    assert sorted(copies) == sorted((seed, word) for seed in (0, 1) for word in ("softmax", SINK, "linear"))
+    assert {t.seed for t in found[:6] if isinstance(t, CopyTask)} == {0}
+
+
+@pytest.mark.parametrize("count", [1, 2, 6, 30])
+def test_layers_are_replaced_from_each_side_up_to_all(count):
+    for edge in swap.EDGES:
+        stacks = [t.layers for t in swap.layer_tasks(TEXT, ["linear"], edge, count) if isinstance(t, ReadingTask)]
+        assert stacks[0] == ()
+        assert {len(s) for s in stacks[1:]} == set(swap.depths(count))
+        assert {tuple(range(s[0], s[0] + len(s))) for s in stacks[1:]} == set(stacks[1:])
+        assert tuple(range(count)) in stacks
+        if edge != "top":
+            assert (edge == "middle") or all(s[0] == 0 for s in stacks[1:])
+        else:
+            assert all(s[-1] == count - 1 for s in stacks[1:])
+    single = [t.layers for t in swap.layer_tasks(TEXT, ["linear"], "single", count) if isinstance(t, ReadingTask)]
+    assert sorted(single) == [(), *((layer,) for layer in range(count))]
+    copies = [t.layers for t in swap.layer_tasks(TEXT, ["linear"], "single", count) if isinstance(t, CopyTask)]
+    assert copies == single
+
+
+def test_budgets_are_the_ladders_of_the_error_page():
+    found = swap.budget_tasks(TEXT, ["local", "linear", "uniform"], (0,), 12, stray=True)
+    words = [t.word for t in found if isinstance(t, ReadingTask)]
+    assert sorted(words) == sorted(["softmax", "linear", *(f"local~window~{w}" for w in (1, 2, 4, 8, 12)), "local"])
+    assert [t.word for t in found if isinstance(t, StrayTask)] == words[1:]
+
+
+def test_only_what_can_hide_the_future_is_able():
+    assert swap.able(["nystrom", "linear", "uniform", SINK]) == ["linear", "uniform", SINK]
+
+
+def test_what_was_recorded_is_found_again_and_says_so(monkeypatch):
+    task = ReadingTask(text=TEXT, word=SINK, layers=(3,), detail=True)
+    copy, stray = CopyTask(word=SINK, layers=(3,), period=12), StrayTask(text=TEXT, word=SINK, layers=(3,))
+    rows = [(t, run(replace(t, live=True))[0]) for t in (task, copy, stray)]
+    document = swap.to_json(stamp("cpu"), rows)
+    json.loads(document)
+    read = swap.msgspec.json.decode(document, type=swap.Document)
+    again = {**read.readings, **read.copies, **read.strays}
+    monkeypatch.setattr(swap, "recorded", lambda: {key: replace(row, recorded="then") for key, row in again.items()})
+    for each, row in rows:
+        [found] = run(each)
+        assert found.recorded == "then"
+        name = {ReadingTask: "perplexity", CopyTask: "copied", StrayTask: "output"}[type(each)]
+        assert getattr(found, name) == pytest.approx(getattr(row, name), rel=1e-4)
+        assert run(replace(each, live=True))[0].recorded == ""
+    assert run(replace(task, detail=False))[0].recorded == "then"
+    assert run(replace(copy, detail=True))[0].recorded == ""  # only its mean was kept
+    assert run(replace(task, text=TEXT + "."))[0].recorded == ""
+    assert run(replace(task, layers=(4,)))[0].recorded == ""
