@@ -6,6 +6,7 @@ import { leadToInput } from "./input_panel.js";
 import { reachByKeys } from "./keyboard.js";
 import { Sentence } from "./live_sentence/sentence.js";
 import { offer } from "./matrix_board/main.js";
+import { ReadingBoard } from "./reading_board/reading.js";
 import { followWays } from "./ways.js";
 
 const MOUNTED = Symbol.for("attention-lab.page");
@@ -20,5 +21,5 @@ export default function ({ setStateValue }) {
   followWays();
   reachByKeys();
   leadToInput();
-  offer({ sentence: Sentence });
+  offer({ reading: ReadingBoard, sentence: Sentence });
 }

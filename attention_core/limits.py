@@ -55,6 +55,8 @@ class Limits:
     """Variants times lengths in a saved timing run: every variant at sixty lengths."""
     swap_tokens: int
     """Tokens that a model with swapped layers reads: 512 take it a second or two, and some variants n² of them more."""
+    swap_variants: int
+    """Variants that stand in softmax's place on one page: for a map of layers each is read some sixty times."""
     hub_models: bool
     """Whether any hub model may be asked for by name (it is downloaded, up to gigabytes)."""
     hub_seconds: float
@@ -94,6 +96,7 @@ OWN_MACHINE = Limits(
     run_bytes=2 * 2**20,
     run_points=2048,
     swap_tokens=1024,
+    swap_variants=8,
     hub_models=True,
     hub_seconds=10.0,
     model_parameters=3_000_000_000,
@@ -125,6 +128,7 @@ HOSTED = Limits(
     run_bytes=2 * 2**20,
     run_points=2048,
     swap_tokens=512,
+    swap_variants=5,
     hub_models=False,
     hub_seconds=10.0,
     model_parameters=3_000_000_000,

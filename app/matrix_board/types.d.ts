@@ -1,6 +1,7 @@
 // What the parts of the board hand to one another, and what Python sends them (board.py and thumbnails.py).
 
 import type { SentenceHeader, SentenceSettings } from "../live_sentence/types";
+import type { ReadingHeader, ReadingSettings } from "../reading_board/types";
 import type { SvgPen } from "./export.js";
 import type { CanvasPen } from "./pen.js";
 
@@ -248,7 +249,7 @@ export interface StripsSettings {
 export type Send = (event: string, value: unknown) => void;
 
 /** A message of numbers, unpacked. */
-export interface Received<Header = BoardHeader | HeadsHeader | HeldHeader | SentenceHeader | StripsHeader | SentPanel> {
+export interface Received<Header = BoardHeader | HeadsHeader | HeldHeader | ReadingHeader | SentenceHeader | StripsHeader | SentPanel> {
   message: Uint8Array;
   header: Header;
   payload: ArrayBuffer;
@@ -259,7 +260,7 @@ export interface Face {
   root: HTMLElement;
   send: Send;
   receive(received: Received<any>, parts: Received<SentPanel>[]): void;
-  show(settings: BoardSettings | HeadsSettings | SentenceSettings | StripsSettings): void;
+  show(settings: BoardSettings | HeadsSettings | ReadingSettings | SentenceSettings | StripsSettings): void;
   retheme(): void;
   destroy(): void;
 }

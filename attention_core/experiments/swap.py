@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import blake2b
 from importlib import resources
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 import torch
@@ -34,8 +34,8 @@ SEEDS = 3
 """Draws of the copy test's tokens: enough to see a spread, few enough to wait for."""
 FLOORS = (UNIFORM, "synthesizer~kind~random")
 """What any claim must beat: the plain mean of the values, and random weights."""
-Edge = Literal["top", "bottom", "middle"]
-EDGES: tuple[Edge, ...] = ("bottom", "middle", "top")
+EDGES = ("bottom", "middle", "top")
+"""From where more and more layers are replaced."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -216,26 +216,29 @@ def tasks(
 
 
 def depths(count: int) -> tuple[int, ...]:
-    """Numbers of layers that are replaced: one, two, then about twice as many in three steps, up to all."""
-    steps = {1, 2, 3, 4, 6, 8, 12, 16, 20, 24, 28, 32, 40, 48, count}
-    return tuple(sorted(step for step in steps if step <= count))
+    """Numbers of layers that are replaced: one, then twice as many each time up to a quarter, then quarters."""
+    doubled = {2**i for i in range(count.bit_length()) if 2**i <= count // 4}
+    return tuple(sorted({1, *doubled, *(-(-count * part // 4) for part in (1, 2, 3, 4))}))
 
 
-def stack(edge: Edge, depth: int, count: int) -> tuple[int, ...]:
+def floors(edge: str) -> tuple[str, ...]:
+    """What is held against the variants: of one layer at a time the mean says as much as random weights do."""
+    return FLOORS[:1] if edge == "single" else FLOORS
+
+
+def stack(edge: str, depth: int, count: int) -> tuple[int, ...]:
     """So many neighbouring layers of ``count``, from the first on, up to the last, or in the middle."""
     start = {"bottom": 0, "top": count - depth, "middle": (count - depth) // 2}[edge]
     return tuple(range(start, start + depth))
 
 
-def layer_tasks(
-    text: str, words: Sequence[str], edge: Edge | Literal["single"], count: int, *, live: bool = False
-) -> tuple[SwapTask, ...]:
+def layer_tasks(text: str, words: Sequence[str], edge: str, count: int, *, live: bool = False) -> tuple[SwapTask, ...]:
     """Reading and copying against the layers that are replaced; the floors, then the ends, then what lies between.
 
     Args:
         text: the text.
         words: what attends.
-        edge: from which side more and more layers are replaced; ``single`` for one layer at a time.
+        edge: one of ``EDGES``, from which more and more layers are replaced; ``single`` for one layer at a time.
         count: layers of the model.
         live: as of ``ReadingTask``.
     """
@@ -306,9 +309,14 @@ def run(task: SwapTask, *, load: Load = load) -> tuple[SwapRow]:
     """
     if not task.live and (found := known(task)) is not None:
         return (found,)
+    return (compute(task),)
+
+
+def compute(task: SwapTask) -> SwapRow:
+    """Run a task, recorded or not; errors as of ``run``."""
     if isinstance(task, ReadingTask):
-        return (reading(task),)
-    return (copying(task),) if isinstance(task, CopyTask) else (straying(task),)
+        return reading(task)
+    return copying(task) if isinstance(task, CopyTask) else straying(task)
 
 
 def text_tokens(text: str, *, tokens: int | None = None, model: str = MODEL) -> Tokens:

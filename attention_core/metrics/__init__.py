@@ -18,6 +18,7 @@ from attention_core.metrics.error import (
     wrong_mass,
 )
 from attention_core.metrics.passport import Passport, density, mean_distance, negative_mass, passport, row_sums
+from attention_core.metrics.ranks import farthest_off, kendall, rank_correlation
 from attention_core.metrics.spectrum import (
     effective_rank,
     rank,
@@ -33,6 +34,8 @@ __all__ = [
     "distribution",
     "effective_rank",
     "entropy",
+    "farthest_off",
+    "kendall",
     "kl_divergence",
     "mean_distance",
     "negative_mass",
@@ -41,6 +44,7 @@ __all__ = [
     "oracle_top_k_errors",
     "passport",
     "rank",
+    "rank_correlation",
     "relative_error",
     "row_sums",
     "singular_values",

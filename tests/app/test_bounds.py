@@ -25,6 +25,7 @@ from attention_core.measure.run_file import from_json, recorded, to_json
 from attention_core.measure.timing import TimingSpec
 from pages.entropy.options import EntropyOptions
 from pages.masks.options import MasksOptions
+from pages.model.options import ModelOptions
 from pages.timing.options import TimingOptions
 
 RUN = to_json(next(iter(recorded().values())))
@@ -164,6 +165,11 @@ CASES = {
         12,
         lambda n: " ".join(map(str, text_tokens(" ".join(["word"] * n)).notices)),
         "makes 13 tokens; the first 12 are kept",
+    ),
+    "swap_variants": (
+        3,
+        lambda n: opened(ModelOptions, "m_words")([v.key for v in ac.all_variants() if not v.causal_reason][:n]),
+        "it takes up to 3",
     ),
     "model_parameters": (10**6, parameters, "1,000,001 parameters; choose a model of at most 1,000,000"),
 }

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from driver import CONTROLS, drawn, moved, open_page
+from no_model import without_a_model
 
 import attention_core as ac
 from app import share, visit
@@ -69,8 +70,14 @@ WORDS = [
     ["softmax", "local~window~3"],
     ["sparse", "local"],
     ["softmax"],
+    ["3-4"],
 ]
 """An address's words for the values that cannot be listed."""
+
+
+@pytest.fixture(autouse=True)
+def made_up_numbers(monkeypatch):
+    without_a_model(monkeypatch)
 
 
 def open_tiny(page, query=()):
@@ -239,6 +246,7 @@ VIEWS = {
     ],
     "error": [{"against": "cost"}],
     "timing": [{}],
+    "model": [{"m_text": "own"}, {"m_view": "layers"}],
     "causal": [
         *({"c_view": view} for view in ("leak", "algorithms", "state", "fading")),
         {"c_view": "fading", "c_gate": "drawn"},

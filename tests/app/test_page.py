@@ -65,7 +65,7 @@ def toy(folder):
 
 def test_a_folder_is_a_page_in_the_menu_and_on_home(toy):
     known = list(frame.discover())
-    assert known.index("toy") == known.index("timing") + 1  # the last of its section
+    assert known.index("toy") == known.index("model") + 1  # the last of its section
     shown = [(link.page, link.label) for link in links(visit("home"))]
     assert ("toy", "**Toy** · How warm is it?") in shown
     assert "# How warm is it?" in spoken(visit("toy"))

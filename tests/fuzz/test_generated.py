@@ -22,6 +22,7 @@ import pytest
 from driver import CONTROLS, open_page, send
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from no_model import without_a_model
 from press import MOVES
 
 import attention_core as ac
@@ -285,8 +286,9 @@ SEEDS = range(40 if FUZZ else 1)
 
 
 @pytest.mark.parametrize("page", discover())
-def test_moves(page):
+def test_moves(page, monkeypatch):
     """A visitor who sets whatever there is to whatever it offers, and does not always wait for what is new there."""
+    without_a_model(monkeypatch)
     for seed in SEEDS:
         random_ = random.Random(f"{page} {seed}")
         at = open_page(page, {"input": "synthetic", "n": "12", "heads": "2", "d": "4", "h_longest": "128"})

@@ -1,0 +1,215 @@
+// A text as a model reads it and as a changed one does: a line for each reader, and two bars under each token.
+/** @import { ReadingHeader, ReadingSettings, SentReading } from "./types" */
+/** @import { Received, Send } from "../matrix_board/types" */
+
+import { fill } from "../live_sentence/story.js";
+import { clamp, make, perform, printable, readTheme } from "../matrix_board/page.js";
+
+const FULL = 12; // nats of a full bar: a little more than a guess among all 49,152 words costs
+const WORSE = 6; // nats more than before from which on a token has the full colour
+
+export class ReadingBoard {
+  /** @type {string[]} */
+  labels = [];
+  /** @type {string[]} */
+  columns = [];
+  /** @type {SentReading[]} */
+  rows = [];
+  /** @type {HTMLElement[]} */
+  tokens = [];
+  /** @type {HTMLElement[]} */
+  choices = [];
+  /** @type {ReadingSettings} */
+  settings;
+  shown = 0;
+  token = -1; // the one that was chosen
+  at = 0; // the one that keys stand on
+  /** @type {Send} */
+  send;
+  /** @type {string | undefined} */
+  owed; // what the server was told and has not answered
+
+  /** @param {HTMLElement | ShadowRoot} host */
+  constructor(host) {
+    this.table = make("div", { class: "readers", role: "radiogroup" });
+    this.text = make("div", { class: "tokens", role: "group", dir: "auto" });
+    this.told = make("p", { class: "told", role: "status", "aria-live": "polite" });
+    this.scale = make("p", { class: "scale" });
+    this.root = make("div", { class: "reading" }, this.table, this.text, this.told, this.scale);
+    host.append(this.root);
+    this.text.addEventListener("pointerover", (event) => this.point(placeIn(event.target)));
+    this.text.addEventListener("pointerleave", () => this.point(null));
+    this.text.addEventListener("focusin", (event) => this.point(placeIn(event.target)));
+    this.text.addEventListener("click", (event) => this.choose(placeIn(event.target)));
+    this.text.addEventListener("keydown", (event) => this.key(event));
+    this.table.addEventListener("keydown", (event) => this.turn(event));
+  }
+
+  /** @param {Received<ReadingHeader>} received */
+  receive({ header: { tokens, labels, columns, rows } }) {
+    this.labels = labels.map(printable);
+    this.rows = rows;
+    this.columns = columns;
+    const same = this.tokens.length === tokens.length && this.tokens.every((each, i) => each.dataset.label === this.labels[i]);
+    if (!same) {
+      this.at = 0;
+      this.tokens = tokens.map((token, place) => {
+        const bars = make("span", { class: "bars", "aria-hidden": "true" }, make("i"), make("i"));
+        return make("span", { class: "token", role: "button", "data-token": String(place), "data-label": this.labels[place] }, printable(token), bars);
+      });
+      this.text.replaceChildren(...this.tokens);
+    }
+    if (this.settings) this.take();
+  }
+
+  /** @param {ReadingSettings} settings */
+  show(settings) {
+    this.settings = settings;
+    const told = JSON.stringify([settings.shown, settings.token]);
+    if (this.owed === undefined || this.owed === told) {
+      this.owed = undefined;
+      this.take();
+    }
+  }
+
+  /** Stand as the settings say. */
+  take() {
+    this.shown = clamp(this.settings.shown, 0, Math.max(0, this.rows.length - 2));
+    this.token = this.settings.token < this.labels.length ? this.settings.token : -1;
+    this.build();
+    this.paint();
+  }
+
+  retheme() {
+    this.root.dataset.mode = readTheme(this.root).mode;
+  }
+
+  /** The line of each reader. */
+  build() {
+    const { words } = this.settings;
+    const held = this.choices.some((each) => each.matches(":focus"));
+    this.table.setAttribute("aria-label", words.rows);
+    this.text.setAttribute("aria-label", words.help);
+    this.table.style.setProperty("--columns", String(this.columns.length));
+    const head = make("div", { class: "reader head", "aria-hidden": "true" }, ...[words.who, ...this.columns].map((word) => make("span", {}, word)));
+    this.choices = this.rows.slice(1).map(({ name, numbers }, place) => {
+      const told = [name, ...numbers.map((number, i) => `${this.columns[i]} ${number}`)].join(", ");
+      const line = make("div", { class: "reader", role: "radio", "aria-label": told, "data-row": String(place) });
+      line.append(...[name, ...numbers].map((word) => make("span", {}, word)));
+      line.addEventListener("click", () => this.pick(place));
+      return line;
+    });
+    const [{ name, numbers }] = this.rows;
+    const original = make("div", { class: "reader original" }, ...[name, ...numbers].map((word) => make("span", {}, word)));
+    this.table.replaceChildren(head, original, ...this.choices);
+    if (held) this.choices[this.shown]?.focus();
+  }
+
+  /** Draw what the readers lose. */
+  paint() {
+    this.choices.forEach((line, place) => {
+      line.setAttribute("aria-checked", String(place === this.shown));
+      line.tabIndex = place === this.shown ? 0 : -1;
+    });
+    const before = this.rows[0]?.losses ?? [];
+    const after = this.rows[this.shown + 1]?.losses ?? [];
+    this.tokens.forEach((token, place) => {
+      const [old, now] = [before[place - 1] ?? 0, after[place - 1] ?? 0];
+      const bars = token.querySelectorAll("i");
+      bars[0].style.width = `${clamp((100 * old) / FULL, 0, 100)}%`;
+      bars[1].style.width = `${clamp((100 * now) / FULL, 0, 100)}%`;
+      const worse = after.length ? clamp((now - old) / WORSE, -1, 1) : 0;
+      token.classList.toggle("better", worse < 0);
+      token.style.setProperty("--shade", `${Math.round(55 * Math.abs(worse))}%`);
+      token.setAttribute("aria-label", this.sentence(place));
+      token.setAttribute("aria-pressed", String(place === this.token));
+      token.tabIndex = place === this.at ? 0 : -1;
+    });
+    this.scale.textContent = fill(this.settings.words.scale, { most: String(FULL) });
+    this.point(null);
+  }
+
+  /**
+   * What a token costs.
+   * @param {number} place
+   */
+  sentence(place) {
+    const { words } = this.settings;
+    const [first, other] = [this.rows[0], this.rows[this.shown + 1]];
+    const [before, after] = [first?.losses[place - 1], other?.losses[place - 1]];
+    const token = this.labels[place];
+    if (place === 0 || before === undefined) return fill(words.first, { token });
+    if (after === undefined) return fill(words.waiting, { token, before: before.toFixed(1) });
+    return fill(words.told, { token, before: before.toFixed(1), after: after.toFixed(1), name: other.name });
+  }
+
+  /** @param {number | null} place */
+  point(place) {
+    const told = place ?? (this.token >= 0 ? this.token : null);
+    this.told.textContent = told === null ? this.settings.words.ask : this.sentence(told);
+  }
+
+  /** @param {number} place */
+  pick(place) {
+    this.shown = place;
+    this.paint();
+    this.choices[place]?.focus();
+    this.tell();
+  }
+
+  /** @param {number | null} place */
+  choose(place) {
+    if (place === null || place === 0) return;
+    this.token = place === this.token ? -1 : place;
+    this.at = place;
+    this.paint();
+    this.tell();
+  }
+
+  tell() {
+    this.owed = JSON.stringify([this.shown, this.token]);
+    this.send("look", { shown: this.shown, token: this.token });
+  }
+
+  /** @param {KeyboardEvent} event */
+  key(event) {
+    const place = placeIn(event.target);
+    if (place === null) return;
+    const go = (/** @type {number} */ to) => {
+      this.at = clamp(to, 0, this.tokens.length - 1);
+      this.tokens.forEach((each, i) => (each.tabIndex = i === this.at ? 0 : -1));
+      this.tokens[this.at].focus();
+    };
+    perform(event, {
+      ArrowLeft: () => go(place - 1),
+      ArrowUp: () => go(place - 1),
+      ArrowRight: () => go(place + 1),
+      ArrowDown: () => go(place + 1),
+      Home: () => go(0),
+      End: () => go(this.tokens.length - 1),
+      Enter: () => this.choose(place),
+      " ": () => this.choose(place),
+    });
+  }
+
+  /** @param {KeyboardEvent} event */
+  turn(event) {
+    const count = this.choices.length;
+    if (!count) return;
+    const go = (/** @type {number} */ by) => this.pick((this.shown + by + count) % count);
+    perform(event, { ArrowUp: () => go(-1), ArrowLeft: () => go(-1), ArrowDown: () => go(1), ArrowRight: () => go(1) });
+  }
+
+  destroy() {
+    this.root.remove();
+  }
+}
+
+/**
+ * The place of the token that something stands in.
+ * @param {EventTarget | null} target
+ */
+function placeIn(target) {
+  const token = target instanceof Element && target.closest("[data-token]");
+  return token instanceof HTMLElement ? Number(token.dataset.token) : null;
+}

@@ -1,0 +1,121 @@
+"""What would have been likelier: next tokens before and after a swap, and the row of attention that changed most."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from attention_core import registry
+from attention_core.experiments.swap import MODEL, text_tokens
+from attention_core.experiments.task import Load, load
+from attention_core.inputs import models
+from attention_core.inputs.models import Loaded
+from attention_core.surgery import Attends, from_word, swapped, unembedding
+from attention_core.variant import SOFTMAX
+
+LIKELY = 5
+"""Next tokens that are told."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GlanceTask:
+    """One token of a text, predicted before and after a swap.
+
+    Attributes:
+        text: the text.
+        word: what attends in softmax's place.
+        layers: in which layers.
+        token: its place in the text, from 1.
+        model: key of a decoder, or ``owner/name``.
+    """
+
+    text: str
+    word: str
+    layers: tuple[int, ...]
+    token: int
+    model: str = MODEL
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GlanceRow:
+    """One token, predicted before and after.
+
+    Attributes:
+        token: its place.
+        label: the token.
+        chances: how likely it was before, and after.
+        before: the likeliest tokens of the model as it is, with their chances.
+        after: those of the swapped model.
+        layer: of the swapped layers, the one of the row that changed most.
+        head: its head.
+        moved: the share of that row's weight that lies on other tokens now.
+        context: the tokens that the row may look at.
+        row_before: where the last of them looked, its weights.
+        row_after: where it looks now.
+    """
+
+    token: int
+    label: str
+    chances: tuple[float, float]
+    before: tuple[tuple[str, float], ...]
+    after: tuple[tuple[str, float], ...]
+    layer: int
+    head: int
+    moved: float
+    context: tuple[str, ...]
+    row_before: tuple[float, ...]
+    row_after: tuple[float, ...]
+
+
+def tasks(text: str, word: str, layers: tuple[int, ...], token: int, *, model: str = MODEL) -> tuple[GlanceTask, ...]:
+    """Just one; arguments as of ``GlanceTask``."""
+    return (GlanceTask(text=text, word=word, layers=layers, token=token, model=model),)
+
+
+def run(task: GlanceTask, *, load: Load = load) -> tuple[GlanceRow]:
+    """Read the text up to the token twice.
+
+    Raises:
+        LabError: if the text holds nothing, the model cannot be had, or the variant cannot be causal.
+    """
+    loaded, told = models.load(task.model), text_tokens(task.text, model=task.model)
+    ids, attends = told.ids[: task.token], from_word(task.word)
+    old, before = _look(loaded, ids, registry.get(SOFTMAX), task.layers)
+    with swapped(loaded.model, dict.fromkeys(task.layers, attends)):
+        new, after = _look(loaded, ids, attends, task.layers)
+    moved = (after - before).abs().sum(-1) / 2  # [L, H], total variation where both rows sum to one
+    layer, head = divmod(int(moved.argmax()), moved.shape[1])
+    target = told.ids[task.token]
+    return (
+        GlanceRow(
+            token=task.token,
+            label=told.labels[task.token],
+            chances=(float(old[target]), float(new[target])),
+            before=_likeliest(loaded, old),
+            after=_likeliest(loaded, new),
+            layer=task.layers[layer],
+            head=head,
+            moved=float(moved[layer, head]),
+            context=told.labels[: task.token],
+            row_before=tuple(before[layer, head].tolist()),
+            row_after=tuple(after[layer, head].tolist()),
+        ),
+    )
+
+
+def _look(loaded: Loaded, ids: tuple[int, ...], attends: Attends, layers: tuple[int, ...]) -> tuple[Tensor, Tensor]:
+    """The chances of the next token ``[words]``, and the last token's weights in each layer, ``[L, H, n]``."""
+    from attention_core.inputs.models.recorder import record  # imports transformers, by now loaded
+
+    with torch.no_grad():
+        hidden = loaded.model(input_ids=torch.tensor([ids])).last_hidden_state[0, -1]
+        chances = (hidden @ unembedding(loaded).mT).softmax(-1)
+        found = record(loaded.model, ids, set(layers))
+        rows = [attends.weights(found[each].q, found[each].k, causal=True)[:, -1] for each in layers]
+    return chances, torch.stack(rows)
+
+
+def _likeliest(loaded: Loaded, chances: Tensor) -> tuple[tuple[str, float], ...]:
+    found = chances.topk(LIKELY)
+    words = [loaded.tokenizer.decode([i]) for i in found.indices.tolist()]
+    return tuple(zip(words, found.values.tolist(), strict=True))

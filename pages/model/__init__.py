@@ -1,0 +1,1 @@
+"""Model: what a variant in softmax's place does to what a model says."""

@@ -1,0 +1,117 @@
+"""The budget: both numbers against each variant's own knob, and the loss against the position in the text."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import streamlit as st
+
+from app import chart, run
+from app.figures.curves import Curve, curves
+from app.figures.theme import GREY
+from app.text import _, paragraph
+from attention_core import registry
+from attention_core.experiments import swap
+from attention_core.experiments.swap import CopyRow, ReadingRow, SwapRow
+from attention_core.surgery import UNIFORM
+from attention_core.variant import SOFTMAX
+from pages.model import reading, sweep, words
+from pages.model.options import Question, called
+from pages.model.sweep import Both
+
+SMOOTH = 32
+"""Tokens over which the loss at a position is averaged: one token's says more of the token than of the position."""
+
+
+def show(question: Question) -> None:
+    """Turn every knob, and read the text along its positions."""
+    with_knob = [word for word in question.words if word != UNIFORM and registry.from_word(word).variant.budget]
+    if not with_knob:
+        st.info(_("None of these has a budget knob; add a window, sinks or top-k."))
+        return
+    tasks = (
+        *swap.tasks(question.text, question.words, question.layers, live=question.live),
+        *swap.budget_tasks(question.text, with_knob, question.layers, swap.PERIOD * 2, live=question.live),
+    )
+
+    def draw(rows: list[SwapRow], key: str) -> None:
+        lines = {word: both for word in with_knob if (both := along(rows, word))}
+        st.markdown(in_one_sentence(lines, rows))
+        sweep.draw(lines, rows, key=key, x_title=_("budget: each variant's own knob"), log_x=True)
+        _positions(question, rows, key)
+        st.caption(words.origin(rows))
+
+    rows = run.at_once("swap", tasks, draw, key="model.budget")
+    reading.take_away(rows)
+
+
+def along(rows: Sequence[SwapRow], word: str) -> list[Both]:
+    """One variant's numbers by its budget."""
+    ladder = {each.word: budget(each.word) for each in swap.ladder(word, swap.PERIOD * 2)}
+    return sweep.pairs([row for row in rows if row.layers], lambda row: ladder.get(row.word))
+
+
+def budget(word: str) -> float:
+    """The value of a variant's budget."""
+    attention = registry.from_word(word)
+    assert attention.variant.budget is not None
+    return float(getattr(attention.params, attention.variant.budget.name))
+
+
+def in_one_sentence(lines: dict[str, list[Both]], rows: Sequence[SwapRow]) -> str:
+    """From which budget on the text is read as before, and from which on copying is kept."""
+    read = next((row.perplexity for row in rows if isinstance(row, ReadingRow) and not row.layers), None)
+    copy = next((row for row in rows if isinstance(row, CopyRow) and not row.layers), None)
+    if read is None or copy is None:
+        return ""
+    keeps = copy.copied + words.COPIED * (copy.first - copy.copied)
+    told = []
+    for word, pairs in lines.items():
+        attention = registry.from_word(word)
+        assert attention.variant.budget is not None
+        reads = least(pairs, "perplexity", words.SAME * read)
+        copies = least(pairs, "copied", keeps)
+        names = {"name": _(attention.title), "knob": _(attention.variant.budget.name.replace("_", " "))}
+        told.append(
+            paragraph(
+                _("**{name}** reads as before from {knob} {value:g} on.", value=reads, **names)
+                if reads is not None
+                else _("**{name}** reads worse at every {knob} tried.", **names),
+                _("It copies from {knob} {value:g} on.", value=copies, **names)
+                if copies is not None
+                else _("It copies at none."),
+            )
+        )
+    return paragraph(*told)
+
+
+def least(pairs: Sequence[Both], name: str, most: float) -> float | None:
+    """The least budget from which on, as far as was tried, a number is no more than that; None where there is none."""
+    found = None
+    for pair in reversed([p for p in pairs if getattr(p, name) is not None]):
+        if getattr(pair, name) > most:
+            break
+        found = pair.x
+    return found
+
+
+def _positions(question: Question, rows: Sequence[SwapRow], key: str) -> None:
+    read = {(row.word, row.layers): row for row in rows if isinstance(row, ReadingRow) and row.losses}
+    drawn = []
+    readers: list[tuple[str, str, tuple[int, ...], int]] = [(_("The model as it is"), SOFTMAX, (), GREY)]
+    readers += [(called(word), word, question.layers, place) for place, word in enumerate(question.words)]
+    for name, word, layers, colour in readers:
+        if (row := read.get((word, layers))) is not None:
+            smooth = running_mean(row.losses, SMOOTH)
+            xs = [float(SMOOTH + i) for i in range(len(smooth))]
+            drawn.append(Curve(name, xs, smooth, colour=colour, marks=False))
+    if drawn and drawn[0].x:
+        title = _("loss (nats a token), mean of {n}", n=SMOOTH)
+        figure = curves(drawn, x_title=_("position in the text (tokens)"), y_title=title, height=340)
+        told = _("Lines: the loss against the position in the text")
+        chart.show(figure, key=f"{key}.position", name="loss-by-position", alt=told)
+
+
+def running_mean(values: Sequence[float], width: int) -> list[float]:
+    """The mean of each value with the ``width - 1`` before it, as far as there are so many."""
+    sums = np.concatenate([[0.0], np.cumsum(values)])
+    return ((sums[width:] - sums[:-width]) / width).tolist() if len(values) >= width else []

@@ -1,0 +1,82 @@
+"""The copy test: random tokens, said twice; the loss of each token that is said again."""
+
+from collections.abc import Sequence
+from statistics import mean
+
+import streamlit as st
+
+from app import chart, run
+from app.figures.curves import Curve, curves, guide
+from app.figures.theme import GREY
+from app.takeaway import explained
+from app.text import _
+from attention_core.experiments import swap
+from attention_core.experiments.swap import CopyRow, SwapRow
+from attention_core.variant import SOFTMAX
+from pages.model import reading
+from pages.model.options import Question, called
+
+
+def show(question: Question) -> None:
+    """Take the test, and read the text beside it: neither number stands for the other."""
+
+    def draw(rows: list[SwapRow], key: str) -> None:
+        reading.tell(question, rows)
+        lines = [line for line in (_line(rows, *each) for each in _readers(question)) if line]
+        first = [row.first for row in rows if isinstance(row, CopyRow) and row.layers == ()]
+        if lines and first:
+            ends = [1.0, float(swap.PERIOD - 1)]
+            lines.append(guide(_("said first, as it is"), ends, [mean(first)] * 2))
+        figure = curves(
+            lines,
+            x_title=_("tokens since the repetition began"),
+            y_title=_("loss (nats a token)"),
+            height=430,
+            top=None,
+        )
+        told = _("Lines: the loss of each token that is said again, of the model as it is and of each variant")
+        chart.show(figure, key=f"{key}.chart", name="copying", alt=told)
+        st.caption(
+            _(
+                "{period} random common tokens, said twice; the mean of {n} draws, bands from the least to the most. "
+                "Whoever looks up what followed a token the last time says it again at little cost. A window reaches "
+                "back fewer tokens than the {period} that lie between.",
+                period=swap.PERIOD,
+                n=max(row.seed for row in rows if isinstance(row, CopyRow)) + 1 if first else 0,
+            )
+        )
+
+    rows = run.at_once("swap", reading.tasks(question), draw, key="model.copying")
+    reading.take_away(rows)
+    explained(
+        _("What the numbers are"),
+        r"\text{perplexity} = \exp\Big(\tfrac{1}{n-1}\sum_{i>1} -\log p(x_i \mid x_{<i})\Big)",
+        _(
+            "Copying is the same mean of $-\\log p$, in nats, over the tokens that are said again, without the first "
+            "of them. A guess among all 49,152 tokens costs 10.8 nats; who is sure of another pays more."
+        ),
+    )
+
+
+def _readers(question: Question) -> list[tuple[str, str, tuple[int, ...], int]]:
+    """Name, word, layers and colour of every line."""
+    changed = [(called(word), word, question.layers, place) for place, word in enumerate(question.words)]
+    return [(_("The model as it is"), SOFTMAX, (), GREY), *changed]
+
+
+def _line(rows: Sequence[SwapRow], name: str, word: str, layers: tuple[int, ...], colour: int) -> Curve | None:
+    """The mean over the draws that are there, with a band where there are several."""
+    own = [row for row in rows if isinstance(row, CopyRow) and (row.word, row.layers) == (word, layers) and row.losses]
+    if not own:
+        return None
+    places = list(zip(*(row.losses for row in own), strict=True))
+    several = len(own) > 1
+    return Curve(
+        name,
+        [float(i) for i in range(1, 1 + len(places))],
+        [mean(each) for each in places],
+        low=[min(each) for each in places] if several else None,
+        high=[max(each) for each in places] if several else None,
+        colour=colour,
+        marks=False,
+    )

@@ -1,0 +1,74 @@
+"""One token that was clicked: what either model would have said there, and the row of attention that changed most."""
+
+import numpy as np
+import streamlit as st
+
+import attention_core as ac
+from app import chart, dispatch, run
+from app.figures.bars import row_multiples
+from app.naming import computing
+from app.text import _, literal, sentence
+from attention_core.experiments import glance
+from attention_core.experiments.glance import GlanceRow
+from attention_core.inputs.labels import readable
+from attention_core.writing import percent
+from pages.model.options import Question, called
+
+
+def show(question: Question, word: str, token: int) -> None:
+    """Predict the token before and after the swap, and draw both."""
+    name = called(word)
+    place = st.empty()
+    [task] = glance.tasks(question.text, word, question.layers, token)
+    try:
+        with computing(name):
+            [row] = dispatch.rows("glance", task, run.unchanged(lambda standing: place.caption(run.in_line(standing))))
+    except ac.LabError as error:
+        st.info(literal(sentence(error)))
+        return
+    place.empty()
+    st.markdown(in_words(row, name))
+    left, right = st.columns([2, 3], gap="large")
+    with left:
+        st.dataframe(
+            {
+                _("As it is"): [shown(told) for told, chance in row.before],
+                _("chance"): [chance for told, chance in row.before],
+                name: [shown(told) for told, chance in row.after],
+                _("its chance"): [chance for told, chance in row.after],
+            },
+            hide_index=True,
+            column_config={
+                _("chance"): st.column_config.NumberColumn(format="percent"),
+                _("its chance"): st.column_config.NumberColumn(format="percent"),
+            },
+        )
+    with right:
+        rows = {_("As it is"): np.array(row.row_before), name: np.array(row.row_after)}
+        figure = row_multiples(rows, row.context, key_title=_("looked at"), value_title=_("weight"), most=24)
+        told = _("Bars: where the token before it looks in layer {layer}, head {head}.", layer=row.layer, head=row.head)
+        chart.show(figure, key="model.row", name="attention-row", alt=told)
+
+
+def shown(token: str) -> str:
+    """A token as a person would write it."""
+    return readable(token)
+
+
+def in_words(row: GlanceRow, name: str) -> str:
+    """What became of one token's chance, and of the row that looks at what came before it."""
+    told = {
+        "token": literal(row.label),
+        "before": percent(row.chances[0]),
+        "after": percent(row.chances[1]),
+        "name": name,
+        "last": literal(row.context[-1]),
+        "layer": row.layer,
+        "head": row.head,
+        "moved": percent(row.moved),
+    }
+    return _(
+        "“{token}” had a chance of {before} and has {after} with {name}. Of the layers replaced, the row of “{last}” "
+        "changed most in layer {layer}, head {head}: {moved} of its weight lies elsewhere.",
+        **told,
+    )

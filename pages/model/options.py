@@ -1,0 +1,184 @@
+"""What the visitor asks of the Model page: its options, its controls, and the question they amount to."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from app import presets
+from app.controls import Options, choice, kept, place, selection, switch, whole
+from app.naming import readable
+from app.reading_board import Look
+from app.share import CutError, Field
+from app.text import N_, _, _n
+from app.visit import Visit
+from attention_core import registry
+from attention_core.experiments import swap
+from attention_core.inputs import models
+from attention_core.limits import current
+from attention_core.surgery import UNIFORM, from_word, layer_range
+
+OWN = "own"
+FIRST = ("local~window~64", "sink~window~64~sinks~1")
+"""A window, and the same with a single sink: what a first visit compares with the model as it is."""
+TEXTS = {
+    "long": N_("Long"),
+    "story": N_("Story"),
+    "english": N_("English"),
+    "repeats": N_("Repeats"),
+    "chinese": N_("Chinese"),
+    OWN: N_("Your text"),
+}
+
+
+def depth() -> int:
+    """Layers of the model."""
+    return models.layer_count(swap.MODEL)
+
+
+def read_words(given: list[str]) -> tuple[str, ...]:
+    """What stands in softmax's place, each once; what cannot hide the future is none of it."""
+    if given == ["none"]:
+        return ()
+    words = tuple(dict.fromkeys(from_word(word).word for word in given))
+    if len(swap.able(words)) < len(words):
+        raise ValueError
+    kept_words = words[: current().swap_variants]
+    if len(given) > len(kept_words):
+        raise CutError(kept_words)
+    return kept_words
+
+
+def read_layers(given: list[str]) -> tuple[int, int]:
+    """The first layer and the last of those that ``surgery.layer_range`` reads."""
+    [word] = given
+    layers = layer_range(word, depth())
+    return layers[0], layers[-1]
+
+
+def are_layers(value: object) -> bool:
+    """Whether a value is a first layer and a last one."""
+    if not isinstance(value, tuple | list) or len(value) != 2 or not all(isinstance(end, int) for end in value):
+        return False
+    return 0 <= value[0] <= value[1] < depth()
+
+
+class ModelOptions(Options, prefix="m_"):
+    """What a link to this page carries beside what all pages share."""
+
+    view = choice(
+        {
+            "text": N_("the text"),
+            "copying": N_("copying"),
+            "layers": N_("how many layers"),
+            "budget": N_("the budget"),
+            "predicts": N_("the error's forecast"),
+        },
+        N_("Look at"),
+    )
+    words = kept(
+        lambda: Field(
+            FIRST,
+            read_words,
+            lambda words: list(words) or ["none"],
+            takes=lambda: _("up to {n}, each once, that can hide the future", n=current().swap_variants),
+        )
+    )
+    layers = kept(
+        lambda: Field((0, depth() - 1), read_layers, lambda ends: [f"{ends[0]}-{ends[1]}"], accepts=are_layers),
+        N_("Layers"),
+        widget=st.slider,
+        arguments=lambda: {"min_value": 0, "max_value": depth() - 1, "width": 220},
+        help=N_("In which layers softmax is replaced; the first layer is 0."),
+    )
+    text = selection(TEXTS, N_("Text"), layout={"width": 150})
+    live = switch(
+        False,
+        N_("Compute anew"),
+        help=N_("Built-in texts open with results that were recorded; this computes them on this machine."),
+    )
+    shown = whole(0, 0, lambda: current().swap_variants - 1, "")
+    token = place(lambda: current().swap_tokens)
+    edge = choice(
+        {
+            "bottom": N_("from the bottom"),
+            "middle": N_("from the middle"),
+            "top": N_("from the top"),
+            "single": N_("one at a time"),
+        },
+        N_("Layers replaced"),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """What the page is asked.
+
+    Attributes:
+        text: the text.
+        title: what that is called.
+        words: what stands in softmax's place.
+        layers: in which layers.
+        live: whether recorded results are passed by.
+        options: the page's options.
+    """
+
+    text: str
+    title: str
+    words: Sequence[str]
+    layers: tuple[int, ...]
+    live: bool
+    options: ModelOptions
+
+    @property
+    def where(self) -> str:
+        """The layers in words."""
+        return layers_in_words(self.layers)
+
+
+def question() -> Question:
+    """The question as it stands."""
+    now = ModelOptions.now()
+    low, high = now.layers
+    text = Visit.text.value if now.text == OWN else presets.texts()[now.text]
+    return Question(
+        text=text,
+        title=_(TEXTS[now.text]),
+        words=now.words,
+        layers=tuple(range(low, high + 1)),
+        live=now.live,
+        options=now,
+    )
+
+
+def layers_in_words(layers: Sequence[int]) -> str:
+    """``all 30 layers``, ``layer 7``, ``layers 10 to 20``."""
+    if len(layers) == depth():
+        return _("all {n} layers", n=depth())
+    if len(layers) == 1:
+        return _("layer {layer}", layer=layers[0])
+    return _("layers {first} to {last}", first=layers[0], last=layers[-1])
+
+
+def called(word: str) -> str:
+    """What a word is called: the variant with its budget and whatever else was set."""
+    if word == UNIFORM:
+        return _("Mean of v")
+    attention = registry.from_word(word)
+    budget, changed = attention.variant.budget, attention.params.changed()
+    names = dict.fromkeys([*([budget.name] if budget else []), *changed])
+    values = (f"{readable(name)} {_(str(getattr(attention.params, name)))}" for name in names)
+    return " · ".join([_(attention.title), *values])
+
+
+def take_look(look: Look) -> None:
+    """Look at another reading, or at another token."""
+    ModelOptions.shown.set(look.shown)
+    ModelOptions.token.set(look.token if look.token >= 0 else None)
+
+
+def tokens_in_words(tokens: int, total: int) -> str:
+    """How much of a text is read."""
+    if tokens == total:
+        return _n("{n} token", "{n} tokens", n=tokens)
+    return _n("the first {tokens} of {n} token", "the first {tokens} of {n} tokens", n=total, tokens=tokens)

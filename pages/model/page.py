@@ -1,0 +1,43 @@
+"""Model: what does a variant in softmax's place do to what a model says?"""
+
+import streamlit as st
+
+from app.page import Page
+from app.text import N_
+from app.visit import Visit
+from pages.model import budget, copying, layers, places, predicts, reading
+from pages.model.options import OWN, ModelOptions, Question, question
+
+
+def top() -> Question:
+    """What is looked at, what stands in softmax's place and where, and the text."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        ModelOptions.view.draw()
+        ModelOptions.text.draw()
+        ModelOptions.layers.draw()
+        ModelOptions.live.draw()
+    if ModelOptions.text.value == OWN:
+        Visit.text.draw(height=100)
+    places.show()
+    return question()
+
+
+PAGE = Page(
+    title=N_("Model"),
+    icon=":material/psychology:",
+    section="Measure",
+    rank=4,
+    question=N_("What does it do to the model?"),
+    options=ModelOptions,
+    top=top,
+    view=ModelOptions.view,
+    views={
+        "text": reading.show,
+        "copying": copying.show,
+        "layers": layers.show,
+        "budget": budget.show,
+        "predicts": predicts.show,
+    },
+    switch=False,
+    uses_input=False,
+)

@@ -1,0 +1,131 @@
+"""Does the Error page predict it? The mean error of the outputs against perplexity and against copying."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import streamlit as st
+
+from app import chart, run
+from app.figures.scatter import Points, scatter
+from app.text import _, paragraph
+from attention_core import metrics, registry
+from attention_core.experiments import swap
+from attention_core.experiments.swap import CopyRow, ReadingRow, StrayRow, SwapRow
+from attention_core.surgery import UNIFORM
+from attention_core.writing import number
+from pages.model import reading, words
+from pages.model.options import Question, called
+
+FEWEST = 5
+"""Points from which on an order is spoken of."""
+CLOSE, LOOSE = 0.9, 0.6
+"""Rank correlations from which on an order is told as kept, and as roughly kept."""
+EXACT = 1e-4
+"""Errors below this are rounding; on a logarithmic axis they have no place."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """One variant with its budget."""
+
+    word: str
+    output: float
+    perplexity: float
+    copied: float
+
+
+def show(question: Question) -> None:
+    """Measure every variant at every budget three times over, and hold the orders against each other."""
+    able = [word for word in question.words if word != UNIFORM]
+    if not able:
+        st.info(_("Add a variant whose outputs can be held against softmax's."))
+        return
+    tasks = swap.budget_tasks(question.text, able, question.layers, swap.PERIOD * 2, stray=True, live=question.live)
+
+    def draw(rows: list[SwapRow], key: str) -> None:
+        found = points(rows)
+        st.markdown(in_one_sentence(found))
+        sides = (("perplexity", _("perplexity of the text")), ("copied", _("loss when copying (nats a token)")))
+        for place, (name, title) in zip(st.columns(2), sides, strict=True):
+            clouds = [
+                _cloud(word, [p for p in found if p.output > EXACT], name, colour) for colour, word in enumerate(able)
+            ]
+            x_title = _("mean relative error of the outputs")
+            figure = scatter(clouds, x_title=x_title, y_title=title, diagonal="", log=True, height=400)
+            with place:
+                told = _("Points: {measure} against {axis}", measure=title, axis=x_title)
+                chart.show(figure, key=f"{key}.{name}", name=f"forecast-{name}", alt=told)
+        st.caption(
+            paragraph(
+                _(
+                    "One point for each variant and budget. The error is that of the Error page, on what the model as "
+                    "it is attends with: the mean over heads and over the layers replaced."
+                ),
+                words.origin(rows),
+            )
+        )
+
+    rows = run.at_once("swap", tasks, draw, key="model.predicts")
+    reading.take_away(rows)
+
+
+def points(rows: Sequence[SwapRow]) -> list[Point]:
+    """What all three numbers are there of."""
+    found: dict[str, dict[str, float]] = {}
+    for row in rows:
+        if row.layers:
+            own = found.setdefault(row.word, {})
+            if isinstance(row, StrayRow):
+                own["output"] = row.output
+            elif isinstance(row, ReadingRow):
+                own["perplexity"] = row.perplexity
+            elif isinstance(row, CopyRow):
+                own["copied"] = row.copied
+    return [
+        Point(word=word, output=own["output"], perplexity=own["perplexity"], copied=own["copied"])
+        for word, own in found.items()
+        if len(own) == 3 and all(map(math.isfinite, own.values()))
+    ]
+
+
+def in_one_sentence(found: Sequence[Point]) -> str:
+    """How well the error puts the others in order, and who lies farthest off."""
+    if len(found) < FEWEST:
+        return _("Too few points yet to speak of an order.")
+    errors = [p.output for p in found]
+    told = []
+    for name, values in ((_("perplexity"), [p.perplexity for p in found]), (_("copying"), [p.copied for p in found])):
+        rho = metrics.rank_correlation(errors, values)
+        off = metrics.farthest_off(errors, values)
+        told.append(_order(name, rho, called(found[off].word), len(found)))
+    return paragraph(*told)
+
+
+def _order(name: str, rho: float, who: str, n: int) -> str:
+    """How well the error puts another measure in order."""
+    if math.isnan(rho):
+        return _("The output's error cannot be held against {name}: one of the two never changes.", name=name)
+    told = {"name": name, "rho": number(rho, 2), "n": n}
+    if rho >= CLOSE:
+        order = _("The output's error puts {name} in order, with a rank correlation of {rho} over {n} points.", **told)
+    elif rho >= LOOSE:
+        order = _(
+            "The output's error puts {name} roughly in order, with a rank correlation of {rho} over {n} points.", **told
+        )
+    else:
+        order = _("The output's error does not predict {name}: its rank correlation is {rho} over {n} points.", **told)
+    return paragraph(order, _("**{who}** lies farthest off.", who=who))
+
+
+def _cloud(word: str, found: Sequence[Point], name: str, colour: int) -> Points:
+    ladder = {each.word for each in swap.ladder(word, swap.PERIOD * 2)}
+    own = [p for p in found if p.word in ladder]
+    return Points(
+        _(registry.from_word(word).title),
+        np.array([p.output for p in own]),
+        np.array([getattr(p, name) for p in own]),
+        colour=colour,
+        notes=[called(p.word) for p in own],
+    )

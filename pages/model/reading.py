@@ -1,0 +1,99 @@
+"""The text, read twice: every token's loss under the words, and what would have been likelier there."""
+
+import math
+from collections.abc import Sequence
+
+import streamlit as st
+
+from app import chart, run, takeaway
+from app.reading_board import Look, Reading, reading_board
+from app.text import _, paragraph
+from attention_core.experiments import swap
+from attention_core.experiments.swap import ReadingRow, SwapRow
+from attention_core.variant import SOFTMAX
+from attention_core.writing import number
+from pages.model import glance, words
+from pages.model.options import Question, called, take_look, tokens_in_words
+from pages.model.words import Score
+
+
+def show(question: Question) -> None:
+    """Read the text with every variant, and take the copy test beside it."""
+
+    def draw(rows: list[SwapRow], key: str) -> None:
+        _draw(question, rows, key)
+
+    rows = run.at_once("swap", tasks(question), draw, key="model.reading")
+    take_away(rows)
+    read = next((row for row in rows if isinstance(row, ReadingRow) and row.layers == ()), None)
+    token = question.options.token
+    if read and question.words and token is not None and 0 < token < read.tokens:
+        glance.show(question, question.words[min(question.options.shown, len(question.words) - 1)], token)
+
+
+def tasks(question: Question) -> tuple[swap.SwapTask, ...]:
+    """What both this view and that of copying ask."""
+    return swap.tasks(question.text, question.words, question.layers, seeds=swap.SEEDS, live=question.live)
+
+
+def scores(question: Question, rows: Sequence[SwapRow]) -> tuple[Score, list[Score]]:
+    """What was found of the model as it is, and of each variant."""
+    original = words.score(_("The model as it is"), SOFTMAX, (), rows)
+    return original, [words.score(called(word), word, question.layers, rows) for word in question.words]
+
+
+def tell(question: Question, rows: Sequence[SwapRow]) -> None:
+    """The headline, on what it was found, and whether now."""
+    original, changed = scores(question, rows)
+    read = next((row for row in rows if isinstance(row, ReadingRow)), None)
+    if read is None:
+        return
+    st.markdown(words.headline(original, changed) or _("Reading …"))
+    if not changed:
+        st.info(_("Add what is to stand in softmax's place: the button is above."))
+    tokens = tokens_in_words(read.tokens, read.total)
+    on_what = words.setting(where=question.where, tokens=tokens, title=question.title)
+    st.caption(paragraph(on_what, words.origin(rows)))
+
+
+def take_away(rows: Sequence[SwapRow]) -> None:
+    """The rows as a file, and how figures are saved."""
+    if rows:
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            takeaway.download(_("Numbers (CSV)"), lambda: takeaway.csv_of(rows), "model.csv")
+            chart.choose_format()
+
+
+def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
+    tell(question, rows)
+    read = {(row.word, row.layers): row for row in rows if isinstance(row, ReadingRow)}
+    first = read.get((SOFTMAX, ()))
+    if first is None:
+        return
+    original, changed = scores(question, rows)
+    reading_board(
+        first.labels,
+        _reading(original, original, first),
+        [
+            _reading(each, original, read.get((word, question.layers)))
+            for word, each in zip(question.words, changed, strict=True)
+        ],
+        [_("Perplexity"), _("times"), _("Copying, nats a token")],
+        Look(question.options.shown, -1 if question.options.token is None else question.options.token),
+        key=f"{key}.board",
+        on_look=take_look,
+    )
+
+
+def _reading(each: Score, original: Score, row: ReadingRow | None) -> Reading:
+    numbers = [
+        _number(each.perplexity, 3),
+        "" if each is original else f"× {_number(each.perplexity / original.perplexity, 2)}",
+        _number(each.copied, 2),
+    ]
+    return Reading(name=each.name, numbers=numbers, losses=row.losses if row else ())
+
+
+def _number(value: float, digits: int) -> str:
+    """A number, or what stands for one that is not there yet."""
+    return "…" if math.isnan(value) else number(value, digits)

@@ -1,0 +1,65 @@
+"""Record what the Model page opens with on the built-in texts: ``python -m pages.model.record``, a quarter of an hour.
+
+Written again whenever the model, the texts, a variant or a task changes what a number means; the file is stamped. With
+``--continue`` what the file holds already is kept, as after a run that was broken off.
+"""
+
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import attention_core
+from app import presets
+from attention_core.experiments import swap
+from attention_core.experiments.swap import SwapTask
+from attention_core.measure.device import stamp, use_threads
+from pages.model.options import FIRST, OWN, TEXTS, depth
+from pages.model.places import OFFERED
+
+SWEPT = "long"
+"""The text that layers and budgets are recorded on; on the others these are computed when they are asked for."""
+OFTEN = 40
+"""Tasks after which the file is written."""
+
+
+def tasks() -> Iterator[SwapTask]:
+    """What is recorded, what a first visit shows before all else."""
+    everywhere, texts = tuple(range(depth())), presets.texts()
+    for name in TEXTS:
+        if name != OWN:
+            yield from swap.tasks(texts[name], FIRST, everywhere, seeds=swap.SEEDS)
+    for name in TEXTS:
+        if name != OWN:
+            yield from swap.tasks(texts[name], OFFERED, everywhere, seeds=swap.SEEDS)
+    text = texts[SWEPT]
+    yield from swap.budget_tasks(text, FIRST, everywhere, swap.PERIOD * 2, stray=True)
+    for edge in (*swap.EDGES, "single"):
+        yield from swap.layer_tasks(text, [*FIRST, *swap.floors(edge)], edge, depth())
+
+
+def wanted() -> Sequence[SwapTask]:
+    """The same, each once, and in detail where any asks for that."""
+    found: dict[str, SwapTask] = {}
+    for task in tasks():
+        if swap.identity(task) not in found or getattr(task, "detail", False):
+            found[swap.identity(task)] = task
+    return list(found.values())
+
+
+def main() -> None:
+    """Compute what is wanted and write the file."""
+    use_threads()
+    out = Path(attention_core.__file__).parent / swap.RECORDED
+    out.parent.mkdir(exist_ok=True)
+    there = swap.recorded() if "--continue" in sys.argv else {}
+    asked, rows, began = wanted(), [], time.monotonic()
+    for number, task in enumerate(asked, start=1):
+        rows.append((task, there.get(swap.identity(task)) or swap.compute(task)))
+        if number % OFTEN == 0 or number == len(asked):
+            out.write_bytes(swap.to_json(stamp("cpu"), rows))
+            print(f"{number}/{len(asked)} after {time.monotonic() - began:.0f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,89 @@
+"""Perplexity and copying over whatever is swept, one chart each, side by side."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from app import chart
+from app.figures.curves import Curve, curves, guide
+from app.figures.theme import GREY
+from app.text import _
+from attention_core.experiments.swap import FLOORS, CopyRow, ReadingRow, SwapRow
+from pages.model.options import called
+
+
+@dataclass(frozen=True, kw_only=True)
+class Both:
+    """The two numbers of one reader at one place of the axis; None as long as one is missing."""
+
+    x: float
+    perplexity: float | None
+    copied: float | None
+
+
+def pairs(rows: Sequence[SwapRow], x: Callable[[SwapRow], float | None]) -> list[Both]:
+    """The readings and the copy tests of one line, put together place by place."""
+    found: dict[float, dict[str, float]] = {}
+    for row in rows:
+        at = x(row)
+        if at is not None and isinstance(row, ReadingRow):
+            found.setdefault(at, {})["perplexity"] = row.perplexity
+        elif at is not None and isinstance(row, CopyRow):
+            found.setdefault(at, {})["copied"] = row.copied
+    return [
+        Both(x=at, perplexity=each.get("perplexity"), copied=each.get("copied")) for at, each in sorted(found.items())
+    ]
+
+
+def draw(
+    lines: Mapping[str, Sequence[Both]],
+    rows: Sequence[SwapRow],
+    *,
+    key: str,
+    x_title: str,
+    log_x: bool = False,
+    x_ticks: Sequence[float] = (),
+) -> None:
+    """Both charts.
+
+    Args:
+        lines: what was found of each word.
+        rows: those of the model as it is among them.
+        key: begins the elements' keys.
+        x_title: what is swept.
+        log_x: whether equal ratios are equal distances.
+        x_ticks: where the axis is labelled.
+    """
+    ends = [both.x for found in lines.values() for both in found]
+    if not ends:
+        return
+    span = [min(ends), max(ends)]
+    as_it_is = [row for row in rows if row.layers == ()]
+    read = [row.perplexity for row in as_it_is if isinstance(row, ReadingRow)]
+    copied = [row.copied for row in as_it_is if isinstance(row, CopyRow)]
+    sides = (
+        ("perplexity", _("perplexity of the text"), read, True),
+        ("copied", _("loss when copying (nats a token)"), copied, False),
+    )
+    for place, (name, title, level, log) in zip(st.columns(2), sides, strict=True):
+        drawn = [_curve(word, found, name, colour) for colour, (word, found) in enumerate(lines.items())]
+        if level:
+            drawn.append(guide(_("The model as it is"), span, level[:1] * 2))
+        figure = curves(drawn, x_title=x_title, y_title=title, log_x=log_x, log_y=log, height=400, x_ticks=x_ticks)
+        with place:
+            told = _("Lines: {measure} against {axis}", measure=title, axis=x_title)
+            chart.show(figure, key=f"{key}.{name}", name=f"model-{name}", alt=told)
+
+
+def _curve(word: str, found: Sequence[Both], name: str, colour: int) -> Curve:
+    floor = word in FLOORS
+    own = [both for both in found if getattr(both, name) is not None]
+    return Curve(
+        called(word),
+        [both.x for both in own],
+        [getattr(both, name) for both in own],
+        colour=GREY if floor else colour,
+        dash=("dash", "dashdot")[FLOORS.index(word)] if floor else "solid",
+        marks=not floor,
+    )

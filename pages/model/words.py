@@ -1,0 +1,134 @@
+"""The Model page in words: its sentences, computed from what is found."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import mean
+
+from app.text import _, _n, paragraph
+from attention_core.experiments.swap import CopyRow, ReadingRow, SwapRow
+from attention_core.inputs import models
+from attention_core.writing import number
+
+SAME = 1.05
+"""Ratio of perplexities up to which a text is read as before."""
+WORSE = 1.5
+"""Ratio from which on it is read much worse."""
+COPIED = 0.2
+"""Share of what copying saves that may be lost and copying is still told as kept."""
+LOST = 0.8
+"""Share from which on it is told as lost."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Score:
+    """What was found of one reader: both numbers stand together.
+
+    Attributes:
+        name: on screen.
+        perplexity: on the text; NaN as long as that is not there.
+        copied: loss per copied token in nats, mean over the draws that are there; None likewise.
+        first: loss per token when it is said first.
+    """
+
+    name: str
+    perplexity: float
+    copied: float
+    first: float
+
+    @property
+    def complete(self) -> bool:
+        """Whether both are there."""
+        return not (math.isnan(self.perplexity) or math.isnan(self.copied))
+
+
+def score(name: str, word: str, layers: tuple[int, ...], rows: Sequence[SwapRow]) -> Score:
+    """What rows hold of one reader."""
+    own = [row for row in rows if (row.word, row.layers) == (word, layers)]
+    copies = [row for row in own if isinstance(row, CopyRow)]
+    return Score(
+        name=name,
+        perplexity=next((row.perplexity for row in own if isinstance(row, ReadingRow)), math.nan),
+        copied=mean(row.copied for row in copies) if copies else math.nan,
+        first=mean(row.first for row in copies) if copies else math.nan,
+    )
+
+
+def headline(original: Score, changed: Sequence[Score]) -> str:
+    """Perplexity and copying before and after, a line for each, as Markdown.
+
+    Args:
+        original: the model as it is.
+        changed: what stands in softmax's place; what has not been found yet is left out.
+    """
+    return "  \n".join(filter(None, (verdict(original, each) for each in changed)))
+
+
+def setting(*, where: str, tokens: str, title: str) -> str:
+    """On what the numbers were found.
+
+    Args:
+        where: the layers, in words.
+        tokens: how many of the text, in words.
+        title: the text's name.
+    """
+    model = next(info for info in models.BUILT_IN if info.causal)
+    return _(
+        "In {where} of {model}, 4-bit quantised and not trained anew, on {tokens} of the text “{title}”.",
+        where=where,
+        model=model.title,
+        tokens=tokens,
+        title=title,
+    )
+
+
+def verdict(original: Score, each: Score) -> str:
+    """What one does to the text and to copying; empty as long as either number is missing."""
+    if not (original.complete and each.complete):
+        return ""
+    ratio = each.perplexity / original.perplexity
+    lost = lost_share(original, each)
+    told = {
+        "name": each.name,
+        "before": number(original.perplexity, 3),
+        "after": number(each.perplexity, 3),
+        "ratio": number(ratio, 2),
+        "copied": number(each.copied, 2),
+        "whole": number(original.copied, 2),
+    }
+    if ratio <= SAME:
+        reads = _("With **{name}** the text is read as before, at a perplexity of {after}, {before} as it is.", **told)
+    elif ratio < WORSE:
+        reads = _("With **{name}** perplexity rises a little, from {before} to {after}.", **told)
+    else:
+        reads = _("With **{name}** perplexity rises from {before} to {after}, {ratio} times what it was.", **told)
+    if lost <= COPIED:
+        copies = _("Copying stays: {copied} nats a token, {whole} as it is.", **told)
+    elif lost < LOST:
+        copies = _("Copying suffers: {copied} nats a token, {whole} as it is.", **told)
+    else:
+        copies = _("Copying is lost: {copied} nats a token, {whole} as it is.", **told)
+    return paragraph(reads, copies)
+
+
+def lost_share(original: Score, each: Score) -> float:
+    """How much of what copying saves is lost: 0 for a model that copies as before, 1 for one that does not at all."""
+    saves = original.first - original.copied
+    return (each.copied - original.copied) / saves if saves > 0 else 0.0
+
+
+def origin(rows: Sequence[SwapRow]) -> str:
+    """Whether what is shown was recorded, and when, or computed now."""
+    stamps = sorted({row.recorded for row in rows if row.recorded})
+    live = sum(not row.recorded for row in rows)
+    if not stamps:
+        return _("Live: every number was computed on this machine.")
+    told = _("Recorded on {stamps}; “Compute anew” computes it here.", stamps="; ".join(stamps))
+    if not live:
+        return told
+    return paragraph(
+        told,
+        _n(
+            "{n} of {all} results was computed here.", "{n} of {all} results were computed here.", n=live, all=len(rows)
+        ),
+    )

@@ -1,0 +1,66 @@
+"""Numbers of a swapped model without the model: what pages say of them is the same, and each comes at once."""
+
+import math
+
+from attention_core.experiments import glance, swap
+from attention_core.experiments.glance import GlanceRow
+from attention_core.experiments.swap import CopyRow, CopyTask, ReadingRow, ReadingTask, StrayRow
+
+
+def made_up(task):
+    """A row for a task: worse the more layers are replaced, and the sink better than the window."""
+    depth = len(task.layers) * (0.3 if task.word.startswith("sink") else 1.0)
+    if isinstance(task, ReadingTask):
+        labels = tuple(task.text.split())[:40]
+        losses = tuple(round(1.0 + 0.1 * depth + 0.01 * i, 4) for i in range(len(labels) - 1))
+        told = {"labels": labels, "losses": losses} if task.detail else {}
+        read = 10 * math.exp(0.1 * depth)
+        return ReadingRow(
+            word=task.word,
+            layers=task.layers,
+            tokens=len(labels),
+            total=len(labels),
+            perplexity=read,
+            seconds=1,
+            **told,
+        )
+    if isinstance(task, CopyTask):
+        copied = min(1.0 + 0.5 * depth, 11.0) + 0.01 * task.seed
+        losses = tuple(copied + 0.01 * i for i in range(task.period - 1)) if task.detail else ()
+        return CopyRow(
+            word=task.word,
+            layers=task.layers,
+            seed=task.seed,
+            period=task.period,
+            first=11.0,
+            copied=copied,
+            seconds=1,
+            losses=losses,
+        )
+    return StrayRow(word=task.word, layers=task.layers, output=0.01 * len(task.word))
+
+
+def glanced(task, *, load=None):
+    context = tuple(task.text.split())[: task.token]
+    return (
+        GlanceRow(
+            token=task.token,
+            label=task.text.split()[task.token],
+            chances=(0.5, 0.002),
+            before=((" one", 0.5), (" <b>", 0.1)),
+            after=((" two", 0.4), (" $x$", 0.2)),
+            layer=task.layers[0],
+            head=2,
+            moved=0.7,
+            context=context,
+            row_before=(1 / task.token,) * task.token,
+            row_after=(0.0,) * (task.token - 1) + (1.0,),
+        ),
+    )
+
+
+def without_a_model(monkeypatch):
+    """Let the Model page's experiments make their numbers up."""
+    monkeypatch.setattr(swap, "compute", made_up)
+    monkeypatch.setattr(swap, "recorded", dict)
+    monkeypatch.setattr(glance, "run", glanced)

@@ -1,0 +1,55 @@
+"""Rank correlations against their definitions, and who lies farthest off."""
+
+import itertools
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attention_core.metrics import farthest_off, kendall, rank_correlation
+from attention_core.metrics.ranks import ranks
+
+VALUES = st.lists(st.tuples(st.integers(-5, 5), st.integers(-5, 5)), min_size=2, max_size=12)
+
+
+def test_equal_values_share_the_mean_of_their_places():
+    assert ranks([3.0, 1.0, 3.0, 2.0]).tolist() == [3.5, 1.0, 3.5, 2.0]
+
+
+@given(VALUES)
+def test_kendall_counts_pairs(pairs):
+    x, y = zip(*pairs, strict=True)
+    sign = [
+        (math.copysign(1, a[0] - b[0]) * (a[0] != b[0]), math.copysign(1, a[1] - b[1]) * (a[1] != b[1]))
+        for a, b in itertools.combinations(pairs, 2)
+    ]
+    told = sum(p != 0 for p, _ in sign), sum(q != 0 for _, q in sign)
+    if not all(told):
+        assert math.isnan(kendall(x, y))
+    else:
+        true = sum(p * q for p, q in sign) / math.sqrt(told[0] * told[1])
+        assert kendall(x, y) == pytest.approx(true)
+
+
+@given(VALUES)
+def test_only_the_order_counts(pairs):
+    x, y = zip(*pairs, strict=True)
+    found = rank_correlation(x, y)
+    if math.isnan(found):
+        assert len(set(x)) == 1 or len(set(y)) == 1
+        return
+    assert -1 - 1e-9 <= found <= 1 + 1e-9
+    assert rank_correlation([math.exp(v) for v in x], y) == pytest.approx(found)
+    assert rank_correlation([-v for v in x], y) == pytest.approx(-found)
+
+
+def test_one_order_is_one_and_the_other_minus_one():
+    assert rank_correlation([1, 2, 5, 9], [1, 10, 11, 1e9]) == pytest.approx(1)
+    assert kendall([1, 2, 5, 9], [4, 3, 2, 1]) == pytest.approx(-1)
+    # Without ties, ρ is one less six times the squared differences of ranks over m (m² - 1).
+    assert rank_correlation([1, 2, 3, 4], [2, 1, 4, 3]) == pytest.approx(1 - 6 * 4 / 60)
+
+
+def test_who_differs_most_lies_farthest_off():
+    assert farthest_off([1, 2, 3, 4], [2, 3, 4, 1]) == 3

@@ -1,0 +1,205 @@
+"""The Model page without the browser: every view, what it says and draws, and what a visitor can change."""
+
+import json
+from functools import partial
+
+import pytest
+from driver import charts, curves, message, open_page, points, spoken, table, traces, visit
+from no_model import made_up
+
+from app import presets
+from app.reading_board.reading import Reading, pack
+from attention_core.experiments import swap
+from attention_core.experiments.swap import ReadingTask
+from pages.model.options import FIRST, called
+
+open_model = partial(open_page, "model", m_live=True)
+VIEWS = ("text", "copying", "layers", "budget", "predicts")
+
+
+def board(at):
+    """What is sent to the board, and its settings."""
+    [sent] = [c for c in at.get("bidi_component") if c.proto.component_name == "attention_lab_reading"]
+    [told] = [c for c in at.get("bidi_component") if "settings" in c.proto.component_name]
+    return message(sent)[0], json.loads(told.proto.json)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("text", ["long", "repeats", "own"])
+def test_every_view_opens_on_every_kind_of_text_and_says_where_numbers_come_from(view, text):
+    at = open_model(m_view=view, m_text=text)
+    assert not at.exception
+    assert not at.error
+    assert any("Live: every number was computed on this machine" in c.value for c in at.caption)
+
+
+def test_it_opens_with_a_window_and_a_sink_and_both_numbers_of_each():
+    at = visit("model")
+    assert not at.exception
+    header, settings = board(at)
+    assert [row["name"] for row in header["rows"]] == [
+        "The model as it is",
+        "Local · window 64",
+        "Attention sinks · window 64 · sinks 1",
+    ]
+    assert header["columns"] == ["Perplexity", "times", "Copying, nats a token"]
+    assert [row["numbers"] for row in header["rows"]] == [
+        ["10", "", "1.0"],
+        ["201", "× 20", "11"],
+        ["24.6", "× 2.5", "5.5"],
+    ]
+    assert settings["shown"] == 0
+    said = spoken(at, "caption")
+    assert "**Local · window 64** perplexity rises from 10 to 201, 20 times what it was. Copying is lost" in said
+    assert "In all 30 layers of SmolLM2-135M, 4-bit quantised" in said
+    assert "of the text “Long”" in said
+
+
+def test_losses_are_those_of_the_rows():
+    header, _ = board(open_model(m_text="story"))
+    task = ReadingTask(text=presets.texts()["story"], word=FIRST[0], layers=tuple(range(30)), detail=True)
+    assert header["rows"][1]["losses"] == list(made_up(task).losses)
+    assert header["tokens"] == list(made_up(task).labels)
+
+
+def test_a_token_that_was_chosen_tells_what_would_have_been_likelier():
+    at = open_model(m_token=3, m_shown=1)
+    assert not at.exception
+    assert "had a chance of 50% and has 0.20% with Attention sinks · window 64 · sinks 1" in spoken(at)
+    assert list(table(at).index) == ["one", "<b>"]
+    assert charts(at)
+    assert not open_model(m_token=39_00, m_shown=1).exception  # no such token: nothing is told
+    assert not open_model(m_token=0).dataframe
+
+
+def test_copying_has_a_line_per_reader_a_band_over_draws_and_the_first_time():
+    at = open_model(m_view="copying")
+    drawn = traces(at)
+    assert set(drawn) == {
+        "The model as it is",
+        "Local · window 64",
+        "Attention sinks · window 64 · sinks 1",
+        "said first, as it is",
+    }
+    xs, ys = curves(at)["Local · window 64"]
+    assert xs == list(map(float, range(1, swap.PERIOD)))
+    assert ys[0] == pytest.approx(11.01, abs=1e-6)  # the mean of draws 11.0, 11.01, 11.02
+    assert curves(at)["said first, as it is"][1] == [11.0, 11.0]
+    assert any("mean of 3 draws" in c.value for c in at.caption)
+
+
+@pytest.mark.parametrize("edge", ["bottom", "middle", "top", "single"])
+def test_layers_have_both_numbers_the_floors_and_the_model_as_it_is(edge):
+    at = open_model(m_view="layers", m_edge=edge)
+    assert not at.exception
+    read, copied = charts(at)
+    assert read["layout"]["yaxis"]["title"]["text"] == "perplexity of the text"
+    assert copied["layout"]["yaxis"]["title"]["text"] == "loss when copying (nats a token)"
+    found = points(at, 0)
+    random = {"Synthesizer · kind random"} if edge != "single" else set()
+    assert set(found) == {called(FIRST[0]), called(FIRST[1]), "Mean of v", "The model as it is", *random}
+    places = range(30) if edge == "single" else swap.depths(30)
+    assert sorted(found["Local · window 64"]) == list(map(float, places))
+    said = spoken(at)
+    if edge == "single":
+        assert "alone, layer" in said
+    else:  # of 1, 2, 4, 8, 15: 10 e^(x/10) > 15 first at 8, and 1 + x/2 > 6 first at 15
+        assert "**Local · window 64**: 8 is the first number of layers tried at which perplexity" in said
+        assert "15 the first at which more than half of copying is gone" in said
+
+
+def test_the_budget_has_a_point_for_each_rung_and_the_loss_by_position():
+    at = open_model(m_view="budget")
+    assert not at.exception
+    assert len(charts(at)) == 3
+    assert sorted(points(at, 0)["Local · window 64"]) == [1, 2, 4, 8, 16, 32, 64, 128, 192]
+    assert "**Local** reads worse at every window tried. It copies at none." in spoken(at)
+    assert not open_model(m_view="budget", m_words=("linear",)).exception
+
+
+def test_the_forecast_has_a_rank_correlation_and_a_point_for_each_rung():
+    at = open_model(m_view="predicts")
+    assert not at.exception
+    assert "rank correlation" in spoken(at)
+    assert len(charts(at)) == 2
+    assert "Add a variant" in " ".join(i.value for i in open_model(m_view="predicts", m_words=("uniform",)).info)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_nothing_in_softmaxs_place_asks_for_something(view):
+    at = open_model(m_view=view, m_words=())
+    assert not at.exception
+    assert not at.error
+
+
+def test_what_is_added_turned_and_removed_stands_in_the_address():
+    at = open_model()
+    at.button(key="model.add.uniform").click().run()
+    assert not at.exception
+    assert at.session_state["m_words"] == (*FIRST, "uniform")
+    assert at.query_params["m_words"] == [*FIRST, "uniform"]
+    at.button(key="model.chip.1").click().run()
+    at.select_slider(key="model.knob.1.sink.window").set_value(16).run()
+    assert at.session_state["m_words"] == (FIRST[0], "sink~sinks~1", "uniform")
+    at.button(key="model.remove").click().run()
+    assert at.session_state["m_words"] == (FIRST[0], "uniform")
+
+
+def test_a_knob_that_makes_two_equal_changes_nothing():
+    at = open_model(m_words=("local~window~64", "local~window~32"))
+    at.button(key="model.chip.0").click().run()
+    at.select_slider(key="model.knob.0.local.window").set_value(32).run()
+    assert not at.exception
+    assert len(set(at.session_state["m_words"])) == 2
+
+
+def test_no_more_can_be_added_than_the_bound(monkeypatch):
+    monkeypatch.setenv("ATTENTION_LAB_PROFILE", "hosted")
+    at = open_model(m_words=(*FIRST, "linear", "uniform", "topk~k~8"))
+    assert not any(button.key and button.key.startswith("model.add") for button in at.button)
+    assert any("5 at once are the most" in c.value for c in at.caption)
+
+
+@pytest.mark.parametrize(
+    ("link", "told"),
+    [
+        ({"m_words": ["nystrom"]}, "m_words"),
+        ({"m_words": ["locl"]}, "m_words"),
+        ({"m_layers": ["3-40"]}, "m_layers"),
+        ({"m_layers": ["x"]}, "m_layers"),
+        ({"m_text": ["nowhere"]}, "m_text"),
+    ],
+)
+def test_a_link_that_does_not_fit_is_named(link, told):
+    at = visit("model", link)
+    assert not at.exception
+    assert told in at.warning[0].value
+
+
+def test_layers_of_a_link_are_those_replaced():
+    at = visit("model", {"m_layers": ["10-20"], "m_live": ["1"]})
+    assert "In layers 10 to 20 of SmolLM2-135M" in spoken(at, "caption")
+    assert "In layer 7 of" in spoken(visit("model", {"m_layers": ["7"], "m_live": ["1"]}), "caption")
+
+
+def test_an_empty_text_gets_a_sentence(monkeypatch):
+    monkeypatch.undo()
+    at = open_model(m_text="own", text="  ")
+    assert not at.exception
+    assert any("The text is empty" in i.value for i in at.info)
+
+
+def test_words_that_were_typed_are_never_markup():
+    at = open_model(m_text="own", text="one **zq** [zq](f) $zq$ <a href=x> five six", m_token=3)
+    assert not at.exception
+    assert not [
+        m.value for m in at.markdown if "had a chance" in m.value and ("**zq" in m.value or "[zq](f)" in m.value)
+    ]
+    header, _ = board(at)
+    assert header["tokens"][1] == "**zq**"  # which the browser writes as text
+
+
+def test_the_board_refuses_losses_of_another_text():
+    other = Reading(name="X", numbers=["1"], losses=[1.0, 2.0])
+    with pytest.raises(ValueError, match="2 losses for 5 tokens"):
+        pack("abcde", other, [], ["n"], key="k")

@@ -1,0 +1,145 @@
+"""What the Model page says, on each side of each branch."""
+
+import math
+
+import pytest
+
+from attention_core.experiments.swap import CopyRow, ReadingRow
+from pages.model import budget, layers, predicts, words
+from pages.model.options import called, layers_in_words, tokens_in_words
+from pages.model.predicts import Point
+from pages.model.sweep import Both
+from pages.model.words import Score
+
+AS_IT_IS = Score(name="As it is", perplexity=20.0, copied=1.0, first=11.0)
+
+
+def of(perplexity, copied):
+    return words.verdict(AS_IT_IS, Score(name="X", perplexity=perplexity, copied=copied, first=11.0))
+
+
+@pytest.mark.parametrize(
+    ("perplexity", "told"),
+    [
+        (20.9, "the text is read as before, at a perplexity of 20.9, 20 as it is."),
+        (21.1, "perplexity rises a little, from 20 to 21.1."),
+        (29.9, "perplexity rises a little, from 20 to 29.9."),
+        (30.1, "perplexity rises from 20 to 30.1, 1.5 times what it was."),
+        (10.0, "the text is read as before"),
+    ],
+)
+def test_how_the_text_is_read(perplexity, told):
+    assert told in of(perplexity, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("copied", "told"),
+    [(2.9, "Copying stays"), (3.1, "Copying suffers"), (8.9, "Copying suffers"), (9.1, "Copying is lost")],
+)
+def test_what_becomes_of_copying(copied, told):
+    assert told in of(20.0, copied)
+
+
+def test_neither_number_is_told_without_the_other():
+    assert of(math.nan, 1.0) == of(20.0, math.nan) == ""
+    lacking = Score(name="As it is", perplexity=20.0, copied=math.nan, first=math.nan)
+    assert words.headline(lacking, [AS_IT_IS]) == ""
+
+
+def test_a_model_that_gains_nothing_by_copying_loses_nothing():
+    assert words.lost_share(Score(name="", perplexity=1, copied=5.0, first=5.0), AS_IT_IS) == 0.0
+
+
+def read(value, layers=(), recorded=""):
+    return ReadingRow(word="w", layers=layers, tokens=9, total=9, perplexity=value, seconds=1.0, recorded=recorded)
+
+
+COPY = CopyRow(word="softmax", layers=(), seed=0, period=9, first=11.0, copied=1.0, seconds=1.0)
+
+
+def test_where_numbers_come_from():
+    assert words.origin([read(1)]).startswith("Live")
+    assert words.origin([read(1, recorded="2026-01-01, a machine")]) == (
+        "Recorded on 2026-01-01, a machine; “Compute anew” computes it here."
+    )
+    assert "1 of 2 results was computed here." in words.origin([read(1), read(1, recorded="then")])
+    assert "2 of 3 results were computed here." in words.origin([read(1), read(1), read(1, recorded="then")])
+
+
+@pytest.mark.parametrize(
+    ("perplexity", "copied", "told"),
+    [
+        (20, 2, "at every number of layers tried perplexity stays below 1.5 times what it was, and more than half"),
+        (20, 7, "at every number of layers tried, and 4 is the first at which more than half of copying is gone."),
+        (
+            31,
+            2,
+            "4 is the first number of layers tried at which perplexity is more than 1.5 times what it was, and more",
+        ),
+        (31, 7, "more than 1.5 times what it was, 4 the first at which more than half of copying is gone."),
+    ],
+)
+def test_how_many_layers_it_takes(perplexity, copied, told):
+    pairs = [Both(x=2, perplexity=20.0, copied=1.0), Both(x=4, perplexity=perplexity, copied=copied)]
+    assert told in layers.in_one_sentence({"linear": pairs}, [read(20), COPY], "bottom")
+    assert layers.in_one_sentence({"linear": pairs}, [read(20)], "bottom") == ""
+
+
+def test_which_layer_matters_alone():
+    pairs = [Both(x=0, perplexity=25.0, copied=2.0), Both(x=7, perplexity=21.0, copied=6.0)]
+    told = layers.in_one_sentence({"linear": pairs}, [read(20), COPY], "single")
+    assert "alone, layer 0 matters most to the text, perplexity 20 → 25, and layer 7 to copying, 1 → 6" in told
+
+
+def test_from_which_budget_on():
+    pairs = [
+        Both(x=x, perplexity=p, copied=c) for x, p, c in ((1, 99, 9), (2, 20, 9), (4, 22, 2), (8, 20, 2), (16, 20, 1))
+    ]
+    assert budget.least(pairs, "perplexity", 21) == 8
+    assert budget.least(pairs, "copied", 3) == 4
+    assert budget.least(pairs, "perplexity", 10) is None
+    told = budget.in_one_sentence({"local~window~64": pairs}, [read(20), COPY])
+    assert told == "**Local** reads as before from window 8 on. It copies from window 4 on."
+    worse = [Both(x=1, perplexity=99.0, copied=9.0)]
+    assert "reads worse at every window tried. It copies at none." in budget.in_one_sentence(
+        {"local~window~64": worse}, [read(20), COPY]
+    )
+
+
+def test_the_running_mean_is_that_of_so_many():
+    assert budget.running_mean([1, 2, 3, 6], 2) == [1.5, 2.5, 4.5]
+    assert budget.running_mean([1], 2) == []
+
+
+def cloud(copies):
+    return [
+        Point(word=f"local~window~{i + 1}", output=float(i), perplexity=float(i), copied=copy)
+        for i, copy in enumerate(copies)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("copies", "told"),
+    [
+        ((0, 1, 2, 3, 4.0), "puts copying in order"),
+        ((1, 0, 3, 2, 4.0), "puts copying roughly in order"),
+        ((4, 3, 2, 1, 0.0), "does not predict copying"),
+        ((1, 1, 1, 1, 1.0), "cannot be held against copying"),
+    ],
+)
+def test_how_well_the_error_forecasts(copies, told):
+    said = predicts.in_one_sentence(cloud(copies))
+    assert told in said
+    assert "puts perplexity in order" in said
+    assert "Too few" in predicts.in_one_sentence(cloud((0, 1, 2, 3)))
+
+
+def test_names():
+    assert called("uniform") == "Mean of v"
+    assert called("sink~window~64~sinks~1") == "Attention sinks · window 64 · sinks 1"
+    assert called("linear") == "Linear"
+    assert layers_in_words(tuple(range(30))) == "all 30 layers"
+    assert layers_in_words((7,)) == "layer 7"
+    assert layers_in_words((3, 4)) == "layers 3 to 4"
+    assert tokens_in_words(9, 9) == "9 tokens"
+    assert tokens_in_words(9, 12) == "the first 9 of 12 tokens"
