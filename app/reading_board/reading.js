@@ -35,7 +35,7 @@ export class ReadingBoard {
     this.text = make("div", { class: "tokens", role: "group", dir: "auto" });
     this.told = make("p", { class: "told", role: "status", "aria-live": "polite" });
     this.scale = make("p", { class: "scale" });
-    this.root = make("div", { class: "reading" }, this.table, this.text, this.told, this.scale);
+    this.root = make("div", { class: "reading" }, this.table, this.told, this.text, this.scale);
     host.append(this.root);
     this.text.addEventListener("pointerover", (event) => this.point(placeIn(event.target)));
     this.text.addEventListener("pointerleave", () => this.point(null));
@@ -116,8 +116,8 @@ export class ReadingBoard {
     this.tokens.forEach((token, place) => {
       const [old, now] = [before[place - 1] ?? 0, after[place - 1] ?? 0];
       const bars = token.querySelectorAll("i");
-      bars[0].style.width = `${clamp((100 * old) / FULL, 0, 100)}%`;
-      bars[1].style.width = `${clamp((100 * now) / FULL, 0, 100)}%`;
+      bars[0].style.height = `${clamp((100 * old) / FULL, 0, 100)}%`;
+      bars[1].style.height = `${clamp((100 * now) / FULL, 0, 100)}%`;
       const worse = after.length ? clamp((now - old) / WORSE, -1, 1) : 0;
       token.classList.toggle("better", worse < 0);
       token.style.setProperty("--shade", `${Math.round(55 * Math.abs(worse))}%`);

@@ -118,6 +118,7 @@ def _words() -> dict[str, str]:
         "waiting": _("“{token}” costs {before} nats as it is."),
         "ask": _("Point at a token for its two losses; click it for what would have been likelier."),
         "scale": _(
-            "Under each token, its loss: grey as it is, coloured with what is chosen above; a full bar is {most} nats."
+            "Under each token, its loss: grey as it is, orange with what is chosen above; a full bar is {most} nats. "
+            "Orange tokens cost more than before, blue ones less."
         ),
     }

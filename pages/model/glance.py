@@ -28,13 +28,13 @@ def show(question: Question, word: str, token: int) -> None:
         return
     place.empty()
     st.markdown(in_words(row, name))
-    left, right = st.columns([2, 3], gap="large")
+    left, right = st.columns(2, gap="large")
     with left:
         st.dataframe(
             {
                 _("As it is"): [shown(told) for told, chance in row.before],
                 _("chance"): [chance for told, chance in row.before],
-                name: [shown(told) for told, chance in row.after],
+                _("Changed"): [shown(told) for told, chance in row.after],
                 _("its chance"): [chance for told, chance in row.after],
             },
             hide_index=True,

@@ -1,19 +1,20 @@
 """What the visitor asks of the Model page: its options, its controls, and the question they amount to."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import streamlit as st
 
-from app import presets
-from app.controls import Options, choice, kept, place, selection, switch, whole
+from app import presets, share
+from app.controls import Control, Options, choice, kept, place, selection, switch, whole
 from app.naming import readable
 from app.reading_board import Look
 from app.share import CutError, Field
 from app.text import N_, _, _n
-from app.visit import Visit
+from app.visit import Visit, read_text, write_text
 from attention_core import registry
-from attention_core.experiments import swap
+from attention_core.experiments import embedding, swap
 from attention_core.inputs import models
 from attention_core.limits import current
 from attention_core.surgery import UNIFORM, from_word, layer_range
@@ -21,6 +22,9 @@ from attention_core.surgery import UNIFORM, from_word, layer_range
 OWN = "own"
 FIRST = ("local~window~64", "sink~window~64~sinks~1")
 """A window, and the same with a single sink: what a first visit compares with the model as it is."""
+ENCODERS = ("local~window~2", "linear", "nystrom~landmarks~8")
+"""What a first visit compares in the encoder."""
+QUERY = "A child is looking for a lost key."
 TEXTS = {
     "long": N_("Long"),
     "story": N_("Story"),
@@ -36,12 +40,12 @@ def depth() -> int:
     return models.layer_count(swap.MODEL)
 
 
-def read_words(given: list[str]) -> tuple[str, ...]:
-    """What stands in softmax's place, each once; what cannot hide the future is none of it."""
+def read_words(given: list[str], *, causal: bool) -> tuple[str, ...]:
+    """What stands in softmax's place, each once; where the future is hidden, what cannot do that is none of it."""
     if given == ["none"]:
         return ()
     words = tuple(dict.fromkeys(from_word(word).word for word in given))
-    if len(swap.able(words)) < len(words):
+    if causal and len(swap.able(words)) < len(words):
         raise ValueError
     kept_words = words[: current().swap_variants]
     if len(given) > len(kept_words):
@@ -49,18 +53,47 @@ def read_words(given: list[str]) -> tuple[str, ...]:
     return kept_words
 
 
-def read_layers(given: list[str]) -> tuple[int, int]:
-    """The first layer and the last of those that ``surgery.layer_range`` reads."""
-    [word] = given
-    layers = layer_range(word, depth())
-    return layers[0], layers[-1]
+def layers_of(count: Callable[[], int]) -> Control[tuple[int, int]]:
+    """The first and the last of the layers that are replaced, of so many."""
+
+    def read(given: list[str]) -> tuple[int, int]:
+        layers = layer_range(share.only(given), count())
+        return layers[0], layers[-1]
+
+    def accepts(value: object) -> bool:
+        if not isinstance(value, tuple | list) or len(value) != 2 or not all(isinstance(end, int) for end in value):
+            return False
+        return 0 <= value[0] <= value[1] < count()
+
+    return kept(
+        lambda: Field((0, count() - 1), read, lambda ends: [f"{ends[0]}-{ends[1]}"], accepts=accepts),
+        N_("Layers"),
+        widget=st.slider,
+        arguments=lambda: {"min_value": 0, "max_value": count() - 1, "width": 220},
+        help=N_("In which layers softmax is replaced; the first layer is 0."),
+    )
 
 
-def are_layers(value: object) -> bool:
-    """Whether a value is a first layer and a last one."""
-    if not isinstance(value, tuple | list) or len(value) != 2 or not all(isinstance(end, int) for end in value):
-        return False
-    return 0 <= value[0] <= value[1] < depth()
+def words_of(first: tuple[str, ...], *, causal: bool) -> Control[tuple[str, ...]]:
+    """What stands in softmax's place.
+
+    Args:
+        first: what a first visit compares.
+        causal: whether it must hide the future.
+    """
+    return kept(
+        lambda: Field(
+            first,
+            partial(read_words, causal=causal),
+            lambda words: list(words) or ["none"],
+            takes=lambda: _("up to {n}, each once", n=current().swap_variants),
+        )
+    )
+
+
+def encoder_depth() -> int:
+    """Layers of the encoder."""
+    return models.layer_count(embedding.ENCODER)
 
 
 class ModelOptions(Options, prefix="m_"):
@@ -73,24 +106,12 @@ class ModelOptions(Options, prefix="m_"):
             "layers": N_("how many layers"),
             "budget": N_("the budget"),
             "predicts": N_("the error's forecast"),
+            "encoder": N_("embeddings"),
         },
         N_("Look at"),
     )
-    words = kept(
-        lambda: Field(
-            FIRST,
-            read_words,
-            lambda words: list(words) or ["none"],
-            takes=lambda: _("up to {n}, each once, that can hide the future", n=current().swap_variants),
-        )
-    )
-    layers = kept(
-        lambda: Field((0, depth() - 1), read_layers, lambda ends: [f"{ends[0]}-{ends[1]}"], accepts=are_layers),
-        N_("Layers"),
-        widget=st.slider,
-        arguments=lambda: {"min_value": 0, "max_value": depth() - 1, "width": 220},
-        help=N_("In which layers softmax is replaced; the first layer is 0."),
-    )
+    words = words_of(FIRST, causal=True)
+    layers = layers_of(depth)
     text = selection(TEXTS, N_("Text"), layout={"width": 150})
     live = switch(
         False,
@@ -107,6 +128,13 @@ class ModelOptions(Options, prefix="m_"):
             "single": N_("one at a time"),
         },
         N_("Layers replaced"),
+    )
+    encoders = words_of(ENCODERS, causal=False)
+    encoder_layers = layers_of(encoder_depth)
+    query = kept(
+        lambda: Field(QUERY, read_text, write_text, accepts=lambda text: isinstance(text, str)),
+        N_("Held against"),
+        widget=st.text_input,
     )
 
 

@@ -5,20 +5,26 @@ import streamlit as st
 from app.page import Page
 from app.text import N_
 from app.visit import Visit
-from pages.model import budget, copying, layers, places, predicts, reading
+from pages.model import budget, copying, encoder, layers, places, predicts, reading
 from pages.model.options import OWN, ModelOptions, Question, question
 
 
 def top() -> Question:
     """What is looked at, what stands in softmax's place and where, and the text."""
+    embeds = ModelOptions.view.value == "encoder"
     with st.container(horizontal=True, vertical_alignment="bottom"):
         ModelOptions.view.draw()
-        ModelOptions.text.draw()
-        ModelOptions.layers.draw()
-        ModelOptions.live.draw()
-    if ModelOptions.text.value == OWN:
+        if embeds:
+            ModelOptions.encoder_layers.draw()
+        else:
+            ModelOptions.text.draw()
+            ModelOptions.layers.draw()
+            ModelOptions.live.draw()
+    if embeds:
+        ModelOptions.query.draw(width=420)
+    elif ModelOptions.text.value == OWN:
         Visit.text.draw(height=100)
-    places.show()
+    places.show(causal=not embeds)
     return question()
 
 
@@ -37,6 +43,7 @@ PAGE = Page(
         "layers": layers.show,
         "budget": budget.show,
         "predicts": predicts.show,
+        "encoder": encoder.show,
     },
     switch=False,
     uses_input=False,

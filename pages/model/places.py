@@ -10,7 +10,6 @@ from app import variant_picker
 from app.form import form
 from app.text import _
 from attention_core import registry
-from attention_core.experiments import swap
 from attention_core.limits import current
 from attention_core.surgery import UNIFORM
 from attention_core.variant import Value
@@ -34,9 +33,13 @@ OFFERED = (
 """What tells much beside the others; the last two look at nothing, and are the floor of every claim."""
 
 
-def show() -> None:
-    """Draw the chips, the menu, and the settings that are open."""
-    words = ModelOptions.words.value
+def show(*, causal: bool) -> None:
+    """Draw the chips, the menu, and the settings that are open.
+
+    Args:
+        causal: whether it must hide the future: the decoder's, where the encoder's may look both ways.
+    """
+    words = _now(causal)
     opened = st.session_state.get(OPENED)
     with st.container(horizontal=True, gap="xsmall", key="model.chips", vertical_alignment="center"):
         st.markdown(_("In softmax's place:"), width="content")
@@ -49,69 +52,86 @@ def show() -> None:
                 on_click=_open,
                 args=(None if place == opened else place,),
             )
-        form(_("Add"), _menu, key="model.menu", icon=":material/add:", type="tertiary")
+        form(_("Add"), partial(_menu, causal), key="model.menu", icon=":material/add:", type="tertiary")
     if opened is not None and opened < len(words):
-        _settings(opened, words[opened])
+        _settings(causal, opened, words[opened])
 
 
 def _open(place: int | None) -> None:
     st.session_state[OPENED] = place
 
 
-def _settings(place: int, word: str) -> None:
+def _settings(causal: bool, place: int, word: str) -> None:
     with st.container(border=True, horizontal=True, vertical_alignment="bottom", gap="medium"):
         if word != UNIFORM:
-            variant_picker.knobs(registry.from_word(word), partial(_turn, place), place=f"model.knob.{place}")
+            variant_picker.knobs(registry.from_word(word), partial(_turn, causal, place), place=f"model.knob.{place}")
         st.button(
-            _("Remove"), icon=":material/delete:", key="model.remove", on_click=_remove, args=(place,), type="tertiary"
+            _("Remove"),
+            icon=":material/delete:",
+            key="model.remove",
+            on_click=_remove,
+            args=(causal, place),
+            type="tertiary",
         )
         st.button(_("Close"), icon=":material/close:", key="model.close", on_click=_open, args=(None,), type="tertiary")
 
 
-def _turn(place: int, name: str, value: Value) -> None:
-    words = list(ModelOptions.words.value)
+def _turn(causal: bool, place: int, name: str, value: Value) -> None:
+    words = list(_now(causal))
     turned = variant_picker.turned(registry.from_word(words[place]), name, value).word
     if turned not in words:  # two of a kind are one
         words[place] = turned
-        ModelOptions.words.set(tuple(words))
+        _take(causal, tuple(words))
 
 
-def _remove(place: int) -> None:
-    words = ModelOptions.words.value
-    ModelOptions.words.set((*words[:place], *words[place + 1 :]))
+def _remove(causal: bool, place: int) -> None:
+    words = _now(causal)
+    _take(causal, (*words[:place], *words[place + 1 :]))
     ModelOptions.shown.set(0)
     _open(None)
 
 
-def _menu() -> None:
-    words, most = ModelOptions.words.value, current().swap_variants
+def _menu(causal: bool) -> None:
+    words, most = _now(causal), current().swap_variants
     if len(words) >= most:
         st.caption(_("{count} at once are the most; remove one to add another.", count=most))
         return
     with st.container(horizontal=True, gap="xsmall", width=520):
         for word in OFFERED:
             if word not in words:
-                st.button(called(word), key=f"model.add.{word}", on_click=_add, args=(word,), type="tertiary")
-    able = [v for v in ac.all_variants() if not v.causal_reason and ac.get(v.key).word not in words]
+                st.button(called(word), key=f"model.add.{word}", on_click=_add, args=(causal, word), type="tertiary")
+    able = [v for v in ac.all_variants() if not (causal and v.causal_reason) and ac.get(v.key).word not in words]
     titles: dict[str | None, str] = {None: _("choose one"), **{v.key: _(v.title) for v in able}}
     st.selectbox(
-        _("Any other that can hide the future"),
+        _("Any other that can hide the future") if causal else _("Any other"),
         list(titles),
         format_func=titles.__getitem__,
         key=ANY,
         on_change=_add_any,
+        args=(causal,),
     )
 
 
-def _add_any() -> None:
+def _add_any(causal: bool) -> None:
     with suppress(ac.LabError):  # a word in flight that is none of these
         if chosen := st.session_state[ANY]:
-            _add(ac.get(chosen).word)
+            _add(causal, ac.get(chosen).word)
     st.session_state[ANY] = None
 
 
-def _add(word: str) -> None:
-    words = ModelOptions.words.value
-    if word not in words and len(words) < current().swap_variants and swap.able([word]):
-        ModelOptions.words.set((*words, word))
+def _add(causal: bool, word: str) -> None:
+    words = _now(causal)
+    if word not in words and len(words) < current().swap_variants:
+        _take(causal, (*words, word))
         ModelOptions.shown.set(len(words))
+
+
+def _now(causal: bool) -> tuple[str, ...]:
+    return ModelOptions.words.value if causal else ModelOptions.encoders.value
+
+
+def _take(causal: bool, words: tuple[str, ...]) -> None:
+    if causal:
+        ModelOptions.words.set(words)
+    else:
+        ModelOptions.encoders.set(words)

@@ -74,7 +74,7 @@ def setting(*, where: str, tokens: str, title: str) -> str:
     """
     model = next(info for info in models.BUILT_IN if info.causal)
     return _(
-        "In {where} of {model}, 4-bit quantised and not trained anew, on {tokens} of the text “{title}”.",
+        "In {where} of {model}, 4-bit quantised, not trained anew; on {tokens} of the text “{title}”.",
         where=where,
         model=model.title,
         tokens=tokens,
@@ -122,8 +122,8 @@ def origin(rows: Sequence[SwapRow]) -> str:
     stamps = sorted({row.recorded for row in rows if row.recorded})
     live = sum(not row.recorded for row in rows)
     if not stamps:
-        return _("Live: every number was computed on this machine.")
-    told = _("Recorded on {stamps}; “Compute anew” computes it here.", stamps="; ".join(stamps))
+        return _("Live: computed on this machine.")
+    told = _("Recorded on {stamps}.", stamps="; ".join(stamps))
     if not live:
         return told
     return paragraph(

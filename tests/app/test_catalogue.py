@@ -204,7 +204,7 @@ VIEWS = [
     ("timing", {"t_side": "work"}),
     ("timing", {"t_mode": "decode"}),
     *(("causal", {"c_view": view}) for view in ("leak", "algorithms", "state", "fading", "generation", "gradient")),
-    *(("model", {"m_view": view}) for view in ("text", "copying", "layers", "budget", "predicts")),
+    *(("model", {"m_view": view}) for view in ("text", "copying", "layers", "budget", "predicts", "encoder")),
     ("claims", {}),
 ]
 

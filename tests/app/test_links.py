@@ -246,7 +246,7 @@ VIEWS = {
     ],
     "error": [{"against": "cost"}],
     "timing": [{}],
-    "model": [{"m_text": "own"}, {"m_view": "layers"}],
+    "model": [{"m_text": "own"}, {"m_view": "layers"}, {"m_view": "encoder"}],
     "causal": [
         *({"c_view": view} for view in ("leak", "algorithms", "state", "fading")),
         {"c_view": "fading", "c_gate": "drawn"},

@@ -30,7 +30,7 @@ def test_every_view_opens_on_every_kind_of_text_and_says_where_numbers_come_from
     at = open_model(m_view=view, m_text=text)
     assert not at.exception
     assert not at.error
-    assert any("Live: every number was computed on this machine" in c.value for c in at.caption)
+    assert any("Live: computed on this machine" in c.value for c in at.caption)
 
 
 def test_it_opens_with_a_window_and_a_sink_and_both_numbers_of_each():
@@ -203,3 +203,27 @@ def test_the_board_refuses_losses_of_another_text():
     other = Reading(name="X", numbers=["1"], losses=[1.0, 2.0])
     with pytest.raises(ValueError, match="2 losses for 5 tokens"):
         pack("abcde", other, [], ["n"], key="k")
+
+
+def test_the_encoder_has_a_line_per_reader_and_the_ranks_of_ten_sentences():
+    at = open_model(m_view="encoder")
+    assert not at.exception
+    assert set(traces(at)) == {"The model as it is", "Local · window 2", "Linear", "Nyström · landmarks 8"}
+    found = table(at)
+    assert found["as it is"].tolist() == list(range(1, 11))
+    assert sorted(found["Linear"]) == list(range(1, 11))
+    as_it_is = curves(at)["The model as it is"][1]
+    assert as_it_is == sorted(as_it_is, reverse=True)
+    assert "Kendall's τ" in spoken(at)
+    assert any("Add what is to stand" in i.value for i in open_model(m_view="encoder", m_encoders=()).info)
+
+
+def test_in_the_encoder_what_looks_both_ways_may_be_added():
+    at = open_model(m_view="encoder", m_query="a key")
+    at.selectbox(key="model.any").set_value("landmark").run()
+    assert not at.exception
+    assert at.session_state["m_encoders"][-1] == "landmark"
+    assert "m_words" not in at.query_params
+    at = open_model(m_view="encoder", m_query=" ")
+    assert not at.exception
+    assert any("The text is empty" in i.value for i in at.info)

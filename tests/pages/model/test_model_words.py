@@ -4,8 +4,9 @@ import math
 
 import pytest
 
+from attention_core.experiments.embedding import EmbeddingRow
 from attention_core.experiments.swap import CopyRow, ReadingRow
-from pages.model import budget, layers, predicts, words
+from pages.model import budget, encoder, layers, predicts, words
 from pages.model.options import called, layers_in_words, tokens_in_words
 from pages.model.predicts import Point
 from pages.model.sweep import Both
@@ -59,9 +60,7 @@ COPY = CopyRow(word="softmax", layers=(), seed=0, period=9, first=11.0, copied=1
 
 def test_where_numbers_come_from():
     assert words.origin([read(1)]).startswith("Live")
-    assert words.origin([read(1, recorded="2026-01-01, a machine")]) == (
-        "Recorded on 2026-01-01, a machine; “Compute anew” computes it here."
-    )
+    assert words.origin([read(1, recorded="2026-01-01, a machine")]) == ("Recorded on 2026-01-01, a machine.")
     assert "1 of 2 results was computed here." in words.origin([read(1), read(1, recorded="then")])
     assert "2 of 3 results were computed here." in words.origin([read(1), read(1), read(1, recorded="then")])
 
@@ -143,3 +142,23 @@ def test_names():
     assert layers_in_words((3, 4)) == "layers 3 to 4"
     assert tokens_in_words(9, 9) == "9 tokens"
     assert tokens_in_words(9, 12) == "the first 9 of 12 tokens"
+
+
+@pytest.mark.parametrize(
+    ("tau", "told"),
+    [
+        (0.96, "The ranking of the sentences stays"),
+        (0.94, "roughly stays"),
+        (0.71, "roughly stays"),
+        (0.69, "is another"),
+    ],
+)
+def test_what_becomes_of_a_ranking(tau, told):
+    row = EmbeddingRow(word="linear", layers=(0,), before=(0.5, 0.4), after=(0.4, 0.5), drift=0.1234, tau=tau)
+    said = encoder.in_words([row])
+    assert "With **Linear** embeddings drift by 0.12." in said
+    assert told in said
+
+
+def test_ranks_begin_with_the_most_alike():
+    assert encoder.ranks([0.1, 0.9, 0.5]).tolist() == [3, 1, 2]

@@ -1,0 +1,122 @@
+"""The encoder: sentence embeddings before and after, and whom a sentence finds most alike."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from app import chart, run, takeaway
+from app.figures.curves import Curve, curves
+from app.figures.theme import GREY
+from app.text import N_, _, paragraph
+from attention_core.experiments import embedding
+from attention_core.experiments.embedding import EmbeddingRow
+from attention_core.writing import number
+from pages.model.options import Question, called
+
+SENTENCES = (
+    N_("The boy cannot find the key to the shed."),
+    N_("She searched every drawer for her missing ring."),
+    N_("A locksmith opened the door for them."),
+    N_("The children hid behind the curtain."),
+    N_("He lost the match in the last minute."),
+    N_("The piano had three broken keys."),
+    N_("Bread rises faster in a warm kitchen."),
+    N_("The train to the coast was late again."),
+    N_("Rain fell on the empty market square."),
+    N_("Prices rose for the third month in a row."),
+)
+"""Some mean nearly what the query means, some share its words, some neither."""
+KEPT, CLOSE = 0.95, 0.7
+"""Kendall's τ from which on a ranking is told as kept, and as roughly kept."""
+
+
+def show(question: Question) -> None:
+    """Embed the query and the sentences with every variant."""
+    if not question.options.encoders:
+        st.info(_("Add what is to stand in softmax's place: the button is above."))
+        return
+    low, high = question.options.encoder_layers
+    layers = tuple(range(low, high + 1))
+
+    def draw(rows: list[EmbeddingRow], key: str) -> None:
+        st.markdown(in_words(rows))
+        st.caption(
+            _(
+                "Embeddings of MiniLM-L6, the mean over tokens, with layers {low} to {high} of 0 to 5 changed. Drift "
+                "is one minus the cosine of an embedding before and after. Live: computed on this machine.",
+                low=low,
+                high=high,
+            )
+        )
+        left, right = st.columns([3, 2], gap="large")
+        with left:
+            told = _("Lines: how alike each sentence is to the query, for every variant")
+            figure = curves(
+                lines(rows),
+                x_title=_("rank of the sentence as it is"),
+                y_title=_("cosine with the query"),
+                height=400,
+                x_ticks=range(1, 1 + len(SENTENCES)),
+            )
+            chart.show(figure, key=f"{key}.chart", name="similarity", alt=told)
+        with right:
+            st.dataframe(ranking(rows), hide_index=True)
+
+    rows = run.at_once(
+        "embedding",
+        embedding.tasks(question.options.query, SENTENCES, question.options.encoders, layers),
+        draw,
+        key="model.encoder",
+    )
+    if rows:
+        takeaway.download(_("Numbers (CSV)"), lambda: takeaway.csv_of(rows), "embeddings.csv")
+
+
+def in_words(rows: Sequence[EmbeddingRow]) -> str:
+    """How far each variant's embeddings drift, and what becomes of the ranking, a line for each."""
+    return "  \n".join(_verdict(row) for row in rows)
+
+
+def _verdict(row: EmbeddingRow) -> str:
+    told = {"name": called(row.word), "drift": number(row.drift, 2), "tau": number(row.tau, 2)}
+    drift = _("With **{name}** embeddings drift by {drift}.", **told)
+    if row.tau >= KEPT:
+        return paragraph(drift, _("The ranking of the sentences stays, with Kendall's τ of {tau}.", **told))
+    if row.tau >= CLOSE:
+        return paragraph(drift, _("The ranking of the sentences roughly stays, with Kendall's τ of {tau}.", **told))
+    return paragraph(drift, _("The ranking of the sentences is another, with Kendall's τ of {tau}.", **told))
+
+
+def ranks(similarities: Sequence[float]) -> np.ndarray:
+    """The rank of each sentence from 1, the most alike first."""
+    found = np.empty(len(similarities), int)
+    found[np.argsort(-np.asarray(similarities), kind="stable")] = np.arange(1, 1 + len(similarities))
+    return found
+
+
+def lines(rows: Sequence[EmbeddingRow]) -> list[Curve]:
+    """Every reader's similarities, the sentences in the order of the model as it is."""
+    order = np.argsort(ranks(rows[0].before))
+    xs = [float(i) for i in range(1, 1 + len(order))]
+    notes = [_(SENTENCES[i]) for i in order]
+    readers = [(_("The model as it is"), rows[0].before, GREY)]
+    readers += [(called(row.word), row.after, place) for place, row in enumerate(rows)]
+    return [
+        Curve(
+            name,
+            xs,
+            [found[i] for i in order],
+            colour=colour,
+            notes=[f"{note}<br>{found[i]:.2f}" for note, i in zip(notes, order, strict=True)],
+        )
+        for name, found, colour in readers
+    ]
+
+
+def ranking(rows: Sequence[EmbeddingRow]) -> pd.DataFrame:
+    """The sentences with their ranks, in the order of the model as it is."""
+    table = {_("sentence"): [_(each) for each in SENTENCES], _("as it is"): ranks(rows[0].before)}
+    table |= {called(row.word): ranks(row.after) for row in rows}
+    return pd.DataFrame(table).sort_values(_("as it is"))
