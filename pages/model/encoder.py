@@ -50,7 +50,7 @@ def show(question: Question) -> None:
                 high=high,
             )
         )
-        left, right = st.columns([3, 2], gap="large")
+        left, right = st.columns(2, gap="large")
         with left:
             told = _("Lines: how alike each sentence is to the query, for every variant")
             figure = curves(
@@ -117,6 +117,6 @@ def lines(rows: Sequence[EmbeddingRow]) -> list[Curve]:
 
 def ranking(rows: Sequence[EmbeddingRow]) -> pd.DataFrame:
     """The sentences with their ranks, in the order of the model as it is."""
-    table = {_("sentence"): [_(each) for each in SENTENCES], _("as it is"): ranks(rows[0].before)}
-    table |= {called(row.word): ranks(row.after) for row in rows}
+    table = {_("as it is"): ranks(rows[0].before), **{called(row.word): ranks(row.after) for row in rows}}
+    table[_("sentence")] = np.array([_(each) for each in SENTENCES])
     return pd.DataFrame(table).sort_values(_("as it is"))

@@ -10,13 +10,13 @@ from attention_core.experiments import swap
 from attention_core.experiments.swap import FLOORS, CopyRow, ReadingRow, SwapRow
 from attention_core.writing import number
 from pages.model import reading, sweep, words
-from pages.model.options import ModelOptions, Question, called, depth
+from pages.model.options import Question, called, depth
 from pages.model.sweep import Both
 
 
 def show(question: Question) -> None:
     """Replace more and more layers, or one after the other."""
-    edge = ModelOptions.edge.draw()
+    edge = question.options.edge
     asked = [*question.words, *(floor for floor in swap.floors(edge) if floor not in question.words)]
     single = edge == "single"
 

@@ -101,11 +101,11 @@ class ModelOptions(Options, prefix="m_"):
 
     view = choice(
         {
-            "text": N_("the text"),
+            "text": N_("text"),
             "copying": N_("copying"),
-            "layers": N_("how many layers"),
-            "budget": N_("the budget"),
-            "predicts": N_("the error's forecast"),
+            "layers": N_("layers"),
+            "budget": N_("budget"),
+            "predicts": N_("forecast"),
             "encoder": N_("embeddings"),
         },
         N_("Look at"),

@@ -18,14 +18,19 @@ def top() -> Question:
             ModelOptions.encoder_layers.draw()
         else:
             ModelOptions.text.draw()
-            ModelOptions.layers.draw()
-            ModelOptions.live.draw()
+            (ModelOptions.edge if ModelOptions.view.value == "layers" else ModelOptions.layers).draw()
     if embeds:
         ModelOptions.query.draw(width=420)
     elif ModelOptions.text.value == OWN:
         Visit.text.draw(height=100)
     places.show(causal=not embeds)
     return question()
+
+
+def header() -> None:
+    """The switch between what was recorded and what is computed here."""
+    if ModelOptions.view.value != "encoder":  # which is always computed
+        ModelOptions.live.draw(width="content")
 
 
 PAGE = Page(
@@ -45,6 +50,7 @@ PAGE = Page(
         "predicts": predicts.show,
         "encoder": encoder.show,
     },
+    header=header,
     switch=False,
     uses_input=False,
 )

@@ -70,7 +70,7 @@ def draw(
         drawn = [_curve(word, found, name, colour) for colour, (word, found) in enumerate(lines.items())]
         if level:
             drawn.append(guide(_("The model as it is"), span, level[:1] * 2))
-        figure = curves(drawn, x_title=x_title, y_title=title, log_x=log_x, log_y=log, height=400, x_ticks=x_ticks)
+        figure = curves(drawn, x_title=x_title, y_title=title, log_x=log_x, log_y=log, height=380, x_ticks=x_ticks)
         with place:
             told = _("Lines: {measure} against {axis}", measure=title, axis=x_title)
             chart.show(figure, key=f"{key}.{name}", name=f"model-{name}", alt=told)

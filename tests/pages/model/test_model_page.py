@@ -11,6 +11,7 @@ from app import presets
 from app.reading_board.reading import Reading, pack
 from attention_core.experiments import swap
 from attention_core.experiments.swap import ReadingTask
+from pages.model.encoder import SENTENCES
 from pages.model.options import FIRST, called
 
 open_model = partial(open_page, "model", m_live=True)
@@ -210,7 +211,8 @@ def test_the_encoder_has_a_line_per_reader_and_the_ranks_of_ten_sentences():
     assert not at.exception
     assert set(traces(at)) == {"The model as it is", "Local · window 2", "Linear", "Nyström · landmarks 8"}
     found = table(at)
-    assert found["as it is"].tolist() == list(range(1, 11))
+    assert found.index.tolist() == list(range(1, 11))
+    assert set(found["sentence"]) == set(SENTENCES)
     assert sorted(found["Linear"]) == list(range(1, 11))
     as_it_is = curves(at)["The model as it is"][1]
     assert as_it_is == sorted(as_it_is, reverse=True)

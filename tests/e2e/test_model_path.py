@@ -1,0 +1,34 @@
+"""The Model page as a teacher uses it: a window, the same with a sink, the copy test, a token, a link."""
+
+from browser import chart, legend, query, settle, visit
+from playwright.sync_api import expect
+
+WINDOW, SINK = "Local · window 64", "Attention sinks · window 64 · sinks 1"
+
+
+def test_a_window_falls_apart_a_sink_brings_it_back_and_copying_stays_lost(page, server, elsewhere):
+    visit(page, f"{server}/model")
+    window, sink = (page.get_by_role("radio", name=name) for name in (WINDOW, SINK))
+    expect(window).to_have_attribute("aria-checked", "true")
+    assert all("Perplexity" in each.get_attribute("aria-label") for each in (window, sink))
+    assert page.get_by_text("Recorded on").count()
+
+    sink.click()
+    expect(sink).to_have_attribute("aria-checked", "true")
+    settle(page)
+    assert "m_shown=1" in query(page)
+    token = page.locator("[data-token='100']")
+    token.click()
+    expect(page.get_by_text(f"with {SINK}. Of the layers replaced")).to_be_visible(timeout=60_000)
+    expect(token).to_have_attribute("aria-pressed", "true")
+    settle(page)
+    assert "m_token=100" in query(page)
+    token.press("ArrowRight")
+    expect(page.locator("[data-token='101']")).to_be_focused()
+
+    page.get_by_text("copying", exact=True).click()
+    expect(chart(page).locator(".legendtext", has_text="said first")).to_be_visible()
+    settle(page)
+    assert legend(page) == ["The model as it is", WINDOW, SINK, "said first, as it is"]
+    visit(elsewhere, f"{server}/model?{query(page)}")
+    assert legend(elsewhere) == legend(page)

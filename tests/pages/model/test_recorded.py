@@ -1,0 +1,33 @@
+"""What ships as recorded is what is computed, and all that a first visit sees is among it."""
+
+import pytest
+
+from app import presets
+from attention_core.experiments import swap
+from attention_core.experiments.swap import CopyTask, ReadingTask, StrayTask, run
+from pages.model import record
+
+EVERYWHERE = tuple(range(30))
+
+
+TASKS = {
+    "a text": ReadingTask(text=presets.texts()["repeats"], word="sink~window~64~sinks~1", layers=EVERYWHERE),
+    "a copy": CopyTask(word="local~window~64", layers=(18,)),
+    "an error": StrayTask(text=presets.texts()["long"], word="local~window~8", layers=EVERYWHERE),
+}
+
+
+@pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)
+def test_what_ships_as_recorded_is_what_is_computed(task, monkeypatch):
+    monkeypatch.undo()
+    [found], true = run(task), swap.compute(task)
+    assert found.recorded
+    for name in ("perplexity", "copied", "first", "output", "tokens"):
+        if hasattr(true, name):
+            assert getattr(found, name) == pytest.approx(getattr(true, name), rel=1e-3)
+
+
+def test_all_that_a_first_visit_sees_ships_as_recorded(monkeypatch):
+    monkeypatch.undo()
+    lacking = [task for task in record.wanted() if swap.known(task) is None]
+    assert not lacking, "run python -m pages.model.record"
