@@ -57,11 +57,11 @@ def show(*, hides_special: bool, open_heads: Callable[[], None] | None = None) -
     form = known[Visit.input.draw(format_func=lambda key: known[key].title)]
     form.draw()
     try:
-        if (source := form.source()) is None:
+        if (source := form.source(Visit.now())) is None:
             return ""
         if Visit.input.value == "text" or Visit.model.value in [info.key for info in ac.inputs.models.BUILT_IN]:
             Visit.layer.fit(range(ac.inputs.models.layer_count(Visit.model.value)))  # loads one that is not built in
-        qkv = compute.record(source := form.source() or source)  # what is fitted may be another layer
+        qkv = compute.record(source := form.source(Visit.now()) or source)  # what is fitted may be another layer
     except ac.LabError:
         return ""  # the page says it, where there is room for a sentence
     Visit.head.fit(range(AVERAGE, qkv.heads))
@@ -131,19 +131,31 @@ def chosen(*, switch: bool = True) -> Chosen:
     """
     form = forms()[Visit.input.value]
     try:
-        source = form.source()
-        if source is None:
+        found = looked_at(Visit.now())
+        if found is None:
             st.info(form.missing, icon=":material/upload:")
             raise NoInputError
-        qkv = compute.record(source)
     except ac.LabError as error:
         st.error(literal(sentence(error)), icon=":material/error:")
         raise NoInputError from error
-    head = Visit.head.value
-    found = Chosen(source, qkv, None if head == AVERAGE else min(head, qkv.heads - 1))
+    qkv = found.qkv
     if switch and qkv.causal and not Visit.causal.value and qkv.n > 1:
-        st.caption(f":material/visibility: {unmasked(compute.future_share(source, head=found.head), found.head)}")
+        share_ = compute.future_share(found.source, head=found.head)
+        st.caption(f":material/visibility: {unmasked(share_, found.head)}")
     return found
+
+
+def looked_at(visit: Visit) -> Chosen | None:
+    """The input of a visit; None where it is a file that has not been uploaded.
+
+    Raises:
+        LabError: if it cannot be read.
+    """
+    source = forms()[visit.input].source(visit)
+    if source is None:
+        return None
+    qkv = compute.record(source)
+    return Chosen(source, qkv, None if visit.head == AVERAGE else min(visit.head, qkv.heads - 1))
 
 
 def unmasked(share: float, head: int | None) -> str:
@@ -162,9 +174,9 @@ def unmasked(share: float, head: int | None) -> str:
     )
 
 
-def _text_source() -> Source:
-    last = ac.inputs.models.layer_count(Visit.model.value) - 1
-    return TextSource(Visit.text.value, Visit.model.value, min(Visit.layer.value, last))
+def _text_source(now: Visit) -> Source:
+    last = ac.inputs.models.layer_count(now.model) - 1
+    return TextSource(now.text, now.model, min(now.layer, last))
 
 
 def _model_name() -> str:
@@ -172,8 +184,7 @@ def _model_name() -> str:
     return titles.get(Visit.model.value) or literal(Visit.model.value)
 
 
-def _synthetic_source() -> Source:
-    now = Visit.now()
+def _synthetic_source(now: Visit) -> Source:
     return SyntheticSource(
         SyntheticSpec(
             kind=now.kind, n=now.n, d=now.d, heads=now.heads, sharpness=now.sharpness, seed=now.seed, rope=now.rope
@@ -181,7 +192,7 @@ def _synthetic_source() -> Source:
     )
 
 
-def _uploaded() -> Source | None:
+def _uploaded(now: Visit) -> Source | None:
     upload: UploadSource | None = st.session_state.get(UPLOAD)
     if upload is None or upload.data:
         return upload
@@ -307,7 +318,7 @@ def take_head(choice: tuple[int, int]) -> None:
     layer, head = choice
     Visit.head.set(head)
     with suppress(ac.LabError):  # which the page says
-        source = forms()[Visit.input.value].source()
+        source = forms()[Visit.input.value].source(Visit.now())
         if source and source.layer_count > 1:  # elsewhere there is one layer, and the text's own layer stays
             Visit.layer.set(layer)
 
@@ -319,14 +330,14 @@ class Form:
     Attributes:
         title: its name on the switch.
         draw: its widgets.
-        source: what they come to; None while there is nothing yet.
+        source: what they come to in a visit; None while there is nothing yet.
         name: what that is called at the top of a page, as Markdown.
         missing: what the page says then.
     """
 
     title: str
     draw: Callable[[], None]
-    source: Callable[[], Source | None]
+    source: Callable[[Visit], Source | None]
     name: Callable[[], str]
     missing: str = ""
 

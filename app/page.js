@@ -4,6 +4,7 @@ import { watchForms } from "./forms.js";
 import { keepHistory } from "./history.js";
 import { leadToInput } from "./input_panel.js";
 import { reachByKeys } from "./keyboard.js";
+import { stepByArrows } from "./lessons/arrows.js";
 import { Sentence } from "./live_sentence/sentence.js";
 import { offer } from "./matrix_board/main.js";
 import { ReadingBoard } from "./reading_board/reading.js";
@@ -19,6 +20,7 @@ export default function ({ setStateValue }) {
   browser[MOUNTED] = true;
   keepHistory();
   followWays();
+  stepByArrows();
   reachByKeys();
   leadToInput();
   offer({ reading: ReadingBoard, sentence: Sentence });

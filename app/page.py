@@ -3,11 +3,12 @@
 import importlib
 import pkgutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Generic, TypeVar
 
 from app.controls import Options
+from app.lessons.measure import Measures
 from app.text import N_
 
 Q = TypeVar("Q")
@@ -35,6 +36,7 @@ class Page(Generic[Q]):
         uses_input: whether it works on the shared input, asked for in the sidebar.
         open_heads: shows all heads of the input's model at large, on the page that does.
         hides_special: whether it leaves out tokens that the tokenizer added where the visitor wants that.
+        measures: the numbers it shows that a lesson may ask for, by their words in lessons.
     """
 
     title: str
@@ -51,6 +53,7 @@ class Page(Generic[Q]):
     uses_input: bool = True
     open_heads: Callable[[], None] | None = None
     hides_special: bool = False
+    measures: Measures = field(default_factory=dict)
 
     def draw(self) -> None:
         """Draw all of it below its header."""

@@ -1,12 +1,15 @@
 """The router: page settings, the shared input, the menu, the question at a page's top, and the page itself."""
 
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
 from app import compute, dispatch, garbage, input_panel, navigation, page_script, share
 from app.form import form
+from app.lessons import card
 from app.page import SECTIONS, Page, discover
 from app.text import _
 from app.visit import Visit, write_text
@@ -23,11 +26,11 @@ def show() -> None:
 def _run() -> None:
     """Run the app; an address without a path opens the page that stands before all sections."""
     # Streamlit fetches symbols and emoji for the tab from elsewhere: the icon is a file of our own.
-    st.set_page_config(page_icon=str(FOLDER / "icon.svg"), layout="wide", initial_sidebar_state=325)
-    st.html(FOLDER / "style.css")
+    st.set_page_config(page_icon=str(FOLDER / "icon.svg"), layout="wide", initial_sidebar_state=_sidebar())
     page_script.mount()
     share.open_link()
     share.use(Visit.fields())
+    st.html(_style())
 
     def body() -> None:
         share.use(page.options.fields())
@@ -37,8 +40,10 @@ def _run() -> None:
                 told = input_panel.show(hides_special=page.hides_special, open_heads=page.open_heads)
         share.show_notices(notices)
         _header(page, told)
+        reveal = card.show(key)
         with suppress(input_panel.NoInputError):
             page.draw()
+        reveal()
 
     entries = {
         key: st.Page(body, title=_(each.title), icon=each.icon, url_path=key, default=not each.section)
@@ -50,12 +55,28 @@ def _run() -> None:
         for section in ("", *SECTIONS)
     }
     here = st.navigation(sections, position="top")
-    page = next(discover()[key] for key, entry in entries.items() if entry == here)
+    key = next(key for key, entry in entries.items() if entry == here)
+    page = discover()[key]
     st.set_page_config(page_title=f"{_(page.title)} · Attention Lab")
     notices = st.empty()
     here.run()
     share.close_link()
     garbage.settle(here.url_path)
+
+
+def _sidebar() -> Any:  # noqa: ANN401 - a word or a width
+    """How wide the panel on the left is; a frame in another page has no room for it until it is asked for."""
+    return "collapsed" if st.context.is_embedded else 325
+
+
+def _style() -> str:
+    """What the theme cannot say; and, before a class, what makes it readable from the last row."""
+    return _sheets("style.css", "present.css") if Visit.present.value else _sheets("style.css")
+
+
+@cache
+def _sheets(*names: str) -> str:
+    return f"<style>{''.join((FOLDER / name).read_text('utf-8') for name in names)}</style>"
 
 
 def _header(page: Page[object], told: str) -> None:
@@ -78,10 +99,11 @@ def _header(page: Page[object], told: str) -> None:
 
 
 def _share() -> None:
-    """The link to what is on screen, and what cannot travel in it."""
+    """The link to what is on screen, what cannot travel in it, and what a class sees of it."""
     if Visit.input.value == "upload":
         st.info(_("An uploaded file does not travel in a link: whoever opens it must upload the file again."))
     elif Visit.input.value == "text" and not write_text(Visit.text.value):
         st.info(_("This text is too long for a link: the link opens with the default text."))
     address = (st.context.url or "").split("?")[0]  # there is none outside a browser
     st.code(address + share.query_string(share.here()), language=None, wrap_lines=True)
+    Visit.present.draw()

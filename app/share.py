@@ -74,6 +74,8 @@ class Field:
         takes: says what it takes, for a value beyond its bounds.
         opening: the value that an address stands for which says nothing at all: what a first visit begins with may
             change, what an address that was made once stands for may not. None where it is the default.
+        around: whether it is about what stands around a picture: an address of nothing else opens what an empty one
+            does.
     """
 
     default: Any
@@ -83,6 +85,7 @@ class Field:
     accepts: Callable[[Any], bool] = lambda value: True
     takes: Callable[[], str] | None = None
     opening: Any = None
+    around: bool = False
 
     def opens(self) -> Any:  # noqa: ANN401 - of the value's type
         """What an empty address stands for."""
@@ -238,8 +241,8 @@ def use(fields: Mapping[str, Field]) -> None:
             state[name] = value(name)  # a widget that is not drawn in a run loses its state; writing it keeps it
         return
     values, refused = read_link(link.given, fields)
-    if not link.given:
-        values |= {name: kind.opens() for name, kind in fields.items()}
+    if not [name for name in link.given if name not in link.fields or not link.fields[name].around]:
+        values |= {name: kind.opens() for name, kind in fields.items() if name not in link.given}
     for name in set(values) - set(link.given):
         if name in state and not fields[name].write(value(name)):
             del values[name]  # what is too long for an address is not gone because an address does not hold it

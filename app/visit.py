@@ -9,6 +9,7 @@ import streamlit as st
 import attention_core as ac
 from app import presets
 from app.controls import Options, choice, kept, listed_whole, selection, switch, whole
+from app.lessons.options import LessonOptions
 from app.share import CutError, Field, number, only
 from app.text import N_, _
 from attention_core.inputs import Source, models
@@ -111,7 +112,7 @@ def kinds() -> dict[str, str]:
     return {kind.key: _(kind.title) for kind in KINDS}
 
 
-class Visit(Options):
+class Visit(LessonOptions):
     """What every page has in common."""
 
     input = choice(

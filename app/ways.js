@@ -11,7 +11,19 @@ function follow(event) {
   const way = event.composedPath().find((each) => each instanceof Element && each.matches("a.way")); // in components too
   if (!(way instanceof HTMLAnchorElement) || button || ctrlKey || metaKey || shiftKey || altKey) return;
   event.preventDefault();
-  history.pushState(null, "", way.href);
+  history.pushState(null, "", framed(way.href));
   dispatchEvent(new PopStateEvent("popstate")); // Streamlit opens what the address says
   scrollTo(0, 0);
+}
+
+/**
+ * The address as the frame of another page opens it, where this one stands in such a frame.
+ * @param {string} href
+ */
+function framed(href) {
+  const there = new URL(href);
+  for (const [name, value] of new URLSearchParams(location.search)) {
+    if (name === "embed" || name === "embed_options") there.searchParams.append(name, value);
+  }
+  return there.href;
 }

@@ -10,6 +10,7 @@ from pages.causal.algorithms import AlgorithmsOptions
 from pages.causal.fading import FadingOptions
 from pages.causal.gates import GateOptions
 from pages.causal.leaks import LeaksOptions
+from pages.causal.measures import MEASURES
 from pages.causal.state import StateOptions
 
 
@@ -46,6 +47,7 @@ PAGE = Page(
     rank=1,
     question=N_("Can it generate, and at what cost?"),
     options=CausalOptions,
+    measures=MEASURES,
     switch=False,
     top=top,
     view=CausalOptions.view,

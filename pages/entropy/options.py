@@ -138,14 +138,14 @@ class Question:
         return [row for row in rows if self.head is None or row.head == self.head]
 
 
-def question(chosen: Chosen) -> Question:
-    """The question as it stands."""
-    options, room = EntropyOptions.now(), chosen.source.room(chosen.qkv)
+def question(chosen: Chosen, options: EntropyOptions, *, causal: bool) -> Question:
+    """What options come to on an input."""
+    room = chosen.source.room(chosen.qkv)
     return Question(
         source=chosen.source,
         record=chosen.qkv,
         head=chosen.head if options.heads == "one" else None,
-        causal=Visit.causal.value,
+        causal=causal,
         room=room,
         longest=min(options.longest, room),
         seeds=options.seeds if chosen.source.made else 1,

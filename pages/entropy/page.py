@@ -3,7 +3,9 @@
 from app import input_panel, variant_picker
 from app.page import Page
 from app.text import N_
+from app.visit import Visit
 from pages.entropy import distance, drift, factor, growth, normalizer
+from pages.entropy.measures import MEASURES
 from pages.entropy.options import EntropyOptions, Question, question, show_display
 
 
@@ -11,7 +13,7 @@ def top() -> Question:
     """Which of the questions is asked, and the variants where it is about them."""
     if EntropyOptions.view.draw() == "entropy":
         variant_picker.show()
-    return question(input_panel.chosen())
+    return question(input_panel.chosen(), EntropyOptions.now(), causal=Visit.causal.value)
 
 
 PAGE = Page(
@@ -21,6 +23,7 @@ PAGE = Page(
     rank=1,
     question=N_("Does attention dilute as text grows?"),
     options=EntropyOptions,
+    measures=MEASURES,
     header=show_display,
     top=top,
     view=EntropyOptions.view,

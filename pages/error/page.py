@@ -4,6 +4,7 @@ from app import input_panel, variant_picker
 from app.page import Page
 from app.text import N_
 from pages.error import budget, cost, length
+from pages.error.measures import MEASURES
 from pages.error.options import ErrorOptions, Question, question, show_options
 
 
@@ -21,6 +22,7 @@ PAGE = Page(
     rank=2,
     question=N_("What does the cheap version cost in fidelity?"),
     options=ErrorOptions,
+    measures=MEASURES,
     top=top,
     view=ErrorOptions.against,
     views={"budget": budget.show, "length": length.show, "cost": cost.show},

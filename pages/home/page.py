@@ -3,6 +3,7 @@
 import streamlit as st
 
 from app import navigation
+from app.lessons import card
 from app.page import SECTIONS, Page, discover
 from app.text import N_, _
 from pages.home import gallery, sentence
@@ -13,13 +14,13 @@ def top() -> None:
     """What this is, and every page."""
     st.markdown(f"# {_('Where does a word look? Point at one, drag a slider, type your own sentence.')}", anchors=False)
     sentence.show()
-    st.markdown(
-        _(
-            "**Attention Lab** shows and measures attention mechanisms side by side: softmax, linear, sparse and "
-            "low-rank variants on the very same queries, keys and values, from your own text through a real trained "
-            "model. Every number and every picture on these pages is computed from the input you chose."
-        )
+    about = _(
+        "**Attention Lab** shows and measures attention mechanisms side by side: softmax, linear, sparse and low-rank "
+        "variants on the very same queries, keys and values, from your own text through a real trained model. Every "
+        "number and every picture on these pages is computed from the input you chose."
     )
+    parts = f"**{_('Lessons: guess first, then see')}**", card.contents(), about
+    st.markdown("\n\n".join(parts), unsafe_allow_html=True)
     _contents()
 
 

@@ -4,6 +4,7 @@ from app import input_panel, variant_picker
 from app.page import Page
 from app.text import N_
 from pages.masks import hashed_order, numbers, patterns, reach
+from pages.masks.measures import MEASURES
 from pages.masks.options import MasksOptions, show_add_all
 from pages.masks.patterns import Found
 
@@ -24,6 +25,7 @@ PAGE = Page(
     rank=2,
     question=N_("Who may look at whom, and how far?"),
     options=MasksOptions,
+    measures=MEASURES,
     header=show_add_all,
     top=top,
     view=MasksOptions.below,

@@ -5,6 +5,7 @@ from app.page import Page
 from app.text import N_
 from pages.matrices import comparison, formula, heads, numbers, pinned_row, take_away
 from pages.matrices.comparison import Found
+from pages.matrices.measures import MEASURES
 from pages.matrices.options import MatricesOptions, show_display
 
 
@@ -23,6 +24,7 @@ PAGE = Page(
     rank=1,
     question=N_("Where does each variant look?"),
     options=MatricesOptions,
+    measures=MEASURES,
     header=show_display,
     open_heads=heads.open_all,
     hides_special=True,

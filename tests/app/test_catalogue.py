@@ -14,11 +14,17 @@ from test_pages import open_app
 
 import attention_core as ac
 from app import text
-from app.extraction import core, screen
+from app.extraction import core, lesson, screen
+from app.lessons.shipped import shipped
 from pages.inside.stories import discover
 
 ROOT = Path(__file__).parent.parent.parent
-FOLDERS = {"attention_core": core, "app": screen, "pages": screen}
+FOLDERS = (
+    ("attention_core", "**.py", core),
+    ("app", "**.py", screen),
+    ("pages", "**.py", screen),
+    ("app/lessons/shipped", "*.toml", lesson),
+)
 SHOWN = {
     "body",
     "label",
@@ -101,8 +107,8 @@ class Marking(gettext.NullTranslations):
 def messages():
     found = [
         said
-        for folder, method in FOLDERS.items()
-        for _, _, said, _, _ in extract_from_dir(str(ROOT / folder), [("**.py", method)])
+        for folder, files, method in FOLDERS
+        for _, _, said, _, _ in extract_from_dir(str(ROOT / folder), [(files, method)])
     ]
     return {form for said in found for form in ([said] if isinstance(said, str) else said) if form}
 
@@ -206,6 +212,7 @@ VIEWS = [
     *(("causal", {"c_view": view}) for view in ("leak", "algorithms", "state", "fading", "generation", "gradient")),
     *(("model", {"m_view": view}) for view in ("text", "copying", "layers", "budget", "predicts", "encoder")),
     ("claims", {}),
+    *((each.steps[0].page, {"lesson": each}) for each in shipped().values()),
 ]
 
 

@@ -147,6 +147,9 @@ ALLOWED = {
         "pickle.load(stream)": "tasks of the app, behind that socket",
         "pickle.loads(pickle.dumps(error))": "it was pickled here: whether it can be sent",
     },
+    "pages/home/page.py": {
+        "st.markdown('\\n\\n'.join(parts), unsafe_allow_html=True)": "the lessons that ship, and words of ours"
+    },
     "pages/home/gallery.py": {
         "st.markdown('\\n\\n'.join(parts), unsafe_allow_html=True)": "rows are ours; what "
         "a visitor says stands in the addresses of their links alone, and escaped"

@@ -71,6 +71,7 @@ WORDS = [
     ["sparse", "local"],
     ["softmax"],
     ["3-4"],
+    ["flat"],
 ]
 """An address's words for the values that cannot be listed."""
 

@@ -1,0 +1,192 @@
+"""The card of a lesson under way, above what a page draws: the step, its question, and the answer once it is asked for.
+
+The answer is drawn after the page, which has computed it by then.
+"""
+
+import html
+import zlib
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+import attention_core as ac
+from app import share
+from app.lessons import answer
+from app.lessons.lesson import Lesson, Step, query, write
+from app.lessons.measure import Measure
+from app.lessons.options import write_lesson
+from app.lessons.screen import Screen
+from app.lessons.shipped import shipped
+from app.lessons.telling import choices, told
+from app.text import _, _n, literal, sentence
+from app.visit import Visit
+
+GUESSED = "lesson.guessed"
+"""What a visitor has set at each step, in the session's state."""
+ANSWERED = "lesson.answered"
+"""What a visitor said where the answer has been shown, None for who wanted to see it without, likewise."""
+
+
+def show(page: str) -> Callable[[], None]:
+    """Draw the card, where a lesson is under way.
+
+    Args:
+        page: the page that is shown.
+
+    Returns:
+        Draws the answer; called after the page.
+    """
+    lesson: Lesson | None = Visit.lesson.value
+    if lesson is None:
+        return _nothing
+    place = min(Visit.lesson_step.fit(range(1, len(lesson.steps) + 1)), len(lesson.steps))
+    step, said = lesson.steps[place - 1], _ if lesson.key else str
+    key = f"lesson.{zlib.crc32(write(lesson).encode())}.{place}"
+    with st.container(border=True, key="lesson", gap="xsmall"):
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            st.html(_head(lesson, place, said), width="stretch")
+            st.button(_("Leave"), icon=":material/close:", type="tertiary", key="lesson.leave", on_click=_leave)
+        left, right = st.columns([6, 5], gap="medium")
+        left.html(_told(step, said))
+        with right:
+            if page != step.page:
+                elsewhere = html.escape(_("This step is on another page."))
+                st.html(f"<p>{elsewhere} {_way(lesson, place, _('Go there'))}</p>")
+            elif step.ask:
+                st.html(f'<p class="ask">{html.escape(said(step.ask))}</p>')
+                if key in st.session_state.get(ANSWERED, {}):
+                    return partial(_reveal, step, said, st.session_state[ANSWERED][key], st.empty())
+                _question(step, said, key)
+    return _nothing
+
+
+def _nothing() -> None:
+    pass
+
+
+def address(lesson: Lesson, place: int, *, present: bool) -> str:
+    """The address of a step, as a page's link has it: relative to the lab's."""
+    step = lesson.steps[place - 1]
+    now = {
+        Visit.lesson.name: write_lesson(lesson),
+        Visit.lesson_step.name: [str(place)] if place > 1 else [],
+        Visit.present.name: ["1"] if present else [],
+    }
+    words = query(step.at.partition("?")[2]) | {name: word for name, word in now.items() if word}
+    return ("./" if step.page == "home" else step.page) + share.query_string(words)
+
+
+def _way(lesson: Lesson, place: int, label: str, kind: str = "") -> str:
+    there = html.escape(address(lesson, place, present=Visit.present.value))
+    return f'<a class="way {kind}" target="_self" href="{there}">{html.escape(label)}</a>'
+
+
+def _head(lesson: Lesson, place: int, said: Callable[[str], str]) -> str:
+    """The lesson's title, how far it has come, and the ways to the steps before and after."""
+    count = len(lesson.steps)
+    pips = "".join(f'<i class="{"done" if i <= place else ""}"></i>' for i in range(1, count + 1))
+    ways = [
+        _way(lesson, place - 1, "← " + _("Back"), "before") if place > 1 else "",
+        _way(lesson, place + 1, _("Next") + " →", "after") if place < count else "",
+        _way(lesson, place, "↺ " + _("Reset the screen")),
+    ]
+    return (
+        f'<div class="lesson-head{" present" if Visit.present.value else ""}"><b>{html.escape(said(lesson.title))}</b>'
+        f"<span>{html.escape(_('Step {place} of {count}', place=place, count=count))}</span>"
+        f'<span class="pips" aria-hidden="true">{pips}</span>{" ".join(filter(None, ways))}</div>'
+    )
+
+
+def _told(step: Step, said: Callable[[str], str]) -> str:
+    parts = [f"<p>{html.escape(said(step.say))}</p>" if step.say else ""]
+    parts += [f'<p class="do"><b>{html.escape(_("Do"))}</b> {html.escape(said(step.do))}</p>' if step.do else ""]
+    return "".join(parts) or "<p></p>"
+
+
+def _question(step: Step, said: Callable[[str], str], key: str) -> None:
+    """Draw what a guess is made with."""
+    found, guess, ready = answer.find(step), f"{key}.guess", True
+    names = list(map(literal, choices(step, said)))
+    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+        if names:
+            label, places, format_func = _("Your guess"), range(len(names)), names.__getitem__
+            look: Any = {"format_func": format_func, "label_visibility": "collapsed"}
+            ready = st.pills(label, places, key=guess, on_change=_keep, args=(key,), **look) is not None
+        elif found is not None:
+            _slider(found.measure, key)
+        check, show_it = partial(_take, step, key, guessed=True), partial(_take, step, key, guessed=False)
+        st.button(_("Check"), key=f"{key}.check", type="primary", disabled=not ready, on_click=check)
+        st.button(_("Show it"), key=f"{key}.show", type="tertiary", on_click=show_it)
+
+
+def _slider(measure: Measure, key: str) -> None:
+    """A number to drag, which begins in the middle."""
+    low, high, step = float(measure.low), float(measure.high), float(measure.step)
+    digits = next(digits for digits in range(4) if round(step, digits) == step)
+    unit = " " + _(measure.unit).replace("%", "%%") if measure.unit else ""
+    st.slider(
+        _("Your guess"),
+        low,
+        high,
+        _guesses().setdefault(key, low + round((high - low) / 2 / step) * step),
+        step,
+        format=f"%.{digits}f{unit}",
+        key=f"{key}.guess",
+        on_change=_keep,
+        args=(key,),
+        label_visibility="collapsed",
+    )
+
+
+def _guesses() -> dict[str, float | None]:
+    found: dict[str, float | None] = st.session_state.setdefault(GUESSED, {})
+    return found
+
+
+def _keep(key: str) -> None:
+    _guesses()[key] = st.session_state[f"{key}.guess"]
+
+
+def _take(step: Step, key: str, *, guessed: bool) -> None:
+    """Answer with the guess or without, and bring on screen what shows it."""
+    state = st.session_state
+    state[ANSWERED] = {**state.get(ANSWERED, {}), key: _guesses().get(key) if guessed else None}
+    words = query(step.reveal)
+    known = {name: field for name, field in state[share.LINK].fields.items() if name in words}
+    values, _refused = share.read_link(words, known)
+    state.update(values)
+
+
+def _leave() -> None:
+    Visit.lesson.set(None)
+    Visit.lesson_step.set(1)
+
+
+def _reveal(step: Step, said: Callable[[str], str], guess: float | None, place: DeltaGenerator) -> None:
+    """Draw the answer, how near the guess was, and what follows from it."""
+    try:
+        lines = told(step, said, guess, Screen.now(step.page))
+    except ac.LabError as error:
+        lines = [sentence(error)]
+    first, *more = [*lines, *([said(step.then)] if step.then else [])]
+    place.html(f'<p class="answer">{html.escape(first)}</p>' + "".join(f"<p>{html.escape(each)}</p>" for each in more))
+
+
+def contents() -> str:
+    """The lessons that ship, as links in HTML, each with how long it takes."""
+    found = {html.escape(address(each, 1, present=Visit.present.value)): each for each in shipped().values()}
+    links = [
+        f'<a class="way" target="_self" href="{there}"><b>{html.escape(_(each.title))}</b> '
+        f"<span>{html.escape(length(each))}</span></a>"
+        for there, each in found.items()
+    ]
+    return f'<nav class="lessons" aria-label="{html.escape(_("Lessons"))}">{"".join(links)}</nav>'
+
+
+def length(lesson: Lesson) -> str:
+    """How long a lesson is, in a few words."""
+    steps = _n("{n} step", "{n} steps", n=len(lesson.steps))
+    return steps if not lesson.minutes else f"{steps} · {_n('{n} minute', '{n} minutes', n=lesson.minutes)}"

@@ -1,0 +1,299 @@
+"""A lesson as a file: what it holds, how it is read, written, and packed into a link. Nothing in one is trusted.
+
+A file is TOML, version 1::
+
+    lesson = 1
+    title = "What a window loses"
+    minutes = 6
+
+    [[step]]
+    at = "matrices?text=@story&variants=softmax"   # a state of the lab: the end of its address
+    say = "One sentence."
+    do = "One thing to do."
+    ask = "What is asked before the answer is seen?"
+    answer = "output_error local"                  # a number that the page shows (`app.lessons.answer`)
+    reveal = "variants=softmax&variants=local"     # what changes on screen when the answer is shown
+    then = "One sentence more."
+
+A question is one of four: a number, ``answer = "output_error local"``; the number's place between ``bounds``, one of
+the ``choices``; which variant has the ``least`` or the ``most`` of a measure, ``answer = "least output_error"``; or
+``choices`` of which the ``right`` one, counted from 1, is the author's own.
+"""
+
+import base64
+import json
+import math
+import re
+import tomllib
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import lru_cache
+from typing import Any
+from urllib.parse import parse_qs
+
+from app.page import discover
+from app.text import N_
+from attention_core.errors import LabError
+
+VERSION = 1
+MOST_BYTES = 2**16
+"""Of a file: forty steps with a paragraph each, and their links."""
+MOST_STEPS = 40
+MOST_MINUTES = 600
+MOST_CHOICES = 8
+LENGTHS = {"title": 100, "at": 14_000, "say": 600, "do": 300, "ask": 300, "answer": 120, "reveal": 4_000, "then": 600}
+"""Characters of each word of a file, at most; a link holds a text."""
+CHOICE = 100
+"""Characters of a choice."""
+LINK_LESSON = 3_500
+"""Characters of a packed lesson in a link, which may hold a text of ``LINK_TEXT`` beside it."""
+QUERY = re.compile(r"[\w.~%+&=@!*'(),:;/-]*", re.ASCII)
+"""What stands in an address behind its question mark."""
+JOINERS = "\u200c\u200d"
+"""Invisible, but part of how words are written."""
+
+
+class LessonError(LabError):
+    """A file or a link that is no lesson."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One step.
+
+    Attributes:
+        at: the screen it is on: a page and its query.
+        say: one sentence.
+        do: one thing to do.
+        ask: the question.
+        answer: the measure that answers it, as of ``app.lessons.answer``.
+        choices: what can be chosen.
+        bounds: where the number goes from one choice to the next.
+        right: which choice is right, from 1, where the author says so; 0 where the page does.
+        reveal: a query: what changes on screen when the answer is shown.
+        then: one sentence more.
+    """
+
+    at: str
+    say: str = ""
+    do: str = ""
+    ask: str = ""
+    answer: str = ""
+    choices: tuple[str, ...] = ()
+    bounds: tuple[float, ...] = ()
+    right: int = 0
+    reveal: str = ""
+    then: str = ""
+
+    @property
+    def page(self) -> str:
+        """The page it is on."""
+        return self.at.partition("?")[0]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lesson:
+    """A lesson; ``key`` is the name of one that ships with the lab."""
+
+    title: str
+    minutes: int = 0
+    steps: tuple[Step, ...] = ()
+    key: str = ""
+
+
+def query(words: str) -> dict[str, list[str]]:
+    """A query's words by name."""
+    return parse_qs(words, max_num_fields=200)
+
+
+def read(data: bytes, key: str = "") -> Lesson:
+    """A lesson from its file.
+
+    Args:
+        data: the file.
+        key: of a lesson that ships.
+
+    Raises:
+        LessonError: if it is none; the sentence says what is amiss, and where.
+    """
+    if len(data) > MOST_BYTES:
+        raise LessonError(N_("A lesson is at most {most:,} bytes long; this file is longer."), most=MOST_BYTES)
+    try:
+        told = tomllib.loads(data.decode("utf-8-sig"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError, ValueError) as error:
+        raise LessonError(
+            N_("This is no lesson file. One is text in TOML, made on the Lessons page or by hand.")
+        ) from error
+    if type(told.get("lesson")) is not int or told["lesson"] != VERSION:
+        raise LessonError(N_("This file is no lesson of version {version}: it must say “lesson = 1”."), version=VERSION)
+    _refuse_others(told, {"lesson", "title", "minutes", "step"}, 0)
+    steps = told.get("step", [])
+    if not isinstance(steps, list) or not all(isinstance(step, dict) for step in steps):
+        raise LessonError(N_("Each step of a lesson begins with “[[step]]”."))
+    if not 1 <= len(steps) <= MOST_STEPS:
+        raise LessonError(N_("A lesson has 1 to {most} steps; this one has {n}."), most=MOST_STEPS, n=len(steps))
+    return Lesson(
+        title=_words(told, "title", 0),
+        minutes=_whole(told, "minutes", 0, MOST_MINUTES),
+        steps=tuple(_step(step, place) for place, step in enumerate(steps, 1)),
+        key=key,
+    )
+
+
+def _step(told: Mapping[str, Any], place: int) -> Step:
+    names = {field.name for field in fields(Step)}
+    _refuse_others(told, names, place)
+    step = Step(
+        **{name: _words(told, name, place) for name in names & set(LENGTHS)},
+        choices=tuple(_clean(each, "choices", CHOICE, place) for each in _listed(told, "choices", str, place)),
+        bounds=tuple(map(float, _listed(told, "bounds", (int, float), place))),
+        right=_whole(told, "right", place, MOST_CHOICES),
+    )
+    queries = (step.at.partition("?")[2], step.reveal)
+    if step.page not in discover() or not all(map(QUERY.fullmatch, queries)):
+        raise LessonError(
+            N_("Step {place} is on no screen of this lab: “at” is the end of its address, such as “matrices?layer=2”."),
+            place=place,
+        )
+    try:
+        for words in queries:
+            query(words)
+    except ValueError as error:
+        raise LessonError(N_("Step {place} has a link that cannot be read."), place=place) from error
+    check(step, place)
+    return step
+
+
+def check(step: Step, place: int) -> None:
+    """Refuse a question that cannot be asked.
+
+    Raises:
+        LessonError: if choices, bounds, the right choice and the answer do not make one of the four kinds.
+    """
+    from app.lessons import answer  # it knows what pages measure, and with it all there is
+
+    many = len(step.choices)
+    own, between = bool(step.right), bool(step.bounds)
+    if not step.ask:
+        if step.answer or many or own or between:
+            raise LessonError(N_("Step {place} has an answer but asks nothing: give it “ask”."), place=place)
+        return
+    if own and (step.answer or between or not many >= 2 or step.right > many):
+        raise LessonError(
+            N_("Step {place}: “right” is the number of one of two or more “choices”, and stands without “answer”."),
+            place=place,
+        )
+    if own:
+        return
+    found = answer.find(step)
+    if found is None:
+        raise LessonError(
+            N_("Step {place}: “answer” names no number that its page shows: {known}."),
+            place=place,
+            known=", ".join(discover()[step.page].measures) or "–",
+        )
+    rising = all(math.isfinite(b) for b in step.bounds) and [*step.bounds] == sorted({*step.bounds})
+    if (many or between) and (found.rank or len(step.bounds) != many - 1 or many < 2 or not rising):
+        raise LessonError(
+            N_("Step {place}: “bounds” are rising numbers, one fewer than “choices”, and go with a number."),
+            place=place,
+        )
+
+
+def _refuse_others(told: Mapping[str, Any], known: set[str], place: int) -> None:
+    for name in told:
+        if name not in known:
+            shown = name[:30]
+            if place:
+                raise LessonError(N_("Step {place} holds “{name}”, which no step has."), place=place, name=shown)
+            raise LessonError(N_("This file holds “{name}”, which no lesson has."), name=shown)
+
+
+def _words(told: Mapping[str, Any], name: str, place: int) -> str:
+    found = told.get(name, "")
+    words = _clean(found, name, LENGTHS[name], place) if isinstance(found, str) else None
+    if words is None or (not words and name in ("title", "at")):
+        if place:
+            raise LessonError(N_("Step {place}: “{name}” must be words in quotes."), place=place, name=name)
+        raise LessonError(N_("A lesson has a “title” in quotes."))
+    return words
+
+
+def _clean(words: str, name: str, most: int, place: int) -> str:
+    """Words on one line, without what is no letter, and no longer than they may be."""
+    kept = " ".join("".join(c for c in " ".join(words.split()) if c.isprintable() or c in JOINERS).split())
+    if len(kept) > most:
+        raise LessonError(
+            N_("Step {place}: “{name}” is longer than {most:,} characters.")
+            if place
+            else N_("The lesson's “{name}” is longer than {most:,} characters."),
+            place=place,
+            name=name,
+            most=most,
+        )
+    return kept
+
+
+def _listed(told: Mapping[str, Any], name: str, kind: Any, place: int) -> list[Any]:  # noqa: ANN401 - a type or some
+    found = told.get(name, [])
+    if not isinstance(found, list) or len(found) > MOST_CHOICES:
+        raise LessonError(
+            N_("Step {place}: “{name}” is a list of at most {most}."), place=place, name=name, most=MOST_CHOICES
+        )
+    if not all(isinstance(each, kind) and not isinstance(each, bool) for each in found):
+        raise LessonError(N_("Step {place}: “{name}” holds something else than it must."), place=place, name=name)
+    return found
+
+
+def _whole(told: Mapping[str, Any], name: str, place: int, most: int) -> int:
+    found = told.get(name, 0)
+    if type(found) is not int or not 0 <= found <= most:
+        if place:
+            raise LessonError(
+                N_("Step {place}: “{name}” is a whole number up to {most}."), place=place, name=name, most=most
+            )
+        raise LessonError(N_("A lesson's “{name}” is a whole number up to {most}."), name=name, most=most)
+    return found
+
+
+def write(lesson: Lesson) -> str:
+    """A lesson as its file."""
+    lines = [f"lesson = {VERSION}", f"title = {_quoted(lesson.title)}"]
+    lines += [f"minutes = {lesson.minutes}"] if lesson.minutes else []
+    for step in lesson.steps:
+        lines += ["", "[[step]]"]
+        for field in fields(Step):
+            value = getattr(step, field.name)
+            if isinstance(value, tuple) and value:
+                lines.append(f"{field.name} = [{', '.join(map(_quoted, value))}]")
+            elif value:
+                lines.append(f"{field.name} = {_quoted(value)}")
+    return "\n".join(lines) + "\n"
+
+
+def _quoted(value: object) -> str:
+    # JSON's strings are TOML's, but for a character that no lesson holds.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "")
+
+
+@lru_cache(64)
+def pack(lesson: Lesson) -> str:
+    """A lesson as a word in a link; empty where it is too long for one."""
+    packed = base64.urlsafe_b64encode(zlib.compress(write(lesson).encode(), 9)).decode().rstrip("=")
+    return packed if len(packed) <= LINK_LESSON else ""
+
+
+def unpack(word: str) -> Lesson:
+    """The way back.
+
+    Raises:
+        LessonError: as of ``read``.
+        ValueError: if the word holds no file, or one that is too long.
+    """
+    packed = base64.urlsafe_b64decode(word[:LINK_LESSON].encode("ascii") + b"=" * (-len(word[:LINK_LESSON]) % 4))
+    inflate = zlib.decompressobj()
+    data = inflate.decompress(packed, MOST_BYTES)
+    if inflate.unconsumed_tail or not inflate.eof:
+        raise ValueError
+    return read(data)

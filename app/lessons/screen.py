@@ -1,0 +1,85 @@
+"""One screen of the lab, as a link or the session says: its page, its input, and every option there is."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import attention_core as ac
+from app import compute, input_panel, share
+from app.compute import View
+from app.controls import Options
+from app.input_panel import Chosen
+from app.lessons.lesson import query
+from app.page import discover
+from app.text import N_
+from app.visit import Visit
+from attention_core.errors import InputError
+from attention_core.looks.compare import Compared
+
+OptionsT = TypeVar("OptionsT", bound=Options)
+
+
+@dataclass(frozen=True, eq=False)
+class Screen:
+    """A state of the lab.
+
+    Attributes:
+        page: its page's name.
+        values: what a link carries, by name.
+    """
+
+    page: str
+    values: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, at: str, changed: str = "") -> "Screen":
+        """The screen that a link opens.
+
+        Args:
+            at: the link: a page and its query.
+            changed: a query whose values take the place of the link's.
+        """
+        page, _mark, words = at.partition("?")
+        known = {**Visit.fields(), **discover()[page].options.fields()}
+        values, _refused = share.read_link(query(words) | query(changed), known)
+        return cls(page, values)
+
+    @classmethod
+    def now(cls, page: str) -> "Screen":
+        """The one in the session."""
+        return cls(page, share.values())
+
+    def options(self, kind: type[OptionsT]) -> OptionsT:
+        """The values of a class of options."""
+        return kind(**{name: self.values[control.name] for name, control in kind.controls.items()})
+
+    @property
+    def visit(self) -> Visit:
+        """What all pages share."""
+        return self.options(Visit)
+
+    @property
+    def chosen(self) -> Chosen:
+        """The input.
+
+        Raises:
+            LabError: if it cannot be read, or is a file that nobody has uploaded.
+        """
+        found = input_panel.looked_at(self.visit)
+        if found is None:
+            raise InputError(N_("There is no file yet; upload one in the panel on the left."))
+        return found
+
+    def variant(self, key: str) -> ac.Attention:
+        """A variant with this screen's settings, with its defaults where it is not compared."""
+        return next((each for each in self.visit.variants if each.key == key), None) or ac.get(key)
+
+    def compared(self, attention: ac.Attention) -> Compared:
+        """A variant's matrix as the Matrices page draws it.
+
+        Raises:
+            LabError: if there is no input, or the variant cannot be causal and causal is asked.
+        """
+        visit, chosen = self.visit, self.chosen
+        view = View(source=chosen.source, head=chosen.head, causal=visit.causal, special=visit.special)
+        return compute.matrix(view, attention)

@@ -1,0 +1,16 @@
+"""The lessons that come with the lab, a file each in ``shipped/``."""
+
+from functools import cache
+from pathlib import Path
+
+from app.lessons import lesson
+from app.lessons.lesson import Lesson
+
+FOLDER = Path(__file__).parent / "shipped"
+ORDER = ("flat", "window_and_sink", "local_then_atrous", "nystrom_performer", "pooling", "log_n")
+
+
+@cache
+def shipped() -> dict[str, Lesson]:
+    """Each by its key, in the order they are taken."""
+    return {key: lesson.read((FOLDER / f"{key}.toml").read_bytes(), key) for key in ORDER}

@@ -1,0 +1,21 @@
+"""What a page's sweep has found so far, for a lesson that asks for one of its numbers: it starts nothing itself."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from app import dispatch
+from app.lessons.lesson import LessonError
+from app.text import N_
+from attention_core.experiments.task import Task
+
+
+def rows(experiment: str, tasks: Sequence[Task]) -> list[Any]:
+    """The rows of tasks that the page has run.
+
+    Raises:
+        LessonError: if it has not run all of them.
+    """
+    found = [dispatch.known(experiment, task) for task in tasks]
+    if any(each is None for each in found):
+        raise LessonError(N_("The page has not measured this to its end; let it run, or press “Continue”."))
+    return [row for each in found for row in each or ()]

@@ -1,0 +1,88 @@
+"""What a step's answer comes to in sentences, beside what the visitor said: functions of what was found."""
+
+from collections.abc import Callable, Sequence
+
+import attention_core as ac
+from app.lessons import answer
+from app.lessons.answer import Answer
+from app.lessons.lesson import Step
+from app.lessons.measure import verdict
+from app.lessons.screen import Screen
+from app.text import _, paragraph
+
+
+def told(step: Step, said: Callable[[str], str], guess: float | None, now: Screen) -> list[str]:
+    """The answer, computed from the step's own screen, and what it is on the screen as it stands.
+
+    Args:
+        step: the step.
+        said: what makes its words the visitor's language.
+        guess: a number, or the place of a choice; None for who wanted to see it without.
+        now: what is on screen.
+
+    Raises:
+        LabError: if the number cannot be found.
+    """
+    found, asked = answer.find(step), Screen.of(step.at, step.reveal)
+    names = choices(step, said)
+    chosen = None if guess is None or not names else names[int(guess)]
+    if found is None:
+        return [choice_verdict(names[step.right - 1], chosen)]
+    if found.rank:
+        return _ranked(found, asked, now, chosen)
+    truth, here = found.number(asked), found.number(now)
+    if truth is None:
+        return [verdict(found.measure, None, guess)]
+    shown = found.measure.written(truth)
+    if names:
+        right = choice_verdict(names[between(step.bounds, truth)], chosen)
+        lines = [paragraph(right, _("Here it is {truth}.", truth=shown))]
+    else:
+        lines = [verdict(found.measure, truth, guess)]
+    if here is not None and found.measure.written(here) != shown:
+        lines.append(as_set(found.measure.written(here)))
+    return lines
+
+
+def _ranked(found: Answer, asked: Screen, now: Screen, chosen: str | None) -> list[str]:
+    first, leader = found.first(asked), found.first(now)
+    if first is None:
+        return [_("There is no variant here to choose from.")]
+    lines = [choice_verdict(_(ac.variant(first).title), chosen), numbers(found, asked)]
+    return lines if leader in (None, first) else [*lines, as_set(_(ac.variant(str(leader)).title))]
+
+
+def choices(step: Step, said: Callable[[str], str]) -> list[str]:
+    """What can be chosen, in words; nothing where a number is asked for."""
+    found = answer.find(step)
+    if step.choices:
+        return list(map(said, step.choices))
+    if found is not None and found.rank:
+        return [_(ac.variant(key).title) for key in found.rivals(Screen.of(step.at, step.reveal))]
+    return []
+
+
+def between(bounds: Sequence[float], number: float) -> int:
+    """Which of the stretches that rising bounds make a number lies in, from 0; on a bound, the upper one."""
+    return sum(number >= bound for bound in bounds)
+
+
+def choice_verdict(right: str, chosen: str | None) -> str:
+    """What a choice comes to beside the right one; None for who wanted to see it without."""
+    if chosen is None:
+        return _("It is: {right}.", right=right)
+    if chosen == right:
+        return _("Right: {right}.", right=right)
+    return _("You said: {chosen}. It is: {right}.", chosen=chosen, right=right)
+
+
+def numbers(found: Answer, screen: Screen) -> str:
+    """Every rival's number."""
+    values = {_(ac.variant(key).title): found.number(screen, key) for key in found.rivals(screen)}
+    known = [f"{name} {found.measure.written(value)}" for name, value in values.items() if value is not None]
+    return ", ".join(known) + "."
+
+
+def as_set(answered: str) -> str:
+    """What the answer would be on the screen as the visitor has set it by now."""
+    return _("On the screen as you have set it now: {told}.", told=answered)

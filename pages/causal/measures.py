@@ -1,0 +1,58 @@
+"""The numbers of this page that a lesson may ask for: who leaks, and how much."""
+
+import attention_core as ac
+from app import compute
+from app.lessons.measure import Measure
+from app.lessons.screen import Screen
+from app.text import N_
+from attention_core.looks.influence import Influence
+from pages.causal.leaks import LeaksOptions
+
+
+def _influence(screen: Screen, attention: ac.Attention | None) -> Influence:
+    assert attention is not None
+    chosen = screen.chosen
+    return compute.influence(chosen.source, attention, head=chosen.head)
+
+
+def _moved(screen: Screen, attention: ac.Attention | None) -> float:
+    """How many outputs before the replaced token move."""
+    found = _influence(screen, attention)
+    return float(found.before(min(screen.options(LeaksOptions).token, len(found.moved) - 1)))
+
+
+def _leaking(screen: Screen, attention: ac.Attention | None) -> float:
+    """How many of the compared variants leak at all."""
+    return float(sum(_influence(screen, each).share > 0 for each in screen.visit.variants))
+
+
+MEASURES = {
+    "leak": Measure(
+        title=N_("share of earlier pairs in which {name} leaks"),
+        find=lambda screen, attention: 100 * _influence(screen, attention).share,
+        unit="%",
+        high=100,
+        step=1,
+        digits=0,
+        near=8,
+    ),
+    "moved": Measure(
+        title=N_("outputs of {name} before the replaced token that move"),
+        find=_moved,
+        unit=N_("outputs"),
+        high=60,
+        step=1,
+        digits=0,
+        near=1,
+    ),
+    "leaking": Measure(
+        title=N_("how many of the compared variants leak"),
+        find=_leaking,
+        of_variant=False,
+        unit=N_("variants"),
+        high=12,
+        step=1,
+        digits=0,
+        near=0,
+    ),
+}

@@ -1,0 +1,53 @@
+"""The numbers of this page that a lesson may ask for: how far and how steeply entropy grows with length."""
+
+import math
+
+import attention_core as ac
+from app.figures.spread import Spread, spread
+from app.lessons import swept
+from app.lessons.measure import Measure
+from app.lessons.screen import Screen
+from app.text import N_
+from attention_core.experiments import entropy_length
+from attention_core.metrics.fit import fit_power
+from pages.entropy.options import EntropyOptions, question
+
+
+def _curve(screen: Screen, attention: ac.Attention | None) -> Spread:
+    """A variant's curve in nats, as the page gathers it."""
+    assert attention is not None
+    asked = question(screen.chosen, screen.options(EntropyOptions), causal=screen.visit.causal)
+    if attention.key == "softmax_log_n":
+        attention = attention.with_settings(base_length=asked.options.base)
+    word, longest = attention.word, asked.longest
+    tasks = entropy_length.tasks(asked.source, [word], longest=longest, causal=asked.causal, seeds=asked.seeds)
+    heads = asked.of_heads(swept.rows("entropy_length", tasks))
+    return spread(((row.n, row.entropy) for row in heads), mean=asked.mean)
+
+
+def _slope(screen: Screen, attention: ac.Attention | None) -> float | None:
+    found = _curve(screen, attention)
+    return fit_power(found.x, [math.exp(h) for h in found.middle]).exponent if len(found.x) > 1 else None
+
+
+MEASURES = {
+    "last_entropy": Measure(
+        title=N_("entropy of a row of {name} at the longest length measured"),
+        find=lambda screen, attention: _curve(screen, attention).middle[-1],
+        unit=N_("nats"),
+        high=10,
+        step=0.1,
+        digits=2,
+        near=0.3,
+    ),
+    "slope": Measure(
+        title=N_("slope of the entropy of {name} against log n"),
+        find=_slope,
+        low=-0.5,
+        high=1.5,
+        step=0.05,
+        digits=2,
+        near=0.1,
+        none=N_("One length alone has no slope: take a longer input."),
+    ),
+}

@@ -1,0 +1,37 @@
+"""The numbers of this page that a lesson may ask for: a variant's error with its settings, as its point stands."""
+
+from dataclasses import replace
+
+import attention_core as ac
+from app.lessons import swept
+from app.lessons.measure import Measure
+from app.lessons.screen import Screen
+from app.text import N_
+from attention_core.experiments.error import MEASURES as KINDS
+from attention_core.experiments.error import ErrorTask, points
+from pages.error.options import ErrorOptions
+
+
+def _error(screen: Screen, attention: ac.Attention | None) -> float:
+    """The median over heads and seeds at the variant's own setting."""
+    assert attention is not None
+    chosen, causal = screen.chosen, screen.visit.causal
+    task = ErrorTask(source=chosen.source, word=attention.word, head=chosen.head, causal=causal)
+    if screen.options(ErrorOptions).against == "length":
+        task = replace(task, tokens=chosen.qkv.n, floors=False)
+    measure = screen.options(ErrorOptions).measure
+    assert measure in KINDS
+    [point] = points(swept.rows("error", [task]), measure)
+    return point.middle
+
+
+MEASURES = {
+    "error": Measure(
+        title=N_("error of {name} with its setting, as the page measures it"),
+        find=_error,
+        high=2,
+        step=0.05,
+        digits=2,
+        near=0.1,
+    )
+}

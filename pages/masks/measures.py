@@ -1,0 +1,88 @@
+"""The numbers of this page that a lesson may ask for: of its patterns, and of the stack whose reach it follows."""
+
+import attention_core as ac
+from app import compute
+from app.compute import View
+from app.lessons.measure import Measure
+from app.lessons.screen import Screen
+from app.text import N_
+from attention_core.limits import current
+from attention_core.looks.pattern import Pattern
+from attention_core.looks.stack import Reach
+from pages.masks.options import MasksOptions
+
+
+def _pattern(screen: Screen, attention: ac.Attention | None) -> Pattern:
+    assert attention is not None
+    chosen = screen.chosen
+    return compute.pattern(chosen.source, attention, head=chosen.head, causal=screen.visit.causal)
+
+
+def _kept(screen: Screen, attention: ac.Attention | None) -> float:
+    pattern = _pattern(screen, attention)
+    return 100 * pattern.pairs / pattern.possible
+
+
+def _depth(screen: Screen, attention: ac.Attention | None) -> float | None:
+    depth = _pattern(screen, attention).diameter
+    return None if depth is None else float(depth)
+
+
+def _reach(screen: Screen) -> Reach | None:
+    """The stack's reach without what cannot be causal; None for a stack without layers."""
+    visit, chosen = screen.visit, screen.chosen
+    layers = [screen.variant(key) for key in screen.options(MasksOptions).stack]
+    able = tuple(each for each in layers if not (visit.causal and each.variant.causal_reason))
+    view = View(source=chosen.source, head=chosen.head, causal=visit.causal, special=True)
+    return compute.reach(view, able, current().stack_layers) if able else None
+
+
+def _connected(screen: Screen, attention: ac.Attention | None) -> float | None:
+    reached = _reach(screen)
+    return None if reached is None else 100 * reached.shares[screen.options(MasksOptions).stack_depth]
+
+
+def _complete(screen: Screen, attention: ac.Attention | None) -> float | None:
+    reached = _reach(screen)
+    return None if reached is None or reached.complete is None else float(reached.complete)
+
+
+MEASURES = {
+    "pairs": Measure(
+        title=N_("share of all pairs that {name} lets look"), find=_kept, unit="%", high=100, step=1, digits=1, near=4
+    ),
+    "depth": Measure(
+        title=N_("layers of {name} alone that connect every pair"),
+        find=_depth,
+        unit=N_("layers"),
+        low=1,
+        high=100,
+        step=1,
+        digits=0,
+        near=1,
+        none=N_("However many layers are stacked, they never connect every pair."),
+    ),
+    "connected": Measure(
+        title=N_("share of the pairs that this stack connects"),
+        find=_connected,
+        of_variant=False,
+        unit="%",
+        high=100,
+        step=1,
+        digits=1,
+        near=5,
+        none=N_("The stack is empty: it connects nothing."),
+    ),
+    "complete": Measure(
+        title=N_("layers until this stack connects every pair"),
+        find=_complete,
+        of_variant=False,
+        unit=N_("layers"),
+        low=1,
+        high=100,
+        step=1,
+        digits=0,
+        near=1,
+        none=N_("However deep, this stack never connects every pair."),
+    ),
+}

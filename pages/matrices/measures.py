@@ -1,0 +1,80 @@
+"""The numbers of this page that a lesson may ask for, each the one in its table."""
+
+import attention_core as ac
+from app import compute
+from app.lessons.measure import Measure
+from app.lessons.screen import Screen
+from app.text import N_
+from attention_core.looks.compare import Compared
+
+
+def _compared(screen: Screen, attention: ac.Attention | None) -> Compared:
+    assert attention is not None
+    return screen.compared(attention)
+
+
+def _sink(screen: Screen, attention: ac.Attention | None) -> float | None:
+    """Softmax's weight on the first token in the head looked at; None for the average, which is no head."""
+    chosen, visit = screen.chosen, screen.visit
+    scores = compute.head_scores(chosen.source.at_layer(0), visit.causal, visit.special)
+    layer = visit.layer if chosen.source.layer_count > 1 else 0
+    found = [each.sink for each in scores if (each.layer, each.head) == (layer, chosen.head)]
+    return 100 * found[0] if found else None
+
+
+MEASURES = {
+    "entropy": Measure(
+        title=N_("entropy of a row of {name}, the mean over rows"),
+        find=lambda screen, attention: _compared(screen, attention).passport.entropy,
+        unit=N_("nats"),
+        high=8,
+        step=0.1,
+        digits=2,
+        near=0.3,
+    ),
+    "effective_rank": Measure(
+        title=N_("effective rank of the matrix of {name}"),
+        find=lambda screen, attention: _compared(screen, attention).passport.effective_rank,
+        high=200,
+        step=1,
+        digits=1,
+        near=5,
+    ),
+    "matrix_error": Measure(
+        title=N_("matrix error of {name}"),
+        find=lambda screen, attention: _compared(screen, attention).passport.relative_error,
+        high=3,
+        step=0.05,
+        digits=2,
+        near=0.1,
+    ),
+    "misplaced": Measure(
+        title=N_("mass that {name} puts on other keys than its reference (total variation)"),
+        find=lambda screen, attention: 100 * _compared(screen, attention).passport.total_variation,
+        unit="%",
+        high=100,
+        step=1,
+        digits=0,
+        near=8,
+    ),
+    "output_error": Measure(
+        title=N_("output error of {name}"),
+        find=lambda screen, attention: 100 * _compared(screen, attention).output_error,
+        unit="%",
+        high=200,
+        step=1,
+        digits=0,
+        near=8,
+    ),
+    "sink": Measure(
+        title=N_("softmax's mean weight on the first token in this head"),
+        find=_sink,
+        of_variant=False,
+        unit="%",
+        high=100,
+        step=1,
+        digits=0,
+        near=8,
+        none=N_("This screen shows the average of the heads, which has no such number: choose one head."),
+    ),
+}

@@ -1,0 +1,388 @@
+"""Lessons: every number revealed is the one its page shows, a guess is judged by it, and a file is read or refused."""
+
+import re
+from urllib.parse import parse_qs
+
+import pytest
+from driver import board, curves, open_page, spoken, table, visit
+from hypothesis import given
+from hypothesis import strategies as st
+
+import attention_core as ac
+from app.lessons import answer, telling
+from app.lessons.card import address, length
+from app.lessons.lesson import LINK_LESSON, MOST_BYTES, MOST_STEPS, Lesson, LessonError, Step, pack, read, unpack, write
+from app.lessons.measure import Measure, verdict
+from app.lessons.screen import Screen
+from app.lessons.shipped import ORDER, shipped
+from app.naming import label
+from app.page import discover
+from app.share import UNREADABLE
+
+STEPS = [(key, place) for key, each in shipped().items() for place in range(1, 1 + len(each.steps))]
+
+
+def step_of(key, place):
+    return shipped()[key].steps[place - 1]
+
+
+def begun(key, place=1, **state):
+    """A step as its link opens it."""
+    page, _mark, words = address(shipped()[key], place, present=False).partition("?")
+    return visit(page, parse_qs(words))
+
+
+def card(at):
+    """What the card says, its markup left out."""
+    said = " ".join(each.proto.body for each in at.get("html") if not each.proto.body.startswith("<style"))
+    return re.sub(r"<[^>]+>", " ", said).replace("\N{NO-BREAK SPACE}", " ")
+
+
+def press(at, ending):
+    return next(b for b in at.button if b.key and b.key.startswith("lesson.") and b.key.endswith(ending)).click().run()
+
+
+# What each page shows, read off it by other ways than a measure takes.
+
+
+def of_table(column, factor=1.0):
+    return lambda at, attention: factor * float(table(at)[column].loc[label(attention)])
+
+
+def _sink(at, attention):
+    found = at.dataframe[-1].value
+    here = found[(found["layer"] == at.session_state["layer"]) & (found["head"] == at.session_state["head"])]
+    return 100 * float(here["first-token sink"].iloc[0])
+
+
+def _depth(at, attention):
+    shown = table(at)["layers to connect all"].loc[label(attention)]
+    return None if shown == "never" else float(shown)
+
+
+def _connected(at, attention):
+    return float(re.search(r"([\d.]+)% of the pairs are connected", spoken(at))[1])
+
+
+def _captions(at):
+    return {key: panel["caption"] for key, (panel, _matrix) in board(at, "causal.leaks")[1].items()}
+
+
+def _leak(at, attention):
+    share = re.search(r"leaks in (\d+)%", _captions(at)[attention.key])
+    return float(share[1]) if share else 0.0
+
+
+def _leaking(at, attention):
+    return float(sum("leaks in" in caption for caption in _captions(at).values()))
+
+
+def _moved(at, attention):
+    found = re.search(re.escape(label(attention)) + r" \((\d+) move\)", spoken(at))
+    return float(found[1]) if found else 0.0
+
+
+def _last_entropy(at, attention):
+    found = table(at)
+    column = [name for name in found.columns if name.startswith("H(")][-1]
+    return float(found[column].iloc[0])
+
+
+def _slope(at, attention):
+    name = "Softmax · log n, n₀ 512" if attention.key == "softmax_log_n" else label(attention)
+    return float(table(at)["slope against log n"].loc[name])
+
+
+def _error(at, attention):
+    [(xs, ys)] = [xy for name, xy in curves(at).items() if name.startswith(attention.title) and "floor" not in name]
+    budget = getattr(attention.params, attention.variant.budget.name)
+    return dict(zip(xs, ys, strict=True))[budget]
+
+
+SHOWN = {
+    "entropy": of_table("entropy (nats)"),
+    "effective_rank": of_table("effective rank"),
+    "matrix_error": of_table("matrix error"),
+    "misplaced": of_table("total variation", 100),
+    "output_error": of_table("output error", 100),
+    "sink": _sink,
+    "pairs": of_table("of n²", 100),
+    "depth": _depth,
+    "connected": _connected,
+    "complete": lambda at, attention: float(re.search(r"It takes (\d+) to connect all", spoken(at))[1]),
+    "leak": _leak,
+    "leaking": _leaking,
+    "moved": _moved,
+    "last_entropy": _last_entropy,
+    "slope": _slope,
+    "error": _error,
+}
+"""How each measure is read off its page."""
+
+
+def agree(measure, found, shown):
+    """A number as it is told, and as the page shows it, which may be with fewer digits."""
+    return found == shown == None or abs(found - shown) <= 0.5 * 10**-measure.digits + 1e-9  # noqa: E711
+
+
+@pytest.mark.parametrize(("key", "place"), STEPS)
+def test_what_a_step_reveals_is_what_its_page_shows(key, place):
+    step = step_of(key, place)
+    found, name = answer.find(step), step.answer.split()[1 if "most" in step.answer or "least" in step.answer else 0]
+    at = begun(key, place)
+    assert not at.exception
+    assert 'class="answer"' not in "".join(each.proto.body for each in at.get("html"))
+    at = press(at, ".show")
+    assert not at.exception
+    screen = Screen.of(step.at, step.reveal)
+    for one in found.rivals(screen) if found.rank else [found.key]:
+        number = found.number(screen, one)
+        assert agree(found.measure, number, SHOWN[name](at, screen.variant(one) if one else None))
+        assert found.measure.written(number).replace("\N{NO-BREAK SPACE}", " ") in card(at)
+    if found.rank:
+        assert ac.variant(found.first(screen)).title in card(at)
+    assert "On the screen as you have set it now" not in card(at)
+    assert step.then[:20].replace("'", "&#x27;") in card(at)
+
+
+@pytest.mark.parametrize(
+    ("page", "link"),
+    [
+        ("matrices", "text=@english&special=0&variants=softmax&variants=local~window~3&variants=linear"),
+        ("matrices", "input=synthetic&n=24&causal=1&variants=softmax&variants=local~window~3&variants=linear"),
+        ("masks", "input=synthetic&n=40&masks_part=numbers&variants=softmax&variants=local~window~3&variants=atrous"),
+        ("causal", "input=synthetic&n=24&variants=softmax&variants=local&variants=linformer&c_token=9"),
+    ],
+)
+def test_every_measure_is_what_its_page_shows_of_each_variant(page, link):
+    at = visit(page, parse_qs(link))
+    screen = Screen.of(f"{page}?{link}")
+    for name, measure in discover()[page].measures.items():
+        if name in ("sink", "connected", "complete"):
+            continue  # of another view; the lessons ask for them
+        column = {"pairs": "of n²"}.get(name)
+        for each in screen.visit.variants if measure.of_variant else [None]:
+            shown = SHOWN[name] if column is None or not screen.visit.causal else of_table("of n (n + 1) / 2", 100)
+            assert agree(measure, measure.find(screen, each), shown(at, each)), (name, each)
+
+
+def test_every_measure_is_read_off_its_page_here():
+    assert set(SHOWN) == {name for page in discover().values() for name in page.measures}
+
+
+def test_the_lessons_that_ship_compute_every_answer():
+    assert tuple(shipped()) == ORDER
+    for each in shipped().values():
+        assert len(each.steps) >= 3
+        assert all(step.ask and answer.find(step) and not step.right for step in each.steps)
+
+
+def test_a_guess_is_judged_by_the_number_found():
+    at = begun("flat")
+    at = next(s for s in at.slider if s.key.startswith("lesson.")).set_value(4.5).run()
+    at = press(at, ".check")
+    assert "You said 4.50 nats; here it is 4.62 nats: close." in card(at)
+    at = begun("flat")
+    at = next(s for s in at.slider if s.key.startswith("lesson.")).set_value(2.0).run()
+    assert "2.62 nats more" in card(press(at, ".check"))
+
+
+def test_a_knob_turned_after_the_answer_tells_what_it_is_now():
+    at = press(begun("window_and_sink"), ".show")
+    at.session_state["variants"] = (ac.get("softmax"), ac.get("local", window=3))
+    said = card(at.run())
+    assert "Here it is 49%" in said
+    assert re.search(r"On the screen as you have set it now: \d+%", said)
+
+
+def test_a_choice_is_made_before_it_is_checked():
+    at = begun("flat", 3)
+    assert next(b for b in at.button if (b.key or "").endswith(".check")).disabled
+    choice = next(p for p in at.pills if p.key.startswith("lesson."))
+    at = press(choice.set_value(3).run(), ".check")
+    assert "Right: Performer." in card(at)
+
+
+def test_a_lesson_goes_on_elsewhere_and_shows_the_way_back():
+    elsewhere = open_page("masks", lesson=shipped()["flat"])
+    assert "This step is on another page." in card(elsewhere)
+    left = elsewhere.button(key="lesson.leave").click().run()
+    assert card(left).strip() == ""
+
+
+def test_a_page_without_a_lesson_says_nothing_of_one():
+    at = open_page("masks", input="synthetic", n=12)
+    assert not [b for b in at.button if (b.key or "").startswith("lesson.")]
+    assert card(at) == ""
+
+
+def test_the_last_step_and_steps_beyond_it():
+    at = open_page("matrices", lesson=shipped()["flat"], lesson_step=30)
+    assert not at.exception
+    assert "Step 1 of 4" in card(at)
+    last = begun("flat", 4)
+    assert "Next" not in card(last)
+    assert "Back" in card(last)
+
+
+MEASURE = Measure(
+    title="t", find=lambda screen, attention: 1.0, unit="%", high=100, step=1, digits=0, near=5, none="No."
+)
+
+
+@pytest.mark.parametrize(
+    ("truth", "guess", "words"),
+    [
+        (None, 3.0, "No."),
+        (40.0, None, "Here it is 40%."),
+        (40.0, 45.0, "You said 45%; here it is 40%: close."),
+        (40.0, 46.0, "You said 46%; here it is 40%: 6% less."),
+        (40.0, 34.0, "You said 34%; here it is 40%: 6% more."),
+        (-40.0, None, "Here it is −40%."),
+    ],
+)
+def test_a_guess_in_words(truth, guess, words):
+    assert verdict(MEASURE, truth, guess) == words
+
+
+@pytest.mark.parametrize(("number", "place"), [(-1.0, 0), (0.0, 1), (0.5, 1), (1.0, 2), (7.0, 2)])
+def test_a_number_between_bounds(number, place):
+    assert telling.between((0.0, 1.0), number) == place
+
+
+def test_a_choice_in_words():
+    assert telling.choice_verdict("A", None) == "It is: A."
+    assert telling.choice_verdict("A", "A") == "Right: A."
+    assert telling.choice_verdict("A", "B") == "You said: B. It is: A."
+
+
+def test_the_length_of_a_lesson_in_words():
+    step = Step(at="matrices")
+    assert length(Lesson(title="t", steps=(step,))) == "1 step"
+    assert length(Lesson(title="t", steps=(step, step), minutes=1)) == "2 steps · 1 minute"
+
+
+# Files.
+
+words = st.text(max_size=60)
+CHOICES = st.lists(st.text(max_size=20), min_size=2, max_size=5).map(tuple)
+ASKED = st.one_of(
+    st.just({}),
+    st.just({"ask": "How much?", "answer": "output_error local"}),
+    st.just({"ask": "Who?", "answer": "least entropy"}),
+    st.builds(lambda choices: {"ask": "Which?", "choices": choices, "right": 1}, CHOICES),
+)
+
+
+@given(title=words, told=st.lists(st.tuples(words, words, words, ASKED), min_size=1, max_size=5))
+def test_a_lesson_written_is_the_one_read(title, told):
+    steps = tuple(Step(at="matrices?layer=2", say=a, do=b, then=c, **rest) for a, b, c, rest in told)
+    first = read(write(Lesson(title=f"T{title}", steps=steps)).encode("utf-8", "replace"))
+    assert read(write(first).encode()) == first
+    assert [step.ask for step in first.steps] == [step.ask for step in steps]
+    if packed := pack(first):
+        assert len(packed) <= LINK_LESSON
+        assert unpack(packed) == first
+
+
+def file(step='at = "matrices"', top='lesson = 1\ntitle = "T"'):
+    return f"{top}\n[[step]]\n{step}\n".encode()
+
+
+REFUSED = {
+    "empty": b"",
+    "not text": b"\xff\xfe\x00",
+    "not toml": b"<html>",
+    "deep": b"x = " + b"[" * 30_000,
+    "too long": b"#" * (MOST_BYTES + 1),
+    "another version": file(top='lesson = 2\ntitle = "T"'),
+    "a version that is true": file(top='lesson = true\ntitle = "T"'),
+    "no title": file(top="lesson = 1"),
+    "a title that is a number": file(top="lesson = 1\ntitle = 3"),
+    "a title of nothing that is seen": file(top='lesson = 1\ntitle = "\\u202e"'),
+    "a long title": file(top=f'lesson = 1\ntitle = "{"x" * 101}"'),
+    "unknown on top": file(top='lesson = 1\ntitle = "T"\nscript = "x"'),
+    "minutes": file(top='lesson = 1\ntitle = "T"\nminutes = -3'),
+    "no steps": b'lesson = 1\ntitle = "T"\n',
+    "too many steps": b'lesson = 1\ntitle = "T"\n' + b'[[step]]\nat = "home"\n' * (MOST_STEPS + 1),
+    "steps that are words": b'lesson = 1\ntitle = "T"\nstep = ["matrices"]\n',
+    "nowhere": file("say = 'x'"),
+    "elsewhere": file('at = "https://example.org/"'),
+    "a script": file('at = "javascript:alert(1)"'),
+    "a page there is not": file('at = "nowhere?layer=2"'),
+    "a path": file('at = "../matrices"'),
+    "markup in a link": file("at = 'matrices?\"><script>'"),
+    "a link with a space": file('at = "matrices?text=a b"'),
+    "a link of a thousand fields": file(f'at = "matrices?{"&".join(f"a{i}=1" for i in range(1000))}"'),
+    "a long link": file(f'at = "matrices?text={"x" * 15_000}"'),
+    "markup in what is revealed": file("at = 'matrices'\nreveal = '<b>'"),
+    "unknown in a step": file('at = "matrices"\nonclick = "x"'),
+    "words that are a list": file('at = "matrices"\nsay = ["x"]'),
+    "long words": file(f'at = "matrices"\nsay = "{"x" * 601}"'),
+    "an answer to nothing": file('at = "matrices"\nanswer = "entropy local"'),
+    "a question without an answer": file('at = "matrices"\nask = "?"'),
+    "a measure there is not": file('at = "matrices"\nask = "?"\nanswer = "__import__ local"'),
+    "a measure of another page": file('at = "matrices"\nask = "?"\nanswer = "leak local"'),
+    "a variant there is not": file('at = "matrices"\nask = "?"\nanswer = "entropy nobody"'),
+    "no variant": file('at = "matrices"\nask = "?"\nanswer = "entropy"'),
+    "the least of what is no variant's": file('at = "causal"\nask = "?"\nanswer = "least leaking"'),
+    "one choice": file('at = "matrices"\nask = "?"\nchoices = ["a"]\nright = 1'),
+    "too many choices": file(f'at = "matrices"\nask = "?"\nchoices = {["a"] * 9}\nright = 1'),
+    "choices that are numbers": file('at = "matrices"\nask = "?"\nchoices = [1, 2]\nright = 1'),
+    "a right one beyond": file('at = "matrices"\nask = "?"\nchoices = ["a", "b"]\nright = 3'),
+    "two answers": file('at = "matrices"\nask = "?"\nchoices = ["a", "b"]\nright = 1\nanswer = "entropy local"'),
+    "bounds that fall": file(
+        'at = "matrices"\nask = "?"\nanswer = "entropy local"\nchoices = ["a", "b", "c"]\nbounds = [2, 1]'
+    ),
+    "bounds that are none": file(
+        'at = "matrices"\nask = "?"\nanswer = "entropy local"\nchoices = ["a", "b"]\nbounds = [nan]'
+    ),
+    "too few bounds": file('at = "matrices"\nask = "?"\nanswer = "entropy local"\nchoices = ["a", "b"]'),
+}
+
+
+@pytest.mark.parametrize("data", REFUSED.values(), ids=REFUSED)
+def test_what_is_no_lesson_gets_one_sentence(data):
+    with pytest.raises(LessonError) as refused:
+        read(data)
+    said = str(refused.value)
+    assert said.endswith((".", "”."))
+    assert len(said) < 300
+
+
+@given(st.binary(max_size=300))
+def test_any_file_is_a_lesson_or_refused(data):
+    with pytest.raises(LessonError):
+        read(data)
+
+
+@given(st.text(max_size=200))
+def test_any_word_of_a_link_is_a_lesson_or_refused(word):
+    with pytest.raises(UNREADABLE):
+        unpack(word)
+
+
+MARKUP = "<img src=x onerror=alert(1)> **b** [x](javascript:x) $x^2$ :red[r] `c` www.example.org </div>"
+
+
+def hostile():
+    told = {"say": MARKUP, "do": MARKUP, "ask": MARKUP, "then": MARKUP}
+    one = Step(at="masks?input=synthetic&n=12", choices=(MARKUP, "b"), right=1, **told)
+    two = Step(at="masks?input=synthetic&n=12", answer="pairs local", **told)
+    return read(write(Lesson(title=MARKUP, steps=(one, two))).encode())
+
+
+def test_nothing_in_a_lesson_is_markup():
+    for place in (1, 2):
+        at = open_page("masks", input="synthetic", n=12, lesson=hostile(), lesson_step=place)
+        for ran in (at, press(at, ".show")):
+            assert not ran.exception
+            for each in ran.get("html"):
+                body = each.proto.body
+                assert "<img" not in body
+                assert body.startswith("<style") or set(re.findall(r"</?([a-z]+)", body)) <= {
+                    "div", "b", "span", "i", "a", "p",
+                }  # fmt: skip
+                assert all(re.fullmatch(r"[\w./?=&;%+~@-]*", way) for way in re.findall(r'href="([^"]*)"', body))
+    names = next(p for p in open_page("masks", lesson=hostile()).pills if p.key.startswith("lesson.")).options
+    assert all("\\*\\*b" in name for name in names if "img" in name)

@@ -1,0 +1,79 @@
+"""Lessons as a student takes them and a teacher shows them."""
+
+import re
+
+import pytest
+from browser import board, query, settle, visit
+from playwright.sync_api import expect
+
+from app.lessons.shipped import shipped
+
+
+def card(page):
+    return page.locator(".st-key-lesson")
+
+
+def answered(page):
+    """What is said once the answer has come."""
+    answer = card(page).locator("p.answer")
+    expect(answer).to_be_visible(timeout=60_000)
+    return answer.inner_text().replace("\N{NO-BREAK SPACE}", " ")
+
+
+def test_a_lesson_is_taken_from_home_to_its_end_by_guessing_first(page, server):
+    visit(page, server)
+    expect(page.locator(".lessons a.way")).to_have_count(len(shipped()))
+    page.locator(".lessons a.way").filter(has_text="What a window loses").click()
+    for place, step in enumerate(shipped()["window_and_sink"].steps, 1):
+        expect(card(page)).to_contain_text(f"Step {place} of 4")
+        expect(card(page)).to_contain_text(step.ask)
+        expect(card(page).locator("p.answer")).to_have_count(0)
+        expect(board(page, "matrices.board")).to_be_visible(timeout=60_000)
+        settle(page)
+        card(page).get_by_role("button", name="Check").click()
+        told = answered(page)
+        assert re.match(r"You said 100%; here it is \d+%|You said 50%; here it is \d+%", told)
+        number = re.search(r"here it is (\d+)%", told)[1]
+        if step.answer.startswith("output_error"):
+            name = {"local": "Local", "sink": "Sink"}[step.answer.split()[1]]
+            sentence = page.get_by_test_id("stMain").get_by_text(re.compile("On this input the output"))
+            expect(sentence.first).to_contain_text(re.compile(rf"{name}.*{number}%|{number}%.*{name}", re.IGNORECASE))
+        if place < 4:
+            card(page).get_by_role("link", name="Next").click()
+    assert "lesson=window_and_sink" in query(page)
+    card(page).get_by_role("button", name="Leave").click()
+    expect(card(page)).to_have_count(0)
+    expect(page).not_to_have_url(re.compile("lesson="))
+
+
+def test_a_class_is_shown_a_lesson_by_the_arrow_keys(page, server):
+    visit(page, f"{server}/masks?lesson=local_then_atrous&present=1")
+    expect(card(page)).to_contain_text("Step 1 of 4")
+    expect(page.get_by_test_id("stSidebar")).not_to_be_visible()
+    assert page.evaluate("parseFloat(getComputedStyle(document.documentElement).fontSize)") > 16
+    for place in (2, 3, 4):
+        settle(page)
+        page.keyboard.press("ArrowRight")
+        expect(card(page)).to_contain_text(f"Step {place} of 4")
+    settle(page)
+    page.keyboard.press("ArrowLeft")
+    expect(card(page)).to_contain_text("Step 3 of 4")
+    settle(page)
+    card(page).get_by_role("button", name="Show it").click()
+    assert re.match(r"Here it is [\d.]+%", answered(page))
+    slider = page.get_by_test_id("stMain").get_by_role("slider").first
+    slider.focus()
+    page.keyboard.press("ArrowLeft")
+    settle(page)
+    expect(card(page)).to_contain_text("Step 3 of 4")
+
+
+@pytest.mark.parametrize("key", ["log_n"])
+def test_a_lesson_about_a_sweep_waits_for_it(page, server, key):
+    step = shipped()[key].steps[0]
+    visit(page, f"{server}/{step.at}&lesson={key}", until="Step 1 of 3")
+    card(page).get_by_role("button", name="Show it").click()
+    number = re.match(r"Here it is ([\d.]+) nats", answered(page))[1]
+    expect(page.get_by_test_id("stMain").get_by_text(re.compile("From n = 16 to 1024"))).to_contain_text(
+        f"to {number} nats"
+    )
