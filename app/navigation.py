@@ -42,3 +42,8 @@ def link(
         icon=icon or discover()[key].icon,
         query_params={name: query[name] for name in dict.fromkeys([*Visit.fields(), *query]) if name in query},
     )
+
+
+def go(key: str, query: Mapping[str, Sequence[str]]) -> None:
+    """Open a page as a link to it would; this run ends here."""
+    st.switch_page(st.session_state[ENTRIES][key], query_params=query)

@@ -1,7 +1,7 @@
 """The router: page settings, the shared input, the menu, the question at a page's top, and the page itself."""
 
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +9,7 @@ import streamlit as st
 
 from app import compute, dispatch, garbage, input_panel, navigation, page_script, share
 from app.form import form
-from app.lessons import card
+from app.lessons import card, maker
 from app.page import SECTIONS, Page, discover
 from app.text import _
 from app.visit import Visit, write_text
@@ -39,7 +39,7 @@ def _run() -> None:
             with st.sidebar:
                 told = input_panel.show(hides_special=page.hides_special, open_heads=page.open_heads)
         share.show_notices(notices)
-        _header(page, told)
+        _header(key, page, told)
         reveal = card.show(key)
         with suppress(input_panel.NoInputError):
             page.draw()
@@ -79,7 +79,7 @@ def _sheets(*names: str) -> str:
     return f"<style>{''.join((FOLDER / name).read_text('utf-8') for name in names)}</style>"
 
 
-def _header(page: Page[object], told: str) -> None:
+def _header(key: str, page: Page[object], told: str) -> None:
     """The page's question, what is looked at, the causal switch, the page's own controls, and how to share it."""
     share.announce()
     if not page.question:
@@ -95,10 +95,10 @@ def _header(page: Page[object], told: str) -> None:
             if page.header:
                 page.header()
             brief = _("The address bar always holds everything on screen: input, layer, head, variants and knobs.")
-            form(_("Share"), _share, brief=brief, key="share", icon=":material/share:", type="tertiary")
+            form(_("Share"), partial(_share, key), brief=brief, key="share", icon=":material/share:", type="tertiary")
 
 
-def _share() -> None:
+def _share(key: str) -> None:
     """The link to what is on screen, what cannot travel in it, and what a class sees of it."""
     if Visit.input.value == "upload":
         st.info(_("An uploaded file does not travel in a link: whoever opens it must upload the file again."))
@@ -107,3 +107,4 @@ def _share() -> None:
     address = (st.context.url or "").split("?")[0]  # there is none outside a browser
     st.code(address + share.query_string(share.here()), language=None, wrap_lines=True)
     Visit.present.draw()
+    maker.show(key)

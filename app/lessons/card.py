@@ -13,7 +13,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 import attention_core as ac
-from app import share
+from app import navigation, share
 from app.lessons import answer
 from app.lessons.lesson import Lesson, Step, query, write
 from app.lessons.measure import Measure
@@ -67,16 +67,27 @@ def _nothing() -> None:
     pass
 
 
-def address(lesson: Lesson, place: int, *, present: bool) -> str:
-    """The address of a step, as a page's link has it: relative to the lab's."""
+def link(lesson: Lesson, place: int, *, present: bool) -> tuple[str, dict[str, list[str]]]:
+    """A step's page, and its query with what a lesson adds."""
     step = lesson.steps[place - 1]
-    now = {
+    around = {
         Visit.lesson.name: write_lesson(lesson),
         Visit.lesson_step.name: [str(place)] if place > 1 else [],
         Visit.present.name: ["1"] if present else [],
     }
-    words = query(step.at.partition("?")[2]) | {name: word for name, word in now.items() if word}
-    return ("./" if step.page == "home" else step.page) + share.query_string(words)
+    return step.page, query(step.at.partition("?")[2]) | {name: words for name, words in around.items() if words}
+
+
+def address(lesson: Lesson, place: int, *, present: bool) -> str:
+    """The address of a step, as a page's link has it: relative to the lab's."""
+    page, words = link(lesson, place, present=present)
+    return ("./" if page == "home" else page) + share.query_string(words)
+
+
+def begin(lesson: Lesson) -> None:
+    """Go to a lesson's first step; this run ends here."""
+    Visit.lesson.set(lesson)  # one that is too long for a link travels in the session alone
+    navigation.go(*link(lesson, 1, present=Visit.present.value))
 
 
 def _way(lesson: Lesson, place: int, label: str, kind: str = "") -> str:

@@ -15,6 +15,7 @@ from test_pages import open_app
 import attention_core as ac
 from app import text
 from app.extraction import core, lesson, screen
+from app.lessons.lesson import Lesson, Step
 from app.lessons.shipped import shipped
 from pages.inside.stories import discover
 
@@ -212,6 +213,8 @@ VIEWS = [
     *(("causal", {"c_view": view}) for view in ("leak", "algorithms", "state", "fading", "generation", "gradient")),
     *(("model", {"m_view": view}) for view in ("text", "copying", "layers", "budget", "predicts", "encoder")),
     ("claims", {}),
+    ("lessons", {}),
+    ("lessons", {"draft": Lesson(title="1", steps=(Step(at="masks", ask="2", answer="pairs local"),))}),
     *((each.steps[0].page, {"lesson": each}) for each in shipped().values()),
 ]
 

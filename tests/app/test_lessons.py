@@ -212,7 +212,7 @@ def test_a_lesson_goes_on_elsewhere_and_shows_the_way_back():
 
 def test_a_page_without_a_lesson_says_nothing_of_one():
     at = open_page("masks", input="synthetic", n=12)
-    assert not [b for b in at.button if (b.key or "").startswith("lesson.")]
+    assert not [b for b in at.button if (b.key or "").startswith("lesson.") and b.key != "lesson.add"]
     assert card(at) == ""
 
 
@@ -264,8 +264,8 @@ def test_the_length_of_a_lesson_in_words():
 
 # Files.
 
-words = st.text(max_size=60)
-CHOICES = st.lists(st.text(max_size=20), min_size=2, max_size=5).map(tuple)
+words = st.text(max_size=12)
+CHOICES = st.lists(words, min_size=2, max_size=3).map(tuple)
 ASKED = st.one_of(
     st.just({}),
     st.just({"ask": "How much?", "answer": "output_error local"}),
@@ -274,7 +274,7 @@ ASKED = st.one_of(
 )
 
 
-@given(title=words, told=st.lists(st.tuples(words, words, words, ASKED), min_size=1, max_size=5))
+@given(title=words, told=st.lists(st.tuples(words, words, words, ASKED), min_size=1, max_size=2))
 def test_a_lesson_written_is_the_one_read(title, told):
     steps = tuple(Step(at="matrices?layer=2", say=a, do=b, then=c, **rest) for a, b, c, rest in told)
     first = read(write(Lesson(title=f"T{title}", steps=steps)).encode("utf-8", "replace"))

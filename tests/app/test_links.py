@@ -264,6 +264,7 @@ VIEWS = {
             ("relu2", "6"),
         )
     ],
+    "lessons": [{}],
     "claims": [{}, {"claim": "relu2_normaliser"}],
 }
 """Addresses that between them show every control there is."""

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from browser import board, query, settle, visit
+from browser import board, query, saved, settle, visit
 from playwright.sync_api import expect
 
 from app.lessons.shipped import shipped
@@ -77,3 +77,34 @@ def test_a_lesson_about_a_sweep_waits_for_it(page, server, key):
     expect(page.get_by_test_id("stMain").get_by_text(re.compile("From n = 16 to 1024"))).to_contain_text(
         f"to {number} nats"
     )
+
+
+def test_a_lesson_is_made_by_hand_saved_and_taken_by_another_browser(page, elsewhere, server):
+    visit(page, f"{server}/masks?input=synthetic&n=24&variants=softmax&variants=local~window~3")
+    page.get_by_role("button", name="Share").click()
+    page.get_by_role("button", name="Add this screen to a lesson").click()
+    page.get_by_role("link", name="Your lesson has 1 step").click()
+    expect(page.get_by_text("Make your own")).to_be_visible()
+    settle(page)
+    page.get_by_text("a number of the page", exact=True).click()
+    asked = page.get_by_label("The question", exact=True)
+    expect(asked).to_be_visible()
+    settle(page)
+    asked.fill("How many pairs may look?")
+    asked.press("Enter")
+    expect(page.get_by_role("button", name="1. Masks · How many pairs may look?")).to_be_visible()
+    settle(page)
+    file = saved(page, "Save the lesson")
+    assert 'ask = "How many pairs may look?"' in file.read_text("utf-8")
+
+    visit(elsewhere, f"{server}/lessons")
+    elsewhere.get_by_test_id("stFileUploader").locator("input[type=file]").set_input_files(
+        {"name": "own.toml", "mimeType": "text/plain", "buffer": file.read_bytes()}
+    )
+    elsewhere.get_by_role("button", name="Begin").click()
+    expect(card(elsewhere)).to_contain_text("How many pairs may look?")
+    expect(board(elsewhere, "masks.board")).to_be_visible(timeout=60_000)
+    settle(elsewhere)
+    card(elsewhere).get_by_role("button", name="Show it").click()
+    number = re.match(r"Here it is ([\d.]+)%", answered(elsewhere))[1]
+    expect(elsewhere.get_by_test_id("stMain").get_by_text(re.compile("pairs look")).first).to_contain_text(f"{number}%")

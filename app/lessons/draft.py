@@ -1,0 +1,96 @@
+"""The lesson that a visitor is making, in the session's state: screens are added to it on every page."""
+
+from dataclasses import replace
+
+import streamlit as st
+
+from app import share
+from app.lessons.lesson import LENGTHS, MOST_STEPS, Lesson, LessonError, Step, query
+from app.text import N_
+from app.visit import Visit
+
+DRAFT = "draft"
+"""Its name in the session, and in links to the page where it is edited."""
+OPEN = "lessons.open"
+"""Which of its steps is edited, from 0, in the session's state."""
+
+
+def draft() -> Lesson | None:
+    """The lesson as it is so far; None before its first step."""
+    found = st.session_state.get(DRAFT)
+    return found if isinstance(found, Lesson) else None
+
+
+def keep(found: Lesson | None) -> None:
+    """Go on with this one; a lesson without a step is none."""
+    st.session_state[DRAFT] = found if found and found.steps else None
+
+
+def screen(page: str) -> str:
+    """What is on screen, as a step holds it.
+
+    Raises:
+        LessonError: if no link can hold it.
+    """
+    if Visit.input.value == "upload":
+        raise LessonError(
+            N_("A screen that shows an uploaded file cannot be a step: whoever takes it has no such file.")
+        )
+    words = share.query_string({name: each for name, each in share.here().items() if name not in AROUND})
+    if len(page + words) > LENGTHS["at"]:
+        raise LessonError(N_("This screen's text is too long for a step; take a shorter one."))
+    return page + words
+
+
+AROUND = ("lesson", "lesson_step", "present", DRAFT)
+"""What a link carries beside the screen."""
+
+
+def add(at: str) -> None:
+    """Add a screen as the last step.
+
+    Args:
+        at: from `screen`.
+    """
+    found = draft() or Lesson(title="A lesson of mine")
+    if len(found.steps) < MOST_STEPS:
+        keep(replace(found, steps=(*found.steps, Step(at=at))))
+        st.session_state[OPEN] = len(found.steps)
+
+
+def reveals(at: str, place: int) -> None:
+    """Let a step's answer be shown on another screen of its page: what differs from the step's own changes there."""
+    found = draft()
+    if found is None:
+        return
+    step = found.steps[place]
+    before, after = (query(each.partition("?")[2]) for each in (step.at, at))
+    changed = {name: words for name, words in after.items() if before.get(name) != words}
+    put(place, reveal=share.query_string(changed)[1:])
+
+
+def put(place: int, **changes: object) -> None:
+    """Change what a step says."""
+    found = draft()
+    if found is not None and place < len(found.steps):
+        steps = [*found.steps]
+        steps[place] = replace(steps[place], **changes)  # type: ignore[arg-type]
+        keep(replace(found, steps=tuple(steps)))
+
+
+def move(place: int, by: int) -> None:
+    """Move a step, and stay with it."""
+    found, there = draft(), place + by
+    if found is not None and 0 <= there < len(found.steps):
+        steps = [*found.steps]
+        steps.insert(there, steps.pop(place))
+        keep(replace(found, steps=tuple(steps)))
+        st.session_state[OPEN] = there
+
+
+def drop(place: int) -> None:
+    """Take a step out."""
+    found = draft()
+    if found is not None:
+        keep(replace(found, steps=tuple(step for i, step in enumerate(found.steps) if i != place)))
+        st.session_state[OPEN] = max(0, min(place, len(found.steps) - 2))

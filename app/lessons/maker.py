@@ -1,0 +1,43 @@
+"""The way from any screen into a lesson of one's own."""
+
+import streamlit as st
+
+import attention_core as ac
+from app import navigation
+from app.lessons import draft
+from app.lessons.lesson import MOST_STEPS
+from app.lessons.options import write_lesson
+from app.text import _, _n, literal, sentence
+
+PAGE = "lessons"
+"""The page where a lesson is put together."""
+
+
+def show(page: str) -> None:
+    """Draw the button that adds what is on screen, and the way to what has been added.
+
+    Args:
+        page: the page that is shown.
+    """
+    found = draft.draft()
+    if page == PAGE:
+        return
+    try:
+        at = draft.screen(page)
+    except ac.LabError as error:
+        st.caption(literal(sentence(error)))
+        return
+    full = found is not None and len(found.steps) >= MOST_STEPS
+    st.button(
+        _("Add this screen to a lesson"),
+        icon=":material/add_to_photos:",
+        key="lesson.add",
+        disabled=full,
+        on_click=draft.add,
+        args=(at,),
+    )
+    if found is not None:
+        label = _n(
+            "Your lesson has {n} step: go on with it", "Your lesson has {n} steps: go on with it", n=len(found.steps)
+        )
+        navigation.link(PAGE, label, fields={draft.DRAFT: write_lesson(found)} if write_lesson(found) else {})

@@ -1,0 +1,1 @@
+"""Lessons: the ones that ship, one from a file, and making your own."""

@@ -1,0 +1,292 @@
+"""Making a lesson: its steps in order, what each says and asks, and the file and the link to hand out."""
+
+import re
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import streamlit as st
+
+import attention_core as ac
+from app import takeaway
+from app.lessons import card, draft, lesson
+from app.lessons.draft import OPEN
+from app.lessons.lesson import CHOICE, LENGTHS, MOST_CHOICES, Lesson, Step
+from app.lessons.screen import Screen
+from app.page import discover
+from app.text import N_, _, literal, sentence
+from pages.lessons.options import LessonsOptions
+
+KINDS = {
+    "none": N_("nothing"),
+    "number": N_("a number of the page"),
+    "least": N_("which variant has least"),
+    "most": N_("which variant has most"),
+    "choice": N_("a choice of my own"),
+}
+"""What a step can ask."""
+TOLD = 60
+"""Characters of a step in the list of all."""
+
+
+def show() -> None:
+    """Draw the steps, the one that is edited, and how the lesson is handed out."""
+    found: Lesson | None = LessonsOptions.draft.value
+    if found is None:
+        st.info(
+            _(
+                "Open any page, set the screen as your class shall see it, and press **Share**, then **Add this screen "
+                "to a lesson**. What you add is put together here."
+            ),
+            icon=":material/add_to_photos:",
+        )
+        return
+    left, right = st.columns([2, 5], gap="medium")
+    place = min(max(0, int(st.session_state.get(OPEN, 0))), len(found.steps) - 1)
+    with left:
+        _text(_("Title"), "title", found.title, LENGTHS["title"], partial(_take_title, found))
+        for i, step in enumerate(found.steps):
+            st.button(
+                f"{i + 1}. {_(discover()[step.page].title)} · {literal((step.ask or step.say or '…')[:TOLD])}",
+                key=f"lessons.step.{i}",
+                type="primary" if i == place else "tertiary",
+                on_click=_open,
+                args=(i,),
+            )
+        _hand_out(found)
+    with right.container(border=True):
+        _step(found.steps[place], place, len(found.steps))
+
+
+def _hand_out(found: Lesson) -> None:
+    """The file and the link; or why there are none yet."""
+    try:
+        whole = lesson.read(lesson.write(found).encode())
+    except ac.LabError as error:
+        st.warning(literal(sentence(error)), icon=":material/edit_note:")
+        return
+    name = re.sub(r"[^a-z0-9]+", "-", found.title.lower()).strip("-") or "lesson"
+    takeaway.download(_("Save the lesson"), partial(_file, whole), f"{name}.toml")
+    if lesson.pack(whole):
+        there = (st.context.url or "").split("?")[0].rpartition("/")[0]
+        st.code(f"{there}/{card.address(whole, 1, present=False).removeprefix('./')}", language=None, wrap_lines=True)
+    else:
+        st.caption(_("This lesson is too long for a link: hand out the file."))
+    with st.container(horizontal=True):
+        tried = st.button(_("Try it"), icon=":material/play_arrow:", key="lessons.try")
+        st.button(_("Start over"), icon=":material/delete:", type="tertiary", key="lessons.clear", on_click=_clear)
+    if tried:
+        card.begin(whole)
+
+
+def _file(found: Lesson) -> bytes:
+    return lesson.write(found).encode()
+
+
+def _step(step: Step, place: int, count: int) -> None:
+    """Draw what a step says and asks."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.markdown(f"**{_('Step {place} of {count}', place=place + 1, count=count)}**", width="stretch")
+        for by, icon, told, off in (
+            (-1, "arrow_upward", _("Earlier"), place == 0),
+            (1, "arrow_downward", _("Later"), place == count - 1),
+        ):
+            key = f"lessons.move.{by}"
+            st.button(
+                told,
+                icon=f":material/{icon}:",
+                key=key,
+                disabled=off,
+                type="tertiary",
+                on_click=draft.move,
+                args=(place, by),
+            )
+        st.button(
+            _("Remove"),
+            icon=":material/delete:",
+            type="tertiary",
+            key="lessons.drop",
+            on_click=draft.drop,
+            args=(place,),
+        )
+    st.code(step.at, language=None, wrap_lines=True)
+    _words(step, place, "say", _("What it says"))
+    _words(step, place, "do", _("What there is to do"))
+    kind = _kind(step)
+    names = {key: _(name) for key, name in KINDS.items() if key in ("none", "choice") or discover()[step.page].measures}
+    st.session_state["lessons.kind"] = kind
+    st.segmented_control(
+        _("It asks for"),
+        list(names),
+        format_func=names.__getitem__,
+        key="lessons.kind",
+        required=True,
+        on_change=_take_kind,
+        args=(step, place),
+    )
+    if kind == "none":
+        return
+    _words(step, place, "ask", _("The question"))
+    if kind == "choice":
+        _choices(step, place)
+    else:
+        _measure(step, place, kind)
+        _reveal(step, place)
+    _words(step, place, "then", _("What it says after the answer"))
+
+
+def _kind(step: Step) -> str:
+    if step.right or (step.choices and not step.answer):
+        return "choice"
+    if not step.answer:
+        return "none"
+    first = step.answer.split()[0]
+    return first if first in ("least", "most") else "number"
+
+
+def _take_kind(step: Step, place: int) -> None:
+    kind = st.session_state["lessons.kind"]
+    measures = discover()[step.page].measures
+    ask = step.ask or _("What do you expect?")
+    if kind == "none":
+        draft.put(place, ask="", answer="", choices=(), bounds=(), right=0)
+    elif kind == "choice":
+        draft.put(
+            place, ask=ask, answer="", bounds=(), choices=step.choices or (_("yes"), _("no")), right=step.right or 1
+        )
+    else:
+        name = next((name for name, each in measures.items() if each.of_variant), "")
+        words = f"{name} {_keys(step)[0]}" if kind == "number" else f"{kind} {name}"
+        draft.put(place, ask=ask, choices=(), bounds=(), right=0, answer=words)
+
+
+def _keys(step: Step) -> list[str]:
+    """The variants on the screen where the answer is shown, the reference last."""
+    keys = [each.key for each in Screen.of(step.at, step.reveal).visit.variants]
+    return [*keys[1:], keys[0]]
+
+
+def _measure(step: Step, place: int, kind: str) -> None:
+    """Which number, and of which variant."""
+    ranked = kind in ("least", "most")
+    word, _space, key = step.answer.removeprefix(f"{kind} ").partition(" ")
+    measures = {name: each for name, each in discover()[step.page].measures.items() if each.of_variant or not ranked}
+    if word not in measures:
+        return
+    known = list(dict.fromkeys([*_keys(step), *([key] if key else [])]))
+    with st.container(horizontal=True):
+        st.session_state["lessons.measure"] = word
+        st.selectbox(
+            _("Number"),
+            list(measures),
+            format_func=lambda name: _(measures[name].title, name=_("a variant")),
+            key="lessons.measure",
+            on_change=_take_measure,
+            args=(place, kind, key or known[0]),
+        )
+        if not ranked and measures[word].of_variant:
+            st.session_state["lessons.variant"] = key
+            st.selectbox(
+                _("Of"),
+                known,
+                format_func=lambda each: _(ac.variant(each).title),
+                key="lessons.variant",
+                on_change=_take_variant,
+                args=(place, word),
+            )
+
+
+def _take_measure(place: int, kind: str, key: str) -> None:
+    word, found = st.session_state["lessons.measure"], draft.draft()
+    if found is None:
+        return
+    each = discover()[found.steps[place].page].measures[word]
+    own = f"{word} {key}" if each.of_variant else word
+    draft.put(place, answer=f"{kind} {word}" if kind in ("least", "most") else own)
+
+
+def _take_variant(place: int, word: str) -> None:
+    draft.put(place, answer=f"{word} {st.session_state['lessons.variant']}")
+
+
+def _choices(step: Step, place: int) -> None:
+    """The choices, a line each, and the right one."""
+    key = f"lessons.{place}.choices"
+    st.session_state[key] = "\n".join(step.choices)
+    st.text_area(
+        _("Choices, a line each"),
+        key=key,
+        height=110,
+        max_chars=MOST_CHOICES * CHOICE,
+        on_change=_take_choices,
+        args=(place, key),
+    )
+    if len(step.choices) > 1:
+        st.session_state["lessons.right"] = min(step.right or 1, len(step.choices)) - 1
+        st.selectbox(
+            _("The right one"),
+            range(len(step.choices)),
+            format_func=lambda i: step.choices[i],
+            key="lessons.right",
+            on_change=_take_right,
+            args=(place,),
+        )
+
+
+def _take_choices(place: int, key: str) -> None:
+    lines = [" ".join(line.split())[:CHOICE] for line in st.session_state[key].splitlines() if line.strip()]
+    draft.put(place, choices=tuple(lines[:MOST_CHOICES]), right=1)
+
+
+def _take_right(place: int) -> None:
+    draft.put(place, right=int(st.session_state["lessons.right"]) + 1)
+
+
+def _reveal(step: Step, place: int) -> None:
+    """Which screen shows the answer: the step's own, or one of the steps after it on the same page."""
+    found = draft.draft()
+    others = [i for i, each in enumerate(found.steps) if i != place and each.page == step.page] if found else []
+    st.caption(
+        _("The answer is shown with these changes: {changes}", changes=literal(step.reveal))
+        if step.reveal
+        else _("The answer is shown on the step's own screen.")
+    )
+    if others:
+        with st.container(horizontal=True):
+            for i in others:
+                at = found.steps[i].at if found else ""
+                label = _("Show it on the screen of step {place}", place=i + 1)
+                st.button(label, key=f"lessons.reveal.{i}", type="tertiary", on_click=draft.reveals, args=(at, place))
+            if step.reveal:
+                st.button(
+                    _("On its own screen"),
+                    key="lessons.own",
+                    type="tertiary",
+                    on_click=partial(draft.put, place, reveal=""),
+                )
+
+
+def _words(step: Step, place: int, name: str, label: str) -> None:
+    _text(label, f"{place}.{name}", getattr(step, name), LENGTHS[name], partial(_take_words, place, name))
+
+
+def _take_words(place: int, name: str, words: str) -> None:
+    draft.put(place, **{name: words})
+
+
+def _take_title(found: Lesson, words: str) -> None:
+    draft.keep(replace(found, title=words or found.title))
+
+
+def _text(label: str, name: str, value: str, most: int, take: Any) -> None:  # noqa: ANN401 - any callback
+    key = f"lessons.text.{name}"
+    st.session_state[key] = value
+    st.text_input(label, key=key, max_chars=most, on_change=lambda: take(st.session_state[key]))
+
+
+def _open(place: int) -> None:
+    st.session_state[OPEN] = place
+
+
+def _clear() -> None:
+    LessonsOptions.draft.set(None)

@@ -1,0 +1,29 @@
+"""A lesson from a file: opened, or refused in one sentence."""
+
+import streamlit as st
+
+import attention_core as ac
+from app.lessons import card, draft, lesson
+from app.lessons.lesson import MOST_BYTES
+from app.text import _, literal, sentence
+
+
+def show() -> None:
+    """Draw where a file is opened, and what can be done with it."""
+    sent = st.file_uploader(
+        _("Open a lesson from its file"), type=["toml", "txt"], key="lessons.upload", max_upload_size=1
+    )
+    if sent is None:
+        return
+    try:
+        found = lesson.read(sent.getvalue() if sent.size <= MOST_BYTES else b"x" * (MOST_BYTES + 1))
+    except ac.LabError as error:
+        st.error(literal(sentence(error)), icon=":material/error:")
+        return
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"**{literal(found.title)}** · {card.length(found)}", width="content")
+        begun = st.button(_("Begin"), type="primary", icon=":material/play_arrow:", key="lessons.begin")
+        st.button(_("Edit it"), icon=":material/edit:", key="lessons.edit", on_click=draft.keep, args=(found,))
+
+    if begun:
+        card.begin(found)

@@ -1,0 +1,35 @@
+"""Lessons: the ones that ship, one from a file, and making your own."""
+
+import streamlit as st
+
+from app.lessons import card
+from app.page import Page
+from app.text import N_, _
+from pages.lessons import editor, opening
+from pages.lessons.options import LessonsOptions
+
+
+def top() -> None:
+    """The lessons that ship, and one from a file."""
+    st.html(card.contents())
+    opening.show()
+
+
+def show(given: None) -> None:
+    """The lesson that is being made."""
+    st.markdown(f"## {_('Make your own')}", anchors=False)
+    editor.show()
+
+
+PAGE = Page(
+    title=N_("Lessons"),
+    icon=":material/school:",
+    section="Understand",
+    rank=9,
+    question=N_("What do you expect to see?"),
+    options=LessonsOptions,
+    switch=False,
+    uses_input=False,
+    top=top,
+    views={"editor": show},
+)
