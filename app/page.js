@@ -1,5 +1,6 @@
 // The script of every page. The browser keeps it from the first message on; a run names it by a hash alone.
 
+import { showArrivals } from "./arrival.js";
 import { watchForms } from "./forms.js";
 import { keepHistory } from "./history.js";
 import { leadToInput } from "./input_panel.js";
@@ -23,5 +24,6 @@ export default function ({ setStateValue }) {
   stepByArrows();
   reachByKeys();
   leadToInput();
+  showArrivals();
   offer({ reading: ReadingBoard, sentence: Sentence });
 }

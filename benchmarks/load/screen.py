@@ -315,13 +315,6 @@ class Screen:
             if node.widget and node.widget.knob and node.widget.id in self.values
         ]
 
-    def button(self, key: str) -> tuple[Widget, str] | None:
-        """A button by its key, with its fragment; None where it is not on the page."""
-        for node in self.nodes.values():
-            if node.widget and node.widget.kind == "button" and node.widget.id.endswith(f"-{key}"):
-                return None if node.widget.proto.disabled else (node.widget, node.fragment)
-        return None
-
     def move(self, rng: random.Random) -> tuple[BackMsg, str] | None:
         """Move any slider, choice or switch; returns the request and its fragment, None where there is nothing."""
         for path in rng.sample(known := self._places(), len(known)):
@@ -335,20 +328,17 @@ class Screen:
                 return self.rerun(fragment), fragment
         return None
 
-    def rerun(self, fragment: str = "", *, pressed: str = "", automatic: bool = False) -> BackMsg:
+    def rerun(self, fragment: str = "", *, automatic: bool = False) -> BackMsg:
         """Ask for a run.
 
         Args:
             fragment: of this part alone.
-            pressed: the id of the button that was pressed.
             automatic: whether the browser asks by itself.
         """
         request = self._request(self._sent)
         request.page_script_hash, request.fragment_id, request.is_auto_rerun = self.page, fragment, automatic
         if not self.page:
             request.page_name = urlsplit(self.url).path.strip("/")
-        if pressed:
-            request.widget_states.widgets.add(id=pressed, trigger_value=True)
         return BackMsg(rerun_script=request)
 
     def change_page(self, path: str, query: str = "") -> BackMsg:

@@ -13,7 +13,7 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import WebSocketException
 
-from benchmarks.load.screen import Screen, Widget
+from benchmarks.load.screen import Screen
 
 LARGEST = 256 * 2**20
 """Bytes of a message beyond which a connection is given up."""
@@ -144,11 +144,6 @@ class Tab:
             return False
         await self.ask(*move)
         return True
-
-    async def press(self, button: tuple[Widget, str]) -> None:
-        """Press a button. Errors as of ``ask``."""
-        widget, fragment = button
-        await self.ask(self.screen.rerun(fragment, pressed=widget.id), fragment)
 
     def drop(self) -> None:
         """Break the connection off, without a word."""

@@ -14,8 +14,6 @@ PAGES = {"matrices": 3, "masks": 1, "inside": 1, "": 1}
 """The visitors' pages, and how many of six are on each."""
 SWEPT = ("entropy", "error", "causal", "claims")
 """The sweepers' pages, in their order."""
-CHECK = "claims.all"
-"""The key of the button that checks all claims."""
 LAYERS, HEADS = 6, 12
 """Of the model that everybody looks at."""
 WANDERING = 0.1
@@ -138,16 +136,10 @@ class Visitor:
         while True:
             layer, head = places[turn // len(SWEPT) % len(places)]
             page = SWEPT[turn % len(SWEPT)]
-            came = await self.change(page, f"layer={layer}&head={head}", kind="sweep" if page != "claims" else "board")
-            if page == "claims" and came and (button := self.tab.screen.button(CHECK)):
-                came = await self.ask("sweep", lambda button=button: self._check(button))
+            came = await self.change(page, f"layer={layer}&head={head}", kind="sweep")
             self._log.finished[me] += came
             turn += 1
             await asyncio.sleep(0.1 if came else 1.0)
-
-    async def _check(self, button: object) -> None:
-        await self.tab.press(button)
-        await self.tab.settle()
 
 
 def pages_of(count: int) -> list[str]:

@@ -1,122 +1,178 @@
-"""All claims at a glance: number, statement, verdict and what was found, as the checks come in."""
+"""All claims by the article they come from: verdict, finding and a small figure on each card, as the checks come in."""
 
-from collections.abc import Sequence
+import html
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from app import compute, run, takeaway
+from app import compute, dispatch, run, takeaway
 from app.input_panel import Chosen
+from app.small_figure import small_figure
 from app.text import _, literal
 from attention_core import claims
-from attention_core.claims import Claim, ClaimTask, Outcome, Verdict
+from attention_core.claims import Claim, ClaimTask, Outcome
+from attention_core.variant import Paper
+from pages.claims import claim as panel
 from pages.claims import longer_input, words
-from pages.claims.claim import SEEN
-from pages.claims.options import VERDICTS, ClaimsOptions, check_all, draw_heads, open_claim
+from pages.claims.options import VERDICTS, ClaimsOptions, draw_heads, measure_time, open_claim
+
+SEVERAL = 2
+"""Claims from which on an article has a heading of its own."""
+
+
+def by_article(every: Iterable[Claim]) -> dict[Paper | None, list[Claim]]:
+    """The claims by their article, those first that have most; at the end, for None, all that stand alone."""
+    articles: dict[Paper, list[Claim]] = {}
+    for claim in every:
+        articles.setdefault(claim.source, []).append(claim)
+    ranked = sorted(articles.items(), key=lambda entry: -len(entry[1]))
+    groups: dict[Paper | None, list[Claim]] = {paper: own for paper, own in ranked if len(own) >= SEVERAL}
+    if alone := [own[0] for _paper, own in ranked if len(own) < SEVERAL]:
+        groups[None] = alone
+    return groups
 
 
 @dataclass(eq=False)
 class Board:
-    """The claims' rows on screen, each drawn when what it shows is known.
+    """The claims' cards on screen.
 
     Attributes:
-        place: where they stand.
-        only: the verdict that is shown, None for all claims.
         chosen: the input.
-        slots: where a claim's chip and finding go, by key.
-        told: the claims whose outcome is drawn.
+        opened: the claim whose panel stands in its card's place; empty for none.
+        cards: each claim's card, by key.
+        outcomes: what is drawn, by key.
     """
 
-    place: DeltaGenerator
-    only: Verdict | None
     chosen: Chosen
-    slots: dict[str, tuple[DeltaGenerator, DeltaGenerator]] = field(default_factory=dict)
-    told: set[str] = field(default_factory=set)
+    opened: str
+    cards: dict[str, DeltaGenerator] = field(default_factory=dict)
+    outcomes: dict[str, Outcome] = field(default_factory=dict)
 
-    def add(self, claim: Claim) -> None:
-        """Draw a claim that has no outcome yet."""
-        with self.place.container(border=True, height="stretch", gap="xsmall"):
-            with st.container(
-                horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", wrap=False, gap="small"
-            ):
-                with st.container(
-                    horizontal=True, vertical_alignment="center", width="content", wrap=False, gap="small"
-                ):
-                    st.markdown(f"**{claim.number}**", width="content")
-                    chip = st.empty()
-                st.button(
-                    _("Open"),
-                    icon=":material/arrow_forward:",
-                    icon_position="right",
-                    key=f"claims.open.{claim.key}",
-                    type="tertiary",
-                    on_click=open_claim,
-                    args=(claim.key,),
-                )
-            st.markdown(f"**{literal(_(claim.statement))}**")
-            finding = st.empty()
-            if told := words.theorem(claim):
-                st.caption(told)
-        self.slots[claim.key] = chip, finding
+    def lay_out(self, shown: Sequence[Claim], tasks: Sequence[ClaimTask]) -> None:
+        """Draw the claims with what is known of them; the opened one's panel in its place."""
+        groups, place = by_article(shown), None
+        order = [claim for own in groups.values() for claim in own]
+        for number, (source, own) in enumerate(groups.items()):
+            st.markdown(f"## {words.article(source) if source else _('Articles with one claim each')}")
+            with st.grid("auto", min_column_width=360, row_height="content", key=f"claims-board-{number}"):
+                for claim in own:
+                    if claim.key == self.opened:
+                        place = st.container(border=True, key=f"claims-panel-{claim.key}")
+                    else:
+                        self._card(claim, headed=source is not None)
+        if place is not None:
+            [task] = (task for task in tasks if task.key == self.opened)
+            with place:
+                outcome = panel.show(task, order, self.chosen)
+            self.tell([outcome] if outcome else [])
+
+    def _card(self, claim: Claim, *, headed: bool) -> None:
+        with st.container(border=True, height="stretch", gap="xsmall"):
+            st.button(
+                f"**{claim.number}. {literal(_(claim.statement))}**",
+                key=f"claims.open.{claim.key}",
+                type="tertiary",
+                on_click=open_claim,
+                args=(claim.key,),
+            )
+            if not headed:
+                st.caption(words.article(claim.source))
+            self.cards[claim.key] = st.empty()
+        self._draw(claim)
+
+    def _draw(self, claim: Claim) -> None:
+        """What is known of a claim, on its card."""
+        outcome, place = self.outcomes.get(claim.key), self.cards[claim.key]
+        if outcome is None:
+            if claim.timed and not ClaimsOptions.check.value:
+                with place.container(gap="xsmall"):
+                    st.caption(words.on_time())
+                    icon = ":material/timer:"
+                    st.button(_("Measure it"), icon=icon, key=f"claims.time.{claim.key}", on_click=measure_time)
+            return
+        if outcome.why is None:
+            place.markdown(card(outcome), unsafe_allow_html=True)
+            return
+        with place.container(gap="xsmall"):
+            st.markdown(card(outcome))
+            longer_input.show(outcome, self.chosen)
+
+    @property
+    def found(self) -> list[Outcome]:
+        """What is drawn, by the claims' numbers."""
+        return sorted(self.outcomes.values(), key=lambda outcome: outcome.claim.number)
 
     def refuse(self, task: ClaimTask, said: str) -> None:
         """Say why a claim could not be checked."""
-        if task.key in self.slots:
-            self.slots[task.key][1].caption(said)
+        if task.key in self.cards:
+            self.cards[task.key].caption(said)
 
-    def tell(self, outcomes: Sequence[Outcome]) -> None:
+    def tell(self, outcomes: Iterable[Outcome]) -> None:
         """Draw the outcomes that are new."""
         for outcome in outcomes:
-            key = outcome.key
-            if key in self.told or self.only not in (None, outcome.verdict):
-                continue
-            if key not in self.slots:
-                self.add(outcome.claim)
-            chip, finding = self.slots[key]
-            with chip.container():
-                words.chip(outcome.verdict)
-            with finding.container(gap="xsmall"):
-                st.markdown(words.finding(outcome))
-                longer_input.show(outcome, self.chosen)
-            self.told.add(key)
+            if outcome.key not in self.outcomes:
+                self.outcomes[outcome.key] = outcome
+                if outcome.key in self.cards:
+                    self._draw(outcome.claim)
 
 
 def show(chosen: Chosen) -> None:
-    """Draw the board; the checks run once they have been asked for."""
-    tasks, checked = claims.tasks(chosen.source, head=chosen.head, load=compute.record), ClaimsOptions.check.value
-    if not checked:
-        tasks = tuple(task for task in tasks if task in st.session_state.get(SEEN, ()))
-    top, known = st.container(), len(claims.all_claims())
-    if not checked:
-        with st.container(horizontal=True, vertical_alignment="center"):
-            icon = ":material/fact_check:"
-            st.button(_("Check all claims"), icon=icon, key="claims.all", type="primary", on_click=check_all)
-            st.caption(_("It takes up to half a minute and can be stopped."), width="content")
-    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="bottom"):
-        ClaimsOptions.verdict.draw(disabled=not tasks)
+    """Draw the board; the checks run by themselves, but for those of time, which keep others waiting."""
+    every = claims.tasks(chosen.source, head=chosen.head, load=compute.record)
+    opened, checked = ClaimsOptions.claim.value, ClaimsOptions.check.value
+    known = {task: found for task in every if (found := dispatch.known("claims", task)) is not None}
+    tasks = tuple(task for task in every if checked or not task.timed or task in known)
+    top = st.container()
+    with st.container(
+        horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", key="claims-controls"
+    ):
+        ClaimsOptions.verdict.draw()
         draw_heads(chosen.qkv.heads)
-    only = VERDICTS.get(ClaimsOptions.verdict.value) if tasks else None
-    board = Board(st.grid("auto", min_column_width=360, row_height="content", key="claims-board"), only, chosen)
+    only, place = VERDICTS.get(ClaimsOptions.verdict.value), st.container()
+    board = Board(chosen, opened)
+    board.tell(outcome for [outcome] in known.values())
     if only is None:
-        for claim in claims.all_claims():
-            board.add(claim)
+        with place:
+            board.lay_out(claims.all_claims(), every)
 
     def draw(outcomes: Sequence[Outcome], key: str) -> None:
-        st.markdown(words.overall(outcomes))
-        st.markdown(words.strip(outcomes))
         board.tell(outcomes)
+        st.markdown(words.overall(board.found))
+        st.markdown(words.strip(board.found))
 
     with top:
-        if tasks:
-            outcomes = run.at_once("claims", tasks, draw, key="claims.all", refuse=board.refuse)
-        else:
-            outcomes = []
-            st.markdown(
-                _("{n} statements from articles about attention, none of them checked on this input yet.", n=known)
-            )
-    if outcomes:
-        _close(outcomes, chosen, tasks[0].longest)
+        run.at_once("claims", tasks, draw, key="claims.all", refuse=board.refuse)
+    if only is not None:
+        with place:
+            board.lay_out([o.claim for o in board.found if only is o.verdict or o.key == opened], every)
+    if board.found:
+        _close(board.found, chosen, every[0].longest)
+
+
+def card(outcome: Outcome) -> str:
+    """What a claim's card says, as Markdown with HTML: its figure in small, the verdict, and what was found."""
+    parts = [words.badge(outcome.verdict), words.finding(outcome)]
+    if outcome.claim.theorem:
+        parts[0] += f" :gray-badge[{_('a theorem')}]"
+    if outcome.why is None and (address := picture(outcome)):
+        parts.insert(0, f'<img class="claim" alt="{html.escape(words.drawn(outcome.claim))}" src="{address}">')
+    return "\n\n".join(parts)
+
+
+def picture(outcome: Outcome) -> str | None:
+    """A claim's figure in small, as an address that holds it; None where nothing could be drawn."""
+    figure, rows = outcome.claim.figure, pd.DataFrame(list(outcome.rows))
+    rows = rows[rows[figure.y].notna()]
+    bars, places = figure.kind == "bars", list(rows[figure.x].unique())
+    at = rows[figure.x].map(places.index) if bars else rows[figure.x]
+    series = {
+        name: list(zip(at[own.index].astype(float), own[figure.y].astype(float), strict=True))
+        for name, own in rows.groupby(figure.by, sort=False)
+    }
+    return small_figure(series, bars=bars, log_x=figure.log_x, log_y=figure.log_y)
 
 
 def _close(outcomes: Sequence[Outcome], chosen: Chosen, longest: int) -> None:

@@ -1,45 +1,49 @@
-"""One claim: what is claimed and where, what was found, the numbers, the rule and the figure."""
+"""One claim's panel on the board: where it is claimed, what was found, the numbers, the rule and the figure."""
 
+from collections.abc import Sequence
 from dataclasses import astuple, fields
 
 import pandas as pd
 import streamlit as st
 
 import attention_core as ac
-from app import chart, compute, dispatch, navigation, run, takeaway
+from app import chart, dispatch, navigation, run, takeaway
 from app.figures.measurements import measurements
 from app.input_panel import Chosen
 from app.page import discover
 from app.text import _, literal, sentence
 from app.visit import Visit, read_variants
-from attention_core import claims
 from attention_core.claims import Claim, ClaimTask, Outcome, Place
 from pages.claims import longer_input, words
-from pages.claims.options import ClaimsOptions, draw_heads, open_claim
-
-SEEN = "claims.seen"
-"""Tasks that were opened one by one: their outcomes stand on the board too."""
+from pages.claims.options import open_claim
 
 
-def show(chosen: Chosen) -> None:
-    """Check the claim that a link names or a button opened, and draw what was found."""
-    claim = claims.claim(ClaimsOptions.claim.value)
-    _steps(claim)
+def show(task: ClaimTask, order: Sequence[Claim], chosen: Chosen) -> Outcome | None:
+    """Check one claim and draw what was found.
+
+    Args:
+        task: the claim on this input.
+        order: all claims as they stand on the board.
+        chosen: the input.
+
+    Returns:
+        What came of it; None where that cannot be told.
+    """
+    claim = next(each for each in order if each.key == task.key)
+    _steps(claim, order)
     st.markdown(words.headline(claim))
     place = st.empty()
-    [task] = claims.tasks(chosen.source, head=chosen.head, load=compute.record, keys=[claim.key])
     outcome = _outcome(task)
     judged = outcome if outcome and not outcome.why else None
     with place.container(horizontal=True, vertical_alignment="center", gap="small"):
         if outcome:
-            words.chip(outcome.verdict)
+            st.markdown(words.badge(outcome.verdict), width="content")
         st.caption(words.claimed_in(claim.source), width="content")
     if outcome:
         st.markdown(words.finding(outcome))
         longer_input.show(outcome, chosen)
-    for told in (words.no_alarm([outcome] if outcome else []), words.theorem(claim)):
-        if told:
-            st.caption(told)
+    if told := words.theorem(claim):
+        st.caption(told)
     if judged:
         left, right = st.columns([3, 2], gap="medium")
         with left:
@@ -49,9 +53,8 @@ def show(chosen: Chosen) -> None:
     left, right = st.columns(2, gap="medium")
     left.markdown(f"**{_('Experiment')}**  \n{literal(_(claim.experiment))}")
     right.markdown(f"**{_('Rule')}**  \n{words.rule(claim)}")
-    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
-        st.caption(words.looked_at(chosen, task.longest, claim) if judged else "", width="content")
-        draw_heads(chosen.qkv.heads)
+    if judged:
+        st.caption(words.looked_at(chosen, task.longest, claim))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if claim.place:
             _at_large(claim.place)
@@ -67,36 +70,28 @@ def show(chosen: Chosen) -> None:
                 args=("claims", task),
                 help=_("Times differ from run to run; these are of this machine."),
             )
+    return outcome
 
 
-def _steps(claim: Claim) -> None:
-    """Back to the board, and to the claims before and after."""
-    known = [each.key for each in claims.all_claims()]
-    at = known.index(claim.key)
+def _steps(claim: Claim, order: Sequence[Claim]) -> None:
+    """Close the panel, or go on to the claim before or after."""
+    at = order.index(claim)
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-        st.button(
-            _("All claims"),
-            icon=":material/arrow_back:",
-            key="claims.back",
-            type="tertiary",
-            on_click=open_claim,
-            args=("",),
-        )
-        with st.container(horizontal=True, vertical_alignment="center", width="content", gap="small"):
-            for name, icon, step in (
-                (_("Previous"), ":material/chevron_left:", -1),
-                (_("Next"), ":material/chevron_right:", 1),
-            ):
-                to = at + step
-                st.button(
-                    name,
-                    icon=icon,
-                    key=f"claims.step{step}",
-                    disabled=not 0 <= to < len(known),
-                    on_click=open_claim,
-                    args=(known[to % len(known)],),
-                    icon_position="left" if step < 0 else "right",
-                )
+        for name, icon, to in (
+            (_("Previous"), ":material/chevron_left:", at - 1),
+            (_("Close"), ":material/close:", None),
+            (_("Next"), ":material/chevron_right:", at + 1),
+        ):
+            st.button(
+                name,
+                icon=icon,
+                key="claims.back" if to is None else f"claims.step{to - at}",
+                type="tertiary",
+                disabled=to is not None and not 0 <= to < len(order),
+                on_click=open_claim,
+                args=("" if to is None else order[to % len(order)].key,),
+                icon_position="right" if to == at + 1 else "left",
+            )
 
 
 def _outcome(task: ClaimTask) -> Outcome | None:
@@ -110,7 +105,6 @@ def _outcome(task: ClaimTask) -> Outcome | None:
         st.info(literal(sentence(error)), icon=":material/info:")
         return None
     place.empty()
-    st.session_state.setdefault(SEEN, set()).add(task)
     return outcome
 
 
@@ -133,8 +127,7 @@ def _figure(outcome: Outcome) -> None:
     if drawn is None:
         st.info(_("Nothing was measured that could be drawn."), icon=":material/info:")
         return
-    told = _("{y} against {x}", y=y_title, x=x_title)
-    chart.show(drawn, key=f"claims.figure.{outcome.key}", name=outcome.key, alt=told)
+    chart.show(drawn, key=f"claims.figure.{outcome.key}", name=outcome.key, alt=words.drawn(outcome.claim))
 
 
 def _at_large(place: Place) -> None:

@@ -7,36 +7,44 @@ from attention_core import claims
 from attention_core.claims import Verdict
 from pages.claims.words import CHIPS
 
+SHORT = {
+    Verdict.HOLDS: N_("holds"),
+    Verdict.PARTLY: N_("partly"),
+    Verdict.FAILS: N_("does not hold"),
+    Verdict.UNTESTABLE: N_("not testable"),
+}
+"""What the filter calls them: all of them stand in one line."""
 VERDICTS = {"holds": Verdict.HOLDS, "partly": Verdict.PARTLY, "fails": Verdict.FAILS, "untestable": Verdict.UNTESTABLE}
 """The verdicts by their word in links."""
 
 
 def _verdicts() -> dict[str, str]:
-    return {"all": _("All")} | {word: f"{CHIPS[each][0]} {_(each.value)}" for word, each in VERDICTS.items()}
+    return {"all": _("All")} | {word: f"{CHIPS[each][0]} {_(SHORT[each])}" for word, each in VERDICTS.items()}
 
 
 class ClaimsOptions(Options):
     """What a link to this page carries beside the input."""
 
+    # Whether claims that measure time are checked too; all others are, as soon as the page is opened.
     check = kept(lambda: share.switch(False))
     claim = kept(lambda: share.one_of("", [claim.key for claim in claims.all_claims()]))
     # Most claims are judged by the middle head or by a share of heads.
     heads = choice(
-        {"all": N_("all of the layer"), "one": N_("the one picked on the left")},
+        {"all": N_("all heads"), "one": N_("the picked head")},
         N_("Heads"),
         link="claim_heads",
-        help=N_("With the average picked on the left, these are all of the layer too."),
+        layout={"label_visibility": "collapsed"},
     )
     verdict = pills(_verdicts, N_("Verdict"), layout={"label_visibility": "collapsed", "width": "content"})
 
 
-def check_all() -> None:
-    """Check every claim, now and when the input changes."""
+def measure_time() -> None:
+    """Check the claims that measure time as well, now and when the input changes."""
     ClaimsOptions.check.set(True)
 
 
 def open_claim(key: str) -> None:
-    """Show one claim; the board for an empty key."""
+    """Open one claim's panel on the board; none for an empty key."""
     ClaimsOptions.claim.set(key)
 
 

@@ -6,7 +6,7 @@ from app import input_panel
 from app.input_panel import Chosen
 from app.page import Page
 from app.text import N_
-from pages.claims import board, claim
+from pages.claims import board
 from pages.claims.options import ClaimsOptions
 
 
@@ -25,6 +25,5 @@ PAGE = Page(
     options=ClaimsOptions,
     switch=False,
     top=top,
-    view=lambda: "claim" if ClaimsOptions.claim() else "board",
-    views={"board": board.show, "claim": claim.show},
+    views={"board": board.show},
 )

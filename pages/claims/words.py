@@ -4,8 +4,6 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Literal
 
-import streamlit as st
-
 from app.input_panel import Chosen
 from app.text import _, _n, literal, paragraph
 from attention_core.claims import LONGEST, Claim, Outcome, Verdict, all_claims, unbroken
@@ -22,10 +20,10 @@ CHIPS: dict[Verdict, tuple[str, Colour]] = {
 """A full, a half and an empty circle, and one with a question mark: no verdict is an alarm."""
 
 
-def chip(verdict: Verdict) -> None:
-    """A verdict as icon and word."""
+def badge(verdict: Verdict) -> str:
+    """A verdict as icon and word, as Markdown."""
     icon, colour = CHIPS[verdict]
-    st.badge(_(verdict.value), icon=icon, color=colour)
+    return f":{colour}-badge[{icon} {_(verdict.value)}]"
 
 
 def strip(outcomes: Sequence[Outcome]) -> str:
@@ -42,6 +40,21 @@ def finding(outcome: Outcome) -> str:
 def told(outcome: Outcome) -> str:
     """What was found, as it is."""
     return paragraph(*(_(each, **outcome.found) for each in outcome.sentences))
+
+
+def article(source: Paper) -> str:
+    """Under which heading its claims stand, as Markdown."""
+    return f"[{literal(source.title)}]({source.url}), {source.year}"
+
+
+def drawn(claim: Claim) -> str:
+    """What a claim's figure shows, for those who cannot see it."""
+    return _("{y} against {x}", y=_(claim.figure.y_title), x=_(claim.figure.x_title))
+
+
+def on_time() -> str:
+    """Why a claim that measures time is not checked by itself."""
+    return _("It measures time, for which it has the machine to itself: it is checked once you ask.")
 
 
 def headline(claim: Claim) -> str:

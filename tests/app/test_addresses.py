@@ -31,6 +31,7 @@ SNIPPET = 12
 """Lines of code that are compared; of more only the first is."""
 NUMBER = re.compile(r"(?:(?<![\w.)])[-−])?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?")
 PICTURE = re.compile(r"data:image/png;base64,([\w+/=]+)")
+DRAWING = re.compile(r"data:image/svg\+xml;base64,([\w+/=]+)")
 ROUNDING = re.compile(r"\d+(?:\.\d+)?\s×\s10⁻(?:[⁶-⁹]|[⁰¹²³⁴-⁹]{2})")
 """What arithmetic alone leaves, another machine's something else."""
 NEAR = {"rel_tol": 1e-3, "abs_tol": 1e-6}
@@ -266,6 +267,11 @@ def seen(picture):
     return f"picture {colours.mean():.6g}, {colours.std():.6g}"
 
 
+def drawn(picture):
+    """A drawing within Markdown by the numbers it is made of."""
+    return f"drawing {in_short(figures(base64.b64decode(picture[1]).decode()))}"
+
+
 def lines(at):
     """What a page shows."""
     for part in (at.main, at.sidebar):
@@ -276,7 +282,9 @@ def lines(at):
                 yield f"code: {element.value.splitlines()[0]} …"  # a variant's source
             elif kind in WORDS and not element.value.startswith("<style>"):
                 extra = getattr(element.proto, "help", "")
-                yield f"{kind}: {PICTURE.sub(seen, element.value)}" + (f" (help: {extra})" if extra else "")
+                yield f"{kind}: {DRAWING.sub(drawn, PICTURE.sub(seen, element.value))}" + (
+                    f" (help: {extra})" if extra else ""
+                )
             elif kind in ALERTS:
                 yield f"{kind}: {element.proto.icon} {element.value}"
             elif kind in CONTROLS:

@@ -63,7 +63,6 @@ def broken():
 def switch():
     st.toggle("Here", key="there")
     tell(layer=query.get("layer", ""))
-    st.button("Check all", key="claims.all")
 
 
 PAGES = {"": knobs, "matrices": knobs, "masks": slow, "inside": broken}

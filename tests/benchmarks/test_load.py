@@ -180,14 +180,6 @@ def test_a_large_message_is_sent_once(toy):
     assert tab.screen.errors == []
 
 
-def test_a_button_is_pressed_for_one_run(toy):
-    async def press(tab):
-        assert tab.screen.button("absent") is None
-        await tab.press(tab.screen.button("start"))
-
-    assert known(visit(toy, "", press))["started"] == "True"
-
-
 def test_a_page_that_runs_by_itself_is_followed_until_it_stops(toy):
     async def settle(tab):
         assert tab.screen.timers
@@ -282,7 +274,7 @@ def test_a_visitor_moves_what_is_there_and_changes_the_page(toy):
 def test_a_sweeper_goes_round_and_checks_the_claims(toy):
     log, tab = live(toy, "entropy", lambda log: log.finished[7] == 5, lambda visitor: visitor.sweep(7))
     done = [wait for wait in log.waits if wait.came]
-    assert [wait.kind for wait in done] == ["arrival", *["sweep"] * 3, "board", *["sweep"] * 2]
+    assert [wait.kind for wait in done] == ["arrival", *["sweep"] * 5]
     assert 0 <= int(known(tab)["layer"]) < LAYERS
     assert not log.errors
 

@@ -12,7 +12,7 @@ from app.page import discover
 
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
 SMALL = "input=synthetic&n=24&heads=2&variants=softmax&variants=local&variants=nystrom&h_longest=128&h_seeds=1"
-OTHERWISE = {("claims", "claim"): "claim=nystrom_all_landmarks"}
+OTHERWISE = {("claims", "board"): "claim=nystrom_all_landmarks"}
 """What opens a view that no single option names."""
 SCREENS = ((390, 844), (1024, 768), (1280, 720))
 """A phone, an old projector, and one of 1920 × 1080 at a zoom of 150 %."""

@@ -1,6 +1,7 @@
-"""The Claims page without the browser: nothing before the button, then what the core and the command say too."""
+"""The Claims page without the browser: what it says by itself is what the core and the command say too."""
 
 import csv
+import html
 import io
 import json
 import re
@@ -19,7 +20,7 @@ from attention_core import claims
 from attention_core.__main__ import main
 from attention_core.claims import Verdict
 from attention_core.inputs import SyntheticSource, SyntheticSpec, TextSource, UploadSource, to_npz
-from pages.claims import board
+from pages.claims import board, words
 from pages.claims.options import VERDICTS
 
 SMALL = {"input": "synthetic", "n": 40, "d": 8, "heads": 2, "head": -1}
@@ -47,6 +48,13 @@ def chips(at):
     return [Verdict(each) for each in told]
 
 
+def cards(at):
+    """The claims whose cards can be opened."""
+    return {
+        button.key.removeprefix("claims.open.") for button in at.button if (button.key or "").startswith("claims.open.")
+    }
+
+
 def outcomes(source=SOURCE, head=None, **asked):
     return {task.key: claims.run(task)[0] for task in claims.tasks(source, head=head, **asked)}
 
@@ -57,21 +65,30 @@ def expected():
     return outcomes()
 
 
-def test_nothing_is_checked_before_the_button_is_pressed():
-    at = open_claims()
+def test_a_claim_that_measures_time_waits_until_somebody_asks():
+    source = SyntheticSource(SyntheticSpec(n=43, d=8, heads=2))
+    [timed] = [task for task in claims.tasks(source) if task.timed]
+    dispatch.forget("claims", timed)
+    at = open_claims(n=43)
     assert not at.exception
-    shown = said(at)
-    assert all(claim.statement in shown for claim in EVERY)
-    assert f"{len(EVERY)} statements from articles" in shown
-    assert not chips(at)
-    assert not at.get("plotly_chart")
+    assert len(chips(at)) == len(EVERY) - 1
+    assert "Not checked: 1." in said(at)
+    assert said(at).count("It measures time") == 1
+    assert dispatch.known("claims", timed) is None
+    at.button(key=f"claims.time.{timed.key}").click().run()
+    assert not at.exception
+    assert at.session_state["check"] is True
+    assert len(chips(at)) == len(EVERY)
+    assert "It measures time" not in said(at)
+    assert dispatch.known("claims", timed) is not None
+    assert len(chips(open_claims(n=43))) == len(EVERY), "what is known is shown to all"
 
 
-def test_the_button_checks_every_claim_and_the_page_says_what_the_core_found(expected):
-    at = open_claims()
-    at.button(key="claims.all").click().run()
+def test_every_claim_is_checked_at_once_and_the_page_says_what_the_core_found(expected):
+    at = open_claims(check=True)
     assert not at.exception
     shown, timed = said(at), {claim.key for claim in EVERY if claim.timed}
+    assert all(any(claim.statement in plain(button.label) for button in at.button) for claim in EVERY)
     for key, outcome in expected.items():
         if key not in timed:
             assert finding(outcome) in shown
@@ -86,11 +103,10 @@ def test_the_button_checks_every_claim_and_the_page_says_what_the_core_found(exp
     assert "This claim is about the attention of trained models; choose a text" in shown
     assert all(f" {claim.number}]" in shown for claim in EVERY)
     assert ("is a finding, not an error" in shown) == (count[Verdict.FAILS] > 0)
-    assert not any(button.key == "claims.all" for button in at.button)
 
 
-def test_once_asked_for_the_checks_follow_the_input():
-    at = open_claims(check=True)
+def test_the_checks_follow_the_input():
+    at = open_claims()
     first = said(at)
     at.session_state["n"] = 48
     at.run()
@@ -102,26 +118,55 @@ def test_once_asked_for_the_checks_follow_the_input():
 
 def test_the_filter_keeps_one_verdict(expected):
     for word, verdict in VERDICTS.items():
-        at = open_claims(check=True, verdict=word)
+        at = open_claims(verdict=word)
         assert set(chips(at)) <= {verdict}
-        untimed = {o.claim.statement for o in expected.values() if o.verdict is verdict and not o.claim.timed}
-        other = {o.claim.statement for o in expected.values() if o.verdict is not verdict and not o.claim.timed}
-        shown = said(at)
-        assert all(statement in shown for statement in untimed)
-        assert not any(statement in shown for statement in other)
+        wanted = {o.key for o in expected.values() if o.verdict is verdict and not o.claim.timed}
+        assert cards(at) - {claim.key for claim in EVERY if claim.timed} == wanted
 
 
-def test_a_link_to_one_claim_checks_that_one_alone():
+def test_the_claims_stand_by_their_article_and_those_that_stand_alone_at_the_end():
+    groups = board.by_article(EVERY)
+    sizes = [len(own) for own in groups.values()]
+    assert sorted(claim.key for own in groups.values() for claim in own) == sorted(claim.key for claim in EVERY)
+    assert sizes[:-1] == sorted(sizes[:-1], reverse=True)
+    assert list(groups)[-1] is None
+    for source, own in groups.items():
+        alone = [sum(each.source == claim.source for each in EVERY) == 1 for claim in own]
+        assert all(alone) if source is None else not any(alone) and {claim.source for claim in own} == {source}
+    shown = said(open_claims())
+    places = [shown.index(f"[{plain(source.title)}]({source.url})") for source in groups if source]
+    assert places == sorted(places)
+    assert shown.index("Articles with one claim each") > places[-1]
+    assert set(board.by_article(groups[None])) == {None}
+
+
+def test_each_card_has_its_figure_in_small(expected):
+    at = open_claims()
+    shown = [each.value for each in at.markdown if "<img" in each.value]
+    judged = [o for o in expected.values() if not o.why and not o.claim.timed]
+    assert len(judged) > 8
+    for outcome in judged:
+        [card] = [each for each in shown if finding(outcome) in plain(each)]
+        assert board.picture(outcome) in card
+        assert f'alt="{html.escape(words.drawn(outcome.claim))}"' in card
+
+
+def test_a_link_to_one_claim_opens_its_panel_in_its_place():
     link = {"input": "synthetic", "n": "44", "d": "8", "heads": "2", "head": "-1", "claim": "two_layers"}
     at = open_page("claims", link)
     assert at.session_state["claim"] == "two_layers"
     found = outcomes(SyntheticSource(SyntheticSpec(n=44, d=8, heads=2)), keys=["two_layers"])["two_layers"]
     assert finding(found) in said(at)
-    assert chips(at) == [found.verdict]
+    assert cards(at) == {claim.key for claim in EVERY} - {"two_layers"}
+    assert len(at.get("plotly_chart")) == 1
     at.button(key="claims.back").click().run()
-    assert chips(at) == [found.verdict]
-    assert f"Not checked: {len(EVERY) - 1}." in said(at)
-    assert any(button.key == "claims.all" for button in at.button)
+    assert at.session_state["claim"] == ""
+    assert finding(found) in said(at)
+    assert cards(at) == {claim.key for claim in EVERY}
+    assert not at.get("plotly_chart")
+    at.button(key="claims.open.two_layers").click().run()
+    assert at.session_state["claim"] == "two_layers"
+    assert len(at.get("plotly_chart")) == 1
 
 
 @pytest.mark.parametrize("claim", EVERY, ids=lambda claim: claim.key)
@@ -130,12 +175,11 @@ def test_each_claim_opens_with_its_figure_its_numbers_and_its_rule(claim, expect
     assert not at.exception
     assert not at.warning
     shown = said(at)
-    for words in (claim.statement, claim.experiment, claim.rule.format(**claim.thresholds()), str(claim.source.year)):
-        assert plain(words) in shown
+    for told in (claim.statement, claim.experiment, claim.rule.format(**claim.thresholds()), str(claim.source.year)):
+        assert plain(told) in shown
     assert claim.source.url in shown
     outcome = expected[claim.key]
     if outcome.why:
-        assert chips(at) == [Verdict.UNTESTABLE]
         assert finding(outcome) in shown
         assert not at.get("plotly_chart")
         return
@@ -152,14 +196,13 @@ def test_a_claim_about_trained_models_takes_no_synthetic_input():
     at = open_claims(claim="near_diagonal")
     assert not at.exception
     assert "This claim is about the attention of trained models; choose a text" in said(at)
-    assert chips(at) == [Verdict.UNTESTABLE]
     assert not at.get("plotly_chart")
     text = "The old bridge was closed, so we took the ferry."
     read = open_claims(claim="near_diagonal", input="text", layer=0, text=text)
     [task] = claims.tasks(TextSource(text), keys=["near_diagonal"])
     [outcome] = claims.run(task)
     assert finding(outcome) in said(read)
-    assert chips(read) == [outcome.verdict]
+    assert len(read.get("plotly_chart")) == (outcome.why is None)
 
 
 def test_all_heads_are_looked_at_unless_the_picked_one_is_asked_for():
@@ -191,13 +234,14 @@ def test_the_heads_come_with_the_link_and_with_the_average_they_are_all():
 
 
 def test_one_goes_from_claim_to_claim():
-    at = open_claims(claim=EVERY[0].key)
+    order = [claim.key for own in board.by_article(EVERY).values() for claim in own]
+    at = open_claims(claim=order[0])
     assert at.button(key="claims.step-1").disabled
     at.button(key="claims.step1").click().run()
-    assert at.session_state["claim"] == EVERY[1].key
+    assert at.session_state["claim"] == order[1]
     at.button(key="claims.step-1").click().run()
-    assert at.session_state["claim"] == EVERY[0].key
-    assert open_claims(claim=EVERY[-1].key).button(key="claims.step1").disabled
+    assert at.session_state["claim"] == order[0]
+    assert open_claims(claim=order[-1]).button(key="claims.step1").disabled
 
 
 def test_the_command_says_the_same(capsys):
@@ -205,21 +249,22 @@ def test_the_command_says_the_same(capsys):
     asked = ["--synthetic", "clustered", "--tokens", "24", "--head", "1"]
     assert main(["claims", *asked, "--only", *(claim.key for claim in untimed)]) == 0
     printed = plain(capsys.readouterr().out).split("\n\n")
-    at = open_claims(kind="clustered", n=24, d=32, heads=4, head=1, claim_heads="one", check=True)
+    at = open_claims(kind="clustered", n=24, d=32, heads=4, head=1, claim_heads="one")
     shown = said(at)
-    told = dict(zip(re.findall(r"\*\*(\d+)\*\*\n", shown), chips(at), strict=True))
+    order = [claim for own in board.by_article(EVERY).values() for claim in own if not claim.timed]
+    told = dict(zip((str(claim.number) for claim in order), chips(at), strict=True))
     assert len(printed) == len(untimed) + 1 > 15
     for claim, block in zip(untimed, printed, strict=False):
         first, *lines = block.split("\n")
         assert first == f"{claim.number:>2}  {told[str(claim.number)]}  ({claim.key})"
-        words = " ".join(line.strip() for line in lines)
-        assert words.startswith(claim.statement)
-        assert words.removeprefix(claim.statement).strip() in shown
+        printed_words = " ".join(line.strip() for line in lines)
+        assert printed_words.startswith(claim.statement)
+        assert printed_words.removeprefix(claim.statement).strip() in shown
     assert "24 tokens" in printed[-1]
 
 
 def test_an_input_that_is_too_short_is_told_so():
-    at = open_claims(n=3, check=True)
+    at = open_claims(n=3)
     assert not at.exception
     short = [claim for claim in EVERY if claim.needs > 3 and not claim.grows]
     assert len(short) > 5
@@ -229,14 +274,13 @@ def test_an_input_that_is_too_short_is_told_so():
     alone = open_claims(n=3, claim=short[0].key)
     assert not alone.exception
     assert f"Needs at least {short[0].needs} tokens; this input has 3." in said(alone)
-    assert chips(alone) == [Verdict.UNTESTABLE]
     assert not alone.get("plotly_chart")
 
 
 def test_a_synthetic_input_is_made_as_long_as_a_claim_needs_on_a_button():
     at = open_claims(n=40, sharpness=2.0, seed=3, claim="six_iterations")
     assert "Needs at least 128 tokens; this input has 40." in said(at)
-    assert "Checked on" not in said(at)
+    assert not at.get("plotly_chart")
     button = at.button(key="claims.longer.six_iterations")
     assert button.label == "Check it with n = 128"
     button.click().run()
@@ -246,19 +290,19 @@ def test_a_synthetic_input_is_made_as_long_as_a_claim_needs_on_a_button():
     spec = SyntheticSpec(n=128, d=8, heads=2, sharpness=2.0, seed=3)
     found = outcomes(SyntheticSource(spec), keys=["six_iterations"])["six_iterations"]
     assert finding(found) in said(at)
-    assert chips(at) == [found.verdict]
+    assert len(at.get("plotly_chart")) == 1
     assert "Checked on 128 tokens, all 2 heads." in said(at)
 
 
 def test_on_the_board_the_button_opens_the_claim_on_the_longer_input():
-    at = open_claims(n=10, check=True)
+    at = open_claims(n=10)
     short = [claim for claim in EVERY if claim.needs > 10 and not claim.grows]
     buttons = [button for button in at.button if (button.key or "").startswith("claims.longer.")]
     assert {button.key.removeprefix("claims.longer.") for button in buttons} == {claim.key for claim in short}
     assert {button.label for button in buttons} == {f"Check it with n = {claim.needs}" for claim in short}
     at.button(key="claims.longer.two_layers").click().run()
     assert (at.session_state["claim"], at.session_state["n"]) == ("two_layers", 16)
-    assert chips(at) == [Verdict.HOLDS]
+    assert len(at.get("plotly_chart")) == 1
     at.button(key="claims.back").click().run()
     assert not at.exception
     assert not any(button.key == "claims.longer.two_layers" for button in at.button)
@@ -276,7 +320,7 @@ def test_a_short_text_gives_way_to_the_long_preset_on_a_button(model):
     kept = {"text": presets.texts()["long"], "model": model, "layer": 1, "head": 2, "row": AUTOMATIC}
     assert {name: at.session_state[name] for name in kept} == kept
     assert f"Checked on {tokens} tokens" in said(at)
-    assert Verdict.UNTESTABLE not in chips(at)
+    assert len(at.get("plotly_chart")) == 1
 
 
 def test_where_the_long_preset_is_too_short_as_well_a_text_is_asked_for(monkeypatch):
@@ -285,7 +329,7 @@ def test_where_the_long_preset_is_too_short_as_well_a_text_is_asked_for(monkeypa
     at = open_claims(input="text", text="a short text", layer=0, claim="two_layers")
     assert not at.exception
     assert "Write or paste a text of 400 tokens or more to check it." in said(at)
-    assert not any((button.key or "").startswith("claims.longer.") for button in at.button)
+    assert not any(button.key == "claims.longer.two_layers" for button in at.button)
 
 
 def test_an_upload_that_is_too_short_gets_a_sentence():
@@ -299,24 +343,25 @@ def test_an_upload_that_is_too_short_gets_a_sentence():
 
 def test_where_no_length_would_help_none_is_offered():
     at = open_claims(claim="near_diagonal")
-    assert chips(at) == [Verdict.UNTESTABLE]
-    assert not any((button.key or "").startswith("claims.longer.") for button in at.button)
+    assert not at.get("plotly_chart")
+    assert not any(button.key == "claims.longer.near_diagonal" for button in at.button)
 
 
 def test_a_theorem_says_so_on_its_card_and_where_it_is_opened():
     theorems = [claim for claim in EVERY if claim.theorem]
     assert {"nystrom_all_landmarks"} <= {claim.key for claim in theorems}
-    shown = said(open_claims())
-    assert shown.count("**A theorem.**") == len(theorems)
-    assert all(f"**A theorem.** {claim.theorem}" in shown for claim in theorems)
+    at, judged = open_claims(), outcomes(keys=[claim.key for claim in theorems])
+    for claim in theorems:
+        [card] = [each.value for each in at.markdown if finding(judged[claim.key]) in plain(each.value)]
+        assert "gray-badge[a theorem]" in card
+    assert said(at).count("gray-badge[a theorem]") == len(theorems)
     assert f"**A theorem.** {theorems[0].theorem}" in said(open_claims(claim=theorems[0].key))
-    assert "A theorem" not in said(open_claims(claim="drowning"))
+    assert "**A theorem.**" not in said(open_claims(claim="drowning"))
 
 
 def test_what_is_grown_beyond_the_input_says_how_far():
     assert "Checked at lengths up to 512 tokens, all 2 heads." in said(open_claims(claim="memory_quadruples"))
-    board = said(open_claims(check=True))
-    assert "Checked on 40 tokens, all 2 heads. Growth is followed up to 512." in board
+    assert "Checked on 40 tokens, all 2 heads. Growth is followed up to 512." in said(open_claims())
     text = "The old bridge over the river was closed, so we walked along the bank to the ferry."
     read = said(open_claims(input="text", text=text, layer=0, claim="memory_quadruples"))
     assert f"Checked on {TextSource(text).load().n} tokens, all 12 heads." in read
@@ -326,10 +371,9 @@ def test_what_cannot_be_judged_says_why_and_the_others_are():
     found = outcomes(SyntheticSource(SyntheticSpec(n=40, d=8, heads=2, sharpness=0.0)))
     untestable = [outcome for outcome in found.values() if outcome.why]
     assert any("weigh the same" in finding(outcome) for outcome in untestable)
-    at = open_claims(sharpness=0.0, check=True)
+    at = open_claims(sharpness=0.0)
     assert not at.exception
     assert all(finding(outcome) in said(at) for outcome in untestable)
-    assert len(chips(at)) == len(EVERY)
     assert chips(at).count(Verdict.UNTESTABLE) == len(untestable)
 
 
@@ -338,7 +382,7 @@ def test_a_link_that_does_not_fit_opens_the_board_and_says_so(query):
     at = open_page("claims", query)
     assert not at.exception
     assert next(iter(query)) in at.warning[0].value
-    assert not chips(at)
+    assert cards(at) == {claim.key for claim in EVERY}
 
 
 def test_an_upload_is_asked_for():

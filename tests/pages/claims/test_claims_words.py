@@ -71,6 +71,28 @@ def test_each_verdict_has_its_icon_and_colour_in_the_strip():
     )
 
 
+def test_a_badge_tells_the_verdict():
+    assert words.badge(FAILS) == ":gray-badge[:material/radio_button_unchecked: does not hold here]"
+
+
+def test_a_card_tells_of_a_theorem_and_shows_what_can_be_drawn():
+    card = board.card(FOUND)
+    assert card.startswith('<img class="claim" alt="')
+    assert card.endswith(f":green-badge[:material/check_circle: holds]\n\n{words.finding(FOUND)}")
+    assert board.card(UNJUDGED) == f":blue-badge[:material/help: {UNTESTABLE.value}]\n\n{words.finding(UNJUDGED)}"
+    nothing = replace(FOUND, rows=(replace(FOUND.rows[0], share=float("nan")),))
+    assert "<img" not in board.card(nothing)
+    rows = claims.claim("nystrom_all_landmarks")
+    theorem = Outcome(key=rows.key, verdict=UNTESTABLE, why=SHORT)
+    assert board.card(theorem).startswith(
+        ":blue-badge[:material/help: not testable on this input] :gray-badge[a theorem]"
+    )
+
+
+def test_a_claim_of_time_says_why_it_waits():
+    assert words.on_time().startswith("It measures time, for which it has the machine to itself")
+
+
 def test_what_was_found_is_told_with_its_numbers_or_why_nothing_was():
     assert words.told(FOUND).startswith(
         "One layer connects 12.3 % of all pairs, two connect 100 % (two local ones 40 %"
@@ -139,6 +161,8 @@ def test_a_claim_that_does_not_hold_is_no_alarm():
 def test_what_is_claimed_and_where():
     odd = replace(EVERY[1], statement="a_b", source=Paper("On [x]", 2020, "https://example.org/a_b"))
     assert words.headline(odd) == r"## 2. a\_b"
+    assert words.article(odd.source) == r"[On \[x\]](https://example.org/a_b), 2020"
+    assert words.drawn(odd) == f"{odd.figure.y_title} against {odd.figure.x_title}"
     assert words.claimed_in(odd.source) == r"Claimed in [On \[x\]](https://example.org/a_b), 2020"
 
 

@@ -1,0 +1,31 @@
+// A panel that opens in its place, by a click or by a link, comes into sight, and stays there while the page is drawn.
+
+const ARRIVES = '[class*="st-key-claims-panel-"]';
+
+/** Bring what arrives into sight; the style sheet's animation tells of it. */
+export function showArrivals() {
+  /** @type {Element | null} */
+  let arrived = document.querySelector(ARRIVES);
+  const drawn = new ResizeObserver(show);
+
+  function show() {
+    if (!arrived?.isConnected) return;
+    const { top } = arrived.getBoundingClientRect();
+    if (top < 0 || top > innerHeight / 2) arrived.scrollIntoView();
+  }
+
+  function watch() {
+    const page = arrived?.closest('[data-testid="stMainBlockContainer"]');
+    if (page) drawn.observe(page); // which tells of its size at once
+  }
+
+  addEventListener("animationstart", ({ animationName, target }) => {
+    if (animationName !== "arrival" || !(target instanceof Element)) return;
+    arrived = target;
+    watch();
+  });
+  for (const act of ["wheel", "pointerdown", "keydown"]) {
+    addEventListener(act, () => drawn.disconnect(), { capture: true, passive: true }); // the visitor goes on
+  }
+  watch();
+}
