@@ -2,6 +2,7 @@
 
 import { showArrivals } from "./arrival.js";
 import { watchForms } from "./forms.js";
+import { explainTerms } from "./glossary.js";
 import { keepHistory } from "./history.js";
 import { leadToInput } from "./input_panel.js";
 import { reachByKeys } from "./keyboard.js";
@@ -14,6 +15,8 @@ import { followWays } from "./ways.js";
 const MOUNTED = Symbol.for("attention-lab.page");
 const browser = /** @type {{ [MOUNTED]?: boolean }} */ (globalThis);
 
+/* global GLOSSARY -- app/page_script.py puts it before all this, in the visitor's language */
+
 /** @param {{ setStateValue(name: string, value: unknown): void }} page */
 export default function ({ setStateValue }) {
   watchForms((name) => setStateValue("form", name));
@@ -25,5 +28,6 @@ export default function ({ setStateValue }) {
   reachByKeys();
   leadToInput();
   showArrivals();
+  explainTerms(GLOSSARY);
   offer({ reading: ReadingBoard, sentence: Sentence });
 }

@@ -1,19 +1,31 @@
-"""The script every page has: steps in history, keys that reach what scrolls, opened forms, links, what draws boards."""
+"""The script every page has: steps in history, keys that reach what scrolls, forms, links, terms, what draws boards."""
 
+import json
+import zlib
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
+from app import glossary
 from app.form import OPENED
 from app.javascript import script
 
-_SCRIPT = st.components.v2.component("attention_lab_page", js=script(Path(__file__).with_name("page.js")))
 _KEY = "page_script.mount"
 
 
 def mount() -> None:
     """Put the script on the page, where it takes no room."""
-    _SCRIPT(key=_KEY, on_form_change=_take_form)
+    _component(json.dumps(glossary.spoken(), ensure_ascii=False))(key=_KEY, on_form_change=_take_form)
+
+
+@cache
+def _component(terms: str) -> Any:  # noqa: ANN401 - streamlit's own
+    """The script that knows the glossary in one language: what it says is then sent once, not with every run."""
+    name = f"attention_lab_page_{zlib.crc32(terms.encode()):08x}"
+    told = f"const GLOSSARY = {terms};\n"
+    return st.components.v2.component(name, js=told + script(Path(__file__).with_name("page.js")))
 
 
 def _take_form() -> None:

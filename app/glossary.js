@@ -1,0 +1,120 @@
+// Words of the glossary explain themselves where they first stand on a page: to a pointer, to the keys and to a tap.
+//
+// Text nodes belong to Streamlit, which goes on changing them: the node keeps its place and the words before the term,
+// the term and the rest stand behind it, and both go as soon as the node says something else.
+
+const SENTENCES = '[data-testid="stMain"] [data-testid="stMarkdownContainer"] :is(p, li)';
+const OTHERWISE = "button, a, label, summary, pre, code, .katex, [role=tooltip]";
+const QUOTED = /“[^”]*”/g; // what visitors typed stands in these
+const QUIET = 250; // milliseconds: a page that is being drawn changes many times
+const TERM = "glossary-term";
+const SIGNS = /[.*+?^${}()|[\]\\]/g;
+
+/** @typedef {{ node: Text, said: string, term: HTMLElement, rest: Text }} Marked */
+
+/** @param {[told: string, forms: string[]][]} glossary */
+export function explainTerms(glossary) {
+  /** @type {Map<string, string>} */
+  const meanings = new Map();
+  for (const [told, forms] of glossary) for (const form of forms) meanings.set(form.toLowerCase(), told);
+  const forms = [...meanings.keys()].sort((a, b) => b.length - a.length).map((form) => form.replace(SIGNS, "\\$&"));
+  const pattern = new RegExp(`(?<![\\p{L}\\p{N}_-])(?:${forms.join("|")})(?![\\p{L}\\p{N}_-])`, "giu");
+  /** @type {Set<Marked>} */
+  const marked = new Set();
+  const bubble = makeBubble();
+  /** @type {number | undefined} */
+  let due;
+
+  /** Take back what stands behind a node that says something else now. */
+  function mend() {
+    for (const each of marked) {
+      const { node, said, term, rest } = each;
+      if (node.isConnected && node.data === said && node.nextSibling === term && term.nextSibling === rest) continue;
+      marked.delete(each);
+      term.remove();
+      rest.remove();
+    }
+  }
+
+  function look() {
+    due = undefined;
+    const known = new Set([...marked].map(({ term }) => meanings.get((term.textContent ?? "").toLowerCase())));
+    for (const sentence of document.querySelectorAll(SENTENCES)) {
+      if (sentence.closest(OTHERWISE)) continue;
+      const texts = [sentence, ...sentence.querySelectorAll("strong, em")].flatMap(({ childNodes }) => [...childNodes]);
+      for (const node of texts) if (node instanceof Text) mark(node, known);
+    }
+  }
+
+  /**
+   * @param {Text} node
+   * @param {Set<string | undefined>} known
+   */
+  function mark(node, known) {
+    const open = node.data.replace(QUOTED, (words) => "“".repeat(words.length));
+    for (const { 0: form, index } of open.matchAll(pattern)) {
+      const told = meanings.get(form.toLowerCase());
+      if (known.has(told)) continue;
+      known.add(told);
+      const rest = node.splitText(index);
+      const term = Object.assign(document.createElement("span"), { className: TERM, tabIndex: 0 });
+      term.textContent = rest.data.slice(0, form.length);
+      rest.data = rest.data.slice(form.length);
+      rest.before(term);
+      marked.add({ node, said: node.data, term, rest });
+      return mark(rest, known); // one term after the other
+    }
+  }
+
+  new MutationObserver(() => {
+    mend();
+    due ??= setTimeout(look, QUIET);
+  }).observe(document.body, { childList: true, characterData: true, subtree: true });
+
+  /** @param {Event} event */
+  const point = ({ target }) => {
+    const term = target instanceof Element && /** @type {HTMLElement | null} */ (target.closest(`.${TERM}`));
+    if (term) bubble.show(term, meanings.get((term.textContent ?? "").toLowerCase()) ?? "");
+    else if (!(target instanceof Element && target.closest("[role=tooltip]"))) bubble.hide();
+  };
+  addEventListener("pointerover", point);
+  addEventListener("focusin", point);
+  addEventListener("focusout", () => bubble.hide());
+  addEventListener("scroll", () => bubble.hide(), true);
+  addEventListener("keydown", ({ key }) => key === "Escape" && bubble.hide());
+  due ??= setTimeout(look, QUIET);
+}
+
+/** The one tooltip of all terms. */
+function makeBubble() {
+  const bubble = Object.assign(document.createElement("div"), { id: "glossary-told", hidden: true });
+  bubble.setAttribute("role", "tooltip");
+  (document.querySelector('[data-testid="stApp"]') ?? document.body).append(bubble);
+  /** @type {HTMLElement | undefined} */
+  let of;
+
+  function hide() {
+    of?.removeAttribute("aria-describedby");
+    of = undefined;
+    bubble.hidden = true;
+  }
+
+  /**
+   * @param {HTMLElement} term
+   * @param {string} told
+   */
+  function show(term, told) {
+    if (term === of) return;
+    hide();
+    of = term;
+    bubble.textContent = told;
+    bubble.hidden = false;
+    term.setAttribute("aria-describedby", bubble.id);
+    const { left, top, bottom } = term.getBoundingClientRect();
+    const { width, height } = bubble.getBoundingClientRect();
+    bubble.style.left = `${Math.max(8, Math.min(left, innerWidth - width - 8))}px`;
+    bubble.style.top = `${bottom + height + 8 < innerHeight ? bottom + 2 : top - height - 2}px`;
+  }
+
+  return { show, hide };
+}

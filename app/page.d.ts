@@ -1,0 +1,1 @@
+declare const GLOSSARY: [told: string, forms: string[]][];

@@ -1,0 +1,59 @@
+"""The glossary: one definition a word, each spelling names one of them, and no run sends any."""
+
+import gettext
+from itertools import chain
+
+from driver import open_page
+
+from app import glossary, text
+
+WANTED = {
+    *("logit", "nat", "landmark", "effective rank", "total variation", "decode step", "feature map", "perplexity"),
+    *("KV cache", "causal", "entropy", "head", "kernel"),
+}
+
+
+def forms():
+    return [form for _told, known in glossary.spoken() for form in known]
+
+
+def test_every_word_that_pages_use_of_the_field_is_told():
+    assert set(forms()) >= WANTED
+
+
+def test_a_spelling_has_one_definition():
+    lowered = [form.lower() for form in forms()]
+    assert len(set(lowered)) == len(lowered)
+    assert all(form.strip() == form and form for form in forms())
+    assert len({told for told, _forms in glossary.spoken()}) == len(glossary.ENTRIES)
+
+
+def test_definitions_are_sentences_that_do_not_begin_with_the_word_itself():
+    for told, known in glossary.spoken():
+        assert told[0].isupper()
+        assert told.endswith(".")
+        assert not told.lower().startswith(tuple(form.lower() for form in known))
+
+
+def test_words_and_definitions_are_those_of_the_visitors_language(monkeypatch):
+    class Spoken(gettext.NullTranslations):
+        def gettext(self, message):
+            return {"logit|logits": "Logit|Logits", glossary.ENTRIES[0].told: "Einer von mehreren."}.get(
+                message, message
+            )
+
+    monkeypatch.setattr(text, "_spoken", Spoken)
+    told = glossary.spoken()
+    assert told[0][0] == "Einer von mehreren."
+    assert ["Logit", "Logits"] in [known for _told, known in told]
+
+
+def test_no_run_sends_a_definition_beside_the_script():
+    at = open_page("masks", input="synthetic", n=12, d=4, heads=1, head=0)
+    scripts = [
+        each.proto for each in at.get("bidi_component") if each.proto.component_name.startswith("attention_lab_page")
+    ]
+    assert len(scripts) == 1
+    shown = chain.from_iterable((each.value for each in kind) for kind in (at.markdown, at.caption))
+    assert not any(told in words for words in shown for told, _forms in glossary.spoken())
+    assert glossary.ENTRIES[0].told not in scripts[0].json

@@ -1,0 +1,46 @@
+"""Words of the glossary explain themselves to a pointer and to the keys, and what was typed is left as it is."""
+
+from browser import settle, switch, visit
+from playwright.sync_api import expect
+
+from app import glossary
+from app.visit import write_text
+
+[WORD] = write_text("The head of the kernel wrote a causal letter.")
+ENTROPY = next(entry.told for entry in glossary.ENTRIES if entry.forms == "entropy")
+
+
+def terms(page, word=None):
+    return page.locator(".glossary-term", has_text=word)
+
+
+def test_a_term_explains_itself_and_what_was_typed_is_left_alone(page, server):
+    visit(page, f"{server}/entropy?input=synthetic&n=24&heads=2&variants=softmax&h_longest=128&h_seeds=1")
+    expect(terms(page, "entropy")).to_have_count(1)
+    sentence = page.get_by_test_id("stMain").locator("p", has=terms(page, "entropy"))
+    told, bubble = sentence.inner_text(), page.get_by_role("tooltip")
+    terms(page, "entropy").hover()
+    expect(bubble).to_have_text(ENTROPY)
+    page.mouse.move(2, 2)
+    expect(bubble).to_have_count(0)
+    terms(page, "entropy").focus()
+    expect(bubble).to_have_text(ENTROPY)
+    expect(terms(page, "entropy")).to_have_attribute("aria-describedby", "glossary-told")
+    page.keyboard.press("Escape")
+    expect(bubble).to_have_count(0)
+
+    switch(page, "log n (n₀ = 512)")  # Streamlit writes the sentence anew: nothing of the old one stays behind
+    expect(sentence).not_to_have_text(told)
+    assert sentence.inner_text() == told.partition("; with the log n")[0] + "."
+    switch(page, "log n (n₀ = 512)")
+    expect(sentence).to_have_text(told)
+
+    visit(page, f"{server}/matrices?text={WORD}&row=2&special=1")
+    settle(page)
+    quoted = page.get_by_test_id("stMain").get_by_text("“head”").first
+    expect(quoted).to_be_visible()
+    page.wait_for_timeout(600)  # longer than the script waits before it looks
+    assert (
+        terms(page).evaluate_all("(found) => found.filter((each) => each.previousSibling?.data.endsWith('“')).length")
+        == 0
+    )
