@@ -12,6 +12,7 @@ links under its name behind the prefix, ``h_unit``, or under the one it gives as
 """
 
 from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Generic, Self, TypeVar, overload
 
 import streamlit as st
@@ -184,7 +185,8 @@ def choice(names: Mapping[T, str] | Callable[[], Mapping[T, str]], title: str, *
     Args:
         names: what each is called on screen, to be translated, the default first; or what returns them, translated.
         title: of the widget.
-        told: further arguments of ``Control``; ``default``; ``layout`` of the widget.
+        told: further arguments of ``Control``; ``default``; ``opening``, what an empty address stands for where that is
+            another one; ``layout`` of the widget.
     """
     return _listed(names, title, st.segmented_control, {"required": True, "width": "content"}, told)
 
@@ -206,18 +208,18 @@ def _listed(
     usual: Mapping[str, Any],
     told: dict[str, Any],
 ) -> Control[T]:
-    layout, default = told.pop("layout", {}), told.pop("default", None)
+    layout, default, opening = (told.pop(name, None) for name in ("layout", "default", "opening"))
 
     def titles() -> Mapping[T, str]:
         return names() if callable(names) else {word: _(name) for word, name in names.items()}
 
     def field() -> Field:
         known = list(titles())
-        return share.one_of(known[0] if default is None else default, known)
+        return replace(share.one_of(known[0] if default is None else default, known), opening=opening)
 
     def arguments() -> Mapping[str, Any]:
         known = titles()
-        return {**usual, "options": list(known), "format_func": known.__getitem__, **layout}
+        return {**usual, "options": list(known), "format_func": known.__getitem__, **(layout or {})}
 
     return Control(field, title, widget=widget, arguments=arguments, **told)
 

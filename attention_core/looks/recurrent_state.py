@@ -28,6 +28,7 @@ class Grown(Brief):
         added: what token i adds to ``S``, ``φ(k_i) v_iᵀ``, ``float32 [n, C, d_v]``.
         outputs: what the decoder answers, ``float64 [n, d_v]``.
         full: the same from the variant's own explicit matrix, ``float64 [n, d_v]``.
+        cache: the keys and values that softmax would have to hold in the state's place, ``float32 [n, d + d_v]``.
         softmax: what softmax attention answers in its place, ``float64 [n, d_v]``.
         log_unit: ``S``, ``z`` and what is added are in units of e to this power; 0 unless they are beyond float32.
     """
@@ -37,6 +38,7 @@ class Grown(Brief):
     added: np.ndarray
     outputs: np.ndarray
     full: np.ndarray
+    cache: np.ndarray
     softmax: np.ndarray
     log_unit: float
 
@@ -83,6 +85,7 @@ def grow(qkv: QKV, attention: Attention, *, head: int) -> Grown:
         added=_scaled_back(_state(single), log_unit)[..., :-1].numpy(),
         outputs=torch.stack(outputs).numpy(),
         full=(attention.weights(q, k, causal=True) @ v).numpy(),
+        cache=torch.cat([k, v], -1).float().numpy(),
         softmax=registry.get("softmax").attend(q, k, v, causal=True).numpy(),
         log_unit=log_unit,
     )

@@ -11,6 +11,7 @@ from app import chart, compute, takeaway
 from app.controls import Options, choice, listed_whole, several, switch
 from app.figures.curves import Curve, curves
 from app.figures.theme import GREY
+from app.form import form
 from app.input_panel import Chosen
 from app.naming import computing, tokens
 from app.text import N_, _, literal, paragraph
@@ -85,8 +86,6 @@ def show(chosen: Chosen) -> None:
             gated = compute.gated(chosen.source, gate, options.feature_map, head=chosen.head)
         lines += _gated_lines(gate, gated, token)
     st.markdown(sentence(lines, token, labels))
-    if gate is not None and n > 1:
-        st.markdown(gates.sentence(gated, gate, token, labels))
     _controls(labels)
     left, right = st.columns(2)
     with left:
@@ -94,6 +93,7 @@ def show(chosen: Chosen) -> None:
     with right:
         _quarters(lines)
     if gate is not None and n > 1:
+        st.markdown(gates.sentence(gated, gate, token, labels))
         gates.draw(gated, token, labels, colour=lines[-1].colour)
     _table(lines)
     averaged = _("Weights are averages over all heads.") if chosen.head is None else ""
@@ -160,17 +160,21 @@ def _quarter(n: int) -> int:
 
 
 def _controls(labels: tuple[str, ...]) -> None:
-    if len(labels) > 1:
-        FadingOptions.early.draw(**tokens(labels))
-    left, right = st.columns([8, 5])
+    left, right = st.columns([8, 2], vertical_alignment="bottom")
     with left:
-        FadingOptions.decays.draw(format_func="{:g}".format)
+        if len(labels) > 1:
+            FadingOptions.early.draw(**tokens(labels))
     with right:
-        FadingOptions.feature_map.draw()
+        form(_("Curves"), _curves, key="causal.curves", icon=":material/tune:", type="tertiary")
+
+
+def _curves() -> None:
+    """Which curves are drawn, and how."""
+    FadingOptions.decays.draw(format_func="{:g}".format)
+    FadingOptions.feature_map.draw()
     gates.controls()
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-        FadingOptions.log.draw(width="content")
-        chart.choose_format()
+    FadingOptions.log.draw(width="content")
+    chart.choose_format()
 
 
 def sentence(lines: Sequence[Line], token: int, labels: Sequence[str]) -> str:

@@ -1,10 +1,12 @@
 """Causal: can it generate, and at what cost?"""
 
+import streamlit as st
+
 from app import input_panel
 from app.controls import choice
 from app.input_panel import Chosen
 from app.page import Page
-from app.text import N_
+from app.text import N_, _
 from pages.causal import algorithms, fading, generation, gradient, leaks, state
 from pages.causal.algorithms import AlgorithmsOptions
 from pages.causal.fading import FadingOptions
@@ -13,31 +15,69 @@ from pages.causal.leaks import LeaksOptions
 from pages.causal.measures import MEASURES
 from pages.causal.state import StateOptions
 
+CHAPTERS = {
+    "state": (
+        N_("State"),
+        N_("Each token changes one state of fixed size, while a key-value cache grows by its key and its value."),
+    ),
+    "generation": (
+        N_("Generation"),
+        N_("What that is worth: how much is held for the next token, and how long it takes to write."),
+    ),
+    "fading": (
+        N_("Fading"),
+        N_("What it costs: how much an early token still weighs in what is read from a fixed state later on."),
+    ),
+    "leak": (N_("Leaks"), N_("Who can write at all: an output that moves with a later token has seen the future.")),
+    "algorithms": (
+        N_("Three algorithms"),
+        N_("To train, nobody has to go token by token: chunks and one cumulative sum give the same answer."),
+    ),
+    "gradient": (N_("Gradient"), N_("And its gradient keeps no state of every token: two running sums are enough.")),
+}
+"""The views in the order in which they tell one story, each with what it adds."""
+
+
+def _numbered() -> dict[str, str]:
+    return {view: f"{number} · {_(title)}" for number, (view, (title, _line)) in enumerate(CHAPTERS.items(), 1)}
+
 
 class CausalOptions(LeaksOptions, AlgorithmsOptions, StateOptions, FadingOptions, GateOptions, prefix="c_"):
     """What a link to this page carries beside the input and the variants: which view, and the options of each."""
 
-    view = choice(
-        {
-            "leak": N_("Leaks"),
-            "algorithms": N_("Three algorithms"),
-            "state": N_("State"),
-            "fading": N_("Fading"),
-            "generation": N_("Generation"),
-            "gradient": N_("Gradient"),
-        },
-        N_("View"),
-        layout={"label_visibility": "collapsed"},
-    )
+    view = choice(_numbered, N_("Chapter"), default="leak", opening="state", layout={"label_visibility": "collapsed"})
 
 
 def top() -> Chosen:
     """Which of the questions is asked; an address holds the tokens of all views, so all are checked."""
-    CausalOptions.view.draw()
+    _chapter()
     chosen = input_panel.chosen(switch=False)
     for token in (LeaksOptions.token, FadingOptions.early, StateOptions.last):
         token.fit(range(chosen.qkv.n))
     return chosen
+
+
+def _chapter() -> None:
+    """Which chapter is read, the way to the next, and what it adds."""
+    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
+        view = CausalOptions.view.draw()
+        if after := following(view):
+            st.button(
+                _("Next: {chapter}", chapter=_(CHAPTERS[after][0])),
+                icon=":material/arrow_forward:",
+                icon_position="right",
+                key="causal.next",
+                type="tertiary",
+                on_click=CausalOptions.view.set,
+                args=(after,),
+            )
+    st.caption(_(CHAPTERS[view][1]))
+
+
+def following(view: str) -> str:
+    """The chapter after one; empty after the last."""
+    order = [*CHAPTERS, ""]
+    return order[order.index(view) + 1]
 
 
 PAGE = Page(

@@ -1,19 +1,20 @@
 """State: what a variant that is a recurrent network remembers, growing token by token."""
 
-import time
 from collections.abc import Sequence
 
+import numpy as np
 import streamlit as st
 
 import attention_core as ac
-from app import chart, compute, share, takeaway, variant_picker
+from app import chart, compute, input_panel, share, takeaway, variant_picker
 from app.controls import Options, kept, listed_whole
 from app.figures.memory import memory
 from app.input_panel import Chosen
 from app.matrix_board import Panel, matrix_board
 from app.naming import computing, tokens
+from app.play import Play
 from app.text import N_, _, literal
-from app.visit import as_chosen, of_variant
+from app.visit import Visit, as_chosen, of_variant, take_text
 from attention_core.inputs.labels import number_repeats
 from attention_core.limits import current
 from attention_core.looks.factors import lengths
@@ -22,13 +23,8 @@ from attention_core.registry import running_sums
 from attention_core.settings import Value
 from attention_core.writing import written
 
-TICK = 0.6
-"""Seconds between two pictures of the play: a picture takes the server and the browser about a third of that."""
 PICTURES = 40
 """Pictures of a whole play: a long text is played in larger steps, so that it takes no longer than half a minute."""
-LEFT = 5.0
-"""Seconds without a picture after which a play counts as left: its page was closed or another view was opened."""
-
 FORM = ("mode",)
 """The setting that says how the causal form is computed: here it is the decoder, always."""
 
@@ -57,8 +53,9 @@ def show(chosen: Chosen) -> None:
     for words in notes(grown, chosen.qkv.n, head, averaged=chosen.head is None):
         st.caption(words)
     # Only the part that plays runs again at every picture, and only while it plays.
-    playing = _playing()
-    st.fragment(_play, run_every=TICK if playing else None)(grown, labels, _(attention.title), playing)
+    last = len(labels) - 1
+    play = Play(key="causal", option=StateOptions.last, first=0, last=last, stride=-(-len(labels) // PICTURES))
+    st.fragment(_draw, run_every=play.clock)(play, grown, labels, _(attention.title), play.going)
     _explain(attention)
     _take_away(grown, attention, head)
 
@@ -67,11 +64,12 @@ def _pick() -> ac.Attention:
     attention: ac.Attention = StateOptions.variant.value
     titles = {variant.key: _(variant.title) for variant in running_sums()}
     st.session_state["causal.variant"] = attention.key
-    left, right = st.columns([5, 3], vertical_alignment="bottom")
+    left, right = st.columns([5, 3], vertical_alignment="center")
     left.pills(
         _("Variant"),
         list(titles),
         key="causal.variant",
+        label_visibility="collapsed",
         format_func=titles.__getitem__,
         on_change=_take_variant,
         required=True,
@@ -80,8 +78,33 @@ def _pick() -> ac.Attention:
         if any(setting.name not in FORM for setting in attention.variant.params.settings()):
             with st.popover(_("Settings"), icon=":material/tune:", type="tertiary"):
                 variant_picker.knobs(attention, _turn, place="causal.knob", without=FORM)
-        chart.choose_format()
+        if Visit.input.value == "text":
+            st.text_input(
+                _("Write on"),
+                key="causal.typed",
+                placeholder=_("Write a word"),
+                label_visibility="collapsed",
+                on_change=_write_on,
+                help=_("It is added to your text, and taken in."),
+            )
     return attention
+
+
+def _write_on() -> None:
+    """Add what was typed to the text, and take all of it in."""
+    typed, st.session_state["causal.typed"] = st.session_state["causal.typed"].strip(), ""
+    if typed:
+        take_text(f"{Visit.text.value} {typed}")
+        StateOptions.last.set(_tokens() - 1)
+
+
+def _tokens() -> int:
+    """Tokens of the text as it is now that an address can name; the place that is shown, where it cannot be read."""
+    source = input_panel.forms()["text"].source()
+    try:
+        return min(compute.record(source).n, current().matrix_tokens) if source else StateOptions.last.value + 1
+    except ac.LabError:
+        return StateOptions.last.value + 1
 
 
 def _take_variant() -> None:
@@ -92,46 +115,31 @@ def _turn(name: str, value: Value) -> None:
     StateOptions.variant.set(variant_picker.turned(StateOptions.variant.value, name, value))
 
 
-def _playing() -> bool:
-    last = st.session_state.get("causal.drawn")
-    return last is not None and time.monotonic() - last < LEFT
-
-
-def _switch(last: int) -> None:
-    state = st.session_state
-    if _playing():
-        state["causal.drawn"] = None
-        return
-    state["causal.drawn"] = time.monotonic()
-    if StateOptions.last.value == last:
-        StateOptions.last.set(0)
-
-
-def _play(grown: Grown, labels: tuple[str, ...], name: str, ticking: bool) -> None:
+def _draw(play: Play, grown: Grown, labels: tuple[str, ...], name: str, ticking: bool) -> None:
     """The slider, the play button and the pictures: they alone run again when one of them moves or the clock ticks."""
-    state, last = st.session_state, len(labels) - 1
-    i = min(StateOptions.last.value, last)
-    if _playing() and ticking and time.monotonic() - state["causal.drawn"] > TICK / 2:
-        i = min(last, i + -(-len(labels) // PICTURES))
-        state["causal.drawn"] = time.monotonic() if i < last else None
-    StateOptions.last.set(i)
+    i, last = play.step(ticking), play.last
     told = st.empty()
     if last:
-        left, right = st.columns([1, 7], vertical_alignment="bottom")
-        word, icon = (_("Stop"), ":material/stop:") if ticking else (_("Play"), ":material/play_arrow:")
-        left.button(word, icon=icon, key="causal.play", width="stretch", on_click=_switch, args=(last,))
+        left, middle, right = st.columns([2, 3, 12], vertical_alignment="bottom")
+        with left:
+            play.button(ticking)
+        middle.button(
+            _("Next token"),
+            icon=":material/skip_next:",
+            key="causal.take",
+            width="stretch",
+            disabled=ticking or i == last,
+            on_click=StateOptions.last.set,
+            args=(i + 1,),
+        )
         with right:
-            i = StateOptions.last.draw(**tokens(labels))
+            i = StateOptions.last.draw(label_visibility="collapsed", **tokens(labels))
     told.markdown(sentence(grown, i, labels, name))
-    left, right = st.columns([6, 5])
-    with left:
-        _board(grown, labels, i)
-    with right:
-        _figure(grown, i)
+    _board(grown, labels, i)
+    _figure(grown, i)
     if not ticking:
         share.write_link()
-    if _playing() != ticking:
-        st.rerun()  # whether there is a clock is decided by the whole page
+    play.settle(ticking)
 
 
 def sentence(grown: Grown, i: int, labels: Sequence[str], name: str) -> str:
@@ -146,13 +154,15 @@ def sentence(grown: Grown, i: int, labels: Sequence[str], name: str) -> str:
     sizes = lengths(grown.sums)
     features, values = grown.sums.shape[1:]
     return _(
-        "After token {i} “{token}” {held:,} numbers stand for {count} tokens, as they would for a million. ‖S‖ is at "
-        "{share:.0%} of its largest. What is read from the state is the output of {name}'s own n × n matrix, to "
-        "{difference}. From **softmax's output** it lies {lost:.0%} of that one's length away.",
+        "After token {i} “{token}” {held:,} numbers stand for {count} tokens, as they would for a million; a key-value "
+        "cache holds {cached:,}. ‖S‖ is at {share:.0%} of its largest. What is read from the state is the output of "
+        "{name}'s own n × n matrix, to {difference}. From **softmax's output** it lies {lost:.0%} of that one's length "
+        "away.",
         i=i,
         token=literal(labels[i]),
         held=features * (values + 1),
         count=i + 1,
+        cached=(i + 1) * grown.cache.shape[1],
         share=sizes[i] / (sizes.max() or 1.0),
         difference=written(grown.difference(i), 1),
         lost=grown.lost(i),
@@ -162,14 +172,27 @@ def sentence(grown: Grown, i: int, labels: Sequence[str], name: str) -> str:
 
 def _board(grown: Grown, labels: tuple[str, ...], i: int) -> None:
     top = float(abs(grown.sums).max())  # one scale for all tokens, so that growth is seen
+    cache = np.where(np.arange(len(grown.cache))[:, None] <= i, grown.cache, np.nan)
     matrix_board(
         [
             Panel("state", "S", _("all {count} tokens so far", count=i + 1), grown.sums[i], top=top),
             Panel("added", "φ(k) vᵀ", _("what “{token}” adds", token=labels[i]), grown.added[i], top=top),
+            Panel(
+                "cache",
+                "K, V",
+                _("what a cache holds by now: {held:,} numbers", held=(i + 1) * cache.shape[1]),
+                cache,
+                row_labels=labels,
+                row_title=_("token"),
+                col_title=_("entries of key and value"),
+                top=float(abs(grown.cache).max()),
+            ),
         ],
         key="causal.state",
         transform="sqrt",
         diverging=True,
+        masked=_("not yet"),
+        scale="panel",
         unit=_("entry"),
         row_title=_("feature"),
         col_title=_("value entry"),

@@ -26,7 +26,12 @@ class MasksOptions(HashOptions):
     """What a link to this page carries beside the input and the variants."""
 
     below = choice(
-        {"reach": N_("Reach"), "numbers": N_("Numbers"), "order": N_("Hashed order"), "download": N_("Take away")},
+        {
+            "reach": N_("Stack and front"),
+            "numbers": N_("Numbers"),
+            "order": N_("Hashed order"),
+            "download": N_("Take away"),
+        },
         N_("More"),
         link="masks_part",
         layout={"label_visibility": "collapsed"},

@@ -6,16 +6,16 @@ from app.text import N_
 from pages.masks import hashed_order, numbers, patterns, reach
 from pages.masks.measures import MEASURES
 from pages.masks.options import MasksOptions, show_add_all
-from pages.masks.patterns import Found
+from pages.masks.reach import Followed
 
 
-def top() -> Found:
-    """The variants and their patterns."""
+def top() -> Followed:
+    """The variants, their patterns, and beside them how far a stack of such reaches."""
     variant_picker.show()
-    found = patterns.of(input_panel.chosen())
-    patterns.show(found)
+    followed = reach.follow(patterns.of(input_panel.chosen()))
+    reach.beside(followed)
     MasksOptions.below.draw()
-    return found
+    return followed
 
 
 PAGE = Page(
@@ -29,5 +29,10 @@ PAGE = Page(
     header=show_add_all,
     top=top,
     view=MasksOptions.below,
-    views={"reach": reach.show, "numbers": numbers.show, "order": hashed_order.show, "download": numbers.take_away},
+    views={
+        "reach": reach.show,
+        "numbers": lambda followed: numbers.show(followed.found),
+        "order": lambda followed: hashed_order.show(followed.found),
+        "download": lambda followed: numbers.take_away(followed.found),
+    },
 )

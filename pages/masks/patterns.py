@@ -57,7 +57,6 @@ def show(found: Found) -> None:
             icon=":material/grid_on:",
         )
         return
-    st.markdown(seen(found.drawn))
     kinds = Kinds(pattern.primitives for pattern in found.drawn.values())
     panels = [
         Panel(
@@ -93,7 +92,12 @@ def caption(pattern: Pattern, *, every_head: bool) -> str:
 
 
 def seen(drawn: Mapping[ac.Attention, Pattern]) -> str:
-    """Which pattern lets the fewest pairs look, and how deep each must be stacked until all are connected."""
+    """Which pattern lets the fewest pairs look, and how deep each must be stacked until all are connected.
+
+    Empty where there is none.
+    """
+    if not drawn:
+        return ""
     sparsest, pattern = min(drawn.items(), key=lambda item: item[1].pairs)
     told = {"name": label(sparsest), "possible": pattern.possible, "share": pattern.pairs / pattern.possible}
     if pattern.possible == 1:

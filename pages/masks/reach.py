@@ -1,6 +1,7 @@
 """How far a stack of patterns reaches: the layer that connects each pair, and one token's front."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import streamlit as st
@@ -15,34 +16,99 @@ from app.figures.theme import GREY
 from app.matrix_board import Category, Panel, matrix_board
 from app.matrix_board.pair_kinds import hide_future
 from app.naming import label, tokens
+from app.play import Play
 from app.text import _, _n, literal, paragraph
-from app.visit import Visit
+from app.visit import Visit, as_chosen
 from attention_core.limits import current
 from attention_core.looks.stack import Reach
+from pages.masks import patterns
 from pages.masks.options import MasksOptions, take_token
 from pages.masks.patterns import Found
-from pages.masks.stack import choose_stack
+from pages.masks.stack import compose
 
 
-def show(found: Found) -> None:
-    """Draw the composer, the matrix of first layers beside the curve, and the front."""
-    stack, depth = choose_stack()
+@dataclass(frozen=True, eq=False)
+class Followed:
+    """A stack of patterns and how far it reaches.
+
+    Attributes:
+        found: the patterns of the chosen variants.
+        stack: one round of its layers, those left out that cannot take part.
+        refused: these.
+        whole: followed as deep as ever, so that the layers shown are a part of it; None where no layer is left.
+    """
+
+    found: Found
+    stack: list[ac.Attention]
+    refused: list[ac.Attention]
+    whole: Reach | None
+
+    @property
+    def depth(self) -> int:
+        """Layers shown."""
+        return MasksOptions.stack_depth.value
+
+    @property
+    def first(self) -> np.ndarray:
+        """After which layer each pair is connected, ``[n, n]``; -1 where it is not within what is shown."""
+        assert self.whole is not None
+        return np.where(self.whole.first > self.depth, -1, self.whole.first)
+
+
+def follow(found: Found) -> Followed:
+    """Follow the stack that is composed below."""
+    stack = list(map(as_chosen, MasksOptions.stack.value))
     refused = [a for a in stack if found.view.causal and a.variant.causal_reason is not None]
     stack = [a for a in stack if a not in refused]
-    if refused:
-        st.caption(f":material/block: {left_out(refused)}")
-    if not stack:
-        st.info(_("The stack is empty. Add a layer, or take one of the presets."), icon=":material/layers:")
-        return
     with st.spinner(_("Following the stack …"), show_time=True):
-        whole = _follow(found.view, stack)
-    first = np.where(whole.first > depth, -1, whole.first)
-    st.markdown(connected([label(a) for a in stack], whole, depth))
-    left, right = st.columns(2)
+        whole = _follow(found.view, stack) if stack else None
+    return Followed(found, stack, refused, whole)
+
+
+def beside(followed: Followed) -> None:
+    """Patterns and, beside them, how far the stack reaches; its layers can be played."""
+    most = current().stack_layers
+    complete = followed.whole.complete if followed.whole else None
+    play = Play(key="masks", option=MasksOptions.stack_depth, first=1, last=min(most, complete or most))
+    # While it stands still, what moves here is told by what stands below too.
+    part = st.fragment(_beside, run_every=play.clock) if play.going else _beside
+    part(play, followed, play.going)
+
+
+def _beside(play: Play, followed: Followed, ticking: bool) -> None:
+    found = followed.found
+    if ticking:
+        play.step(ticking)
+    told = st.empty()
+    left, right = st.columns([1, 5], vertical_alignment="bottom")
     with left:
-        _board(found, first, depth, whole.shares[depth])
+        play.button(ticking)
     with right:
-        _curves(found, stack)
+        MasksOptions.stack_depth.draw()
+    reached = ""
+    if followed.whole is not None:
+        reached = connected([label(a) for a in followed.stack], followed.whole, followed.depth)
+    told.markdown(paragraph(patterns.seen(found.drawn), reached))
+    left, right = st.columns([max(1, min(len(found.drawn), 2)), 1])
+    with left:
+        patterns.show(found)
+    with right:
+        if followed.refused:
+            st.caption(f":material/block: {left_out(followed.refused)}")
+        if followed.whole is None:
+            st.info(_("The stack is empty. Add a layer below, or take one of the presets."), icon=":material/layers:")
+        else:
+            _board(found, followed.first, followed.depth, followed.whole.shares[followed.depth])
+    play.settle(ticking)
+
+
+def show(followed: Followed) -> None:
+    """Draw the composer, the curves, and one token's front."""
+    compose()
+    if followed.whole is None:
+        return
+    found, first, depth = followed.found, followed.first, followed.depth
+    _curves(found, followed.stack)
     _front(found, first, depth)
     with st.expander(_("How reach is computed")):
         st.markdown(
@@ -135,7 +201,7 @@ def _curves(found: Found, stack: list[ac.Attention]) -> None:
         Curve(_("the stack"), layers, [100 * s for s in _follow(found.view, stack).shares], colour=GREY, dash="dash")
     )
     chart.show(
-        curves(lines, x_title=_("layers"), y_title=_("pairs connected, %"), number=".1f", height=520),
+        curves(lines, x_title=_("layers"), y_title=_("pairs connected, %"), number=".1f", height=360),
         key="reach.curves",
         name="reach",
         alt=_("Curves: the share of pairs connected against the number of layers"),

@@ -22,17 +22,8 @@ PRESETS = {
 """Stacks to start from: one round of layers, and how deep."""
 
 
-def choose_stack() -> tuple[list[ac.Attention], int]:
-    """Draw the composer.
-
-    Returns:
-        One round of the stack, with the chosen variants' settings, the defaults for others; and the layers in all.
-    """
-    _compose()
-    return list(map(as_chosen, MasksOptions.stack.value)), MasksOptions.stack_depth.value
-
-
-def _compose() -> None:
+def compose() -> None:
+    """Draw the composer: presets, and the layers of one round."""
     options = MasksOptions.now()
     names = {
         "local-atrous": _("Local then atrous"),
@@ -44,21 +35,17 @@ def _compose() -> None:
         (name for name, (stack, depth) in PRESETS.items() if (stack, depth) == (options.stack, options.stack_depth)),
         None,
     )
-    left, right = st.columns([3, 1], vertical_alignment="bottom")
-    with left:
-        st.pills(_("Stack"), list(names), key="reach.preset", format_func=names.__getitem__, on_change=_take_preset)
-        with st.container(horizontal=True, gap="xsmall", vertical_alignment="center"):
-            for place, key in enumerate(options.stack):
-                st.button(
-                    label(as_chosen(key)),
-                    icon=":material/close:",
-                    key=f"reach.layer.{place}",
-                    on_click=partial(_drop, place),
-                    help=_("Take this layer out"),
-                )
-            form(_("Add a layer"), _add_layer, key="reach.add", icon=":material/add:", type="tertiary")
-    with right:
-        MasksOptions.stack_depth.draw()
+    st.pills(_("Stack"), list(names), key="reach.preset", format_func=names.__getitem__, on_change=_take_preset)
+    with st.container(horizontal=True, gap="xsmall", vertical_alignment="center"):
+        for place, key in enumerate(options.stack):
+            st.button(
+                label(as_chosen(key)),
+                icon=":material/close:",
+                key=f"reach.layer.{place}",
+                on_click=partial(_drop, place),
+                help=_("Take this layer out"),
+            )
+        form(_("Add a layer"), _add_layer, key="reach.add", icon=":material/add:", type="tertiary")
 
 
 def _add_layer() -> None:

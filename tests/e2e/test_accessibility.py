@@ -136,14 +136,24 @@ def reached(page, most=120):
 def test_keys_alone_reach_and_work_every_control(page, server):
     opened(page, server, "masks.reach")
     order = list(reached(page))
-    wanted = ["Tokens n", "Causal", "Share", "Softmax", "Zoom in", "Attention matrices", "Local then atrous", "Layers"]
-    wanted += ["Download plot as a PNG", "Front of token", "Play", "Pause", "How reach is computed"]
+    wanted = [
+        "Tokens n",
+        "Causal",
+        "Share",
+        "Softmax",
+        "Play",
+        "Layers",
+        "Zoom in",
+        "Attention matrices",
+        "Local then atrous",
+    ]
+    wanted += ["Download plot as a PNG", "Front of token", "Pause", "How reach is computed"]
     places = [next(i for i, told in enumerate(order) if name in told) for name in wanted]
     assert places == sorted(places), "in the order they stand in"
 
-    play = page.get_by_role("button", name="Play")
     rows = "(plot) => plot.calcdata[0][0].z.filter((row) => Array.from(row).some(Number.isFinite)).length"
-    figure = page.locator(".js-plotly-plot").filter(has=play)
+    figure = page.locator(".js-plotly-plot").filter(has=page.get_by_role("button", name="Play"))
+    play = figure.get_by_role("button", name="Play")
     everything = figure.evaluate(rows)
     play.focus()
     page.keyboard.press("Enter")

@@ -8,7 +8,7 @@ from driver import visit
 
 import attention_core as ac
 from app.input_panel import UPLOAD
-from pages.causal.page import CausalOptions
+from pages.causal.page import CHAPTERS, PAGE, CausalOptions, following
 
 SLIDERS = {"leak": "c_token", "state": "c_at", "fading": "c_early"}
 COSTS = ("algorithms", "generation", "gradient")
@@ -101,3 +101,23 @@ def test_a_link_to_no_state_opens_the_default(words):
     assert at.session_state["c_decays"] == [0.8, 0.95]
     state = at.session_state
     assert (state["c_gate"], state["c_gate_decay"], state["c_gate_seed"]) == ("surprise", 0.8, 0)
+
+
+def test_the_chapters_tell_one_story_from_the_first_to_the_last():
+    at = visit("causal")
+    assert at.session_state["c_view"] == "state", "a first visit begins where the story does"
+    told = []
+    for view, (title, line) in CHAPTERS.items():
+        assert at.session_state["c_view"] == view
+        assert at.button_group(key="c_view").formatted_values == [f"{len(told) + 1} · {title}"]
+        assert line in [each.value for each in at.caption]
+        told.append(view)
+        if following(view):
+            assert at.button(key="causal.next").label == f"Next: {CHAPTERS[following(view)][0]}"
+            at.button(key="causal.next").click().run()
+    assert set(told) == set(PAGE.views)
+    assert not any(button.key == "causal.next" for button in at.button)
+
+
+def test_an_address_without_a_chapter_opens_the_one_it_always_did():
+    assert visit("causal", {"n": "24"}).session_state["c_view"] == "leak"

@@ -7,9 +7,9 @@ import pytest
 from driver import board, charts, chosen, numbers, spoken
 
 import attention_core as ac
+from app import play
 from attention_core.looks.recurrent_state import Grown, grow
 from attention_core.registry import recurrent
-from pages.causal import state
 from pages.causal.state import notes, sentence
 
 
@@ -25,6 +25,7 @@ def grown(n=3, log_unit=0.0):
         outputs=1.25 * ones,
         full=ones + 0.25 + 2e-7,
         softmax=ones,
+        cache=np.ones((n, 5), np.float32),
         log_unit=log_unit,
     )
 
@@ -32,7 +33,8 @@ def grown(n=3, log_unit=0.0):
 def test_the_sentence_counts_the_numbers_held_and_what_is_lost():
     told = sentence(grown(), 1, ("a", "b_", "c"), "Linear").replace("\N{NO-BREAK SPACE}", " ")
     assert told == (
-        "After token 1 “b\\_” 8 numbers stand for 2 tokens, as they would for a million. ‖S‖ is at 50% of its largest. "
+        "After token 1 “b\\_” 8 numbers stand for 2 tokens, as they would for a million; a key-value cache holds 10. "
+        "‖S‖ is at 50% of its largest. "
         "What is read from the state is the output of Linear's own n × n matrix, to 2 × 10⁻⁷. From **softmax's "
         "output** it lies 25% of that one's length away."
     )
@@ -95,7 +97,7 @@ def test_the_average_of_heads_has_no_state_and_a_wide_one_is_cut(open_view):
 
 
 def test_play_goes_on_by_itself_and_stops(open_view, monkeypatch):
-    monkeypatch.setattr(state, "TICK", 0.02)
+    monkeypatch.setattr(play, "TICK", 0.02)
     at = open_view("state", c_at=4)
     at.button(key="causal.play").click().run()
     assert at.button(key="causal.play").label == "Stop"
@@ -111,7 +113,7 @@ def test_play_goes_on_by_itself_and_stops(open_view, monkeypatch):
 
 
 def test_a_play_ends_at_the_last_token_or_when_nobody_looks(open_view, monkeypatch):
-    monkeypatch.setattr(state, "TICK", 0.02)
+    monkeypatch.setattr(play, "TICK", 0.02)
     at = open_view("state", n=3, c_at=0)
     at.button(key="causal.play").click().run()
     for _ in range(3):
@@ -121,7 +123,7 @@ def test_a_play_ends_at_the_last_token_or_when_nobody_looks(open_view, monkeypat
     at = open_view("state", c_at=0)
     at.button(key="causal.play").click().run()
     assert at.button(key="causal.play").label == "Stop"
-    monkeypatch.setattr(state, "LEFT", 0.0)
+    monkeypatch.setattr(play, "LEFT", 0.0)
     assert at.run().button(key="causal.play").label == "Play"
 
 
@@ -133,3 +135,39 @@ def test_a_knob_of_the_state_turns_the_state_alone(open_view):
     at.pills(key="causal.variant").set_value("cosine").run()
     assert at.session_state["c_state"] == ac.get("cosine")
     assert not any("mode" in str(w.key) for w in at.segmented_control)
+
+
+def test_the_next_token_is_taken_in_until_the_last(open_view):
+    at = open_view("state", c_at=21)
+    for place in (22, 23):
+        at.button(key="causal.take").click().run()
+        assert at.session_state["c_at"] == place
+    assert at.button(key="causal.take").disabled
+    assert "numbers stand for 24 tokens" in spoken(at)
+
+
+def test_the_cache_grows_beside_the_state(open_view, record):
+    for i in (4, 23):
+        panel, shown = board(open_view("state", c_at=i), "causal.state")[1]["cache"]
+        held = np.concatenate([record.k[1], record.v[1]], -1)
+        np.testing.assert_allclose(shown[: i + 1], held[: i + 1], rtol=2e-3, atol=1e-3)
+        assert np.isnan(shown[i + 1 :]).all()
+        assert panel["caption"] == f"what a cache holds by now: {(i + 1) * held.shape[1]} numbers"
+
+
+def test_a_typed_word_joins_the_text_and_is_taken_in(open_view):
+    at = open_view("state", input="text", text="The cat sat", layer=0, c_at=1)
+    assert at.session_state["c_at"] == 1
+    before = len(at.select_slider(key="c_at").options)
+    at.text_input(key="causal.typed").set_value("  down ").run()
+    assert not at.exception
+    assert at.session_state["text"] == "The cat sat down"
+    assert at.text_input(key="causal.typed").value == ""
+    assert len(at.select_slider(key="c_at").options) == before + 1
+    assert at.session_state["c_at"] == before
+    at.text_input(key="causal.typed").set_value(" ").run()
+    assert at.session_state["text"] == "The cat sat down"
+
+
+def test_what_is_not_a_text_is_not_written_on(open_view):
+    assert not open_view("state").text_input

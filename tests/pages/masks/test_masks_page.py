@@ -1,10 +1,13 @@
 """The Masks page without a browser: every variant, every part, and what links and odd inputs do."""
 
+import time
+
 import numpy as np
 import pytest
 from driver import board, chosen, curves, open_page, spoken, visit
 
 import attention_core as ac
+from app import play
 from app.naming import label
 from app.text import literal
 from attention_core.looks.pattern import has_pattern
@@ -226,3 +229,50 @@ def test_pairs_that_no_round_lets_look_are_those_of_the_head():
     assert (panel["title"], panel["caption"]) == (label(reformer), "round 2, sorted by bucket")
     at = open_masks(variants=(ac.get("softmax"), reformer), masks_part="order", hash_order="original")
     assert board(at, "masks.order")[1]["order"][0]["caption"] == "round 1, order of the text"
+
+
+def shown(at):
+    """The layers that the board of first connections tells apart."""
+    return board(at, "reach.board")[1]["reach"][0]["caption"]
+
+
+@pytest.mark.parametrize("part", ["reach", "numbers", "order", "download"])
+def test_reach_stands_beside_the_patterns_whatever_else_is_looked_at(part):
+    at = open_masks(variants=chosen("softmax", "local"), masks_part=part, stack=("local",), stack_depth=1)
+    assert set(matrices(at)) == {"local"}
+    assert shown(at).endswith("connected within 1 layer")
+    assert "After 1 layer of **Local · window 16**" in spoken(at)
+
+
+def test_reach_is_played_layer_by_layer_and_the_link_keeps_the_place(monkeypatch):
+    monkeypatch.setattr(play, "TICK", 0.02)
+    at = open_masks(n=60, variants=chosen("softmax", "local"), stack=("local",), stack_depth=1)
+    at.session_state["variants"] = (ac.get("softmax"), ac.get("local", window=2))
+    at.run()
+    at.button(key="masks.play").click().run()
+    assert at.button(key="masks.play").label == "Stop"
+    places = []
+    for _ in range(3):
+        time.sleep(0.02)
+        places.append(at.run().session_state["stack_depth"])
+        assert shown(at).endswith(f"connected within {places[-1]} layer{'s' if places[-1] > 1 else ''}")
+    assert places == [places[0], places[0] + 1, places[0] + 2]
+    at.button(key="masks.play").click().run()
+    time.sleep(0.02)
+    assert at.run().session_state["stack_depth"] == places[-1]
+    assert at.button(key="masks.play").label == "Play"
+    assert at.query_params["stack_depth"] == str(places[-1])
+
+
+def test_a_play_ends_where_all_is_connected_and_begins_anew(monkeypatch):
+    at = open_masks(n=30, variants=chosen("softmax", "local"), stack=("local",), stack_depth=2)
+    for _ in range(2):
+        monkeypatch.setattr(play, "TICK", 60.0)
+        at.button(key="masks.play").click().run()
+        assert at.session_state["stack_depth"] == 1
+        monkeypatch.setattr(play, "TICK", 0.02)
+        for _ in range(4):
+            time.sleep(0.02)
+            at.run()
+        assert at.session_state["stack_depth"] == 2
+        assert at.button(key="masks.play").label == "Play"
