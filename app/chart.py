@@ -9,8 +9,12 @@ import plotly.graph_objects as go
 import plotly.io
 import streamlit as st
 
+from app.figures.ends import narrowed
 from app.figures.theme import Figure
 from app.visit import Visit
+
+NARROW = "chart.narrow"
+"""Whether the visitor's screen is too narrow for names beside lines, in the session's state."""
 
 
 def choose_format() -> None:
@@ -29,7 +33,7 @@ def show(figure: Figure, *, key: str, name: str, alt: str) -> None:
     """
     button = {"filename": name, "format": Visit.picture.value, "scale": 2}
     st.plotly_chart(
-        Drawn(figure),
+        Drawn(narrowed(figure) if st.session_state.get(NARROW) else figure),
         key=key,
         config={
             "displaylogo": False,

@@ -1,6 +1,7 @@
 // The script of every page. The browser keeps it from the first message on; a run names it by a hash alone.
 
 import { showArrivals } from "./arrival.js";
+import { lightCharts } from "./charts.js";
 import { watchForms } from "./forms.js";
 import { explainTerms } from "./glossary.js";
 import { keepHistory } from "./history.js";
@@ -20,6 +21,7 @@ const browser = /** @type {{ [MOUNTED]?: boolean }} */ (globalThis);
 /** @param {{ setStateValue(name: string, value: unknown): void }} page */
 export default function ({ setStateValue }) {
   watchForms((name) => setStateValue("form", name));
+  lightCharts((narrow) => setStateValue("narrow", narrow));
   if (browser[MOUNTED]) return;
   browser[MOUNTED] = true;
   keepHistory();

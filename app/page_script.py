@@ -1,4 +1,4 @@
-"""The script every page has: steps in history, keys that reach what scrolls, forms, links, terms, what draws boards."""
+"""The script every page has: steps in history, keys, forms, links, charts, terms, and what draws boards."""
 
 import json
 import zlib
@@ -9,6 +9,7 @@ from typing import Any
 import streamlit as st
 
 from app import glossary
+from app.chart import NARROW
 from app.form import OPENED
 from app.javascript import script
 
@@ -17,7 +18,9 @@ _KEY = "page_script.mount"
 
 def mount() -> None:
     """Put the script on the page, where it takes no room."""
-    _component(json.dumps(glossary.spoken(), ensure_ascii=False))(key=_KEY, on_form_change=_take_form)
+    _component(json.dumps(glossary.spoken(), ensure_ascii=False))(
+        key=_KEY, on_form_change=_take_form, on_narrow_change=_take_narrow
+    )
 
 
 @cache
@@ -30,3 +33,7 @@ def _component(terms: str) -> Any:  # noqa: ANN401 - streamlit's own
 
 def _take_form() -> None:
     st.session_state[OPENED] = (st.session_state[_KEY].form,)
+
+
+def _take_narrow() -> None:
+    st.session_state[NARROW] = bool(st.session_state[_KEY].narrow)

@@ -54,7 +54,7 @@ class Series:
         run: where it was measured.
         word: the variant and its settings there.
         name: on screen.
-        colour: the variant's place among those chosen.
+        colour: the variant's place in the shared series of colours.
         live: whether the run was made here and now.
         masked: the mask on the full matrix that this is; None for a variant's own algorithm.
         points: its measurements, lengths rising.

@@ -11,7 +11,15 @@ function follow(event) {
   const way = event.composedPath().find((each) => each instanceof Element && each.matches("a.way")); // in components too
   if (!(way instanceof HTMLAnchorElement) || button || ctrlKey || metaKey || shiftKey || altKey) return;
   event.preventDefault();
-  history.pushState(null, "", framed(way.href));
+  go(way.href);
+}
+
+/**
+ * Lead to an address of the app.
+ * @param {string} address
+ */
+export function go(address) {
+  history.pushState(null, "", framed(address));
   dispatchEvent(new PopStateEvent("popstate")); // Streamlit opens what the address says
   scrollTo(0, 0);
 }

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from app.figures.theme import GREY, SERIES, Figure, axis, finish, plain
+from app.figures.theme import COLOURS, GREY, SERIES, Figure, axis, finish, plain
 
 
 def sorting(
@@ -34,7 +34,7 @@ def sorting(
     n = len(order)
     place = np.empty(n, int)
     place[order] = np.arange(n)
-    data, few = [], len(set(kinds)) <= GREY
+    data, few = [], len(set(kinds)) <= COLOURS
     for colour, number in enumerate(sorted(set(kinds))):
         own = [i for i in range(n) if kinds[i] == number]
         data.append(
@@ -44,7 +44,7 @@ def sorting(
                 "y": [y for _ in own for y in (1, 0, None)],
                 "name": f"{kind} {number} ({len(own)})",
                 "mode": "lines+markers",
-                "line": {"color": SERIES[colour % GREY], "width": 1.5 if few else 0.75},
+                "line": {"color": SERIES[colour % COLOURS], "width": 1.5 if few else 0.75},
                 "marker": {"size": 5 if few else 3},
                 "showlegend": few,
                 "customdata": [note for i in own for note in [plain(f"{i} “{labels[i]}” → {place[i]}")] * 3],

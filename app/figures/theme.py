@@ -29,8 +29,42 @@ SERIES = (
 )
 """Each at least 3 to 1 against a light page and a dark one, as WCAG 2.2 asks of lines (1.4.11), and of what is left
 those that lie farthest apart in OKLab, for colour-blind eyes too; the first ones are told apart best."""
-GREY = len(SERIES) - 1
+GREY = -1
 """Place of the grey: references that are no variant, such as uniform attention."""
+COLOURS = len(SERIES) - 1
+"""Colours that are not the grey."""
+ROUNDS = (("solid", "circle", "●○"), ("longdash", "square", "■□"), ("longdashdot", "diamond", "◆◇"))
+"""Stroke, mark and its sign in words, filled and open, of the places in the series: the first go once through all
+colours, the next once more with another stroke, and so on."""
+
+
+@dataclass(frozen=True)
+class Style:
+    """How a line at a place in the series looks, and nothing else that belongs to a variant.
+
+    Attributes:
+        colour: as CSS has it.
+        dash: its stroke, where that says nothing else.
+        mark: Plotly's name of its marks.
+        signs: the mark as a letter, filled and open.
+    """
+
+    colour: str
+    dash: str
+    mark: str
+    signs: str
+
+    def sign(self, *, hollow: bool) -> str:
+        """The mark as a letter."""
+        return self.signs[hollow]
+
+
+def style(place: int) -> Style:
+    """The look of a place in the series; no two of the first thirty-three are alike."""
+    if place == GREY:
+        return Style(SERIES[GREY], *ROUNDS[0])
+    return Style(SERIES[place % COLOURS], *ROUNDS[place // COLOURS % len(ROUNDS)])
+
 
 Colour = tuple[int, int, int]
 
@@ -71,7 +105,11 @@ def plain(label: str, most: int | None = None) -> str:
 FEW = 4.0
 """Decades of an axis up to which 2 and 5 are labelled as well."""
 WRITTEN_OUT = (1e-4, 1e6)
-"""Where a logarithmic axis says 0.05 and 20,000; beyond, powers of ten."""
+"""Where a logarithmic axis says 0.05 and 20,000; beyond, powers of ten, or 20M where all are above one."""
+
+
+LARGE = 1e15
+"""Where prefixes end that people know: k, M, G and T."""
 
 
 def axis(title: str, **look: Any) -> dict[str, Any]:  # noqa: ANN401 - plotly's own
@@ -100,6 +138,8 @@ def finish(data: list[dict[str, Any]], *, height: int, **layout: Any) -> Figure:
             least, most = _ends(data, name[0], name[5:])
             if WRITTEN_OUT[0] <= least and most <= WRITTEN_OUT[1]:
                 look["tickformat"] = ",.3~r"
+            elif least >= 1 and most < LARGE:
+                look["tickformat"] = ".3~s"
             else:  # powers of ten, not "1µ": what stands on these axes is mostly no physical quantity
                 look["exponentformat"] = "power"
             if "tickvals" not in look and least < most <= least * 10**FEW:

@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Sequence
 
 import attention_core as ac
+from app import palette
 from app.figures.theme import GREY
 from app.text import N_, literal
-from app.visit import Visit, as_chosen
+from app.visit import as_chosen
 from attention_core.experiments.causal_modes import MATRIX
 from attention_core.variant import Variant
 
@@ -26,14 +27,8 @@ def with_settings(variants: Iterable[Variant]) -> list[ac.Attention]:
 
 
 def places(keys: Sequence[str]) -> dict[str, int]:
-    """The colour's place of each variant: its own where it is among the chosen, else the first that no other has here.
-
-    The last places are shades of the first: a variant that is not drawn here lends its own rather.
-    """
-    chosen = [attention.key for attention in Visit.variants.value]
-    own = {key: chosen.index(key) for key in keys if key in chosen}
-    free = (place for place in range(GREY) if place not in own.values())
-    return {key: own[key] if key in own else next(free) for key in keys}
+    """The colour's place of each variant, the same on every page."""
+    return {key: palette.place(key) for key in keys}
 
 
 def dash(way: str) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from app import chart, run, takeaway
+from app import chart, palette, run, takeaway
 from app.figures.curves import curves, guide
 from app.figures.spread import Spread, spread
 from app.text import _, paragraph
@@ -113,7 +113,7 @@ def least(ends: Mapping[str, float]) -> str:
 
 
 def _chart(found: Mapping[str, Spread], base: int, question: Question, key: str) -> None:
-    softmax, relu2 = options.colours("softmax", "relu2")
+    softmax, relu2 = palette.place("softmax"), palette.place("relu2")
     drawn = [
         each.curve(
             names()[name],

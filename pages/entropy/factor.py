@@ -4,14 +4,14 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from app import chart, run, takeaway
+from app import chart, palette, run, takeaway
 from app.figures.curves import curves, guide
 from app.figures.spread import Spread, spread
 from app.text import _
 from attention_core.experiments import homogeneity, powers
 from attention_core.experiments.homogeneity import FACTORS, VARIANTS, HomogeneityRow
 from attention_core.experiments.powers import POWERS, PowerRow
-from pages.entropy.options import EntropyOptions, Question, colours
+from pages.entropy.options import EntropyOptions, Question
 from pages.entropy.take_away import take_away
 
 MOST = 256
@@ -61,7 +61,7 @@ def _change(rows: Sequence[HomogeneityRow], word: str, factor: float) -> float:
 
 
 def _chart(rows: Sequence[HomogeneityRow], question: Question, key: str) -> None:
-    softmax, relu2 = colours("softmax", "relu2")
+    softmax, relu2 = palette.place("softmax"), palette.place("relu2")
     drawn = []
     for word, colour, dash in zip(VARIANTS, (softmax, relu2, relu2), ("solid", "solid", "dash"), strict=True):
         found = _entropy(rows, word, question)
@@ -123,7 +123,7 @@ def _table(rows: Sequence[HomogeneityRow], question: Question) -> None:
 
 def _powers(softmax: float | None, question: Question, n: int) -> None:
     """What another power than the square does, beside softmax as it is."""
-    colour = colours("softmax", "relu2")[1]
+    colour = palette.place("relu2")
     st.markdown("**" + _("Other powers than the square") + "**")
 
     def draw(rows: list[PowerRow], key: str) -> None:

@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import streamlit as st
 
 import attention_core as ac
-from app import chart, run, takeaway, variant_picker
+from app import chart, palette, run, takeaway, variant_picker
 from app.figures.curves import Curve, curves, guide
 from app.figures.spread import Spread, spread
 from app.naming import label
@@ -23,11 +23,11 @@ from pages.entropy.take_away import how_lengths_are_made, take_away
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """One curve to measure: a variant, its name, its colour's place and its stroke."""
+    """One curve to measure: a variant, its name, the name at its end, and its stroke."""
 
     attention: ac.Attention
     name: str
-    colour: int
+    label: str
     dash: str = "solid"
 
 
@@ -62,28 +62,31 @@ def show(question: Question) -> None:
 def _lines(question: Question) -> dict[str, Line]:
     """The curves by the variant's word: the chosen variants, then softmax with other scales."""
     lines = {}
-    for colour, attention in enumerate(Visit.variants.value):
+    for attention in Visit.variants.value:
         if question.causal and (reason := attention.variant.causal_reason):
             told = _("{title} cannot be causal: {reason}", title=_(attention.title), reason=_(reason))
             st.caption(variant_picker.left_out(told))
         else:
-            lines[attention.word] = Line(attention=attention, name=label(attention), colour=colour)
+            lines[attention.word] = Line(attention=attention, name=label(attention), label=_(attention.title))
     base, temperature = question.options.base, question.options.temperature
     scaled = {
         "log_n": Line(
             attention=ac.get("softmax_log_n", base_length=base),
             name=_("Softmax · log n, n₀ {base}", base=base),
-            colour=0,
+            label=_("log n"),
             dash="dash",
         ),
         "temperature": Line(
             attention=ac.get("softmax", temperature=temperature),
             name=_("Softmax · temperature {t:g}", t=temperature),
-            colour=0,
+            label=_("temperature {t:g}", t=temperature),
             dash="dashdot",
         ),
         "unscaled": Line(
-            attention=ac.get("nonlocal", similarity="gaussian"), name=_("Softmax · no scale"), colour=0, dash="longdash"
+            attention=ac.get("nonlocal", similarity="gaussian"),
+            name=_("Softmax · no scale"),
+            label=_("no scale"),
+            dash="dash",
         ),
     }
     for line in (scaled[scale] for scale in question.options.scales):
@@ -108,7 +111,9 @@ def _chart(rows: Sequence[EntropyRow], lines: dict[str, Line], question: Questio
     drawn: list[Curve] = []
     for word, line in lines.items():
         found = _gathered(rows, word, question, measure)
-        drawn.append(found.curve(line.name, line.colour, dash=line.dash, band=question.options.band))
+        colour = palette.place(line.attention.key)
+        curve = found.curve(line.name, colour, dash=line.dash, band=question.options.band)
+        drawn.append(replace(curve, label=line.label))
     lengths = max((curve.x for curve in drawn), key=len)
     if measure == "entropy":
         top = [question.per_nat * h for h in uniform(lengths, causal=question.causal)]

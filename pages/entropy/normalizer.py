@@ -6,7 +6,7 @@ from statistics import fmean
 
 import streamlit as st
 
-from app import chart, run, takeaway
+from app import chart, palette, run, takeaway
 from app.figures.curves import Curve, curves, guide
 from app.figures.spread import Spread, spread
 from app.text import _, paragraph
@@ -62,15 +62,18 @@ def fit(found: Spread) -> PowerFit | None:
 
 
 def _chart(found: dict[str, Spread], question: Question, key: str) -> None:
-    colours = options.colours("softmax", "relu2")
     drawn: list[Curve] = []
-    for name, colour in zip(found, colours, strict=True):
-        each = found[name]
+    for name, each in found.items():
+        colour = palette.place(name)
         drawn.append(each.curve(names()[name], colour, band=question.options.band))
         if law := fit(each):
             title = _("fit n<sup>{a:.2f}</sup>, R² {r2:.2f}", a=law.exponent, r2=law.r2)
             y = [law.at(x) for x in each.x]
-            drawn.append(Curve(title, each.x, y, colour=colour, dash="dash", marks=False))
+            drawn.append(
+                Curve(
+                    title, each.x, y, colour=colour, dash="dash", marks=False, label=_("fit: {a:.2f}", a=law.exponent)
+                )
+            )
     lengths = max((each.x for each in found.values()), key=len)
     if lengths:
         y = [n / lengths[0] for n in lengths]

@@ -236,10 +236,3 @@ def quartiles(values: Sequence[float]) -> str | None:
         return None
     found = spread((0.0, value) for value in values)
     return between(found.low[0], found.high[0], ".2f")
-
-
-def colours(*keys: str) -> list[int]:
-    """The colour's place of variants by key: their own where they are among the chosen, else the next free ones."""
-    chosen = [attention.key for attention in Visit.variants.value]
-    others = [key for key in keys if key not in chosen]
-    return [chosen.index(key) if key in chosen else len(chosen) + others.index(key) for key in keys]

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from app import palette
 from app.figures.curves import Curve
 from app.naming import readable
 from app.text import _
@@ -43,7 +44,7 @@ def lines(question: Question, found: Sequence[ErrorPoint]) -> list[Curve]:
                     [drawable(p.floor) for p in own],
                     group=name,
                     listed=False,
-                    colour=question.places[attention.key],
+                    colour=palette.place(attention.key),
                     dash="dash",
                     marks=False,
                     notes=[floor_in_words(p) for p in own],

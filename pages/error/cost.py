@@ -7,7 +7,7 @@ from functools import partial
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from app import run
+from app import palette, run
 from app.figures.curves import Curve
 from app.figures.theme import GREY
 from app.text import _
@@ -83,7 +83,7 @@ def lines(question: Question, found: Sequence[ErrorPoint], times: Mapping[str, f
             halo=True,
         )
     ]
-    fixed = {UNIFORM: (_("Mean of v"), GREY), REFERENCE: (_("Softmax"), question.places.get(REFERENCE, 0))}
+    fixed = {UNIFORM: (_("Mean of v"), GREY), REFERENCE: (_("Softmax"), palette.place(REFERENCE))}
     for p in comparable:
         if p.word in fixed:
             name, colour = fixed[p.word]

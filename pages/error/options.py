@@ -1,6 +1,6 @@
 """What the visitor asks of the Error page: its options, its controls, and the question they amount to."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import streamlit as st
@@ -48,7 +48,6 @@ class Question:
         heads: how many heads are put together.
         causal: whether the future is hidden.
         attentions: the chosen variants, without those that cannot be causal where that is asked.
-        places: every chosen variant's place in the shared series of colours, by key.
         options: the page's options.
     """
 
@@ -59,7 +58,6 @@ class Question:
     heads: int
     causal: bool
     attentions: Sequence[ac.Attention]
-    places: Mapping[str, int]
     options: ErrorOptions
 
     @property
@@ -112,6 +110,5 @@ def question(chosen: Chosen) -> Question:
         heads=chosen.qkv.heads if chosen.head is None else 1,
         causal=causal,
         attentions=[a for a in variants if a not in unable],
-        places={a.key: place for place, a in enumerate(variants)},
         options=ErrorOptions.now(),
     )

@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 import attention_core as ac
-from app import chart, run, takeaway
+from app import chart, palette, run, takeaway
 from app.figures.curves import Curve, curves
 from app.figures.theme import GREY
 from app.naming import readable, reference_name
@@ -133,7 +133,7 @@ def curve(
         # The edge of a band may be infinite where its middle is not: it then has none there.
         low=[p.low if math.isfinite(p.high) else p.middle for p in own] if spread else None,
         high=[p.high if math.isfinite(p.high) else p.middle for p in own] if spread else None,
-        colour=question.places[attention.key],
+        colour=palette.place(attention.key),
         dash="dashdot" if other else "solid",
         hollow=other,
         marks=marks,
@@ -157,7 +157,7 @@ def uniform(
                 else _("Mean of v beside {reference}", reference=reference_name(ac.get(reference))),
                 [position for position, _p in x],
                 [p.middle for _position, p in x],
-                colour=GREY if common else question.places[reference],
+                colour=GREY if common else palette.place(reference),
                 dash="dot",
                 marks=False,
                 notes=[in_words(p) for _position, p in x],

@@ -7,7 +7,7 @@ import numpy as np
 import streamlit as st
 
 import attention_core as ac
-from app import chart, compute
+from app import chart, compute, palette
 from app.compute import View
 from app.figures.categories import OTHER, steps
 from app.figures.curves import Curve, curves
@@ -18,7 +18,7 @@ from app.matrix_board.pair_kinds import hide_future
 from app.naming import label, tokens
 from app.play import Play
 from app.text import _, _n, literal, paragraph
-from app.visit import Visit, as_chosen
+from app.visit import as_chosen
 from attention_core.limits import current
 from attention_core.looks.stack import Reach
 from pages.masks import patterns
@@ -192,9 +192,8 @@ def _board(found: Found, first: np.ndarray, depth: int, share: float) -> None:
 
 def _curves(found: Found, stack: list[ac.Attention]) -> None:
     layers = list(range(current().stack_layers + 1))
-    place = {a.key: i for i, a in enumerate(Visit.variants.value)}
     lines = [
-        Curve(label(a), layers, [100 * s for s in _follow(found.view, [a]).shares], colour=place[a.key])
+        Curve(label(a), layers, [100 * s for s in _follow(found.view, [a]).shares], colour=palette.place(a.key))
         for a in found.drawn
     ]
     lines.append(

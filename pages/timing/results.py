@@ -6,7 +6,7 @@ from typing import Any
 import streamlit as st
 
 import attention_core as ac
-from app import chart, takeaway
+from app import chart, palette, takeaway
 from app.figures.curves import Curve, curves
 from app.figures.theme import GREY, SERIES, ruled
 from app.figures.timing import stamped
@@ -57,9 +57,7 @@ def show(live: Run | None, beside: Run | None, key: str) -> None:
 def series(run: Run, *, live: bool) -> list[Series]:
     """What is chosen and a run measured; with the settings chosen where it has them, else with its own."""
     found: list[Series] = []
-    places: dict[str, int] = {}
     for attention in subjects():
-        place = places.setdefault(attention.variant.key, len(places))  # a mask has its variant's colour
         same = [word for word in run.spec.variants if word.partition("~")[0] == attention.key]
         word = attention.word if attention.word in same else next(iter(same), None)
         if word is not None and (points := of_variant(run, word)):
@@ -69,7 +67,7 @@ def series(run: Run, *, live: bool) -> list[Series]:
                     run=run,
                     word=word,
                     name=name(own),
-                    colour=place,
+                    colour=palette.place(attention.variant.key),  # a mask has its variant's
                     live=live,
                     points=points,
                     masked=own if isinstance(own, Masked) else None,

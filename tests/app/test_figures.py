@@ -50,12 +50,20 @@ def test_a_short_logarithmic_axis_is_labelled_between_its_powers_of_ten(highest,
 
 
 @pytest.mark.parametrize(
-    ("lowest", "highest", "written"), [(1e-4, 1e6, True), (0.9e-4, 2.0, False), (1.0, 1.1e6, False), (3.0, 3.0, True)]
+    ("lowest", "highest", "written"),
+    [
+        (1e-4, 1e6, ",.3~r"),
+        (0.9e-4, 2.0, None),
+        (0.9, 1.1e6, None),
+        (1.0, 1.1e6, ".3~s"),
+        (1.0, 1e15, None),
+        (3.0, 3.0, ",.3~r"),
+    ],
 )
 def test_a_logarithmic_axis_says_decimals_where_they_are_short(lowest, highest, written):
     line = Curve(name="a", x=[1, 2, 3], y=[lowest, 0.0, highest])
     axis = Figure(curves([line], x_title="", y_title="", log_y=True)).layout.yaxis
-    assert (axis.tickformat, axis.exponentformat) == ((",.3~r", None) if written else (None, "power"))
+    assert (axis.tickformat, axis.exponentformat) == (written, None if written else "power")
 
 
 def linear(colour):

@@ -26,6 +26,8 @@ STILL = """() => {
     return now - (window.since ?? now) >= 300;
 }"""
 """Whether nothing has run for a while, and all that has come is drawn."""
+NAMED = ".annotation[role=button], .legendtext"
+"""What a line is called on a chart."""
 SIDEWAYS = "document.querySelector('[data-testid=stMain]').scrollWidth"
 """How wide what a page shows is; more than the window, and it scrolls sideways."""
 
@@ -124,9 +126,9 @@ def chart(page):
 
 
 def legend(page):
-    """What the last chart's lines are called."""
-    expect(chart(page).locator(".legendtext").first).to_be_visible()
-    return chart(page).locator(".legendtext").all_text_contents()
+    """What the last chart's lines are called, at their ends or in a legend."""
+    expect(chart(page).locator(NAMED).first).to_be_visible()
+    return chart(page).evaluate("(plot) => plot.data.filter(({ showlegend }) => showlegend).map(({ name }) => name)")
 
 
 def saved(page, button):

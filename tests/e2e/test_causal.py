@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from browser import SIDEWAYS, board, press, query, rows, saved, settle, switch, visit, words
+from browser import NAMED, SIDEWAYS, board, press, query, rows, saved, settle, switch, visit, words
 from playwright.sync_api import expect
 
 import attention_core as ac
@@ -89,7 +89,7 @@ def test_the_state_plays_stops_and_stands_in_the_link(page, server, phone):
 def test_a_decay_changes_which_tokens_survive(page, server):
     visit(page, f"{server}/causal{LINK}&c_view=fading")
     expect(page.get_by_text("In the last of 24 rows token 1")).to_be_visible()
-    names = page.locator(".js-plotly-plot").first.locator(".legendtext")
+    names = page.locator(".js-plotly-plot").first.locator(NAMED)
     fixed = ["Softmax", "Linear", "Retention, γ = 0.8", "Retention, γ = 0.95"]
     gate = ["Gate by surprise", re.compile("fixed at its mean, γ = ")]
     expect(names).to_have_text([*fixed, *gate, "even share, 1 / (i + 1)"])

@@ -2,7 +2,7 @@
 
 import re
 
-from browser import SIDEWAYS, press, query, rows, saved, settle, visit, words
+from browser import NAMED, SIDEWAYS, press, query, rows, saved, settle, visit, words
 from playwright.sync_api import expect
 
 from attention_core import claims
@@ -52,7 +52,7 @@ def test_from_the_verdicts_to_one_claim_and_its_link(page, server, phone):
 
     page.locator(".st-key-claims-open-cosine_closest button").click()
     panel = page.locator(".st-key-claims-panel-cosine_closest")
-    expect(panel.locator(".js-plotly-plot .legendtext", has_text="output")).to_be_visible()
+    expect(panel.locator(NAMED, has_text="output")).to_be_visible()
     settle(page)
     page.wait_for_function(f"() => {SEEN}")
     expect(openers(page)).to_have_count(COUNT - 1)

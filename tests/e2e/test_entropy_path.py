@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from browser import chart, legend, press, query, rows, saved, settle, visit, words
+from browser import NAMED, chart, legend, press, query, rows, saved, settle, visit, words
 from playwright.sync_api import expect
 
 import attention_core as ac
@@ -16,9 +16,21 @@ def test_from_a_link_over_every_view_to_the_numbers(page, server, elsewhere):
     expect(page.get_by_text("From n = 16 to 256 softmax's entropy rises")).to_be_visible()
     assert legend(page) == ["Softmax", "Local · window 16", "Softmax · log n, n₀ 512", "uniform attention"]
 
+    name, lit = chart(page).locator(NAMED).first, chart(page).locator(".trace.lit")
+    name.focus()
+    expect(lit).to_have_count(2)  # the line and its band
+    opaque = "(band) => Number(getComputedStyle(band).opacity)"
+    assert [band.evaluate(opaque) > 0 for band in chart(page).locator(".trace.band").all()] == [True, False, False]
+    name.press("Enter")
+    name.blur()
+    expect(lit).to_have_count(2)  # it was pressed
+    name.press("Enter")
+    name.blur()
+    expect(lit).to_have_count(0)
+
     page.get_by_text("H / log n", exact=True).first.click()
     page.get_by_text("no scale", exact=True).click()
-    expect(chart(page).locator(".legendtext", has_text="Softmax · no scale")).to_be_visible()
+    expect(chart(page).locator(NAMED, has_text="no scale")).to_be_visible()
     settle(page)
     assert {"h_measure=normalised", "h_scales=log_n", "h_scales=unscaled"} <= words(page)
     visit(elsewhere, f"{server}/entropy?{query(page)}")

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from browser import chart, legend, press, query, rows, saved, settle, visit
+from browser import NAMED, chart, legend, press, query, rows, saved, settle, visit
 from playwright.sync_api import expect
 
 import attention_core as ac
@@ -20,7 +20,7 @@ def test_from_a_link_over_every_view_to_the_numbers(page, server):
     expect(page.get_by_text("not softmax of q·k")).to_be_visible()
 
     page.get_by_role("radio", name="cost").or_(page.get_by_text("cost", exact=True)).first.click()
-    expect(chart(page).locator(".legendtext", has_text="Pareto front")).to_be_visible()
+    expect(chart(page).locator(NAMED, has_text="Pareto front")).to_be_visible()
     settle(page)
     assert "against=cost" in query(page)
     page.get_by_text("measured time").click()

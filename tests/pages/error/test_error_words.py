@@ -23,7 +23,6 @@ def asked(*keys, heads=1, causal=False, **options):
         heads=heads,
         causal=causal,
         attentions=[ac.get(key) for key in keys],
-        places={key: place for place, key in enumerate(keys)},
         options=ErrorOptions(**options),
     )
 
@@ -232,7 +231,7 @@ def test_a_variants_line_says_by_its_stroke_whether_it_replaces_softmax():
     question = asked("linear", "local")
     for attention, other in zip(question.attentions, (True, False), strict=True):
         line = sweep.curve(question, attention, [point(0.5)], [4.0], name="A")
-        assert (line.dash, line.hollow, line.colour) == (("dashdot", True, 0) if other else ("solid", False, 1))
+        assert (line.dash, line.hollow) == (("dashdot", True) if other else ("solid", False))
 
 
 def test_a_band_has_no_infinite_edge():

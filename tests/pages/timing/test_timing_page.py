@@ -48,7 +48,7 @@ def test_the_recorded_run_answers_at_first_sight(mode, side):
     drawn = lines(time_chart, "dash")["Softmax"]
     assert list(numbers(drawn["y"])) == pytest.approx([p.quartiles[1] for p in of_variant(run, "softmax")])
     assert ("Softmax" in lines(beside)) == (side != "ratio")
-    told = time_chart["layout"]["annotations"][0]["text"]
+    [told] = [each["text"] for each in time_chart["layout"]["annotations"] if "name" not in each]
     assert run.stamp.device in told
     assert run.stamp.date[:10] in told
     assert "float32" in told
@@ -183,7 +183,7 @@ def test_a_run_is_stamped_with_the_time_it_was_begun():
     spec = TimingSpec(variants=("softmax", "local"), sizes=(16, 32), heads=1, head_size=4, rounds=2)
     begun = Run(spec, list(timing_length.measure(spec)), began=datetime(2026, 1, 31, 12, tzinfo=UTC), going=False)
     at = open_timing(variants=PAIR, t_masked="none", t_beside="none", **TINY, **{"timing.run": begun})
-    assert "2026-01-31" in charts(at)[0]["layout"]["annotations"][0]["text"]
+    assert "2026-01-31" in charts(at)[0]["layout"]["annotations"][-1]["text"]
 
 
 def test_a_variant_without_a_step_is_left_out_with_its_reason():
@@ -206,7 +206,7 @@ def test_a_run_from_a_file_is_drawn_in_place_of_the_recorded_one():
     assert not at.exception
     time_chart = charts(at)[0]
     assert list(numbers(lines(time_chart)["Local · window 16"]["y"])) == [1.25]
-    assert "&lt;b&gt;" in time_chart["layout"]["annotations"][0]["text"]
+    assert "&lt;b&gt;" in time_chart["layout"]["annotations"][-1]["text"]
     assert "\\<b\\>\\*\\[x\\]" in sentence(at)
 
 

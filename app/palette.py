@@ -1,0 +1,24 @@
+"""Which colour a variant has: its own on every page, whatever else is chosen with it."""
+
+from functools import cache
+
+import attention_core as ac
+from app.visit import default_variants, first_variants
+
+
+@cache
+def _order() -> dict[str, int]:
+    """Every variant's place. What a first visit compares and what an old address does come first.
+
+    These have the colours that are told apart best, one each; the others follow in the registry's order. Places do
+    not depend on what is chosen, so no line changes its colour when another is added or removed, and as no two places
+    look alike (``figures.theme.style``), no two variants on screen do.
+    """
+    first = [attention.key for attention in (*first_variants(), *default_variants())]
+    rest = [variant.key for variant in ac.all_variants()]
+    return {key: place for place, key in enumerate(dict.fromkeys([*first, *rest]))}
+
+
+def place(key: str) -> int:
+    """A variant's place in the shared series of colours; the one after all variants for what is none."""
+    return _order().get(key, len(_order()))

@@ -1,0 +1,138 @@
+"""Names at the ends of lines: near their ends, never one upon another; a legend where there is no room beside them."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from plotly.graph_objects import Figure
+
+from app.figures.curves import Curve, curves, guide
+from app.figures.ends import LINE, PREFIX, apart, narrowed, written
+
+PLACES = st.floats(-50, 150, allow_nan=False)
+
+
+@given(st.lists(st.tuples(PLACES, st.floats(1, 9)), min_size=1, max_size=11), st.randoms())
+def test_names_stand_apart_in_their_order_and_no_other_places_are_nearer(wishes, chance):
+    wanted, sizes = map(list, zip(*wishes, strict=True))
+    found = apart(wanted, sizes, 0, 100)
+    order = sorted(range(len(wanted)), key=lambda i: (wanted[i], found[i]))
+
+    def stand(places):
+        edges = [(places[i] - sizes[i] / 2, places[i] + sizes[i] / 2) for i in order]
+        after = [100 - places[order[-1]] - sizes[order[-1]] / 2]
+        return all(gap > -1e-6 for gap in [edges[0][0], *after, *(b[0] - a[1] for a, b in pairwise(edges))])
+
+    assert stand(found)
+
+    def far(places):
+        return sum((place - wish) ** 2 for place, wish in zip(places, wanted, strict=True))
+
+    for step in (0.01, 1.0):
+        for _try in range(20):
+            others = [place + chance.uniform(-step, step) for place in found]
+            if stand(others):
+                assert far(others) >= far(found) - 1e-3
+
+
+def test_names_that_have_room_stay_at_their_ends():
+    assert apart([80.0, 10.0, 40.0], [9, 9, 9], 0, 100) == [80.0, 10.0, 40.0]
+    assert apart([10.0, 10.0], [8, 8], 0, 100) == [6.0, 14.0]
+    assert apart([0.0, 100.0], [8, 8], 0, 100) == [4.0, 96.0]
+
+
+@pytest.mark.parametrize(("high", "fits"), [(16, True), (15.9, False)])
+def test_names_without_room_have_no_places(high, fits):
+    assert (apart([3.0, 3.0], [8, 8], 0, high) is not None) is fits
+
+
+def names(figure):
+    """What stands at the ends of lines, by the lines' names."""
+    found = figure["layout"].get("annotations", ())
+    return {figure["data"][int(each["name"].removeprefix(PREFIX))]["name"]: each for each in found}
+
+
+def lines(count, **how):
+    return [Curve(f"line {i}", [1, 10], [0.5, 1.0 + 1e-3 * i], colour=i, **how) for i in range(count)]
+
+
+def test_each_line_has_its_name_at_its_end_and_no_legend():
+    figure = curves([*lines(3), guide("floor", [1, 10], [0, 0])], x_title="", y_title="", log_x=True, height=400)
+    Figure(figure)
+    found = names(figure)
+    assert list(found) == ["line 0", "line 1", "line 2", "floor"]
+    assert figure["layout"]["showlegend"] is False
+    heights = [found[name]["y"] for name in ("line 0", "line 1", "line 2")]
+    low, high = figure["layout"]["yaxis"]["range"]
+    assert all(abs(b - a) * 330 / (high - low) == pytest.approx(LINE) for a, b in pairwise(heights))
+    joint = figure["layout"]["shapes"][0]
+    assert (joint["x0"], joint["y0"]) == (pytest.approx(10), 1.0)
+    assert joint["x1"] == pytest.approx(10 ** figure["layout"]["xaxis"]["range"][1])
+
+
+def test_a_name_stands_where_its_line_ends_even_if_its_last_value_is_none():
+    line = Curve("a", [1, 2, 3], [4.0, 8.0, None])
+    figure = curves([line, Curve("b", [1, 3], [0.0, 0.0])], x_title="", y_title="", log_y=True)
+    joint = figure["layout"]["shapes"][0]
+    assert (joint["x0"], joint["y0"]) == (2.0, pytest.approx(8))
+    assert joint["y1"] == pytest.approx(10 ** names(figure)["a"]["y"]), "names on this axis count in decades"
+    assert "b" not in names(figure), "nothing of it is drawn"
+
+
+def test_a_line_that_is_not_listed_has_no_name_and_one_that_has_a_shorter_name_has_that():
+    figure = curves(
+        [Curve("Local · window 3", [1], [1.0], label="Local"), Curve("floor", [1], [0.5], listed=False)],
+        x_title="",
+        y_title="",
+    )
+    [(group, only)] = names(figure).items()
+    assert (group, only["text"].split("</span> ")[1]) == ("Local · window 3", "Local")
+
+
+def test_lines_too_many_for_their_names_have_a_legend():
+    figure = curves(lines(30), x_title="", y_title="", height=300)
+    assert not names(figure)
+    assert "showlegend" not in figure["layout"]
+
+
+def test_a_long_name_takes_several_lines_and_the_margin_is_as_wide_as_the_longest():
+    assert written("Expectation maximisation") == ["Expectation", "maximisation"]
+    margins = [
+        curves([Curve(name, [1], [1.0])], x_title="", y_title="")["layout"]["margin"]["r"]
+        for name in ("short", "somewhat longer")
+    ]
+    assert margins[0] < margins[1]
+
+
+def test_on_a_narrow_screen_the_names_stand_in_a_legend_beneath():
+    wide = curves(lines(3), x_title="", y_title="", mark=2.0)
+    narrow = narrowed(wide)
+    Figure(narrow)
+    assert not names(narrow)
+    assert narrow["layout"]["showlegend"]
+    assert len(narrow["layout"]["shapes"]) == 1, "the upright line stays"
+    assert narrow["layout"]["height"] > wide["layout"]["height"]
+    assert narrow["layout"]["margin"]["r"] < wide["layout"]["margin"]["r"]
+    assert names(wide), "the other is as it was"
+    other = {"data": [], "layout": {"annotations": [{"text": "mine"}]}}
+    assert narrowed(other) is other
+
+
+def bands(figure):
+    return [trace["opacity"] for trace in figure["data"] if trace.get("fill")]
+
+
+def test_bands_are_never_piled_on_bands():
+    one, *others = lines(3, low=[0.0, 0.5], high=[1.0, 2.0])
+    assert bands(curves([one, *lines(2)], x_title="", y_title="")) == [pytest.approx(0.18)]
+    assert bands(curves([one, *others], x_title="", y_title="")) == [0, 0, 0]
+
+
+def test_a_point_may_lead_on():
+    line = Curve("a", [1, 2], [1.0, 2.0], notes=["one", "two"], ways=["&x=1", "&x=2"])
+    figure = curves([line], x_title="", y_title="", way="page?v=1")
+    Figure(figure)
+    assert figure["layout"]["meta"] == {"way": "page?v=1"}
+    assert figure["data"][0]["customdata"] == [("one", "&x=1"), ("two", "&x=2")]
+    assert figure["data"][0]["hovertemplate"].startswith("%{customdata[0]}")
