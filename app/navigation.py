@@ -35,11 +35,15 @@ def link(
         fields: the words of further values in its address.
         changes: shared values that are other ones there.
     """
-    query = share.link_of(st.session_state, Visit.fields(), **changes) | dict(fields or {})
+    page, query = discover()[key], dict(fields or {})
+    if fields or changes or not share.untouched(Visit.fields()):  # else it opens as it does from the menu
+        query |= share.link_of(st.session_state, Visit.fields(), **changes)
+    if query and not fields and not changes:
+        query |= {name: kind.write(kind.opening) for name, kind in page.options.fields().items() if kind.opening}
     st.page_link(
         st.session_state[ENTRIES][key],
         label=label,
-        icon=icon or discover()[key].icon,
+        icon=icon or page.icon,
         query_params={name: query[name] for name in dict.fromkeys([*Visit.fields(), *query]) if name in query},
     )
 

@@ -3,13 +3,15 @@
 import importlib
 import pkgutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, Generic, TypeVar
 
 from app.controls import Options
 from app.lessons.measure import Measures
+from app.share import Field
 from app.text import N_
+from app.visit import Visit
 
 Q = TypeVar("Q")
 
@@ -28,6 +30,8 @@ class Page(Generic[Q]):
         rank: its place in the section.
         question: what it answers, at its top and on Home.
         options: what a link carries beside what all pages share.
+        opening: what an empty address stands for here, by the name of a shared value, where that is not what it stands
+            for elsewhere.
         top: draws what stands above every view; returns what the views are given.
         views: what is drawn below, by its word; just one where there is nothing to choose.
         view: says which is drawn: an option of the page, or a function of several.
@@ -45,6 +49,7 @@ class Page(Generic[Q]):
     rank: int = 0
     question: str = ""
     options: type[Options] = Options
+    opening: Callable[[], Mapping[str, Any]] = dict
     top: Callable[[], Q]
     views: Mapping[str, Callable[[Q], None]]
     view: Callable[[], str] | None = None
@@ -54,6 +59,13 @@ class Page(Generic[Q]):
     open_heads: Callable[[], None] | None = None
     hides_special: bool = False
     measures: Measures = field(default_factory=dict)
+
+    def shared(self) -> dict[str, Field]:
+        """The fields that all pages have, as they open here."""
+        own = self.opening()
+        return {
+            name: replace(kind, opening=own[name]) if name in own else kind for name, kind in Visit.fields().items()
+        }
 
     def draw(self) -> None:
         """Draw all of it below its header."""

@@ -5,10 +5,13 @@ from functools import cache
 import attention_core as ac
 from app.visit import default_variants, first_variants
 
+COMPARED = ("softmax_log_n", "relu2", "retention")
+"""What pages put beside softmax unasked."""
+
 
 @cache
 def _order() -> dict[str, int]:
-    """Every variant's place. What a first visit compares and what an old address does come first.
+    """Every variant's place. What a first visit compares, what an old address does and what pages do come first.
 
     These have the colours that are told apart best, one each; the others follow in the registry's order. Places do
     not depend on what is chosen, so no line changes its colour when another is added or removed, and as no two places
@@ -16,7 +19,7 @@ def _order() -> dict[str, int]:
     """
     first = [attention.key for attention in (*first_variants(), *default_variants())]
     rest = [variant.key for variant in ac.all_variants()]
-    return {key: place for place, key in enumerate(dict.fromkeys([*first, *rest]))}
+    return {key: place for place, key in enumerate(dict.fromkeys([*first, *COMPARED, *rest]))}
 
 
 def place(key: str) -> int:

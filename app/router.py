@@ -29,8 +29,6 @@ def _run() -> None:
     st.set_page_config(page_icon=str(FOLDER / "icon.svg"), layout="wide", initial_sidebar_state=_sidebar())
     page_script.mount()
     share.open_link()
-    share.use(Visit.fields())
-    st.html(_style())
 
     def body() -> None:
         share.use(page.options.fields())
@@ -57,6 +55,8 @@ def _run() -> None:
     here = st.navigation(sections, position="top")
     key = next(key for key, entry in entries.items() if entry == here)
     page = discover()[key]
+    share.use(page.shared())
+    st.html(_style())
     st.set_page_config(page_title=f"{_(page.title)} · Attention Lab")
     notices = st.empty()
     here.run()

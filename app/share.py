@@ -41,6 +41,7 @@ class Link:
         overtaken: what runs before the last put there that the browser may show yet, oldest first: a visitor who does
             not wait makes the next move from an address that is no longer the last.
         valid: the last value of each name that was one of those there are.
+        opened: what an empty address stood for, by name: each page opens on its own until a visitor changes them.
         unchecked: the words of values that came from a link and may yet turn out not to fit what is on screen.
         fields: what this run has asked for.
         refused: the words of values that did not fit, by name.
@@ -54,6 +55,7 @@ class Link:
     page: str = ""
     overtaken: list[dict[str, list[str]]] = field(default_factory=list)
     valid: dict[str, Any] = field(default_factory=dict)
+    opened: dict[str, Any] = field(default_factory=dict)
     unchecked: dict[str, list[str]] = field(default_factory=dict)
     fields: dict[str, "Field"] = field(default_factory=dict)
     refused: dict[str, list[str]] = field(default_factory=dict)
@@ -221,7 +223,7 @@ def open_link() -> None:
         overtaken = []
     elif given in overtaken:
         overtaken = overtaken[overtaken.index(given) :]
-    state[LINK] = Link(None, last.written, page, overtaken, last.valid, last.unchecked)
+    state[LINK] = Link(None, last.written, page, overtaken, last.valid, last.opened, last.unchecked)
 
 
 def _ours(given: dict[str, list[str]], page: str, last: Link) -> bool:
@@ -229,7 +231,7 @@ def _ours(given: dict[str, list[str]], page: str, last: Link) -> bool:
 
 
 def use(fields: Mapping[str, Field]) -> None:
-    """Put these values into the session: from a new link, else as they were, else their defaults.
+    """Put these values into the session: from a new link, else as they were, else what an empty address stands for.
 
     A page calls this at its top for what is its own; the names are those of its widgets' keys.
     """
@@ -237,12 +239,16 @@ def use(fields: Mapping[str, Field]) -> None:
     link: Link = state[LINK]
     link.fields.update(fields)
     if link.given is None:
-        for name in fields:
-            state[name] = value(name)  # a widget that is not drawn in a run loses its state; writing it keeps it
+        for name, kind in fields.items():
+            if name not in state or (name in link.opened and value(name) == link.opened[name]):
+                state[name] = link.opened[name] = kind.opens()
+            else:
+                state[name] = value(name)  # a widget that is not drawn in a run loses its state; writing it keeps it
         return
     values, refused = read_link(link.given, fields)
     if not [name for name in link.given if name not in link.fields or not link.fields[name].around]:
-        values |= {name: kind.opens() for name, kind in fields.items() if name not in link.given}
+        link.opened |= {name: kind.opens() for name, kind in fields.items() if name not in link.given}
+        values |= {name: link.opened[name] for name in fields if name not in link.given}
     for name in set(values) - set(link.given):
         if name in state and not fields[name].write(value(name)):
             del values[name]  # what is too long for an address is not gone because an address does not hold it
@@ -269,6 +275,12 @@ def value(name: str) -> Any:  # noqa: ANN401 - any field's
         return found
     kept = link.valid.get(name, kind.default)
     return kept if kind.holds(kept) else kind.default
+
+
+def untouched(names: Iterable[str]) -> bool:
+    """Whether these values are still those that an empty address stands for."""
+    link: Link = st.session_state[LINK]
+    return all(name in link.opened and value(name) == link.opened[name] for name in names)
 
 
 def arrived() -> bool:

@@ -14,7 +14,7 @@ from attention_core.experiments import distance
 from attention_core.experiments.distance import PLAIN, TURNED, DistanceRow
 from attention_core.inputs.source import Source
 from attention_core.writing import number, percent
-from pages.entropy.options import EntropyOptions, Question, by_head, quartiles
+from pages.entropy.options import HEIGHT, EntropyOptions, Question, by_head, quartiles
 from pages.entropy.take_away import take_away
 
 ALIKE = 1.05
@@ -227,7 +227,7 @@ def _alone(rows: Sequence[DistanceRow], question: Question, key: str) -> None:
 
 def _draw(drawn: Sequence[Curve], key: str, title: str, alt: str, *, log: bool = False) -> None:
     thin = [Curve(**{**vars(line), "marks": False}) for line in drawn]
-    figure = curves(thin, x_title=_("distance |i − j|, in tokens"), y_title=title, log_y=log, height=480)
+    figure = curves(thin, x_title=_("distance |i − j|, in tokens"), y_title=title, log_y=log, height=HEIGHT)
     chart.show(figure, key=key, name="distance", alt=alt)
 
 

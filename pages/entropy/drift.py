@@ -131,7 +131,16 @@ def _chart(found: Mapping[str, Spread], base: int, question: Question, key: str)
         if question.options.drift == "total"
         else _("output size over that at {base} tokens", base=base)
     )
-    figure = curves(drawn, x_title=_("tokens n"), y_title=title, log_x=True, log_y=True, mark=base, x_ticks=lengths)
+    figure = curves(
+        drawn,
+        x_title=_("tokens n"),
+        y_title=title,
+        log_x=True,
+        log_y=True,
+        mark=base,
+        x_ticks=lengths,
+        height=options.HEIGHT,
+    )
     chart.show(
         figure,
         key=key,

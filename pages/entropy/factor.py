@@ -11,7 +11,7 @@ from app.text import _
 from attention_core.experiments import homogeneity, powers
 from attention_core.experiments.homogeneity import FACTORS, VARIANTS, HomogeneityRow
 from attention_core.experiments.powers import POWERS, PowerRow
-from pages.entropy.options import EntropyOptions, Question
+from pages.entropy.options import HEIGHT, EntropyOptions, Question
 from pages.entropy.take_away import take_away
 
 MOST = 256
@@ -72,7 +72,7 @@ def _chart(rows: Sequence[HomogeneityRow], question: Question, key: str) -> None
         y_title=_("entropy H ({unit})", unit=question.unit),
         log_x=True,
         mark=question.options.factor,
-        height=380,
+        height=HEIGHT,
         x_ticks=FACTORS,
     )
     chart.show(

@@ -122,7 +122,7 @@ def _chart(rows: Sequence[EntropyRow], lines: dict[str, Line], question: Questio
         top, title = [1.0] * len(lengths), _("H / log n")
     drawn.append(guide(_("uniform attention"), lengths, top))
     chart.show(
-        curves(drawn, x_title=_("tokens n"), y_title=title, log_x=True, x_ticks=lengths, height=540),
+        curves(drawn, x_title=_("tokens n"), y_title=title, log_x=True, x_ticks=lengths, height=options.HEIGHT),
         key=key,
         name="entropy",
         alt=_("Curves: the entropy of every variant's rows against the number of tokens"),

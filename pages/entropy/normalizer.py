@@ -79,7 +79,15 @@ def _chart(found: dict[str, Spread], question: Question, key: str) -> None:
         y = [n / lengths[0] for n in lengths]
         drawn.append(guide(_("n itself"), lengths, y))
     first = f"{lengths[0]:g}" if lengths else "n₀"
-    figure = curves(drawn, x_title=_("tokens n"), y_title=f"Z(n) / Z({first})", log_x=True, log_y=True, x_ticks=lengths)
+    figure = curves(
+        drawn,
+        x_title=_("tokens n"),
+        y_title=f"Z(n) / Z({first})",
+        log_x=True,
+        log_y=True,
+        x_ticks=lengths,
+        height=options.HEIGHT,
+    )
     chart.show(
         figure,
         key=key,

@@ -3,15 +3,17 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 
+import attention_core as ac
 from app import chart, presets
 from app.controls import Options, choice, listed_whole, selection, several, stops, switch, whole
 from app.figures.spread import spread
 from app.input_panel import Chosen
 from app.text import N_, _, _n
-from app.visit import Visit
+from app.visit import REFERENCE, Visit
 from attention_core.experiments.entropy_length import EntropyTask
 from attention_core.experiments.homogeneity import FACTORS
 from attention_core.experiments.lengths import SHORTEST
@@ -22,6 +24,8 @@ from attention_core.inputs.source import Source
 from attention_core.limits import current
 from attention_core.writing import between
 
+HEIGHT = 362
+"""Pixels of a chart: with the sentence above it, it fits a projector's screen."""
 LONGEST = 2048
 """Tokens of the longest length at first: eight variants on the default synthetic input take some 12 s on one core."""
 SHORT = 256
@@ -136,6 +140,11 @@ class Question:
     def of_heads(self, rows: Iterable[H]) -> list[H]:
         """The rows of the heads looked at."""
         return [row for row in rows if self.head is None or row.head == self.head]
+
+
+def opening() -> dict[str, Any]:
+    """A long text and softmax alone, beside which stand the log n scale and uniform attention."""
+    return {"text": presets.texts()["long"], "variants": (ac.get(REFERENCE),)}
 
 
 def question(chosen: Chosen, options: EntropyOptions, *, causal: bool) -> Question:

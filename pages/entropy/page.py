@@ -6,7 +6,7 @@ from app.text import N_
 from app.visit import Visit
 from pages.entropy import distance, drift, factor, growth, normalizer
 from pages.entropy.measures import MEASURES
-from pages.entropy.options import EntropyOptions, Question, question, show_display
+from pages.entropy.options import EntropyOptions, Question, opening, question, show_display
 
 
 def top() -> Question:
@@ -24,6 +24,7 @@ PAGE = Page(
     question=N_("Does attention dilute as text grows?"),
     options=EntropyOptions,
     measures=MEASURES,
+    opening=opening,
     header=show_display,
     top=top,
     view=EntropyOptions.view,

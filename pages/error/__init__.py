@@ -1,1 +1,1 @@
-"""Error: what does the cheap version cost in fidelity? Against its budget, the length, and the price."""
+"""Error: what does the cheap version cost in fidelity? Against its price, its own knob, and the length."""

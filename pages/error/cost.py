@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from app import palette, run
 from app.figures.curves import Curve
@@ -16,27 +15,26 @@ from attention_core.experiments import error, error_cost
 from attention_core.experiments.error import UNIFORM, ErrorPoint, ErrorTask, pareto_front
 from attention_core.experiments.error_cost import ROUNDS, ErrorCostRow, ErrorCostSpec
 from pages.error import sweep
-from pages.error.options import ErrorOptions, Question
+from pages.error.options import Question
 from pages.error.sweep import curve, drawable, in_words
 
 
 def show(question: Question) -> None:
     """Run the ladder of every variant's budget and draw it over what each rung costs."""
     tasks = error.tasks(question.source, question.n, question.words, head=question.head, causal=question.causal)
-    row = st.container(horizontal=True, vertical_alignment="bottom")
-    with row:
-        timed = ErrorOptions.price.draw() == "ms"
-    times = _times(question, tasks, row) if timed else None
+    timed = question.options.price == "ms"
+    times = _times(question, tasks) if timed else None
     axis = _("time forward, all heads, ms") if timed else _("multiply-adds, one head")
     front = _("Grey steps and rings: the Pareto front, points that nothing cheaper matches against softmax.")
     drawn = None if times == {} else partial(lines, times=times)
     sweep.show(question, tasks, drawn, axis=axis, captions=lambda question, found: [front], times=times)
 
 
-def _times(question: Question, tasks: Sequence[ErrorTask], row: DeltaGenerator) -> dict[str, float]:
+def _times(question: Question, tasks: Sequence[ErrorTask]) -> dict[str, float]:
     """Milliseconds by word, none before they have been measured."""
     words = tuple(dict.fromkeys(UNIFORM if task.uniform else task.word for task in tasks))
     spec = ErrorCostSpec(source=question.source, words=words, causal=question.causal)
+    row = st.container(horizontal=True, vertical_alignment="bottom")
     with row:
         measured: run.Run[ErrorCostRow] | None = run.on_button(
             "error_cost",

@@ -18,7 +18,12 @@ from attention_core.inputs.source import Source
 class ErrorOptions(Options):
     """What a link to this page carries beside the input and the variants."""
 
-    against = choice({"budget": N_("budget"), "length": N_("length"), "cost": N_("cost")}, N_("Error against"))
+    against = choice(
+        {"cost": N_("cost"), "budget": N_("each one's knob"), "length": N_("length")},
+        N_("Error against"),
+        default="budget",
+        opening="cost",
+    )
     measure = selection(
         {
             "matrix": N_("Matrix: relative error"),
@@ -30,10 +35,10 @@ class ErrorOptions(Options):
         },
         N_("Measured as"),
         link="fidelity",
-        layout={"width": 240},
+        layout={"width": 230},
     )
     log = switch(False, N_("Log scale"), link="log_error", help=N_("Errors of zero leave a logarithmic axis."))
-    price = choice({"count": N_("counted multiply-adds"), "ms": N_("measured time")}, N_("Cost in"))
+    price = choice({"count": N_("multiply-adds"), "ms": N_("measured time")}, N_("Cost in"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,10 +91,16 @@ class Question:
 
 
 def show_options() -> None:
-    """Against what the error is drawn, in which terms, and how."""
+    """Against what the error is drawn, and in which terms."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        ErrorOptions.against.draw()
+        if ErrorOptions.against.draw() == "cost":
+            ErrorOptions.price.draw()
         ErrorOptions.measure.draw()
+
+
+def show_display() -> None:
+    """How things are drawn."""
+    with st.popover(_("Display"), icon=":material/tune:", type="tertiary"):
         ErrorOptions.log.draw()
         chart.choose_format()
 

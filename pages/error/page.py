@@ -1,11 +1,11 @@
-"""Error: what does the cheap version cost in fidelity? Against its budget, the length, and the price."""
+"""Error: what does the cheap version cost in fidelity? Against its price, its own knob, and the length."""
 
 from app import input_panel, variant_picker
 from app.page import Page
 from app.text import N_
 from pages.error import budget, cost, length
 from pages.error.measures import MEASURES
-from pages.error.options import ErrorOptions, Question, question, show_options
+from pages.error.options import ErrorOptions, Question, question, show_display, show_options
 
 
 def top() -> Question:
@@ -23,6 +23,7 @@ PAGE = Page(
     question=N_("What does the cheap version cost in fidelity?"),
     options=ErrorOptions,
     measures=MEASURES,
+    header=show_display,
     top=top,
     view=ErrorOptions.against,
     views={"budget": budget.show, "length": length.show, "cost": cost.show},

@@ -20,6 +20,8 @@ from pages.error.options import Question
 
 HEADROOM = 1.6
 """A linear axis ends at this many times the error of the plain mean: what is worse than that need not be told apart."""
+HEIGHT = 400
+"""Pixels of the chart: with the sentence above it, it fits a projector's screen."""
 FLOOR = ["floor", "floor_kind", "rank", "keys"]
 """Columns of what not every view asks for."""
 
@@ -84,7 +86,7 @@ def _chart(
         y_title=question.axis,
         log_x=True,
         log_y=log,
-        height=500,
+        height=HEIGHT,
         top=most if above else 1.08 * max(heights, default=0.0) or 1.0,
         x_ticks=ticks(drawn) if question.options.against != "cost" else (),
     )

@@ -21,6 +21,7 @@ import attention_core as ac
 from app.form import OPENED
 from app.share import LINK, Link
 from app.variant_picker import SETTINGS
+from app.visit import Visit
 
 # Each page that is opened would read about every installed package anew, in search of components: a tenth of a second.
 manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
@@ -78,6 +79,8 @@ def open_page(page, query=(), **state):
     """A page in a session that has been elsewhere before and brings this state; a link sets what pages know anew."""
     at = _before_its_first_run(page, query)
     at.session_state[LINK] = Link(None, {})
+    for name, field in Visit.fields().items():
+        at.session_state[name] = field.default
     return set_state(at, **state)
 
 

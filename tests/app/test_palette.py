@@ -12,8 +12,9 @@ def test_no_two_variants_look_alike():
     assert style(GREY).colour not in {look.colour for look in looks}, "grey is what is no variant"
 
 
-def test_what_a_visit_begins_with_has_colours_of_its_own():
+def test_what_pages_begin_with_has_colours_of_its_own():
     keys = dict.fromkeys(attention.key for attention in (*first_variants(), *default_variants()))
+    keys |= dict.fromkeys(palette.COMPARED)
     assert len({style(palette.place(key)).colour for key in keys}) == len(keys) <= COLOURS
 
 

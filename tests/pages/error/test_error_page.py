@@ -1,7 +1,6 @@
 """The Error page without the browser: every view, every variant, its charts' data, its sentence and its numbers."""
 
 import math
-from functools import partial
 
 import pytest
 from driver import charts, chosen, numbers, open_page, spoken, traces
@@ -19,7 +18,10 @@ AXES = {
     "output": "relative error of the output",
     "turn": "1 − cosine of the outputs",
 }
-open_error = partial(open_page, "error", **SMALL)
+
+
+def open_error(**state):
+    return open_page("error", **{**SMALL, "against": "budget", **state})
 
 
 def test_it_opens_on_the_default_text_with_a_line_per_variant():

@@ -1,0 +1,41 @@
+"""What a page opens on: its own where nothing was chosen, what was chosen otherwise, what a link says always."""
+
+from driver import chosen, go, set_state, visit
+
+from app import presets
+from app.visit import default_variants
+
+
+def opened(at):
+    """The text and the variants on screen, and against what errors are drawn where that is asked."""
+    state, texts = at.session_state, {text: name for name, text in presets.texts().items()}
+    against = next((state[name] for name in ("against",) if name in state), None)
+    return texts.get(state["text"]), [attention.key for attention in state["variants"]], against
+
+
+FIRST = ("story", ["softmax", "local", "linear", "nystrom"], None)
+
+
+def test_a_page_opens_on_its_own_where_nothing_was_chosen_and_the_next_one_on_its_own_again():
+    at = visit("entropy")
+    assert opened(at) == ("long", ["softmax"], None)
+    assert opened(go(at, "masks")) == FIRST
+    assert opened(go(at, "entropy")) == ("long", ["softmax"], None)
+    assert opened(go(at, "error")) == (*FIRST[:2], "cost")
+    assert not at.exception
+
+
+def test_what_was_chosen_goes_along_to_a_page_that_opens_on_its_own():
+    at = visit("masks")
+    set_state(at, variants=chosen("softmax", "topk"))
+    assert opened(go(at, "entropy"))[:2] == ("long", ["softmax", "topk"])
+    set_state(at, text=presets.texts()["repeats"])
+    assert opened(go(at, "masks"))[0] == "repeats"
+    assert opened(go(at, "entropy"))[0] == "repeats"
+
+
+def test_an_address_that_says_anything_leaves_nothing_to_a_page():
+    at = visit("entropy", {"h_unit": ["bits"]})
+    assert opened(at)[:2] == ("english", [attention.key for attention in default_variants()])
+    assert opened(visit("error", {"log_error": ["1"]}))[2] == "budget"
+    assert opened(go(visit("masks", {"text": ["@story"]}), "entropy"))[0] == "story", "it was asked for"
