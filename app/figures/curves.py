@@ -38,6 +38,7 @@ class Curve:
         group: lines of one group are lit together; the name itself if empty.
         listed: whether its name stands at its end.
         label: what stands at its end, where that is shorter than the name.
+        size: of its marks, in pixels.
         halo: drawn wide, pale and in steps, with rings around its points: what stands out among the others.
         notes: what is told of each point on hover, in place of its numbers, as Plotly's markup.
         ways: where a click on each point leads, as the rest of an address that ``curves`` is given the beginning of;
@@ -56,6 +57,7 @@ class Curve:
     group: str = ""
     listed: bool = True
     label: str = ""
+    size: int = 6
     halo: bool = False
     notes: Sequence[str] = ()
     ways: Sequence[str] = ()
@@ -149,7 +151,7 @@ def _traces(line: Curve, number: str, *, log_y: bool, band: float) -> Iterable[d
             "shape": "hv" if line.halo else "linear",
         },
         "marker": {
-            "size": 15 if line.halo else 6,
+            "size": 15 if line.halo else line.size,
             "symbol": look.mark + ("-open" if line.hollow or line.halo else ""),
             "line": {"width": 2 if line.hollow or line.halo else 0},
         },

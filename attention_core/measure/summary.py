@@ -86,6 +86,37 @@ def crossing(ratios: Sequence[Ratio]) -> Crossing | None:
     return Crossing(where="at", tokens=math.exp(math.log(a.n) + share * (math.log(b.n) - math.log(a.n))))
 
 
+@dataclass(frozen=True, kw_only=True)
+class Overtaking:
+    """Where a variant overtakes softmax, and the measured times on either side.
+
+    Attributes:
+        tokens: from which length on it is faster.
+        ms: softmax's time there, on a straight line between logarithms.
+        before: the longest length measured up to there, the variant's median and softmax's, ms.
+        after: the same of the shortest length beyond.
+    """
+
+    tokens: float
+    ms: float
+    before: tuple[int, float, float]
+    after: tuple[int, float, float]
+
+
+def overtaking(run: Run, word: str) -> Overtaking | None:
+    """Where a variant overtakes softmax between two measured lengths; None where it does not."""
+    at = crossing(ratios(run, word))
+    if at is None or at.where != "at":
+        return None
+    full = {point.n: point.quartiles[1] for point in of_variant(run, reference(run) or "")}
+    both = [(point.n, point.quartiles[1], full[point.n]) for point in of_variant(run, word) if point.n in full]
+    before = next(each for each in reversed(both) if each[0] <= at.tokens)
+    after = next(each for each in both if each[0] > at.tokens)
+    share = math.log(at.tokens / before[0]) / math.log(after[0] / before[0])
+    ms = math.exp(math.log(before[2]) + share * math.log(after[2] / before[2]))
+    return Overtaking(tokens=at.tokens, ms=ms, before=before, after=after)
+
+
 def growth(sizes: Sequence[int], values: Sequence[float]) -> PowerFit | None:
     """The power law through the longest ``TAIL`` lengths; None where there are not two, or a value is zero."""
     x, y = sizes[-TAIL:], values[-TAIL:]

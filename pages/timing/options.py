@@ -4,7 +4,7 @@ import streamlit as st
 
 import attention_core as ac
 from app import chart, share
-from app.controls import Options, choice, kept, selection, whole
+from app.controls import Options, choice, kept, selection, switch, whole
 from app.naming import label
 from app.text import N_, _
 from app.visit import Visit
@@ -58,6 +58,7 @@ class TimingOptions(Options, prefix="t_"):
         help=N_("Every pair is computed and the pattern only hides some: beside it, what the pattern's own way saves."),
     )
     form = choice(FORMS, N_("A mask is laid on"))
+    columns = switch(False, N_("All columns"))
     recorded = kept(
         lambda: share.one_of(None, (*recorded(), LOADED, NONE)), N_("Recorded run (dashed)"), link="t_beside"
     )
@@ -96,6 +97,7 @@ def _set_up() -> None:
         TimingOptions.d.draw()
     TimingOptions.rounds.draw()
     TimingOptions.dtype.draw()
+    _show_masked()
     TimingOptions.form.draw()
     chart.choose_format()
     st.caption(
@@ -119,7 +121,7 @@ def _maskable() -> dict[str, ac.Attention]:
     return {a.key: a for a in Visit.variants.value if a.variant.mask is not None}
 
 
-def show_masked() -> None:
+def _show_masked() -> None:
     """Whose mask is laid on the full matrix."""
     if able := _maskable():
         options = [*able, NONE]
@@ -128,5 +130,4 @@ def show_masked() -> None:
             options[0],
             key="timing.masked",
             format_func=lambda key: label(able[key]) if key in able else _("none"),
-            width=250,
         )

@@ -14,12 +14,14 @@ def show(given: None) -> None:
     row = st.container(horizontal=True, vertical_alignment="bottom")
     with row:
         spec = options.show()
-    with st.container(horizontal=True, vertical_alignment="bottom"):
         recorded = recorded_run.show(spec)
-        options.show_masked()
-        TimingOptions.side.draw()
     timing.run_here(spec, row, lambda run, key: results.show(run, recorded, f"timing.{key}"))
     words.show_method()
+
+
+def show_side() -> None:
+    """What stands beside the time."""
+    TimingOptions.side.draw(label_visibility="collapsed")
 
 
 PAGE = Page(
@@ -29,6 +31,7 @@ PAGE = Page(
     rank=3,
     question=N_("When does the cheap version pay?"),
     options=TimingOptions,
+    header=show_side,
     uses_input=False,
     top=variant_picker.show,
     views={"timing": show},

@@ -28,7 +28,7 @@ def show(spec: TimingSpec) -> Run | None:
         options[0],
         key="timing.beside",
         format_func=lambda name: title(fitting[name]) if name in fitting else _("none"),
-        width=400,
+        width=300,
         help=None if fitting else _("No recorded run measured this; run it here, or load one."),
     )
     with st.popover(_("Save and load"), icon=":material/folder_open:", type="tertiary"):

@@ -11,15 +11,18 @@ from app.figures.curves import Curve, curves
 from app.figures.theme import GREY, SERIES, ruled
 from app.figures.timing import stamped
 from app.naming import label
-from app.text import N_, _, literal
+from app.text import N_, _, _n, literal
 from app.timing import Series, faster_from, in_one_sentence, stamp_lines
+from attention_core.experiments.timing_length import unfinished
 from attention_core.measure.masked import Masked, subject
 from attention_core.measure.records import Run
-from attention_core.measure.summary import growth, of_variant, ratios
-from attention_core.writing import MIB, between
+from attention_core.measure.summary import Overtaking, growth, of_variant, overtaking, ratios
+from attention_core.writing import MIB, between, read_off
 from pages.timing.options import SIDES, TimingOptions, subjects
 from pages.timing.words import masking
 
+HEIGHT = 390
+"""Pixels of a chart without the stamp beneath it: with the sentence above it, it fits a projector's screen."""
 UNITS = {"ratio": N_("times softmax"), "memory": N_("MiB beyond the inputs"), "work": N_("multiply-adds, counted")}
 """Axes of what may stand beside the time."""
 
@@ -39,19 +42,24 @@ def show(live: Run | None, beside: Run | None, key: str) -> None:
     with left:
         st.markdown("## " + _("Time of one call"), anchors=False)
         times = [curve(line, [(p.n, *p.quartiles) for p in line.points], found) for line in found]
-        _chart(times, _("ms"), runs, found, f"{key}.time", "time")
+        _chart([*times, *crossovers(found)], _("ms"), runs, found, f"{key}.time", "time")
     with right:
         side = TimingOptions.side.value
         st.markdown("## " + _(SIDES[side]), anchors=False)
         _chart(side_lines(side, found), _(UNITS[side]), runs, found, f"{key}.{side}", side)
     names = {attention.key: name(attention) for attention in subjects()}
-    for run, on in runs:
-        for told in left_out(run, names, live=on):
-            st.caption(f":material/block: {told}")
+    told = [each for run, on in runs for each in left_out(run, names, live=on)]
+    if told:
+        st.caption("  \n".join(f":material/block: {each}" for each in told))
     rows = [row(line) for line in found]
-    st.dataframe(rows, hide_index=True, key=f"{key}.table", column_config=_columns())
+    shown = list(rows[0]) if TimingOptions.columns.value else first_columns()
+    st.dataframe(rows, hide_index=True, key=f"{key}.table", column_config=_columns(), column_order=shown)
+    if said := empty_cells(rows, shown):
+        st.caption(said)
     if key.endswith("end"):
-        takeaway.download(_("Numbers (CSV)"), lambda: csv(found), "timing.csv")
+        with st.container(horizontal=True, vertical_alignment="center"):
+            TimingOptions.columns.draw()
+            takeaway.download(_("Numbers (CSV)"), lambda: csv(found), "timing.csv")
 
 
 def series(run: Run, *, live: bool) -> list[Series]:
@@ -75,6 +83,35 @@ def series(run: Run, *, live: bool) -> list[Series]:
                 )
             )
     return found
+
+
+def crossovers(found: Sequence[Series]) -> list[Curve]:
+    """A large mark where each variant overtakes softmax, which tells both times."""
+    return [
+        Curve(
+            _("{name}: crossover", name=line.name),
+            [at.tokens],
+            [at.ms],
+            colour=line.colour,
+            dash="solid" if line.live else "dash",
+            group=line.name,
+            hollow=True,
+            size=15,
+            listed=False,
+            notes=[crossover_in_words(line.name, at)],
+        )
+        for line in found
+        if not line.masked and (at := overtaking(line.run, line.word))
+    ]
+
+
+def crossover_in_words(name: str, at: Overtaking) -> str:
+    """Where a variant overtakes softmax, with both times at the lengths measured before and after, as Plotly has it."""
+    told = [
+        _("{n:,} tokens: {own:.3g} ms, softmax {full:.3g} ms", n=n, own=own, full=full)
+        for n, own, full in (at.before, at.after)
+    ]
+    return "<br>".join([_("{name} overtakes softmax at {n} tokens", name=name, n=read_off(at.tokens)), *told])
 
 
 def name(attention: ac.Attention) -> str:
@@ -112,15 +149,24 @@ def curve(line: Series, values: Sequence[tuple[float, float, float, float]], fou
         dash=dash[not line.live],
         group=line.name,
         listed=line.live or line.name not in solid,
+        label=end_name(line),
         hollow=not line.live,
     )
+
+
+def end_name(line: Series) -> str:
+    """What stands at a line's end: the variant, and whether its run is not complete."""
+    title = _(subject(line.word).title)
+    if line.masked:
+        title = _("{name}, masked", name=title)
+    return _("{name}, so far", name=title) if unfinished(line.run) else title
 
 
 def _chart(
     lines: list[Curve], unit: str, runs: Sequence[tuple[Run, bool]], found: Sequence[Series], key: str, name: str
 ) -> None:
     sizes = sorted({point.n for line in found for point in line.points})
-    figure = curves(lines, x_title=_("tokens n"), y_title=unit, log_x=True, log_y=True, x_ticks=sizes, height=420)
+    figure = curves(lines, x_title=_("tokens n"), y_title=unit, log_x=True, log_y=True, x_ticks=sizes, height=HEIGHT)
     if name == "ratio":
         ruled(figure, y=1.0, color=SERIES[GREY], width=1.5, dash="dot")
     told = _("Lines: {what} against the number of tokens", what=_(SIDES[name]) if name in SIDES else _("time"))
@@ -145,7 +191,7 @@ def row(line: Series) -> dict[str, object]:
     return {
         _("variant"): line.name,
         _("run"): _("live") if line.live else _("recorded"),
-        _("faster from"): "" if line.is_reference else faster_from(line),
+        _("faster from"): "—" if line.is_reference else faster_from(line),
         _("time ∝ n^"): time and time.exponent,
         "R²": time and time.r2,
         _("work ∝ n^"): work and work.exponent,
@@ -158,6 +204,29 @@ def row(line: Series) -> dict[str, object]:
         _("by its formula"): last.promised,
         _("per second"): last.multiply_adds / middle * 1e3,
     }
+
+
+def first_columns() -> list[str]:
+    """The columns of the table that are shown first."""
+    return [_("variant"), _("run"), _("faster from"), _("ms"), _("× softmax")]
+
+
+def empty_cells(rows: Sequence[Mapping[str, object]], shown: Sequence[str]) -> str:
+    """Why cells of the table are empty, for all of them in one place; nothing where none is."""
+    why = {
+        _("faster from"): _("softmax was not measured"),
+        _("× softmax"): _("softmax was not measured at the longest length"),
+        _("time ∝ n^"): _("an exponent needs two lengths"),
+        "R²": _("an exponent needs two lengths"),
+        _("work ∝ n^"): _("an exponent needs two lengths"),
+        _("by its formula"): _("the formula of a variant's cost is that of a forward pass"),
+    }
+    reasons: dict[str, list[str]] = {}
+    for column, reason in why.items():
+        if column in shown and any(row[column] in (None, "") for row in rows):
+            reasons.setdefault(reason, []).append(column)
+    told = "; ".join(f"{', '.join(columns)}: {reason}" for reason, columns in reasons.items())
+    return _("Empty cells: {reasons}.", reasons=told) if told else ""
 
 
 def _columns() -> dict[str, Any]:
@@ -181,16 +250,21 @@ def left_out(run: Run, names: Mapping[str, str], *, live: bool) -> list[str]:
         names: what is chosen, by key.
         live: whether the run was made here and now.
     """
+    missing: dict[tuple[int, str], list[str]] = {}
+    for left in run.left_out:
+        if (key := left.variant.partition("~")[0]) in names:
+            missing.setdefault((left.n, _(left.reason, **left.fields)), []).append(literal(names[key]))
     return [
-        _(
-            "{name} ({run}) is left out from {n:,} tokens on: {reason}",
-            name=literal(names[left.variant.partition("~")[0]]),
+        _n(
+            "{names} ({run}) is left out from {tokens:,} tokens on: {reason}",
+            "{names} ({run}) are left out from {tokens:,} tokens on: {reason}",
+            n=len(gathered),
+            names=", ".join(gathered),
             run=_("live") if live else _("recorded"),
-            n=left.n,
-            reason=literal(_(left.reason, **left.fields)),
+            tokens=tokens,
+            reason=literal(reason),
         )
-        for left in run.left_out
-        if left.variant.partition("~")[0] in names
+        for (tokens, reason), gathered in missing.items()
     ]
 
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from attention_core.measure.device import Stamp
 from attention_core.measure.records import Sample, gather
-from attention_core.measure.summary import crossing, growth, of_variant, ratios, reference
+from attention_core.measure.summary import crossing, growth, of_variant, overtaking, ratios, reference
 from attention_core.measure.timing import TimingSpec
 
 SIZES = (64, 128, 256, 512, 1024, 2048, 4096)
@@ -85,3 +85,13 @@ def test_growth_is_the_exponent_of_the_longest_lengths(exponent, factor):
 def test_growth_needs_two_lengths_and_something_to_grow():
     assert growth([64], [1.0]) is None
     assert growth([64, 128], [0.0, 1.0]) is None
+
+
+def test_a_variant_overtakes_softmax_where_their_lines_cross():
+    """Both are power laws, so the lines between measured lengths are the laws themselves."""
+    found = run({"softmax": lambda n: n**2 / 100, "linear": float, "local": lambda n: n**2 / 200})
+    at = overtaking(found, "linear")
+    assert (at.tokens, at.ms) == (pytest.approx(100), pytest.approx(100))
+    assert at.before == (64, 64.0, pytest.approx(40.96))
+    assert at.after == (128, 128.0, pytest.approx(163.84))
+    assert [overtaking(found, word) for word in ("softmax", "local", "nystrom")] == [None] * 3

@@ -23,7 +23,7 @@ open_timing = partial(open_page, "timing")
 
 
 def lines(chart, dash=None):
-    named = [trace for trace in chart["data"] if trace.get("name")]
+    named = [trace for trace in chart["data"] if trace.get("name") and not trace["name"].endswith("crossover")]
     return {t["name"]: t for t in named if dash is None or t["line"]["dash"] == dash}
 
 

@@ -93,6 +93,12 @@ def test_only_what_is_chosen_is_said_to_be_left_out(live, run):
     told = results.left_out(RUN, {"softmax": "Softmax", "local": "Local*"}, live=live)
     assert told == [rf"Local\* ({run}) is left out from 2,048 tokens on: Too \*slow\*."]
     assert results.left_out(RUN, {"softmax": "Softmax"}, live=live) == []
+    both = replace(RUN, left_out=(RUN.left_out[0], replace(RUN.left_out[0], variant="linear"), RUN.left_out[1]))
+    told = results.left_out(both, {"local": "Local", "linear": "Linear"}, live=live)
+    assert told == [
+        rf"Local, Linear ({run}) are left out from 2,048 tokens on: Too \*slow\*.",
+        f"Linear ({run}) is left out from 16 tokens on: No step.",
+    ]
 
 
 def test_a_mask_is_told_from_the_algorithm_by_its_name():
@@ -126,7 +132,7 @@ def test_the_table_reads_off_the_longest_length():
         "per second": 500.0,
     }
     softmax = results.row(line("softmax", live=False))
-    assert (softmax["run"], softmax["faster from"], softmax["× softmax"]) == ("recorded", "", 1.0)
+    assert (softmax["run"], softmax["faster from"], softmax["× softmax"]) == ("recorded", "—", 1.0)
     assert results.row(line("local", ratios=ratios(RUN, "local")[:1]))["× softmax"] is None
 
 
@@ -161,3 +167,69 @@ def test_a_recorded_line_is_dashed_and_a_mask_dotted_and_the_bands_of_two_runs_d
     assert [name for name, each in drawn.items() if each.low is None] == ["recorded", "recorded mask"]
     assert [name for name, each in drawn.items() if not each.listed] == ["recorded"]
     assert [name for name, each in drawn.items() if each.hollow] == ["recorded", "alone", "recorded mask"]
+
+
+def points(word, n, ms):
+    return Point(variant=word, n=n, ms=(ms,), multiply_adds=n, promised=None, peak_bytes=n)
+
+
+OVERTAKEN = replace(
+    RUN,
+    spec=TimingSpec(variants=("softmax", "local"), sizes=(16, 64, 256), rounds=1),
+    points=(
+        *(points("softmax", n, ms) for n, ms in ((16, 1.0), (64, 4.0), (256, 64.0))),
+        *(points("local", n, ms) for n, ms in ((16, 4.0), (64, 8.0), (256, 32.0))),
+    ),
+)
+
+
+def overtaken(**more):
+    run = more.pop("run", OVERTAKEN)
+    return line("local", run=run, points=of_variant(run, "local"), ratios=ratios(run, "local"), **more)
+
+
+def test_a_crossover_lies_on_softmaxs_line_and_tells_both_times_on_either_side():
+    softmax = line("softmax", run=OVERTAKEN, points=of_variant(OVERTAKEN, "softmax"))
+    [mark] = results.crossovers([softmax, overtaken(colour=3)])
+    # The ratios are 2 at 64 and 1/2 at 256 tokens: one half way between, where softmax's line is at 16 ms.
+    assert (mark.x, mark.y) == ([pytest.approx(128)], [pytest.approx(16)])
+    assert (mark.colour, mark.group, mark.listed) == (3, "Local · window 16", False)
+    assert mark.notes == [
+        "Local · window 16 overtakes softmax at 130 tokens"
+        "<br>64 tokens: 8 ms, softmax 4 ms<br>256 tokens: 32 ms, softmax 64 ms"
+    ]
+
+
+@pytest.mark.parametrize("last", [64.0, 100.0, 1.0])
+def test_only_what_overtakes_softmax_between_two_lengths_has_a_crossover(last):
+    """At 64 ms there is no difference and at 100 ms it is slower; a mask is no algorithm."""
+    run = replace(OVERTAKEN, points=(*OVERTAKEN.points[:-1], points("local", 256, last)))
+    assert bool(results.crossovers([overtaken(run=run)])) == (last == 1.0)
+    assert results.crossovers([line("local")]) == [], "faster from the shortest length on"
+    assert results.crossovers([overtaken(run=run, masked=subject("fused.local"))]) == []
+
+
+def test_a_lines_end_says_whether_its_run_is_complete():
+    assert results.end_name(overtaken()) == "Local"
+    cut = replace(OVERTAKEN, points=OVERTAKEN.points[:-1])
+    assert results.end_name(overtaken(run=cut)) == "Local, so far"
+    assert results.end_name(line("fused.local", run=OVERTAKEN)) == "Local, masked"
+
+
+def test_empty_cells_say_why_in_one_sentence_of_the_columns_on_screen():
+    decoded, softmax = results.row(line("local")), results.row(line("softmax"))
+    assert results.empty_cells([decoded], results.first_columns()) == ""
+    assert results.empty_cells([softmax], results.first_columns()) == ""
+    told = results.empty_cells([decoded], list(decoded))
+    assert told == "Empty cells: by its formula: the formula of a variant's cost is that of a forward pass."
+    alone = results.row(line("local", points=of_variant(RUN, "local")[:1], ratios=[]))
+    assert "time ∝ n^, R², work ∝ n^: an exponent needs two lengths;" in results.empty_cells([alone], list(alone))
+    assert "faster from: softmax was not measured; × softmax: softmax was not measured at the" in results.empty_cells(
+        [alone], list(alone)
+    )
+
+
+def test_the_table_begins_with_five_columns_of_its_own():
+    first = results.first_columns()
+    assert len(first) == 5
+    assert set(first) < set(results.row(line("local")))
