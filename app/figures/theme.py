@@ -33,7 +33,12 @@ GREY = -1
 """Place of the grey: references that are no variant, such as uniform attention."""
 COLOURS = len(SERIES) - 1
 """Colours that are not the grey."""
-ROUNDS = (("solid", "circle", "●○"), ("longdash", "square", "■□"), ("longdashdot", "diamond", "◆◇"))
+ROUNDS = (
+    ("solid", "circle", "●○"),
+    ("longdash", "square", "■□"),
+    ("longdashdot", "diamond", "◆◇"),
+    ("dashdot", "triangle-up", "▲△"),
+)
 """Stroke, mark and its sign in words, filled and open, of the places in the series: the first go once through all
 colours, the next once more with another stroke, and so on."""
 
@@ -60,7 +65,7 @@ class Style:
 
 
 def style(place: int) -> Style:
-    """The look of a place in the series; no two of the first thirty-three are alike."""
+    """The look of a place in the series; no two of the first forty-four are alike."""
     if place == GREY:
         return Style(SERIES[GREY], *ROUNDS[0])
     return Style(SERIES[place % COLOURS], *ROUNDS[place // COLOURS % len(ROUNDS)])

@@ -100,7 +100,7 @@ def _write_on() -> None:
 
 def _tokens() -> int:
     """Tokens of the text as it is now that an address can name; the place that is shown, where it cannot be read."""
-    source = input_panel.forms()["text"].source()
+    source = input_panel.forms()["text"].source(Visit.now())
     try:
         return min(compute.record(source).n, current().matrix_tokens) if source else StateOptions.last.value + 1
     except ac.LabError:
