@@ -3,15 +3,13 @@
 import importlib
 import pkgutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Generic, TypeVar
 
 from app.controls import Options
 from app.lessons.measure import Measures
-from app.share import Field
 from app.text import N_
-from app.visit import Visit
 
 Q = TypeVar("Q")
 
@@ -59,13 +57,6 @@ class Page(Generic[Q]):
     open_heads: Callable[[], None] | None = None
     hides_special: bool = False
     measures: Measures = field(default_factory=dict)
-
-    def shared(self) -> dict[str, Field]:
-        """The fields that all pages have, as they open here."""
-        own = self.opening()
-        return {
-            name: replace(kind, opening=own[name]) if name in own else kind for name, kind in Visit.fields().items()
-        }
 
     def draw(self) -> None:
         """Draw all of it below its header."""

@@ -12,7 +12,7 @@ from app.form import form
 from app.lessons import card, maker
 from app.page import SECTIONS, Page, discover
 from app.text import _
-from app.visit import Visit, write_text
+from app.visit import Visit, opening_on, write_text
 
 FOLDER = Path(__file__).parent
 
@@ -55,7 +55,7 @@ def _run() -> None:
     here = st.navigation(sections, position="top")
     key = next(key for key, entry in entries.items() if entry == here)
     page = discover()[key]
-    share.use(page.shared())
+    share.use(opening_on(page.opening()))
     st.html(_style())
     st.set_page_config(page_title=f"{_(page.title)} · Attention Lab")
     notices = st.empty()

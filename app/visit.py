@@ -2,7 +2,9 @@
 
 import base64
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
 
 import streamlit as st
 
@@ -164,6 +166,11 @@ class Visit(LessonOptions):
         help=N_("Tokens the tokenizer adds. Without them each row is scaled back to its former total."),
     )
     picture = choice({"png": "PNG", "svg": "SVG"}, N_("Save as"))
+
+
+def opening_on(own: Mapping[str, Any]) -> dict[str, Field]:
+    """The fields that all pages have, as they open on a page that has openings of its own, by name."""
+    return {name: replace(kind, opening=own[name]) if name in own else kind for name, kind in Visit.fields().items()}
 
 
 class HashOptions(Options):
