@@ -106,6 +106,7 @@ class ModelOptions(Options, prefix="m_"):
             "layers": N_("layers"),
             "budget": N_("budget"),
             "predicts": N_("forecast"),
+            "continuation": N_("continuation"),
             "encoder": N_("embeddings"),
         },
         N_("Look at"),

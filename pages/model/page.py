@@ -5,7 +5,7 @@ import streamlit as st
 from app.page import Page
 from app.text import N_
 from app.visit import Visit
-from pages.model import budget, copying, encoder, layers, places, predicts, reading
+from pages.model import budget, continuation, copying, encoder, layers, places, predicts, reading
 from pages.model.options import OWN, ModelOptions, Question, question
 
 
@@ -29,7 +29,7 @@ def top() -> Question:
 
 def header() -> None:
     """The switch between what was recorded and what is computed here."""
-    if ModelOptions.view.value != "encoder":  # which is always computed
+    if ModelOptions.view.value not in ("encoder", "continuation"):  # which are always computed
         ModelOptions.live.draw(width="content")
 
 
@@ -48,6 +48,7 @@ PAGE = Page(
         "layers": layers.show,
         "budget": budget.show,
         "predicts": predicts.show,
+        "continuation": continuation.show,
         "encoder": encoder.show,
     },
     header=header,

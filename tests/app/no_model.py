@@ -4,7 +4,8 @@ import math
 from operator import attrgetter
 
 from app import dispatch
-from attention_core.experiments import glance, swap
+from attention_core.experiments import continuation, glance, swap
+from attention_core.experiments.continuation import ContinuationRow
 from attention_core.experiments.glance import GlanceRow
 from attention_core.experiments.swap import CopyRow, CopyTask, ReadingRow, ReadingTask, StrayRow
 from attention_core.kept import Kept
@@ -62,9 +63,28 @@ def glanced(task, *, load=None):
     )
 
 
+def written(task, *, load=None):
+    same = (" 1", " <2>", " **3**", "\n")
+    other = (" 1", " 4", " $5$", " [6](7)")
+    words = other if task.word.startswith("local") else same
+    return (
+        ContinuationRow(
+            word=task.word,
+            layers=task.layers,
+            seed=task.seed,
+            prompt=7,
+            ids=tuple(map(len, words)),
+            written=words,
+            seconds=1.5,
+            held=2048,
+        ),
+    )
+
+
 def without_a_model(monkeypatch):
     """Let the Model page's experiments make their numbers up."""
     monkeypatch.setattr(dispatch, "_rows", Kept(2**24, attrgetter("nbytes")))  # nobody else is told what is made up
     monkeypatch.setattr(swap, "compute", made_up)
     monkeypatch.setattr(swap, "recorded", dict)
     monkeypatch.setattr(glance, "run", glanced)
+    monkeypatch.setattr(continuation, "run", written)

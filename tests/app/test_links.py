@@ -247,7 +247,7 @@ VIEWS = {
     ],
     "error": [{"against": "cost"}],
     "timing": [{}],
-    "model": [{"m_text": "own"}, {"m_view": "layers"}, {"m_view": "encoder"}],
+    "model": [{"m_text": "own"}, {"m_view": "layers"}, {"m_view": "encoder"}, {"m_view": "continuation"}],
     "causal": [
         *({"c_view": view} for view in ("leak", "algorithms", "state", "fading")),
         {"c_view": "fading", "c_gate": "drawn"},

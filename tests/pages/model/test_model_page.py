@@ -229,3 +229,16 @@ def test_in_the_encoder_what_looks_both_ways_may_be_added():
     at = open_model(m_view="encoder", m_query=" ")
     assert not at.exception
     assert any("The text is empty" in i.value for i in at.info)
+
+
+def test_what_is_written_on_is_marked_from_where_it_parts():
+    at = open_model(m_view="continuation")
+    assert not at.exception
+    said = spoken(at)
+    assert "**Local · window 64** parts after 1 of 4 tokens." in said
+    assert "**Attention sinks · window 64 · sinks 1** writes the same 4 tokens." in said
+    assert "Local · window 64: *…* 1 **4 \\$5\\$ \\[6\\](7)**" in said
+    assert "The model as it is: *…* 1 \\<2\\> \\*\\*3\\*\\* ↵" in said
+    found = table(at)
+    assert found["kept to write on"].tolist() == ["2.0 KiB"] * 6
+    assert found["tokens per second"].tolist() == [2.0] * 6

@@ -1,0 +1,102 @@
+"""Continue the text: what each model writes, greedily and by chance, and where they part."""
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+import streamlit as st
+
+from app import run, takeaway
+from app.text import _, literal, paragraph
+from attention_core.experiments import continuation
+from attention_core.experiments.continuation import ContinuationRow, parting
+from attention_core.writing import memory
+from pages.model.options import Question, called, layers_in_words
+
+SEED = 1
+"""Of the chances: the same for all who write."""
+
+
+def show(question: Question) -> None:
+    """Let every model write on, and mark where it parts from the model as it is."""
+
+    def draw(rows: list[ContinuationRow], key: str) -> None:
+        st.markdown(in_one_sentence(rows))
+        ways = ((_("The likeliest token each time"), None), (_("By chance, the same for all"), SEED))
+        for heading, seed in ways:
+            own = [row for row in rows if row.seed == seed]
+            if own:
+                st.markdown(f"**{heading}**")
+                st.markdown("  \n".join(line(row, own[0]) for row in own))
+        st.dataframe(numbers(rows), hide_index=True)
+        st.caption(
+            paragraph(
+                _(
+                    "SmolLM2-135M, 4-bit quantised, changed in {where}, reads {n} tokens and writes {steps}. Bold: "
+                    "from where it parts from the model as it is.",
+                    where=layers_in_words(question.layers),
+                    n=rows[0].prompt,
+                    steps=continuation.STEPS,
+                ),
+                _(
+                    "Kept: the keys and values that a later token may look at, or a state, in float32. The speed is "
+                    "that of this page, which keeps all of them. Live: computed on this machine."
+                ),
+            )
+        )
+
+    rows = run.at_once(
+        "continuation",
+        continuation.tasks(question.text, question.words, question.layers, seed=SEED),
+        draw,
+        key="model.continuation",
+    )
+    if rows:
+        takeaway.download(_("Numbers (CSV)"), lambda: takeaway.csv_of(rows), "continuation.csv")
+
+
+def name_of(row: ContinuationRow) -> str:
+    """Who wrote."""
+    return called(row.word) if row.layers else _("The model as it is")
+
+
+def line(row: ContinuationRow, first: ContinuationRow) -> str:
+    """What one wrote, as Markdown: bold from where it parts from the first."""
+    parts = parting(first, row)
+    same, other = row.written[:parts], () if parts is None else row.written[parts:]
+    bold = plain(other).strip()
+    told = f"{plain(same)} **{bold}**" if bold else plain(same)
+    return f"{literal(name_of(row))}: *…*{told}"
+
+
+def plain(pieces: Sequence[str]) -> str:
+    """Tokens as text in one line that Markdown shows as it is."""
+    return literal(" ".join("".join(pieces).split(" ")).replace("\n", " ↵ ").replace("\r", " "))
+
+
+def in_one_sentence(rows: Sequence[ContinuationRow]) -> str:
+    """After how many tokens each parts from the model as it is."""
+    first: Mapping[int | None, ContinuationRow] = {row.seed: row for row in rows if not row.layers}
+    told = []
+    for row in rows:
+        if row.layers and row.seed is None and None in first:
+            at = parting(first[None], row)
+            told.append(
+                _("**{name}** writes the same {n} tokens.", name=name_of(row), n=len(row.ids))
+                if at is None
+                else _("**{name}** parts at the first token.", name=name_of(row))
+                if at == 0
+                else _("**{name}** parts after {n} of {all} tokens.", name=name_of(row), n=at, all=len(row.ids))
+            )
+    return paragraph(*told)
+
+
+def numbers(rows: Sequence[ContinuationRow]) -> pd.DataFrame:
+    """Speed and memory of each, a row for each way of writing."""
+    return pd.DataFrame(
+        {
+            _("who writes"): [name_of(row) for row in rows],
+            _("how"): [_("likeliest") if row.seed is None else _("by chance") for row in rows],
+            _("tokens per second"): [round((len(row.ids) - 1) / row.seconds, 1) for row in rows],
+            _("kept to write on"): [memory(row.held) for row in rows],
+        }
+    )

@@ -1,0 +1,74 @@
+"""What a model writes on: token by token with a cache it is what reading everything anew each time would give."""
+
+import pytest
+import torch
+
+from attention_core.experiments import continuation
+from attention_core.experiments.continuation import ContinuationRow, ContinuationTask, held, parting, run
+from attention_core.inputs import models
+from attention_core.surgery import from_word, swapped, unembedding
+
+TEXT = "The cat sat on the mat, and the"
+
+
+@pytest.fixture(scope="module")
+def smol():
+    return models.load("smollm2")
+
+
+@pytest.mark.parametrize(("word", "layers"), [("softmax", ()), ("sink~window~3~sinks~1", (0, 7, 20))])
+def test_the_likeliest_token_each_time(smol, word, layers):
+    [row] = run(ContinuationTask(text=TEXT, word=word, layers=layers, steps=4))
+    ids = list(smol.tokenizer.encode(TEXT).ids)
+    assert row.prompt == len(ids)
+    with swapped(smol.model, dict.fromkeys(layers, from_word(word))), torch.no_grad():
+        for _ in range(4):
+            state = smol.model(input_ids=torch.tensor([ids])).last_hidden_state[0, -1]
+            ids.append(int((state @ unembedding(smol).mT).argmax()))
+    assert list(row.ids) == ids[row.prompt :]
+    assert "".join(row.written) == smol.tokenizer.decode(ids[row.prompt :])
+
+
+def test_chances_are_the_seeds_alone():
+    [one], [again], [other] = (run(ContinuationTask(text=TEXT, seed=seed, steps=6)) for seed in (1, 1, 2))
+    assert one.ids == again.ids != other.ids
+
+
+def test_who_expects_the_same_writes_the_same():
+    everywhere = tuple(range(30))
+    [one] = run(ContinuationTask(text=TEXT, seed=1, steps=3))
+    [other] = run(ContinuationTask(text=TEXT, word="local~window~64", layers=everywhere, seed=1, steps=3))
+    assert parting(one, other) is None
+
+
+def row(*ids):
+    return ContinuationRow(
+        word="softmax", layers=(), seed=None, prompt=1, ids=ids, written=tuple(map(str, ids)), seconds=1.0, held=1
+    )
+
+
+def test_where_two_part():
+    assert parting(row(1, 2, 3), row(1, 2, 3)) is None
+    assert parting(row(1, 2, 3), row(1, 5, 3)) == 1
+    assert parting(row(1, 2), row(0, 2)) == 0
+
+
+def test_what_must_be_kept(smol):
+    token = 2 * 3 * 64 * 4  # three groups of keys and of values, in float32
+    assert held(smol, "softmax", (), 50) == 30 * 50 * token
+    assert held(smol, "topk", range(30), 50) == 30 * 50 * token
+    # A window of 5 looks at 5 tokens before the next one, and four sinks stay.
+    assert held(smol, "local~window~5", range(30), 50) == 30 * 5 * token
+    assert held(smol, "sink~window~5~sinks~4", range(10), 50) == (20 * 50 + 10 * (4 + 4)) * token
+    assert held(smol, "uniform", range(30), 50) == 30 * 9 * 64 * 4
+    assert held(smol, "linear", range(30), 50) == held(smol, "linear", range(30), 5000) == 30 * 9 * (64 * 64 + 64) * 4
+
+
+def test_tasks_ask_greedily_first():
+    found = continuation.tasks(TEXT, ["linear"], (0,), seed=3)
+    assert [(t.seed, t.word, t.layers) for t in found] == [
+        (None, "softmax", ()),
+        (None, "linear", (0,)),
+        (3, "softmax", ()),
+        (3, "linear", (0,)),
+    ]
