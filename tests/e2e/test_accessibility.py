@@ -12,8 +12,11 @@ from app.page import discover
 
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
 SMALL = "input=synthetic&n=24&heads=2&variants=softmax&variants=local&variants=nystrom&h_longest=128&h_seeds=1"
-OTHERWISE = {("claims", "board"): "claim=nystrom_all_landmarks"}
-"""What opens a view that no single option names."""
+OTHERWISE = {
+    ("claims", "board"): "claim=nystrom_all_landmarks",
+    ("model", "continuation"): "m_view=continuation&m_text=repeats&m_words=none",  # what is written is never recorded
+}
+"""What opens a view that no single option names, or that takes long."""
 SCREENS = ((390, 844), (1024, 768), (1280, 720))
 """A phone, an old projector, and one of 1920 × 1080 at a zoom of 150 %."""
 SERIOUS = """async () => {
