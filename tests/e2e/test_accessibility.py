@@ -74,7 +74,8 @@ def views():
     """Every view of every page, as page, view and address; a page's first one needs no word."""
     for key, page in discover().items():
         for view in page.views:
-            word = f"{page.view.name}={view}" if isinstance(page.view, Control) else OTHERWISE.get((key, view), "")
+            plain = f"{page.view.name}={view}" if isinstance(page.view, Control) else ""
+            word = OTHERWISE.get((key, view), plain)
             yield key, view, f"/{key if page.section else ''}?" + "&".join(filter(None, [SMALL, word]))
 
 
