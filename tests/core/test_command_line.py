@@ -1,6 +1,7 @@
 import json
 import subprocess
 import sys
+from functools import partial
 
 import pytest
 
@@ -161,6 +162,7 @@ SWAP = ["swap", "--variants", "softmax", "sink~window~4~sinks~1", "--layers", "1
 
 def test_swap_prints_a_row_per_variant_in_the_columns_it_names(capsys, tmp_path, monkeypatch):
     monkeypatch.setattr(swap, "SEEDS", 1)
+    monkeypatch.setattr(swap, "CopyTask", partial(swap.CopyTask, period=12))
     assert main([*SWAP, "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
     assert [row["variant"] for row in rows] == ["softmax", "sink~window~4~sinks~1"]
