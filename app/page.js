@@ -9,6 +9,7 @@ import { leadToInput } from "./input_panel.js";
 import { reachByKeys } from "./keyboard.js";
 import { stepByArrows } from "./lessons/arrows.js";
 import { Sentence } from "./live_sentence/sentence.js";
+import { linkTexts } from "./matrix_board/links.js";
 import { offer } from "./matrix_board/main.js";
 import { ReadingBoard } from "./reading_board/reading.js";
 import { followWays } from "./ways.js";
@@ -30,6 +31,7 @@ export default function ({ setStateValue }) {
   reachByKeys();
   leadToInput();
   showArrivals();
+  linkTexts();
   explainTerms(GLOSSARY);
   offer({ reading: ReadingBoard, sentence: Sentence });
 }

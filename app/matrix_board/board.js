@@ -6,7 +6,8 @@ import { categoryTable, drawCategories, legendNames, legendPlaces } from "./cate
 import { colourTable, makeScale, PALETTES, tickNumeral } from "./color.js";
 import { Hands } from "./hands.js";
 import { Knobs } from "./knobs.js";
-import { drawMarks } from "./marks.js";
+import { bandsOf, bandsOfToken, POINTED, thingsOf } from "./links.js";
+import { drawBand, drawMarks } from "./marks.js";
 import { bringIntoView, clamp, make, penFor, printable, readTheme } from "./page.js";
 import { beyondEnds, drawLegend, drawPanel, LEGEND_HEIGHT, legendLayout, legendName, panelGeometry, panelHeight } from "./panel.js";
 import { brushOf, CanvasPen } from "./pen.js";
@@ -38,6 +39,8 @@ export class Board {
   shared; // the scale of all panels, null where each has its own or numbers are kinds
   /** @type {{ received: Received<BoardHeader>, parts: Received<SentPanel>[] } | undefined} */
   received; // the newest
+  /** @type {{ count: number, at: number } | null | undefined} */
+  token; // that a text points at
   /** @type {number | undefined} */
   frame;
   /** @type {number | undefined} */
@@ -81,6 +84,8 @@ export class Board {
     this.watch = new ResizeObserver(() => this.schedule("layout"));
     this.watch.observe(this.root);
     this.watchDensity();
+    const hear = (/** @type {Event} */ event) => this.light(/** @type {CustomEvent} */ (event).detail.token);
+    addEventListener(POINTED, hear, { signal: this.ears.signal });
     document.fonts.ready.then(() => this.schedule("paint"));
   }
 
@@ -367,6 +372,9 @@ export class Board {
       const linked = panel.shape === active?.shape ? cell : null;
       const marks = { pinned: this.pins(panel) ? this.pinned : null, cell: linked };
       drawMarks(pen, panel, panel.geometry, this.views.of(panel), marks, theme);
+      const bands = this.bands(panel);
+      for (const band of bands) drawBand(pen, panel, panel.geometry, this.views.of(panel), band, theme);
+      panel.marks.dataset.lit = bands.map(({ row, col }) => (row === null ? `column ${col}` : `row ${row}`)).join(", ");
       panel.value.textContent = linked ? cellText(panel, linked.row, linked.col, settings) : "";
     }
     this.root.dataset.pinned = String(this.pinned ?? "");
@@ -385,12 +393,37 @@ export class Board {
     return panel.sharesRows && this.pinned !== null && this.pinned < panel.rows;
   }
 
+  /**
+   * What is lit in a panel as it is pointed at in one of another shape, or in a text.
+   * @param {Panel} panel
+   */
+  bands(panel) {
+    const { cell, panels, token, settings } = this;
+    if (token) return bandsOfToken(panel, token, settings.words);
+    const active = cell && panels[cell.panel];
+    return active && active.shape !== panel.shape ? bandsOf(active, cell, panel, settings.words) : [];
+  }
+
+  /**
+   * Light a token that a text points at; nothing where none is, and what is unknown changes nothing.
+   * @param {{ count: number, at: number } | null | undefined} token
+   */
+  light(token) {
+    if (token === undefined || (token?.at === this.token?.at && token?.count === this.token?.count)) return;
+    this.token = token;
+    this.schedule("marks");
+  }
+
   /** @param {Cell | null} cell */
   aim(cell) {
     const now = this.cell;
     if (now?.panel === cell?.panel && now?.row === cell?.row && now?.col === cell?.col) return;
     this.cell = cell;
     this.shape = cell && this.panels[cell.panel].shape;
+    const of = cell && this.panels[cell.panel];
+    const places = cell ? [cell.row, cell.col] : [];
+    const axes = of ? thingsOf(of, this.settings.words).map((things, i) => ({ things, at: places[i] })) : [];
+    dispatchEvent(new CustomEvent(POINTED, { detail: { axes } }));
     this.schedule("marks");
   }
 

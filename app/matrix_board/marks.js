@@ -1,5 +1,5 @@
 // What moves over a panel: the pinned row and the crosshair.
-/** @import { Cell, Geometry, Panel, Pen, Theme, View } from "./types" */
+/** @import { Band, Cell, Geometry, Panel, Pen, Theme, View } from "./types" */
 
 import { cellRect, labelAt, midOf, ticks } from "./panel.js";
 import { fitted } from "./pen.js";
@@ -51,6 +51,30 @@ export function drawMarks(pen, panel, geometry, view, { pinned, cell }, theme) {
     }
     if (inside(midX, plot.x, plot.width)) colChip(pen, geometry, panel, cell.col, view, theme);
   }
+}
+
+/**
+ * A row or a column that stands for what is pointed at elsewhere.
+ * @param {Pen} pen
+ * @param {Panel} panel
+ * @param {Geometry} geometry
+ * @param {View} view
+ * @param {Band} band
+ * @param {Theme} theme
+ */
+export function drawBand(pen, panel, geometry, view, { row, col }, theme) {
+  const { plot } = geometry;
+  const lit = cellRect(geometry, panel, view, row ?? 0, col ?? 0, row === null ? panel.rows : 1, col === null ? panel.cols : 1);
+  const [wide, high] = [Math.max(0, (5 - lit.width) / 2), Math.max(0, (5 - lit.height) / 2)];
+  pen.clip(plot.x - 2, plot.y - 2, plot.width + 4, plot.height + 4, () => {
+    for (const [colour, thickness] of /** @type {[string, number][]} */ ([[theme.halo, 3], [theme.text, 1]])) {
+      pen.frame(lit.x - wide, lit.y - high, lit.width + 2 * wide, lit.height + 2 * high, colour, thickness);
+    }
+  });
+  if (row !== null && inside(lit.y + lit.height / 2, plot.y, plot.height)) {
+    rowChip(pen, geometry, panel, row, view, theme, theme.text, theme.background);
+  }
+  if (col !== null && inside(lit.x + lit.width / 2, plot.x, plot.width)) colChip(pen, geometry, panel, col, view, theme);
 }
 
 /**

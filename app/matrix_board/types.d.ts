@@ -122,6 +122,16 @@ export interface SentPanel {
   masked: boolean;
 }
 
+/** What stands on an axis: `says` is the same where the same things stand in the same order. */
+export interface Things {
+  count: number;
+  named: boolean;
+  says: string;
+}
+
+/** A whole row or a whole column. */
+export type Band = { row: number; col: null } | { row: null; col: number };
+
 /** One panel as it stands on the board; `geometry` is that of its last painting. */
 export interface Panel extends SentPanel {
   codes: Uint16Array;

@@ -58,13 +58,23 @@ def which(seen: Seen) -> Step:
             if not means:
                 st.markdown(f"**{titles[name]}**")
             owners, held = of.argmax(0).tolist(), labels(seen, of)
-            st.html(painted(seen.qkv.tokens, owners, notes=[held[owner] for owner in owners]))
-        words = {"row": _("landmark"), "column": _("token")}
-        panels = (
-            pictures.panel(_("Landmarks") if means else titles[name], of, labels(seen, of), seen.labels, **words)
-            for name, of in drawn.items()
-        )
-        pictures.board(f"{key}.shares", *panels, unit=_("share of the token in the landmark"), tone="linear")
+            text, picture = st.columns(2, gap="medium")
+            with text:
+                st.html(painted(seen.qkv.tokens, owners, notes=[held[owner] for owner in owners]))
+            with picture:
+                pictures.board(
+                    f"{key}.shares.{name}",
+                    pictures.panel(
+                        _("Landmarks") if means else titles[name],
+                        of,
+                        labels(seen, of),
+                        seen.labels,
+                        row=_("landmark"),
+                        column=_("token"),
+                    ),
+                    unit=_("share of the token in the landmark"),
+                    tone="linear",
+                )
 
     return Step(
         title=_("Landmarks"),

@@ -102,7 +102,8 @@ def _pick(steps: tuple[Step, ...]) -> int:
 def _draw(step: Step, key: str) -> None:
     st.markdown(step.sentence)
     # The page cuts formulas off at their box, and the numerator of a fraction reaches out of it: a strut makes room.
-    st.latex(rf"\rule{{0pt}}{{1.5em}}{step.formula}")
-    sizes = r",\quad ".join(rf"{symbol} = [{', '.join(map(str, shape))}]" for symbol, shape in step.shapes.items())
-    st.caption(_("Sizes: {sizes}", sizes=f"${sizes}$"))
+    sizes = "  \n".join(rf"${symbol} = [{', '.join(map(str, shape))}]$" for symbol, shape in step.shapes.items())
+    left, right = st.columns([4, 1], vertical_alignment="center")
+    left.latex(rf"\rule{{0pt}}{{1.5em}}{step.formula}")
+    right.caption(_("Sizes: {sizes}", sizes=f"  \n{sizes}"))
     step.draw(key)

@@ -18,6 +18,7 @@ def painted(
     notes: Sequence[str],
     faded: Collection[int] = (),
     borders: Collection[int] = (),
+    places: Sequence[int] | None = None,
 ) -> str:
     """A text as HTML, each token on the colour of its kind.
 
@@ -27,15 +28,19 @@ def painted(
         notes: what is told of each on hover.
         faded: the tokens struck through.
         borders: the tokens before which a line stands.
+        places: which of the input's tokens each is, which boards light where it is pointed at, and the other way
+            round; None: all of them in their order. None of them is one where it is empty.
     """
-    spans = []
+    spans, known = [], range(len(words)) if places is None else places
     for i, (word, kind, note) in enumerate(zip(words, kinds, notes, strict=True)):
         style = "padding:1px 3px;border-radius:3px;"
         style += f"background:{SERIES[kind % (len(SERIES) - 1)]}59;" if kind >= 0 else ""
         style += "opacity:.45;text-decoration:line-through;" if i in faded else ""
         bar = '<span style="border-left:2px solid currentColor;margin:0 .3em"></span>' if i in borders else ""
-        spans.append(f'{bar}<span style="{style}" title="{html.escape(note)}">{html.escape(word)}</span>')
-    return f'<p style="line-height:1.9;overflow-wrap:anywhere;margin:0" dir="auto">{" ".join(spans)}</p>'
+        place = f' data-token="{known[i]}"' if known else ""
+        spans.append(f'{bar}<span{place} style="{style}" title="{html.escape(note)}">{html.escape(word)}</span>')
+    count = f' data-tokens="{len(words)}"' if known else ""
+    return f'<p{count} style="line-height:1.9;overflow-wrap:anywhere;margin:0" dir="auto">{" ".join(spans)}</p>'
 
 
 def strip(

@@ -17,25 +17,30 @@ from pages.inside.stories import discover
 def choose() -> None:
     """Draw the variants that can be taken apart, and the knobs of the one that is."""
     attention = InsideOptions.attention.value
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="inside.variants"):
-        for family in ac.families():
-            members = {v.key: _(v.title) for v in ac.all_variants() if v.family == family and v.key in discover()}
-            if not members:
-                continue
-            key = f"inside.menu.{family}"
-            st.session_state[key] = attention.key if attention.key in members else None
-            st.pills(
-                family_title(family),
-                list(members),
-                key=key,
-                format_func=members.__getitem__,
-                on_change=partial(_take_variant, key),
-                width="content",
-            )
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="inside.variants"):
+        form(_("Another variant"), partial(_menu, attention), key="inside.menu", icon=":material/biotech:")
         if attention.variant.params.settings():
             draw = partial(knobs, attention, _turn, place="inside.knob")
             form(label(attention), draw, key="inside.settings", icon=":material/tune:")
-    st.markdown(f"**{_(attention.title)}:** {_(attention.variant.summary)}")
+        st.markdown(f"**{_(attention.title)}:** {_(attention.variant.summary)}", width="content")
+
+
+def _menu(attention: ac.Attention) -> None:
+    """The variants that can be taken apart, by family."""
+    for family in ac.families():
+        members = {v.key: _(v.title) for v in ac.all_variants() if v.family == family and v.key in discover()}
+        if not members:
+            continue
+        key = f"inside.menu.{family}"
+        st.session_state[key] = attention.key if attention.key in members else None
+        st.pills(
+            family_title(family),
+            list(members),
+            key=key,
+            format_func=members.__getitem__,
+            on_change=partial(_take_variant, key),
+            width="content",
+        )
 
 
 def _take_variant(menu: str) -> None:

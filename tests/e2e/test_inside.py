@@ -33,8 +33,8 @@ def test_a_visitor_walks_through_nystrom_and_on_to_another_variant(page, server)
 
     press(page, "Next")
     settle(page)
-    expect(page.locator(f"{BOARD} figure")).to_have_count(3)
-    assert panels(page) == ["Left L", "Middle M", "Right R"]
+    expect(page.locator(f"{BOARD} figure")).to_have_count(4)
+    assert panels(page) == ["Left L", "Middle M", "Right R", "Result L V R"]
     assert query(page) == "variants=softmax&step=2"
 
     press(page, "Next")
@@ -42,6 +42,7 @@ def test_a_visitor_walks_through_nystrom_and_on_to_another_variant(page, server)
     expect(page.get_by_text("An exact inverse is worse than stopping early here")).to_be_visible()
     expect(page.get_by_test_id("stPlotlyChart")).to_have_count(4)
 
+    press(page, "Another variant")
     page.get_by_role("radio", name="Landmarks", exact=True).click()
     settle(page)
     assert query(page) == "variants=softmax&inside=landmark"
@@ -70,6 +71,27 @@ def test_the_cell_under_the_pointer_is_named_by_its_own_axes(page, server):
     inside(page, server, SMALL + "&inside=nystrom~landmarks~4&step=2")
     point_at(page.locator(f"{BOARD} .plot").nth(2), 0.6, 0.5)
     expect(page.locator(f"{BOARD} .tip .where")).to_have_text(re.compile(r"^landmark [0-3] “.*” → key \d+ “"))
+
+
+def test_what_is_pointed_at_is_lit_wherever_it_stands(page, server):
+    inside(page, server, SMALL + "&inside=nystrom~landmarks~4")
+    lit = page.locator(f"{BOARD} canvas[data-lit]:not([data-lit=''])")
+    page.locator("[data-token='7']").hover()
+    expect(lit).to_have_attribute("data-lit", "column 7")
+    point_at(page.locator(f"{BOARD} .plot").first, 0.52, 0.5)
+    expect(page.locator("[data-token][data-lit]")).to_have_count(1)
+    expect(lit).to_have_count(0)
+    _landmark, token = board(page).first.get_attribute("data-cell").split(",")
+    expect(page.locator("[data-token][data-lit]")).to_have_attribute("data-token", token)
+
+    press(page, "Next")
+    expect(page.locator(f"{BOARD} figure")).to_have_count(4)
+    settle(page)
+    point_at(page.locator(f"{BOARD} .plot").first, 0.6, 0.5)
+    expect(lit).to_have_count(3)
+    row, column = board(page).first.get_attribute("data-cell").split(",")
+    told = [f"row {column}, column {column}", f"row {column}", f"row {row}"]
+    assert lit.evaluate_all("(found) => found.map((each) => each.dataset.lit)") == told
 
 
 def test_there_is_nothing_to_pin(page, server):

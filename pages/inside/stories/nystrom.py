@@ -65,7 +65,8 @@ def _factors(seen: Seen) -> Step:
         queries, keys = landmarks.names(seen)
         left_side, right_side = landmarks.sides(seen)
         between = _among(_("Middle M"), middle, queries, keys, caption=_("landmarks among themselves"))
-        pictures.board(f"{key}.factors", left_side, between, right_side)
+        result = pictures.pairs(seen, _("Result L V R"), seen.weights, _("V: the inverse of M"))
+        pictures.board(f"{key}.factors", left_side, between, right_side, result, scale="panel")
 
     return Step(
         title=_("Three factors"),

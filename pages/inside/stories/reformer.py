@@ -69,7 +69,7 @@ def _hash(seen: Seen, number: int) -> Step:
         st.html(painted(seen.qkv.tokens, _colours(seen, number), notes=notes))
         st.caption(_("The buckets that hold any token, with how many:"))
         legend = [_("bucket {bucket}: {count}", bucket=bucket, count=sizes[bucket]) for bucket in filled]
-        st.html(painted(legend, range(len(filled)), notes=legend))
+        st.html(painted(legend, range(len(filled)), notes=legend, places=()))
 
     words = filled_sentence(number + 1, n, len(filled), [seen.labels[i] for i in fullest])
     return Step(
@@ -159,6 +159,7 @@ def _sort(seen: Seen, number: int) -> Step:
                 [seen.labels[i] for i in order],
                 [colours[i] for i in order],
                 notes=notes,
+                places=order.tolist(),
                 borders=set(np.flatnonzero(np.isin(order, marks)).tolist()),
             )
         )

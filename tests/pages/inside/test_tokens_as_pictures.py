@@ -1,5 +1,7 @@
 """Tokens painted as text, and pools as a strip."""
 
+import re
+
 from pages.inside.tokens import painted, strip
 
 
@@ -9,6 +11,16 @@ def test_a_row_of_many_boxes_has_no_edges_that_would_push_it_off_a_narrow_screen
 
     assert row(40).count("padding:2px 3px;") == 40
     assert row(41).count("padding:2px 0;border-width:1px 0;border-radius:0;") == 41
+
+
+def test_tokens_know_their_places_and_other_words_have_none():
+    def places(**told):
+        text = painted(["a", "b", "c"], [0, 1, 2], notes=["", "", ""], **told)
+        return re.findall(r'data-token="(\d+)"', text), re.findall(r'data-tokens="(\d+)"', text)
+
+    assert places() == (["0", "1", "2"], ["3"])
+    assert places(places=[2, 0, 1]) == (["2", "0", "1"], ["3"])
+    assert places(places=()) == ([], [])
 
 
 def test_words_in_pictures_are_never_markup():
