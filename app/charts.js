@@ -169,9 +169,10 @@ function lightLine(chart, group) {
  */
 function openPoint(chart, { points: [point], event }) {
   const [begins, state] = [chart.layout.meta?.way, charts.get(chart)];
-  if (!begins || !state || !Array.isArray(point.customdata)) return;
+  const way = Array.isArray(point.customdata) ? point.customdata[1] : undefined;
+  if (!begins || !state || !way) return;
   const here = `${point.curveNumber}.${point.pointNumber}`;
   const finger = "pointerType" in event ? event.pointerType === "touch" : event.type.startsWith("touch");
   if (finger && state.touched !== here) state.touched = here;
-  else go(begins + point.customdata[1]);
+  else go(begins + way);
 }

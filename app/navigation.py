@@ -9,6 +9,7 @@ from app import share
 from app.page import discover
 from app.visit import Visit
 
+VARIANTS = Visit.variants.name
 ENTRIES = "navigation.entries"
 """The menu's entries by the pages' names, in the session's state."""
 
@@ -16,6 +17,18 @@ ENTRIES = "navigation.entries"
 def keep(entries: Mapping[str, Any]) -> None:
     """Remember the menu's entries: a link needs the very one that stands there."""
     st.session_state[ENTRIES] = dict(entries)
+
+
+def towards(key: str, *, beside: str) -> str:
+    """How addresses of a page begin that points of a chart lead to: the input goes along, one variant's word follows.
+
+    Args:
+        key: the page's name.
+        beside: the word of the variant that stands first there.
+    """
+    query = share.link_of(share.values(), Visit.fields())
+    query.pop(VARIANTS, None)
+    return key + share.query_string({**query, VARIANTS: [beside]}) + f"&{VARIANTS}="
 
 
 def link(

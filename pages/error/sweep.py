@@ -3,15 +3,16 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from urllib.parse import quote_plus
 
 import pandas as pd
 import streamlit as st
 
 import attention_core as ac
-from app import chart, palette, run, takeaway
+from app import chart, navigation, palette, run, takeaway
 from app.figures.curves import Curve, curves
 from app.figures.theme import GREY
-from app.naming import readable, reference_name
+from app.naming import label, readable, reference_name
 from app.text import _, paragraph
 from app.visit import REFERENCE
 from attention_core.experiments.error import UNIFORM, ErrorPoint, ErrorRow, ErrorTask, points
@@ -55,7 +56,12 @@ def show(
     rows = run.at_once(
         "error", tasks, tell, key=f"error.{question.options.against}", effort=lambda task: (task.tokens or 1) ** 2
     )
+    best = words.nearest(question, points(rows, question.options.measure)) if leads(question) else None
     with st.container(horizontal=True, vertical_alignment="center"):
+        if best is not None:
+            own = ac.from_word(best.word)
+            told = _("Matrix of {name}", name=label(own))
+            navigation.link("matrices", told, variants=tuple(dict.fromkeys((ac.get(REFERENCE), own))))
         if rows:
             takeaway.download(_("Numbers (CSV)"), lambda: csv(rows, times), "error.csv")
         with st.popover(_("What the words mean"), icon=":material/menu_book:", type="tertiary"):
@@ -89,6 +95,7 @@ def _chart(
         height=HEIGHT,
         top=most if above else 1.08 * max(heights, default=0.0) or 1.0,
         x_ticks=ticks(drawn) if question.options.against != "cost" else (),
+        way=navigation.towards("matrices", beside=REFERENCE) if leads(question) else "",
     )
     told = _("Lines: {measure} against {axis}", measure=question.axis, axis=axis)
     chart.show(figure, key=f"{key}.chart", name=f"error-against-{question.options.against}", alt=told)
@@ -139,8 +146,14 @@ def curve(
         dash="dashdot" if other else "solid",
         hollow=other,
         marks=marks,
-        notes=[in_words(p) for p in own],
+        notes=[_("{told}<br>click: this matrix", told=in_words(p)) if leads(question) else in_words(p) for p in own],
+        ways=[quote_plus(p.word) for p in own] if leads(question) else (),
     )
+
+
+def leads(question: Question) -> bool:
+    """Whether points lead to their matrices: those of other lengths are of no input that a link could name."""
+    return question.options.against != "length"
 
 
 def uniform(

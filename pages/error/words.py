@@ -33,7 +33,7 @@ def in_one_sentence(question: Question, found: Sequence[ErrorPoint]) -> str:
     if not rivals:
         return _("Add a variant, with a knob if you can, to see what it loses against softmax.")
     zeros = {p.reference: p.middle for p in here if p.variant == UNIFORM}
-    most = SHARE * ac.get(REFERENCE).cost(n, question.d, causal=question.causal).multiply_adds
+    most = affordable(question, n)
     references = dict.fromkeys(p.reference for p in sorted(rivals, key=lambda p: p.reference != REFERENCE))
     return paragraph(
         *(
@@ -47,6 +47,17 @@ def in_one_sentence(question: Question, found: Sequence[ErrorPoint]) -> str:
             for reference in references
         )
     )
+
+
+def nearest(question: Question, found: Sequence[ErrorPoint]) -> ErrorPoint | None:
+    """The variant that errs least beside softmax at half of its multiply-adds or less; None if none is as cheap."""
+    rivals = [p for _attention, own in question.by_variant(found) for p in own if p.reference == REFERENCE]
+    return best_within(rivals, affordable(question, question.n))
+
+
+def affordable(question: Question, n: int) -> float:
+    """Multiply-adds of a variant that saves something among so many tokens."""
+    return SHARE * ac.get(REFERENCE).cost(n, question.d, causal=question.causal).multiply_adds
 
 
 def verdict(best: ErrorPoint | None, *, n: int, zero: float, measure: str, reference: str) -> str:

@@ -130,9 +130,9 @@ def test_bands_are_never_piled_on_bands():
 
 
 def test_a_point_may_lead_on():
-    line = Curve("a", [1, 2], [1.0, 2.0], notes=["one", "two"], ways=["&x=1", "&x=2"])
-    figure = curves([line], x_title="", y_title="", way="page?v=1")
+    line = Curve("a", [1, 2], [1.0, 2.0], notes=["one", "two"], ways=["1", "2"])
+    figure = curves([line], x_title="", y_title="", way="page?v=")
     Figure(figure)
-    assert figure["layout"]["meta"] == {"way": "page?v=1"}
-    assert figure["data"][0]["customdata"] == [("one", "&x=1"), ("two", "&x=2")]
+    assert figure["layout"]["meta"] == {"way": "page?v="}
+    assert figure["data"][0]["customdata"] == [("one", "1"), ("two", "2")]
     assert figure["data"][0]["hovertemplate"].startswith("%{customdata[0]}")

@@ -3,12 +3,21 @@
 import re
 
 import pytest
-from browser import NAMED, chart, legend, press, query, rows, saved, settle, visit
+from browser import NAMED, chart, legend, press, query, rows, saved, settle, visit, words
 from playwright.sync_api import expect
 
 import attention_core as ac
 
 LINK = "?input=synthetic&n=40&heads=2&head=0&variants=softmax&variants=local&variants=nystrom&variants=reformer"
+
+LAST = """(plot, name) => {
+    const found = plot.data.filter(({ x }) => x.length).findIndex((trace) => trace.name === name);
+    const { x, y, width, height } = [
+        ...plot.querySelectorAll(".scatterlayer > .trace")[found].querySelectorAll(".points path"),
+    ].at(-1).getBoundingClientRect();
+    return [[x + width / 2, y + height / 2], plot.data.find((trace) => trace.name === name).customdata.at(-1)[1]];
+}"""
+"""Where the last point of a line is, and which variant it stands for."""
 
 
 def test_from_a_link_over_every_view_to_the_numbers(page, server):
@@ -41,3 +50,17 @@ def test_from_a_link_over_every_view_to_the_numbers(page, server):
     settle(page)
     assert "Local · window 16" in legend(page)
     assert "against=length" in query(page)
+
+
+def test_a_point_tells_its_numbers_lights_its_line_and_leads_to_its_matrix(page, server):
+    visit(page, f"{server}/error{LINK}&against=cost")
+    expect(chart(page).locator(NAMED, has_text="Pareto front")).to_be_visible()
+    place, word = chart(page).evaluate(LAST, "Nyström")
+    page.mouse.move(*place)
+    lit = chart(page).locator(".trace.lit")
+    expect(lit).to_have_count(1)  # it has no band
+    expect(chart(page).get_by_text("click: this matrix")).to_be_visible()
+    page.mouse.click(*place)
+    expect(page.get_by_text("Where does each variant look?").first).to_be_visible()
+    settle(page)
+    assert {"variants=softmax", f"variants={word}"} <= words(page)

@@ -1,12 +1,13 @@
 """The Error page without the browser: every view, every variant, its charts' data, its sentence and its numbers."""
 
 import math
+from urllib.parse import parse_qs
 
 import pytest
-from driver import charts, chosen, numbers, open_page, spoken, traces
+from driver import charts, chosen, links, numbers, open_page, spoken, traces, visit
 
 import attention_core as ac
-from app import visit
+from app import visit as visiting
 from attention_core.experiments.error_cost import ROUNDS
 
 SMALL = {"input": "synthetic", "n": 24, "heads": 2}
@@ -41,6 +42,24 @@ def test_every_variant_is_drawn_in_every_view(variant, against):
     assert not at.error
     if variant.key != "softmax":
         assert any(name.startswith(variant.title) for name in traces(at))
+
+
+def test_points_lead_to_their_matrices_beside_softmax_on_the_same_input():
+    at = open_error(variants=chosen("softmax", "local", "nystrom"), head=1, against="cost")
+    word = traces(at)["Nyström"]["customdata"][1][1]
+    way = charts(at)[0]["layout"]["meta"]["way"] + word
+    page, _, query = way.partition("?")
+    [best] = [link for link in links(at) if link.page == "matrices" and link.label.startswith("Matrix of")]
+    there = visit(page, parse_qs(query))
+    state = there.session_state
+    assert not there.exception
+    assert not there.warning
+    assert word.startswith("nystrom~landmarks~")
+    assert [attention.word for attention in state["variants"]] == ["softmax", word]
+    assert (state["input"], state["n"], state["heads"], state["head"]) == ("synthetic", 24, 2, 1)
+    named = parse_qs(best.query_string)["variants"]
+    assert named[0] == "softmax"
+    assert ac.from_word(named[1]).variant.title in spoken(at)
 
 
 @pytest.mark.parametrize("measure", AXES)
@@ -156,7 +175,7 @@ def test_what_cannot_be_causal_says_why_and_the_rest_is_drawn():
 @pytest.mark.parametrize("against", ["budget", "length", "cost"])
 @pytest.mark.parametrize("n", [1, 2])
 def test_one_token_is_enough(against, n):
-    at = open_error(n=n, against=against, variants=(*visit.default_variants()[:7], ac.get("reformer")))
+    at = open_error(n=n, against=against, variants=(*visiting.default_variants()[:7], ac.get("reformer")))
     assert not at.exception
     assert not at.error
 

@@ -69,6 +69,23 @@ def test_the_sentence_is_about_the_greatest_length_and_in_terms_of_the_measure()
     assert "has 0.7." in told
 
 
+def test_the_matrix_that_is_offered_is_that_of_the_nearest_among_the_cheap_beside_softmax():
+    near = point(0.1, "local", "local~window~9", multiply_adds=32769)
+    cheap = [point(0.3), point(0.2, word="local~window~5", multiply_adds=32768)]
+    other = point(0.0, "reformer", "reformer", "reformer")
+    question = asked("local", "reformer")
+    assert words.nearest(question, [near, *cheap, other, mean(0.1)]) == cheap[1]
+    assert words.nearest(question, [near, other]) is None
+
+
+@pytest.mark.parametrize(("against", "leads"), [("cost", True), ("budget", True), ("length", False)])
+def test_a_point_leads_to_its_matrix_where_a_link_can_name_its_input(against, leads):
+    question = asked("local", against=against)
+    line = sweep.curve(question, question.attentions[0], [point(0.5), point(math.inf)], [4.0, 8.0], name="A")
+    assert list(line.ways) == (["local~window~4"] * 2 if leads else [])
+    assert all(note.endswith("<br>click: this matrix") == leads for note in line.notes)
+
+
 @pytest.mark.parametrize(("causal", "spent", "cheap"), [(False, 32768, True), (False, 32769, False)])
 def test_half_of_softmaxs_price_is_still_cheap(causal, spent, cheap):
     assert ac.get("softmax").cost(64, 8).multiply_adds == 65536
