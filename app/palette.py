@@ -1,6 +1,8 @@
 """Which colour a variant has: its own on every page, whatever else is chosen with it."""
 
+from collections.abc import Sequence
 from functools import cache
+from itertools import count
 
 import attention_core as ac
 from app.visit import default_variants, first_variants
@@ -20,6 +22,15 @@ def _order() -> dict[str, int]:
     first = [attention.key for attention in (*first_variants(), *default_variants())]
     rest = [variant.key for variant in ac.all_variants()]
     return {key: place for place, key in enumerate(dict.fromkeys([*first, *COMPARED, *rest]))}
+
+
+def places(words: Sequence[str]) -> list[int]:
+    """The places of variants with their settings: the first of each variant has its own, others one behind all."""
+    found, behind = [], count(len(_order()))
+    for word in words:
+        own = place(word.split("~")[0])
+        found.append(next(behind) if own in found or own == len(_order()) else own)
+    return found
 
 
 def place(key: str) -> int:

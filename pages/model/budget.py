@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import streamlit as st
 
-from app import chart, run
+from app import chart, palette, run
 from app.figures.curves import Curve, curves
 from app.figures.theme import GREY
 from app.text import _, paragraph
@@ -98,7 +98,8 @@ def _positions(question: Question, rows: Sequence[SwapRow], key: str) -> None:
     read = {(row.word, row.layers): row for row in rows if isinstance(row, ReadingRow) and row.losses}
     drawn = []
     readers: list[tuple[str, str, tuple[int, ...], int]] = [(_("The model as it is"), SOFTMAX, (), GREY)]
-    readers += [(called(word), word, question.layers, place) for place, word in enumerate(question.words)]
+    placed = zip(question.words, palette.places(question.words), strict=True)
+    readers += [(called(word), word, question.layers, place) for word, place in placed]
     for name, word, layers, colour in readers:
         if (row := read.get((word, layers))) is not None:
             smooth = running_mean(row.losses, SMOOTH)

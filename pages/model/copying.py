@@ -5,7 +5,7 @@ from statistics import mean
 
 import streamlit as st
 
-from app import chart, run
+from app import chart, palette, run
 from app.figures.curves import Curve, curves, guide
 from app.figures.theme import GREY
 from app.takeaway import explained
@@ -60,7 +60,8 @@ def show(question: Question) -> None:
 
 def _readers(question: Question) -> list[tuple[str, str, tuple[int, ...], int]]:
     """Name, word, layers and colour of every line."""
-    changed = [(called(word), word, question.layers, place) for place, word in enumerate(question.words)]
+    placed = zip(question.words, palette.places(question.words), strict=True)
+    changed = [(called(word), word, question.layers, place) for word, place in placed]
     return [(_("The model as it is"), SOFTMAX, (), GREY), *changed]
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app import chart, run, takeaway
+from app import chart, palette, run, takeaway
 from app.figures.curves import Curve, curves
 from app.figures.theme import GREY
 from app.text import N_, _, paragraph
@@ -102,7 +102,8 @@ def lines(rows: Sequence[EmbeddingRow]) -> list[Curve]:
     xs = [float(i) for i in range(1, 1 + len(order))]
     notes = [_(SENTENCES[i]) for i in order]
     readers = [(_("The model as it is"), rows[0].before, GREY)]
-    readers += [(called(row.word), row.after, place) for place, row in enumerate(rows)]
+    placed = zip(rows, palette.places([row.word for row in rows]), strict=True)
+    readers += [(called(row.word), row.after, place) for row, place in placed]
     return [
         Curve(
             name,

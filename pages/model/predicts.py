@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
-from app import chart, run
+from app import chart, palette, run
 from app.figures.scatter import Points, scatter
 from app.text import _, paragraph
 from attention_core import metrics, registry
@@ -50,7 +50,8 @@ def show(question: Question) -> None:
         sides = (("perplexity", _("perplexity of the text")), ("copied", _("loss when copying (nats a token)")))
         for place, (name, title) in zip(st.columns(2), sides, strict=True):
             clouds = [
-                _cloud(word, [p for p in found if p.output > EXACT], name, colour) for colour, word in enumerate(able)
+                _cloud(word, [p for p in found if p.output > EXACT], name, colour)
+                for word, colour in zip(able, palette.places(able), strict=True)
             ]
             x_title = _("mean relative error of the outputs")
             figure = scatter(clouds, x_title=x_title, y_title=title, diagonal="", log=True, height=400)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from app import chart
+from app import chart, palette
 from app.figures.curves import Curve, curves, guide
 from app.figures.theme import GREY
 from app.text import _
@@ -67,7 +67,8 @@ def draw(
         ("copied", _("loss when copying (nats a token)"), copied, False),
     )
     for place, (name, title, level, log) in zip(st.columns(2), sides, strict=True):
-        drawn = [_curve(word, found, name, colour) for colour, (word, found) in enumerate(lines.items())]
+        placed = zip(lines.items(), palette.places(list(lines)), strict=True)
+        drawn = [_curve(word, found, name, colour) for (word, found), colour in placed]
         if level:
             drawn.append(guide(_("The model as it is"), span, level[:1] * 2))
         figure = curves(drawn, x_title=x_title, y_title=title, log_x=log_x, log_y=log, height=380, x_ticks=x_ticks)

@@ -22,6 +22,13 @@ def test_what_is_no_variant_comes_after_all_that_are():
     assert palette.place("gate by surprise") == len(ac.all_variants())
 
 
+def test_a_variant_that_stands_there_twice_has_its_own_look_once():
+    words = ["local~window~64", "uniform", "local~window~128", "nystrom", "uniform"]
+    found = palette.places(words)
+    assert [found[0], found[3]] == [palette.place("local"), palette.place("nystrom")]
+    assert len(set(found)) == len({style(place) for place in found}) == 5
+
+
 def test_colours_come_again_with_another_stroke_and_mark():
     first, again = style(1), style(1 + COLOURS)
     assert first.colour == again.colour == SERIES[1]
