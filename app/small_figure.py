@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterable, Mapping
 
 from app.figures.spread import spread
-from app.figures.theme import GREY, SERIES
+from app.figures.theme import COLOURS, GREY, SERIES
 
 WIDTH, HEIGHT, EDGE = 160, 88, 5
 """Pixels of the picture, and of its empty edge."""
@@ -43,7 +43,7 @@ def small_figure(
     step = right / len(places)
     wide, foot = 0.8 * step / len(drawn), up(low if log_y else 0.0)
     for i, line in enumerate(drawn):
-        colour = SERIES[i % GREY]
+        colour = SERIES[i % COLOURS]
         if bars:
             for x, y in line:
                 left = EDGE + step * (places.index(x) + 0.1) + wide * i

@@ -147,6 +147,9 @@ ALLOWED = {
         "pickle.load(stream)": "tasks of the app, behind that socket",
         "pickle.loads(pickle.dumps(error))": "it was pickled here: whether it can be sent",
     },
+    "pages/claims/board.py": {
+        "place.markdown(card(outcome), unsafe_allow_html=True)": "a claim's sentences and figures hold numbers alone"
+    },
     "pages/home/page.py": {
         "st.markdown('\\n\\n'.join(parts), unsafe_allow_html=True)": "the lessons that ship, and words of ours"
     },

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from app.figures.theme import GREY, SERIES
+from app.figures.theme import COLOURS, GREY, SERIES
 from app.small_figure import EDGE, HEIGHT, WIDTH, small_figure
 
 
@@ -72,5 +72,5 @@ def test_bars_below_zero_hang_from_it():
 
 
 def test_more_series_than_colours_begin_again_without_the_grey():
-    many = {str(i): [(0, float(i)), (1, 0.0)] for i in range(GREY + 1)}
+    many = {str(i): [(0, float(i)), (1, 0.0)] for i in range(COLOURS + 1)}
     assert SERIES[GREY] not in paths(small_figure(many))
