@@ -117,6 +117,11 @@ def known(experiment: str, task: Task) -> tuple[Any, ...] | None:
     return None if found is None else found.result().value
 
 
+def keep(experiment: str, task: Task, rows: tuple[Any, ...]) -> None:
+    """Take over a task's rows that are there already, so that nobody waits for them in line."""
+    _rows.get((experiment, repr(task)), partial(Frozen, rows))
+
+
 def forget(experiment: str, task: Task) -> None:
     """Let ``rows`` compute a task anew, where its results differ from run to run."""
     _rows.drop((experiment, repr(task)))

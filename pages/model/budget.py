@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import streamlit as st
 
-from app import chart, palette, run
+from app import chart, palette
 from app.figures.curves import Curve, curves
 from app.figures.theme import GREY
 from app.text import _, paragraph
@@ -40,7 +40,7 @@ def show(question: Question) -> None:
         _positions(question, rows, key)
         st.caption(words.origin(rows))
 
-    rows = run.at_once("swap", tasks, draw, key="model.budget")
+    rows = sweep.at_once(tasks, draw, key="model.budget")
     reading.take_away(rows)
 
 

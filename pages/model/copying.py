@@ -5,7 +5,7 @@ from statistics import mean
 
 import streamlit as st
 
-from app import chart, palette, run
+from app import chart, palette
 from app.figures.curves import Curve, curves, guide
 from app.figures.theme import GREY
 from app.takeaway import explained
@@ -13,7 +13,7 @@ from app.text import _
 from attention_core.experiments import swap
 from attention_core.experiments.swap import CopyRow, SwapRow
 from attention_core.variant import SOFTMAX
-from pages.model import reading
+from pages.model import reading, sweep
 from pages.model.options import Question, called
 
 
@@ -46,7 +46,7 @@ def show(question: Question) -> None:
             )
         )
 
-    rows = run.at_once("swap", reading.tasks(question), draw, key="model.copying")
+    rows = sweep.at_once(reading.tasks(question), draw, key="model.copying")
     reading.take_away(rows)
     explained(
         _("What the numbers are"),

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from app import run
 from app.text import _, paragraph
 from attention_core.experiments import swap
 from attention_core.experiments.swap import FLOORS, CopyRow, ReadingRow, SwapRow
@@ -38,8 +37,8 @@ def show(question: Question) -> None:
             )
         )
 
-    rows = run.at_once(
-        "swap", swap.layer_tasks(question.text, asked, edge, depth(), live=question.live), draw, key="model.layers"
+    rows = sweep.at_once(
+        swap.layer_tasks(question.text, asked, edge, depth(), live=question.live), draw, key="model.layers"
     )
     reading.take_away(rows)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
-from app import chart, palette, run
+from app import chart, palette
 from app.figures.scatter import Points, scatter
 from app.text import _, paragraph
 from attention_core import metrics, registry
@@ -15,7 +15,7 @@ from attention_core.experiments import swap
 from attention_core.experiments.swap import CopyRow, ReadingRow, StrayRow, SwapRow
 from attention_core.surgery import UNIFORM
 from attention_core.writing import number
-from pages.model import reading, words
+from pages.model import reading, sweep, words
 from pages.model.options import Question, called
 
 FEWEST = 5
@@ -68,7 +68,7 @@ def show(question: Question) -> None:
             )
         )
 
-    rows = run.at_once("swap", tasks, draw, key="model.predicts")
+    rows = sweep.at_once(tasks, draw, key="model.predicts")
     reading.take_away(rows)
 
 

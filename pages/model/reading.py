@@ -5,14 +5,14 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from app import chart, run, takeaway
+from app import chart, takeaway
 from app.reading_board import Look, Reading, reading_board
 from app.text import _, paragraph
 from attention_core.experiments import swap
 from attention_core.experiments.swap import ReadingRow, SwapRow
 from attention_core.variant import SOFTMAX
 from attention_core.writing import number
-from pages.model import glance, words
+from pages.model import glance, sweep, words
 from pages.model.options import Question, called, take_look, tokens_in_words
 from pages.model.words import Score
 
@@ -23,7 +23,7 @@ def show(question: Question) -> None:
     def draw(rows: list[SwapRow], key: str) -> None:
         _draw(question, rows, key)
 
-    rows = run.at_once("swap", tasks(question), draw, key="model.reading")
+    rows = sweep.at_once(tasks(question), draw, key="model.reading")
     take_away(rows)
     read = next((row for row in rows if isinstance(row, ReadingRow) and row.layers == ()), None)
     token = question.options.token

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from app import chart, palette
+from app import chart, dispatch, palette, run
 from app.figures.curves import Curve, curves, guide
 from app.figures.theme import GREY
 from app.text import _
-from attention_core.experiments.swap import FLOORS, CopyRow, ReadingRow, SwapRow
+from attention_core.experiments import swap
+from attention_core.experiments.swap import FLOORS, CopyRow, ReadingRow, SwapRow, SwapTask
 from pages.model.options import called
 
 
@@ -20,6 +21,14 @@ class Both:
     x: float
     perplexity: float | None
     copied: float | None
+
+
+def at_once(tasks: Sequence[SwapTask], draw: Callable[[list[SwapRow], str], None], *, key: str) -> list[SwapRow]:
+    """Run tasks and draw what is found; arguments as of ``run.at_once``. What was recorded waits for no worker."""
+    for task in tasks:
+        if not task.live and (row := swap.known(task)) is not None:
+            dispatch.keep("swap", task, (row,))
+    return run.at_once("swap", tasks, draw, key=key)
 
 
 def pairs(rows: Sequence[SwapRow], x: Callable[[SwapRow], float | None]) -> list[Both]:

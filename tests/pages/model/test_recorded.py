@@ -1,8 +1,10 @@
 """What ships as recorded is what is computed, and all that a first visit sees is among it."""
 
 import pytest
+from driver import open_page
 
 from app import presets
+from app.line import Line
 from attention_core.experiments import swap
 from attention_core.experiments.swap import CopyTask, ReadingTask, StrayTask, run
 from pages.model import record
@@ -31,3 +33,12 @@ def test_all_that_a_first_visit_sees_ships_as_recorded(monkeypatch):
     monkeypatch.undo()
     lacking = [task for task in record.wanted() if swap.known(task) is None]
     assert not lacking, "run python -m pages.model.record"
+
+
+@pytest.mark.parametrize("view", ["text", "copying", "layers", "budget", "predicts"])
+def test_a_first_visit_waits_in_no_line(view, monkeypatch):
+    monkeypatch.undo()
+    monkeypatch.setattr(Line, "ask", lambda *_: pytest.fail("asked for what was recorded"))
+    at = open_page("model", m_view=view)
+    assert not at.exception
+    assert any("Recorded on" in c.value for c in at.caption)
