@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from app import compute, dispatch, garbage, input_panel, navigation, page_script, share
+from app import compute, dispatch, garbage, input_panel, navigation, page_script, provenance, share
 from app.form import form
 from app.lessons import card, maker
 from app.page import SECTIONS, Page, discover
@@ -32,6 +32,7 @@ def _run() -> None:
 
     def body() -> None:
         share.use(page.options.fields())
+        provenance.at(key)
         told = ""
         if page.uses_input:
             with st.sidebar:

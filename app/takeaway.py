@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from app import provenance
 from app.text import _
 
 FORMULA = re.compile("[=+\\-@\uff1d\uff0b\uff0d\uff20].|[\\t\\r\\n]", re.DOTALL)
@@ -58,10 +59,16 @@ def matrix_rows(matrices: Mapping[str, np.ndarray], tokens: Sequence[str]) -> li
 
 
 def download(label: str, data: Callable[[], bytes], file_name: str) -> None:
-    """A button that makes the file when it is pressed, not before."""
-    mime = mimetypes.guess_type(file_name)[0]
+    """A button that makes the file when it is pressed, not before; a CSV and an NPZ say where they come from."""
+    mime, origin = mimetypes.guess_type(file_name)[0], provenance.now(label)
+
+    def made() -> bytes:
+        if file_name.endswith(".csv"):
+            return provenance.in_csv(data(), origin, _as_words)
+        return provenance.in_npz(data(), origin) if file_name.endswith(".npz") else data()
+
     st.download_button(
-        label, data, file_name, mime, key=file_name, icon=":material/download:", on_click="ignore", width="content"
+        label, made, file_name, mime, key=file_name, icon=":material/download:", on_click="ignore", width="content"
     )
 
 

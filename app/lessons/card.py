@@ -102,7 +102,7 @@ def _head(lesson: Lesson, place: int, said: Callable[[str], str]) -> str:
     ways = [
         _way(lesson, place - 1, "← " + _("Back"), "before") if place > 1 else "",
         _way(lesson, place + 1, _("Next") + " →", "after") if place < count else "",
-        _way(lesson, place, "↺ " + _("Reset the screen")),
+        _way(lesson, place, "↺ " + _("Reset")),
     ]
     return (
         f'<div class="lesson-head{" present" if Visit.present.value else ""}"><b>{html.escape(said(lesson.title))}</b>'

@@ -22,8 +22,8 @@ def draft() -> Lesson | None:
 
 
 def keep(found: Lesson | None) -> None:
-    """Go on with this one; a lesson without a step is none."""
-    st.session_state[DRAFT] = found if found and found.steps else None
+    """Go on with this one; a lesson without a step is none, and one that ships is one's own from here on."""
+    st.session_state[DRAFT] = replace(found, key="") if found and found.steps else None
 
 
 def screen(page: str) -> str:

@@ -192,19 +192,45 @@ export class SvgPen {
 const MARGIN = 16;
 const HEAD = 46; // a panel's title and caption
 
+const FINE_PRINT = 11; // type of where a picture comes from
+const FINE_LINE = 15;
+const LINK_LINES = 8; // of a link, at most: one that holds a long text goes on for a page
+
+/**
+ * Where the picture comes from, line by line: the page and what it looks at, the text, and the link that opens it again.
+ * @param {Board} board
+ * @param {Pen} pen
+ * @param {number} width
+ */
+function originOf(board, pen, width) {
+  const head = document.querySelector(".st-key-question");
+  const said = (/** @type {string} */ tag) => head?.querySelector(tag)?.textContent?.trim() ?? "";
+  const words = board.panels[0].rowLabels?.join(" ") ?? "";
+  const letters = Math.max(20, Math.floor((width / (pen.measure(location.href, FINE_PRINT) || 1)) * location.href.length) - 1);
+  const link = location.href.match(new RegExp(`.{1,${letters}}`, "gu")) ?? [];
+  return [
+    fitted(pen, ["Attention Lab", said("h1"), said("a")].filter(Boolean).join(" · "), width, FINE_PRINT),
+    ...(words ? [fitted(pen, words, width, FINE_PRINT)] : []),
+    ...(link.length > LINK_LINES ? [...link.slice(0, LINK_LINES - 1), "…"] : link),
+  ];
+}
+
 /** What measures text where nothing is drawn. */
 const rulerOf = (/** @type {string} */ font) => new CanvasPen(brushOf(document.createElement("canvas")), 1, font);
 
 /**
- * Size of the whole board as a picture, in CSS pixels; its legend's too.
+ * Size of the whole board as a picture, in CSS pixels; its legend's too, and what stands beneath it.
  * @param {Board} board
  */
 function boardSize(board) {
   const { panels, columns, side, look } = board;
   const lines = Math.ceil(panels.length / columns);
   const width = 2 * MARGIN + Math.max(360, columns * (side + MARGIN) - MARGIN);
-  const legend = board.legendHeight(rulerOf(look.theme.font), width - 2 * MARGIN);
-  return { width, legend, height: 2 * MARGIN + legend + lines * (HEAD + panelHeight(side, look.ownScale) + MARGIN) + 8 };
+  const ruler = rulerOf(look.theme.font);
+  const legend = board.legendHeight(ruler, width - 2 * MARGIN);
+  const origin = originOf(board, ruler, width - 2 * MARGIN);
+  const drawn = 2 * MARGIN + legend + lines * (HEAD + panelHeight(side, look.ownScale) + MARGIN) + 8;
+  return { width, legend, origin, drawn, height: drawn + origin.length * FINE_LINE };
 }
 
 /**
@@ -215,7 +241,7 @@ function boardSize(board) {
 function drawBoard(pen, board) {
   const { panels, columns, side, look, pinned } = board;
   const { theme, words } = look;
-  const { width, height, legend } = boardSize(board);
+  const { width, height, legend, origin, drawn } = boardSize(board);
   pen.rect(0, 0, width, height, theme.background);
   board.drawLegend(pen, MARGIN, MARGIN, width - 2 * MARGIN);
   let pooled = 1;
@@ -233,7 +259,8 @@ function drawBoard(pen, board) {
       pooled = Math.max(pooled, geometry.pooled);
     });
   });
-  if (pooled > 1) pen.text(words.pooled.replace("{count}", String(pooled)), MARGIN, height - MARGIN, { colour: theme.muted });
+  if (pooled > 1) pen.text(words.pooled.replace("{count}", String(pooled)), MARGIN, drawn - MARGIN, { colour: theme.muted });
+  origin.forEach((words, i) => pen.text(words, MARGIN, drawn + i * FINE_LINE, { size: FINE_PRINT, colour: theme.muted }));
 }
 
 /**

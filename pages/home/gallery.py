@@ -28,7 +28,8 @@ def show() -> None:
     chosen = HomeOptions.family.draw()
     query = share.link_of(share.values(), Visit.fields())
     dark = st.context.theme.type == "dark"
-    parts = []
+    told = _("Each picture is the variant's matrix on the same 32 tokens: rows are queries, columns are keys.")
+    parts = [f":small[{told}]"]
     for family in ac.families() if chosen == "all" else [chosen]:
         rows = [row(each, query, dark=dark) for each in ac.all_variants() if each.family == family]
         parts += [f"### {family_title(family)}", '<div class="family">', *rows, "</div>"] if rows else []

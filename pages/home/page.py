@@ -38,7 +38,6 @@ def _contents() -> None:
 def show(given: None) -> None:
     """Every variant there is."""
     st.header(_("What can be compared"))
-    st.caption(_("Each picture is the variant's matrix on the same 32 tokens: rows are queries, columns are keys."))
     gallery.show()
 
 

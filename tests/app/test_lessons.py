@@ -5,7 +5,7 @@ from urllib.parse import parse_qs
 
 import pytest
 from driver import board, curves, open_page, spoken, table, visit
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import attention_core as ac
@@ -274,6 +274,7 @@ ASKED = st.one_of(
 )
 
 
+@settings(deadline=None)
 @given(title=words, told=st.lists(st.tuples(words, words, words, ASKED), min_size=1, max_size=2))
 def test_a_lesson_written_is_the_one_read(title, told):
     steps = tuple(Step(at="matrices?layer=2", say=a, do=b, then=c, **rest) for a, b, c, rest in told)
@@ -350,12 +351,14 @@ def test_what_is_no_lesson_gets_one_sentence(data):
     assert len(said) < 300
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=300))
 def test_any_file_is_a_lesson_or_refused(data):
     with pytest.raises(LessonError):
         read(data)
 
 
+@settings(deadline=None)
 @given(st.text(max_size=200))
 def test_any_word_of_a_link_is_a_lesson_or_refused(word):
     with pytest.raises(UNREADABLE):

@@ -62,7 +62,7 @@ def test_a_knob_changes_what_is_shown_and_the_parts_come_along(page, server):
     found = arrays(saved(page, "All parts (NPZ)"))
     qkv = SyntheticSource(SyntheticSpec(n=20, heads=2)).load()
     own = look(qkv, ac.get("nystrom", landmarks=5), 1, False)
-    assert set(found) == {*own.parts, "weights", "reference"}
+    assert set(found) == {*own.parts, "weights", "reference", "provenance"}
     for name, part in own.parts.items():
         np.testing.assert_allclose(found[name], part, rtol=1e-5)
 

@@ -133,6 +133,12 @@ def test_a_lesson_travels_in_a_link_and_is_edited_from_one():
     assert at.query_params[DRAFT] == word
 
 
+def test_a_lesson_that_ships_becomes_ones_own_with_the_first_change():
+    at = visit("lessons", {DRAFT: "pooling"}).run()
+    at = type_in(at, "Title", "Mine")
+    assert lesson.unpack(at.query_params[DRAFT]).title == "Mine"
+
+
 def test_an_unfinished_question_says_what_is_missing():
     at = editing(Step(at="masks", ask="?"))
     assert "Step 1" in at.warning[0].value

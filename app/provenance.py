@@ -1,0 +1,85 @@
+"""Where a file came from, burnt into it: page, text, model, layer, head, settings, and the link that opens it again."""
+
+import csv
+import io
+import json
+import zipfile
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import streamlit as st
+
+from app import input_panel, share
+from app.page import discover
+from app.text import _
+from app.visit import Visit
+
+TEXT = 500
+"""Characters of the text that a file repeats; the link holds all of a text that fits one."""
+MEMBER = "provenance"
+"""The name of its array in an NPZ file, JSON in a string."""
+
+PAGE = "provenance.page"
+"""The page that is drawn, in the session's state."""
+Origin = Mapping[str, str]
+
+
+def at(page: str) -> None:
+    """Remember which page is drawn."""
+    st.session_state[PAGE] = page
+
+
+def now(title: str) -> Origin:
+    """Where what is on screen comes from, by what each word is; what does not apply is left out.
+
+    Args:
+        title: of what is saved.
+    """
+    page, kind, text = discover()[st.session_state[PAGE]], Visit.input.value, Visit.text.value
+    here = {"title": f"{_(page.title)} · {title}"}
+    if page.uses_input:
+        named = kind != "upload" or input_panel.UPLOAD in st.session_state
+        here |= {
+            "input": kind,
+            "text": "" if kind != "text" else text if len(text) <= TEXT else text[:TEXT] + "…",
+            "model": input_panel.forms()[kind].name() if named else "",
+            "layer": str(Visit.layer.value) if kind == "text" else "",
+            "head": _("average") if Visit.head.value == input_panel.AVERAGE else str(Visit.head.value),
+        }
+    here |= {
+        "causal": _("yes") if Visit.causal.value else _("no"),
+        "settings": " ".join(attention.word for attention in Visit.variants.value),
+        "link": (st.context.url or "").split("?")[0] + share.query_string(share.here()),
+        "made with": "Attention Lab",
+    }
+    return {name: words for name, words in here.items() if words}
+
+
+def in_csv(data: bytes, origin: Origin, safe: Callable[[object], object]) -> bytes:
+    """A CSV file with a column for each word behind its own, filled in its first row: readers of the table stay right.
+
+    Args:
+        data: the file, its first row the columns' names.
+        origin: from `now`.
+        safe: makes a cell that no spreadsheet computes.
+    """
+    mark = b"\xef\xbb\xbf" if data.startswith(b"\xef\xbb\xbf") else b""
+    lines = [line + "\n" for line in data.decode("utf-8-sig").split("\n")]
+    reader = csv.reader(lines)
+    ends = [reader.line_num for _row in zip(range(2), reader, strict=False)]
+    if len(ends) < 2 or not lines[ends[0]].strip():
+        return data
+    for end, cells in zip(ends, (origin.keys(), map(safe, origin.values())), strict=True):
+        more = io.StringIO()
+        csv.writer(more, lineterminator="").writerow(cells)
+        lines[end - 1] = f"{lines[end - 1].rstrip(chr(13) + chr(10))},{more.getvalue()}\r\n"
+    return mark + "".join(lines)[:-1].encode()
+
+
+def in_npz(data: bytes, origin: Origin) -> bytes:
+    """An NPZ file with one array more, the words as JSON."""
+    file, array = io.BytesIO(data), io.BytesIO()
+    np.save(array, np.array(json.dumps(origin, ensure_ascii=False)), allow_pickle=False)
+    with zipfile.ZipFile(file, "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(f"{MEMBER}.npy", array.getvalue())
+    return file.getvalue()

@@ -1,0 +1,103 @@
+"""A file says where it comes from, and stays what its readers take it for."""
+
+import csv
+import io
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from driver import open_page
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app import provenance
+from app.takeaway import FORMULA, _as_words, to_csv, to_npz
+from attention_core.inputs import SyntheticSpec, from_synthetic, from_upload
+from attention_core.inputs import to_npz as record_npz
+
+ORIGIN = {"title": "Matrices · Numbers", "text": 'a, "b"\nc', "link": "http://x/matrices?layer=2&n=3"}
+CELLS = st.one_of(st.text(max_size=8), st.floats(allow_nan=False), st.integers())
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(CELLS, CELLS), min_size=1, max_size=4))
+def test_a_table_reads_as_before_and_says_where_it_comes_from(rows):
+    plain = to_csv(["a", "b"], rows)
+    stamped = provenance.in_csv(plain, ORIGIN, _as_words)
+    before = list(csv.reader(io.StringIO(plain.decode("utf-8-sig"), newline="")))
+    after = list(csv.reader(io.StringIO(stamped.decode("utf-8-sig"), newline="")))
+    assert [row[:2] for row in after] == before
+    assert after[0][2:] == list(ORIGIN)
+    assert after[1][2:] == list(ORIGIN.values())
+    assert all(len(row) == 2 for row in after[2:])
+
+
+def test_pandas_reads_the_table():
+    stamped = provenance.in_csv(to_csv(["a", "b"], [(1, 2.5), (3, 4.5)]), ORIGIN, _as_words)
+    found = pd.read_csv(io.BytesIO(stamped))
+    assert found["a"].tolist() == [1, 3]
+    assert found["b"].tolist() == [2.5, 4.5]
+    assert found["link"].tolist()[0] == ORIGIN["link"]
+    assert found["link"].isna().tolist() == [False, True]
+
+
+@pytest.mark.parametrize("words", ["=1+1", "@cmd", "-x", "+x"])
+def test_no_spreadsheet_computes_where_a_table_comes_from(words):
+    stamped = provenance.in_csv(to_csv(["a"], [(1,)]), {"text": words}, _as_words).decode("utf-8-sig")
+    assert not any(FORMULA.match(cell) for row in csv.reader(io.StringIO(stamped)) for cell in row)
+
+
+@pytest.mark.parametrize("plain", [b"", to_csv(["a", "b"], [])])
+def test_a_table_without_rows_stays_as_it_is(plain):
+    assert provenance.in_csv(plain, ORIGIN, _as_words) == plain
+
+
+def test_arrays_stay_and_say_where_they_come_from():
+    stamped = provenance.in_npz(to_npz({"x": np.arange(3)}), ORIGIN)
+    with np.load(io.BytesIO(stamped), allow_pickle=False) as found:
+        assert found["x"].tolist() == [0, 1, 2]
+        assert json.loads(str(found[provenance.MEMBER])) == ORIGIN
+
+
+def test_a_record_that_says_where_it_comes_from_is_read_again():
+    record = from_synthetic(SyntheticSpec(n=5, d=4, heads=2))
+    again = from_upload(provenance.in_npz(record_npz(record), ORIGIN), "again.npz")
+    assert np.array_equal(again.q.numpy(), record.q.numpy())
+
+
+@pytest.fixture
+def told(monkeypatch):
+    found = []
+    now = provenance.now
+
+    def noting(title):
+        found.append(now(title))
+        return found[-1]
+
+    monkeypatch.setattr(provenance, "now", noting)
+    return found
+
+
+def test_what_is_on_screen_is_what_a_file_tells(told):
+    open_page(
+        "matrices",
+        {"text": "@repeats", "layer": "1", "head": "2", "variants": ["softmax", "local~window~3"], "more": "download"},
+    )
+    [matrices, *_others] = told
+    assert matrices["title"] == "Matrices · Matrices (CSV)"
+    assert (matrices["model"], matrices["layer"], matrices["head"]) == ("MiniLM-L6", "1", "2")
+    assert matrices["settings"] == "softmax local~window~3"
+    assert "layer=1" in matrices["link"]
+    assert matrices["text"].split()
+
+
+def test_what_does_not_apply_is_left_out(told):
+    open_page("masks", input="synthetic", n=12, masks_part="download")
+    assert not {"layer", "text"} & told[0].keys()
+    assert told[0]["model"] == "Locally correlated"
+
+
+def test_a_long_text_is_cut(told):
+    open_page("masks", text="word " * 300, masks_part="download")
+    assert len(told[0]["text"]) == provenance.TEXT + 1
