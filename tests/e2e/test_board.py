@@ -243,6 +243,7 @@ def test_the_board_is_saved_as_png_and_svg(page, boards):
     svg = ElementTree.parse(saved(page, "Download as SVG")).getroot()
     words = [e.text for e in svg.iter("{http://www.w3.org/2000/svg}text")]
     assert {"Panel 0", "Panel 1", "Panel 2", "a & b", "keys →", "queries →", "masked", "t23"} <= set(words)
+    assert page.url in "".join(words), "the link that opens it again, on as many lines as it takes"
     assert {"weight ± · ends at 0.05", "above 0.05, up to 0.097", "below −0.05, down to −0.097"} <= set(words)
     images = svg.iter("{http://www.w3.org/2000/svg}image")
     assert [(e.get("width"), e.get("height")) for e in images] == [("24", "24")] * 3, "one pixel a cell"
