@@ -148,13 +148,17 @@ def narrowed(figure: Figure) -> Figure:
     }
     if len(kept["annotations"]) == len(layout.get("annotations", ())):
         return figure
-    rows = sum(trace.get("showlegend", True) for trace in figure["data"])
+    more = LEGEND * -(-sum(trace.get("showlegend", True) for trace in figure["data"]) // 2)
+    margin = {**layout["margin"], "r": 8}
+    if margin["b"] > 8:  # something stands beneath the axis, and the legend beneath that
+        margin["b"] += more
     below = {
         **layout,
         **kept,
+        "xaxis": {name: look for name, look in layout["xaxis"].items() if name != "dtick"},  # labels would overlap
         "showlegend": True,
         "legend": {"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0},
-        "margin": {**layout["margin"], "r": 8},
-        "height": layout["height"] + LEGEND * -(-rows // 2),
+        "margin": margin,
+        "height": layout["height"] + more,
     }
     return {**figure, "layout": below}

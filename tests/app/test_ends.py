@@ -3,7 +3,7 @@
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from plotly.graph_objects import Figure
 
@@ -13,6 +13,7 @@ from app.figures.ends import LINE, PREFIX, apart, narrowed, written
 PLACES = st.floats(-50, 150, allow_nan=False)
 
 
+@settings(deadline=None)  # others may be at work on the machine
 @given(st.lists(st.tuples(PLACES, st.floats(1, 9)), min_size=1, max_size=11), st.randoms())
 def test_names_stand_apart_in_their_order_and_no_other_places_are_nearer(wishes, chance):
     wanted, sizes = map(list, zip(*wishes, strict=True))
@@ -106,8 +107,9 @@ def test_a_long_name_takes_several_lines_and_the_margin_is_as_wide_as_the_longes
 
 
 def test_on_a_narrow_screen_the_names_stand_in_a_legend_beneath():
-    wide = curves(lines(3), x_title="", y_title="", mark=2.0)
+    wide = curves(lines(3), x_title="", y_title="", mark=2.0, log_x=True)
     narrow = narrowed(wide)
+    assert ("dtick" in wide["layout"]["xaxis"], "dtick" in narrow["layout"]["xaxis"]) == (True, False)
     Figure(narrow)
     assert not names(narrow)
     assert narrow["layout"]["showlegend"]
@@ -115,6 +117,8 @@ def test_on_a_narrow_screen_the_names_stand_in_a_legend_beneath():
     assert narrow["layout"]["height"] > wide["layout"]["height"]
     assert narrow["layout"]["margin"]["r"] < wide["layout"]["margin"]["r"]
     assert names(wide), "the other is as it was"
+    stamped = narrowed({**wide, "layout": {**wide["layout"], "margin": {**wide["layout"]["margin"], "b": 100}}})
+    assert stamped["layout"]["margin"]["b"] - 100 == narrow["layout"]["height"] - wide["layout"]["height"]
     other = {"data": [], "layout": {"annotations": [{"text": "mine"}]}}
     assert narrowed(other) is other
 
