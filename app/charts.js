@@ -8,9 +8,9 @@ const END_NAME = ".annotation[data-index]";
 const PHONE = matchMedia("(max-width: 640px)");
 
 /**
- * @typedef {{ x?: unknown[], legendgroup?: string, fill?: string }} Trace
+ * @typedef {{ x?: unknown[], legendgroup?: string, fill?: string, meta?: { ways?: string[] } }} Trace
  * @typedef {{ name?: string }} Part
- * @typedef {{ data: Trace, curveNumber: number, pointNumber: number, customdata?: unknown }} Point
+ * @typedef {{ data: Trace, curveNumber: number, pointNumber: number }} Point
  * @typedef {{ points: Point[], event: Event }} Pointed
  * @typedef {HTMLElement & {
  *   data: Trace[],
@@ -169,7 +169,7 @@ function lightLine(chart, group) {
  */
 function openPoint(chart, { points: [point], event }) {
   const [begins, state] = [chart.layout.meta?.way, charts.get(chart)];
-  const way = Array.isArray(point.customdata) ? point.customdata[1] : undefined;
+  const way = point.data.meta?.ways?.[point.pointNumber];
   if (!begins || !state || !way) return;
   const here = `${point.curveNumber}.${point.pointNumber}`;
   const finger = "pointerType" in event ? event.pointerType === "touch" : event.type.startsWith("touch");

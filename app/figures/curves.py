@@ -41,8 +41,7 @@ class Curve:
         size: of its marks, in pixels.
         halo: drawn wide, pale and in steps, with rings around its points: what stands out among the others.
         notes: what is told of each point on hover, in place of its numbers, as Plotly's markup.
-        ways: where a click on each point leads, as the rest of an address that ``curves`` is given the beginning of;
-            only beside notes.
+        ways: where a click on each point leads, as the rest of an address that ``curves`` is given the beginning of.
     """
 
     name: str
@@ -131,10 +130,7 @@ def _traces(line: Curve, number: str, *, log_y: bool, band: float) -> Iterable[d
             "showlegend": False,
             "legendgroup": group,
         }
-    told = "%{x}: %{y:" + number + "}"
-    if line.notes:
-        told = "%{customdata[0]}" if line.ways else "%{customdata}"
-    customdata = list(zip(line.notes, line.ways, strict=True)) if line.ways else list(line.notes)
+    told = "%{customdata}" if line.notes else "%{x}: %{y:" + number + "}"
     yield {
         "type": "scatter",
         "x": list(line.x),
@@ -155,7 +151,8 @@ def _traces(line: Curve, number: str, *, log_y: bool, band: float) -> Iterable[d
             "symbol": look.mark + ("-open" if line.hollow or line.halo else ""),
             "line": {"width": 2 if line.hollow or line.halo else 0},
         },
-        **({"customdata": customdata} if line.notes else {}),
+        **({"customdata": list(line.notes)} if line.notes else {}),
+        **({"meta": {"ways": list(line.ways)}} if line.ways else {}),
         **({"hoverinfo": "skip"} if line.halo else {"hovertemplate": f"{told}<extra>{line.name}</extra>"}),
     }
 

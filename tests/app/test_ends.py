@@ -138,5 +138,5 @@ def test_a_point_may_lead_on():
     figure = curves([line], x_title="", y_title="", way="page?v=")
     Figure(figure)
     assert figure["layout"]["meta"] == {"way": "page?v="}
-    assert figure["data"][0]["customdata"] == [("one", "1"), ("two", "2")]
-    assert figure["data"][0]["hovertemplate"].startswith("%{customdata[0]}")
+    assert figure["data"][0]["meta"] == {"ways": ["1", "2"]}
+    assert figure["data"][0]["customdata"] == ["one", "two"]

@@ -15,7 +15,7 @@ LAST = """(plot, name) => {
     const { x, y, width, height } = [
         ...plot.querySelectorAll(".scatterlayer > .trace")[found].querySelectorAll(".points path"),
     ].at(-1).getBoundingClientRect();
-    return [[x + width / 2, y + height / 2], plot.data.find((trace) => trace.name === name).customdata.at(-1)[1]];
+    return [[x + width / 2, y + height / 2], plot.data.find((trace) => trace.name === name).meta.ways.at(-1)];
 }"""
 """Where the last point of a line is, and which variant it stands for."""
 
