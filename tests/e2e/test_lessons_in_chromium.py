@@ -52,6 +52,7 @@ def test_a_class_is_shown_a_lesson_by_the_arrow_keys(page, server):
     expect(page.get_by_test_id("stSidebar")).not_to_be_visible()
     assert page.evaluate("parseFloat(getComputedStyle(document.documentElement).fontSize)") > 16
     for place in (2, 3, 4):
+        expect(board(page, "masks.board")).to_be_visible(timeout=60_000)  # the page's script has come
         settle(page)
         page.keyboard.press("ArrowRight")
         expect(card(page)).to_contain_text(f"Step {place} of 4")
