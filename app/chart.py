@@ -31,16 +31,15 @@ def show(figure: Figure, *, key: str, name: str, alt: str) -> None:
         name: of the saved file, without its ending.
         alt: the figure in one sentence, for those who cannot see it.
     """
-    button = {"filename": name, "format": Visit.picture.value, "scale": 2}
+    layout = figure["layout"]  # the file's name is for app/chart_files.js, which writes it
+    figure = {
+        **figure,
+        "layout": {**layout, "meta": {**layout.get("meta", {}), "file": f"{name}.{Visit.picture.value}"}},
+    }
     st.plotly_chart(
         Drawn(narrowed(figure) if st.session_state.get(NARROW) else figure),
         key=key,
-        config={
-            "displaylogo": False,
-            "displayModeBar": True,
-            "modeBarButtons": [["toImage"]],
-            "toImageButtonOptions": button,
-        },
+        config={"displaylogo": False, "displayModeBar": True, "modeBarButtons": [["toImage"]]},
         alt=alt,
     )
 

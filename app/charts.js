@@ -14,7 +14,7 @@ const PHONE = matchMedia("(max-width: 640px)");
  * @typedef {{ points: Point[], event: Event }} Pointed
  * @typedef {HTMLElement & {
  *   data: Trace[],
- *   layout: { annotations?: Part[], shapes?: Part[], meta?: { way?: string } },
+ *   layout: { annotations?: Part[], shapes?: Part[], meta?: { way?: string, file?: string } },
  *   on(name: string, act: (pointed: Pointed) => void): void,
  * }} Chart
  */

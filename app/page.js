@@ -1,6 +1,7 @@
 // The script of every page. The browser keeps it from the first message on; a run names it by a hash alone.
 
 import { showArrivals } from "./arrival.js";
+import { saveCharts } from "./chart_files.js";
 import { lightCharts } from "./charts.js";
 import { watchForms } from "./forms.js";
 import { explainTerms } from "./glossary.js";
@@ -29,6 +30,7 @@ export default function ({ setStateValue }) {
   followWays();
   stepByArrows();
   reachByKeys();
+  saveCharts();
   leadToInput();
   showArrivals();
   linkTexts();

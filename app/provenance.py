@@ -17,7 +17,8 @@ from app.visit import Visit
 TEXT = 500
 """Characters of the text that a file repeats; the link holds all of a text that fits one."""
 MEMBER = "provenance"
-"""The name of its array in an NPZ file, JSON in a string."""
+"""The name of its array in an NPZ file, JSON in a string; in a CSV file it begins the names of its columns, as a table
+may have a head or a layer of its own."""
 
 PAGE = "provenance.page"
 """The page that is drawn, in the session's state."""
@@ -69,7 +70,8 @@ def in_csv(data: bytes, origin: Origin, safe: Callable[[object], object]) -> byt
     ends = [reader.line_num for _row in zip(range(2), reader, strict=False)]
     if len(ends) < 2 or not lines[ends[0]].strip():
         return data
-    for end, cells in zip(ends, (origin.keys(), map(safe, origin.values())), strict=True):
+    names = [f"{MEMBER} {name}" for name in origin]
+    for end, cells in zip(ends, (names, map(safe, origin.values())), strict=True):
         more = io.StringIO()
         csv.writer(more, lineterminator="").writerow(cells)
         lines[end - 1] = f"{lines[end - 1].rstrip(chr(13) + chr(10))},{more.getvalue()}\r\n"

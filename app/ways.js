@@ -19,17 +19,16 @@ function follow(event) {
  * @param {string} address
  */
 export function go(address) {
-  history.pushState(null, "", framed(address));
+  history.pushState(null, "", framed(new URL(address, document.baseURI)));
   dispatchEvent(new PopStateEvent("popstate")); // Streamlit opens what the address says
   scrollTo(0, 0);
 }
 
 /**
  * The address as the frame of another page opens it, where this one stands in such a frame.
- * @param {string} href
+ * @param {URL} there
  */
-function framed(href) {
-  const there = new URL(href);
+function framed(there) {
   for (const [name, value] of new URLSearchParams(location.search)) {
     if (name === "embed" || name === "embed_options") there.searchParams.append(name, value);
   }

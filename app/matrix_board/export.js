@@ -192,20 +192,19 @@ export class SvgPen {
 const MARGIN = 16;
 const HEAD = 46; // a panel's title and caption
 
-const FINE_PRINT = 11; // type of where a picture comes from
-const FINE_LINE = 15;
+export const FINE_PRINT = 11; // type of where a picture comes from
+export const FINE_LINE = 15;
 const LINK_LINES = 8; // of a link, at most: one that holds a long text goes on for a page
 
 /**
- * Where the picture comes from, line by line: the page and what it looks at, the text, and the link that opens it again.
- * @param {Board} board
+ * Where a picture comes from, line by line: the page and what it looks at, the text, and the link that opens it again.
  * @param {Pen} pen
  * @param {number} width
+ * @param {string} words the text, if there is one
  */
-function originOf(board, pen, width) {
+export function originLines(pen, width, words) {
   const head = document.querySelector(".st-key-question");
   const said = (/** @type {string} */ tag) => head?.querySelector(tag)?.textContent?.trim() ?? "";
-  const words = board.panels[0].rowLabels?.join(" ") ?? "";
   const letters = Math.max(20, Math.floor((width / (pen.measure(location.href, FINE_PRINT) || 1)) * location.href.length) - 1);
   const link = location.href.match(new RegExp(`.{1,${letters}}`, "gu")) ?? [];
   return [
@@ -228,7 +227,7 @@ function boardSize(board) {
   const width = 2 * MARGIN + Math.max(360, columns * (side + MARGIN) - MARGIN);
   const ruler = rulerOf(look.theme.font);
   const legend = board.legendHeight(ruler, width - 2 * MARGIN);
-  const origin = originOf(board, ruler, width - 2 * MARGIN);
+  const origin = originLines(ruler, width - 2 * MARGIN, board.panels[0].rowLabels?.join(" ") ?? "");
   const drawn = 2 * MARGIN + legend + lines * (HEAD + panelHeight(side, look.ownScale) + MARGIN) + 8;
   return { width, legend, origin, drawn, height: drawn + origin.length * FINE_LINE };
 }

@@ -1,6 +1,8 @@
 """The Entropy page as a visitor uses it: from a link, over its three views, to a file of numbers; a sweep stopped."""
 
 import re
+from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from browser import NAMED, chart, legend, press, query, rows, saved, settle, visit, words
@@ -9,6 +11,15 @@ from playwright.sync_api import expect
 import attention_core as ac
 
 LINK = "?input=synthetic&heads=2&variants=softmax&variants=local&h_longest=256&h_seeds=1"
+
+
+def taken(page, name):
+    """The last chart as a picture, by its button."""
+    with page.expect_download() as waiting:
+        chart(page).hover()
+        chart(page).locator(".modebar-btn").first.click()
+    assert waiting.value.suggested_filename == name
+    return Path(waiting.value.path()).read_bytes()
 
 
 def test_from_a_link_over_every_view_to_the_numbers(page, server, elsewhere):
@@ -43,10 +54,7 @@ def test_from_a_link_over_every_view_to_the_numbers(page, server, elsewhere):
     expected = ac.metrics.entropy(ac.get("local").weights(qkv.q, qkv.k)).mean(-1)
     [row] = [r for r in found if (r["variant"], r["n"], r["head"]) == ("local", "128", "1")]
     assert float(row["entropy (nats)"]) == pytest.approx(float(expected[1]), abs=1e-5)
-    with page.expect_download() as waiting:
-        chart(page).hover()
-        chart(page).locator('[data-attr="toImage"], .modebar-btn').first.click()
-    assert waiting.value.suggested_filename == "entropy.png"
+    assert taken(page, "entropy.png").startswith(b"\x89PNG")
 
     page.get_by_text("Normaliser Z", exact=True).click()
     expect(page.get_by_text("softmax's normaliser Z grows")).to_be_visible()
@@ -60,6 +68,15 @@ def test_from_a_link_over_every_view_to_the_numbers(page, server, elsewhere):
     expect(page.get_by_text("At λ = 5.66 softmax's entropy")).to_be_visible()
     settle(page)
     assert "h_factor=5.66" in query(page)
+
+
+def test_a_saved_chart_says_where_it_comes_from(page, server):
+    visit(page, f"{server}/entropy{LINK}&picture=svg")
+    drawn = ElementTree.fromstring(taken(page, "entropy.svg"))
+    said = ["".join(text.itertext()) for text in drawn.iter("{http://www.w3.org/2000/svg}text")]
+    assert "Attention Lab · Does attention dilute as text grows? · Locally correlated · head 1" in said[-2]
+    assert said[-1] == page.url
+    assert any("uniform attention" in each for each in said), "the lines' names are in it"
 
 
 def test_a_long_sweep_shows_points_at_once_and_keeps_them_when_stopped(page, server):

@@ -1,6 +1,6 @@
 """The Model page as a teacher uses it: a window, the same with a sink, the copy test, a token, a link."""
 
-from browser import chart, legend, query, settle, visit
+from browser import NAMED, chart, legend, query, settle, visit
 from playwright.sync_api import expect
 
 WINDOW, SINK = "Local · window 64", "Attention sinks · window 64 · sinks 1"
@@ -27,7 +27,7 @@ def test_a_window_falls_apart_a_sink_brings_it_back_and_copying_stays_lost(page,
     expect(page.locator("[data-token='101']")).to_be_focused()
 
     page.get_by_text("copying", exact=True).click()
-    expect(chart(page).locator(".legendtext", has_text="said first")).to_be_visible()
+    expect(chart(page).locator(NAMED, has_text="said first")).to_be_visible()
     settle(page)
     assert legend(page) == ["The model as it is", WINDOW, SINK, "said first, as it is"]
     visit(elsewhere, f"{server}/model?{query(page)}")

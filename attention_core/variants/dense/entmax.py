@@ -43,7 +43,7 @@ def entmax(logits: Tensor, alpha: float) -> Tensor:
         excess, slope = _row(x.detach() - tau, power)
         step = excess / slope
         tau = tau + step
-        if not x.is_meta and not bool((step > 4 * torch.finfo(x.dtype).eps * (1 + tau.abs())).any()):
+        if x.is_meta or not bool((step > 4 * torch.finfo(x.dtype).eps * (1 + tau.abs())).any()):
             break
     excess, slope = _row(x - tau, power)
     return (x - tau - excess / slope.detach()).clamp_min(0).pow(power)

@@ -18,6 +18,8 @@ from app.page import SECTIONS, discover
 from pages.home import gallery
 
 ROW = '<div class="variant">'
+OPENING = {"error": {"against": ["cost"]}, "causal": {"c_view": ["state"]}}
+"""What pages open on that an address without it does not stand for."""
 
 
 def rows(at):
@@ -60,7 +62,7 @@ def test_pages_stand_under_their_sections_and_take_the_input_along():
         assert [each.proto.page for each in contents[place + 1 : place + 1 + len(pages)]] == pages
         assert contents[place + 1 + len(pages)].type != "page_link"
     for way in links(at):
-        assert parse_qs(way.query_string) == carried | ({"against": ["cost"]} if way.page == "error" else {})
+        assert parse_qs(way.query_string) == carried | OPENING.get(way.page, {})
         assert way.icon == discover()[way.page].icon
     assert len(links(at)) == len(discover()) - 1
     for page, query, _ in ways(*rows(at)["BigBird"]):

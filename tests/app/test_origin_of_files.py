@@ -28,9 +28,15 @@ def test_a_table_reads_as_before_and_says_where_it_comes_from(rows):
     before = list(csv.reader(io.StringIO(plain.decode("utf-8-sig"), newline="")))
     after = list(csv.reader(io.StringIO(stamped.decode("utf-8-sig"), newline="")))
     assert [row[:2] for row in after] == before
-    assert after[0][2:] == list(ORIGIN)
+    assert after[0][2:] == [f"provenance {name}" for name in ORIGIN]
     assert after[1][2:] == list(ORIGIN.values())
     assert all(len(row) == 2 for row in after[2:])
+
+
+def test_a_table_keeps_a_column_that_is_called_as_a_word_of_its_origin():
+    stamped = provenance.in_csv(to_csv(["head", "link"], [(1, "own")]), {"head": "3", "link": "http://x"}, _as_words)
+    [row] = csv.DictReader(io.StringIO(stamped.decode("utf-8-sig")))
+    assert row == {"head": "1", "link": "own", "provenance head": "3", "provenance link": "http://x"}
 
 
 def test_pandas_reads_the_table():
@@ -38,8 +44,8 @@ def test_pandas_reads_the_table():
     found = pd.read_csv(io.BytesIO(stamped))
     assert found["a"].tolist() == [1, 3]
     assert found["b"].tolist() == [2.5, 4.5]
-    assert found["link"].tolist()[0] == ORIGIN["link"]
-    assert found["link"].isna().tolist() == [False, True]
+    assert found["provenance link"].tolist()[0] == ORIGIN["link"]
+    assert found["provenance link"].isna().tolist() == [False, True]
 
 
 @pytest.mark.parametrize("words", ["=1+1", "@cmd", "-x", "+x"])
