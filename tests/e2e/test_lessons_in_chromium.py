@@ -69,6 +69,20 @@ def test_a_class_is_shown_a_lesson_by_the_arrow_keys(page, server):
     expect(card(page)).to_contain_text("Step 3 of 4")
 
 
+@pytest.mark.parametrize("key", sorted({*shipped()} - {"window_and_sink"}))
+def test_a_lesson_is_played_to_its_end_by_who_wants_to_see(page, server, key):
+    steps = shipped()[key].steps
+    visit(page, f"{server}/{steps[0].at}&lesson={key}", until=f"Step 1 of {len(steps)}")
+    for place, step in enumerate(steps, 1):
+        expect(card(page)).to_contain_text(f"Step {place} of {len(steps)}", timeout=60_000)
+        expect(card(page)).to_contain_text(step.ask)
+        card(page).get_by_role("button", name="Show it").click()
+        assert answered(page)
+        if place < len(steps):
+            card(page).get_by_role("link", name="Next").click()
+    expect(card(page).get_by_role("link", name="Next")).to_have_count(0)
+
+
 @pytest.mark.parametrize("key", ["log_n"])
 def test_a_lesson_about_a_sweep_waits_for_it(page, server, key):
     step = shipped()[key].steps[0]
