@@ -1,6 +1,7 @@
 """Ways from page to page, by the pages' names."""
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import streamlit as st
@@ -26,7 +27,7 @@ def towards(key: str, *, beside: str) -> str:
         key: the page's name.
         beside: the word of the variant that stands first there.
     """
-    query = share.link_of(share.values(), Visit.fields())
+    query = share.link_of(share.values(), share.asked(Visit))
     query.pop(VARIANTS, None)
     return key + share.query_string({**query, VARIANTS: [beside]}) + f"&{VARIANTS}="
 
@@ -48,17 +49,23 @@ def link(
         fields: the words of further values in its address.
         changes: shared values that are other ones there.
     """
-    page, query = discover()[key], dict(fields or {})
-    if fields or changes or not share.untouched(Visit.fields()):  # else it opens as it does from the menu
-        query |= share.link_of(st.session_state, Visit.fields(), **changes)
+    page, query, shared = discover()[key], dict(fields or {}), share.asked(Visit)
+    if fields or changes or not share.untouched(shared):  # else it opens as it does from the menu
+        query |= share.link_of(st.session_state, shared, **changes)
     if query and not fields and not changes:
-        query |= {name: kind.write(kind.opening) for name, kind in page.options.fields().items() if kind.opening}
+        query |= _openings(key)
     st.page_link(
         st.session_state[ENTRIES][key],
         label=label,
         icon=icon or page.icon,
-        query_params={name: query[name] for name in dict.fromkeys([*Visit.fields(), *query]) if name in query},
+        query_params={name: query[name] for name in dict.fromkeys([*shared, *query]) if name in query},
     )
+
+
+@cache
+def _openings(key: str) -> dict[str, list[str]]:
+    """What a page opens on of its own, as an address says it."""
+    return {name: kind.write(kind.opening) for name, kind in discover()[key].options.fields().items() if kind.opening}
 
 
 def go(key: str, query: Mapping[str, Sequence[str]]) -> None:

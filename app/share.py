@@ -277,6 +277,13 @@ def value(name: str) -> Any:  # noqa: ANN401 - any field's
     return kept if kind.holds(kept) else kind.default
 
 
+def asked(options: Any) -> Mapping[str, Field]:  # noqa: ANN401 - a class of options, which know this module
+    """The fields of a class of options, as this run has made them: to make them again costs as much as the rest."""
+    fields = st.session_state[LINK].fields
+    names = [control.name for control in options.controls.values()]
+    return {name: fields[name] for name in names} if set(names) <= set(fields) else options.fields()
+
+
 def untouched(names: Iterable[str]) -> bool:
     """Whether these values are still those that an empty address stands for."""
     link: Link = st.session_state[LINK]
