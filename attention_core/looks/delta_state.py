@@ -18,7 +18,7 @@ class Growth(Brief):
     Attributes:
         strengths: β, or the rate η of the exact step.
         sizes: ``‖S_n‖``, infinite beyond float64.
-        eigenvalues: the lowest of ``1 - β ‖k‖²`` over all tokens, which a step multiplies part of the state by.
+        eigenvalues: the lowest of ``γ (1 - β ‖k‖²)`` over all tokens, which a step multiplies part of the state by.
     """
 
     strengths: np.ndarray
@@ -43,6 +43,6 @@ def growth(qkv: QKV, attention: Attention, head: int, strengths: Sequence[float]
     state = delta_rule.empty(k, v).expand(len(strengths), -1, -1)
     for i, (key, value) in enumerate(zip(k, v, strict=True)):
         _, state = delta_rule.step(state, key, key, betas[:, i], value, decay)
-    eigenvalues = (1 - betas * k.square().sum(-1, keepdim=True)).amin((1, 2))
+    eigenvalues = decay * (1 - betas * k.square().sum(-1, keepdim=True)).amin((1, 2))
     sizes = torch.linalg.matrix_norm(state).nan_to_num(torch.inf, torch.inf)
     return Growth(strengths=np.array(strengths), sizes=sizes.numpy(), eigenvalues=eigenvalues.numpy())

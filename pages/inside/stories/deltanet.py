@@ -64,8 +64,8 @@ def overlap_sentence(found: np.ndarray) -> str:
     if not found.size:
         return _("There is one token only: its key finds nothing written.")
     return _(
-        "Before a token writes, its key reads what is there: of an earlier token's value {mean:.0%} on average, "
-        "without the sign, and {most:.0%} at most. Linear attention adds to that whatever comes.",
+        "Before a token writes, its key reads what is there: of what an earlier token wrote it takes back {mean:.0%} "
+        "on average, without the sign, and {most:.0%} at most. Linear attention adds to that whatever comes.",
         mean=abs(found).mean(),
         most=abs(found).max(),
     )
@@ -129,8 +129,8 @@ def _written(seen: Seen) -> Step:
         else r"u_i = \beta_i \left(v_i - \gamma S_{i-1}^\top k_i\right),\qquad S_i = \gamma S_{i-1} + k_i u_i^\top",
         shapes={"U": seen.parts["written"].shape, "S": (seen.parts["keys"].shape[-1], seen.qkv.v.shape[-1])},
         sentence=_(
-            "What a token writes is {middle:.0%} as long as its value in the median: least for “{least}”, whose value "
-            "its key reads nearly or not at all ({low:.0%}), most for “{most}” ({high:.0%}).",
+            "What a token writes is {middle:.0%} as long as its value in the median: least for “{least}” ({low:.0%}), "
+            "most for “{most}” ({high:.0%}).",
             middle=np.median(share),
             least=seen.token(share.argmin()),
             low=share.min(),
@@ -160,7 +160,10 @@ def _growth(seen: Seen) -> Step:
 
     return Step(
         title=_("How strongly to write"),
-        formula=r"S_i = \left(I - \beta_i k_i k_i^\top\right) S_{i-1} + \beta_i k_i v_i^\top,\qquad "
+        formula=r"S_i = \gamma \left(I - \beta_i k_i k_i^\top\right) S_{i-1} + \beta_i k_i v_i^\top,\qquad "
+        r"\lambda_i = \gamma \left(1 - \beta_i \lVert k_i \rVert^2\right)"
+        if _decays(seen)
+        else r"S_i = \left(I - \beta_i k_i k_i^\top\right) S_{i-1} + \beta_i k_i v_i^\top,\qquad "
         r"\lambda_i = 1 - \beta_i \lVert k_i \rVert^2",
         shapes={"S": (seen.parts["keys"].shape[-1], seen.qkv.v.shape[-1])},
         sentence=growth_sentence(STRENGTHS, sizes, found.eigenvalues, exact=exact),
@@ -169,7 +172,7 @@ def _growth(seen: Seen) -> Step:
 
 
 def growth_sentence(strengths: tuple[float, ...], sizes: np.ndarray, eigenvalues: np.ndarray, *, exact: bool) -> str:
-    """From which strength on the state explodes.
+    """From which strength on the state may explode.
 
     Args:
         strengths: as they were tried, rising.
@@ -178,30 +181,27 @@ def growth_sentence(strengths: tuple[float, ...], sizes: np.ndarray, eigenvalues
         exact: whether the exact step is taken.
     """
     least, most = strengths[0], strengths[-1]
+    stable = eigenvalues >= -1 - 1e-9
+    told = {"least": least, "most": most, "low": number(sizes.min()), "high": number(sizes[stable].max())}
     if exact:
         return _(
-            "The exact step's eigenvalue e^(−η‖k‖²) lies between 0 and 1 at every rate: from η = {least} to {most} the "
-            "state stays between {low} and {high} times a value's mean length.",
-            least=least,
-            most=most,
-            low=number(sizes.min()),
-            high=number(sizes.max()),
+            "The exact step multiplies the part of the state along its key by a number between 0 and 1 at every rate: "
+            "from η = {least} to {most} the state stays between {low} and {high} times a value's mean length.",
+            **told,
         )
-    beyond = [strength for strength, value in zip(strengths, eigenvalues, strict=True) if value < -1 - 1e-9]
-    told = _(
-        "A step multiplies the part of the state along its key by 1 − β‖k‖². With keys of length one that is below −1 "
-        "from β = {first} on, and the state may grow without end.",
-        first=beyond[0],
-    )
-    within = sizes[[strength < beyond[0] for strength in strengths]].max()
-    return paragraph(
-        told,
-        _(
-            "On this head it is at most {within} times a value's mean length before, and {high} times at β = {most}.",
-            within=number(within),
-            high=number(sizes[-1]) if np.isfinite(sizes[-1]) else "10³⁰⁸",
-            most=most,
-        ),
+    if stable.all():
+        return _(
+            "A step multiplies the part of the state along its key by λ, which stays above −1 up to β = {most}, as the "
+            "state fades: it cannot grow without end. On this head it is at most {high} times a value's mean length.",
+            **told,
+        )
+    return _(
+        "A step multiplies the part of the state along its key by λ. With keys of length one that is below −1 from "
+        "β = {first} on, and the state may grow without end. On this head it is at most {high} times a value's mean "
+        "length before, and {last} times at β = {most}.",
+        **told,
+        first=strengths[int(np.argmin(stable))],
+        last=number(sizes[-1]) if np.isfinite(sizes[-1]) else _("beyond every number, over 10³⁰⁸"),
     )
 
 

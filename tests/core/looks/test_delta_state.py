@@ -22,7 +22,7 @@ def test_the_state_is_that_of_the_recurrence_with_unit_keys(attention, decay):
     k = k / np.linalg.norm(k, axis=-1, keepdims=True)
     found = growth(QKV, attention, 1, (0.5, 1.0, 2.5))
     assert found.sizes == pytest.approx([state(k, v, beta, decay) for beta in (0.5, 1.0, 2.5)])
-    assert found.eigenvalues == pytest.approx([0.5, 0.0, -1.5])
+    assert found.eigenvalues == pytest.approx([0.5 * decay, 0.0, -1.5 * decay])
 
 
 def test_the_exact_step_takes_keys_as_they_are_and_never_explodes():

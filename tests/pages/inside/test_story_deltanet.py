@@ -16,9 +16,7 @@ def sentences(attention, **given):
 
 
 def test_overlaps_are_counted_without_their_sign_and_one_token_finds_nothing():
-    assert "of an earlier token's value 25% on average, without the sign, and 40% at most" in overlap_sentence(
-        np.array([-0.4, 0.1])
-    )
+    assert "takes back 25% on average, without the sign, and 40% at most" in overlap_sentence(np.array([-0.4, 0.1]))
     assert overlap_sentence(np.array([])) == "There is one token only: its key finds nothing written."
 
 
@@ -44,13 +42,24 @@ def test_unit_keys_explode_beyond_a_strength_of_two():
     assert "below −1 from β = 2.1 on" in told
     assert "at most 3 times a value's mean length before, and 5" in told
     beyond = np.where(UNIT < -1, np.inf, 3.0)
-    assert "10³⁰⁸ times" in growth_sentence(STRENGTHS, beyond, UNIT, exact=False)
+    assert "beyond every number, over 10³⁰⁸ times" in growth_sentence(STRENGTHS, beyond, UNIT, exact=False)
+
+
+def test_a_state_that_fades_fast_enough_cannot_explode():
+    told = growth_sentence(STRENGTHS, np.linspace(1, 7, 30), 0.5 * UNIT, exact=False)
+    assert "stays above −1 up to β = 3.0" in told
+    assert "at most 7 times" in told
+    [*_, growth, _] = deltanet.steps(seen(ac.get("gated_deltanet", decay=0.3)))
+    assert "cannot grow without end" in growth.sentence
+    assert r"\gamma" in growth.formula
+    [*_, growth, _] = deltanet.steps(seen(ac.get("gated_deltanet", decay=0.9)))
+    assert "below −1 from β = 2.2 on" in growth.sentence  # 0.9 (1 - 2.2) = -1.08
 
 
 def test_the_exact_step_is_said_to_hold_at_every_rate():
     told = growth_sentence(STRENGTHS, np.linspace(2, 4, 30), np.zeros(30), exact=True)
     assert "from η = 0.1 to 3.0 the state stays between 2 and 4 times" in told
-    assert "e^(−η‖k‖²)" in told
+    assert "between 0 and 1 at every rate" in told
 
 
 @pytest.mark.parametrize(("attention", "fades"), [("deltanet", False), ("gated_deltanet", True)])
