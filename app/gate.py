@@ -8,8 +8,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import count
 
-AT_ONCE = 0.1
-"""Seconds that a visitor may be inside before others go first: a move takes half of that."""
+AT_ONCE = 0.4
+"""Seconds that a visitor may be inside before others go first: most moves take a tenth of that, a new long text all."""
 SHARE = 1 / 30
 """Of the time that passes, what he gains of that again."""
 LATE = 3.0

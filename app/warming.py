@@ -3,10 +3,12 @@
 import contextlib
 import importlib
 import pkgutil
+from itertools import product
 
 import app as app_package
 import attention_core as ac
 from app import compute, dispatch, garbage, page, presets
+from app.visit import first_variants
 from attention_core.measure.device import use_threads
 
 
@@ -26,8 +28,20 @@ def warm_up() -> None:
 
 
 def read_presets() -> None:
-    """Let every model read what a visitor can start from, which replicas then share."""
+    """Look at every text that a visitor can start from as a first visit does, with every model, which replicas share.
+
+    A class moves the same first knobs: those texts, the model and the causal switch.
+    """
     for model in ac.inputs.models.BUILT_IN:
-        for text in presets.texts().values():
+        for text, causal in product(presets.texts().values(), (False, True)):
             with contextlib.suppress(ac.LabError):
-                compute.head_miniatures(ac.inputs.TextSource(text, model.key), model.causal, special=False)
+                _look_at(ac.inputs.TextSource(text, model.key, presets.LAYER), causal)
+
+
+def _look_at(source: ac.inputs.TextSource, causal: bool) -> None:
+    compute.head_miniatures(source.at_layer(0), causal, special=False)
+    view = compute.View(source=source, head=presets.HEAD, causal=causal, special=False)
+    for attention in first_variants():
+        with contextlib.suppress(ac.LabError):
+            compute.matrix(view, attention)
+            compute.pattern(source, attention, head=view.head, causal=causal)
