@@ -3,8 +3,8 @@
 import base64
 import math
 from collections.abc import Iterable, Mapping
+from statistics import median
 
-from app.figures.spread import spread
 from app.figures.theme import COLOURS, GREY, SERIES
 
 WIDTH, HEIGHT, EDGE = 160, 88, 5
@@ -64,9 +64,12 @@ def small_figure(
 
 def _drawable(points: Points, *, log_x: bool, log_y: bool) -> list[tuple[float, float]]:
     """The medians in order, each axis's logarithm taken where it is asked for."""
-    found = spread((x, y) for x, y in points if math.isfinite(x) and math.isfinite(y))
+    at: dict[float, list[float]] = {}
+    for x, y in points:
+        if math.isfinite(x) and math.isfinite(y):
+            at.setdefault(x, []).append(y)
     return [
         (math.log(x) if log_x else x, math.log(y) if log_y else y)
-        for x, y in zip(found.x, found.middle, strict=True)
+        for x, y in ((x, median(at[x])) for x in sorted(at))
         if (x > 0 or not log_x) and (y > 0 or not log_y)
     ]
