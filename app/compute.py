@@ -30,6 +30,7 @@ import attention_core.looks.inside as _inside
 import attention_core.looks.pattern as _pattern
 import attention_core.looks.performer_bias as _performer_bias
 import attention_core.looks.recurrent_state as _recurrent_state
+import attention_core.looks.special_case as _special_case
 import attention_core.looks.stack as _stack
 import attention_core.looks.token_weight as _token_weight
 from app.gate import Gate
@@ -236,6 +237,7 @@ grown = _look(_recurrent_state.grow, 1, 3)
 causal_weights = _look(_token_weight.causal_weights, 2)
 gated = _look(_gating.gated)
 delta_growth = _look(_delta_state.growth)
+apart = _look(_special_case.apart, 4)
 
 
 def matrix(view: View, attention: ac.Attention) -> Compared:

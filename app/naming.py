@@ -48,3 +48,17 @@ def family_title(family: str) -> str:
         "low_rank": _("Low rank and pooled"),
         "mixed": _("Mixed"),
     }[family]
+
+
+def family_line(family: str) -> str:
+    """What a family's variants share, in one sentence."""
+    return {
+        "dense": _("Every query weighs every key; they differ in the score, and in how scores become weights."),
+        "sparse": _("Only some pairs may look, by a rule or by what the data says; over these it is softmax."),
+        "kernel": _(
+            "A score is a product of features, so that keys are summed up before a query asks: time grows as n."
+        ),
+        "gated": _("A state of constant size is read by every token, which then fades it or corrects what it holds."),
+        "low_rank": _("A few landmarks, pools or projections stand for all keys, so that the matrix is thin."),
+        "mixed": _("Exact for what is near, and cheap for what is far."),
+    }[family]

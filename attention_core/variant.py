@@ -6,9 +6,9 @@ Shape legend, fixed for the whole project: ``B`` batch, ``H`` heads, ``n`` token
 
 import dataclasses
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Any, Final, Literal, Self
 
 from torch import Tensor
 
@@ -16,10 +16,26 @@ from attention_core.algorithms.masked import widened
 from attention_core.errors import NotCausalError, ShapeError
 from attention_core.settings import Params, Setting, Value, param
 
-__all__ = ["Attention", "Cost", "Decoder", "Family", "Paper", "Params", "Setting", "Value", "Variant", "param"]
+__all__ = [
+    "TOKENS",
+    "Attention",
+    "Cost",
+    "Decoder",
+    "Family",
+    "Paper",
+    "Params",
+    "Setting",
+    "SpecialCase",
+    "Value",
+    "Variant",
+    "param",
+]
 
 SOFTMAX = "softmax"
 """What nearly every error is taken against."""
+
+TOKENS: Final = "n"
+"""In a special case, the setting that is as large as there are tokens."""
 
 Family = Literal["dense", "sparse", "kernel", "gated", "low_rank", "mixed"]
 
@@ -60,6 +76,25 @@ class Decoder:
     normalised: bool = True
 
 
+@dataclass(frozen=True)
+class SpecialCase:
+    """Settings at which a variant is another one, on every input; a test holds each to it.
+
+    Attributes:
+        key: of the other.
+        settings: its own by name, ``TOKENS`` standing for the input's number of tokens.
+        other: likewise, of the other, where they are not its defaults.
+        shared: settings that both have, which may be anything as long as they are the same.
+        causal: the one form of which this holds; None for both.
+    """
+
+    key: str
+    settings: Mapping[str, Value] = dataclasses.field(hash=False)
+    other: Mapping[str, Value] = dataclasses.field(default_factory=dict, hash=False)
+    shared: tuple[str, ...] = ()
+    causal: bool | None = None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Variant:
     """One attention variant: its mathematics, its algorithm, its settings and its source. Flags are proved by tests.
@@ -95,6 +130,7 @@ class Variant:
         anatomy: ``(q, k, v, p, *, causal) -> dict of named intermediates``, where it has an inside worth seeing.
         note: what a reader of its numbers must know, in one sentence.
         couples_heads: heads (axis -3) decide together; every other leading axis is independent all the same.
+        special_cases: what it is at the ends of its settings; where the family tree puts it comes first.
     """
 
     key: str
@@ -124,6 +160,7 @@ class Variant:
     anatomy: Callable[..., dict[str, Tensor]] | None = None
     note: str = ""
     couples_heads: bool = False
+    special_cases: tuple[SpecialCase, ...] = ()
 
     @property
     def budget(self) -> Setting | None:

@@ -13,7 +13,7 @@ import attention_core as ac
 from app import compute, share
 from app.compute import View
 from app.figures.picture import picture
-from app.naming import family_title
+from app.naming import family_line, family_title
 from app.text import _
 from app.visit import REFERENCE, Visit
 from attention_core.inputs.source import SyntheticSource
@@ -32,7 +32,8 @@ def show() -> None:
     parts = [f":small[{told}]"]
     for family in ac.families() if chosen == "all" else [chosen]:
         rows = [row(each, query, dark=dark) for each in ac.all_variants() if each.family == family]
-        parts += [f"### {family_title(family)}", '<div class="family">', *rows, "</div>"] if rows else []
+        heading = f"### {family_title(family)}", family_line(family)
+        parts += [*heading, '<div class="family">', *rows, "</div>"] if rows else []
     with st.container(key="gallery"):
         st.markdown("\n\n".join(parts), unsafe_allow_html=True)
 
@@ -52,9 +53,11 @@ def row(variant: ac.Variant, query: Mapping[str, list[str]], *, dark: bool) -> s
         causal=_("no") if variant.causal_reason else _("yes"),
     )
     compare = {**query, "variants": list(dict.fromkeys((REFERENCE, variant.key)))}
-    ways = [_way("matrices", compare, "arrow_forward", _("Compare it with softmax"))]
+    ways = [way("matrices", compare, f":material/arrow_forward: {_('Compare it with softmax')}")]
     if variant.anatomy:
-        ways.append(_way("inside", {**query, "inside": [ac.get(variant.key).word]}, "biotech", _("Take it apart")))
+        ways.append(
+            way("inside", {**query, "inside": [ac.get(variant.key).word]}, f":material/biotech: {_('Take it apart')}")
+        )
     parts = (
         '<div class="variant">',
         f'<div class="matrix" role="img" aria-label="{html.escape(alt)}" style="background-image:url('
@@ -70,11 +73,11 @@ def row(variant: ac.Variant, query: Mapping[str, list[str]], *, dark: bool) -> s
     return "\n\n".join(parts)
 
 
-def _way(page: str, query: Mapping[str, list[str]], icon: str, label: str) -> str:
+def way(page: str, query: Mapping[str, list[str]], label: str) -> str:
     """A link to a page, which the page's script follows without leaving the session."""
     ordered = {name: query[name] for name in dict.fromkeys((*Visit.controls, *query)) if name in query}
     address = html.escape(page + share.query_string(ordered))
-    return f'<a class="way" target="_self" href="{address}">:material/{icon}: {label}</a>'
+    return f'<a class="way" target="_self" href="{address}">{label}</a>'
 
 
 @cache

@@ -4,7 +4,7 @@ import streamlit as st
 
 import attention_core as ac
 from app import presets
-from app.controls import Options, kept, pills, place, whole
+from app.controls import Options, choice, kept, pills, place, whole
 from app.naming import family_title
 from app.share import Field
 from app.text import N_, _
@@ -19,6 +19,9 @@ def _families() -> dict[str, str]:
 class HomeOptions(Options):
     """What a link to this page carries beside what all pages share."""
 
+    shown = choice(
+        {"gallery": N_("Gallery"), "tree": N_("Family tree")}, N_("Show"), layout={"label_visibility": "collapsed"}
+    )
     family = pills(_families, N_("Family"))
     sentence = kept(lambda: Field(presets.SENTENCE, read_text, write_text), N_("Your sentence"), widget=st.text_input)
     word = place(lambda: presets.SENTENCE_TOKENS)

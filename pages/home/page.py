@@ -6,7 +6,7 @@ from app import navigation
 from app.lessons import card
 from app.page import SECTIONS, Page, discover
 from app.text import N_, _
-from pages.home import gallery, sentence
+from pages.home import gallery, sentence, tree
 from pages.home.options import HomeOptions
 
 
@@ -34,13 +34,16 @@ def _contents() -> None:
                     if page.section == section:
                         navigation.link(key, f"**{_(page.title)}** · {_(page.question)}")
 
-
-def show(given: None) -> None:
-    """Every variant there is."""
     st.header(_("What can be compared"))
-    gallery.show()
+    HomeOptions.shown.draw()
 
 
 PAGE = Page(
-    title=N_("Home"), icon=":material/home:", options=HomeOptions, uses_input=False, top=top, views={"gallery": show}
+    title=N_("Home"),
+    icon=":material/home:",
+    options=HomeOptions,
+    uses_input=False,
+    top=top,
+    view=HomeOptions.shown,
+    views={"gallery": lambda given: gallery.show(), "tree": lambda given: tree.show()},
 )

@@ -199,6 +199,7 @@ def unmarked(words):
 
 VIEWS = [
     ("home", {}),
+    ("home", {"shown": "tree"}),
     ("matrices", {"more": "explain"}),
     ("matrices", {"more": "numbers", "causal": True}),
     ("matrices", {"more": "download", "view": "difference", "input": "synthetic"}),

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from attention_core.algorithms.exact import exact_attention
 from attention_core.algorithms.masked import keys_seen, masked_softmax, scores, visible, widened
-from attention_core.variant import Cost, Paper, Params, Variant, param
+from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,4 +63,5 @@ VARIANT = Variant(
     cost=cost,
     source=Paper("Entropy invariance and the scale of attention", 2021, "https://kexue.fm/archives/8823"),
     note="A row that sees base_length keys is softmax's own.",
+    special_cases=(SpecialCase("softmax", {"base_length": TOKENS}, causal=False),),
 )

@@ -7,7 +7,7 @@ from torch import Tensor
 from attention_core.algorithms import delta_rule
 from attention_core.algorithms.delta_rule import DeltaParams, empty_state, prepared
 from attention_core.algorithms.masked import widened
-from attention_core.variant import Decoder, Paper, Variant, param
+from attention_core.variant import Decoder, Paper, SpecialCase, Variant, param
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,4 +64,5 @@ VARIANT = Variant(
     source=Paper("Gated Delta Networks: Improving Mamba2 with Delta Rule", 2024, "https://arxiv.org/abs/2412.06464"),
     note="Models such as Qwen3-Next learn a gate and a strength for each token; here both are constants. Without a "
     "causal mask all is written in order, then each query reads the end's state.",
+    special_cases=(SpecialCase("deltanet", {"decay": 1.0}, shared=("keys", "strength")),),
 )

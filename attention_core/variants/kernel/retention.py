@@ -18,7 +18,7 @@ from attention_core.algorithms.features import MAPS, Features
 from attention_core.algorithms.kernel import similarities
 from attention_core.algorithms.masked import rows_over_sum, widened
 from attention_core.algorithms.scans import by_chunks, running_max
-from attention_core.variant import Cost, Decoder, Paper, Params, Variant, param
+from attention_core.variant import Cost, Decoder, Paper, Params, SpecialCase, Variant, param
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,4 +178,5 @@ VARIANT = Variant(
     decoder=Decoder(init_state, step),
     note="A row whose features all vanish, which only relu allows, is a zero row.",
     source=Paper("Retentive Network: A Successor to Transformer", 2023, "https://arxiv.org/abs/2307.08621"),
+    special_cases=(SpecialCase("linear", {"decay": 1.0}, shared=("feature_map",)),),
 )

@@ -20,7 +20,7 @@ from attention_core.algorithms.pooling import (
     spreading_matrix,
     strided_segments,
 )
-from attention_core.variant import Cost, Paper, Params, Variant, param
+from attention_core.variant import Cost, Paper, Params, SpecialCase, Variant, param
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,4 +90,5 @@ VARIANT = Variant(
     causal_reason="neighbouring queries look as one, so the earlier of them sees what only the later ones may.",
     anatomy=anatomy,
     note="The first token keeps its own query; all others of a segment share one row.",
+    special_cases=(SpecialCase("softmax", {"stride": 1}),),
 )

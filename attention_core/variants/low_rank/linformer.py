@@ -16,7 +16,7 @@ from attention_core.algorithms.exact import exact_attention
 from attention_core.algorithms.masked import product_of, scores, widened
 from attention_core.algorithms.pooling import even_segments, pool, pooling_matrix
 from attention_core.algorithms.random import normal
-from attention_core.variant import Cost, Paper, Params, Variant, param
+from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,4 +102,5 @@ VARIANT = Variant(
     random=True,
     anatomy=anatomy,
     note="Its projections are untrained; in the paper they are learned, so a trained Linformer may do far better.",
+    special_cases=(SpecialCase("softmax", {"rank": TOKENS}),),
 )

@@ -15,7 +15,7 @@ from attention_core.algorithms.exact import exact_attention
 from attention_core.algorithms.inverse import exact_inverse, inverse_steps
 from attention_core.algorithms.landmarks import METHODS, landmark_multiply_adds, landmarks
 from attention_core.algorithms.masked import scores, widened
-from attention_core.variant import Cost, Paper, Params, Variant, param
+from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,4 +139,5 @@ VARIANT = Variant(
     further=(
         Paper("Nyströmformer: linearised attention by matrix decomposition", 2021, "https://kexue.fm/archives/8180"),
     ),
+    special_cases=(SpecialCase("softmax", {"landmarks": TOKENS, "inverse": "exact"}),),
 )

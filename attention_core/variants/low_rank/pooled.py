@@ -23,7 +23,7 @@ from attention_core.algorithms.masked import causal_mask, masked_softmax, produc
 from attention_core.algorithms.partial import merged
 from attention_core.algorithms.parts import earlier_blocks, own_block
 from attention_core.algorithms.pooling import Run, Segments, pool, pooling_matrix, strided_segments
-from attention_core.variant import Cost, Paper, Params, Variant, param
+from attention_core.variant import Cost, Paper, Params, SpecialCase, Variant, param
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,4 +124,5 @@ VARIANT = Variant(
     anatomy=anatomy,
     note='The tokens of a pool get one weight (with "conv" its middle more), so the matrix is bars one pool wide; '
     "when causal, a query sees the pools before its own and, one by one, the tokens of its own up to itself.",
+    special_cases=(SpecialCase("softmax", {"stride": 1}),),
 )

@@ -13,7 +13,7 @@ from attention_core.algorithms.partial import Part, partial_attention, placed
 from attention_core.algorithms.parts import band
 from attention_core.algorithms.pattern import restricted_to
 from attention_core.algorithms.random import generator
-from attention_core.variant import Cost, Paper, Params, Variant, param
+from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,4 +118,8 @@ VARIANT = Variant(
     random=True,
     note="The paper draws blocks of keys to suit its hardware; here single keys are drawn.",
     source=Paper("Big Bird: Transformers for Longer Sequences", 2020, "https://arxiv.org/abs/2007.14062"),
+    special_cases=(
+        SpecialCase("longformer", {"random_keys": 0}, {"dilation": 1}, ("window", "global_tokens")),
+        SpecialCase("softmax", {"window": TOKENS}),
+    ),
 )

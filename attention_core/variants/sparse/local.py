@@ -10,7 +10,7 @@ from attention_core.algorithms.exact import exact_attention
 from attention_core.algorithms.layouts import BLOCK, gathered, window_pairs, windows
 from attention_core.algorithms.masked import distances
 from attention_core.algorithms.pattern import restricted_to
-from attention_core.variant import Cost, Paper, Params, Variant, param
+from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,4 +85,5 @@ VARIANT = Variant(
     cost=cost,
     approximates="softmax",
     source=Paper("From standard to sparse attention", 2019, "https://kexue.fm/archives/6853"),
+    special_cases=(SpecialCase("softmax", {"window": TOKENS}),),
 )

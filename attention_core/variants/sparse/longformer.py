@@ -12,7 +12,7 @@ from attention_core.algorithms.masked import distances
 from attention_core.algorithms.partial import Part, placed
 from attention_core.algorithms.parts import band
 from attention_core.algorithms.pattern import restricted_to
-from attention_core.variant import Cost, Paper, Params, Variant, param
+from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,4 +96,8 @@ VARIANT = Variant(
     approximates="softmax",
     note="The published model projects its global tokens by matrices of their own; here all tokens share q, k and v.",
     source=Paper("Longformer: The Long-Document Transformer", 2020, "https://arxiv.org/abs/2004.05150"),
+    special_cases=(
+        SpecialCase("local", {"global_tokens": 0, "dilation": 1}, shared=("window",)),
+        SpecialCase("softmax", {"window": TOKENS}),
+    ),
 )

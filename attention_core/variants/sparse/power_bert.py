@@ -15,7 +15,7 @@ from torch import Tensor
 from attention_core.algorithms.blockwise import STEP, largest_block, row_blocks
 from attention_core.algorithms.exact import exact_attention
 from attention_core.algorithms.masked import masked_softmax, scores, widened
-from attention_core.variant import Cost, Paper, Params, Variant, param
+from attention_core.variant import Cost, Paper, Params, SpecialCase, Variant, param
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,4 +125,5 @@ VARIANT = Variant(
         2020,
         "https://arxiv.org/abs/2001.08950",
     ),
+    special_cases=(SpecialCase("softmax", {"keep": 1.0}),),
 )

@@ -11,7 +11,7 @@ from attention_core.algorithms.layouts import BLOCK, window_pairs
 from attention_core.algorithms.masked import distances
 from attention_core.algorithms.parts import band
 from attention_core.algorithms.pattern import restricted_to
-from attention_core.variant import Cost, Paper, Params, Variant, param
+from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,4 +91,5 @@ VARIANT = Variant(
     approximates="softmax",
     note="StreamingLLM also counts positions anew inside its cache; here q and k keep the positions they came with.",
     source=Paper("Efficient Streaming Language Models with Attention Sinks", 2023, "https://arxiv.org/abs/2309.17453"),
+    special_cases=(SpecialCase("softmax", {"window": TOKENS}),),
 )

@@ -25,7 +25,7 @@ from attention_core.algorithms.masked import distances
 from attention_core.algorithms.partial import Part, merged, partial_attention, placed
 from attention_core.algorithms.parts import ROWS, column_part, own_block
 from attention_core.algorithms.pattern import restricted_to
-from attention_core.variant import Cost, Paper, Params, Variant, param
+from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,4 +139,8 @@ VARIANT = Variant(
     cost=cost,
     approximates="softmax",
     source=Paper("Generating Long Sequences with Sparse Transformers", 2019, "https://arxiv.org/abs/1904.10509"),
+    special_cases=(
+        SpecialCase("softmax", {"window": TOKENS}),
+        SpecialCase("softmax", {"stride": 1, "pattern": "strided"}),
+    ),
 )

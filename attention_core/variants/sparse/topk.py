@@ -9,7 +9,7 @@ from torch import Tensor
 from attention_core.algorithms.blockwise import Rows, blockwise_attention, largest_block, pairs
 from attention_core.algorithms.exact import exact_attention
 from attention_core.algorithms.masked import causal_mask, masked_softmax, scores, widened
-from attention_core.variant import Cost, Paper, Params, Variant, param
+from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,4 +88,5 @@ VARIANT = Variant(
     approximates="softmax",
     note="It saves no time: every score is computed before the strongest are kept.",
     source=Paper("Explicit Sparse Transformer", 2019, "https://arxiv.org/abs/1912.11637"),
+    special_cases=(SpecialCase("softmax", {"k": TOKENS}),),
 )

@@ -1,0 +1,94 @@
+"""The family tree on the Home page: what is a special case of what, each difference computed. All are one element."""
+
+import html
+
+import streamlit as st
+
+from app import compute, share
+from app.naming import readable
+from app.text import _, paragraph
+from app.visit import REFERENCE, Visit
+from attention_core import family_tree
+from attention_core.family_tree import Branch, Edge
+from attention_core.variant import TOKENS
+from attention_core.writing import number
+from pages.home.gallery import SAMPLE, way
+
+N = SAMPLE.spec.n
+
+
+def show() -> None:
+    """Draw every tree, the largest first."""
+    told = paragraph(
+        _("What stands under a variant is that variant at the settings named."),
+        _("The number is the largest difference between the two matrices on the same {n} random tokens.", n=N),
+    )
+    roots = "".join(root(tree) for tree in family_tree.trees())
+    with st.container(key="family-tree"):
+        st.markdown(f":small[{told}]\n\n{roots}", unsafe_allow_html=True)
+
+
+def root(tree: Branch) -> str:
+    """A tree as nested lists in HTML."""
+    return f"<p><strong>{html.escape(_(tree.variant.title))}</strong></p>{_branches(tree)}"
+
+
+def _branches(of: Branch) -> str:
+    lines = (
+        f"<li><span>{line(each.edge)}{''.join(map(also, each.also))}</span>{_branches(each)}</li>"
+        for each in of.branches
+        if each.edge is not None
+    )
+    return f"<ul>{''.join(lines)}</ul>" if of.branches else ""
+
+
+def line(edge: Edge) -> str:
+    """A variant, what makes it the one above it, and how far the two are apart; a link to both."""
+    name = f"<strong>{html.escape(_(edge.general.title))}</strong>"
+    return f"{name} <small>{html.escape(conditions(edge))} · {html.escape(distance(apart(edge)))}</small> {_both(edge)}"
+
+
+def also(edge: Edge) -> str:
+    """What else a variant is, at other settings."""
+    told = _("also {name}: {conditions}", name=_(edge.special.title), conditions=conditions(edge))
+    return f"<br><small>{html.escape(told)} · {html.escape(distance(apart(edge)))}</small> {_both(edge)}"
+
+
+def conditions(edge: Edge) -> str:
+    """The settings that make a variant its special case, ``window = n, causal``."""
+    parts = [
+        _("{setting} = {value}", setting=readable(name), value=value if value != TOKENS else "n")
+        for name, value in edge.case.settings.items()
+    ]
+    parts += [
+        _("{setting} = {value} there", setting=readable(name), value=value if value != TOKENS else "n")
+        for name, value in edge.case.other.items()
+    ]
+    parts += [_("same {setting}", setting=readable(name)) for name in edge.case.shared]
+    if edge.case.causal is not None:
+        parts.append(_("causal") if edge.case.causal else _("not causal"))
+    return ", ".join(parts)
+
+
+def distance(apart: float) -> str:
+    """How far two matrices are apart."""
+    return _("equal") if apart == 0 else _("differs by {apart}", apart=number(apart))
+
+
+def apart(edge: Edge) -> float:
+    """How far both are apart on the gallery's tokens."""
+    return compute.apart(SAMPLE, *edge.both(N), causal=_causal(edge))
+
+
+def _causal(edge: Edge) -> bool:
+    return not edge.holds(causal=False)
+
+
+def _both(edge: Edge) -> str:
+    """A link to Matrices, where both stand side by side on the gallery's tokens."""
+    changes = {"input": SAMPLE.key, "n": N, "heads": SAMPLE.spec.heads, "causal": _causal(edge)}
+    fields = share.asked(Visit)
+    query = {name: fields[name].write(value) for name, value in changes.items() if value != fields[name].default}
+    general, special = edge.both(N)
+    shown = list(dict.fromkeys((REFERENCE, special.word, general.word)))
+    return way("matrices", {**query, "variants": shown}, f"→ {_('See both')}")

@@ -1,0 +1,72 @@
+"""What is said to be a special case of what: each edge, on random inputs, in both forms, by matrix and output."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attention_core import family_tree, registry
+from attention_core.family_tree import Branch
+from attention_core.variant import Setting
+
+EDGES = {f"{edge.general.key}-{edge.special.key}-{i}": edge for i, edge in enumerate(family_tree.every_edge())}
+
+
+def values(setting: Setting):
+    """What a setting may be; of numbers those that change something on a few tokens."""
+    if setting.choices:
+        return st.sampled_from(setting.choices)
+    if setting.kind == "bool":
+        return st.booleans()
+    if setting.kind == "int":
+        return st.integers(int(setting.low), min(int(setting.high), 12))
+    return st.floats(setting.low, setting.high)
+
+
+@pytest.mark.parametrize("name", EDGES)
+@given(data=st.data())
+def test_a_special_case_is_what_it_is_said_to_be(name, data):
+    edge = EDGES[name]
+    n, d = data.draw(st.integers(1, 24)), 2 * data.draw(st.integers(1, 6))
+    shared = {s.name: data.draw(values(s)) for s in edge.general.params.settings() if s.name in edge.case.shared}
+    general, special = edge.both(n, **shared)
+    torch.manual_seed(data.draw(st.integers(0, 2**31)))
+    q, k, v = torch.randn(3, 2, 2, n, d, dtype=torch.float64)
+    for causal in filter(lambda causal: edge.holds(causal=causal), (False, True)):
+        torch.testing.assert_close(
+            general.weights(q, k, causal=causal), special.weights(q, k, causal=causal), atol=1e-7, rtol=1e-7
+        )
+        torch.testing.assert_close(
+            general.attend(q, k, v, causal=causal), special.attend(q, k, v, causal=causal), atol=1e-7, rtol=1e-7
+        )
+
+
+@pytest.mark.parametrize("edge", EDGES.values(), ids=EDGES)
+def test_the_settings_are_what_makes_it_so(edge):
+    """At its defaults, or far from these settings, a variant is not its special case."""
+    q, k = torch.randn(2, 1, 4, 40, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    _, special = edge.both(40)
+    general = registry.get(edge.general.key)
+    assert any(
+        (general.weights(q, k, causal=causal) - special.weights(q, k, causal=causal)).abs().max() > 1e-3
+        for causal in (False, True)
+        if edge.holds(causal=causal)
+    )
+
+
+def test_every_variant_that_grows_out_of_another_stands_in_the_tree_once():
+    seen = []
+
+    def walk(branch: Branch, parent: Branch | None = None):
+        seen.append(branch.variant.key)
+        assert (branch.edge is None) == (parent is None)
+        if branch.edge is not None:
+            assert (branch.edge.general, branch.edge.special) == (branch.variant, parent.variant)
+        for each in branch.branches:
+            walk(each, branch)
+
+    for tree in family_tree.trees():
+        walk(tree)
+    assert len(seen) == len(set(seen))
+    assert {v.key for v in registry.all_variants() if v.special_cases} <= set(seen)
+    assert seen[0] == "softmax"

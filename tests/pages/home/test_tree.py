@@ -1,0 +1,72 @@
+"""The family tree on Home: every edge by its settings, with the difference computed, and a link to both."""
+
+import re
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+import torch
+from driver import open_page, visit
+
+import attention_core as ac
+from attention_core import family_tree
+from attention_core.variant import SpecialCase
+from pages.home import tree
+
+EDGES = family_tree.every_edge()
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    [found] = [each.value for each in open_page("home", shown="tree").markdown if "<ul>" in each.value]
+    return found
+
+
+def test_every_edge_stands_there_with_its_settings_and_a_link_to_both(drawn):
+    links = re.findall(r'href="matrices\?([^"]*)"', drawn)
+    shown = [parse_qs(link.replace("&amp;", "&"))["variants"] for link in links]
+    both = [[special.word, general.word] for general, special in (edge.both(32) for edge in EDGES)]
+    assert sorted(shown) == sorted(words if "softmax" in words else ["softmax", *words] for words in both)
+    for edge in EDGES:
+        assert tree.conditions(edge).replace("&", "&amp;") in drawn
+
+
+def test_what_is_drawn_is_nested_as_the_tree_is(drawn):
+    under_local = drawn[drawn.index("<strong>Local</strong>") :]
+    assert under_local.index("<ul>") < under_local.index("<strong>Longformer</strong>") < under_local.index("</ul>")
+
+
+def test_the_difference_is_computed_on_the_gallerys_tokens():
+    [edge] = [e for e in EDGES if (e.general.key, e.special.key) == ("nystrom", "softmax")]
+    qkv = tree.SAMPLE.load()
+    rows = torch.softmax(qkv.q.double() @ qkv.k.double().mT / qkv.q.shape[-1] ** 0.5, -1)
+    general, _ = edge.both(32)
+    assert abs(tree.apart(edge) - float((general.weights(qkv.q, qkv.k) - rows).abs().max())) < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("apart", "said"), [(0.0, "equal"), (1.2e-7, "differs by 1.2 × 10⁻⁷"), (0.25, "differs by 0.25")]
+)
+def test_the_difference_in_words(apart, said):
+    assert tree.distance(apart).replace("\N{NO-BREAK SPACE}", " ") == said
+
+
+@pytest.mark.parametrize(
+    ("case", "said"),
+    [
+        (SpecialCase("softmax", {"window": "n"}), "window = n"),
+        (SpecialCase("longformer", {"random_keys": 0}, {"dilation": 1}), "random keys = 0, dilation = 1 there"),
+        (SpecialCase("linear", {"decay": 1.0}, shared=("mode",)), "decay = 1.0, same mode"),
+        (SpecialCase("linear", {"decay": 1.0}, causal=True), "decay = 1.0, causal"),
+        (SpecialCase("linear", {"decay": 1.0}, causal=False), "decay = 1.0, not causal"),
+    ],
+)
+def test_the_settings_in_words(case, said):
+    assert tree.conditions(family_tree.Edge(ac.variant("bigbird"), ac.variant(case.key), case)) == said
+
+
+def test_an_edge_leads_to_both_side_by_side(drawn):
+    link = next(link for link in re.findall(r'href="([^"]*)"', drawn) if "bigbird" in link and "longformer" in link)
+    at = visit("matrices", parse_qs(urlsplit(link.replace("&amp;", "&")).query))
+    assert not at.exception
+    assert not at.warning
+    assert [each.key for each in at.session_state["variants"]] == ["softmax", "longformer", "bigbird"]
