@@ -10,7 +10,7 @@ from app.text import _, paragraph
 from app.visit import REFERENCE, Visit
 from attention_core import family_tree
 from attention_core.family_tree import Branch, Edge
-from attention_core.variant import TOKENS
+from attention_core.variant import TOKENS, Value
 from attention_core.writing import number
 from pages.home.gallery import SAMPLE, way
 
@@ -56,18 +56,18 @@ def also(edge: Edge) -> str:
 
 def conditions(edge: Edge) -> str:
     """The settings that make a variant its special case, ``window = n, causal``."""
-    parts = [
-        _("{setting} = {value}", setting=readable(name), value=value if value != TOKENS else "n")
-        for name, value in edge.case.settings.items()
-    ]
+    parts = [_("{setting} = {value}", setting=readable(name), value=_told(v)) for name, v in edge.case.settings.items()]
     parts += [
-        _("{setting} = {value} there", setting=readable(name), value=value if value != TOKENS else "n")
-        for name, value in edge.case.other.items()
+        _("{setting} = {value} there", setting=readable(name), value=_told(v)) for name, v in edge.case.other.items()
     ]
     parts += [_("same {setting}", setting=readable(name)) for name in edge.case.shared]
     if edge.case.causal is not None:
         parts.append(_("causal") if edge.case.causal else _("not causal"))
     return ", ".join(parts)
+
+
+def _told(value: Value) -> str:
+    return "n" if value == TOKENS else readable(value) if isinstance(value, str) else str(value)
 
 
 def distance(apart: float) -> str:
