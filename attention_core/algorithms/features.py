@@ -29,6 +29,11 @@ def elu_plus_one(x: Tensor) -> Tensor:
     return x.clamp(min=0).add_(x.clamp(max=0).exp_())
 
 
+def both_softmaxes(x: Tensor) -> Tensor:
+    """``[S(x), S(-x)]`` over the entries, ``[..., n, 2d]``: what stands out either way has a feature of its own."""
+    return torch.cat([x.softmax(-1), (-x).softmax(-1)], -1)
+
+
 MAPS: dict[str, Callable[[Tensor], Tensor]] = {
     "elu+1": elu_plus_one,
     "relu": torch.relu,

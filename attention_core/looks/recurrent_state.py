@@ -69,20 +69,20 @@ def grow(qkv: QKV, attention: Attention, *, head: int) -> Grown:
     memory = decoder.init_state(q[0], v[0], p)
     kept = max(1, NUMBERS // _state(memory).sums.numel())
     q, k, v = q[:kept], k[:kept], v[:kept]
-    outputs, states = [], []
+    outputs, states, alone = [], [], []
     for token in zip(q, k, v, strict=True):
+        # What a token adds is the state it makes, at its own place, of an empty one.
+        alone.append(_state(decoder.step(_emptied(memory), *token, p)[1]))
         out, memory = decoder.step(memory, *token, p)
         outputs.append(out)
         states.append(_state(memory))
-    # Every token alone, all at once: what it adds is the state it makes of an empty one.
-    _, single = decoder.step(decoder.init_state(q, v, p), q, k, v, p)
     last = states[-1].reference
     log_unit = 0.0 if last is None or float(last.max()) < RANGE else float(last.max())
     sums = torch.stack([_scaled_back(state, log_unit) for state in states])
     return Grown(
         sums=sums[..., :-1].numpy(),
         keys=sums[..., -1].numpy(),
-        added=_scaled_back(_state(single), log_unit)[..., :-1].numpy(),
+        added=torch.stack([_scaled_back(state, log_unit) for state in alone])[..., :-1].numpy(),
         outputs=torch.stack(outputs).numpy(),
         full=(attention.weights(q, k, causal=True) @ v).numpy(),
         cache=torch.cat([k, v], -1).float().numpy(),
@@ -96,6 +96,15 @@ def _state(memory: Any) -> State:  # noqa: ANN401 - each decoder has its own mem
     if isinstance(memory, Tensor):
         return State(memory, None)
     return memory if isinstance(memory, State) else memory.state
+
+
+def _emptied(memory: Any) -> Any:  # noqa: ANN401 - each decoder has its own memory
+    """The memory with nothing in its sums, and all else as it is."""
+    if isinstance(memory, Tensor):
+        return torch.zeros_like(memory)
+    if isinstance(memory, State):
+        return memory._replace(sums=torch.zeros_like(memory.sums))
+    return memory._replace(state=_emptied(memory.state))
 
 
 def _scaled_back(state: State, log_unit: float) -> Tensor:

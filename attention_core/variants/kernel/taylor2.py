@@ -1,11 +1,6 @@
 """Second-order Taylor attention: ``1 + x + x²/2``, which is always positive, in place of the exponential of a logit x.
 
-With ``x = y·z`` for ``y = q / d^¼`` and ``z = k / d^¼`` the square is ``Σ_ab (y_a y_b)(z_a z_b)``: products of pairs of
-entries are features. The pair (a, b) equals (b, a), so ``a <= b`` is enough, where ``a < b`` counts twice and ``a = b``
-once; with the half before the square that is 1 and ½. These factors go on the sums over the keys, not on the features.
-
-The number of features, ``1 + d + d (d + 1) / 2``, is far above n in practice: they exist for one block of tokens at a
-time. Near zero it is softmax to second order; it approximates softmax as far as logits stay small: the parabola is
+Near zero it is softmax to second order; it approximates softmax as far as logits stay small: the parabola is
 least at -1 and the same on both sides of it, so that logits x and -2 - x weigh alike.
 """
 
@@ -16,11 +11,9 @@ from torch import Tensor
 
 from attention_core.algorithms.causal_scan import divided, with_ones
 from attention_core.algorithms.masked import rows_over_sum, scores, widened
+from attention_core.algorithms.monomials import BLOCK, factors, monomials, width
 from attention_core.algorithms.scans import by_chunks
 from attention_core.variant import Cost, Decoder, Paper, Params, Variant, param
-
-BLOCK = 128
-"""Tokens whose features exist at once: a block of them then about fills a level-2 cache."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,25 +25,6 @@ class Taylor2Params(Params):
         choices=("chunked", "recurrent"),
         help="How the causal form is computed: by chunks of tokens or token by token. The answer is one.",
     )
-
-
-def width(d: int) -> int:
-    """Number of features C."""
-    return 1 + d + d * (d + 1) // 2
-
-
-def monomials(x: Tensor) -> Tensor:
-    """1, the entries of ``x / d^¼`` and their products in pairs a <= b, ``[..., C, n]``."""
-    d = x.shape[-1]
-    y = (widened(x) * d**-0.25).mT.contiguous()
-    pairs = (y[..., a : a + 1, :] * y[..., a:, :] for a in range(d))
-    return torch.cat([torch.ones_like(y[..., :1, :]), y, *pairs], -2)
-
-
-def factors(d: int, like: Tensor) -> Tensor:
-    """How often each product of monomials counts in ``1 + x + x²/2``, ``[C, 1]``: a = b half as often as the others."""
-    a, b = torch.triu_indices(d, d)
-    return torch.cat([torch.ones(1 + d), torch.where(a == b, 0.5, 1.0)]).to(like).unsqueeze(-1)
 
 
 def series(q: Tensor, k: Tensor) -> Tensor:

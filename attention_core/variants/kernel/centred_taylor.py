@@ -1,0 +1,146 @@
+"""Softmax's own Taylor series where all its logits are equal: of the weights, not of the exponential.
+
+A shift of all keys by the same vector moves a row's logits by the same number, which softmax does not see and a series
+does. Around the mean key ``k̄`` the logits ``c_j = q · (k_j - k̄) / √d`` are as small as a shift can make them, and
+``(1 + c_j + (c_j² - mean c²) / 2) / n`` is softmax to second order: it sums to one by itself, with nothing to divide
+by, and may be negative. When causal, means are over the keys that the query sees.
+
+Sums over the keys of 1, x and x²/2 with the values and with ones are enough for it, as products of features.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from attention_core.algorithms.causal_scan import with_ones
+from attention_core.algorithms.masked import keys_seen, scores, widened
+from attention_core.algorithms.monomials import BLOCK, factors, monomials, width
+from attention_core.algorithms.scans import by_chunks
+from attention_core.variant import Cost, Decoder, Paper, Params, Variant, param
+
+
+@dataclass(frozen=True, kw_only=True)
+class CentredTaylorParams(Params):
+    """Settings of the centred series."""
+
+    order: int = param(
+        2,
+        low=1,
+        high=2,
+        help="Where the series stops: 1 is a straight line with a state of d rows, 2 a parabola with some d²/2.",
+    )
+
+
+def weights(q: Tensor, k: Tensor, p: CentredTaylorParams, *, causal: bool) -> Tensor:
+    """``(1 + c + (c² - mean c²) / 2) / n`` of the centred logits c, ``[..., n, n]``."""
+    logits, n = scores(q, k), keys_seen(q, causal=causal).to(q)
+    shown = logits.new_ones(logits.shape[-2:]).tril() if causal else logits.new_ones(())
+    c = (logits - (logits * shown).sum(-1, keepdim=True) / n) * shown
+    series = 1 + c
+    if p.order == 2:
+        series = series + (c.square() - c.square().sum(-1, keepdim=True) / n) / 2
+    return series * shown / n
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, p: CentredTaylorParams, *, causal: bool) -> Tensor:
+    """The same from sums over the keys; features exist for one block of tokens at a time."""
+    state = init_state(q[..., 0, :], v[..., 0, :], p)
+    if causal:
+        outs, _ = by_chunks(partial(take, order=p.order), state, q, k, v, size=BLOCK)
+        return torch.cat(outs, -2).to(v.dtype)
+    k = widened(k)
+    k = k - k.mean(-2, keepdim=True)  # changes nothing but the digits that are left
+    _, state = by_chunks(partial(gather, order=p.order), state, k, v, size=BLOCK)
+    outs, _ = by_chunks(partial(read, order=p.order), state, q, size=BLOCK)
+    return torch.cat(outs, -2).to(v.dtype)
+
+
+def gather(state: Tensor, k: Tensor, v: Tensor, order: int) -> tuple[None, Tensor]:
+    """A block of keys and values into the sums ``Σ_j φ(k_j) [v_j, 1]ᵀ``, ``[..., C, d_v + 1]``."""
+    return None, state + monomials(k, order) @ with_ones(widened(v)) * factors(k.shape[-1], state, order)
+
+
+def read(state: Tensor, q: Tensor, order: int) -> tuple[Tensor, Tensor]:
+    """A block of queries against the sums over all keys."""
+    return centred(*_powers(state, q, order)), state
+
+
+def take(state: Tensor, q: Tensor, k: Tensor, v: Tensor, order: int) -> tuple[Tensor, Tensor]:
+    """The next tokens of the causal form, one or a block: among themselves the logits are cheaper."""
+    x, values = scores(widened(q), widened(k)).tril(), with_ones(widened(v))
+    ones, first, *second = _powers(state, q, order)
+    powers = [ones + values.cumsum(-2), first + x @ values]
+    powers += [square + x.square() / 2 @ values for square in second]
+    return centred(*powers), gather(state, k, v, order)[1]
+
+
+def _powers(state: Tensor, q: Tensor, order: int) -> list[Tensor]:
+    """Sums over the keys of 1, x and, to second order, x²/2, each times value and one, ``[..., n or 1, d_v + 1]``."""
+    d = q.shape[-1]
+    sizes = (1, d, state.shape[-2] - 1 - d)
+    ones, *rest = zip(monomials(q, order).split(sizes, -2), state.split(sizes, -2), strict=True)
+    return [ones[1], *(f.mT @ sums for f, sums in rest[:order])]
+
+
+def centred(ones: Tensor, first: Tensor, second: Tensor | None = None) -> Tensor:
+    """The outputs, ``[..., n, d_v]``, of the sums that ``_powers`` names: of x they make what x - mean x would give."""
+    n = ones[..., -1:]
+    value, first = ones[..., :-1] / n, first / n
+    mean = first[..., -1:]
+    slope = first[..., :-1] - mean * value
+    out = value + slope
+    if second is not None:
+        second = second / n
+        out = out + second[..., :-1] - second[..., -1:] * value - mean * slope
+    return out
+
+
+def init_state(q: Tensor, v: Tensor, p: CentredTaylorParams) -> Tensor:
+    """The sums before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
+    *lead, d_v = v.shape
+    return widened(v).new_zeros(*lead, width(q.shape[-1], p.order), d_v + 1)
+
+
+def step(state: Tensor, q: Tensor, k: Tensor, v: Tensor, p: CentredTaylorParams) -> tuple[Tensor, Tensor]:
+    """One token, ``[..., d]`` and ``[..., d_v]``, to its output and the next sums."""
+    q, k, v = (x.unsqueeze(-2) for x in (q, k, v))
+    out, state = take(state, q, k, v, p.order)
+    return out.squeeze(-2).to(v.dtype), state
+
+
+def cost(n: int, d: int, p: CentredTaylorParams, *, causal: bool) -> Cost:
+    """Keys times values once, queries times that sum; causal forms add what happens inside a block."""
+    C, columns, c = width(d, p.order), d + 1, min(n, BLOCK)
+    block = max(2 * c * C, c * C + 3 * C * columns, 4 * c * columns)
+    if causal:
+        inside, kept = n // c * c**2 + (n % c) ** 2, 0
+        block = max(block, c * ((1 + p.order) * c + (p.order - 1) * (C + 2 * columns)))
+    else:
+        inside, kept = 0, n * d  # the centred keys
+    return Cost(
+        multiply_adds=n * (2 * C - 1) * columns + inside * (d + p.order * columns),
+        peak_elements=kept + max(2 * n * d, (n - c) * d + block) + C * columns,
+    )
+
+
+VARIANT = Variant(
+    key="centred_taylor",
+    title="Centred Taylor",
+    family="kernel",
+    summary="Softmax's own series around equal logits, with keys taken from their mean: its rows sum to one unaided.",
+    formula=r"A_{ij} = \frac1n\left(1 + c_{ij} + \tfrac12 \left(c_{ij}^2 - \overline{c_i^2}\right)\right),"
+    r"\quad c_{ij} = \frac{q_i \cdot (k_j - \bar k)}{\sqrt d}",
+    complexity="n d³",
+    params=CentredTaylorParams,
+    weights=weights,
+    attend=attend,
+    cost=cost,
+    approximates="softmax",
+    signed=True,
+    decoder=Decoder(init_state, step, normalised=False),
+    note="It follows softmax where logits differ little within a row; weights far from their row's mean may be "
+    "negative. At order 1 time is n d².",
+    source=Paper("Softmax attention expanded to second order", 2026, "https://kexue.fm/archives/11814"),
+)

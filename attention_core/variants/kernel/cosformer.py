@@ -1,0 +1,113 @@
+"""cosFormer: positive parts of queries and keys, whose products fade with distance like a quarter of a cosine.
+
+``cos(a_i - a_j) = cos a_i cos a_j + sin a_i sin a_j`` makes the fading a product of features too. Positions become
+angles from 0 up to a right angle at the text's end, so that no weight is negative. A causal form must not know the
+end: there the right angle is at a length that is set, and later tokens stand where that length ends.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from attention_core.algorithms.causal_scan import State as Sums
+from attention_core.algorithms.causal_scan import empty_state
+from attention_core.algorithms.features import Features
+from attention_core.algorithms.kernel import kernel_attention, kernel_cost, kernel_step, similarities
+from attention_core.algorithms.masked import rows_over_sum, widened
+from attention_core.variant import Cost, Decoder, Paper, Params, Variant, param
+
+
+@dataclass(frozen=True, kw_only=True)
+class CosformerParams(Params):
+    """Settings of cosFormer."""
+
+    length: int = param(
+        512,
+        low=1,
+        high=65_536,
+        scale="log",
+        help="Causal form only: the distance at which a weight has faded to zero, and from which on positions no "
+        "longer differ. Else it is the text's own length.",
+    )
+
+
+def turned(x: Tensor, angles: Tensor) -> Tensor:
+    """``[relu(x) cos a, relu(x) sin a]``, ``[..., n, 2d]``, for angles ``[n, 1]``."""
+    x, angles = widened(x).relu(), angles.to(x.device)
+    return torch.cat([x * angles.cos().to(x), x * angles.sin().to(x)], -1)
+
+
+def angles(positions: Tensor, length: int) -> Tensor:
+    """The positions as angles, a right one at ``length`` and beyond, float64."""
+    return positions.double().clamp_max(length) * (math.pi / 2 / length)
+
+
+def features(q: Tensor, k: Tensor, p: CosformerParams, *, causal: bool) -> Features:
+    """The turned positive parts, ``[..., n, 2d]`` each."""
+    n = q.shape[-2]
+    a = angles(torch.arange(n), p.length if causal else n).unsqueeze(-1)
+    return Features(turned(q, a), turned(k, a))
+
+
+def weights(q: Tensor, k: Tensor, p: CosformerParams, *, causal: bool) -> Tensor:
+    """``relu(q) relu(k)ᵀ cos(a_i - a_j)``, each row divided by its sum, ``[..., n, n]``."""
+    return rows_over_sum(similarities(features(q, k, p, causal=causal), causal=causal))
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, p: CosformerParams, *, causal: bool) -> Tensor:
+    """``φ(q) (φ(k)ᵀ v)``, divided by the same with ones for ``v``."""
+    return kernel_attention(features(q, k, p, causal=causal), v, causal=causal)
+
+
+class State(NamedTuple):
+    """What the decoder remembers.
+
+    Attributes:
+        state: the sums over the past.
+        position: how many tokens came before, one number, float64.
+    """
+
+    state: Sums
+    position: Tensor
+
+
+def init_state(q: Tensor, v: Tensor, p: CosformerParams) -> State:
+    """The state before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
+    sums = empty_state(2 * q.shape[-1], widened(v), normalise=True, referenced=False)
+    return State(sums, torch.zeros(1, 1, dtype=torch.float64, device=v.device))
+
+
+def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: CosformerParams) -> tuple[Tensor, State]:
+    """One token, ``[..., d]`` and ``[..., d_v]``, to its output and the next state."""
+    a = angles(state.position, p.length)
+    out, sums = kernel_step(state.state, Features(turned(q.unsqueeze(-2), a), turned(k.unsqueeze(-2), a)), v)
+    return out, State(sums, state.position + 1)
+
+
+def cost(n: int, d: int, p: CosformerParams, *, causal: bool) -> Cost:
+    """Keys times values once, queries times that sum; the causal form adds what happens inside a chunk."""
+    adds, elements = kernel_cost(n, 2 * d, d, causal=causal, referenced=False)
+    # While the keys are turned: the queries' features, and the keys' in parts and joined.
+    return Cost(multiply_adds=adds, peak_elements=max(elements, n * (7 * d + 2)))
+
+
+VARIANT = Variant(
+    key="cosformer",
+    title="cosFormer",
+    family="kernel",
+    summary="Positive parts of queries and keys, with weights that fade with distance like a cosine, at linear cost.",
+    formula=r"A_{ij} \propto \operatorname{relu}(q_i)^\top \operatorname{relu}(k_j)\,"
+    r"\cos\left(\frac{\pi}{2}\,\frac{i - j}{n}\right)",
+    complexity="n d²",
+    params=CosformerParams,
+    weights=weights,
+    attend=attend,
+    cost=cost,
+    decoder=Decoder(init_state, step),
+    note="A row whose query has no positive entry in common with a key is a zero row. The causal form fades over its "
+    "length setting in place of n.",
+    source=Paper("cosFormer: Rethinking Softmax in Attention", 2022, "https://arxiv.org/abs/2202.08791"),
+)

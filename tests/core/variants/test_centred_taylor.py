@@ -1,0 +1,99 @@
+"""Centred Taylor against the derivatives of softmax itself, and against its formula in float64."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+import attention_core as ac
+from attention_core.algorithms.monomials import BLOCK
+from attention_core.metrics import relative_error
+
+softmax = ac.get("softmax")
+
+
+def normal(*shape, seed=0, size=1.0):
+    return size * torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def by_hand(q, k, order, *, causal):
+    """Row by row, from the keys a query sees: 1 + c, and half of c² less its mean."""
+    n, d = q.shape
+    A = np.zeros((n, n))
+    for i in range(n):
+        seen = i + 1 if causal else n
+        keys = k[:seen].numpy()
+        c = (keys - keys.mean(0)) @ q[i].numpy() / d**0.5
+        A[i, :seen] = (1 + c + (order == 2) * (c**2 - (c**2).mean()) / 2) / seen
+    return torch.from_numpy(A)
+
+
+@given(
+    n=st.sampled_from([1, 2, 5, BLOCK - 1, BLOCK, 2 * BLOCK + 3]),
+    d=st.integers(1, 6),
+    d_v=st.integers(1, 4),
+    order=st.sampled_from([1, 2]),
+    causal=st.booleans(),
+)
+def test_both_faces_are_the_formula(n, d, d_v, order, causal):
+    q, k, v = normal(n, d, seed=n), 3 + normal(n, d, seed=n + 1), normal(n, d_v, seed=d)
+    attention, A = ac.get("centred_taylor", order=order), by_hand(q, k, order, causal=causal)
+    torch.testing.assert_close(attention.weights(q, k, causal=causal), A)
+    torch.testing.assert_close(attention.attend(q, k, v, causal=causal), A @ v, rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_it_is_softmax_s_own_series_in_the_size_of_the_queries(causal):
+    """Two derivatives of softmax at q = 0 along q, by torch's autograd, are the two orders."""
+    q, k = normal(6, 4), 2 + normal(6, 4, seed=1)
+
+    def along(t):
+        return softmax.weights(t * q, k, causal=causal)
+
+    zero = torch.tensor(0.0, dtype=torch.float64)
+    slope = torch.func.jacfwd(along)(zero)
+    bend = torch.func.jacfwd(torch.func.jacfwd(along))(zero)
+    first, second = (ac.get("centred_taylor", order=order).weights(q, k, causal=causal) for order in (1, 2))
+    torch.testing.assert_close(first, along(zero) + slope)
+    torch.testing.assert_close(second, along(zero) + slope + bend / 2)
+
+
+@pytest.mark.parametrize(("order", "power"), [(1, 2), (2, 3)])
+def test_it_leaves_softmax_with_the_next_power_of_the_logits(order, power):
+    q, k = normal(2, 4, 30, 8)
+    series = ac.get("centred_taylor", order=order)
+    errors = [float(relative_error(series.weights(s * q, k), softmax.weights(s * q, k)).mean()) for s in (0.1, 0.05)]
+    assert errors[0] / errors[1] == pytest.approx(2**power, rel=0.1)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_a_shift_of_all_keys_changes_nothing(causal):
+    q, k, v = normal(3, 40, 8)
+    for order in (1, 2):
+        series = ac.get("centred_taylor", order=order)
+        torch.testing.assert_close(
+            series.weights(q, k + 5, causal=causal), series.weights(q, k, causal=causal), rtol=1e-9, atol=1e-12
+        )
+        torch.testing.assert_close(
+            series.attend(q, k + 5, v, causal=causal), series.attend(q, k, v, causal=causal), rtol=1e-8, atol=1e-9
+        )
+
+
+def test_where_logits_are_equal_it_is_softmax():
+    q = normal(9, 4)
+    k = torch.ones(9, 4, dtype=torch.float64)
+    for order in (1, 2):
+        torch.testing.assert_close(ac.get("centred_taylor", order=order).weights(q, k), softmax.weights(q, k))
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_token_by_token(order):
+    q, k, v = normal(3, 2, 20, 5)
+    series = ac.get("centred_taylor", order=order)
+    decoder, p = series.variant.decoder, series.params
+    state, outs = decoder.init_state(q[:, 0], v[:, 0], p), []
+    for i in range(20):
+        out, state = decoder.step(state, q[:, i], k[:, i], v[:, i], p)
+        outs.append(out)
+    torch.testing.assert_close(torch.stack(outs, -2), series.attend(q, k, v, causal=True))

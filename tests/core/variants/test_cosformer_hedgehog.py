@@ -1,0 +1,88 @@
+"""Hedgehog and cosFormer against their articles' formulas in float64."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+import attention_core as ac
+
+
+def normal(*shape, seed=0, size=1.0):
+    return size * torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def over_sum(similarity, *, causal):
+    similarity = np.tril(similarity) if causal else similarity
+    total = similarity.sum(-1, keepdims=True)
+    return torch.from_numpy(similarity / np.where(total == 0, 1, total))
+
+
+def hedgehog(q, k, *, causal):
+    def phi(x):
+        e = np.exp(x.numpy())
+        return np.concatenate([e / e.sum(-1, keepdims=True), (1 / e) / (1 / e).sum(-1, keepdims=True)], -1)
+
+    return over_sum(phi(q) @ phi(k).T, causal=causal)
+
+
+def cosformer(q, k, length, *, causal):
+    i = np.minimum(np.arange(len(q)), length)
+    fading = np.cos(math.pi / 2 * np.subtract.outer(i, i) / length)
+    return over_sum(np.maximum(q.numpy(), 0) @ np.maximum(k.numpy(), 0).T * fading, causal=causal)
+
+
+sizes = {"n": st.integers(1, 150), "d": st.integers(1, 7), "d_v": st.integers(1, 4), "causal": st.booleans()}
+
+
+@given(**sizes)
+def test_hedgehog_is_its_formula(n, d, d_v, causal):
+    q, k, v = normal(n, d, seed=n), normal(n, d, seed=n + 1), normal(n, d_v, seed=d)
+    A = hedgehog(q, k, causal=causal)
+    torch.testing.assert_close(ac.get("hedgehog").weights(q, k, causal=causal), A)
+    torch.testing.assert_close(ac.get("hedgehog").attend(q, k, v, causal=causal), A @ v)
+
+
+@given(**sizes, length=st.integers(1, 300))
+def test_cosformer_is_its_formula(n, d, d_v, causal, length):
+    q, k, v = normal(n, d, seed=n), normal(n, d, seed=n + 1), normal(n, d_v, seed=d)
+    attention = ac.get("cosformer", length=length)
+    A = cosformer(q, k, length if causal else n, causal=causal)
+    torch.testing.assert_close(attention.weights(q, k, causal=causal), A)
+    torch.testing.assert_close(attention.attend(q, k, v, causal=causal), A @ v)
+
+
+def test_the_full_form_of_cosformer_fades_over_its_own_text_whatever_is_set():
+    q, k = normal(30, 6), normal(30, 6, seed=1)
+    assert torch.equal(ac.get("cosformer", length=3).weights(q, k), ac.get("cosformer").weights(q, k))
+
+
+def test_over_a_very_long_length_cosformer_is_linear_attention_of_positive_parts():
+    q, k = normal(40, 6), normal(40, 6, seed=1)
+    linear = ac.get("linear", feature_map="relu").weights(q, k, causal=True)
+    torch.testing.assert_close(ac.get("cosformer", length=65_536).weights(q, k, causal=True), linear, rtol=1e-5, atol=0)
+
+
+def test_no_weight_of_cosformer_is_negative_however_far_past_its_length():
+    q, k = normal(200, 6), normal(200, 6, seed=1)
+    A = ac.get("cosformer", length=20).weights(q, k, causal=True)
+    assert (A >= 0).all()
+    ones = torch.ones(60, 4, dtype=torch.float64)
+    A = ac.get("cosformer", length=20).weights(ones, ones, causal=True)
+    assert A[20:, 0].max() < 1e-15, "twenty tokens away nothing is left"
+    torch.testing.assert_close(A[59, 20:], A[59, 20].expand(40))
+
+
+@pytest.mark.parametrize("key", ["hedgehog", "cosformer"])
+def test_token_by_token(key):
+    q, k, v = normal(3, 2, 30, 5)
+    attention = ac.get(key, **({"length": 20} if key == "cosformer" else {}))
+    decoder, p = attention.variant.decoder, attention.params
+    state, outs = decoder.init_state(q[:, 0], v[:, 0], p), []
+    for i in range(30):
+        out, state = decoder.step(state, q[:, i], k[:, i], v[:, i], p)
+        outs.append(out)
+    torch.testing.assert_close(torch.stack(outs, -2), attention.attend(q, k, v, causal=True))
