@@ -1,7 +1,8 @@
 """Softmax with one logit more, which no key has: a row may rest its weight there and take less than one in all.
 
 A logit of 0 adds one to the denominator, "softmax off by one"; trained models learn one logit for each head. It does
-without a token what models otherwise rest on the first one.
+without a token what models otherwise rest on the first one. It is also softmax with a gate on each output, and the gate
+is derived from what the query finds: ``σ(log Σ_l e^S - s)``.
 """
 
 from dataclasses import dataclass

@@ -62,6 +62,8 @@ VARIANT = Variant(
     attend=attend,
     cost=cost,
     source=Paper("Entropy invariance and the scale of attention", 2021, "https://kexue.fm/archives/8823"),
-    note="A row that sees base_length keys is softmax's own.",
+    further=(Paper("Scalable-Softmax Is Superior for Attention", 2025, "https://arxiv.org/abs/2501.19399"),),
+    note="A row that sees base_length keys is softmax's own. Scalable softmax learns s in s log n, which is "
+    "1 / log base_length here.",
     special_cases=(SpecialCase("softmax", {"base_length": TOKENS}, causal=False),),
 )

@@ -7,6 +7,8 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from transformers import DiffLlamaConfig
+from transformers.models.diffllama.modeling_diffllama import DiffLlamaAttention
 from transformers.models.gpt_oss.modeling_gpt_oss import eager_attention_forward
 
 import attention_core as ac
@@ -154,3 +156,123 @@ def test_where_all_logits_are_equal_alibi_fades_by_the_same_share_at_every_step(
     zeros = torch.zeros(20, 4, dtype=torch.float64)
     row = ac.get("alibi", slope=0.3).weights(zeros, zeros, causal=True)[-1]
     torch.testing.assert_close(row[1:] / row[:-1], torch.full((19,), float(np.exp(0.3)), dtype=torch.float64))
+
+
+# -- scalable softmax, gated outputs
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_the_log_n_scale_is_scalable_softmax(causal):
+    """Nakanishi 2025: n^(s z) over its sum, with n the keys a query sees (at least two, where log n is not zero)."""
+    q, k = normal(25, 8), normal(25, 8, seed=1)
+    seen = np.maximum(np.arange(1, 26)[:, None] if causal else 25, 2)
+    base = 10
+    powers = seen ** (logits_of(q, k, causal) / np.log(base))
+    found = ac.get("softmax_log_n", base_length=base).weights(q, k, causal=causal)
+    np.testing.assert_allclose(found, powers / powers.sum(-1, keepdims=True))
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_the_sink_logit_is_softmax_with_an_output_gated_by_what_the_query_finds(causal):
+    q, k, v = (normal(25, 8, seed=i) for i in range(3))
+    found = np.log(np.exp(logits_of(q, k, causal)).sum(-1, keepdims=True))
+    gated = ac.get("softmax").attend(q, k, v, causal=causal) / torch.from_numpy(1 + np.exp(1.5 - found))
+    torch.testing.assert_close(ac.get("sink_logit", logit=1.5).attend(q, k, v, causal=causal), gated)
+
+
+# -- differential attention
+
+
+def softmax_of(logits):
+    exponentials = np.exp(logits)
+    return exponentials / exponentials.sum(-1, keepdims=True)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("taken", [0.0, 0.35, 1.0])
+def test_differential_attention_is_its_formula(causal, taken):
+    q, k, v = (normal(25, 8, seed=i) for i in range(3))
+    first, second = (softmax_of(logits_of(q[:, half], k[:, half], causal)) for half in (slice(4), slice(4, 8)))
+    attention = ac.get("differential", taken=taken)
+    wanted = torch.from_numpy(first - taken * second)
+    torch.testing.assert_close(attention.weights(q, k, causal=causal), wanted)
+    torch.testing.assert_close(attention.attend(q, k, v, causal=causal), wanted @ v)
+    torch.testing.assert_close(wanted.sum(-1), torch.full((25,), 1 - taken, dtype=torch.float64))
+
+
+def test_with_nothing_taken_it_is_softmax_of_the_first_half():
+    q, k = normal(25, 8), normal(25, 8, seed=1)
+    alone = ac.get("softmax").weights(q[:, :4], k[:, :4])
+    torch.testing.assert_close(ac.get("differential", taken=0.0).weights(q, k), alone)
+
+
+def test_equal_halves_cancel():
+    q, k = (normal(25, 4, seed=i).repeat(1, 2) for i in range(2))
+    torch.testing.assert_close(ac.get("differential", taken=1.0).weights(q, k), torch.zeros(25, 25).double())
+
+
+def test_differential_attention_is_diffllamas():
+    """Two heads of the model are the halves of one here; what follows the matrix there, a norm, is left out."""
+    n, d, width = 12, 8, 32
+    config = DiffLlamaConfig(
+        hidden_size=width, num_attention_heads=2, num_key_value_heads=2, head_dim=d, attention_bias=False
+    )
+    config._attn_implementation = "eager"
+    torch.manual_seed(0)
+    layer = DiffLlamaAttention(config, layer_idx=1).double().eval()
+    kept = []
+    layer.groupnorm.register_forward_pre_hook(lambda _, given: kept.append(given[0]))
+    x = normal(1, n, width)
+    hidden = torch.full((n, n), -torch.inf, dtype=torch.float64).triu(1)[None, None]
+    still = torch.ones(1, n, d, dtype=torch.float64), torch.zeros(1, n, d, dtype=torch.float64)  # no rotation
+    with torch.no_grad():
+        layer(x, still, hidden)
+        q, k, v = (linear(x[0]).unflatten(-1, (2, d)) for linear in (layer.q_proj, layer.k_proj, layer.v_proj))
+        one = torch.exp(layer.lambda_q1.double() @ layer.lambda_k1.double())
+        two = torch.exp(layer.lambda_q2.double() @ layer.lambda_k2.double())
+        taken = float(one - two + layer.lambda_init)
+    attention = ac.get("differential").variant
+    matrix = attention.weights(q.flatten(1), k.flatten(1), types.SimpleNamespace(taken=taken), causal=True)
+    values = v.flatten(1)
+    torch.testing.assert_close(matrix @ values, kept[0][0, :, 0], rtol=1e-6, atol=1e-6)
+
+
+# -- selective attention
+
+
+def selective(q, k, causal):
+    """Leviathan and others 2024, by loops: head 0 takes from keys what later queries see of them."""
+    heads, n, _ = q.shape
+    logits = np.stack([logits_of(q[h], k[h], False) for h in range(heads)])
+    lost = np.zeros((n, n))
+    for i in range(n):
+        for j in range(1, n):
+            lost[i, j] = sum(
+                max(logits[0, before, j], 0) for before in range(i) if before != j and (before > j or not causal)
+            )
+    left = logits - lost
+    return torch.from_numpy(softmax_of(np.where(np.tri(n) > 0, left, -np.inf) if causal else left))
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("n", [1, 2, 9, 40])
+def test_selective_attention_is_its_formula(n, causal):
+    q, k, v = (normal(3, n, 8, seed=i) for i in range(3))
+    wanted = selective(q, k, causal)
+    torch.testing.assert_close(ac.get("selective").weights(q, k, causal=causal), wanted)
+    torch.testing.assert_close(ac.get("selective").attend(q, k, v, causal=causal), wanted @ v)
+
+
+def test_where_the_first_head_takes_nothing_selective_attention_is_softmax():
+    q, k = normal(2, 20, 8), normal(2, 20, 8, seed=1)
+    q[0], k[0] = 1.0, -1.0
+    torch.testing.assert_close(
+        ac.get("selective").weights(q, k, causal=True), ac.get("softmax").weights(q, k, causal=True)
+    )
+
+
+def test_the_first_key_is_never_taken_and_what_is_taken_stays_taken():
+    q = k = torch.ones(12, 4, dtype=torch.float64)
+    A = ac.get("selective").weights(q, k, causal=True)
+    assert (A.argmax(-1)[3:] == 0).all()
+    assert (A[4:, 1].diff() < 0).all(), "key 1 is seen less from query to query"

@@ -1,0 +1,73 @@
+"""Differential attention: a second softmax, of the other half of each head, is taken from the first.
+
+What both halves look at alike, noise, cancels; what only the first looks at stays, and what only the second looks at
+becomes negative.
+"""
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from attention_core.algorithms.exact import exact_attention
+from attention_core.algorithms.masked import masked_softmax, visible
+from attention_core.variant import Cost, Paper, Params, Variant, param
+
+
+@dataclass(frozen=True, kw_only=True)
+class DifferentialParams(Params):
+    """Settings of differential attention."""
+
+    taken: float = param(
+        0.5,
+        low=0.0,
+        high=1.0,
+        step=0.05,
+        help="λ, how much of the second softmax is taken from the first: at 0 it is softmax of the first half alone, "
+        "at 1 rows sum to zero.",
+    )
+
+
+def halves(q: Tensor, k: Tensor) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor], float]:
+    """Queries and keys of each half, ``[..., n, d / 2]``, and the scale of both; an odd entry is the first's."""
+    d = q.shape[-1]
+    half = (d + 1) // 2
+    return (q[..., :half], k[..., :half]), (q[..., half:], k[..., half:]), (d / 2) ** -0.5
+
+
+def weights(q: Tensor, k: Tensor, p: DifferentialParams, *, causal: bool) -> Tensor:
+    """``S(q₁ k₁ᵀ / √(d/2)) - λ S(q₂ k₂ᵀ / √(d/2))``, ``[..., n, n]``."""
+    (q1, k1), (q2, k2), scale = halves(q, k)
+    seen = visible(q, causal=causal)
+    return masked_softmax(q1 @ k1.mT * scale, seen) - p.taken * masked_softmax(q2 @ k2.mT * scale, seen)
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, p: DifferentialParams, *, causal: bool) -> Tensor:
+    """Both through the fused kernel: O(n² d) time, O(n d) memory."""
+    (q1, k1), (q2, k2), scale = halves(q, k)
+    first = exact_attention(q1, k1, v, causal=causal, scale=scale)
+    return first - p.taken * exact_attention(q2, k2, v, causal=causal, scale=scale)
+
+
+def cost(n: int, d: int, p: DifferentialParams, *, causal: bool) -> Cost:
+    """Two attentions of n x n x d products twice, the halves made as wide as the values; not halved when causal."""
+    return Cost(multiply_adds=4 * n * n * d, peak_elements=n * (4 * d + 1))
+
+
+VARIANT = Variant(
+    key="differential",
+    title="Differential",
+    family="dense",
+    summary="The difference of two softmaxes, one for each half of a head: what both look at alike cancels.",
+    formula=r"A = \operatorname{softmax}\left(\frac{Q_1 K_1^\top}{\sqrt{d/2}}\right)"
+    r" - \lambda \operatorname{softmax}\left(\frac{Q_2 K_2^\top}{\sqrt{d/2}}\right)",
+    complexity="n² d",
+    params=DifferentialParams,
+    weights=weights,
+    attend=attend,
+    cost=cost,
+    rows_sum_to_one=False,
+    signed=True,
+    source=Paper("Differential Transformer", 2024, "https://arxiv.org/abs/2410.05258"),
+    note="Models learn λ and two halves that belong together, and rescale each head's output; here the halves are "
+    "those of a head that was trained as one.",
+)

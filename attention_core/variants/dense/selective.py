@@ -1,0 +1,88 @@
+"""Selective attention: a token that one head looks at is looked at less by all later tokens, in every head.
+
+The first head decides for all of them. What a token takes from a key's logits holds for the queries after it, adds up
+along the text, and never comes back; the first key and a token's own are spared.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from attention_core.algorithms.blockwise import block_size, largest_block, pairs
+from attention_core.algorithms.masked import masked_softmax, scores, widened
+from attention_core.algorithms.scans import by_chunks
+from attention_core.variant import Cost, Paper, Params, Variant
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelectiveParams(Params):
+    """Selective attention has no settings."""
+
+
+def judged(logits: Tensor, i: Tensor, *, causal: bool) -> Tensor:
+    """What queries i, ``[rows, 1]``, take from the keys' later logits, ``[..., 1, rows, keys]``."""
+    j = torch.arange(logits.shape[-1], device=logits.device)
+    first = logits[..., :1, :, :] if logits.ndim > 2 else logits
+    taken = (j > 0) & ((j < i) if causal else (j != i))
+    return first.relu() * taken
+
+
+def weights(q: Tensor, k: Tensor, p: SelectiveParams, *, causal: bool) -> Tensor:
+    """``S(s - F)`` with what all earlier queries took, ``F_ij = Σ_{l < i} relu(s⁰_lj)``, ``[..., n, n]``."""
+    logits, i = scores(q, k), torch.arange(q.shape[-2], device=q.device)[:, None]
+    taken = judged(logits, i, causal=causal)
+    return masked_softmax(logits - (taken.cumsum(-2) - taken), i >= i.mT if causal else None)
+
+
+State = tuple[int, Tensor, Tensor, Tensor]
+"""How many queries came before, what they took from every key, ``[..., 1, 1, n]``, all keys, and all values."""
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, p: SelectiveParams, *, causal: bool) -> Tensor:
+    """The same in blocks of queries, with what was taken so far between them: O(n² d) time, O(n d) memory."""
+    queries, n = widened(q), q.shape[-2]
+    lost = queries.new_zeros(*q.shape[:-3], 1, 1, n) if q.ndim > 2 else queries.new_zeros(1, n)
+    state: State = (0, lost, widened(k), widened(v))
+    outs, _ = by_chunks(partial(_rows, causal=causal), state, queries, size=block_size(n))
+    return torch.cat(outs, -2).to(v.dtype)
+
+
+def _rows(state: State, q: Tensor, causal: bool) -> tuple[Tensor, State]:
+    """A block of queries to its outputs and the next state."""
+    start, lost, k, v = state
+    stop, n = start + q.shape[-2], k.shape[-2]
+    keys = stop if causal else n
+    logits = scores(q, k[..., :keys, :])
+    i = torch.arange(start, stop, device=q.device)[:, None]
+    taken = judged(logits, i, causal=causal)
+    logits = logits - (lost[..., :keys] + taken.cumsum(-2) - taken)
+    seen = torch.arange(keys, device=q.device) <= i if causal else None
+    lost = lost + F.pad(taken.sum(-2, keepdim=True), (0, n - keys))
+    return masked_softmax(logits, seen) @ v[..., :keys, :], (stop, lost, k, v)
+
+
+def cost(n: int, d: int, p: SelectiveParams, *, causal: bool) -> Cost:
+    """Two products over the pairs in the blocks; the output, and what a block's logits become on their way."""
+    return Cost(multiply_adds=2 * d * pairs(n, causal=causal), peak_elements=n * d + 4 * largest_block(n))
+
+
+VARIANT = Variant(
+    key="selective",
+    title="Selective",
+    family="dense",
+    summary="Each token may take a key from the view of all that follow: what one head looked at is then seen less.",
+    formula=r"A = \operatorname{softmax}(S - F),\quad "
+    r"F_{ij} = \sum_{l < i} \operatorname{relu}\left(S^{(0)}_{lj}\right),\quad S = \frac{Q K^\top}{\sqrt d}",
+    complexity="n² d",
+    params=SelectiveParams,
+    weights=weights,
+    attend=attend,
+    cost=cost,
+    couples_heads=True,
+    source=Paper("Selective Attention Improves Transformer", 2024, "https://arxiv.org/abs/2410.02703"),
+    note="The first head of the input decides for all. Models learn to use it for that; here it was trained for "
+    "something else. Without a causal mask it is still the tokens before a query that decide.",
+)

@@ -1,0 +1,165 @@
+"""LoLCATs: softmax's own exponentials within a window, a feature map's products beyond it, one sum for both.
+
+The exponentials stand over the largest in the window, so that a logit that a whole row has in common counts for no more
+than in softmax. The window slides with the query; what leaves it goes into a state of constant size.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from attention_core.algorithms.causal_scan import causal_attention, causal_multiply_adds, divided, with_ones
+from attention_core.algorithms.features import Features, both_softmaxes
+from attention_core.algorithms.layouts import window_pairs
+from attention_core.algorithms.masked import causal_mask, distances, rows_over_sum, scores, widened
+from attention_core.variant import Cost, Decoder, Paper, Params, Variant, param
+
+ROWS = 64
+"""Queries whose window is looked at at once."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LolcatsParams(Params):
+    """Settings of the window and what is beyond."""
+
+    window: int = param(
+        16,
+        low=0,
+        high=1024,
+        budget=True,
+        help="Tokens seen exactly, up to and with the token itself; as many the other way unless causal. 0 is "
+        "Hedgehog, as many as there are tokens is softmax.",
+    )
+
+
+def exponentials(logits: Tensor, near: Tensor) -> Tensor:
+    """``e^s`` over the row's largest where ``near``, zero elsewhere, ``[..., rows, keys]``."""
+    logits = logits.masked_fill(~near, -math.inf)
+    return (logits - logits.amax(-1, keepdim=True).clamp_min(torch.finfo(logits.dtype).min)).exp()
+
+
+def weights(q: Tensor, k: Tensor, p: LolcatsParams, *, causal: bool) -> Tensor:
+    """Exponentials near, products of features far, each row divided by its sum, ``[..., n, n]``."""
+    n = q.shape[-2]
+    near = distances(n, q.device).abs() < p.window
+    far = ~near
+    if causal:
+        near, far = near & causal_mask(n, q.device), far & causal_mask(n, q.device)
+    products = both_softmaxes(q) @ both_softmaxes(k).mT  # [..., n, n]
+    return rows_over_sum(exponentials(scores(q, k), near) + products * far)
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, p: LolcatsParams, *, causal: bool) -> Tensor:
+    """Window after window, and the feature map's sums over what has left it: O(n (w + d) d) time, O(n d) memory."""
+    x = widened(q), widened(k), with_ones(widened(v))
+    sums = torch.zeros_like(x[2]) if p.window == 0 else _near(*x, window=p.window, causal=causal)
+    if q.shape[-2] > p.window:
+        features = both_softmaxes(x[0]), both_softmaxes(x[1]), x[2]
+        sums = sums + _far(*features, window=p.window)
+        if not causal:  # every later key once more, but not the token itself
+            behind = _far(*(y.flip(-2) for y in features), window=max(p.window, 1))
+            sums = sums + behind.flip(-2)
+    return divided(sums).to(v.dtype)
+
+
+def _near(q: Tensor, k: Tensor, v: Tensor, *, window: int, causal: bool) -> Tensor:
+    """Exponentials times values in the window, ``[..., n, d_v]``."""
+    n, outs = q.shape[-2], []
+    for start in range(0, n, ROWS):
+        stop = min(start + ROWS, n)
+        seen = slice(max(start - window + 1, 0), stop if causal else min(stop + window - 1, n))
+        i = torch.arange(start, stop, device=q.device)[:, None]
+        distance = i - torch.arange(seen.start, seen.stop, device=q.device)
+        near = (distance < window) & (distance >= 0 if causal else distance > -window)
+        outs.append(exponentials(scores(q[..., start:stop, :], k[..., seen, :]), near) @ v[..., seen, :])
+    return torch.cat(outs, -2)
+
+
+def _far(q: Tensor, k: Tensor, v: Tensor, *, window: int) -> Tensor:
+    """Products of features times values over the keys ``window`` or more before the query, ``[..., n, d_v]``."""
+    n = q.shape[-2]
+    if n <= window:
+        return torch.zeros_like(v)
+    keys, values = k[..., : n - window, :], v[..., : n - window, :]
+    out = causal_attention(Features(q[..., window:, :], keys), values, mode="chunked", normalise=False)
+    return F.pad(out, (0, 0, window, 0))
+
+
+class State(NamedTuple):
+    """What the decoder remembers.
+
+    Attributes:
+        keys: the last keys, ``[..., w, d]``, the newest last.
+        values: their values and ones, ``[..., w, d_v + 1]``.
+        seen: how many tokens came before, one whole number.
+        sums: ``Σ φ(k_j) [v_j, 1]ᵀ`` over what has left the window, ``[..., 2d, d_v + 1]``.
+    """
+
+    keys: Tensor
+    values: Tensor
+    seen: Tensor
+    sums: Tensor
+
+
+def init_state(q: Tensor, v: Tensor, p: LolcatsParams) -> State:
+    """The state before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
+    (*lead, d), columns, like = q.shape, v.shape[-1] + 1, widened(v)
+    return State(
+        like.new_zeros(*lead, p.window, d),
+        like.new_zeros(*lead, p.window, columns),
+        torch.zeros((), dtype=torch.int64, device=v.device),
+        like.new_zeros(*lead, 2 * d, columns),
+    )
+
+
+def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: LolcatsParams) -> tuple[Tensor, State]:
+    """One token, ``[..., d]`` and ``[..., d_v]``, to its output and the next state."""
+    q, k, v = widened(q).unsqueeze(-2), widened(k).unsqueeze(-2), widened(v).unsqueeze(-2)
+    keys, values = torch.cat([state.keys, k], -2), torch.cat([state.values, with_ones(v)], -2)
+    # The oldest leaves; before the window is full that is nobody, and its values are zeros.
+    sums = state.sums + both_softmaxes(keys[..., :1, :]).mT @ values[..., :1, :]
+    keys, values, seen = keys[..., 1:, :], values[..., 1:, :], state.seen + 1
+    out = both_softmaxes(q) @ sums
+    if p.window:
+        near = torch.arange(p.window, device=q.device) >= p.window - seen
+        out = out + exponentials(scores(q, keys), near) @ values
+    return divided(out).squeeze(-2).to(v.dtype), State(keys, values, seen, sums)
+
+
+def cost(n: int, d: int, p: LolcatsParams, *, causal: bool) -> Cost:
+    """Two products for every pair in the windows; the sums of the keys beyond, each way unless causal."""
+    adds, near, far = 0, 0, 0
+    if p.window:
+        before, after = p.window - 1, 0 if causal else p.window - 1
+        adds += window_pairs(n, block=ROWS, before=before, after=after) * (2 * d + 1)
+        rows = min(n, ROWS)
+        near = 2 * n * (d + 1) + 5 * rows * min(n, rows + before + after)
+    for window in (p.window,) if causal else (p.window, max(p.window, 1)):
+        if n > window:
+            adds += causal_multiply_adds(n - window, 2 * d, d + 1, mode="chunked", normalise=False, referenced=False)
+            # Features and sums; not causal all of them turned round once more.
+            far = n * (8 * d + 4 if causal else 13 * d + 5) + 2 * d * (d + 1)
+    return Cost(multiply_adds=adds, peak_elements=max(near, far))
+
+
+VARIANT = Variant(
+    key="lolcats",
+    title="LoLCATs",
+    family="mixed",
+    summary="Softmax among the nearest tokens, linear attention with Hedgehog's features for all others, and one sum.",
+    formula=r"A_{ij} \propto \begin{cases} e^{s_{ij} - \max_{|i-l| < w} s_{il}} & |i-j| < w \\"
+    r" \varphi(q_i)^\top \varphi(k_j) & \text{beyond} \end{cases},\quad s = \frac{Q K^\top}{\sqrt d}",
+    complexity="n (w + d) d",
+    params=LolcatsParams,
+    weights=weights,
+    attend=attend,
+    cost=cost,
+    approximates="softmax",
+    decoder=Decoder(init_state, step, normalised=False),
+    note="Models train the feature map so that both parts fit together, and a factor between them; here there is none.",
+    source=Paper("LoLCATs: On Low-Rank Linearizing of Large Language Models", 2024, "https://arxiv.org/abs/2410.10254"),
+)
