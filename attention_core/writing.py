@@ -77,6 +77,12 @@ def between(low: float, high: float, form: str) -> str:
     return f"{formatted(low, form)} … {formatted(high, form)}"
 
 
+def span(low: float, high: float, form: str) -> str:
+    """A range, or the one number where both ends are written alike."""
+    alike = formatted(low, form) == formatted(high, form)
+    return formatted(low, form) if alike else between(low, high, form)
+
+
 def _power(size: int) -> str:
     return f" × 10{str(size).translate(RAISED)}".replace(" ", "\N{NO-BREAK SPACE}")
 

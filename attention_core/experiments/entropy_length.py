@@ -13,7 +13,7 @@ from attention_core.experiments.task import Load, load
 from attention_core.inputs.record import QKV
 from attention_core.inputs.source import Source
 from attention_core.limits import current
-from attention_core.metrics.entropy import entropy
+from attention_core.metrics.entropy import entropy, sparsity
 from attention_core.variant import Attention
 
 BLOCK = 64
@@ -53,6 +53,9 @@ class EntropyRow:
         entropy: nats, mean over queries.
         normalised: mean over queries of the entropy divided by the logarithm of the keys the query may see, over those
             that may see at least two; None where there is none.
+        sparsity: ``E|a| / √(E a²)`` over the keys a query may see, mean over queries.
+        row_low: smallest sum of a row.
+        row_high: largest sum of a row.
     """
 
     variant: str
@@ -61,6 +64,9 @@ class EntropyRow:
     seed: int | None
     entropy: float
     normalised: float | None
+    sparsity: float
+    row_low: float
+    row_high: float
 
 
 def tasks(
@@ -95,6 +101,7 @@ def run(task: EntropyTask, *, load: Load = load) -> tuple[EntropyRow, ...]:
     rows = []
     for head, weights in enumerate(_by_head(registry.from_word(task.variant), qkv, causal=task.causal)):
         nats = torch.cat([entropy(block) for block in weights.split(BLOCK)])
+        sums = weights.sum(-1, dtype=torch.float64)
         shares = nats[several] / seen[several].log()
         rows.append(
             EntropyRow(
@@ -104,6 +111,9 @@ def run(task: EntropyTask, *, load: Load = load) -> tuple[EntropyRow, ...]:
                 seed=task.seed,
                 entropy=float(nats.mean()),
                 normalised=float(shares.mean()) if len(shares) else None,
+                sparsity=float(sparsity(weights, seen).mean()),
+                row_low=float(sums.min()),
+                row_high=float(sums.max()),
             )
         )
     return tuple(rows)

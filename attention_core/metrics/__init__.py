@@ -4,7 +4,7 @@ Shapes: matrices ``[..., n, n]``, outputs ``[..., n, d_v]``; a number per row is
 Everything is computed and returned in float64, whatever comes in.
 """
 
-from attention_core.metrics.entropy import distribution, entropy
+from attention_core.metrics.entropy import distribution, entropy, sparsity
 from attention_core.metrics.error import (
     cosine,
     kl_divergence,
@@ -48,6 +48,7 @@ __all__ = [
     "relative_error",
     "row_sums",
     "singular_values",
+    "sparsity",
     "top_k_overlap",
     "total_variation",
     "truncated_svd_error",

@@ -1,4 +1,4 @@
-"""How spread out a row of attention is."""
+"""How spread out a row of attention is: its entropy, and its sparsity."""
 
 import math
 
@@ -27,3 +27,19 @@ def entropy(weights: Tensor, base: float | None = None) -> Tensor:
     """
     nats = torch.special.entr(distribution(weights)).sum(-1)
     return nats if base is None else nats / math.log(base)
+
+
+def sparsity(weights: Tensor, seen: Tensor | None = None) -> Tensor:
+    """``S = E|a| / √(E a²)`` of each row, ``[..., n]`` float64: the lower, the sparser.
+
+    It is 1 where all keys weigh alike and ``1/√n`` where one of n has all. Neither signs nor a row's total count; a
+    zero row has 0. Source: Su 2023, https://kexue.fm/archives/9889.
+
+    Args:
+        weights: ``[..., n, n]``.
+        seen: how many keys each query may see, broadcastable to ``[..., n]``: those it may not see are no part of the
+            means; None for all.
+    """
+    keys = weights.new_tensor(weights.shape[-1], dtype=torch.float64) if seen is None else seen.double()
+    total, length = (torch.linalg.vector_norm(weights, order, -1, dtype=torch.float64) for order in (1, 2))
+    return total / (torch.where(length > 0, length, 1.0) * keys.sqrt())

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attention_core.metrics.entropy import entropy
+from attention_core.metrics.entropy import entropy, sparsity
 from attention_core.metrics.error import kl_divergence, ratio, relative_error, top_k_overlap, wrong_mass
 from attention_core.metrics.spectrum import effective_rank_of, rank_of, singular_values
 from attention_core.writing import between
@@ -51,6 +51,7 @@ class Passport:
         rank: numerical rank, of n.
         effective_rank: Roy and Vetterli's, from 1 to n.
         entropy: in nats.
+        sparsity: ``E|a| / √(E a²)`` over the keys a query may see, from 1/√n to 1.
         relative_error: ``‖A − R‖ / ‖R‖``, Frobenius.
         total_variation: mass on other keys than the reference's.
         kl: ``KL(A ‖ R)`` in nats; infinite where A weighs a key that R gives nothing.
@@ -64,6 +65,7 @@ class Passport:
     rank: float = number(label="rank")
     effective_rank: float = number(label="effective rank", format="%.1f")
     entropy: float = number(label="entropy (nats)", format="%.3f")
+    sparsity: float = number(label="S = E|a| / √E a²", format="%.3f")
     relative_error: float = number(label="matrix error", format="%.3f", compared=True)
     total_variation: float = number(label="total variation", format="%.3f", compared=True)
     kl: float = number(label="KL (nats)", format="%.3f", compared=True)
@@ -97,6 +99,7 @@ def passport(weights: Tensor, reference: Tensor, *, causal: bool, mask: Tensor |
         mask: the pairs the density counts, ``bool``, broadcastable; None for all.
     """
     sums, values = row_sums(weights), singular_values(weights)
+    seen = torch.arange(1, weights.shape[-1] + 1, device=weights.device) if causal else None
     return Passport(
         row_sum_min=float(sums.min()),
         row_sum_max=float(sums.max()),
@@ -105,6 +108,7 @@ def passport(weights: Tensor, reference: Tensor, *, causal: bool, mask: Tensor |
         rank=float(rank_of(values, weights.dtype).mean()),
         effective_rank=float(effective_rank_of(values).mean()),
         entropy=float(entropy(weights).mean()),
+        sparsity=float(sparsity(weights, seen).mean()),
         relative_error=float(relative_error(weights, reference).mean()),
         total_variation=float(wrong_mass(weights, reference).mean()),
         kl=float(kl_divergence(weights, reference).mean()),
@@ -120,7 +124,12 @@ NEGATIVE = ROUNDING / 10
 
 def shares_out(lowest_sum: float, highest_sum: float, negative: float) -> bool:
     """Whether every row shares out a mass of one: only then is what differs a share of it that lies elsewhere."""
-    return max(abs(lowest_sum - 1), abs(highest_sum - 1)) < ROUNDING and negative <= NEGATIVE
+    return rows_of_one(lowest_sum, highest_sum) and negative <= NEGATIVE
+
+
+def rows_of_one(lowest_sum: float, highest_sum: float) -> bool:
+    """Whether every row sums to one."""
+    return max(abs(lowest_sum - 1), abs(highest_sum - 1)) < ROUNDING
 
 
 def row_sums(weights: Tensor) -> Tensor:

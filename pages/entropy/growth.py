@@ -16,6 +16,7 @@ from app.visit import Visit
 from attention_core.experiments import entropy_length
 from attention_core.experiments.entropy_length import EntropyRow
 from attention_core.metrics.fit import PowerFit, fit_power
+from attention_core.writing import span
 from pages.entropy import options
 from pages.entropy.options import EntropyOptions, Question, by_head, quartiles
 from pages.entropy.take_away import how_lengths_are_made, take_away
@@ -119,7 +120,7 @@ def _chart(rows: Sequence[EntropyRow], lines: dict[str, Line], question: Questio
         top = [question.per_nat * h for h in uniform(lengths, causal=question.causal)]
         title = _("entropy H ({unit})", unit=question.unit)
     else:
-        top, title = [1.0] * len(lengths), _("H / log n")
+        top, title = [1.0] * len(lengths), "S = E|a| / √E a²" if measure == "sparsity" else _("H / log n")
     drawn.append(guide(_("uniform attention"), lengths, top))
     chart.show(
         curves(drawn, x_title=_("tokens n"), y_title=title, log_x=True, x_ticks=lengths, height=options.HEIGHT),
@@ -198,13 +199,26 @@ def _table(rows: Sequence[EntropyRow], lines: dict[str, Line], question: Questio
                 slope: fit and fit.exponent,
                 "R²": fit and fit.r2,
                 heads: quartiles([each.exponent for each in slopes if each]),
+                f"S({last:g})": _at(_gathered(rows, word, question, "sparsity"), last),
+                _("row sums"): sums_in_words([row for row in rows if row.variant == word]),
             }
         )
+    numbers = [*list(shown[0])[1:5], f"S({last:g})"]
     st.dataframe(
-        shown,
-        hide_index=True,
-        column_config=dict.fromkeys(list(shown[0])[1:5], st.column_config.NumberColumn(format="%.2f")),
+        shown, hide_index=True, column_config=dict.fromkeys(numbers, st.column_config.NumberColumn(format="%.2f"))
     )
+
+
+def _at(found: Spread, n: float) -> float | None:
+    """A curve's value at a length."""
+    return dict(zip(found.x, found.middle, strict=True)).get(n)
+
+
+def sums_in_words(rows: Sequence[EntropyRow]) -> str:
+    """What the rows of a variant sum to, at all lengths and in all heads: one number, or the ends of a range."""
+    if not rows:
+        return ""
+    return span(min(row.row_low for row in rows), max(row.row_high for row in rows), ".3g")
 
 
 def _method(question: Question) -> None:
@@ -216,7 +230,10 @@ def _method(question: Question) -> None:
             "- **0** where a query looks at one key, **log n** where it looks at all alike; *exp H* is how many "
             "equally weighted keys have the same entropy.\n"
             "- **Signed or unnormalised rows** are measured by their absolute values, scaled to sum to one; so "
-            "neither signs nor a row's total count. A row of zeros has 0.\n"
+            "neither signs nor a row's total count, which stands under *row sums*: the smallest and the largest of all "
+            "lengths. A row of zeros has 0.\n"
+            "- **S** is the mean of |a| over the root of the mean of a², over the keys a query may see: 1 where all "
+            "weigh alike, 1/√n where one of n has all.\n"
             "- A head's value is the mean over its queries. The line is the median (or mean) over heads and seeds, "
             "the band their quartiles.\n"
             "- **H / log n** divides each query's entropy by the logarithm of the keys it may see.\n"

@@ -55,7 +55,11 @@ class EntropyOptions(Options, prefix="h_"):
         N_("View"),
         layout={"label_visibility": "collapsed"},
     )
-    measure = choice({"entropy": "H", "normalised": "H / log n"}, N_("Measure"))
+    measure = choice(
+        {"entropy": "H", "normalised": "H / log n", "sparsity": "S"},
+        N_("Measure"),
+        help=N_("H: entropy. S = E|a| / √E a²: 1 where all keys weigh alike, 1/√n where one of n has all."),
+    )
     scales = several(("log_n", "temperature", "unscaled"), ["log_n"], N_("Softmax scales beside 1/√d"))
     base = stops(BASES, 512, "n₀", help=N_("The length at which the log n scale equals 1/√d."))
     temperature = stops(TEMPERATURES, 2.0, N_("Temperature"), form="{:g}", help=N_("Divides the logits."))

@@ -35,7 +35,8 @@ def show(found: Found) -> None:
             "Errors, total variation, KL and top-k overlap are taken beside the matrix named under “held against”, on "
             "the same queries, keys and values. Matrix error: relative Frobenius norm. Output error: relative norm of "
             "A v. Total variation: mean over rows. KL: of the variant from that matrix, mean over rows. Entropy of "
-            "signed rows: of their absolute values, normalised."
+            "signed rows: of their absolute values, normalised; neither it nor S knows what a row sums to. S: over the "
+            "keys that a query may see, 1 where all weigh alike, 1/√n where one of n has all."
         )
     )
     if len(found.words) < found.chosen.qkv.n:

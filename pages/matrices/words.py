@@ -10,9 +10,9 @@ from app.visit import REFERENCE
 from attention_core.looks.compare import Compared
 from attention_core.looks.head_scores import HeadScores
 from attention_core.looks.telling_row import SEEN, Share
-from attention_core.metrics.passport import NEGATIVE, shares_out
+from attention_core.metrics.passport import NEGATIVE, rows_of_one, shares_out
 from attention_core.variant import Attention
-from attention_core.writing import formatted, written
+from attention_core.writing import formatted, span, written
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,7 +131,7 @@ def _shown(error: float) -> float:
 
 
 def caption(attention: Attention, found: Compared, *, difference: bool) -> str:
-    """A panel's line under its title: what is subtracted, how far the matrix is off and from what, its entropy."""
+    """A panel's line under its title: what is subtracted, how far it is off and from what, its entropy and its sums."""
     numbers = found.passport
     entropy = _("entropy {entropy:.2f} nats", entropy=numbers.entropy).replace(" ", "\N{NO-BREAK SPACE}")
     if attention.word == REFERENCE:
@@ -144,6 +144,8 @@ def caption(attention: Attention, found: Compared, *, difference: bool) -> str:
     else:
         words = _("matrix error {error:.2f}", **told)
     words += f" · {entropy}"
+    if not rows_of_one(numbers.row_sum_min, numbers.row_sum_max):
+        words += " · " + _("rows sum to {sums}", sums=span(numbers.row_sum_min, numbers.row_sum_max, ".3g"))
     if numbers.negative_mass > NEGATIVE:
         words += " · " + _("{share:.1%} negative", share=numbers.negative_mass)
     return words

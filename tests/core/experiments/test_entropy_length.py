@@ -69,6 +69,20 @@ def test_every_variant_has_the_entropy_of_its_absolute_rows(variant, causal):
     for head, row in enumerate(entropy_length.run(task)):
         assert row.entropy == pytest.approx(nats[head].mean(), abs=2e-4)
         assert row.normalised == pytest.approx((nats[head] / np.log(np.maximum(seen, 2)))[seen > 1].mean(), abs=2e-4)
+        root = np.sqrt((mass[head] ** 2).sum(-1) * seen)
+        sparse = np.divide(mass[head].sum(-1), root, out=np.zeros(24), where=root > 0)
+        assert row.sparsity == pytest.approx(sparse.mean(), abs=2e-4)
+
+
+def test_row_sums_are_told_beside_entropies_that_do_not_know_them():
+    rows = sweep(["softmax", "sigmoid", "differential~taken~0.25"])
+    for row in rows:
+        if row.variant == "softmax":
+            assert (row.row_low, row.row_high) == pytest.approx((1, 1), abs=1e-6)
+        elif row.variant == "sigmoid":
+            assert row.row_low < row.row_high
+        else:
+            assert (row.row_low, row.row_high) == pytest.approx((0.75, 0.75), abs=1e-6)
 
 
 def test_rows_are_tidy_and_short_lengths_come_first():

@@ -66,3 +66,32 @@ def test_every_type_is_measured_in_float64(dtype):
     found = metrics.entropy(rows)
     assert found.dtype == torch.float64
     assert float(found) == pytest.approx(1.5 * math.log(2), abs=1e-12)
+
+
+def by_formula(row, seen):
+    """E|a| over the root of E a², in plain Python."""
+    kept = [abs(x) for x in row[:seen]]
+    square = sum(x * x for x in kept) / seen
+    return sum(kept) / seen / math.sqrt(square) if square else 0.0
+
+
+@settings(max_examples=80, deadline=None)
+@given(arrays(np.float32, array_shapes(min_dims=2, max_dims=3, max_side=6), elements=real))
+def test_sparsity_follows_its_formula(a):
+    found = metrics.sparsity(torch.from_numpy(a)).numpy()
+    expected = [by_formula([float(x) for x in row], len(row)) for row in a.reshape(-1, a.shape[-1])]
+    np.testing.assert_allclose(found.reshape(-1), expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("n", [1, 2, 9, 100])
+def test_sparsity_is_one_for_equal_weights_and_one_over_the_root_of_n_for_a_single_one(n):
+    uniform, single = torch.full((n, n), -3.0), torch.eye(n)
+    torch.testing.assert_close(metrics.sparsity(uniform), torch.ones(n, dtype=torch.float64))
+    torch.testing.assert_close(metrics.sparsity(single), torch.full((n,), n**-0.5, dtype=torch.float64))
+    assert metrics.sparsity(torch.zeros(2, n)).tolist() == [0, 0]
+
+
+def test_what_a_query_may_not_see_makes_its_row_no_sparser():
+    rows = torch.ones(6, 6).tril()
+    torch.testing.assert_close(metrics.sparsity(rows, torch.arange(1, 7)), torch.ones(6, dtype=torch.float64))
+    assert metrics.sparsity(rows)[0] == pytest.approx(6**-0.5)

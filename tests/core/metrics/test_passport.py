@@ -37,6 +37,7 @@ def test_the_identity_beside_uniform_attention():
         "rank": n,
         "effective_rank": n,
         "entropy": 0,
+        "sparsity": n**-0.5,
         "relative_error": math.sqrt(n - 1),
         "total_variation": 1 - 1 / n,
         "kl": math.log(n),
@@ -173,3 +174,9 @@ def test_a_cell_holds_the_number_or_both_ends_of_a_range():
 )
 def test_mass_is_spoken_of_only_where_rows_share_it_out(low, high, negative, whole):
     assert shares_out(low, high, negative) == whole
+
+
+def test_sparsity_is_taken_over_the_keys_that_may_be_seen():
+    rows = torch.ones(6, 6).tril() / torch.arange(1, 7)[:, None]
+    assert passport(rows, rows, causal=True).sparsity == pytest.approx(1)
+    assert passport(rows, rows, causal=False).sparsity < 0.8

@@ -4,12 +4,12 @@ import time
 
 import numpy as np
 import pytest
+from attention_core.looks.recurrent_state import Grown, grow
 from driver import board, charts, chosen, numbers, spoken
 
 import attention_core as ac
 from app import play
-from attention_core.looks.recurrent_state import Grown, grow
-from attention_core.registry import recurrent
+from attention_core.registry import running_sums
 from pages.causal.state import notes, sentence
 
 
@@ -62,7 +62,7 @@ def largest(panel):
     return max(panel["highest"], -panel["lowest"])
 
 
-@pytest.mark.parametrize("variant", recurrent(), ids=lambda v: v.key)
+@pytest.mark.parametrize("variant", running_sums(), ids=lambda v: v.key)
 def test_the_state_on_screen_is_the_decoders(open_view, record, variant):
     at = open_view("state", c_state=ac.get(variant.key), c_at=7)
     assert not at.exception

@@ -84,6 +84,20 @@ def test_curves_bands_and_table_hold_the_cores_numbers():
     assert table.loc["Softmax", "R²"] == pytest.approx(np.corrcoef(np.log(x), y)[0, 1] ** 2, abs=1e-6)
 
 
+def test_row_sums_and_sparsity_stand_beside_entropy():
+    at = open_entropy(variants=chosen("softmax", "sigmoid"), h_measure="sparsity")
+    qkv = ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=128, heads=3, seed=0))
+    A = ac.get("softmax").weights(qkv.q, qkv.k)
+    sparse = ac.metrics.sparsity(A).mean(-1).median()
+    assert points(at)["Softmax"][128] == pytest.approx(float(sparse), abs=1e-5)
+    assert set(points(at)["uniform attention"].values()) == {1.0}
+    table = at.dataframe[0].value.set_index("variant")
+    assert table.loc["Softmax", "S(128)"] == pytest.approx(float(sparse), abs=1e-5)
+    assert table.loc["Softmax", "row sums"] == "1"
+    low, high = (float(each) for each in table.loc["Sigmoid", "row sums"].split(" … "))
+    assert 0 < low < high
+
+
 def test_seeds_join_the_band():
     two = open_entropy(variants=chosen("softmax"), h_seeds=2, h_line="mean")
     both = np.concatenate([head_entropies("softmax", 128, seed=seed) for seed in (0, 1)])

@@ -192,6 +192,16 @@ def test_a_panels_line_is_its_error_its_entropy_and_its_negative_mass(key, diffe
     assert words == f"{begins} · entropy\N{NO-BREAK SPACE}1.50\N{NO-BREAK SPACE}nats{tail}"
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "tail"),
+    [(0.25, 0.75, " · rows sum to 0.25 … 0.75"), (0.997, 1.002, ""), (1.5, 1.5, " · rows sum to 1.5")],
+)
+def test_a_panels_line_tells_what_rows_sum_to_that_do_not_share_out_one(low, high, tail):
+    told = {"relative_error": 1 / 3, "entropy": 1.5, "negative_mass": 0.0}
+    words = caption(*measured("sigmoid", **told, row_sum_min=low, row_sum_max=high), difference=False)
+    assert words == f"matrix error 0.33 · entropy\N{NO-BREAK SPACE}1.50\N{NO-BREAK SPACE}nats{tail}"
+
+
 @pytest.mark.parametrize("difference", [False, True])
 def test_softmax_itself_has_no_error(difference):
     words = caption(*measured("softmax", entropy=1.5), difference=difference)
