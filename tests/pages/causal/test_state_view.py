@@ -4,11 +4,11 @@ import time
 
 import numpy as np
 import pytest
-from attention_core.looks.recurrent_state import Grown, grow
 from driver import board, charts, chosen, numbers, spoken
 
 import attention_core as ac
 from app import play
+from attention_core.looks.recurrent_state import Grown, grow
 from attention_core.registry import running_sums
 from pages.causal.state import notes, sentence
 
