@@ -5,6 +5,7 @@ Shape legend, fixed for the whole project: ``B`` batch, ``H`` heads, ``n`` token
 """
 
 import dataclasses
+import importlib
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -169,8 +170,7 @@ class Variant:
 
     def source_code(self) -> str:
         """The text of the variant's own file."""
-        module = inspect.getmodule(self.attend)
-        return inspect.getsource(module) if module else ""
+        return inspect.getsource(importlib.import_module(f"attention_core.variants.{self.family}.{self.key}"))
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ def triangle(f: Features, before: Tensor | None = None) -> tuple[Tensor, Tensor,
     k = f.k * (f.reference - last).exp()
     if f.reference.shape[-1] == 1:
         # One per token, common to all features: it may come after their sum, pair by pair.
-        return (f.q @ f.k.mT).mul_((f.reference.mT - f.reference).exp_().tril_()), q, k
+        return (f.q @ f.k.mT).mul_((f.reference.mT - f.reference).clamp_(max=0).exp().tril()), q, k
     if (last - first).max() > SPREAD:
         return _by_squares(f), q, k
     return ((f.q * (last - f.reference).exp()) @ k.mT).tril_(), q, k

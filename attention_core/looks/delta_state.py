@@ -5,8 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from attention_core.algorithms import delta_rule
 from attention_core.algorithms.delta_rule import DeltaParams, as_taken, write_strength
+from attention_core.algorithms.fast_weights import Tokens, last_state
+from attention_core.algorithms.gates import GateParams, log_gates
 from attention_core.brief import Brief
 from attention_core.inputs.record import QKV
 from attention_core.variant import Attention
@@ -18,7 +19,7 @@ class Growth(Brief):
     Attributes:
         strengths: β, or the rate η of the exact step.
         sizes: ``‖S_n‖``, infinite beyond float64.
-        eigenvalues: the lowest of ``γ (1 - β ‖k‖²)`` over all tokens, which a step multiplies part of the state by.
+        eigenvalues: the lowest of ``α (1 - β ‖k‖²)`` over all tokens, which a step multiplies part of the state by.
     """
 
     strengths: np.ndarray
@@ -37,12 +38,12 @@ def growth(qkv: QKV, attention: Attention, head: int, strengths: Sequence[float]
     """
     p = attention.params
     assert isinstance(p, DeltaParams), f"{attention.key} writes by another rule"
-    decay = getattr(p, "decay", 1.0)
-    k, v = as_taken(qkv.k[head].double(), p), qkv.v[head].double()
+    k, v = qkv.k[head].double(), qkv.v[head].double()
+    gates = log_gates(k, p) if isinstance(p, GateParams) else k.new_zeros(len(k), 1)
+    k = as_taken(k, p)
     betas = torch.stack([write_strength(k, p.keys, strength) for strength in strengths])  # [s, n, 1]
-    state = delta_rule.empty(k, v).expand(len(strengths), -1, -1)
-    for i, (key, value) in enumerate(zip(k, v, strict=True)):
-        _, state = delta_rule.step(state, key, key, betas[:, i], value, decay)
-    eigenvalues = decay * (1 - betas * k.square().sum(-1, keepdim=True)).amin((1, 2))
+    k, v = (x.expand(len(strengths), -1, -1) for x in (k, v))
+    state = last_state(Tokens(k, k, betas, gates, betas), v)
+    eigenvalues = (gates.exp() * (1 - betas * k.square().sum(-1, keepdim=True))).amin((1, 2))
     sizes = torch.linalg.matrix_norm(state).nan_to_num(torch.inf, torch.inf)
     return Growth(strengths=np.array(strengths), sizes=sizes.numpy(), eigenvalues=eigenvalues.numpy())

@@ -169,6 +169,7 @@ DELTA = Inside(
 INSIDES: dict[str, Inside] = {
     "deltanet": DELTA,
     "gated_deltanet": DELTA,
+    "kda": DELTA,
     "nystrom": Inside(
         three_factors,
         {

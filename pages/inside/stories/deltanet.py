@@ -4,6 +4,7 @@ import numpy as np
 
 from app import compute
 from app.text import _, paragraph
+from attention_core.algorithms.gates import GateParams
 from attention_core.looks.factors import lengths
 from attention_core.writing import number
 from pages.inside import pictures
@@ -34,7 +35,7 @@ def _overlaps(seen: Seen) -> Step:
     before = np.tri(len(found), k=-1, dtype=bool)
     return Step(
         title=_("Keys that overlap"),
-        formula=r"\beta_i\, \gamma^{i-j}\, k_i^\top k_j,\quad j < i"
+        formula=r"\beta_i\, \Gamma_{ij}\, k_i^\top k_j,\quad j < i"
         if _decays(seen)
         else r"\beta_i\, k_i^\top k_j,\quad j < i",
         shapes={"k": seen.parts["keys"].shape, r"K K^\top": found.shape},
@@ -126,7 +127,7 @@ def _written(seen: Seen) -> Step:
         title=_("Erase, then write"),
         formula=r"u_i = \beta_i \left(v_i - S_{i-1}^\top k_i\right),\qquad S_i = S_{i-1} + k_i u_i^\top"
         if not _decays(seen)
-        else r"u_i = \beta_i \left(v_i - \gamma S_{i-1}^\top k_i\right),\qquad S_i = \gamma S_{i-1} + k_i u_i^\top",
+        else r"u_i = \beta_i \left(v_i - \alpha_i S_{i-1}^\top k_i\right),\qquad S_i = \alpha_i S_{i-1} + k_i u_i^\top",
         shapes={"U": seen.parts["written"].shape, "S": (seen.parts["keys"].shape[-1], seen.qkv.v.shape[-1])},
         sentence=_(
             "What a token writes is {middle:.0%} as long as its value in the median: least for “{least}” ({low:.0%}), "
@@ -160,8 +161,8 @@ def _growth(seen: Seen) -> Step:
 
     return Step(
         title=_("How strongly to write"),
-        formula=r"S_i = \gamma \left(I - \beta_i k_i k_i^\top\right) S_{i-1} + \beta_i k_i v_i^\top,\qquad "
-        r"\lambda_i = \gamma \left(1 - \beta_i \lVert k_i \rVert^2\right)"
+        formula=r"S_i = \alpha_i \left(I - \beta_i k_i k_i^\top\right) S_{i-1} + \beta_i k_i v_i^\top,\qquad "
+        r"\lambda_i = \alpha_i \left(1 - \beta_i \lVert k_i \rVert^2\right)"
         if _decays(seen)
         else r"S_i = \left(I - \beta_i k_i k_i^\top\right) S_{i-1} + \beta_i k_i v_i^\top,\qquad "
         r"\lambda_i = 1 - \beta_i \lVert k_i \rVert^2",
@@ -206,4 +207,5 @@ def growth_sentence(strengths: tuple[float, ...], sizes: np.ndarray, eigenvalues
 
 
 def _decays(seen: Seen) -> bool:
-    return getattr(seen.attention.params, "decay", 1.0) < 1
+    p = seen.attention.params
+    return isinstance(p, GateParams) and (p.gate != "constant" or p.decay < 1)

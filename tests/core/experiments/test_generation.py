@@ -16,7 +16,7 @@ def held(word, heads=3, d=8, d_v=8):
 
 def test_every_variant_with_a_step_is_there():
     keys = {variant.key for variant in recurrent()}
-    assert keys >= {"linear", "cosine", "taylor2", "performer", "retention", "deltanet", "gated_deltanet"}
+    assert keys >= {"linear", "cosine", "taylor2", "performer", "retention", "deltanet", "gated_deltanet", "gla", "kda"}
     tasks = generation.tasks(["linear", "cosine"], heads=2, d=4, d_v=6)
     assert [t.word for t in tasks] == ["linear", "cosine"]
     assert {(t.heads, t.d, t.d_v) for t in tasks} == {(2, 4, 6)}

@@ -12,8 +12,8 @@ from transformers.models.qwen3_next.modeling_qwen3_next import (
 )
 
 import attention_core as ac
-from attention_core.algorithms import delta_rule
-from attention_core.algorithms.delta_rule import prepared
+from attention_core.algorithms.delta_rule import as_taken, write_strength
+from attention_core.algorithms.fast_weights import Tokens, last_state
 
 DELTA = ac.get("deltanet")
 
@@ -84,20 +84,17 @@ def test_a_key_met_again_stands_for_its_last_value():
 @given(st.integers(1, 80), st.integers(1, 8), st.integers(0, 50))
 def test_unit_keys_keep_every_entry_of_the_inverse_within_one(n, d, seed):
     """Of ``(I + K Kᵀ ⊙ M⁻)⁻¹``; kexue.fm/archives/11563."""
-    _, k, beta = prepared(normal(n, d), normal(n, d, seed=seed), DELTA.variant.params())
-    units = torch.eye(n).double()
-    inverse = delta_rule.anatomy(k, k, beta, k, 1.0, causal=True)["inverse"]
+    parts = DELTA.anatomy(normal(n, d), normal(n, d, seed=seed), normal(n, 1), causal=True)
+    k, inverse, units = parts["keys"], parts["inverse"], torch.eye(n).double()
     assert inverse.abs().max() <= 1 + 1e-9
     torch.testing.assert_close((units + (k @ k.T).tril(-1)) @ inverse, units, rtol=1e-9, atol=1e-9)
 
 
 def growth(strength, size=1.0, n=400):
     """How large the state is after one key again and again, with a value that is never what it reads."""
-    state, k = torch.zeros(1, 1).double(), torch.tensor([size]).double()
-    for i in range(n):
-        v = torch.tensor([(-1.0) ** i]).double()
-        _, state = delta_rule.step(state, k, k, torch.tensor([strength]).double(), v, 1.0)
-    return float(state.abs().max())
+    k, beta = torch.full((n, 1), size).double(), torch.full((n, 1), strength).double()
+    v = (-1.0) ** torch.arange(n).double().unsqueeze(-1)
+    return float(last_state(Tokens(k, k, beta, torch.zeros_like(beta), beta), v).abs().max())
 
 
 def test_the_rule_is_stable_up_to_two_over_the_squared_length_of_its_keys():
@@ -109,7 +106,9 @@ def test_the_rule_is_stable_up_to_two_over_the_squared_length_of_its_keys():
 
 @pytest.mark.parametrize("size", [1e-3, 1.0, 30.0])
 def test_the_exact_step_never_leaves_the_stable_range(size):
-    _, k, beta = prepared(normal(50, 8), size * normal(50, 8, seed=1), DELTA.variant.params(keys="exact", strength=2.0))
+    p = DELTA.variant.params(keys="exact", strength=2.0)
+    k = as_taken(size * normal(50, 8, seed=1), p)
+    beta = write_strength(k, p.keys, p.strength)
     eigenvalue = 1 - beta * k.square().sum(-1, keepdim=True)
     torch.testing.assert_close(eigenvalue, torch.exp(-2.0 * k.square().sum(-1, keepdim=True)))
     assert bool(((eigenvalue >= 0) & (eigenvalue <= 1)).all())

@@ -51,7 +51,7 @@ def test_a_state_that_fades_fast_enough_cannot_explode():
     assert "at most 7 times" in told
     [*_, growth, _] = deltanet.steps(seen(ac.get("gated_deltanet", decay=0.3)))
     assert "cannot grow without end" in growth.sentence
-    assert r"\gamma" in growth.formula
+    assert r"\alpha" in growth.formula
     [*_, growth, _] = deltanet.steps(seen(ac.get("gated_deltanet", decay=0.9)))
     assert "below −1 from β = 2.2 on" in growth.sentence  # 0.9 (1 - 2.2) = -1.08
 
@@ -67,7 +67,7 @@ def test_formulas_fade_where_the_state_does(attention, fades):
     from pages.inside.stories import discover
 
     shown = discover()[attention](seen(ac.get(attention)))
-    assert (r"\gamma" in shown[0].formula) == (r"\gamma" in shown[2].formula) == fades
+    assert (r"\Gamma" in shown[0].formula) == (r"\alpha" in shown[2].formula) == fades
 
 
 def test_the_share_of_negative_weights_is_that_of_the_pairs_that_may_look():

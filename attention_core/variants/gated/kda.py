@@ -1,0 +1,43 @@
+"""Kimi delta attention: the delta rule on a state whose channels fade each by a gate of its own."""
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from attention_core.algorithms import fast_weights
+from attention_core.algorithms.delta_rule import DeltaParams, corrected
+from attention_core.algorithms.fast_weights import Tokens
+from attention_core.algorithms.gates import GateParams, by_channel, gate, log_gates
+from attention_core.variant import Paper
+
+
+@dataclass(frozen=True, kw_only=True)
+class KdaParams(GateParams, DeltaParams):
+    """Settings of Kimi delta attention."""
+
+    gate: str = gate("keys")
+
+
+def tokens(q: Tensor, k: Tensor, p: KdaParams, first: int) -> Tokens:
+    """As in DeltaNet, with gated linear attention's gates before each token."""
+    return corrected(q, k, p, log_gates(k, p, first=first, channels=True))
+
+
+VARIANT = fast_weights.variant(
+    tokens,
+    erases=True,
+    channels=by_channel,
+    key="kda",
+    title="Kimi delta",
+    summary="The delta rule and a gate for each channel: a key met again is overwritten, the rest fades channel by "
+    "channel.",
+    formula=r"A = (Q K^\top)_\Gamma \left(I + \operatorname{diag}(\beta)\,(K K^\top)_{\Gamma^-}\right)^{-1}"
+    r"\operatorname{diag}(\beta),\quad (X Y^\top)_{\Gamma, ij} = \sum_c x_{ic}\, y_{jc} \prod_{l=j+1}^{i} \alpha_{lc}",
+    params=KdaParams,
+    source=Paper(
+        "Kimi Linear: An Expressive, Efficient Attention Architecture", 2025, "https://arxiv.org/abs/2510.26692"
+    ),
+    note="Kimi Linear learns gates and strengths and convolves queries and keys with their neighbours first; here the "
+    "strength is a constant and α = σ(k)^(1/root), untrained. Without a causal mask all is written in order, then each "
+    "query reads the end's state.",
+)

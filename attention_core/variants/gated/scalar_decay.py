@@ -1,0 +1,66 @@
+"""Scalar decay: linear attention without a normaliser, on a state that fades by one number at each token.
+
+Mamba-2 calls it state space duality, Lightning attention takes constants, simple GLA a gate. At a gate of 1 it is
+linear attention without feature map and normaliser; with the harmonic gate, writing what the gate lets go, the state is
+the mean of all that came.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from attention_core.algorithms import fast_weights
+from attention_core.algorithms.fast_weights import Tokens
+from attention_core.algorithms.gates import GateParams, log_gates, written
+from attention_core.settings import param
+from attention_core.variant import Paper
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScalarDecayParams(GateParams):
+    """Settings of scalar decay."""
+
+    write: str = param(
+        "whole",
+        choices=("whole", "rest"),
+        help="How strongly a value is written: as it is, or by what the gate lets go, which keeps the state a mean.",
+    )
+
+
+def tokens(q: Tensor, k: Tensor, p: ScalarDecayParams, first: int) -> Tokens:
+    """Queries over √d; one gate for the whole state."""
+    gates = log_gates(k, p, first=first)
+    write = written(gates, p, first=first) if p.write == "rest" else torch.ones_like(gates)
+    return Tokens(q * q.shape[-1] ** -0.5, k, write, gates)
+
+
+VARIANT = fast_weights.variant(
+    tokens,
+    erases=False,
+    key="scalar_decay",
+    title="Scalar decay",
+    summary="Linear attention whose state fades by one number at each token, as in Mamba-2 and Lightning attention.",
+    formula=r"A = \left(\frac{Q K^\top}{\sqrt{d}} \odot \Gamma\right)\operatorname{diag}(\beta),\quad "
+    r"\Gamma_{ij} = \prod_{l=j+1}^{i} \alpha_l",
+    params=ScalarDecayParams,
+    source=Paper(
+        "Transformers are SSMs: Generalized Models and Efficient Algorithms Through Structured State Space Duality",
+        2024,
+        "https://arxiv.org/abs/2405.21060",
+    ),
+    further=(
+        Paper(
+            "Lightning Attention-2: A Free Lunch for Handling Unlimited Sequence Lengths in Large Language Models",
+            2024,
+            "https://arxiv.org/abs/2401.04658",
+        ),
+        Paper(
+            "Gated Linear Attention Transformers with Hardware-Efficient Training",
+            2023,
+            "https://arxiv.org/abs/2312.06635",
+        ),
+    ),
+    note="Mamba-2 learns the gate and convolves its inputs first, Lightning gives each head a constant; here every "
+    "head has the gate that is set, untrained. Without a causal mask each query reads the end's state.",
+)

@@ -1,0 +1,226 @@
+"""States that fade, are corrected and written to, against their recurrence written out and against transformers."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from transformers.models.kimi_linear.modeling_kimi_linear import (
+    chunk_kimi_delta_attention,
+    recurrent_kimi_delta_attention,
+)
+from transformers.models.mamba2.modeling_mamba2 import mamba2_chunk_scan
+from transformers.models.qwen3_next.modeling_qwen3_next import torch_chunk_gated_delta_rule
+
+import attention_core as ac
+from attention_core.algorithms.fast_weights import CHUNK, Tokens, attention, matrix
+
+GATED = ("scalar_decay", "gla", "gated_deltanet", "kda")
+
+
+def normal(*shape, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def recurrence(q, k, v, alpha, write, erase):
+    """Each token's output and what all queries read of the end, token by token.
+
+    ``S = diag(α) S``, ``S = S + k (β v - ε Sᵀ k)ᵀ``, ``o = Sᵀ q``; α ``[n, d]``, β and ε ``[n]``.
+    """
+    state, outs = torch.zeros(k.shape[-1], v.shape[-1], dtype=v.dtype), []
+    for i in range(len(k)):
+        state = alpha[i].unsqueeze(-1) * state
+        state = state + torch.outer(k[i], write[i] * v[i] - erase[i] * (k[i] @ state))
+        outs.append(q[i] @ state)
+    return torch.stack(outs), q @ state
+
+
+def gates(key, gate, k, decay=0.9, root=16.0):
+    """The rules that are stated on screen, ``[n, d]``."""
+    n, d = k.shape
+    if gate == "constant":
+        return torch.full((n, d), decay, dtype=torch.float64)
+    if gate == "harmonic":
+        return torch.tensor([[1 - 1 / t] for t in range(1, n + 1)], dtype=torch.float64).expand(n, d)
+    channels = (1 / (1 + torch.exp(-k))) ** (1 / root)
+    return channels if key in ("gla", "kda") else channels.log().mean(-1, keepdim=True).exp().expand(n, d)
+
+
+def said(key, q, k, v, gate, *, strength=1.0, write="whole", decay=0.9, root=16.0):
+    """What a variant should answer by its articles' formulas."""
+    n, d = k.shape
+    alpha = gates(key, gate, k, decay, root)
+    if key in ("scalar_decay", "gla"):
+        beta = (1 - alpha[:, 0]) if write == "rest" else torch.ones(n).double()
+        return recurrence(q / math.sqrt(d), k, v, alpha, beta, torch.zeros(n).double())
+    beta = torch.full((n,), strength, dtype=torch.float64)
+    return recurrence(*(x / x.norm(dim=-1, keepdim=True) for x in (q, k)), v, alpha, beta, beta)
+
+
+def check(found, wanted):
+    torch.testing.assert_close(found, wanted, rtol=1e-9, atol=1e-9)
+
+
+@given(
+    st.sampled_from(GATED),
+    st.sampled_from(("constant", "harmonic", "keys")),
+    st.sampled_from((1, 2, 7, CHUNK - 1, CHUNK, CHUNK + 1, 150)),
+    st.integers(1, 9),
+    st.integers(1, 7),
+    st.floats(0.1, 1.0),
+    st.floats(2.0, 64.0),
+    st.floats(0.05, 2.0),
+    st.integers(0, 9),
+)
+def test_every_form_is_the_recurrence(key, gate, n, d, d_v, decay, root, strength, seed):
+    q, k, v = normal(n, d, seed=seed), normal(n, d, seed=seed + 1), normal(n, d_v, seed=seed + 2)
+    settings = {"gate": gate, "decay": decay, "root": root}
+    if "del" in key or key == "kda":
+        settings["strength"] = strength
+    last, end = said(key, q, k, v, **settings)
+    a = ac.get(key, **settings)
+    for causal, wanted in ((True, last), (False, end)):
+        check(a.attend(q, k, v, causal=causal), wanted)
+        check(a.weights(q, k, causal=causal) @ v, wanted)
+
+
+@pytest.mark.parametrize("gate", ["constant", "harmonic", "keys"])
+def test_what_the_gate_lets_go_is_what_is_written(gate):
+    q, k, v = normal(70, 5), normal(70, 5, seed=1), normal(70, 3, seed=2)
+    a = ac.get("scalar_decay", gate=gate, write="rest")
+    last, end = said("scalar_decay", q, k, v, gate, write="rest")
+    check(a.attend(q, k, v, causal=True), last)
+    check(a.attend(q, k, v), end)
+
+
+@pytest.mark.parametrize("n", [1, 5, CHUNK, CHUNK + 3])
+@pytest.mark.parametrize("shape", [(1,), (4,)])
+@pytest.mark.parametrize("fall", [0.0, 1e-9, 30.0, 700.0, 1e4])
+def test_gates_of_one_of_nearly_none_and_below_every_number(n, shape, fall):
+    """Every other token forgets by e^-fall: 700 leaves the smallest of numbers, 1e4 none at all."""
+    q, k, v = normal(n, 4), normal(n, 4, seed=1), normal(n, 3, seed=2)
+    unit = k / k.norm(dim=-1, keepdim=True)
+    falls = torch.zeros(n, *shape).double()
+    falls[1::2] = fall
+    if shape == (4,):
+        falls[:, 0] = 0  # one channel keeps all
+    one, none = torch.ones(n, 1).double(), torch.zeros(n).double()
+    alpha = (-falls).exp().expand(n, 4)
+    for keys, erase in ((k, None), (unit, one)):
+        given = Tokens(q, keys, one, -falls, erase)
+        erased = none if erase is None else one.squeeze(-1)
+        for causal, wanted in zip((True, False), recurrence(q, keys, v, alpha, one.squeeze(-1), erased), strict=True):
+            check(attention(given, v, causal=causal), wanted)
+            check(matrix(given, causal=causal) @ v, wanted)
+
+
+def test_what_is_not_written_is_not_read():
+    q, k, v = normal(70, 5), normal(70, 5, seed=1), normal(70, 3, seed=2)
+    none = torch.zeros(70, 1).double()
+    for erase in (None, none):
+        assert not matrix(Tokens(q, k, none, none - 0.1, erase), causal=True).any()
+        assert not attention(Tokens(q, k, none, none - 0.1, erase), v, causal=True).any()
+
+
+@pytest.mark.parametrize("key", GATED)
+@pytest.mark.parametrize("gate", ["constant", "harmonic", "keys"])
+def test_step_by_step_is_the_causal_form(key, gate):
+    a, (q, k, v) = ac.get(key, gate=gate), (normal(2, 70, 6), normal(2, 70, 6, seed=1), normal(2, 70, 3, seed=2))
+    decoder, outs = a.variant.decoder, []
+    state = decoder.init_state(q[:, 0], v[:, 0], a.params)
+    for i in range(70):
+        out, state = decoder.step(state, q[:, i], k[:, i], v[:, i], a.params)
+        outs.append(out)
+    check(torch.stack(outs, 1), a.attend(q, k, v, causal=True))
+
+
+def by_token(*tensors):
+    return (x.float().transpose(1, 2) for x in tensors)
+
+
+@pytest.mark.parametrize("gate", ["constant", "keys"])
+def test_scalar_decay_is_mamba_2s_scan_with_the_same_gate(gate):
+    q, k, v = normal(1, 2, 130, 8), normal(1, 2, 130, 8, seed=1), normal(1, 2, 130, 8, seed=2)
+    fallen = torch.stack([gates("scalar_decay", gate, head)[:, 0].log() for head in k[0]], -1).unsqueeze(0).float()
+    # Its step is both the gate's rate and the strength: values are divided by it beforehand.
+    queries, keys, values = by_token(q, k, v)
+    found = mamba2_chunk_scan(values / -fallen.unsqueeze(-1), -fallen, -torch.ones(2), keys, queries, chunk_size=32)
+    own = ac.get("scalar_decay", gate=gate).attend(q, k, v, causal=True)
+    torch.testing.assert_close(own.float(), found.transpose(1, 2) / math.sqrt(8), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("reference", [chunk_kimi_delta_attention, recurrent_kimi_delta_attention])
+def test_kda_is_what_kimi_linear_computes_with_the_same_gates(reference):
+    q, k, v = normal(1, 2, 130, 8), normal(1, 2, 130, 8, seed=1), normal(1, 2, 130, 8, seed=2)
+    fallen = torch.stack([gates("kda", "keys", head).log() for head in k[0]], 1).unsqueeze(0).float()
+    queries, keys, values = by_token(q, k, v)
+    beta = torch.full((1, 130, 2), 0.7)
+    found, _ = reference(
+        queries, keys, values, fallen, beta, initial_state=None, output_final_state=False, use_qk_l2norm_in_kernel=True
+    )
+    own = ac.get("kda", strength=0.7).attend(q, k, v, causal=True)
+    torch.testing.assert_close(own.float(), found.transpose(1, 2) * math.sqrt(8), rtol=1e-4, atol=1e-5)
+
+
+def test_gated_deltanet_with_a_gate_of_keys_is_qwen3_nexts():
+    q, k, v = normal(1, 2, 130, 8), normal(1, 2, 130, 8, seed=1), normal(1, 2, 130, 8, seed=2)
+    fallen = torch.stack([gates("gated_deltanet", "keys", head)[:, 0].log() for head in k[0]], -1).unsqueeze(0).float()
+    queries, keys, values = by_token(q, k, v)
+    found, _ = torch_chunk_gated_delta_rule(
+        queries, keys, values, fallen, torch.ones(1, 130, 2), use_qk_l2norm_in_kernel=True
+    )
+    own = ac.get("gated_deltanet", gate="keys").attend(q, k, v, causal=True)
+    torch.testing.assert_close(own.float(), found.transpose(1, 2) * math.sqrt(8), rtol=1e-4, atol=1e-5)
+
+
+def pair(one, other, q, k, v):
+    """Two variants' matrices and outputs, causal and not."""
+    for causal in (False, True):
+        yield one.weights(q, k, causal=causal), other.weights(q, k, causal=causal)
+        yield one.attend(q, k, v, causal=causal), other.attend(q, k, v, causal=causal)
+
+
+@pytest.mark.parametrize(
+    ("special", "settings", "plain", "same"),
+    [
+        ("gla", {"gate": "constant"}, "scalar_decay", {}),
+        ("gla", {"gate": "harmonic"}, "scalar_decay", {"gate": "harmonic"}),
+        ("kda", {"gate": "constant", "decay": 1.0}, "deltanet", {}),
+        ("kda", {"gate": "constant"}, "gated_deltanet", {}),
+        ("kda", {"gate": "harmonic", "strength": 0.5}, "gated_deltanet", {"gate": "harmonic", "strength": 0.5}),
+        ("gated_deltanet", {"decay": 1.0, "keys": "exact"}, "deltanet", {"keys": "exact"}),
+    ],
+)
+def test_at_its_special_setting_it_is_the_plainer_one(special, settings, plain, same):
+    x = normal(3, 90, 6), normal(3, 90, 6, seed=1), normal(3, 90, 4, seed=2)
+    for one, other in pair(ac.get(special, **settings), ac.get(plain, **same), *x):
+        check(one, other)
+
+
+def test_with_a_gate_of_one_scalar_decay_is_linear_attention_that_neither_maps_nor_normalises():
+    q, k = normal(3, 90, 6), normal(3, 90, 6, seed=1)
+    check(ac.get("scalar_decay", decay=1.0).weights(q, k, causal=True), (q @ k.mT / math.sqrt(6)).tril())
+
+
+@pytest.mark.parametrize("decay", [0.5, 0.9, 1.0])
+def test_retention_is_scalar_decay_of_its_features_over_the_rows_sum(decay):
+    q, k = normal(3, 90, 6), normal(3, 90, 6, seed=1)
+    phi = [torch.nn.functional.elu(x) + 1 for x in (q, k)]
+    similar = ac.get("scalar_decay", decay=decay).weights(*phi, causal=True)
+    check(ac.get("retention", decay=decay).weights(q, k, causal=True), similar / similar.sum(-1, keepdim=True))
+
+
+def test_the_harmonic_gate_that_writes_what_it_lets_go_is_the_mean():
+    q, k = normal(3, 90, 6), normal(3, 90, 6, seed=1)
+    a = ac.get("scalar_decay", gate="harmonic", write="rest")
+    counts = torch.arange(1, 91).double().unsqueeze(-1)
+    check(a.weights(q, k, causal=True), (q @ k.mT / math.sqrt(6)).tril() / counts)
+
+
+@pytest.mark.parametrize("key", ["gla", "kda"])
+def test_channels_that_forget_alike_are_a_gate_for_all(key):
+    """A key with the same number in every channel makes the same gate of each."""
+    q, k = normal(80, 4), normal(80, 1, seed=1).expand(80, 4)
+    other = {"gla": "scalar_decay", "kda": "gated_deltanet"}[key]
+    check(ac.get(key, gate="keys").weights(q, k, causal=True), ac.get(other, gate="keys").weights(q, k, causal=True))
