@@ -139,6 +139,17 @@ def erased(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[Ten
     return (parts["read"] @ right,)
 
 
+def off_the_mean(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[Tensor, ...]:
+    """What the delta rule makes of each value off the mean of those before, and the mean."""
+    (step,) = erased(parts, again, p, causal=causal)
+    n = step.shape[-1]
+    mean = torch.ones(n, n, dtype=step.dtype).tril() / torch.arange(1, n + 1, dtype=step.dtype).unsqueeze(-1)
+    before = torch.cat([torch.zeros(1, n, dtype=step.dtype), mean[:-1]])
+    square = parts["keys"].square().sum(-1, keepdim=True)
+    torch.testing.assert_close(parts["strength"] * square, (parts["uncapped"] * square).clamp(max=p.cap))
+    return (step - step @ before + (mean if causal else mean[-1:]),)
+
+
 def squares_over(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[Tensor, ...]:
     squares, divisor = parts["squares"], parts[p.normalizer]
     torch.testing.assert_close(squares, parts["logits"].clamp(min=0) ** 2)
@@ -167,6 +178,20 @@ DELTA = Inside(
     ("read", "inverse", "strength"),
 )
 INSIDES: dict[str, Inside] = {
+    "softmax_gdn": Inside(
+        off_the_mean,
+        {
+            "queries": "* n d",
+            "keys": "* n d",
+            "strength": "* n 1",
+            "uncapped": "* n 1",
+            "overlaps": "* n n",
+            "inverse": "* n n",
+            "read": "* n n",
+        },
+        lambda n, p: {"1": 1},
+        ("read", "inverse", "strength"),
+    ),
     "deltanet": DELTA,
     "gated_deltanet": DELTA,
     "kda": DELTA,

@@ -224,3 +224,35 @@ def test_channels_that_forget_alike_are_a_gate_for_all(key):
     q, k = normal(80, 4), normal(80, 1, seed=1).expand(80, 4)
     other = {"gla": "scalar_decay", "kda": "gated_deltanet"}[key]
     check(ac.get(key, gate="keys").weights(q, k, causal=True), ac.get(other, gate="keys").weights(q, k, causal=True))
+
+
+@pytest.mark.parametrize("gate", ["constant", "harmonic", "keys"])
+def test_the_forgetting_transformer_by_its_formula(gate):
+    n, d = 90, 6
+    q, k, v = normal(n, d), normal(n, d, seed=1), normal(n, 4, seed=2)
+    alpha = gates("fox", gate, k)[:, 0]
+    wanted = torch.zeros(n, n).double()
+    for i in range(n):
+        forgotten = torch.stack([alpha[j + 1 : i + 1].prod() for j in range(i + 1)])
+        row = forgotten * torch.exp(k[: i + 1] @ q[i] / math.sqrt(d))
+        wanted[i, : i + 1] = row / row.sum()
+    a = ac.get("fox", gate=gate)
+    check(a.weights(q, k, causal=True), wanted)
+    check(a.attend(q, k, v, causal=True), wanted @ v)
+
+
+@pytest.mark.parametrize("decay", [0.5, 0.9])
+def test_a_constant_gate_inside_softmax_is_alibi_and_a_gate_of_one_is_softmax(decay):
+    x = normal(3, 90, 6), normal(3, 90, 6, seed=1), normal(3, 90, 4, seed=2)
+    for one, other in pair(ac.get("fox", gate="constant", decay=decay), ac.get("alibi", slope=-math.log(decay)), *x):
+        check(one, other)
+    for one, other in pair(ac.get("fox", gate="constant", decay=1.0), ac.get("softmax"), *x):
+        check(one, other)
+
+
+def test_a_text_of_many_tokens_costs_the_gate_no_digits():
+    """After 4000 tokens that keep a tenth each, float32 holds their sum to a thousandth only."""
+    q, k, v = (x.float() for x in (normal(4000, 8), normal(4000, 8, seed=1), normal(4000, 8, seed=2)))
+    a = ac.get("fox", gate="constant", decay=0.1)
+    wanted = a.attend(q.double(), k.double(), v.double(), causal=True)
+    torch.testing.assert_close(a.attend(q, k, v, causal=True).double(), wanted, rtol=1e-5, atol=1e-5)

@@ -1,0 +1,69 @@
+"""Forgetting transformer: softmax whose logits fall with what a gate has let go between key and query.
+
+A constant gate γ is ALiBi with the slope -log γ, and a gate of 1 is softmax.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from attention_core.algorithms.blockwise import Rows, blockwise_attention, largest_block, pairs
+from attention_core.algorithms.gates import GateParams, gate, log_gates
+from attention_core.algorithms.masked import masked_softmax, scores, visible, widened
+from attention_core.variant import Cost, Paper, Variant
+
+
+@dataclass(frozen=True, kw_only=True)
+class FoxParams(GateParams):
+    """Settings of the forgetting transformer."""
+
+    gate: str = gate("keys")
+
+
+def weights(q: Tensor, k: Tensor, p: FoxParams, *, causal: bool) -> Tensor:
+    """``S(q kᵀ / √d - |g_i - g_j|)`` with the gates' logarithms summed up, ``[..., n, n]``."""
+    fallen = log_gates(k.double(), p).cumsum(-2)
+    lost = (fallen - fallen.mT).abs().to(q.dtype)
+    return masked_softmax(scores(q, k) - lost, visible(q, causal=causal))
+
+
+def _weigh(q: Tensor, k: Tensor, rows: Rows) -> Tensor:
+    """Some rows of the matrix, ``[..., size, keys]``; the last two entries of queries and keys are the sums."""
+    lost = (q[..., -2:-1] - k[..., -2:-1].mT) + (q[..., -1:] - k[..., -1:].mT)
+    return rows.softmax(scores(q[..., :-2], k[..., :-2]) - lost.abs())
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, p: FoxParams, *, causal: bool) -> Tensor:
+    """The same in blocks of queries: O(n² d) time, O(n d) memory."""
+    fallen = log_gates(k.double(), p).cumsum(-2).expand(*k.shape[:-1], 1)
+    # In two parts: over a long text one number of the keys' precision would lose the digits of a single token.
+    large = fallen.to(widened(k).dtype)
+    small = (fallen - large).to(large.dtype)
+    queries, keys = (torch.cat([widened(x), large, small], -1) for x in (q, k))
+    return blockwise_attention(_weigh, queries, keys, v, causal=causal)
+
+
+def cost(n: int, d: int, p: FoxParams, *, causal: bool) -> Cost:
+    """Two products over the pairs in the blocks; queries and keys with their sums, the output and a block."""
+    return Cost(multiply_adds=2 * d * pairs(n, causal=causal), peak_elements=n * (3 * d + 8) + 4 * largest_block(n))
+
+
+VARIANT = Variant(
+    key="fox",
+    title="Forgetting",
+    family="dense",
+    summary="Softmax that forgets: a logit loses what the gates of all tokens between query and key have let go.",
+    formula=r"A = \operatorname{softmax}_j\left(\frac{q_i \cdot k_j}{\sqrt{d}} - |g_i - g_j|\right),\quad "
+    r"g_i = \sum_{l \le i} \log \alpha_l",
+    complexity="n² d",
+    params=FoxParams,
+    weights=weights,
+    attend=attend,
+    cost=cost,
+    source=Paper(
+        "Forgetting Transformer: Softmax Attention with a Forget Gate", 2025, "https://arxiv.org/abs/2503.02130"
+    ),
+    note="The article learns a gate of each token; here the keys make it, α = σ(k)^(1/root) in the mean over their "
+    "channels, or it follows the other rule that is set, untrained. A constant gate is ALiBi.",
+)

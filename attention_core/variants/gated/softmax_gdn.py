@@ -1,0 +1,152 @@
+"""From softmax to a gated delta rule without training: the mean of the values, and what keys off the mean add to it.
+
+To first order in the logits, softmax attention is ``v̄ + C q`` with the covariance C of values and keys, and C follows
+token by token from a state that fades by 1 - 1/t. The article's step takes back besides what the centred key reads,
+which makes it a gated delta rule: ``A_t = A_{t-1}((1 - 1/t) I - c cᵀ/t) + (v_t - v̄_{t-1}) cᵀ/t``, ``c = k_t - k̄_t``.
+Nothing in it is trained, and nothing keeps ``‖c‖²/t`` within the range in which such a step is stable: real keys leave
+it early in a text, so that the step is capped here.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from attention_core.algorithms import fast_weights
+from attention_core.algorithms.fast_weights import Tokens
+from attention_core.algorithms.masked import widened
+from attention_core.settings import Params, param
+from attention_core.variant import Cost, Decoder, Paper, Variant
+
+
+@dataclass(frozen=True, kw_only=True)
+class SoftmaxGdnParams(Params):
+    """Settings of the step from softmax to a gated delta rule."""
+
+    cap: float = param(
+        1.0,
+        low=0.1,
+        high=2.0,
+        step=0.05,
+        help="The most a step may take back of what a centred key reads; steps of 1/t above it are shortened.",
+    )
+
+
+class Memory(NamedTuple):
+    """What is remembered of the past.
+
+    Attributes:
+        sums: ``A``, ``[..., d, d_v]``.
+        key: the keys' mean, ``[..., d]``.
+        value: the values' mean, ``[..., d_v]``.
+        taken: how many tokens it has taken in.
+    """
+
+    sums: Tensor
+    key: Tensor
+    value: Tensor
+    taken: int = 0
+
+
+def counts(x: Tensor, first: int = 0) -> Tensor:
+    """``t`` of each token, ``[n, 1]``, counted from 1, for ``[..., n, *]``."""
+    return torch.arange(first + 1, first + x.shape[-2] + 1, dtype=x.dtype, device=x.device).unsqueeze(-1)
+
+
+def means(x: Tensor) -> Tensor:
+    """The mean of all tokens up to each, ``[..., n, *]``."""
+    return x.cumsum(-2) / counts(x)
+
+
+def news(x: Tensor, mean: Tensor) -> Tensor:
+    """What each token differs by from the mean of those before it, ``[..., n, *]``; the first one from nothing."""
+    return torch.cat([x[..., :1, :], x[..., 1:, :] - mean[..., :-1, :]], -2)
+
+
+def tokens(q: Tensor, centred: Tensor, p: SoftmaxGdnParams, first: int = 0) -> Tokens:
+    """The step for queries and centred keys, ``[..., n, d]``: gates 1 - 1/t, strengths 1/t unless capped."""
+    scale = q.shape[-1] ** -0.25
+    t = counts(q, first)
+    c = centred * scale
+    square = c.square().sum(-1, keepdim=True)
+    long = square > p.cap * t
+    step = torch.where(long, p.cap / torch.where(long, square, 1.0), 1 / t)
+    # The first key is its own mean, so that nothing comes of it.
+    gates = torch.log1p(-1 / t.clamp(min=2))
+    return Tokens(q * scale, c, step, gates, step * (-gates).exp())
+
+
+def weights(q: Tensor, k: Tensor, p: SoftmaxGdnParams, *, causal: bool) -> Tensor:
+    """What becomes of values that are the unit matrix, ``[..., n, n]``: the output is linear in them."""
+    q_wide, k_wide = q.double(), k.double()
+    units = torch.eye(q.shape[-2], dtype=q_wide.dtype, device=q.device)
+    mean = means(units)
+    step = fast_weights.matrix(tokens(q_wide, k_wide - means(k_wide), p), causal=causal)
+    return (step @ news(units, mean) + (mean if causal else mean[-1:])).to(q.dtype)
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, p: SoftmaxGdnParams, *, causal: bool) -> Tensor:
+    """The same by chunks of tokens with a state between them: O(n d²) time, O(n d) memory."""
+    q, k, value = widened(q), widened(k), widened(v)
+    mean = means(value)
+    out = fast_weights.attention(tokens(q, k - means(k), p), news(value, mean), causal=causal)
+    return (out + (mean if causal else mean[..., -1:, :])).to(v.dtype)
+
+
+def anatomy(q: Tensor, k: Tensor, v: Tensor, p: SoftmaxGdnParams, *, causal: bool) -> dict[str, Tensor]:
+    """What the step is made of: ``weights = read @ inverse @ diag(strength) @ (what is new) + (the mean)``.
+
+    ``queries`` and ``keys`` as they are taken, centred, ``[..., n, d]``; ``strength``, β as it is capped, and
+    ``uncapped``, 1/t, ``[..., n, 1]``; ``overlaps``, ``inverse`` and ``read``, ``[..., n, n]``.
+    """
+    q, k = widened(q), widened(k)
+    taken = tokens(q, k - means(k), p)
+    named = {"queries": taken.q, "keys": taken.k, "strength": taken.write}
+    uncapped = (1 / counts(q)).expand_as(taken.write)
+    return {**named, "uncapped": uncapped, **fast_weights.anatomy(taken, causal=causal)}
+
+
+def init_state(q: Tensor, v: Tensor, p: SoftmaxGdnParams) -> Memory:
+    """The state before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
+    q, v = widened(q), widened(v)
+    return Memory(fast_weights.empty(q.unsqueeze(-2), v.unsqueeze(-2)), torch.zeros_like(q), torch.zeros_like(v))
+
+
+def step(memory: Memory, q: Tensor, k: Tensor, v: Tensor, p: SoftmaxGdnParams) -> tuple[Tensor, Memory]:
+    """One token, ``[..., d]`` and ``[..., d_v]``, to its output and the next state."""
+    query, key, value = (widened(x) for x in (q, k, v))
+    t = memory.taken + 1
+    key_mean, value_mean = (old + (new - old) / t for old, new in ((memory.key, key), (memory.value, value)))
+    taken = tokens(query.unsqueeze(-2), (key - key_mean).unsqueeze(-2), p, memory.taken)
+    out, sums = fast_weights.step(memory.sums, taken, (value - memory.value).unsqueeze(-2))
+    return (out.squeeze(-2) + value_mean).to(v.dtype), Memory(sums, key_mean, value_mean, t)
+
+
+def cost(n: int, d: int, p: SoftmaxGdnParams, *, causal: bool) -> Cost:
+    """The delta rule's, beside the values' means and what is new in each."""
+    inner = fast_weights.cost(n, d, causal=causal, erases=True, channels=False)
+    return Cost(multiply_adds=inner.multiply_adds, peak_elements=inner.peak_elements + 2 * n * d)
+
+
+VARIANT = Variant(
+    key="softmax_gdn",
+    title="Softmax as delta rule",
+    family="gated",
+    summary="Softmax to first order, as a state: the values' mean, and what keys off their mean say about values.",
+    formula=r"o_t = A_t q_t + \bar v_t,\quad A_t = A_{t-1}\left(\left(1 - \tfrac{1}{t}\right) I - \beta_t c_t c_t^\top"
+    r"\right) + \beta_t (v_t - \bar v_{t-1})\, c_t^\top,\quad c_t = k_t - \bar k_t",
+    complexity="n d²",
+    params=SoftmaxGdnParams,
+    weights=weights,
+    attend=attend,
+    cost=cost,
+    approximates="softmax",
+    signed=True,
+    decoder=Decoder(init_state, step, normalised=False),
+    anatomy=anatomy,
+    source=Paper("From softmax to a gated delta rule", 2026, "https://kexue.fm/archives/11823"),
+    note="Nothing is trained: β is 1/t, or less where a key far from the mean would take back more than the cap. Its "
+    "matrix is what becomes of values V = I. Without a causal mask all is written in order, then each query reads the "
+    "end's state.",
+)
