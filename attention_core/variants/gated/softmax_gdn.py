@@ -64,14 +64,14 @@ def news(x: Tensor, mean: Tensor) -> Tensor:
     return torch.cat([x[..., :1, :], x[..., 1:, :] - mean[..., :-1, :]], -2)
 
 
-def tokens(q: Tensor, centred: Tensor, p: SoftmaxGdnParams, first: int = 0) -> Tokens:
+def tokens(q: Tensor, centred: Tensor, cap: float, first: int = 0) -> Tokens:
     """The step for queries and centred keys, ``[..., n, d]``: gates 1 - 1/t, strengths 1/t unless capped."""
     scale = q.shape[-1] ** -0.25
     t = counts(q, first)
     c = centred * scale
     square = c.square().sum(-1, keepdim=True)
-    long = square > p.cap * t
-    step = torch.where(long, p.cap / torch.where(long, square, 1.0), 1 / t)
+    long = square > cap * t
+    step = torch.where(long, cap / torch.where(long, square, 1.0), 1 / t)
     # The first key is its own mean, so that nothing comes of it.
     gates = torch.log1p(-1 / t.clamp(min=2))
     return Tokens(q * scale, c, step, gates, step * (-gates).exp())
@@ -79,10 +79,15 @@ def tokens(q: Tensor, centred: Tensor, p: SoftmaxGdnParams, first: int = 0) -> T
 
 def weights(q: Tensor, k: Tensor, p: SoftmaxGdnParams, *, causal: bool) -> Tensor:
     """What becomes of values that are the unit matrix, ``[..., n, n]``: the output is linear in them."""
+    return capped(q, k, p.cap, causal=causal)
+
+
+def capped(q: Tensor, k: Tensor, cap: float, *, causal: bool) -> Tensor:
+    """``weights`` with steps capped at any number, infinite too, which is how the article writes them."""
     q_wide, k_wide = q.double(), k.double()
     units = torch.eye(q.shape[-2], dtype=q_wide.dtype, device=q.device)
     mean = means(units)
-    step = fast_weights.matrix(tokens(q_wide, k_wide - means(k_wide), p), causal=causal)
+    step = fast_weights.matrix(tokens(q_wide, k_wide - means(k_wide), cap), causal=causal)
     return (step @ news(units, mean) + (mean if causal else mean[-1:])).to(q.dtype)
 
 
@@ -90,7 +95,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: SoftmaxGdnParams, *, causal: bool
     """The same by chunks of tokens with a state between them: O(n d²) time, O(n d) memory."""
     q, k, value = widened(q), widened(k), widened(v)
     mean = means(value)
-    out = fast_weights.attention(tokens(q, k - means(k), p), news(value, mean), causal=causal)
+    out = fast_weights.attention(tokens(q, k - means(k), p.cap), news(value, mean), causal=causal)
     return (out + (mean if causal else mean[..., -1:, :])).to(v.dtype)
 
 
@@ -101,7 +106,7 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: SoftmaxGdnParams, *, causal: boo
     ``uncapped``, 1/t, ``[..., n, 1]``; ``overlaps``, ``inverse`` and ``read``, ``[..., n, n]``.
     """
     q, k = widened(q), widened(k)
-    taken = tokens(q, k - means(k), p)
+    taken = tokens(q, k - means(k), p.cap)
     named = {"queries": taken.q, "keys": taken.k, "strength": taken.write}
     uncapped = (1 / counts(q)).expand_as(taken.write)
     return {**named, "uncapped": uncapped, **fast_weights.anatomy(taken, causal=causal)}
@@ -118,7 +123,7 @@ def step(memory: Memory, q: Tensor, k: Tensor, v: Tensor, p: SoftmaxGdnParams) -
     query, key, value = (widened(x) for x in (q, k, v))
     t = memory.taken + 1
     key_mean, value_mean = (old + (new - old) / t for old, new in ((memory.key, key), (memory.value, value)))
-    taken = tokens(query.unsqueeze(-2), (key - key_mean).unsqueeze(-2), p, memory.taken)
+    taken = tokens(query.unsqueeze(-2), (key - key_mean).unsqueeze(-2), p.cap, memory.taken)
     out, sums = fast_weights.step(memory.sums, taken, (value - memory.value).unsqueeze(-2))
     return (out.squeeze(-2) + value_mean).to(v.dtype), Memory(sums, key_mean, value_mean, t)
 

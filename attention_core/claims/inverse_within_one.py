@@ -1,0 +1,104 @@
+"""Keys of length one keep every entry of the delta rule's inverse within one."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+import torch
+
+from attention_core.algorithms.fast_weights import Tokens, anatomy
+from attention_core.algorithms.masked import nonzero
+from attention_core.claims.claim import EVEN, Ask, Claim, Figure, Numbers, Place, Quantity, Verdict
+from attention_core.variant import Paper
+
+UNIT, FREE = "keys of length one", "keys as long as they are"
+BEYOND = 1e300
+"""Stands for what float64 has no number for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntryRow:
+    """The largest entry of one head's inverse over its first ``n`` tokens, without its sign."""
+
+    n: int
+    keys: str
+    head: int
+    largest: float
+
+
+def measure(ask: Ask) -> Iterator[EntryRow]:
+    """The largest entry of ``(I + K Kᵀ ⊙ M⁻)⁻¹`` per head over growing parts of the text, for both kinds of keys.
+
+    Keys as long as they are stand over the root of their mean square, so that both kinds are one in the mean.
+    """
+    k = ask.record().k.double()
+    length = torch.linalg.vector_norm(k, dim=-1, keepdim=True)
+    for keys, scale in ((UNIT, length), (FREE, length.square().mean(-2, keepdim=True).sqrt())):
+        taken = k / nonzero(scale)
+        one = torch.ones_like(length)
+        inverse = anatomy(Tokens(taken, taken, one, torch.zeros_like(one), one), causal=True)["inverse"]
+        # What stands in the first n rows is the inverse of the first n tokens.
+        grown = inverse.abs().amax(-1).nan_to_num(BEYOND, BEYOND).clamp(max=BEYOND).cummax(-1).values
+        for n in lengths(k.shape[-2]):
+            for head, largest in ask.by_head(grown[:, n - 1]):
+                yield EntryRow(n=n, keys=keys, head=head, largest=largest)
+
+
+def lengths(n: int) -> list[int]:
+    """2, 4, 8 and so on tokens, and all of them."""
+    return [*(2**i for i in range(1, (n - 1).bit_length())), n]
+
+
+def numbers(rows: Sequence[EntryRow]) -> Numbers:
+    """The largest entry of all heads, for either kind of keys, and how many heads have one beyond one."""
+    n = max(row.n for row in rows)
+    unit, free = ([row.largest for row in rows if row.n == n and row.keys == keys] for keys in (UNIT, FREE))
+    return {
+        "unit": max(unit),
+        "free": median(free),
+        "beyond": 100 * sum(largest > 1 + EVEN for largest in free) / len(free),
+        "n": n,
+    }
+
+
+def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
+    """By the largest entry of all heads."""
+    return Verdict.of_parts(numbers["unit"] <= bounds["most"] + EVEN)
+
+
+CLAIM = Claim(
+    key="inverse_within_one",
+    number=22,
+    statement="Keys of length one keep every entry of the delta rule's inverse between −1 and 1, however long the text "
+    "is.",
+    source=Paper("Entries of the delta rule's inverse", 2026, "https://kexue.fm/archives/11563"),
+    place=Place("inside", {"inside": "deltanet", "step": "2"}),
+    experiment="The matrix that says who corrects whom, I plus the overlaps of each key with those before it, is "
+    "inverted in float64 for growing parts of the text at strength 1: with keys of length one, and with keys whose "
+    "lengths are one in the mean square only.",
+    rule="Holds where no entry of any head is beyond {most} with keys of length one.",
+    bounds={"most": 1},
+    finding="Over {n} tokens no entry is beyond {unit} with keys of length one. With lengths as they are the largest "
+    "is {free} in the median head, and {beyond} % of the heads have one beyond 1.",
+    quantities=(
+        Quantity("unit", "largest entry, keys of length one"),
+        Quantity("free", "largest entry, keys as long as they are"),
+        Quantity("beyond", "heads beyond one then", "%"),
+        Quantity("n", "tokens"),
+    ),
+    figure=Figure(
+        x="n",
+        y="largest",
+        by="keys",
+        x_title="tokens n",
+        y_title="largest entry of the inverse",
+        log_x=True,
+        log_y=True,
+    ),
+    measure=measure,
+    numbers=numbers,
+    verdict=verdict,
+    needs=4,
+    theorem="An entry is what one key reads of another through steps I − k kᵀ, which are projections where k has "
+    "length one and so lengthen nothing.",
+)

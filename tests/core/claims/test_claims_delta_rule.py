@@ -1,0 +1,123 @@
+"""Claims about the delta rule: its inverse, where it is unstable, and softmax as one."""
+
+import numpy as np
+import pytest
+from trial import error, normal, ruled, softmax, synthetic, trial, upload
+
+from attention_core.claims import Verdict, delta_unstable, inverse_within_one, softmax_delta_rule
+
+HOLDS, PARTLY, FAILS = Verdict.HOLDS, Verdict.PARTLY, Verdict.FAILS
+
+
+def unit(k):
+    return k / np.linalg.norm(k, axis=-1, keepdims=True)
+
+
+@pytest.mark.parametrize("n", [4, 31, 64])
+def test_entries_are_those_of_the_inverse_itself(n):
+    k = normal(2, n, 8) * np.linspace(0.5, 2, n)[:, None].astype(np.float32)
+    found = trial("inverse_within_one", upload(k))
+    for head, own in enumerate(k.astype(np.float64)):
+        mean = own / np.sqrt((own**2).sum(-1).mean())
+        for kind, keys in ((inverse_within_one.UNIT, unit(own)), (inverse_within_one.FREE, mean)):
+            for row in found.of(keys=kind, head=head):
+                part = keys[: row.n]
+                inverse = np.linalg.inv(np.eye(row.n) + np.tril(part @ part.T, -1))
+                assert row.largest == pytest.approx(abs(inverse).max())
+    assert found.verdict is HOLDS
+    assert found.numbers["unit"] <= 1 + 1e-9
+    assert {row.n for row in found.rows} >= {2, 4, n}
+
+
+def test_lengths_as_they_are_may_leave_the_bound():
+    k = normal(1, 64, 4)
+    k[:, ::2] *= 5
+    assert trial("inverse_within_one", upload(k)).numbers["beyond"] == 100
+
+
+@pytest.mark.parametrize(("largest", "verdict"), [(1.0, HOLDS), (1.0001, FAILS)])
+def test_the_inverses_bound(largest, verdict):
+    assert ruled("inverse_within_one", {"unit": largest}) is verdict
+
+
+def test_what_is_left_is_the_product_of_the_steps():
+    k = normal(2, 20, 6)
+    found = trial("delta_unstable", upload(k))
+    for head, keys in enumerate(unit(k.astype(np.float64))):
+        for strength in delta_unstable.STRENGTHS:
+            left = np.eye(6)
+            for i, key in enumerate(keys, 1):
+                left = (np.eye(6) - strength * np.outer(key, key)) @ left
+                if i in (10, 20):
+                    after = delta_unstable.WHOLE if i == 20 else delta_unstable.HALF
+                    [row] = found.of(strength=strength, head=head, after=after)
+                    assert row.left == pytest.approx(np.linalg.norm(left, 2))
+    assert found.verdict is HOLDS
+    assert found.numbers["within"] <= 1 + 1e-9
+    assert found.numbers["far"] > found.numbers["half"] > 1
+
+
+def test_keys_without_a_direction_leave_nothing_to_judge():
+    found = trial("delta_unstable", upload(np.zeros((1, 20, 4), np.float32)))
+    assert found.verdict is Verdict.UNTESTABLE
+    assert "has no direction" in found.why
+
+
+@pytest.mark.parametrize(
+    ("changed", "verdict"),
+    [({}, HOLDS), ({"within": 1.01}, PARTLY), ({"beyond": 1.0}, PARTLY), ({"within": 1.01, "beyond": 0.9}, FAILS)],
+)
+def test_stability_bounds(changed, verdict):
+    assert ruled("delta_unstable", {"within": 1.0, "beyond": 1.01}, **changed) is verdict
+
+
+def stepped(q, k, cap):
+    """The matrix of the article's recurrence, by running it on V = I."""
+    n, d = q.shape
+    q, k = q / d**0.25, k / d**0.25
+    state, rows, units = np.zeros((n, d)), [], np.eye(n)
+    for t in range(1, n + 1):
+        c = k[t - 1] - k[:t].mean(0)
+        before = units[: t - 1].mean(0) if t > 1 else np.zeros(n)
+        beta = min(1 / t, cap / (c @ c)) if c @ c else 1 / t
+        state = (1 - 1 / t) * state - beta * np.outer(state @ c, c) + beta * np.outer(units[t - 1] - before, c)
+        rows.append(state @ q[t - 1] + units[:t].mean(0))
+    return np.stack(rows)
+
+
+def test_softmax_and_the_delta_rule_by_their_formulas():
+    q, k = 2 * normal(2, 24, 8), 3 * normal(2, 24, 8, seed=1)
+    found = trial("softmax_delta_rule", upload(q, k))
+    for head in range(2):
+        exact = softmax(q[head], k[head], causal=True)
+        wide = q[head].astype(np.float64), k[head].astype(np.float64)
+        forms = {
+            softmax_delta_rule.MEAN: np.tri(24) / np.arange(1, 25)[:, None],
+            softmax_delta_rule.FREE: stepped(*wide, np.inf),
+            softmax_delta_rule.CAPPED: stepped(*wide, 1.0),
+        }
+        for form, matrix in forms.items():
+            [row] = found.of(form=form, head=head)
+            assert row.error == pytest.approx(error(matrix, exact), rel=1e-4)
+        c = np.array([wide[1][i] - wide[1][: i + 1].mean(0) for i in range(24)]) / 8**0.25
+        taken = (c**2).sum(-1) / np.arange(1, 25)
+        assert row.unstable == pytest.approx(100 * (taken > 2).mean())
+        assert row.unstable > 0
+
+
+@pytest.mark.parametrize(
+    ("sharpness", "verdict"),
+    [
+        (0.3, HOLDS),  # logits that hardly differ: their first order is all there is
+        (2.0, PARTLY),
+    ],
+)
+def test_softmax_is_nearly_a_delta_rule_where_logits_are_small(sharpness, verdict):
+    assert trial("softmax_delta_rule", synthetic("gaussian", n=128, sharpness=sharpness)).verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("changed", "verdict"), [({}, HOLDS), ({"near": 74}, PARTLY), ({"near": 74, "nearer": 74}, FAILS)]
+)
+def test_nearness_bounds(changed, verdict):
+    assert ruled("softmax_delta_rule", {"near": 75, "nearer": 75}, **changed) is verdict
