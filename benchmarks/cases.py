@@ -91,6 +91,18 @@ MORE = (
     ),
     Case("linear elu+1 causal", "linear", causal=True, peers=("fla chunked linear", "performer-pytorch causal linear")),
     Case("retention causal", "retention", causal=True, peers=("fla chunked retention",)),
+    Case(
+        "scalar decay causal", "scalar_decay", causal=True, peers=("fla chunked scalar decay", "transformers Mamba-2")
+    ),
+    Case("gla causal", "gla", causal=True, peers=("fla recurrent gla",)),
+    Case("deltanet causal", "deltanet", causal=True, peers=("fla chunked delta rule",)),
+    Case(
+        "gated deltanet causal",
+        "gated_deltanet",
+        causal=True,
+        peers=("fla chunked gated delta rule", "transformers Qwen3-Next"),
+    ),
+    Case("kda causal", "kda", causal=True, peers=("fla chunked kda", "transformers Kimi Linear")),
     Case("performer 256 causal", "performer", {"features": 256}, causal=True, peers=("performer-pytorch causal",)),
     Case("linformer 256 gaussian", "linformer", {"rank": 256, "projection": "gaussian"}, peers=("linformer",)),
 )

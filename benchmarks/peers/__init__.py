@@ -1,6 +1,6 @@
 """All peers by name."""
 
-from benchmarks.peers import compiled, hugging_face, libraries, xformers_parts
+from benchmarks.peers import compiled, gated, hugging_face, libraries, xformers_parts
 from benchmarks.peers.adaptor import Peer
 
 ALL_SEEN = {"bucket_size": 256, "rounds": 1}
@@ -26,6 +26,14 @@ PEERS: dict[str, Peer] = {
         Peer("FLASH-pytorch", "flash_pytorch", libraries.flash),
         Peer("fla chunked linear", "fla", libraries.fla_linear),
         Peer("fla chunked retention", "fla", libraries.fla_retention),
+        Peer("fla chunked scalar decay", "fla", gated.fla_scalar_decay),
+        Peer("fla recurrent gla", "fla", gated.fla_gla),
+        Peer("fla chunked delta rule", "fla", gated.fla_delta_rule),
+        Peer("fla chunked gated delta rule", "fla", gated.fla_gated_delta_rule),
+        Peer("fla chunked kda", "fla", gated.fla_kda),
+        Peer("transformers Mamba-2", "transformers", gated.mamba_2),
+        Peer("transformers Qwen3-Next", "transformers", gated.qwen3_next),
+        Peer("transformers Kimi Linear", "transformers", gated.kimi_linear),
         Peer("xformers favor", "xformers", xformers_parts.favor),
         Peer("xformers nystrom", "xformers", xformers_parts.nystrom),
         Peer("xformers orthoformer", "xformers", xformers_parts.orthoformer),

@@ -4,6 +4,7 @@ import contextlib
 import importlib.util
 import io
 import logging
+import os
 import shutil
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -61,7 +62,7 @@ class Peer:
     @property
     def missing(self) -> str:
         """Why it cannot run here, empty if it can."""
-        if importlib.util.find_spec(self.needs) is None:
+        if source(self.needs) is None:
             return f"{self.needs} is not installed"
         return "there is no C++ compiler" if self.compiles and shutil.which("g++") is None else ""
 
@@ -122,12 +123,20 @@ def explicit(logits: Tensor, v: Tensor, allowed: Tensor | None = None) -> Tensor
     return (logits if allowed is None else logits.masked_fill(~allowed, -torch.inf)).softmax(-1) @ v
 
 
+def source(package: str) -> Path | None:
+    """Where a package's files lie: the folder that e.g. ``FLA_SOURCE`` names, else where it is installed, or None."""
+    given = os.environ.get(f"{package.upper()}_SOURCE")
+    if given:
+        return Path(given)
+    spec = importlib.util.find_spec(package)
+    return None if spec is None or spec.origin is None else Path(spec.origin).parent
+
+
 def file_module(package: str, path: str) -> ModuleType:
-    """One file of an installed package, without the package's own start, which asks for what is not here."""
-    root = importlib.util.find_spec(package)
+    """One file of a package, without the package's own start, which asks for what is not here."""
+    root = source(package)
     assert root is not None
-    assert root.origin is not None
-    spec = importlib.util.spec_from_file_location(Path(path).stem, Path(root.origin).parent / path)
+    spec = importlib.util.spec_from_file_location(Path(path).stem, root / path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

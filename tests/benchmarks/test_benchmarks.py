@@ -9,6 +9,9 @@ from xml.etree import ElementTree
 import pytest
 
 from benchmarks.__main__ import main
+from benchmarks.cases import MORE
+from benchmarks.peers import PEERS
+from benchmarks.peers.adaptor import file_module
 
 ROOT = Path(__file__).parent.parent.parent
 SIZES = (64, 128)
@@ -66,6 +69,21 @@ def test_every_peer_is_measured_or_named_with_the_reason(record):
         }
     # transformers is always here, and its module computes what ours does.
     assert record["checks"]["nystrom 64: transformers Nystromformer"] < 1e-5
+
+
+def test_a_copy_of_a_peers_source_stands_in_for_its_package(tmp_path, monkeypatch):
+    (tmp_path / "ops").mkdir()
+    (tmp_path / "ops" / "naive.py").write_text("FOUND = 7", encoding="utf-8")
+    monkeypatch.setenv("FLA_SOURCE", str(tmp_path))
+    assert PEERS["fla chunked kda"].missing == ""
+    assert file_module("fla", "ops/naive.py").FOUND == 7
+
+
+@pytest.mark.parametrize("name", ["transformers Mamba-2", "transformers Qwen3-Next", "transformers Kimi Linear"])
+def test_gated_peers_of_transformers_compute_what_ours_does(name):
+    [case] = [case for case in MORE if name in case.peers]
+    assert PEERS[name].missing == ""
+    assert PEERS[name].error(case) < 1e-5
 
 
 @pytest.mark.parametrize("n", SIZES)

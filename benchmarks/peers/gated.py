@@ -1,0 +1,114 @@
+"""Peers that fade and correct a state: fla's plain torch forms, and those of models in transformers.
+
+Gates are prepared outside the time, as are keys of length one where a peer does not make them so itself; ours does both
+within. All take tokens before heads, ``[B, n, H, *]``, but for fla's delta rule.
+"""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+import attention_core as ac
+from attention_core.algorithms.gates import log_gates
+from benchmarks.peers.adaptor import Built, Settings, file_module
+
+
+def by_token(*tensors: Tensor) -> list[Tensor]:
+    """``[B, H, n, *]`` as ``[B, n, H, *]``, views."""
+    return [x.transpose(1, 2) for x in tensors]
+
+
+def unit(x: Tensor) -> Tensor:
+    """Of length one."""
+    return F.normalize(x, dim=-1)
+
+
+def strengths(q: Tensor) -> Tensor:
+    """Ones, ``[B, n, H]``."""
+    return torch.ones(q.shape[0], q.shape[2], q.shape[1])
+
+
+def faded(key: str, q: Tensor, k: Tensor, p: Settings) -> Tensor:
+    """A variant's gates as logarithms, ``[B, n, H]``, or ``[B, n, H, d]`` where each channel has its own."""
+    params = ac.get(key, **p).params
+    channels = key in ("gla", "kda")
+    found = log_gates(k, params, channels=channels).expand(k.shape if channels else (*k.shape[:-1], 1))  # type: ignore[arg-type] # all have gates
+    return found.transpose(1, 2) if channels else found.squeeze(-1).transpose(1, 2)
+
+
+def fla_scalar_decay(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
+    """By chunks of 64."""
+    chunked = file_module("fla", "ops/simple_gla/naive.py").naive_chunk_simple_gla
+    gates = faded("scalar_decay", q, k, p)
+    given = by_token(q, k, v)
+    return Built(lambda: chunked(*given, gates))
+
+
+def fla_gla(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
+    """Token by token, its only plain form."""
+    recurrent = file_module("fla", "ops/gla/naive.py").naive_recurrent_gla
+    gates = faded("gla", q, k, p)
+    given = by_token(q, k, v)
+    return Built(lambda: recurrent(*given, gates))
+
+
+def fla_delta_rule(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
+    """By chunks of 32; heads before tokens. It divides queries by √d."""
+    chunked = file_module("fla", "ops/delta_rule/naive.py").delta_rule_chunkwise
+    queries, keys, beta = unit(q) * math.sqrt(q.shape[-1]), unit(k), torch.ones(q.shape[:-1])
+    return Built(lambda: chunked(queries, keys, v, beta)[0])
+
+
+def fla_gated_delta_rule(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
+    """By chunks of 64."""
+    chunked = file_module("fla", "ops/gated_delta_rule/naive.py").naive_chunk_gated_delta_rule
+    gates, beta = faded("gated_deltanet", q, k, p), strengths(q)
+    given = by_token(unit(q), unit(k), v)
+    return Built(lambda: chunked(*given, gates, beta, scale=1.0))
+
+
+def fla_kda(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
+    """By chunks of 64."""
+    chunked = file_module("fla", "ops/kda/naive.py").naive_chunk_kda
+    gates, beta = faded("kda", q, k, p), strengths(q)
+    given = by_token(unit(q), unit(k), v)
+    return Built(lambda: chunked(*given, gates, beta, scale=1.0))
+
+
+def mamba_2(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
+    """Chunks as long as its models'. It makes gate and strength of one step, here one everywhere."""
+    from transformers import Mamba2Config
+    from transformers.models.mamba2.modeling_mamba2 import mamba2_chunk_scan
+
+    queries, keys, values = by_token(q * q.shape[-1] ** -0.5, k, v)
+    rate = faded("scalar_decay", q, k, p)[0, 0]
+    size = Mamba2Config().chunk_size
+    return Built(lambda: mamba2_chunk_scan(values, strengths(q), rate, keys, queries, chunk_size=size))
+
+
+def qwen3_next(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
+    """Makes keys of length one itself, and divides queries by √d, so held to ours over √d."""
+    from transformers.models.qwen3_next.modeling_qwen3_next import torch_chunk_gated_delta_rule
+
+    gates, beta = faded("gated_deltanet", q, k, p), strengths(q)
+    given = by_token(q, k, v)
+
+    def expected() -> Tensor:
+        return ac.get("gated_deltanet", **p).attend(q, k, v, causal=True) / math.sqrt(q.shape[-1])
+
+    return Built(lambda: torch_chunk_gated_delta_rule(*given, gates, beta, use_qk_l2norm_in_kernel=True), expected)
+
+
+def kimi_linear(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Built:
+    """The same with gates for each channel."""
+    from transformers.models.kimi_linear.modeling_kimi_linear import chunk_kimi_delta_attention
+
+    gates, beta = faded("kda", q, k, p), strengths(q)
+    given = by_token(q, k, v)
+
+    def expected() -> Tensor:
+        return ac.get("kda", **p).attend(q, k, v, causal=True) / math.sqrt(q.shape[-1])
+
+    return Built(lambda: chunk_kimi_delta_attention(*given, gates, beta, use_qk_l2norm_in_kernel=True), expected)
