@@ -104,7 +104,17 @@ def test_reformers_buckets_are_those_of_its_anatomy():
     assert torch.equal(inside["missed"] | parts["bucket"], shared)
 
 
-SYMBOLS = {"w": "window", "r": "stride", "g": "global_tokens", "ρ": "random_keys", "s": "sinks", "k": "k", "κ": "keep"}
+SYMBOLS = {
+    "b": "block",
+    "m": "blocks",
+    "w": "window",
+    "r": "stride",
+    "g": "global_tokens",
+    "ρ": "random_keys",
+    "s": "sinks",
+    "k": "k",
+    "κ": "keep",
+}
 
 
 def value(formula: str, known: dict[str, float]) -> float:

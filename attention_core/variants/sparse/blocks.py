@@ -1,0 +1,150 @@
+"""Block selection: each token looks at its own block and at the few others that a score of whole blocks prefers.
+
+The score stands in for the mass that softmax would lay on a block, which is the last of the scores to choose from. A
+block's summary is made of all its keys; causal, a query scores only blocks that end before its own, and sees of its own
+what is not later. A block of another length at the end is therefore never scored by a causal query.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from attention_core.algorithms import key_blocks
+from attention_core.algorithms.exact import exact_attention
+from attention_core.algorithms.key_blocks import block_count, chosen_elements, chosen_multiply_adds, chosen_parts
+from attention_core.algorithms.masked import masked_softmax, scores, visible, widened
+from attention_core.algorithms.partial import merged
+from attention_core.algorithms.parts import own_block
+from attention_core.variant import Cost, Paper, Params, Variant, param
+
+
+@dataclass(frozen=True, kw_only=True)
+class BlocksParams(Params):
+    """Settings of block selection."""
+
+    block: int = param(8, low=1, high=1024, scale="log", help="Tokens in a block, counted from the first.")
+    blocks: int = param(
+        2, low=0, high=256, budget=True, help="Blocks each token looks at beside its own; with all of them, softmax."
+    )
+    score: str = param(
+        key_blocks.MEAN,
+        choices=key_blocks.SCORES,
+        help="What ranks the blocks: q·k̄ (MoBA); that + ½ qᵀΣq; what no q·k of it exceeds (Quest); the best after a "
+        "random projection (as DSA's, untrained); or what softmax lays on it.",
+    )
+    rank: int = param(4, low=1, high=64, scale="log", help="Numbers the random indexer keeps of each query and key.")
+    seed: int = param(0, low=0, high=9999, help="Another number draws another projection for the random indexer.")
+
+
+def choose(q: Tensor, k: Tensor, p: BlocksParams, *, causal: bool, score: str = "") -> tuple[Tensor, Tensor]:
+    """The blocks chosen beside a query's own and how many of them count, as of ``key_blocks.choose``."""
+    return key_blocks.choose(
+        q, k, block=p.block, number=p.blocks, causal=causal, score=score or p.score, rank=p.rank, seed=p.seed
+    )
+
+
+def primitives(q: Tensor, k: Tensor, p: BlocksParams, *, causal: bool) -> dict[str, Tensor]:
+    """Pairs within a block, and those of a query with the blocks it chose, ``bool [..., n, n]``."""
+    n = q.shape[-2]
+    place = torch.arange(n, device=q.device) // p.block
+    own = place[:, None] == place
+    chosen = key_blocks.as_mask(*choose(q, k, p, causal=causal), blocks=block_count(n, p.block))
+    return {"block": own.tril() if causal else own, "chosen": chosen.repeat_interleave(p.block, -1)[..., :n]}
+
+
+def pattern(q: Tensor, k: Tensor, p: BlocksParams, *, causal: bool) -> Tensor:
+    """The pairs that may look, ``bool [..., n, n]``."""
+    found = primitives(q, k, p, causal=causal)
+    return found["block"] | found["chosen"]
+
+
+def weights(q: Tensor, k: Tensor, p: BlocksParams, *, causal: bool) -> Tensor:
+    """Softmax over a query's own block and those it chose, ``[..., n, n]``."""
+    return masked_softmax(scores(q, k), pattern(q, k, p, causal=causal))
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, p: BlocksParams, *, causal: bool) -> Tensor:
+    """Own and chosen blocks apart, merged: O(n (m + 1) b d) time beside the scores', O(n (m + d)) memory."""
+    if p.blocks >= block_count(q.shape[-2], p.block) - 1:
+        return exact_attention(q, k, v, causal=causal)
+    own = own_block(q, k, v, block=p.block, causal=causal)
+    if p.blocks == 0:
+        return own[0]
+    index, found = choose(q, k, p, causal=causal)
+    keys, values = key_blocks.cut(k, p.block), key_blocks.cut(v, p.block)
+    outs = []
+    for rows in key_blocks.stretches(q.shape[-2], p.blocks):
+        some, *rest = (x[..., rows, :] for x in (q, *own, index, found))
+        out, lse, *chosen = rest
+        outs.append(merged([(out, lse), *chosen_parts(some, keys, values, q.shape[-2], *chosen)]))
+    return outs[0] if len(outs) == 1 else torch.cat(outs, -2)
+
+
+def cost(n: int, d: int, p: BlocksParams, *, causal: bool) -> Cost:
+    """Two products over all blocks looked at, and their scores; the parts' outputs and what one step of tiles holds."""
+    if p.blocks >= block_count(n, p.block) - 1:
+        return Cost(multiply_adds=2 * n * n * d, peak_elements=n * (d + 1))
+    whole, rest = divmod(n, p.block)
+    own = 2 * d * (whole * p.block**2 + rest**2)
+    if p.blocks == 0:
+        return Cost(multiply_adds=own, peak_elements=n * (d + 2) + (n * (d + 1) if n % p.block else 0))
+    scoring = key_blocks.scoring_multiply_adds(n, d, block=p.block, score=p.score, rank=p.rank)
+    scored = key_blocks.scoring_elements(n, d, block=p.block, score=p.score, rank=p.rank)
+    chosen = chosen_elements(n, d, p.blocks, block=p.block)
+    return Cost(
+        multiply_adds=own + scoring + chosen_multiply_adds(n, d, p.blocks, block=p.block),
+        peak_elements=n * (d + 1) + 9 * n * p.blocks // 4 + max(scored, chosen),
+    )
+
+
+def anatomy(q: Tensor, k: Tensor, v: Tensor, p: BlocksParams, *, causal: bool) -> dict[str, Tensor]:
+    """What was chosen and what should have been, by block.
+
+    ``scores``, ``[..., n, blocks]``, ``-inf`` where a block may not be chosen; ``chosen`` and ``best``, the blocks the
+    score chose and those the true mass would have, ``bool``; ``mass``, what softmax over all lays on each block.
+    """
+    q, k = widened(q), widened(k)
+    n, blocks = q.shape[-2], block_count(q.shape[-2], p.block)
+    rank = key_blocks.scorer(k, block=p.block, score=p.score, rank=p.rank, seed=p.seed)
+    may = key_blocks.others(slice(0, n), torch.arange(blocks, device=q.device), block=p.block, causal=causal)
+    full = masked_softmax(scores(q, k), visible(q, causal=causal))
+    mass = key_blocks.cut(full.mT, p.block).sum(-2).mT  # [..., n, blocks]
+    chosen, best = (
+        key_blocks.as_mask(*choose(q, k, p, causal=causal, score=score), blocks=blocks)
+        for score in (p.score, key_blocks.MASS)
+    )
+    return {"scores": rank(q).masked_fill(~may, -torch.inf), "chosen": chosen, "best": best, "mass": mass}
+
+
+VARIANT = Variant(
+    key="blocks",
+    title="Block selection",
+    family="sparse",
+    summary="Each token looks at its own block of neighbours and at the few other blocks that score best.",
+    formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{l \in S_i} e^{q_i^\top k_l / \sqrt d}},\quad "
+    r"S_i = b(i) \cup \text{the } m \text{ best of } \{b \ne b(i)\} \text{ by } s(q_i, b)",
+    complexity="n (m + 1) b d + n² d / b",
+    params=BlocksParams,
+    weights=weights,
+    attend=attend,
+    cost=cost,
+    pattern=pattern,
+    primitives=primitives,
+    pairs="n (m + 1) b",
+    approximates="softmax",
+    random=True,
+    anatomy=anatomy,
+    source=Paper("MoBA: Mixture of Block Attention for Long-Context LLMs", 2025, "https://arxiv.org/abs/2502.13189"),
+    further=(
+        Paper(
+            "Quest: Query-Aware Sparsity for Efficient Long-Context LLM Inference",
+            2024,
+            "https://arxiv.org/abs/2406.10774",
+        ),
+        Paper("DeepSeek-V3.2: sparse attention by an indexer", 2025, "https://arxiv.org/abs/2512.02556"),
+        Paper("Block scores to second order", 2026, "https://kexue.fm/archives/11814"),
+    ),
+    note="Models train the indexer and learn with their blocks; here nothing is trained. Second order costs up to d "
+    "times what mean keys do, true mass as much as all scores.",
+)

@@ -1,0 +1,142 @@
+"""Block selection against its articles' rules, written out in loops over queries, blocks and keys."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import attention_core as ac
+from attention_core.algorithms import key_blocks
+from attention_core.algorithms.random import normal as drawn
+from attention_core.errors import SettingError
+
+
+def normal(*shape, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def score_of(name, q, keys, rank, seed):
+    """What a query gives a block of keys, from the articles' formulas."""
+    q = q / math.sqrt(len(q))
+    logits = [float(q @ key) for key in keys]
+    if name == "mean key":
+        return sum(logits) / len(keys)
+    if name == "second order":
+        mean = sum(logits) / len(keys)
+        covariance = torch.zeros(len(q), len(q), dtype=q.dtype)
+        for key in keys:
+            away = key - keys.mean(0)
+            covariance += torch.outer(away, away) / len(keys)
+        return mean + float(q @ covariance @ q) / 2
+    if name == "bound":
+        return sum(max(float(q[c] * key[c]) for key in keys) for c in range(len(q)))
+    if name == "random indexer":
+        into = drawn((len(q), rank), seed, q) / math.sqrt(rank)
+        return max(float((q @ into) @ (key @ into)) for key in keys)
+    return math.log(sum(math.exp(x) for x in logits))
+
+
+def naive(q, k, p, *, causal):
+    """The matrix, one query after the other."""
+    n = len(q)
+    matrix = torch.zeros(n, n, dtype=q.dtype)
+    blocks = [list(range(start, min(start + p.block, n))) for start in range(0, n, p.block)]
+    for i in range(n):
+        own = i // p.block
+        rivals = [b for b in range(len(blocks)) if (b < own if causal else b != own)]
+        rivals.sort(key=lambda b: (-score_of(p.score, q[i], k[blocks[b]], p.rank, p.seed), b))
+        seen = [j for b in (own, *rivals[: p.blocks]) for j in blocks[b] if not causal or j <= i]
+        logits = {j: float(q[i] @ k[j]) / math.sqrt(q.shape[1]) for j in seen}
+        total = sum(math.exp(x) for x in logits.values())
+        for j, x in logits.items():
+            matrix[i, j] = math.exp(x) / total
+    return matrix
+
+
+@given(
+    st.sampled_from(key_blocks.SCORES),
+    st.integers(1, 40),
+    st.integers(1, 7),
+    st.integers(1, 12),
+    st.integers(0, 5),
+    st.booleans(),
+)
+@settings(max_examples=60)
+def test_both_faces_are_the_rule_written_out(score, n, d, block, blocks, causal):
+    q, k, v = normal(n, d, seed=n), normal(n, d, seed=d), normal(n, 3, seed=block)
+    attention = ac.get("blocks", block=block, blocks=blocks, score=score)
+    wanted = naive(q, k, attention.params, causal=causal)
+    torch.testing.assert_close(attention.weights(q, k, causal=causal), wanted, rtol=1e-9, atol=1e-12)
+    torch.testing.assert_close(attention.attend(q, k, v, causal=causal), wanted @ v, rtol=1e-9, atol=1e-12)
+
+
+@given(st.integers(1, 50), st.integers(1, 60), st.sampled_from(key_blocks.SCORES), st.booleans())
+@settings(max_examples=20)
+def test_with_all_blocks_it_is_softmax(n, block, score, causal):
+    q, k, v = normal(3, n, 4, seed=n)
+    attention = ac.get("blocks", block=block, blocks=max(0, -(-n // block) - 1), score=score)
+    full = ac.get("softmax")
+    torch.testing.assert_close(attention.weights(q, k, causal=causal), full.weights(q, k, causal=causal))
+    torch.testing.assert_close(attention.attend(q, k, v, causal=causal), full.attend(q, k, v, causal=causal))
+
+
+def test_blocks_that_tie_are_taken_from_the_first_on():
+    q, k = normal(12, 2), torch.ones(12, 2, dtype=torch.float64)
+    seen = ac.get("blocks", block=3, blocks=1).weights(q, k) > 0
+    assert seen[0].nonzero().flatten().tolist() == [0, 1, 2, 3, 4, 5]
+    assert seen[11].nonzero().flatten().tolist() == [0, 1, 2, 9, 10, 11]
+
+
+def test_no_product_of_a_block_exceeds_its_bound_and_keys_that_are_alike_reach_it():
+    q, k = normal(20, 5), normal(20, 5, seed=1)
+    bound = key_blocks.scorer(k, block=6, score=key_blocks.BOUND, rank=1, seed=0)(q)
+    best = torch.stack([x.amax(-1) for x in (q @ k.mT / 5**0.5).split(6, -1)], -1)
+    assert (bound >= best - 1e-12).all()
+    same = k[:1].expand(20, 5)
+    bound = key_blocks.scorer(same, block=6, score=key_blocks.BOUND, rank=1, seed=0)(q)
+    torch.testing.assert_close(bound, (q @ same[:4].mT / 5**0.5))
+
+
+@pytest.mark.parametrize("block", [3, 9])
+def test_second_order_is_the_mass_where_logits_are_small(block):
+    q, k = 0.005 * normal(18, 6), normal(18, 6, seed=1)
+    found = key_blocks.scorer(k, block=block, score=key_blocks.SECOND, rank=1, seed=0)(q)
+    mass = key_blocks.scorer(k, block=block, score=key_blocks.MASS, rank=1, seed=0)(q) - math.log(block)
+    mean = key_blocks.scorer(k, block=block, score=key_blocks.MEAN, rank=1, seed=0)(q)
+    assert (found - mass).abs().max() < 0.01 * (mean - mass).abs().max()
+
+
+def test_what_should_have_been_chosen_holds_the_most_mass():
+    q, k, v = normal(3, 2, 45, 4)
+    attention = ac.get("blocks", block=6, blocks=2)
+    for causal in (False, True):
+        parts = attention.anatomy(q, k, v, causal=causal)
+        full = ac.get("softmax").weights(q, k, causal=causal)
+        by_block = torch.stack([x.sum(-1) for x in full.split(6, -1)], -1)
+        torch.testing.assert_close(parts["mass"], by_block)
+        own = torch.arange(45)[:, None] // 6 == torch.arange(8)
+        allowed = parts["scores"] > -math.inf
+        assert not (allowed & own).any()
+        for name, by in (("best", by_block), ("chosen", parts["scores"])):
+            wanted = torch.zeros_like(parts[name])
+            order = by.masked_fill(~allowed, -math.inf).topk(2)
+            wanted.scatter_(-1, order.indices, order.values > -math.inf)
+            assert torch.equal(parts[name], wanted), name
+
+
+def test_many_queries_are_served_in_stretches(monkeypatch):
+    q, k, v = normal(3, 2, 70, 4)
+    attention = ac.get("blocks", block=5, blocks=3)
+    whole = attention.attend(q, k, v, causal=True)
+    monkeypatch.setattr(key_blocks, "CHOICES", 30)
+    monkeypatch.setattr(key_blocks, "STEP", 100)
+    assert len(key_blocks.stretches(70, 3)) == 7
+    torch.testing.assert_close(attention.attend(q, k, v, causal=True), whole)
+
+
+@pytest.mark.parametrize("settings", [{"block": 0}, {"blocks": -1}, {"rank": 0}, {"score": "best"}, {"seed": 1.5}])
+def test_settings_that_make_no_sense_are_refused(settings):
+    with pytest.raises(SettingError, match=next(iter(settings))):
+        ac.get("blocks", **settings)
