@@ -1,0 +1,93 @@
+"""What every case counts, held against a record: multiply-adds and peak bytes at two sizes, without a clock.
+
+``python -m benchmarks.counts`` names what grew; with ``--record`` it writes the record anew, a new variant included.
+Counts do not depend on the machine, so a test fails where a change makes a variant dearer.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+import torch
+
+from attention_core.measure.counting import count
+from attention_core.measure.timing import prepare
+from benchmarks.cases import HEAD_SIZE, Case, cases
+
+SIZES = (256, 1024)
+HEADS = 2
+MODES = ("forward", "backward")
+GROWTH = 1.1
+"""Times the recorded count from which on a case has become dearer."""
+RECORD = Path(__file__).parent / "counts.json"
+
+Counted = dict[str, int]
+"""Counts by what is counted and where, ``{"forward multiply-adds at n = 256": 67108864}``."""
+
+
+def counted(case: Case) -> Counted:
+    """What one case counts forward, and forward and backward together, at all sizes."""
+    found: Counted = {}
+    for n in SIZES:
+        q, k, v = torch.randn(3, 1, HEADS, n, HEAD_SIZE, generator=torch.Generator().manual_seed(n))
+        attention = case.attention(case.settings_at(n))
+        for mode in MODES:
+            call = prepare(attention, q, k, v, mode=mode, causal=case.causal)
+            with torch.set_grad_enabled(mode == "backward"):
+                counts = count(call, unit=torch.uint8)
+            found[f"{mode} multiply-adds at n = {n}"] = counts.multiply_adds
+            found[f"{mode} peak bytes at n = {n}"] = counts.peak_elements
+    return found
+
+
+def dearer(label: str, found: Counted, record: Mapping[str, Counted]) -> list[str]:
+    """What grew beyond the record, a sentence each; one that asks for a record where there is none."""
+    known = record.get(label)
+    if known is None or known.keys() != found.keys():
+        return [f"{label} has no record; write it with: python -m benchmarks.counts --record"]
+    told = "{label}: {what} grew from {before:,} to {now:,}, by {percent:.0f} %."
+    return [
+        told.format(label=label, what=what, before=known[what], now=now, percent=100 * (now / known[what] - 1))
+        for what, now in found.items()
+        if now > GROWTH * known[what]
+    ]
+
+
+def load(path: Path = RECORD) -> dict[str, Counted]:
+    """The record, by the cases' labels; empty where there is none."""
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+
+def save(record: Mapping[str, Counted], path: Path = RECORD) -> None:
+    """Write the record, a case a line, so that branches that each add a variant join without a conflict."""
+    line = partial(json.dumps, ensure_ascii=False)
+    lines = [f"{line(label)}: {line(found)}" for label, found in record.items()]
+    path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Compare with the record, or write it.
+
+    Returns:
+        0, or 1 where something grew or has no record.
+    """
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.counts", description=__doc__)
+    parser.add_argument("--record", action="store_true", help="write the record anew")
+    parser.add_argument("--out", type=Path, default=RECORD, help="the record")
+    given = parser.parse_args(arguments)
+    torch.set_num_threads(1)
+    found = {case.label: counted(case) for case in cases()}
+    if given.record:
+        save(found, given.out)
+        return 0
+    record = load(given.out)
+    told = [sentence for label, counts in found.items() for sentence in dearer(label, counts, record)]
+    print("\n".join(told or ["Nothing grew."]))
+    return 1 if told else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,47 @@
+"""No variant counts more than its record allows: what a change makes dearer is said here, without a clock."""
+
+import json
+
+import pytest
+
+from benchmarks import counts
+from benchmarks.cases import cases
+
+RECORD = counts.load()
+
+
+@pytest.mark.parametrize("case", cases(), ids=lambda case: case.label)
+def test_nothing_counts_a_tenth_more_than_was_recorded(case):
+    assert counts.dearer(case.label, counts.counted(case), RECORD) == []
+
+
+def test_the_record_names_no_case_that_is_gone():
+    assert RECORD.keys() <= {case.label for case in cases()}, "python -m benchmarks.counts --record"
+
+
+@pytest.mark.parametrize(("now", "told"), [(110, []), (111, ["local: bytes grew from 100 to 111, by 11 %."])])
+def test_a_tenth_more_is_allowed_and_no_more(now, told):
+    assert counts.dearer("local", {"bytes": now}, {"local": {"bytes": 100}}) == told
+
+
+@pytest.mark.parametrize("record", [{}, {"local": {"bytes": 1}}])
+def test_what_has_no_record_of_its_counts_asks_for_one(record):
+    (told,) = counts.dearer("local", {"bytes": 1, "multiply-adds": 2}, record)
+    assert told == "local has no record; write it with: python -m benchmarks.counts --record"
+
+
+def test_the_command_writes_the_record_and_names_what_grew(tmp_path, monkeypatch, capsys):
+    (case,) = cases(["pyramid"])
+    monkeypatch.setattr(counts, "cases", lambda: [case])
+    out = tmp_path / "counts.json"
+    assert counts.main(["--out", str(out)]) == 1
+    assert "pyramid has no record" in capsys.readouterr().out
+    assert counts.main(["--record", "--out", str(out)]) == 0
+    assert counts.main(["--out", str(out)]) == 0
+    record = json.loads(out.read_text(encoding="utf-8"))
+    assert record == counts.load(out)
+    # The factors of the products alone: a forward that is recorded as cheaper than it is must be seen.
+    record["pyramid"]["forward multiply-adds at n = 256"] //= 2
+    out.write_text(json.dumps(record), encoding="utf-8")
+    assert counts.main(["--out", str(out)]) == 1
+    assert "pyramid: forward multiply-adds at n = 256 grew from" in capsys.readouterr().out
