@@ -8,7 +8,7 @@ from app.text import _, paragraph
 from attention_core.experiments import swap
 from attention_core.experiments.swap import FLOORS, CopyRow, ReadingRow, SwapRow
 from attention_core.writing import number
-from pages.model import reading, sweep, words
+from pages.model import layer_map, reading, sweep, words
 from pages.model.options import Question, called, depth
 from pages.model.sweep import Both
 
@@ -16,31 +16,38 @@ from pages.model.sweep import Both
 def show(question: Question) -> None:
     """Replace more and more layers, or one after the other."""
     edge = question.options.edge
-    asked = [*question.words, *(floor for floor in swap.floors(edge) if floor not in question.words)]
+    asked = [*question.words, *(floor for floor in FLOORS if floor not in question.words)]
     single = edge == "single"
 
     def draw(rows: list[SwapRow], key: str) -> None:
         lines = {word: pairs for word in asked if (pairs := found(rows, word, single=single))}
         st.markdown(in_one_sentence(lines, rows, edge))
-        sweep.draw(
-            lines, rows, key=key, x_title=_("the layer that is replaced") if single else _("layers that are replaced")
-        )
-        st.caption(
-            paragraph(
-                _(
-                    "Grey and broken: what looks at nothing, the plain mean of the values and, but for one layer at a "
-                    "time, random weights; who is no better might as well not attend. Copying is one draw of {n} "
-                    "random tokens.",
-                    n=swap.PERIOD,
-                ),
-                words.origin(rows),
-            )
-        )
+        if single:
+            layer_map.draw(lines, rows, key=key)
+        else:
+            sweep.draw(lines, rows, key=key, x_title=_("layers that are replaced"))
+        st.caption(paragraph(_held_against(single), words.origin(rows)))
 
     rows = sweep.at_once(
         swap.layer_tasks(question.text, asked, edge, depth(), live=question.live), draw, key="model.layers"
     )
     reading.take_away(rows)
+
+
+def _held_against(single: bool) -> str:
+    """What stands beside the variants, and what copying is."""
+    told = {"mean": called(FLOORS[0]), "random": called(FLOORS[1]), "n": swap.PERIOD}
+    if single:
+        return _(
+            "{mean} and {random} look at nothing; who is no better might as well not attend. Copying is one draw of "
+            "{n} random tokens.",
+            **told,
+        )
+    return _(
+        "Grey and broken: {mean} and {random}, which look at nothing; who is no better might as well not attend. "
+        "Copying is one draw of {n} random tokens.",
+        **told,
+    )
 
 
 def found(rows: Sequence[SwapRow], word: str, *, single: bool) -> list[Both]:
@@ -55,12 +62,13 @@ def in_one_sentence(lines: dict[str, list[Both]], rows: Sequence[SwapRow], edge:
     copy = next((row for row in rows if isinstance(row, CopyRow) and not row.layers), None)
     if read is None or copy is None:
         return ""
-    told = [
-        _single(called(word), pairs, read, copy) if edge == "single" else _several(called(word), pairs, read, copy)
-        for word, pairs in lines.items()
-        if word not in FLOORS
-    ]
-    return paragraph(*told)
+    told, floors = [], [lines[floor] for floor in FLOORS if floor in lines]
+    for word, pairs in lines.items():
+        if word not in FLOORS and edge == "single":
+            told.append(paragraph(_single(called(word), pairs, read, copy), _beaten(pairs, floors)))
+        elif word not in FLOORS:
+            told.append(_several(called(word), pairs, read, copy))
+    return "  \n".join(filter(None, told))
 
 
 def _half(copy: CopyRow) -> float:
@@ -118,3 +126,23 @@ def _single(name: str, pairs: Sequence[Both], read: float, copy: CopyRow) -> str
         whole=number(copy.copied, 2),
         copied=number(copies.copied or 0.0, 2),
     )
+
+
+def _beaten(pairs: Sequence[Both], floors: Sequence[Sequence[Both]]) -> str:
+    """In how many layers it does better than what looks at nothing; empty as long as nothing can be compared."""
+    reads = _against([{p.x: p.perplexity for p in own if p.perplexity is not None} for own in (pairs, *floors)])
+    copies = _against([{p.x: p.copied for p in own if p.copied is not None} for own in (pairs, *floors)])
+    if not floors or not reads or not copies:
+        return ""
+    return _(
+        "It reads better than what looks at nothing in {reads} of {n} layers, and copies better in {copies} of {m}.",
+        reads=sum(reads),
+        n=len(reads),
+        copies=sum(copies),
+        m=len(copies),
+    )
+
+
+def _against(found: Sequence[dict[float, float]]) -> list[bool]:
+    """Whether the first number is the least, wherever all are there."""
+    return [all(found[0][x] < other[x] for other in found[1:]) for x in set.intersection(*map(set, found))]

@@ -12,7 +12,7 @@ from pathlib import Path
 import attention_core
 from app import presets
 from attention_core.experiments import swap
-from attention_core.experiments.swap import SwapTask
+from attention_core.experiments.swap import SwapTask, records
 from attention_core.measure.device import stamp, use_threads
 from pages.model.options import FIRST, OWN, TEXTS, depth
 from pages.model.places import OFFERED
@@ -25,39 +25,37 @@ OFTEN = 40
 
 def tasks() -> Iterator[SwapTask]:
     """What is recorded, what a first visit shows before all else."""
-    everywhere, texts = tuple(range(depth())), presets.texts()
-    for name in TEXTS:
-        if name != OWN:
-            yield from swap.tasks(texts[name], FIRST, everywhere, seeds=swap.SEEDS)
-    for name in TEXTS:
-        if name != OWN:
-            yield from swap.tasks(texts[name], OFFERED, everywhere, seeds=swap.SEEDS)
-    text = texts[SWEPT]
-    yield from swap.budget_tasks(text, FIRST, everywhere, swap.PERIOD * 2, stray=True)
+    everywhere, texts = tuple(range(depth())), [presets.texts()[name] for name in TEXTS if name != OWN]
+    for words in (FIRST, OFFERED):
+        for text in texts:
+            yield from swap.tasks(text, words, everywhere, seeds=swap.SEEDS)
+    swept = presets.texts()[SWEPT]
+    yield from swap.budget_tasks(swept, FIRST, everywhere, swap.PERIOD * 2, stray=True)
     for edge in (*swap.EDGES, "single"):
-        yield from swap.layer_tasks(text, [*FIRST, *swap.floors(edge)], edge, depth())
+        yield from swap.layer_tasks(swept, [*FIRST, *swap.FLOORS], edge, depth())
 
 
 def wanted() -> Sequence[SwapTask]:
     """The same, each once, and in detail where any asks for that."""
-    found: dict[str, SwapTask] = {}
+    found: dict[tuple[str, str | None], SwapTask] = {}
     for task in tasks():
-        if swap.identity(task) not in found or getattr(task, "detail", False):
-            found[swap.identity(task)] = task
+        name = type(task).__name__, records.key(task)
+        if name not in found or getattr(task, "detail", False):
+            found[name] = task
     return list(found.values())
 
 
 def main() -> None:
     """Compute what is wanted and write the file."""
     use_threads()
-    out = Path(attention_core.__file__).parent / swap.RECORDED
+    out = Path(attention_core.__file__).parent / records.RECORDED
     out.parent.mkdir(exist_ok=True)
-    there = swap.recorded() if "--continue" in sys.argv else {}
-    asked, rows, began = wanted(), [], time.monotonic()
+    there = {task: row for task in wanted() if (row := swap.known(task))} if "--continue" in sys.argv else {}
+    asked, rows, began = [task for task in wanted() if task not in there], list(there.items()), time.monotonic()
     for number, task in enumerate(asked, start=1):
-        rows.append((task, there.get(swap.identity(task)) or swap.compute(task)))
+        rows.append((task, swap.compute(task)))
         if number % OFTEN == 0 or number == len(asked):
-            out.write_bytes(swap.to_json(stamp("cpu"), rows))
+            out.write_bytes(records.to_json(stamp("cpu"), rows))
             print(f"{number}/{len(asked)} after {time.monotonic() - began:.0f} s", flush=True)
 
 

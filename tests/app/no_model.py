@@ -85,6 +85,6 @@ def without_a_model(monkeypatch):
     """Let the Model page's experiments make their numbers up."""
     monkeypatch.setattr(dispatch, "_rows", Kept(2**24, attrgetter("nbytes")))  # nobody else is told what is made up
     monkeypatch.setattr(swap, "compute", made_up)
-    monkeypatch.setattr(swap, "recorded", dict)
+    monkeypatch.setattr(swap.records, "recorded", lambda: None)
     monkeypatch.setattr(glance, "run", glanced)
     monkeypatch.setattr(continuation, "run", written)

@@ -17,6 +17,7 @@ from app.figures import theme
 from app.figures.bars import row_multiples
 from app.figures.curves import Curve, curves
 from app.figures.front import front
+from app.figures.heat import Row, heat
 from app.figures.measurements import measurements
 from app.figures.picture import picture
 from app.figures.spread import spread
@@ -152,6 +153,26 @@ def test_the_front_figure_holds_the_layers_row_by_row():
     assert len(figure.frames) == 3
     np.testing.assert_array_equal(figure.frames[1].data[0].z, np.where(np.arange(3)[:, None] <= 1, rows, nan))
     assert figure.data[0].text[0][1] == "&lt;b>"
+
+
+def test_a_map_has_orange_for_worse_blue_for_better_and_titles_between_its_rows():
+    rows = [
+        Row(title="A", places=np.array([0.0, 3.0, np.nan]), notes=["a", "<b>", ""]),
+        Row(title="B", places=np.array([-0.5, 0.2, 1.0]), notes=["d", "e", "f"]),
+    ]
+    for dark in (False, True):
+        figure = Figure(heat(rows, {0: "as it is", 1: "worse"}, dark=dark, x_title="layer", scale="loss"))
+        [cells] = figure.data
+        nan = np.nan
+        np.testing.assert_array_equal(cells.z, [[nan] * 3, [0, 1, nan], [nan] * 3, [-0.5, 0.2, 1]])
+        assert cells.text[1][1] == "&lt;b>"
+        assert (cells.zmin, cells.zmax) == (-0.5, 1)
+        ramps = theme.DARK if dark else theme.LIGHT
+        first, last = (cells.colorscale[i][1] for i in (0, -1))
+        assert last == "rgb({},{},{})".format(*ramps.negative[-1])
+        assert first == "rgb({:.0f},{:.0f},{:.0f})".format(*theme.along(ramps.positive, 0.5))
+        assert [each.text for each in figure.layout.annotations] == ["A", "B"]
+    assert Figure(heat([], {}, dark=False, x_title="", scale="")).data[0].zmin == 0
 
 
 def test_a_figure_is_sent_as_plotly_itself_would_send_it():

@@ -7,7 +7,7 @@ import pytest
 
 import attention_core as ac
 from attention_core.experiments import swap
-from attention_core.experiments.swap import CopyTask, ReadingTask, StrayTask, run
+from attention_core.experiments.swap import CopyTask, ReadingTask, StrayTask, records, run
 from attention_core.inputs import models
 from attention_core.inputs.text import record_layers
 from attention_core.measure.device import stamp
@@ -103,20 +103,32 @@ def test_only_what_can_hide_the_future_is_able():
 
 def test_what_was_recorded_is_found_again_and_says_so(monkeypatch):
     task = ReadingTask(text=TEXT, word=SINK, layers=(3,), detail=True)
-    copy, stray = CopyTask(word=SINK, layers=(3,), period=12), StrayTask(text=TEXT, word=SINK, layers=(3,))
+    copy, stray = CopyTask(word=SINK, layers=(3, 5)), StrayTask(text=TEXT, word=SINK, layers=(3,))
     rows = [(t, run(replace(t, live=True))[0]) for t in (task, copy, stray)]
-    document = swap.to_json(stamp("cpu"), rows)
+    document = records.to_json(stamp("cpu"), rows)
     json.loads(document)
-    read = swap.msgspec.json.decode(document, type=swap.Document)
-    again = {**read.readings, **read.copies, **read.strays}
-    monkeypatch.setattr(swap, "recorded", lambda: {key: replace(row, recorded="then") for key, row in again.items()})
+    monkeypatch.setattr(records, "recorded", lambda: records.from_json(document))
     for each, row in rows:
         [found] = run(each)
-        assert found.recorded == "then"
+        assert found.recorded
         name = {ReadingTask: "perplexity", CopyTask: "copied", StrayTask: "output"}[type(each)]
         assert getattr(found, name) == pytest.approx(getattr(row, name), rel=1e-4)
         assert run(replace(each, live=True))[0].recorded == ""
-    assert run(replace(task, detail=False))[0].recorded == "then"
+    assert run(replace(task, detail=False))[0].recorded
+    [again] = run(task)
+    assert (again.labels, again.losses, again.total) == (rows[0][1].labels, rows[0][1].losses, rows[0][1].total)
     assert run(replace(copy, detail=True))[0].recorded == ""  # only its mean was kept
     assert run(replace(task, text=TEXT + "."))[0].recorded == ""
     assert run(replace(task, layers=(4,)))[0].recorded == ""
+    assert run(replace(task, tokens=3))[0].recorded == ""
+    assert run(replace(copy, seed=1))[0].recorded == run(replace(copy, period=12))[0].recorded == ""
+
+
+def test_layers_are_told_apart_in_the_record():
+    assert [records.span(layers) for layers in ((), (7,), (3, 4, 5), (3, 5), (5, 4))] == [
+        "-",
+        "7-7",
+        "3-5",
+        "3,5",
+        "5,4",
+    ]

@@ -3,8 +3,9 @@
 import json
 from functools import partial
 
+import numpy as np
 import pytest
-from driver import charts, curves, message, open_page, points, spoken, table, traces, visit
+from driver import charts, curves, message, numbers, open_page, points, spoken, table, traces, visit
 from no_model import made_up
 
 from app import presets
@@ -89,7 +90,7 @@ def test_copying_has_a_line_per_reader_a_band_over_draws_and_the_first_time():
     assert any("mean of 3 draws" in c.value for c in at.caption)
 
 
-@pytest.mark.parametrize("edge", ["bottom", "middle", "top", "single"])
+@pytest.mark.parametrize("edge", ["bottom", "middle", "top"])
 def test_layers_have_both_numbers_the_floors_and_the_model_as_it_is(edge):
     at = open_model(m_view="layers", m_edge=edge)
     assert not at.exception
@@ -97,16 +98,31 @@ def test_layers_have_both_numbers_the_floors_and_the_model_as_it_is(edge):
     assert read["layout"]["yaxis"]["title"]["text"] == "perplexity of the text"
     assert copied["layout"]["yaxis"]["title"]["text"] == "loss when copying (nats a token)"
     found = points(at, 0)
-    random = {"Synthesizer · kind random"} if edge != "single" else set()
-    assert set(found) == {called(FIRST[0]), called(FIRST[1]), "Mean of v", "The model as it is", *random}
-    places = range(30) if edge == "single" else swap.depths(30)
-    assert sorted(found["Local · window 64"]) == list(map(float, places))
-    said = spoken(at)
-    if edge == "single":
-        assert "alone, layer" in said
-    else:  # of 1, 2, 4, 8, 15: 10 e^(x/10) > 15 first at 8, and 1 + x/2 > 6 first at 15
-        assert "**Local · window 64**: 8 is the first number of layers tried at which perplexity" in said
-        assert "15 the first at which more than half of copying is gone" in said
+    floors = {"Mean of v", "Synthesizer · kind random", "The model as it is"}
+    assert set(found) == {called(FIRST[0]), called(FIRST[1]), *floors}
+    assert sorted(found["Local · window 64"]) == list(map(float, swap.depths(30)))
+    said = spoken(at)  # of 1, 2, 4, 8, 15: 10 e^(x/10) > 15 first at 8, and 1 + x/2 > 6 first at 15
+    assert "**Local · window 64**: 8 is the first number of layers tried at which perplexity" in said
+    assert "15 the first at which more than half of copying is gone" in said
+
+
+def test_one_layer_at_a_time_is_two_maps_with_a_cell_for_each_variant_and_layer():
+    at = open_model(m_view="layers", m_edge="single")
+    assert not at.exception
+    for (trace,), told in zip(
+        (each["data"] for each in charts(at)), ("perplexity 11.1, 1.11 times", "copying 1.5"), strict=True
+    ):
+        cells, notes = np.array(numbers(trace["z"]), float), trace["text"]
+        assert cells.shape == (8, 30)  # titles stand in every second line
+        assert np.isnan(cells[::2]).all()
+        assert np.isfinite(cells[1::2]).all()
+        assert f"Local · window 64, layer 7: {told}" in notes[1][7]
+        assert notes[5][0].startswith("Mean of v, layer 0:")
+        assert notes[7][29].startswith("Synthesizer · kind random, layer 29:")
+    titles = [each["text"] for each in charts(at)[0]["layout"]["annotations"]]
+    assert titles == [*map(called, FIRST), "Mean of v", "Synthesizer · kind random"]
+    assert "alone, layer" in spoken(at)
+    assert any("Mean of v and Synthesizer · kind random look at nothing" in c.value for c in at.caption)
 
 
 def test_the_budget_has_a_point_for_each_rung_and_the_loss_by_position():

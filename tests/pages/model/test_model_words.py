@@ -6,7 +6,7 @@ import pytest
 
 from attention_core.experiments.embedding import EmbeddingRow
 from attention_core.experiments.swap import CopyRow, ReadingRow
-from pages.model import budget, encoder, layers, predicts, words
+from pages.model import budget, encoder, layer_map, layers, predicts, words
 from pages.model.options import called, layers_in_words, tokens_in_words
 from pages.model.predicts import Point
 from pages.model.sweep import Both
@@ -88,6 +88,34 @@ def test_which_layer_matters_alone():
     pairs = [Both(x=0, perplexity=25.0, copied=2.0), Both(x=7, perplexity=21.0, copied=6.0)]
     told = layers.in_one_sentence({"linear": pairs}, [read(20), COPY], "single")
     assert "alone, layer 0 matters most to the text, perplexity 20 → 25, and layer 7 to copying, 1 → 6" in told
+
+
+def test_a_layer_map_is_coloured_by_how_much_is_lost():
+    pairs = [Both(x=0, perplexity=20.0, copied=1.0), Both(x=2, perplexity=40.0, copied=6.0)]
+    read_row = layer_map.of_reading("linear", pairs, read(20))
+    copy_row = layer_map.of_copying("linear", pairs, COPY)
+    assert (read_row.title, len(read_row.places)) == ("Linear", 30)
+    assert read_row.places[[0, 2]].tolist() == [0, 1]  # twice the perplexity has the full colour
+    assert copy_row.places[[0, 2]].tolist() == [0, 0.5]  # of 1 to 11 nats
+    assert math.isnan(read_row.places[1])
+    assert read_row.notes[2] == "Linear, layer 2: perplexity 40, 2 times what it was"
+    assert copy_row.notes[2] == "Linear, layer 2: copying 6 nats a token, 1 as it is"
+
+
+@pytest.mark.parametrize(("perplexity", "copied", "reads", "copies"), [(20, 3, 1, 0), (30, 1, 0, 1), (20, 2, 1, 0)])
+def test_who_is_better_than_what_looks_at_nothing(perplexity, copied, reads, copies):
+    lines = {
+        "linear": [Both(x=3, perplexity=perplexity, copied=copied), Both(x=4, perplexity=1.0, copied=None)],
+        "uniform": [Both(x=3, perplexity=25.0, copied=2.0)],
+        "synthesizer~kind~random": [Both(x=3, perplexity=26.0, copied=2.5), Both(x=4, perplexity=9.0, copied=2.5)],
+    }
+    told = layers.in_one_sentence(lines, [read(20), COPY], "single")
+    assert (
+        f"It reads better than what looks at nothing in {reads} of 1 layers, and copies better in {copies} of 1."
+        in told
+    )
+    del lines["uniform"], lines["synthesizer~kind~random"]
+    assert "looks at nothing" not in layers.in_one_sentence(lines, [read(20), COPY], "single")
 
 
 def test_from_which_budget_on():

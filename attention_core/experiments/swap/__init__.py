@@ -1,0 +1,149 @@
+"""What does a variant do to what a model says? Its losses on a text, its copying, and how far its outputs stray.
+
+Without training, a variant stands in softmax's place in some layers of a decoder. Of perplexity and copying neither
+stands for the other: both are asked for together.
+"""
+
+import time
+
+import torch
+
+from attention_core import metrics, registry
+from attention_core.experiments.swap.records import known
+from attention_core.experiments.swap.rows import (
+    MODEL,
+    PERIOD,
+    SEEDS,
+    CopyRow,
+    CopyTask,
+    ReadingRow,
+    ReadingTask,
+    StrayRow,
+    StrayTask,
+    SwapRow,
+    SwapTask,
+)
+from attention_core.experiments.swap.sweeps import (
+    EDGES,
+    FLOORS,
+    able,
+    budget_tasks,
+    depths,
+    ladder,
+    layer_tasks,
+    stack,
+    tasks,
+)
+from attention_core.experiments.task import Load, load
+from attention_core.inputs import models
+from attention_core.inputs.text import Tokens, tokenise
+from attention_core.limits import current
+from attention_core.surgery import copy_losses, from_word, losses, perplexity, swapped
+from attention_core.variant import SOFTMAX
+
+__all__ = [
+    "EDGES",
+    "FLOORS",
+    "MODEL",
+    "PERIOD",
+    "SEEDS",
+    "CopyRow",
+    "CopyTask",
+    "ReadingRow",
+    "ReadingTask",
+    "StrayRow",
+    "StrayTask",
+    "SwapRow",
+    "SwapTask",
+    "able",
+    "budget_tasks",
+    "compute",
+    "copying",
+    "depths",
+    "known",
+    "ladder",
+    "layer_tasks",
+    "reading",
+    "run",
+    "stack",
+    "straying",
+    "tasks",
+    "text_tokens",
+]
+
+
+def run(task: SwapTask, *, load: Load = load) -> tuple[SwapRow]:
+    """Read, copy or compare; what has been recorded is not computed again unless the task asks for that.
+
+    Raises:
+        LabError: if the text holds nothing, the model cannot be had, or a variant cannot be causal.
+    """
+    if not task.live and (found := known(task)) is not None:
+        return (found,)
+    return (compute(task),)
+
+
+def compute(task: SwapTask) -> SwapRow:
+    """Run a task, recorded or not; errors as of ``run``."""
+    if isinstance(task, ReadingTask):
+        return reading(task)
+    return copying(task) if isinstance(task, CopyTask) else straying(task)
+
+
+def text_tokens(text: str, *, tokens: int | None = None, model: str = MODEL) -> Tokens:
+    """The tokens of a text that are read; errors as of ``inputs.from_text``."""
+    most = current().swap_tokens
+    return tokenise(text, model=model, max_tokens=most if tokens is None else min(tokens, most))
+
+
+def reading(task: ReadingTask) -> ReadingRow:
+    """Read a text, recorded or not; errors as of ``run``."""
+    loaded, told = models.load(task.model), text_tokens(task.text, tokens=task.tokens, model=task.model)
+    attends, begun = from_word(task.word), time.perf_counter()
+    with swapped(loaded.model, dict.fromkeys(task.layers, attends)):
+        found = losses(loaded, told.ids)
+    return ReadingRow(
+        word=task.word,
+        layers=task.layers,
+        tokens=len(told.ids),
+        total=told.total,
+        perplexity=perplexity(found),
+        seconds=time.perf_counter() - begun,
+        labels=told.labels if task.detail else (),
+        losses=_rounded(found) if task.detail else (),
+    )
+
+
+def copying(task: CopyTask) -> CopyRow:
+    """Take the copy test; errors as of ``run``."""
+    loaded, attends, begun = models.load(task.model), from_word(task.word), time.perf_counter()
+    with swapped(loaded.model, dict.fromkeys(task.layers, attends)):
+        first, second = copy_losses(loaded, task.period, task.seed)
+    return CopyRow(
+        word=task.word,
+        layers=task.layers,
+        seed=task.seed,
+        period=task.period,
+        first=float(first.mean()),
+        copied=float(second.mean()),
+        seconds=time.perf_counter() - begun,
+        losses=_rounded(second) if task.detail else (),
+    )
+
+
+def straying(task: StrayTask) -> StrayRow:
+    """Compare outputs; errors as of ``run``."""
+    from attention_core.inputs.models.recorder import record  # imports transformers, by now loaded
+
+    loaded, told = models.load(task.model), text_tokens(task.text, tokens=task.tokens, model=task.model)
+    attends, exact = from_word(task.word), registry.get(SOFTMAX)
+    found = []
+    for layer in record(loaded.model, told.ids, set(task.layers)).values():
+        own, true = (a.attend(layer.q, layer.k, layer.v, causal=layer.causal) for a in (attends, exact))
+        found += [float(metrics.relative_error(a, b)) for a, b in zip(own.double(), true.double(), strict=True)]
+    return StrayRow(word=task.word, layers=task.layers, output=sum(found) / len(found) if found else 0.0)
+
+
+def _rounded(found: torch.Tensor) -> tuple[float, ...]:
+    """To a ten-thousandth of a nat, which is more than anybody can see and less than another machine's rounding."""
+    return tuple(round(loss, 4) for loss in found.tolist())

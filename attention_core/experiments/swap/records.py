@@ -1,0 +1,172 @@
+"""What has been recorded of swaps, so that a visitor need not wait for it: rows by their tasks, in a short file.
+
+Of a text its tokens are written once; a task is its key, a row the list of its numbers.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import cache
+from hashlib import blake2b
+from importlib import resources
+
+import msgspec
+
+from attention_core.experiments.swap.rows import (
+    MODEL,
+    PERIOD,
+    CopyRow,
+    CopyTask,
+    ReadingRow,
+    ReadingTask,
+    StrayRow,
+    StrayTask,
+    SwapRow,
+    SwapTask,
+)
+from attention_core.measure.device import Stamp
+
+RECORDED = "surgery/recorded/swap.json"
+"""Where in the package; ``python -m pages.model.record`` writes it."""
+
+
+class Text(msgspec.Struct, frozen=True):
+    """A text that was read: all its tokens, and as a person would write those that were read."""
+
+    total: int
+    labels: tuple[str, ...]
+
+
+class Reading(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
+    """The numbers of a ``ReadingRow``."""
+
+    perplexity: float
+    seconds: float
+    losses: tuple[float, ...] = ()
+
+
+class Copy(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
+    """The numbers of a ``CopyRow``."""
+
+    first: float
+    copied: float
+    seconds: float
+    losses: tuple[float, ...] = ()
+
+
+class Document(msgspec.Struct, frozen=True):
+    """The recorded file: texts by their digests, numbers by their tasks' keys."""
+
+    stamp: Stamp
+    texts: dict[str, Text]
+    readings: dict[str, Reading]
+    copies: dict[str, Copy]
+    strays: dict[str, float]
+
+
+def known(task: SwapTask) -> SwapRow | None:
+    """What has been recorded of a task; None where that is less than it asks for."""
+    name, found = key(task), recorded()
+    if name is None or found is None:
+        return None
+    row = _row(task, name, found)
+    lacks = getattr(task, "detail", False) and not getattr(row, "losses", ())
+    return None if lacks else row
+
+
+def key(task: SwapTask) -> str | None:
+    """What tells a task apart from all others of its kind, however much of it is asked for, live or not.
+
+    None where a setting is not the usual one: of such nothing is recorded.
+    """
+    about = f"{task.word} {span(task.layers)}"
+    if task.model != MODEL:
+        return None
+    if isinstance(task, CopyTask):
+        return f"{about} {task.seed}" if task.period == PERIOD else None
+    return f"{digest(task.text)} {about}" if task.tokens is None else None
+
+
+def digest(text: str) -> str:
+    """A text's name in the file."""
+    return blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()
+
+
+def span(layers: Sequence[int]) -> str:
+    """Layers as they are written: ``3-7`` where they are neighbours, ``-`` for none."""
+    if not layers:
+        return "-"
+    neighbours = tuple(layers) == tuple(range(layers[0], layers[-1] + 1))
+    return f"{layers[0]}-{layers[-1]}" if neighbours else ",".join(map(str, layers))
+
+
+def _row(task: SwapTask, name: str, found: Document) -> SwapRow | None:
+    when = f"{found.stamp.date[:10]}, {found.stamp.cpu}"
+    if isinstance(task, StrayTask):
+        output = found.strays.get(name)
+        return None if output is None else StrayRow(word=task.word, layers=task.layers, output=output, recorded=when)
+    if isinstance(task, CopyTask):
+        if (copy := found.copies.get(name)) is None:
+            return None
+        return CopyRow(
+            word=task.word,
+            layers=task.layers,
+            seed=task.seed,
+            period=task.period,
+            first=copy.first,
+            copied=copy.copied,
+            seconds=copy.seconds,
+            losses=copy.losses,
+            recorded=when,
+        )
+    if (read := found.readings.get(name)) is None:
+        return None
+    text = found.texts[digest(task.text)]
+    return ReadingRow(
+        word=task.word,
+        layers=task.layers,
+        tokens=len(text.labels),
+        total=text.total,
+        perplexity=read.perplexity,
+        seconds=read.seconds,
+        labels=text.labels if read.losses else (),
+        losses=read.losses,
+        recorded=when,
+    )
+
+
+@cache
+def recorded() -> Document | None:
+    """The recorded file; None where there is none."""
+    file = resources.files("attention_core").joinpath(RECORDED)
+    return from_json(file.read_bytes()) if file.is_file() else None
+
+
+def from_json(data: bytes) -> Document:
+    """The file's content."""
+    return msgspec.json.decode(data, type=Document)
+
+
+def to_json(stamp: Stamp, found: Iterable[tuple[SwapTask, SwapRow]]) -> bytes:
+    """Rows as the recorded file, one a line; of each text one is in detail."""
+    parts: dict[str, dict[str, object]] = {"texts": {}, "readings": {}, "copies": {}, "strays": {}}
+    for task, row in found:
+        name = key(task)
+        assert name is not None
+        if isinstance(row, StrayRow):
+            parts["strays"][name] = _short(row.output)
+        elif isinstance(row, CopyRow):
+            parts["copies"][name] = Copy(_short(row.first), _short(row.copied), _short(row.seconds), row.losses)
+        else:
+            parts["readings"][name] = Reading(_short(row.perplexity), _short(row.seconds), row.losses)
+            if row.labels and isinstance(task, ReadingTask):
+                parts["texts"][digest(task.text)] = Text(row.total, row.labels)
+    lines = [f'"stamp": {json.dumps(msgspec.to_builtins(replace(stamp, torch=str(stamp.torch))))}']
+    for part, rows in parts.items():
+        each = ",\n".join(f"{json.dumps(name)}: {msgspec.json.encode(row).decode()}" for name, row in rows.items())
+        lines.append(f'"{part}": {{\n{each}\n}}')
+    return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.6g}")

@@ -1,0 +1,86 @@
+"""One layer at a time as two maps: a row for each variant, a cell for each layer, against the model as it is."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import streamlit as st
+
+from app import chart
+from app.figures.heat import Row, heat
+from app.text import _
+from attention_core.experiments.swap import CopyRow, ReadingRow, SwapRow
+from attention_core.writing import number
+from pages.model.options import called, depth
+from pages.model.sweep import Both
+
+TIMES = 2.0
+"""The ratio of perplexities from which on all have the full colour: one layer alone seldom does as much."""
+
+
+def draw(lines: Mapping[str, Sequence[Both]], rows: Sequence[SwapRow], *, key: str) -> None:
+    """Both maps, as far as the model as it is has been measured.
+
+    Args:
+        lines: what was found of each word, by the layer it stands in.
+        rows: those of the model as it is among them.
+        key: begins the elements' keys.
+    """
+    read = next((row for row in rows if isinstance(row, ReadingRow) and not row.layers), None)
+    copy = next((row for row in rows if isinstance(row, CopyRow) and not row.layers), None)
+    left, right = st.columns(2)
+    if read:
+        ticks = {at: f"× {number(TIMES**at, 2)}" for at in (0, 0.5)} | {1: _("× {n:g} or more", n=TIMES)}
+        found = [of_reading(word, pairs, read) for word, pairs in lines.items()]
+        with left:
+            _show(found, ticks, _("perplexity of the text, over that of the model as it is"), f"{key}.perplexity")
+    if copy:
+        ticks = {0: _("as it is"), 0.5: _("half lost"), 1: _("lost")}
+        found = [of_copying(word, pairs, copy) for word, pairs in lines.items()]
+        with right:
+            _show(found, ticks, _("what copying saves, and is lost"), f"{key}.copied")
+
+
+def of_reading(word: str, pairs: Sequence[Both], read: ReadingRow) -> Row:
+    """A row of the map of perplexities: the logarithm of how many times it is what it was."""
+    places, notes = _empty()
+    for pair in pairs:
+        if pair.perplexity is not None:
+            layer = int(pair.x)
+            places[layer] = math.log(pair.perplexity / read.perplexity) / math.log(TIMES)
+            notes[layer] = _(
+                "{name}, layer {layer}: perplexity {after}, {ratio} times what it was",
+                name=called(word),
+                layer=layer,
+                after=number(pair.perplexity, 3),
+                ratio=number(pair.perplexity / read.perplexity, 3),
+            )
+    return Row(title=called(word), places=places, notes=notes)
+
+
+def of_copying(word: str, pairs: Sequence[Both], copy: CopyRow) -> Row:
+    """A row of the map of copying: the share of what it saves that is lost."""
+    places, notes = _empty()
+    for pair in pairs:
+        if pair.copied is not None:
+            layer = int(pair.x)
+            places[layer] = (pair.copied - copy.copied) / max(copy.first - copy.copied, 1e-9)
+            notes[layer] = _(
+                "{name}, layer {layer}: copying {copied} nats a token, {whole} as it is",
+                name=called(word),
+                layer=layer,
+                copied=number(pair.copied, 3),
+                whole=number(copy.copied, 3),
+            )
+    return Row(title=called(word), places=places, notes=notes)
+
+
+def _empty() -> tuple[np.ndarray, list[str]]:
+    return np.full(depth(), np.nan), [""] * depth()
+
+
+def _show(rows: Sequence[Row], ticks: Mapping[float, str], scale: str, key: str) -> None:
+    x_title, dark = _("the layer that is replaced"), st.context.theme.type == "dark"
+    figure = heat(rows, ticks, dark=dark, x_title=x_title, scale=scale)
+    told = _("Map: {measure}, a row for each variant, a cell for each layer", measure=scale)
+    chart.show(figure, key=key, name="model-layers", alt=told)
