@@ -11,7 +11,7 @@ from app.visit import REFERENCE, Visit
 from attention_core import family_tree
 from attention_core.family_tree import Branch, Edge
 from attention_core.variant import TOKENS, Value
-from attention_core.writing import number
+from attention_core.writing import number, written
 from pages.home.gallery import SAMPLE, way
 
 N = SAMPLE.spec.n
@@ -56,9 +56,12 @@ def also(edge: Edge) -> str:
 
 def conditions(edge: Edge) -> str:
     """The settings that make a variant its special case, ``window = n, causal``."""
-    parts = [_("{setting} = {value}", setting=readable(name), value=_told(v)) for name, v in edge.case.settings.items()]
+    own, other = edge.case.settings, edge.case.other
+    both = [name for name in own if name in other and own[name] == other[name]]
+    parts = [_("{setting} = {value} in both", setting=readable(name), value=_told(own[name])) for name in both]
+    parts += [_("{setting} = {value}", setting=readable(n), value=_told(v)) for n, v in own.items() if n not in both]
     parts += [
-        _("{setting} = {value} there", setting=readable(name), value=_told(v)) for name, v in edge.case.other.items()
+        _("{setting} = {value} there", setting=readable(n), value=_told(v)) for n, v in other.items() if n not in both
     ]
     parts += [_("same {setting}", setting=readable(name)) for name in edge.case.shared]
     if edge.case.causal is not None:
@@ -67,7 +70,9 @@ def conditions(edge: Edge) -> str:
 
 
 def _told(value: Value) -> str:
-    return "n" if value == TOKENS else readable(value) if isinstance(value, str) else str(value)
+    if value == TOKENS:
+        return "n"
+    return readable(value) if isinstance(value, str) else written(value, None)
 
 
 def distance(apart: float) -> str:

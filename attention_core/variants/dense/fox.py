@@ -11,7 +11,7 @@ from torch import Tensor
 from attention_core.algorithms.blockwise import Rows, blockwise_attention, largest_block, pairs
 from attention_core.algorithms.gates import GateParams, gate, log_gates
 from attention_core.algorithms.masked import masked_softmax, scores, visible, widened
-from attention_core.variant import Cost, Paper, Variant
+from attention_core.variant import Cost, Paper, SpecialCase, Variant
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,4 +66,5 @@ VARIANT = Variant(
     ),
     note="The article learns a gate of each token; here the keys make it, α = σ(k)^(1/root) in the mean over their "
     "channels, or it follows the other rule that is set, untrained. A constant gate is ALiBi.",
+    special_cases=(SpecialCase("softmax", {"gate": "constant", "decay": 1.0}),),
 )

@@ -8,7 +8,7 @@ from torch import Tensor
 from attention_core.algorithms import fast_weights
 from attention_core.algorithms.fast_weights import Tokens
 from attention_core.algorithms.gates import GateParams, by_channel, gate, log_gates
-from attention_core.variant import Paper
+from attention_core.variant import Paper, SpecialCase
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,4 +39,5 @@ VARIANT = fast_weights.variant(
     note="GLA learns a projection that makes a gate of each token; here its key takes that place, α = σ(k)^(1/root), "
     "untrained. Gates that are not made of keys are the same in all channels: scalar decay. Without a causal mask each "
     "query reads the end's state.",
+    special_cases=(SpecialCase("scalar_decay", {"gate": "constant"}, {"gate": "constant"}, ("decay",)),),
 )

@@ -8,7 +8,7 @@ from attention_core.algorithms import fast_weights
 from attention_core.algorithms.delta_rule import DeltaParams, corrected
 from attention_core.algorithms.fast_weights import Tokens
 from attention_core.algorithms.gates import GateParams, by_channel, gate, log_gates
-from attention_core.variant import Paper
+from attention_core.variant import Paper, SpecialCase
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,4 +40,8 @@ VARIANT = fast_weights.variant(
     note="Kimi Linear learns gates and strengths and convolves queries and keys with their neighbours first; here the "
     "strength is a constant and α = σ(k)^(1/root), untrained. Without a causal mask all is written in order, then each "
     "query reads the end's state.",
+    special_cases=(
+        SpecialCase("gated_deltanet", {"gate": "constant"}, {"gate": "constant"}, ("decay", "keys", "strength")),
+        SpecialCase("deltanet", {"gate": "constant", "decay": 1.0}, shared=("keys", "strength")),
+    ),
 )

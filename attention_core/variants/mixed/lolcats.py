@@ -16,7 +16,7 @@ from attention_core.algorithms.causal_scan import causal_attention, causal_multi
 from attention_core.algorithms.features import Features, both_softmaxes
 from attention_core.algorithms.layouts import window_pairs
 from attention_core.algorithms.masked import causal_mask, distances, rows_over_sum, scores, widened
-from attention_core.variant import Cost, Decoder, Paper, Params, Variant, param
+from attention_core.variant import TOKENS, Cost, Decoder, Paper, Params, SpecialCase, Variant, param
 
 ROWS = 64
 """Queries whose window is looked at at once."""
@@ -162,4 +162,5 @@ VARIANT = Variant(
     decoder=Decoder(init_state, step, normalised=False),
     note="Models train the feature map so that both parts fit together, and a factor between them; here there is none.",
     source=Paper("LoLCATs: On Low-Rank Linearizing of Large Language Models", 2024, "https://arxiv.org/abs/2410.10254"),
+    special_cases=(SpecialCase("hedgehog", {"window": 0}), SpecialCase("softmax", {"window": TOKENS})),
 )

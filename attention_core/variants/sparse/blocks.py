@@ -16,7 +16,7 @@ from attention_core.algorithms.key_blocks import block_count, chosen_elements, c
 from attention_core.algorithms.masked import masked_softmax, scores, visible, widened
 from attention_core.algorithms.partial import merged
 from attention_core.algorithms.parts import own_block
-from attention_core.variant import Cost, Paper, Params, Variant, param
+from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,4 +147,5 @@ VARIANT = Variant(
     ),
     note="Models train the indexer and learn with their blocks; here nothing is trained. Second order costs up to d "
     "times what mean keys do, true mass as much as all scores.",
+    special_cases=(SpecialCase("softmax", {"blocks": TOKENS}), SpecialCase("softmax", {"block": TOKENS})),
 )

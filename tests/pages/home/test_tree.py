@@ -55,9 +55,11 @@ def test_the_difference_in_words(apart, said):
     [
         (SpecialCase("softmax", {"window": "n"}), "window = n"),
         (SpecialCase("longformer", {"random_keys": 0}, {"dilation": 1}), "random keys = 0, dilation = 1 there"),
-        (SpecialCase("linear", {"decay": 1.0}, shared=("mode",)), "decay = 1.0, same mode"),
-        (SpecialCase("linear", {"decay": 1.0}, causal=True), "decay = 1.0, causal"),
-        (SpecialCase("linear", {"decay": 1.0}, causal=False), "decay = 1.0, not causal"),
+        (SpecialCase("gla", {"gate": "constant"}, {"gate": "constant"}), "gate = constant in both"),
+        (SpecialCase("gla", {"gate": "keys"}, {"gate": "constant"}), "gate = keys, gate = constant there"),
+        (SpecialCase("linear", {"decay": 1.0}, shared=("mode",)), "decay = 1, same mode"),
+        (SpecialCase("linear", {"decay": 0.9}, causal=True), "decay = 0.9, causal"),
+        (SpecialCase("linear", {"decay": 1.0}, causal=False), "decay = 1, not causal"),
     ],
 )
 def test_the_settings_in_words(case, said):
