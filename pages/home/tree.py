@@ -72,7 +72,7 @@ def conditions(edge: Edge) -> str:
 def _told(value: Value) -> str:
     if value == TOKENS:
         return "n"
-    return readable(value) if isinstance(value, str) else written(value, None)
+    return readable(str(value)) if isinstance(value, str | bool) else written(value, None)
 
 
 def distance(apart: float) -> str:
