@@ -58,7 +58,7 @@ def family_line(family: str) -> str:
         "kernel": _(
             "A score is a product of features, so that keys are summed up before a query asks: time grows as n."
         ),
-        "gated": _("A state of constant size is read by every token, which then fades it or corrects what it holds."),
+        "gated": _("Tokens are written one by one into a state of constant size that fades or is corrected; queries read that."),
         "low_rank": _("A few landmarks, pools or projections stand for all keys, so that the matrix is thin."),
         "mixed": _("Exact for what is near, and cheap for what is far."),
     }[family]
