@@ -58,7 +58,9 @@ def family_line(family: str) -> str:
         "kernel": _(
             "A score is a product of features, so that keys are summed up before a query asks: time grows as n."
         ),
-        "gated": _("Tokens are written one by one into a state of constant size that fades or is corrected; queries read that."),
+        "gated": _(
+            "Tokens are written one by one into a state of constant size, which fades or is corrected; queries read it."
+        ),
         "low_rank": _("A few landmarks, pools or projections stand for all keys, so that the matrix is thin."),
         "mixed": _("Exact for what is near, and cheap for what is far."),
     }[family]
