@@ -43,6 +43,8 @@ def compare(qkv: QKV, attention: Attention, *, head: int | None, causal: bool, s
     Raises:
         NotCausalError: if the variant cannot be causal and causal is asked.
     """
+    if head is not None and not attention.variant.couples_heads:  # the others would be computed for nothing
+        qkv, head = qkv.of_head(head), 0
     kept = shown(qkv, special=special)
     every = slice(None) if head is None else slice(head, head + 1)
     own = attention.weights(qkv.q, qkv.k, causal=causal)[every]
