@@ -32,6 +32,7 @@ import attention_core.looks.performer_bias as _performer_bias
 import attention_core.looks.recurrent_state as _recurrent_state
 import attention_core.looks.special_case as _special_case
 import attention_core.looks.stack as _stack
+import attention_core.looks.thresholds as _thresholds
 import attention_core.looks.token_weight as _token_weight
 from app.gate import Gate
 from app.matrix_board import shades
@@ -238,6 +239,7 @@ causal_weights = _look(_token_weight.causal_weights, 2)
 gated = _look(_gating.gated)
 delta_growth = _look(_delta_state.growth)
 apart = _look(_special_case.apart, 4)
+thresholds = _look(_thresholds.thresholds)
 
 
 def matrix(view: View, attention: ac.Attention) -> Compared:

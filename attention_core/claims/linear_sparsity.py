@@ -61,7 +61,7 @@ CLAIM = Claim(
     number=23,
     statement="Linear attention is less sparse than softmax: positive features cannot tell keys apart as sharply.",
     source=Paper("Can attention really concentrate?", 2023, "https://kexue.fm/archives/9889"),
-    place=Place("entropy", options={"measure": "sparsity"}, variants=("softmax", "linear", "hedgehog", "cosformer")),
+    place=Place("entropy", options={"h_measure": "sparsity"}, variants=("softmax", "linear", "hedgehog", "cosformer")),
     experiment="Of every head's rows on this input S = E|a| / √E a² is taken over the keys a query may see, which is "
     "1 where all weigh alike and falls to 1/√n where one of n has all; under softmax and three linear attentions.",
     rule="Holds where in at least {less} % of the heads each of the three has a larger S than softmax and so it is for "

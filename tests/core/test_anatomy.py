@@ -45,6 +45,12 @@ def rows_over_sums(x: Tensor) -> Tensor:
     return x / torch.where(total == 0, 1.0, total)
 
 
+def above_threshold(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[Tensor, ...]:
+    above = (p.alpha - 1) * (parts["logits"] - parts["threshold"].unsqueeze(-1))
+    weights = above.clamp_min(0) ** (1 / (p.alpha - 1))
+    return (weights.tril() if causal else weights,)
+
+
 def estimated(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[Tensor, ...]:
     if causal:  # the features' references are not among the parts
         return (rows_over_sums(parts["estimate"].tril()),)
@@ -270,6 +276,9 @@ INSIDES: dict[str, Inside] = {
         {"buckets": "* r n", "order": "* r n", "chunks": "* r n", "missed": "* n n", "all_pairs": "* n n"},
         lambda n, p: {"r": p.rounds},
         ("buckets", "order", "chunks", "missed", "all_pairs"),
+    ),
+    "entmax": Inside(
+        above_threshold, {"logits": "* n n", "threshold": "* n"}, lambda n, p: {}, ("logits", "threshold")
     ),
     "relu2": Inside(
         squares_over,

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from attention_core.algorithms.blockwise import Rows, blockwise_attention, largest_block, pairs
-from attention_core.algorithms.masked import causal_mask, scores
+from attention_core.algorithms.masked import causal_mask, scores, widened
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 STEPS = 200
@@ -38,15 +38,26 @@ def entmax(logits: Tensor, alpha: float) -> Tensor:
     The gradient is exact: a last step of Newton's, taken in sight of it, moves τ as the logits do.
     """
     x, power = (alpha - 1) * logits, 1 / (alpha - 1)
-    tau = x.detach().amax(-1, keepdim=True) - 1  # there a row sums to one or more
+    tau = _tau(x.detach(), power)
+    excess, slope = _row(x - tau, power)
+    return (x - tau - excess / slope.detach()).clamp_min(0).pow(power)
+
+
+def threshold(logits: Tensor, alpha: float) -> Tensor:
+    """The logit ``τ / (α-1)`` above which a key weighs something, of each row, ``[..., 1]``."""
+    return _tau((alpha - 1) * logits, 1 / (alpha - 1)) / (alpha - 1)
+
+
+def _tau(x: Tensor, power: float) -> Tensor:
+    """The τ at which ``[x - τ]₊^power`` sums to one, ``[..., 1]``, by Newton's steps from below."""
+    tau = x.amax(-1, keepdim=True) - 1  # there a row sums to one or more
     for _ in range(STEPS):
-        excess, slope = _row(x.detach() - tau, power)
+        excess, slope = _row(x - tau, power)
         step = excess / slope
         tau = tau + step
         if x.is_meta or not bool((step > 4 * torch.finfo(x.dtype).eps * (1 + tau.abs())).any()):
             break
-    excess, slope = _row(x - tau, power)
-    return (x - tau - excess / slope.detach()).clamp_min(0).pow(power)
+    return tau
 
 
 def _row(above: Tensor, power: float) -> tuple[Tensor, Tensor]:
@@ -56,12 +67,15 @@ def _row(above: Tensor, power: float) -> tuple[Tensor, Tensor]:
     return kept.pow(power).sum(-1, keepdim=True) - 1, slope
 
 
+def seen_logits(q: Tensor, k: Tensor, *, causal: bool) -> Tensor:
+    """``q kᵀ / √d``, ``-inf`` where a causal form hides the key, ``[..., n, n]``."""
+    logits = scores(q, k)
+    return logits.masked_fill(~causal_mask(q.shape[-2], q.device), -math.inf) if causal else logits
+
+
 def weights(q: Tensor, k: Tensor, p: EntmaxParams, *, causal: bool) -> Tensor:
     """``entmax_α(q kᵀ / √d)``, ``[..., n, n]``."""
-    logits = scores(q, k)
-    if causal:
-        logits = logits.masked_fill(~causal_mask(q.shape[-2], q.device), -math.inf)
-    return entmax(logits, p.alpha)
+    return entmax(seen_logits(q, k, causal=causal), p.alpha)
 
 
 def _weigh(q: Tensor, k: Tensor, rows: Rows, p: EntmaxParams) -> Tensor:
@@ -79,6 +93,16 @@ def cost(n: int, d: int, p: EntmaxParams, *, causal: bool) -> Cost:
     return Cost(multiply_adds=2 * d * pairs(n, causal=causal), peak_elements=n * d + 6 * largest_block(n))
 
 
+def anatomy(q: Tensor, k: Tensor, v: Tensor, p: EntmaxParams, *, causal: bool) -> dict[str, Tensor]:
+    """The logits, ``[..., n, n]``, and each row's ``threshold`` in the same unit, ``[..., n]``.
+
+    ``weights = [(α-1)(logits - threshold)]₊^{1/(α-1)}``.
+    """
+    logits = scores(widened(q), widened(k))
+    seen = seen_logits(widened(q), widened(k), causal=causal)
+    return {"logits": logits, "threshold": threshold(seen, p.alpha).squeeze(-1)}
+
+
 VARIANT = Variant(
     key="entmax",
     title="Entmax",
@@ -91,6 +115,7 @@ VARIANT = Variant(
     weights=weights,
     attend=attend,
     cost=cost,
+    anatomy=anatomy,
     source=Paper("Sparse Sequence-to-Sequence Models", 2019, "https://arxiv.org/abs/1905.05702"),
     further=(Paper("From Softmax to Sparsemax", 2016, "https://arxiv.org/abs/1602.02068"),),
 )
