@@ -2,76 +2,64 @@
 
 from collections.abc import Callable, Iterable, Iterator
 
-import torch
 from torch import Tensor
 
-from attention_core.algorithms.exact import exact_attention
-from attention_core.algorithms.layouts import BLOCK
-from attention_core.algorithms.partial import Part, merged, partial_attention
+from attention_core.algorithms.pieces import columns, columns_rows
+from attention_core.algorithms.union import Piece, among, merging, union_elements
 
 
-def anchored_attention(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
+def anchored(
+    like: Tensor,
     *,
     anchors: int,
     causal: bool,
-    first: Callable[[Tensor, Tensor, Tensor], Tensor],
-    rest: Callable[[Tensor, Tensor, Tensor], Iterable[Part]],
-) -> Tensor:
-    """Every query sees the anchors and what ``rest`` adds; each pair counts once, ``[..., n, d_v]``.
+    rest: Callable[[Tensor], Iterable[Piece]],
+    seen: int | None = None,
+    allowed: Callable[[Tensor], Tensor] | None = None,
+) -> Iterator[Piece]:
+    """Every query sees the anchors and what ``rest`` adds; each pair is in one piece.
 
     Args:
-        q: ``[..., n, d]``.
-        k: ``[..., n, d]``.
-        v: ``[..., n, d_v]``.
+        like: queries ``[X, n, d]``, for their sizes and device.
         anchors: how many first tokens are anchors; those beyond n do not exist.
         causal: whether query i sees keys 0..i only; the anchors then see just one another.
-        first: the output of the anchors' own queries, if not causal: ``(their q, all k, all v)``, ``[X, 1, ., .]``.
-        rest: the parts that the other queries see of the other keys, from their ``q, k, v``, ``[X, 1, ., .]``.
+        rest: the pieces of the other queries and keys, given those queries.
+        seen: how many keys, from the first, the anchors' own queries see at most, if not causal; None means all.
+        allowed: which of these, of positions ``[r, 1]``; None means all.
     """
-    lead, d_v = q.shape[:-1], v.shape[-1]
-    anchors = min(anchors, q.shape[-2])
-    q, k, v = (x.reshape(-1, 1, *x.shape[-2:]) for x in (q, k, v))
-    anchor_q, anchor_k, anchor_v = (x[..., :anchors, :] for x in (q, k, v))
-    other_q, other_k, other_v = (x[..., anchors:, :] for x in (q, k, v))
-
-    def parts() -> Iterator[Part]:
-        yield from rest(other_q, other_k, other_v)
+    n = like.shape[-2]
+    anchors = min(anchors, n)
+    if anchors and causal:
+        yield from columns(like, slice(anchors), rows=range(anchors), causal=True)
+    elif anchors:
+        yield from columns(like, slice(n if seen is None else seen), rows=range(anchors), allowed=allowed)
+    if anchors < n:
+        yield from among(rest(like[:, anchors:]), anchors)
         if anchors:
-            yield partial_attention(other_q, anchor_k, anchor_v)
-
-    outs = []
-    if anchors:
-        outs.append(exact_attention(anchor_q, anchor_k, anchor_v, causal=True) if causal else first(anchor_q, k, v))
-    if other_q.shape[-2]:
-        outs.append(merged(list(parts())))
-    return (outs[0] if len(outs) == 1 else torch.cat(outs, -2)).reshape(*lead, d_v)
+            yield from merging(columns(like, slice(anchors), rows=range(anchors, n)))
 
 
 def anchor_pairs(n: int, anchors: int, *, first_keys: int, causal: bool) -> int:
-    """Pairs of query and key that ``anchored_attention`` computes besides ``rest``.
+    """Pairs of query and key that ``anchored`` holds besides ``rest``.
 
     Args:
         n: number of tokens.
         anchors: how many first tokens are anchors, at most n.
-        first_keys: keys that ``first`` sees.
+        first_keys: keys that the anchors see.
         causal: whether query i sees keys 0..i only.
     """
     return anchors * (anchors if causal else first_keys) + (n - anchors) * anchors
 
 
-def anchored_elements(n: int, d: int, anchors: int, *, parts: int, reach: int) -> int:
-    """Most numbers alive in ``anchored_attention``: all parts and their union, or the band with one block's mask.
+def anchored_elements(n: int, d: int, anchors: int, *, rows: int, mask: int) -> int:
+    """Most numbers alive for one head.
 
     Args:
         n: number of tokens.
         d: head size.
         anchors: how many first tokens are anchors, at most n.
-        parts: how many parts ``rest`` gives, a band the last of them.
-        reach: keys that the band adds before and after a query.
+        rows: queries in the largest piece of ``rest``.
+        mask: pairs in the largest mask.
     """
-    others, union = n - anchors, parts + (anchors > 0)
-    masks = min(BLOCK, others) * min(BLOCK + reach, others) * 7 // 4
-    return anchors * d + max(others * ((union + 1) * d + union + 3), others * parts * (d + 1) + masks)
+    merged = min(columns_rows(n), n - anchors) if anchors else 0
+    return union_elements(n, d, rows=max(anchors, rows), mask=mask, again=merged)

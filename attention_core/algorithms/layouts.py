@@ -57,8 +57,8 @@ def windows(
     n = q.shape[-2]
     q, k, v = (x.reshape(-1, *x.shape[-2:]) for x in (q, k, v))
     position = torch.arange(n, dtype=torch.int32, device=q.device)
-    for first, last in _runs(n, block, before, after):
-        rows, columns = _extent(first, n, block, before, after)
+    for first, last in runs(n, block, before, after):
+        rows, columns = extent(first, n, block, before, after)
         end = (last - first) * block  # how far the run's last block lies behind its first
         i, j = position[rows.start : rows.stop, None], position[columns.start : columns.stop]
         yield Group(
@@ -69,13 +69,13 @@ def windows(
         )
 
 
-def _extent(index: int, n: int, block: int, before: int, after: int) -> tuple[range, range]:
+def extent(index: int, n: int, block: int, before: int, after: int) -> tuple[range, range]:
     """Rows and columns of one block."""
     start, stop = index * block, min((index + 1) * block, n)
     return range(start, stop), range(max(start - before, 0), min(stop + after, n))
 
 
-def _runs(n: int, block: int, before: int, after: int) -> Iterator[tuple[int, int]]:
+def runs(n: int, block: int, before: int, after: int) -> Iterator[tuple[int, int]]:
     """First and last block of each run of equal blocks, in order."""
     blocks = -(-n // block)
     inner = -(-before // block)  # the first block whose keys do not begin before the sequence
@@ -90,7 +90,7 @@ def _runs(n: int, block: int, before: int, after: int) -> Iterator[tuple[int, in
 
 def window_pairs(n: int, *, block: int, before: int = 0, after: int = 0) -> int:
     """Pairs of query and key that the groups hold, the forbidden ones included."""
-    extents = (_extent(b, n, block, before, after) for b in range(-(-n // block)))
+    extents = (extent(b, n, block, before, after) for b in range(-(-n // block)))
     return sum(len(rows) * len(columns) for rows, columns in extents)
 
 

@@ -30,12 +30,18 @@ def partial_attention(q: Tensor, k: Tensor, v: Tensor, *, mask: Tensor | None = 
     """
     bias = None
     if mask is not None:
-        # Finite, so that a row without keys stays free of NaN.
-        bias = q.new_zeros(mask.shape).masked_fill_(~mask, torch.finfo(q.dtype).min)
-        bias = bias.expand(*q.shape[:2], *bias.shape[-2:])
+        bias = lowest_bias(mask, q).expand(*q.shape[:2], *mask.shape[-2:])
     scale, d_v = q.shape[-1] ** -0.5, v.shape[-1]
     out, lse = _Partial.apply(*ready_for_kernels(q, k, v), bias, causal, scale)
     return out[..., :d_v], lse.unsqueeze(-1)
+
+
+def lowest_bias(mask: Tensor, q: Tensor) -> Tensor:
+    """What to add to the scores of queries of such a type: the lowest number there is where ``mask`` forbids a pair.
+
+    Finite, so that a row without keys stays free of NaN.
+    """
+    return q.new_zeros(mask.shape).masked_fill_(~mask, torch.finfo(q.dtype).min)
 
 
 def placed(groups: Iterable[Part], place: Callable[[list[Tensor]], Tensor]) -> Part:
@@ -70,8 +76,7 @@ class _Partial(torch.autograd.Function):
         causal: bool,
         scale: float,
     ) -> tuple[Tensor, Tensor]:
-        forward = fused if kernel_takes(q, k, v, bias) else plain
-        out, lse = forward(q, k, v, bias, causal, scale)
+        out, lse = part_forward(q, k, v, bias, causal, scale)
         ctx.save_for_backward(q, k, v, bias, out, lse)
         ctx.causal, ctx.scale = causal, scale
         return out, lse
@@ -108,6 +113,32 @@ def kernel_takes(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None) -> bool:
         and k.shape == v.shape == (*lead, keys, d)
         and (bias is None or bias.shape == (*lead, n, keys))
     )
+
+
+def part_forward(
+    q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, causal: bool, scale: float
+) -> tuple[Tensor, Tensor]:
+    """Output ``[X, Y, n, d]`` and log-sum-exp ``[X, Y, n]`` by the kernel where it takes the inputs."""
+    return (fused if kernel_takes(q, k, v, bias) else plain)(q, k, v, bias, causal, scale)
+
+
+def share_backward(
+    grad: Tensor,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    bias: Tensor | None,
+    out: Tensor,
+    lse: Tensor,
+    causal: bool,
+    scale: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """A part's share of the gradients, where ``out`` and ``lse`` are those of a union of parts."""
+    if kernel_takes(q, k, v, bias):
+        kernel = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
+        to_q, to_k, to_v = kernel(grad, q, k, v, out, lse, 0.0, causal, attn_mask=bias, scale=scale)
+        return to_q, to_k, to_v
+    return plain_backward(grad, lse.new_zeros(()), q, k, v, bias, out, lse, causal, scale)
 
 
 def fused(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, causal: bool, scale: float) -> tuple[Tensor, Tensor]:

@@ -1,36 +1,11 @@
-"""Partial attention by pattern: to the keys around a query, of its own block, of earlier blocks, at a few positions."""
+"""Partial attention by pattern: to the keys of a query's own block, of earlier blocks."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
-import torch
 from torch import Tensor
 
-from attention_core.algorithms.layouts import BLOCK, gathered, residues, restored, windows
+from attention_core.algorithms.layouts import gathered, residues, restored, windows
 from attention_core.algorithms.partial import Part, partial_attention, placed
-
-ROWS = 128
-"""Queries whose masks over the columns are held at once."""
-
-
-def band(q: Tensor, k: Tensor, v: Tensor, *, before: int, after: int) -> Part:
-    """Attention to the keys from ``before`` ahead of each query to ``after`` behind it: O(n (before + after) d) time.
-
-    Args:
-        q: ``[..., n, d]``.
-        k: ``[..., n, d]``.
-        v: ``[..., n, d_v]``.
-        before: how many earlier keys a query sees.
-        after: how many later keys a query sees.
-
-    Returns:
-        The output ``[..., n, d_v]`` and the log-sum-exp ``[..., n, 1]``.
-    """
-
-    def allowed(distance: Tensor) -> Tensor:
-        return (distance <= before) & (distance >= -after)
-
-    groups = windows(q, k, v, block=BLOCK, before=before, after=after, allowed=allowed)
-    return placed((partial_attention(g.q, g.k, g.v, mask=g.mask) for g in groups), lambda outs: gathered(outs, q))
 
 
 def own_block(q: Tensor, k: Tensor, v: Tensor, *, block: int, causal: bool) -> Part:
@@ -72,24 +47,3 @@ def earlier_blocks(q: Tensor, k: Tensor, v: Tensor, *, block: int) -> Part:
             yield partial_attention(places, *seen, causal=True)
 
     return placed(parts(), lambda outs: restored(outs, later, block))
-
-
-def column_part(
-    q: Tensor, k: Tensor, v: Tensor, columns: Tensor, allowed: Callable[[Tensor, Tensor], Tensor] | None = None
-) -> Part:
-    """Partial attention of every query to the keys at ``columns``, O(n S d).
-
-    Args:
-        q: ``[..., n, d]``.
-        k: ``[..., n, d]``.
-        v: ``[..., n, d_v]``.
-        columns: positions of the keys, ``[S]`` with ``S >= 1``.
-        allowed: says of query positions ``[rows, 1]`` and key positions ``[S]`` which pairs may look; None means all.
-    """
-    keys, values, queries = (x.reshape(-1, 1, *x.shape[-2:]) for x in (k[..., columns, :], v[..., columns, :], q))
-    position = torch.arange(q.shape[-2], device=q.device)[:, None]
-    groups = (
-        partial_attention(rows, keys, values, mask=None if allowed is None else allowed(i, columns))
-        for rows, i in zip(queries.split(ROWS, -2), position.split(ROWS), strict=True)
-    )
-    return placed(groups, lambda outs: gathered(outs, q))

@@ -4,7 +4,7 @@ Counts do not depend on the machine or on what else it does, so cost formulas ar
 """
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,9 +61,20 @@ def _cpu_attention_backward_flops(
     return int(sdpa_backward_flop_count(grad.shape, query.shape, key.shape, value.shape))
 
 
-# torch's own counter knows every attention kernel but the CPU's.
+def _sampled_flops(at: Tensor, left: Tensor, *_: object, **__: object) -> int:
+    return 2 * at._nnz() * left.shape[-1]
+
+
+def _bag_flops(weight: Tensor, indices: Tensor, *_: object, **__: object) -> int:
+    return 2 * indices.numel() * weight.shape[-1]
+
+
+# torch's own counter knows every attention kernel but the CPU's, and no product at given places.
 _ATEN = torch.ops.aten
-_CPU_ATTENTION: dict[Any, Formula] = {
+_MORE: dict[Any, Formula] = {
+    _ATEN.sparse_sampled_addmm: _sampled_flops,
+    _ATEN._embedding_bag_forward_only: _bag_flops,
+    _ATEN._embedding_bag: _bag_flops,
     _ATEN._scaled_dot_product_flash_attention_for_cpu: _cpu_attention_flops,
     _ATEN._scaled_dot_product_flash_attention_for_cpu_backward: _cpu_attention_backward_flops,
 }
@@ -93,16 +104,16 @@ class _Counter(TorchDispatchMode):
         kwargs: dict[str, Any] | None = None,
     ) -> Any:  # noqa: ANN401
         kwargs = kwargs or {}
-        given = {t.untyped_storage()._cdata for t in tree_leaves((args, kwargs)) if isinstance(t, Tensor)}
+        given = {storage._cdata for storage in _storages((args, kwargs))}
         result = func(*args, **kwargs)
         packet = func._overloadpacket
-        if packet in _CPU_ATTENTION:
-            self.flops += _CPU_ATTENTION[packet](*args, **kwargs)
+        if packet in _MORE:
+            self.flops += _MORE[packet](*args, **kwargs)
         elif packet in flop_registry:
             self.flops += int(flop_registry[packet](*args, **kwargs, out_val=result))
-        for tensor in tree_leaves(result):
-            if isinstance(tensor, Tensor) and tensor.untyped_storage()._cdata not in given:
-                self._follow(tensor.untyped_storage())
+        for storage in _storages(result):
+            if storage._cdata not in given:
+                self._follow(storage)
         return result
 
     def _follow(self, storage: torch.UntypedStorage) -> None:
@@ -117,3 +128,12 @@ class _Counter(TorchDispatchMode):
 
     def _free(self, size: int) -> None:
         self._alive -= size
+
+
+def _storages(items: object) -> Iterator[torch.UntypedStorage]:
+    """Where the tensors among the items hold their numbers."""
+    for tensor in tree_leaves(items):
+        if isinstance(tensor, Tensor):
+            sparse = tensor.layout == torch.sparse_csr
+            parts = (tensor.crow_indices(), tensor.col_indices(), tensor.values()) if sparse else (tensor,)
+            yield from (part.untyped_storage() for part in parts)

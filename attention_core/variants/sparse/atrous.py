@@ -1,14 +1,16 @@
 """Atrous attention: each token sees the tokens a multiple of r away, like a convolution with holes."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
 
-from attention_core.algorithms.exact import exact_attention
-from attention_core.algorithms.layouts import residue_pairs, residues, restored, same_residue
+from attention_core.algorithms.layouts import residue_pairs, same_residue
 from attention_core.algorithms.masked import distances
 from attention_core.algorithms.pattern import restricted_to
+from attention_core.algorithms.pieces import class_elements, classes
+from attention_core.algorithms.union import union_attention, union_elements
 from attention_core.variant import Cost, Paper, Params, SpecialCase, Variant, param
 
 
@@ -36,13 +38,13 @@ mask, primitives, weights = restricted_to(parts)
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: AtrousParams, *, causal: bool) -> Tensor:
     """Full attention inside each class of positions modulo r: O(n² d / r) time, O(n d) memory, no mask."""
-    groups = zip(*(residues(x, p.stride) for x in (q, k, v)), strict=True)
-    return restored([exact_attention(*group, causal=causal) for group in groups], q, p.stride)
+    return union_attention(partial(classes, stride=p.stride, causal=causal), q, k, v)
 
 
 def cost(n: int, d: int, p: AtrousParams, *, causal: bool) -> Cost:
-    """Two products for every visible pair; the output, once by class and once in order."""
-    return Cost(multiply_adds=2 * residue_pairs(n, p.stride) * d, peak_elements=2 * n * d)
+    """Two products for every visible pair; the output, and a share of it on its way there."""
+    rows = class_elements(n, p.stride)
+    return Cost(multiply_adds=2 * residue_pairs(n, p.stride) * d, peak_elements=union_elements(n, d, rows=rows))
 
 
 VARIANT = Variant(

@@ -1,18 +1,19 @@
 """BigBird attention: a window, a few global tokens, and random keys that shorten the way between distant tokens."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
 
-from attention_core.algorithms.anchors import anchor_pairs, anchored_attention, anchored_elements
-from attention_core.algorithms.exact import exact_attention
-from attention_core.algorithms.layouts import BLOCK, gathered, window_pairs
+from attention_core.algorithms.anchors import anchor_pairs, anchored, anchored_elements
+from attention_core.algorithms.layouts import BLOCK, window_pairs
 from attention_core.algorithms.masked import distances
-from attention_core.algorithms.partial import Part, partial_attention, placed
-from attention_core.algorithms.parts import band
 from attention_core.algorithms.pattern import restricted_to
+from attention_core.algorithms.pieces import band, band_elements, share
 from attention_core.algorithms.random import generator
+from attention_core.algorithms.union import Drawn, Piece, union_attention
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
 
 
@@ -44,7 +45,8 @@ def random_keys(n: int, p: BigBirdParams, device: torch.device | None, *, causal
     keys = torch.empty(n, p.random_keys, dtype=torch.int32)
     for r in range(p.random_keys):
         keys[:, r] = torch.rand(n, dtype=torch.float64, generator=generator(p.seed, r)) * seen
-    return keys.sort(-1).values.to(device)
+    keys.numpy().sort(-1)  # torch's would make as many positions besides
+    return keys.to(device)
 
 
 def parts(n: int, p: BigBirdParams, device: torch.device | None, *, causal: bool) -> dict[str, Tensor]:
@@ -60,43 +62,53 @@ mask, primitives, weights = restricted_to(parts)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: BigBirdParams, *, causal: bool) -> Tensor:
-    """Global rows, global columns, window and random keys apart, merged: O(n (w + g + ρ) d) time, O(n d) memory."""
+    """Global rows and columns, window and random keys, piece by piece: O(n (w + g + ρ) d) time, O(n (d + ρ)) memory."""
 
-    def rest(q: Tensor, k: Tensor, v: Tensor) -> list[Part]:
-        drawn = [random_part(q, k, v, p, causal=causal)] if p.random_keys else []
-        return [*drawn, band(q, k, v, before=p.window, after=0 if causal else p.window)]
+    def near(distance: Tensor) -> Tensor:
+        return (distance <= p.window) & (distance >= (0 if causal else -p.window))
 
-    return anchored_attention(q, k, v, anchors=p.global_tokens, causal=causal, first=exact_attention, rest=rest)
+    def pieces(like: Tensor, *, backward: bool) -> Iterator[Piece | Drawn]:
+        n = like.shape[-2]
+        drawn = random_keys(n, p, like.device, causal=causal)  # first, while nothing else is there
+        drawn = drawn.short() if n < 2**15 else drawn
+        rest = partial(band, before=p.window, after=0 if causal else p.window, allowed=near, backward=backward)
+        yield from anchored(like, anchors=p.global_tokens, causal=causal, rest=rest)
+        yield from draws(drawn, p, heads=len(like), d=like.shape[-1])
+
+    return union_attention(pieces, q, k, v)
 
 
-def random_part(q: Tensor, k: Tensor, v: Tensor, p: BigBirdParams, *, causal: bool) -> Part:
-    """The random keys of the tokens that are not global, ``[X, 1, n - g, .]``: those neither near nor global."""
-    n = q.shape[-2]
-    drawn = random_keys(p.global_tokens + n, p, q.device, causal=causal)[p.global_tokens :] - p.global_tokens
-    position = torch.arange(n, dtype=torch.int32, device=q.device)[:, None]
-
-    def gathered_rows(start: int, stop: int) -> Part:
-        keys = drawn[start:stop]
-        fresh = (keys >= 0) & ((position[start:stop] - keys).abs() > p.window)
+def draws(drawn: Tensor, p: BigBirdParams, *, heads: int, d: int) -> Iterator[Drawn]:
+    """The random keys of the tokens that are not global: those neither near nor global."""
+    n = len(drawn)
+    step = draw_rows(n, d, p, heads=heads)
+    for start in range(p.global_tokens, n if p.random_keys else 0, step):
+        rows = slice(start, min(start + step, n))
+        keys = drawn[rows].int()
+        position = torch.arange(rows.start, rows.stop, dtype=torch.int32, device=keys.device)[:, None]
+        fresh = (keys >= p.global_tokens) & ((position - keys).abs() > p.window)
         fresh[:, 1:] &= keys[:, 1:] != keys[:, :-1]
-        places = keys.clamp(min=0).flatten()
-        k_rows, v_rows = (x[:, 0].index_select(-2, places).unflatten(-2, keys.shape) for x in (k, v))
-        return partial_attention(q[:, 0, start:stop].unsqueeze(-2), k_rows, v_rows, mask=fresh.unsqueeze(-2))
+        yield from (Drawn(head, rows, keys, fresh) for head in range(heads))
 
-    # As many queries at a time as draw n keys: what is gathered is no larger than k and v themselves.
-    size = max(1, n // p.random_keys)
-    blocks = (gathered_rows(start, start + size) for start in range(0, n, size))
-    return placed(blocks, lambda outs: gathered(outs, q))
+
+def draw_rows(n: int, d: int, p: BigBirdParams, *, heads: int = 1) -> int:
+    """Queries of one head whose drawn keys are looked at together, so that it holds little beside all outputs."""
+    return min(n, max(1, heads * share(n) * d // (d + 4 * p.random_keys)))
 
 
 def cost(n: int, d: int, p: BigBirdParams, *, causal: bool) -> Cost:
-    """Two products for every pair that rows, columns, blocks and draws hold; the outputs and their union, or draws."""
+    """Two products for every pair that rows, columns, blocks and draws hold; the output, the draws, a share at work."""
     anchors, after = min(p.global_tokens, n), 0 if causal else p.window
     pairs = anchor_pairs(n, anchors, first_keys=n, causal=causal) + (n - anchors) * p.random_keys
     pairs += window_pairs(n - anchors, block=BLOCK, before=p.window, after=after)
-    peak = anchored_elements(n, d, anchors, parts=2 if p.random_keys else 1, reach=p.window + after)
-    draws = n * max(3 * d + 4 + p.random_keys, 4 * p.random_keys) if p.random_keys else 0
-    return Cost(multiply_adds=2 * pairs * d, peak_elements=max(peak, anchors * d + draws))
+    rows, mask = band_elements(n - anchors, p.window + after)
+    peak = anchored_elements(n, d, anchors, rows=rows, mask=mask)
+    if p.random_keys:
+        rows = min(draw_rows(n, d, p), n - anchors)
+        drawn = n * p.random_keys // (2 if n < 2**15 else 1)
+        peak = max(peak, n * (d + 1) + rows * (4 * p.random_keys + d + 4)) + drawn
+        peak = max(peak, n * p.random_keys + drawn)  # while keys are drawn
+    return Cost(multiply_adds=2 * pairs * d, peak_elements=peak)
 
 
 VARIANT = Variant(

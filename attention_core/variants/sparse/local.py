@@ -7,9 +7,11 @@ import torch
 from torch import Tensor
 
 from attention_core.algorithms.exact import exact_attention
-from attention_core.algorithms.layouts import BLOCK, gathered, window_pairs, windows
+from attention_core.algorithms.layouts import BLOCK, window_pairs
 from attention_core.algorithms.masked import distances
 from attention_core.algorithms.pattern import restricted_to
+from attention_core.algorithms.pieces import band, band_elements
+from attention_core.algorithms.union import union_attention, union_elements
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
 
 
@@ -44,27 +46,19 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: LocalParams, *, causal: bool) -> 
     """Blocks of queries against the keys around them, by the fused kernel: O(n w d) time, O(n d) memory."""
     if p.window >= q.shape[-2] - 1:
         return exact_attention(q, k, v, causal=causal)
-    groups = windows(
-        q,
-        k,
-        v,
-        block=BLOCK,
-        before=p.window,
-        after=0 if causal else p.window,
-        allowed=partial(allowed, p=p, causal=causal),
-    )
-    return gathered([exact_attention(g.q, g.k, g.v, mask=g.mask) for g in groups], q)
+    near, after = partial(allowed, p=p, causal=causal), 0 if causal else p.window
+    return union_attention(partial(band, before=p.window, after=after, allowed=near), q, k, v)
 
 
 def cost(n: int, d: int, p: LocalParams, *, causal: bool) -> Cost:
-    """Two products for every pair that the blocks hold; the output in blocks and in order, or with one block's mask."""
+    """Two products for every pair that the blocks hold; the output, and a share of it on its way there."""
     if p.window >= n - 1:
         return Cost(multiply_adds=2 * n * n * d, peak_elements=n * (d + 1))
     after = 0 if causal else p.window
-    mask = BLOCK * (BLOCK + p.window + after)
+    rows, mask = band_elements(n, p.window + after)
     return Cost(
         multiply_adds=2 * d * window_pairs(n, block=BLOCK, before=p.window, after=after),
-        peak_elements=max(2 * n * d, n * (d + 1) + 3 * mask // 2),
+        peak_elements=union_elements(n, d, rows=rows, mask=mask),
     )
 
 

@@ -1,17 +1,18 @@
 """Longformer attention: a window, possibly with gaps, and a few global tokens that see and are seen by all."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
 
-from attention_core.algorithms.anchors import anchor_pairs, anchored_attention, anchored_elements
-from attention_core.algorithms.exact import exact_attention
-from attention_core.algorithms.layouts import BLOCK, residues, restored, same_residue, window_pairs
+from attention_core.algorithms.anchors import anchor_pairs, anchored, anchored_elements
+from attention_core.algorithms.layouts import BLOCK, same_residue, window_pairs
 from attention_core.algorithms.masked import distances
-from attention_core.algorithms.partial import Part, placed
-from attention_core.algorithms.parts import band
 from attention_core.algorithms.pattern import restricted_to
+from attention_core.algorithms.pieces import band, band_elements
+from attention_core.algorithms.union import Piece, among, union_attention
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
 
 
@@ -45,36 +46,37 @@ mask, primitives, weights = restricted_to(parts)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: LongformerParams, *, causal: bool) -> Tensor:
-    """Global rows, global columns and the window apart, merged: O(n (w + g) d) time, O(n d) memory."""
-    return anchored_attention(
-        q,
-        k,
-        v,
-        anchors=p.global_tokens,
-        causal=causal,
-        first=exact_attention,
-        rest=lambda q, k, v: [dilated_band(q, k, v, p, causal=causal)],
-    )
+    """Global rows, global columns and the window, merged piece by piece: O(n (w + g) d) time, O(n d) memory."""
+
+    def pieces(like: Tensor, *, backward: bool) -> Iterator[Piece]:
+        rest = partial(dilated_band, p=p, causal=causal, backward=backward)
+        return anchored(like, anchors=p.global_tokens, causal=causal, rest=rest)
+
+    return union_attention(pieces, q, k, v)
 
 
-def dilated_band(q: Tensor, k: Tensor, v: Tensor, p: LongformerParams, *, causal: bool) -> Part:
-    """The window: sorted by position modulo the dilation, it has no gaps."""
-    classes = zip(*(residues(x, p.dilation) for x in (q, k, v)), strict=True)
-    bands = (band(*group, before=p.window, after=0 if causal else p.window) for group in classes)
-    return placed(bands, lambda outs: restored(outs, q, p.dilation))
+def dilated_band(like: Tensor, p: LongformerParams, *, causal: bool, backward: bool) -> Iterator[Piece]:
+    """The window: among the tokens at one place of the dilation it has no gaps."""
+    after = 0 if causal else p.window
+
+    def near(distance: Tensor) -> Tensor:
+        return (distance <= p.window) & (distance >= -after)
+
+    for place in range(min(p.dilation, like.shape[-2])):
+        alone = like[:, place :: p.dilation]
+        found = band(alone, before=p.window, after=after, allowed=near, backward=backward)
+        yield from among(found, place, p.dilation)
 
 
 def cost(n: int, d: int, p: LongformerParams, *, causal: bool) -> Cost:
-    """Two products for every pair that rows, columns and blocks hold; both outputs and their union.
-
-    A dilated window of several heads copies q, k and v besides.
-    """
+    """Two products for every pair that rows, columns and blocks hold; the output, and a share of it."""
     anchors, after = min(p.global_tokens, n), 0 if causal else p.window
     length, longer = divmod(n - anchors, p.dilation)
     pairs = anchor_pairs(n, anchors, first_keys=n, causal=causal)
     for classes, size in ((longer, length + 1), (p.dilation - longer, length)):
         pairs += classes * window_pairs(size, block=BLOCK, before=p.window, after=after)
-    peak = anchored_elements(n, d, anchors, parts=1, reach=p.window + after)
+    rows, mask = band_elements(-(-(n - anchors) // p.dilation), p.window + after)
+    peak = anchored_elements(n, d, anchors, rows=rows, mask=mask)
     return Cost(multiply_adds=2 * pairs * d, peak_elements=peak)
 
 

@@ -1,16 +1,18 @@
 """Sink attention: each token sees its neighbours and the first few tokens, on which models rest their idle weight."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
 
-from attention_core.algorithms.anchors import anchor_pairs, anchored_attention, anchored_elements
-from attention_core.algorithms.exact import exact_attention
+from attention_core.algorithms.anchors import anchor_pairs, anchored, anchored_elements
 from attention_core.algorithms.layouts import BLOCK, window_pairs
 from attention_core.algorithms.masked import distances
-from attention_core.algorithms.parts import band
 from attention_core.algorithms.pattern import restricted_to
+from attention_core.algorithms.pieces import band, band_elements
+from attention_core.algorithms.union import Piece, union_attention
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
 
 
@@ -40,22 +42,22 @@ mask, primitives, weights = restricted_to(parts)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: SinkParams, *, causal: bool) -> Tensor:
-    """Sinks and window apart, merged: O(n (w + s) d) time, O(n d) memory."""
-    reach, keys = p.window - 1, sink_keys(q.shape[-2], p)
+    """Sinks and window, merged piece by piece: O(n (w + s) d) time, O(n d) memory."""
+    reach = p.window - 1
 
-    def first(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        i, j = torch.arange(q.shape[-2], device=q.device)[:, None], torch.arange(keys, device=q.device)
-        return exact_attention(q, k[..., :keys, :], v[..., :keys, :], mask=(j < p.sinks) | (j - i < p.window))
+    def near(distance: Tensor) -> Tensor:
+        return (distance <= reach) & (distance >= (0 if causal else -reach))
 
-    return anchored_attention(
-        q,
-        k,
-        v,
-        anchors=p.sinks,
-        causal=causal,
-        first=first,
-        rest=lambda q, k, v: [band(q, k, v, before=reach, after=0 if causal else reach)],
-    )
+    def first(i: Tensor) -> Tensor:
+        j = torch.arange(sink_keys(q.shape[-2], p), dtype=i.dtype, device=i.device)
+        return (j < p.sinks) | (j - i < p.window)
+
+    def pieces(like: Tensor, *, backward: bool) -> Iterator[Piece]:
+        rest = partial(band, before=reach, after=0 if causal else reach, allowed=near, backward=backward)
+        seen = sink_keys(q.shape[-2], p)
+        return anchored(like, anchors=p.sinks, causal=causal, rest=rest, seen=seen, allowed=first)
+
+    return union_attention(pieces, q, k, v)
 
 
 def sink_keys(n: int, p: SinkParams) -> int:
@@ -64,12 +66,13 @@ def sink_keys(n: int, p: SinkParams) -> int:
 
 
 def cost(n: int, d: int, p: SinkParams, *, causal: bool) -> Cost:
-    """Two products for every pair that sinks and blocks hold; both outputs and their union."""
+    """Two products for every pair that sinks and blocks hold; the output, and a share of it."""
     sinks, before = min(p.sinks, n), p.window - 1
     after = 0 if causal else before
     pairs = anchor_pairs(n, sinks, first_keys=sink_keys(n, p), causal=causal)
     pairs += window_pairs(n - sinks, block=BLOCK, before=before, after=after)
-    peak = anchored_elements(n, d, sinks, parts=1, reach=before + after)
+    rows, mask = band_elements(n - sinks, before + after)
+    peak = anchored_elements(n, d, sinks, rows=rows, mask=mask if causal else max(mask, sinks * sink_keys(n, p)))
     return Cost(multiply_adds=2 * pairs * d, peak_elements=peak)
 
 

@@ -2,29 +2,21 @@
 
 Two patterns of the paper. ``strided``: the window ``|i - j| <= w`` together with the distances divisible by r.
 ``fixed``: the block of r tokens one stands in, together with the last few columns of every block, which sum it up.
-A pair in both halves counts once; the halves run apart and are merged exactly by their log-sum-exp.
+A pair in both halves counts once; the halves are merged exactly by their log-sum-exp.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
 import torch
 from torch import Tensor
 
-from attention_core.algorithms.layouts import (
-    BLOCK,
-    gathered,
-    residue_pairs,
-    residues,
-    restored,
-    same_residue,
-    window_pairs,
-    windows,
-)
+from attention_core.algorithms.layouts import BLOCK, residue_pairs, same_residue, window_pairs
 from attention_core.algorithms.masked import distances
-from attention_core.algorithms.partial import Part, merged, partial_attention, placed
-from attention_core.algorithms.parts import ROWS, column_part, own_block
 from attention_core.algorithms.pattern import restricted_to
+from attention_core.algorithms.pieces import ROWS, band, band_elements, class_elements, classes, columns, columns_rows
+from attention_core.algorithms.union import Piece, merging, union_attention, union_elements
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
 
 
@@ -79,47 +71,45 @@ mask, primitives, weights = restricted_to(parts)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: SparseParams, *, causal: bool) -> Tensor:
-    """The two halves of the pattern, merged: O(n (w + n / r) d) time, O(n d) memory."""
-    pieces = strided_parts if p.pattern == "strided" else fixed_parts
-    return merged(pieces(q, k, v, p, causal=causal))
+    """The two halves of the pattern, merged piece by piece: O(n (w + n / r) d) time, O(n d) memory."""
+    cut = strided_pieces if p.pattern == "strided" else fixed_pieces
+    return union_attention(partial(cut, p=p, causal=causal), q, k, v)
 
 
-def strided_parts(q: Tensor, k: Tensor, v: Tensor, p: SparseParams, *, causal: bool) -> list[Part]:
+def strided_pieces(like: Tensor, p: SparseParams, *, causal: bool, backward: bool) -> Iterator[Piece]:
     """Every distance divisible by the stride; the rest of the window."""
-    classes = zip(*(residues(x, p.stride) for x in (q, k, v)), strict=True)
-    after = 0 if causal else p.window
-    allowed = partial(near, p=p, causal=causal)
-    band = windows(q, k, v, block=BLOCK, before=p.window, after=after, allowed=allowed)
-    return [
-        placed((partial_attention(*group, causal=causal) for group in classes), lambda x: restored(x, q, p.stride)),
-        placed((partial_attention(g.q, g.k, g.v, mask=g.mask) for g in band), lambda x: gathered(x, q)),
-    ]
+    yield from classes(like, p.stride, causal=causal, backward=backward)
+    allowed, after = partial(near, p=p, causal=causal), 0 if causal else p.window
+    yield from merging(band(like, before=p.window, after=after, allowed=allowed, backward=backward))
 
 
-def fixed_parts(q: Tensor, k: Tensor, v: Tensor, p: SparseParams, *, causal: bool) -> list[Part]:
+def fixed_pieces(like: Tensor, p: SparseParams, *, causal: bool, backward: bool) -> Iterator[Piece]:
     """The token's own block; the summary columns of all others, earlier ones only when causal."""
-    own = own_block(q, k, v, block=p.stride, causal=causal)
-    columns = summaries(q.shape[-2], p, q.device)
-    if len(columns) == 0:
-        return [own]
+    yield from band(like, before=0, after=0, allowed=None, backward=backward, block=p.stride, causal=causal)
+    places = summaries(like.shape[-2], p, like.device)
 
-    def elsewhere(i: Tensor, j: Tensor) -> Tensor:
-        return j // p.stride < i // p.stride if causal else j // p.stride != i // p.stride
+    def elsewhere(i: Tensor) -> Tensor:
+        return places // p.stride < i // p.stride if causal else places // p.stride != i // p.stride
 
-    return [own, column_part(q, k, v, columns, elsewhere)]
+    if len(places):
+        yield from merging(columns(like, places, allowed=elsewhere))
 
 
 def cost(n: int, d: int, p: SparseParams, *, causal: bool) -> Cost:
-    """Two products for every pair that the halves hold; both outputs and their union, or one output and the masks."""
+    """Two products for every pair that the halves hold; the output, a share of it, and a mask."""
     if p.pattern == "strided":
         after = 0 if causal else p.window
         pairs = residue_pairs(n, p.stride) + window_pairs(n, block=BLOCK, before=p.window, after=after)
-        masks = n * d + 2 * BLOCK * (BLOCK + p.window + after)
+        rows, mask = band_elements(n, p.window + after)
+        peak = union_elements(n, d, rows=class_elements(n, p.stride), mask=0, again=rows)
+        peak = max(peak, union_elements(n, d, rows=rows, mask=mask))
     else:
-        columns = len(summaries(n, p, torch.device("cpu")))
-        pairs = window_pairs(n, block=p.stride) + n * columns
-        masks = n * d + columns * (2 * d + 3 * min(n, ROWS) // 2)
-    return Cost(multiply_adds=2 * pairs * d, peak_elements=max(n * (3 * d + 5), n * (d + 2) + masks))
+        seen = len(summaries(n, p, torch.device("cpu")))
+        pairs = window_pairs(n, block=p.stride) + n * seen
+        rows = min(n, ROWS, columns_rows(n))
+        peak = union_elements(n, d, rows=band_elements(n, 0, block=p.stride)[0], again=rows * (seen > 0))
+        peak = max(peak, union_elements(n, d, rows=rows, mask=rows * seen) + 2 * seen * d)
+    return Cost(multiply_adds=2 * pairs * d, peak_elements=peak)
 
 
 VARIANT = Variant(
