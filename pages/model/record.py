@@ -17,8 +17,6 @@ from attention_core.measure.device import stamp, use_threads
 from pages.model.options import FIRST, OWN, TEXTS, depth
 from pages.model.places import OFFERED
 
-SWEPT = "long"
-"""The text that layers and budgets are recorded on; on the others these are computed when they are asked for."""
 OFTEN = 40
 """Tasks after which the file is written."""
 
@@ -29,10 +27,10 @@ def tasks() -> Iterator[SwapTask]:
     for words in (FIRST, OFFERED):
         for text in texts:
             yield from swap.tasks(text, words, everywhere, seeds=swap.SEEDS)
-    swept = presets.texts()[SWEPT]
-    yield from swap.budget_tasks(swept, FIRST, everywhere, swap.PERIOD * 2, stray=True)
-    for edge in (*swap.EDGES, "single"):
-        yield from swap.layer_tasks(swept, [*FIRST, *swap.FLOORS], edge, depth())
+    for text in texts:
+        yield from swap.budget_tasks(text, FIRST, everywhere, swap.PERIOD * 2, stray=True)
+        for edge in (*swap.EDGES, "single"):
+            yield from swap.layer_tasks(text, [*FIRST, *swap.FLOORS], edge, depth())
 
 
 def wanted() -> Sequence[SwapTask]:

@@ -35,10 +35,20 @@ def test_all_that_a_first_visit_sees_ships_as_recorded(monkeypatch):
     assert not lacking, "run python -m pages.model.record"
 
 
-@pytest.mark.parametrize("view", ["text", "copying", "layers", "budget", "predicts"])
-def test_a_first_visit_waits_in_no_line(view, monkeypatch):
+@pytest.mark.parametrize(
+    ("view", "how"),
+    [
+        ("text", {}),
+        ("copying", {"m_text": "english"}),
+        ("layers", {"m_text": "story", "m_edge": "top"}),
+        ("layers", {"m_text": "chinese", "m_edge": "single"}),
+        ("budget", {"m_text": "repeats"}),
+        ("predicts", {"m_text": "chinese"}),
+    ],
+)
+def test_a_first_visit_waits_in_no_line_on_any_text(view, how, monkeypatch):
     monkeypatch.undo()
     monkeypatch.setattr(Line, "ask", lambda *_: pytest.fail("asked for what was recorded"))
-    at = open_page("model", m_view=view)
+    at = open_page("model", m_view=view, **how)
     assert not at.exception
     assert any("Recorded on" in c.value for c in at.caption)
