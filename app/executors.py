@@ -19,6 +19,7 @@ from attention_core.errors import LabError, SettingError, WorkerError
 from attention_core.execution import execute, execute_here
 from attention_core.experiments.task import Load, Task
 from attention_core.limits import current
+from attention_core.steps import Told, watched
 from attention_core.writing import N_
 
 PATIENCE = 60.0
@@ -110,7 +111,7 @@ class Worker:
         self._connection: socket.socket | None = None
         self._ended = False
 
-    def run(self, experiment: str, task: Task, held: Callable[[], None]) -> tuple[Any, ...]:
+    def run(self, experiment: str, task: Task, held: Callable[[], None], told: Told) -> tuple[Any, ...]:
         """Send the task, and wait for its rows.
 
         Raises:
@@ -127,8 +128,11 @@ class Worker:
             self._connection.sendall(pickle.dumps((experiment, task)))
             with self._connection.makefile("rb") as stream:
                 kind, about = pickle.load(stream)
-                while kind == "held":
-                    held()
+                while kind in ("held", "step"):
+                    if kind == "held":
+                        held()
+                    else:
+                        told(*about)
                     kind, about = pickle.load(stream)
         except (OSError, EOFError, pickle.UnpicklingError):
             self.close()
@@ -210,8 +214,8 @@ class OnCluster:
         self._cluster = cluster
         self._future: Any = None
 
-    def run(self, experiment: str, task: Task, held: Callable[[], None]) -> tuple[Any, ...]:
-        """Send the task, and wait for its rows.
+    def run(self, experiment: str, task: Task, held: Callable[[], None], told: Told) -> tuple[Any, ...]:
+        """Send the task, and wait for its rows; of its steps a cluster tells nothing.
 
         Raises:
             LabError: if it cannot be run.
@@ -243,7 +247,7 @@ class OnCluster:
 
 
 class Here:
-    """In this process: a thread can neither be ended nor step back behind the pages.
+    """In threads of this process, which cannot step back behind the pages.
 
     What is timed has the machine to itself as far as this process goes; heavy work that waits passes between two of
     them.
@@ -262,17 +266,40 @@ class Here:
         """As many as the gate lets through."""
         return current().heavy_jobs
 
-    def place(self) -> "Here":
-        """The same for all."""
-        return self
+    def place(self) -> "InThread":
+        """One task under way."""
+        return InThread(self._gate, self._load)
 
-    def run(self, experiment: str, task: Task, held: Callable[[], None]) -> tuple[Any, ...]:
-        """Run a task when it is its turn."""
-        with self._gate.alone() if getattr(task, "timed", False) else self._gate.turn():
-            return execute(experiment, task, self._load)
+
+class InThread:
+    """One task at a time in a thread of this process, which cannot be ended, but is asked to stop.
+
+    Args:
+        gate: as of ``Here``.
+        load: likewise.
+    """
+
+    def __init__(self, gate: Gate, load: Load) -> None:
+        self._gate, self._load = gate, load
+        self._stop = threading.Event()
+
+    def run(self, experiment: str, task: Task, held: Callable[[], None], told: Told) -> tuple[Any, ...]:
+        """Run a task when it is its turn.
+
+        Raises:
+            LabError: if it cannot be run.
+            StoppedError: if it was asked to stop, and looked whether it was.
+        """
+        turn = self._gate.alone() if getattr(task, "timed", False) else self._gate.turn()
+        try:
+            with turn, watched(told, self._stop.is_set):
+                return execute(experiment, task, self._load)
+        finally:
+            self._stop.clear()
 
     def end(self) -> bool:
-        """A thread goes on to its end."""
+        """Ask it to stop at its next step; what has none goes on to its end."""
+        self._stop.set()
         return False
 
     def close(self) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from attention_core.experiments.task import Task
+from attention_core.steps import StoppedError, Told
 
 GRACE = 0.25
 """Seconds until a task that nobody waits for is ended: many end sooner by themselves, and leave their worker warm."""
@@ -18,15 +19,16 @@ IDLE = 60.0
 class Place(Protocol):
     """Where one task runs at a time."""
 
-    def run(self, experiment: str, task: Task, held: Callable[[], None]) -> tuple[Any, ...]:
-        """Run a task and wait for its rows; ``held`` is called if it has to wait for the machine.
+    def run(self, experiment: str, task: Task, held: Callable[[], None], told: Told) -> tuple[Any, ...]:
+        """Run a task and wait for its rows; ``held`` is called if it has to wait for the machine, ``told`` of steps.
 
         Raises:
             LabError: if it cannot be run.
+            StoppedError: if it stopped because it was asked to.
         """
 
     def end(self) -> bool:
-        """End what runs, asked by another thread; False where that cannot be done."""
+        """End what runs, asked by another thread; False where it can only be asked to stop."""
 
     def close(self) -> None:
         """Give back what the place holds."""
@@ -61,11 +63,13 @@ class Standing:
         ahead: visitors whose turn comes before; None where it has begun.
         held: whether it has begun, and waits until it may have the machine.
         timed: whether it wants it for itself.
+        steps: how many of its steps are done, and of how many; None where it has told of none.
     """
 
     ahead: int | None
     held: bool
     timed: bool
+    steps: tuple[int, int] | None = None
 
 
 @dataclass(eq=False)
@@ -80,10 +84,15 @@ class Job:
     begun: bool = False
     place: Place | None = None
     held: bool = False
+    steps: tuple[int, int] | None = None
 
     def hold(self) -> None:
         """Say that it waits for the machine."""
         self.held = True
+
+    def tell(self, done: int, total: int) -> None:
+        """Say how far it is."""
+        self.steps = done, total
 
 
 class Ticket:
@@ -155,7 +164,7 @@ class Line:
         """How a task stands."""
         with self._changed:
             ahead = next((i for i, jobs in enumerate(self._waiting.values()) if job in jobs), None)
-            return Standing(ahead=ahead, held=job.held, timed=getattr(job.task, "timed", False))
+            return Standing(ahead=ahead, held=job.held, timed=getattr(job.task, "timed", False), steps=job.steps)
 
     def leave(self, job: Job, visitor: Hashable) -> None:
         """Want a task no more. What has been found can be had as long as somebody wants it."""
@@ -194,18 +203,26 @@ class Line:
             rows: tuple[Any, ...] = ()
             error: BaseException | None = None
             try:
-                rows = place.run(job.experiment, job.task, job.hold)
+                rows = place.run(job.experiment, job.task, job.hold, job.tell)
             except BaseException as raised:  # whatever it is, it is for who waits
                 error = raised
             with self._changed:
                 job.place = None
-                if error is not None:
+                if isinstance(error, StoppedError) and job.wanted:
+                    self._again(job)  # somebody has come who wants it, between the asking and the stop
+                elif error is not None:
                     job.found.set_exception(error)
                 else:
                     job.found.set_result(rows)
-                if error is not None or not job.wanted:
+                if job.found.done() and (error is not None or not job.wanted):
                     self._drop(job)  # asked again, it may succeed
         place.close()
+
+    def _again(self, job: Job) -> None:
+        job.begun, job.held, job.steps = False, False, None
+        for visitor in job.wanted:
+            self._waiting.setdefault(visitor, deque()).appendleft(job)
+        self._changed.notify()
 
     def _next(self, place: Place) -> Job | None:
         with self._changed:

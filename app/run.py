@@ -113,12 +113,12 @@ def at_once(
     spent = [0.0, *accumulate(map(effort, tasks))]
     run.seconds = 0.0  # what is cached is there at once
 
-    def tell(done: int) -> None:
+    def tell(done: int, steps: tuple[int, int] | None = None) -> None:
         if done == len(tasks):
             return
         # Touching the page is what ends a run that a newer one has replaced.
         left = time_left(run.seconds, spent[done] / spent[-1])
-        bar.progress(done / len(tasks), _("{i} of {all} · about {left:.0f} s left", i=done, all=len(tasks), left=left))
+        bar.progress(*_so_far(done, len(tasks), steps, left))
 
     def show(at: int | str) -> None:
         if rows:
@@ -132,7 +132,7 @@ def at_once(
         if told := in_line(standing):
             bar.progress(run.done / len(tasks), told)
         else:
-            tell(run.done)
+            tell(run.done, standing.steps)
 
     asked = tasks if run.going else tasks[: run.done]
     with closing(dispatch.stream(experiment, asked, unchanged(wait))) as found:
@@ -158,6 +158,23 @@ def at_once(
         button.empty()
     show("all")
     return rows
+
+
+def _so_far(done: int, every: int, steps: tuple[int, int] | None, left: float) -> tuple[float, str]:
+    """The share of a run that is done, and what is said of it.
+
+    Args:
+        done: tasks that have come to their end.
+        every: all of them.
+        steps: of the task under way, those done and all; None where it tells of none.
+        left: seconds to go.
+    """
+    told = {"i": done, "all": every, "left": left}
+    if steps is None:
+        return done / every, _("{i} of {all} · about {left:.0f} s left", **told)
+    step, of = steps
+    words = _("{i} of {all}, and {step} of {of} steps · about {left:.0f} s left", step=step, of=of, **told)
+    return (done + step / of) / every, words
 
 
 def on_button(

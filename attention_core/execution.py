@@ -9,6 +9,7 @@ from attention_core.inputs.record import QKV
 from attention_core.inputs.source import Source
 from attention_core.kept import Kept
 from attention_core.measure.device import use_threads
+from attention_core.steps import unwatched
 
 RECORDS = 2**27
 """Bytes of queries, keys and values that a process which runs tasks keeps: a sweep asks for the same ones again."""
@@ -32,7 +33,8 @@ class Records:
     def load(self, source: Source, tokens: int | None = None) -> QKV:
         """The record of a source, as ``source.load``; who asks while another reads it waits for that."""
         # An upload's bytes do not stand in its repr, but their digest does.
-        return self.kept.get((repr(source), tokens), lambda: source.load(tokens))
+        with unwatched():
+            return self.kept.get((repr(source), tokens), lambda: source.load(tokens))
 
 
 def execute(experiment: str, task: Task, load: Load) -> tuple[Any, ...]:

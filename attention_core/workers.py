@@ -3,8 +3,9 @@
 ``python -m attention_core.workers PATH`` imports everything, loads the default model and listens on a Unix socket. A
 worker costs some ten milliseconds and the memory that it alone writes to. Into its connection go pairs of an experiment
 and a task; out of it come pairs of a word and what it is about: ``("held", None)`` whenever the task has to wait for
-the machine, then ``("rows", rows)`` or ``("error", exception)``. Whoever closes the connection, or dies, ends the
-worker at once, whatever it is doing. Both sides are processes of one user: nobody else may open the socket.
+the machine, ``("step", (done, total))`` as often as it tells, then ``("rows", rows)`` or ``("error", exception)``.
+Whoever closes the connection, or dies, ends the worker at once, whatever it is doing. Both sides are processes of one
+user: nobody else may open the socket.
 """
 
 import argparse
@@ -36,6 +37,7 @@ from attention_core.execution import execute_here
 from attention_core.inputs import from_text
 from attention_core.limits import current
 from attention_core.measure.device import use_threads
+from attention_core.steps import watched
 
 DOOR, ROOM = 0, 1
 """Bytes of the file whose locks keep timed tasks alone: who waits for the room holds the door."""
@@ -110,7 +112,8 @@ def work(connection: socket.socket) -> NoReturn:
     while True:
         experiment, task = tasks.get()
         try:
-            with machine(alone=getattr(task, "timed", False), held=lambda: answer("held", None)):
+            alone = getattr(task, "timed", False)
+            with machine(alone=alone, held=lambda: answer("held", None)), watched(lambda *at: answer("step", at)):
                 found: tuple[str, object] = "rows", execute_here(experiment, task)
         except Exception as error:
             found = "error", told(error)

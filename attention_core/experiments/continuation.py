@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import torch
 
-from attention_core import registry
+from attention_core import registry, steps
 from attention_core.experiments import generation
 from attention_core.experiments.swap import MODEL, text_tokens
 from attention_core.experiments.task import Load, load
@@ -78,7 +78,7 @@ def tasks(
 
 
 def run(task: ContinuationTask, *, load: Load = load) -> tuple[ContinuationRow]:
-    """Read the text into a cache and write on, token by token.
+    """Read the text into a cache and write on, token by token, a step each.
 
     Chances are drawn by adding Gumbel noise to the logits and taking the largest: who is given the same noise writes
     the same as long as it expects the same.
@@ -101,6 +101,7 @@ def run(task: ContinuationTask, *, load: Load = load) -> tuple[ContinuationRow]:
             if chances is not None:
                 logits = logits - torch.empty_like(logits).exponential_(generator=chances).log()
             ids.append(int(logits.argmax()))
+            steps.step(step + 1, task.steps)
             given = torch.tensor([[ids[-1]]])
         seconds = time.perf_counter() - begun
     new = ids[len(told.ids) :]

@@ -1,13 +1,20 @@
 """The line before an executor: whose turn it is, who shares a task, and what is dropped."""
 
+import sys
 import threading
 import time
 from collections import Counter
+from itertools import count
+from types import ModuleType
 
 import pytest
 
+from app import compute
 from app import line as line_module
+from app.executors import Here
 from app.line import Line, Standing
+from attention_core import steps as task_steps
+from attention_core.steps import StoppedError
 
 
 class Steps:
@@ -36,11 +43,12 @@ class Step:
     def __init__(self, steps):
         self.steps, self.stopped = steps, False
 
-    def run(self, experiment, task, held):
+    def run(self, experiment, task, held, told):
         steps = self.steps
         steps.ran.append(task)
         if str(task).startswith("held"):
             held()
+            told(2, 5)
         with steps.changed:
             assert steps.changed.wait_for(lambda: self.stopped or steps.go[task], 20)
             if self.stopped:
@@ -200,5 +208,85 @@ def test_as_many_run_at_once_as_there_are_places_and_a_place_without_tasks_is_gi
 
 def test_a_task_says_that_it_waits_for_the_machine(steps, ask):
     ticket = ask("one", "held back")
-    until(lambda: ticket.standing().held)
-    assert ticket.standing().ahead is None
+    until(lambda: ticket.standing().steps)
+    assert ticket.standing() == Standing(ahead=None, held=True, timed=False, steps=(2, 5))
+
+
+class Thread:
+    """A place whose tasks can only be asked to stop."""
+
+    def __init__(self):
+        self.ran, self.asked, self.go, self.stopped = [], threading.Event(), threading.Event(), 0
+
+    def places(self):
+        return 1
+
+    def place(self):
+        return self
+
+    def run(self, experiment, task, held, told):
+        self.ran.append(task)
+        assert self.go.wait(20)
+        if self.asked.is_set():
+            self.asked.clear()
+            self.stopped += 1
+            raise StoppedError
+        return (task, "found")
+
+    def end(self):
+        self.asked.set()
+        return False
+
+    def close(self):
+        pass
+
+
+def test_what_was_asked_to_stop_and_did_is_forgotten():
+    place = Thread()
+    line = Line(place)
+    ticket = line.ask("one", "trial", "a", "a")
+    until(lambda: place.ran)
+    ticket.leave()
+    until(place.asked.is_set)
+    place.go.set()
+    until(lambda: place.stopped)
+    again = line.ask("one", "trial", "a", "a")
+    assert again.wait(5)
+    assert again.rows() == ("a", "found")
+    assert place.ran == ["a", "a"]
+
+
+def test_who_wants_what_is_about_to_stop_gets_it_all_the_same():
+    place = Thread()
+    line = Line(place)
+    ticket = line.ask("one", "trial", "a", "a")
+    until(lambda: place.ran)
+    ticket.leave()
+    until(place.asked.is_set)
+    others = [line.ask(who, "trial", "a", "a") for who in ("other", "third")]
+    place.go.set()
+    assert all(other.wait(5) for other in others)
+    assert {other.rows() for other in others} == {("a", "found")}
+    assert (place.ran, place.stopped) == (["a", "a"], 1)
+
+
+def test_in_this_process_a_task_stops_at_its_next_step(monkeypatch):
+    taken, ended = [], threading.Event()
+    module = ModuleType("attention_core.experiments.endless")
+
+    def go_on(task, *, load):
+        try:
+            for i in count():
+                task_steps.step(i, 1 + i)
+                taken.append(i)
+        finally:
+            ended.set()
+
+    module.run = go_on
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    ticket = Line(Here(compute.gate(), compute.record)).ask("one", "endless", "a", "a")
+    until(lambda: taken)
+    assert ticket.standing().steps
+    ticket.leave()
+    assert ended.wait(20)
+    assert taken == list(range(len(taken)))

@@ -442,6 +442,18 @@ def test_the_place_in_line_is_told_while_a_task_waits(calls, monkeypatch, standi
     assert shown.count(told) == (1 if told else 0), "once for each change"
 
 
+@pytest.mark.parametrize(
+    ("steps", "share", "words"),
+    [
+        (None, 0.25, "1 of 4 · about 7 s left"),
+        ((0, 20), 0.25, "1 of 4, and 0 of 20 steps · about 7 s left"),
+        ((5, 20), 0.3125, "1 of 4, and 5 of 20 steps · about 7 s left"),
+    ],
+)
+def test_how_far_a_run_is(steps, share, words):
+    assert run._so_far(1, 4, steps, 6.6) == (share, words)
+
+
 def test_a_sweep_asks_for_as_many_tasks_as_run_at_once_and_takes_back_what_it_does_not_need(calls, monkeypatch):
     executor = slow(monkeypatch, ahead=None, held=False, timed=False)
     found = dispatch.stream("squares", [Square("ahead", i) for i in range(6)])

@@ -1,16 +1,20 @@
 """The Model page without the browser: every view, what it says and draws, and what a visitor can change."""
 
 import json
+import threading
 from functools import partial
 
 import numpy as np
 import pytest
 from driver import charts, curves, message, numbers, open_page, points, spoken, table, traces, visit
-from no_model import made_up
+from no_model import made_up, written
+from streamlit.delta_generator import DeltaGenerator
+from streamlit.runtime.scriptrunner import StopException
 
 from app import presets
 from app.reading_board.reading import Reading, pack
-from attention_core.experiments import swap
+from attention_core import steps
+from attention_core.experiments import continuation, swap
 from attention_core.experiments.swap import ReadingTask
 from pages.model.encoder import SENTENCES
 from pages.model.options import FIRST, called
@@ -258,3 +262,36 @@ def test_what_is_written_on_is_marked_from_where_it_parts():
     found = table(at)
     assert found["kept to write on"].tolist() == ["2.0 KiB"] * 6
     assert found["tokens per second"].tolist() == [2.0] * 6
+
+
+def test_a_writer_tells_of_its_tokens_is_stopped_and_goes_on(monkeypatch):
+    told, asked, broken = [], [], threading.Event()
+
+    def slowly(task, *, load):
+        asked.append(task)
+        if len(asked) == 3 and not broken.is_set():
+            steps.step(7, 20)
+            assert broken.wait(20)  # until the page has told of it
+            raise StopException  # what Streamlit does to a script whose visitor has pressed a button
+        return written(task)
+
+    def progress(self, share, text):
+        told.append((share, text))
+        if "steps" in text:
+            broken.set()
+
+    monkeypatch.setattr(continuation, "run", slowly)
+    with monkeypatch.context() as patched:
+        patched.setattr(DeltaGenerator, "progress", progress)
+        at = open_model(m_view="continuation")
+    [(share, said)] = [each for each in told if "steps" in each[1]]
+    assert share == pytest.approx((2 + 7 / 20) / 6)
+    assert said == "2 of 6, and 7 of 20 steps · about 0 s left"
+    at.button(key="model.continuation.stop").click().run()
+    assert not at.exception
+    assert "Stopped at 2 of 6" in [bar.proto.text for bar in at.get("progress")]
+    assert len(asked) == 3, "nothing more is asked for"
+    at.button(key="model.continuation.continue").click().run()
+    assert not at.exception
+    assert not at.get("progress")
+    assert len(table(at)) == 6
