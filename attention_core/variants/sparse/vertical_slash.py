@@ -1,0 +1,136 @@
+"""Vertical and slash: the columns and the diagonals on which the last queries lay most weight, for all queries.
+
+Which they are is judged by softmax of the last queries alone, so that all others follow what the end of the text says:
+right for reading a text that is all there, wrong for a query that should not know how it ends.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from attention_core.algorithms.chosen_keys import chosen_keys_part, chosen_rows
+from attention_core.algorithms.exact import exact_attention
+from attention_core.algorithms.masked import masked_softmax, scores, widened
+from attention_core.algorithms.partial import Part, merged, partial_attention
+from attention_core.variant import Cost, Paper, Params, Variant, param
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerticalSlashParams(Params):
+    """Settings of vertical and slash."""
+
+    columns: int = param(
+        8, low=0, high=4096, budget=True, help="Tokens that all see: those with most weight. With all of them, softmax."
+    )
+    diagonals: int = param(
+        8, low=1, high=512, scale="log", help="Distances at which all see: the token itself and those with most weight."
+    )
+    judges: int = param(
+        64, low=1, high=1024, scale="log", help="Queries at the end of the text by which both are judged."
+    )
+
+
+@torch.no_grad()
+def chosen(q: Tensor, k: Tensor, p: VerticalSlashParams) -> tuple[Tensor, Tensor]:
+    """The columns ``int64 [..., c]`` and the distances i - j of the diagonals ``int64 [..., s]``.
+
+    Of two that tie the lower number is taken.
+    """
+    q, k, n = widened(q), widened(k), q.shape[-2]
+    judges = min(p.judges, n)
+    weight = scores(q[..., n - judges :, :], k).softmax(-1)  # [..., judges, n]
+    i, j = torch.arange(n - judges, n, device=q.device)[:, None], torch.arange(n, device=q.device)
+    along = (i - j + n - 1).flatten().expand(*weight.shape[:-2], -1)
+    diagonal = weight.new_zeros(*weight.shape[:-2], 2 * n - 1).scatter_add_(-1, along, weight.flatten(-2))
+    diagonal[..., n - 1] = torch.inf  # a token always sees itself
+    columns, diagonals = (x.sort(dim=-1, descending=True, stable=True).indices for x in (weight.sum(-2), diagonal))
+    return columns[..., : p.columns], diagonals[..., : p.diagonals] - (n - 1)
+
+
+def primitives(q: Tensor, k: Tensor, p: VerticalSlashParams, *, causal: bool) -> dict[str, Tensor]:
+    """Pairs in the columns and on the diagonals, ``bool [..., n, n]``."""
+    n = q.shape[-2]
+    columns, diagonals = chosen(q, k, p)
+    place = torch.arange(n, device=q.device)
+    vertical = torch.zeros(q.shape[:-1], dtype=torch.bool, device=q.device).scatter_(-1, columns, True)
+    slash = torch.zeros(*q.shape[:-2], 2 * n - 1, dtype=torch.bool, device=q.device)
+    slash.scatter_(-1, diagonals + n - 1, True)
+    return {
+        "column": vertical.unsqueeze(-2).expand(*q.shape[:-1], n),
+        "diagonal": slash[..., place[:, None] - place + n - 1],
+    }
+
+
+def pattern(q: Tensor, k: Tensor, p: VerticalSlashParams, *, causal: bool) -> Tensor:
+    """The pairs that may look, ``bool [..., n, n]``."""
+    found = primitives(q, k, p, causal=causal)
+    return found["column"] | found["diagonal"]
+
+
+def weights(q: Tensor, k: Tensor, p: VerticalSlashParams, *, causal: bool) -> Tensor:
+    """Softmax over the columns and diagonals, ``[..., n, n]``."""
+    return masked_softmax(scores(q, k), pattern(q, k, p, causal=causal))
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, p: VerticalSlashParams, *, causal: bool) -> Tensor:
+    """Columns and the rest of the diagonals apart, merged: O(n (c + s) d) time, O(n (s + d)) memory."""
+    n = q.shape[-2]
+    if p.columns >= n:
+        return exact_attention(q, k, v)
+    wide = widened(q), widened(k), widened(v)
+    columns, diagonals = chosen(q, k, p)
+    taken = torch.zeros(q.shape[:-1], dtype=torch.bool, device=q.device).scatter_(-1, columns, True)
+    at = torch.arange(n, device=q.device)[:, None] - diagonals.unsqueeze(-2)  # [..., n, s]
+    inside = at.clamp(0, n - 1)
+    seen = (at == inside) & ~taken.gather(-1, inside.flatten(-2)).unflatten(-1, inside.shape[-2:])
+    parts = [chosen_keys_part(*wide, inside, seen)]
+    if p.columns:
+        parts.append(_vertical(*wide, columns))
+    return merged(parts).to(v.dtype)
+
+
+def _vertical(q: Tensor, k: Tensor, v: Tensor, columns: Tensor) -> Part:
+    few = (x.take_along_dim(columns.unsqueeze(-1), -2) for x in (k, v))
+    out, lse = partial_attention(*(x.reshape(-1, 1, *x.shape[-2:]) for x in (q, *few)))
+    return out.reshape(*q.shape[:-1], -1), lse.reshape(*q.shape[:-1], 1)
+
+
+def cost(n: int, d: int, p: VerticalSlashParams, *, causal: bool) -> Cost:
+    """The judges' scores, two products for every pair in a column and on a diagonal; both parts and their union."""
+    if p.columns >= n:
+        return Cost(multiply_adds=2 * n * n * d, peak_elements=n * (d + 1))
+    judges, diagonals = min(p.judges, n), min(p.diagonals, 2 * n - 1)
+    rows = chosen_rows(n, diagonals)
+    return Cost(
+        multiply_adds=judges * n * d + 2 * n * (p.columns + diagonals) * d,
+        peak_elements=max((5 * judges + 2) * n, 5 * n * diagonals + 2 * n * d + rows * diagonals * (d + 3)),
+    )
+
+
+VARIANT = Variant(
+    key="vertical_slash",
+    title="Vertical and slash",
+    family="sparse",
+    summary="Each token looks at the tokens and at the distances on which the last queries lay most weight.",
+    formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{l \in S_i} e^{q_i^\top k_l / \sqrt d}},\quad "
+    r"S_i = C \cup \{l : i - l \in D\},\; C, D = \text{the } c, s \text{ heaviest columns, diagonals of } "
+    r"P_{n-m < i \le n}",
+    complexity="n (c + s + m) d",
+    params=VerticalSlashParams,
+    weights=weights,
+    attend=attend,
+    cost=cost,
+    pattern=pattern,
+    primitives=primitives,
+    approximates="softmax",
+    causal_reason="the last queries choose the columns and diagonals for all, so that every token follows the end of "
+    "the text.",
+    source=Paper(
+        "MInference 1.0: Accelerating Pre-filling for Long-Context LLMs via Dynamic Sparse Attention",
+        2024,
+        "https://arxiv.org/abs/2407.02490",
+    ),
+    note="The article's models hide the future, yet choose by the whole text; here a choice that sees the end is not "
+    "called causal.",
+)

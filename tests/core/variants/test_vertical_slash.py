@@ -1,0 +1,79 @@
+"""Vertical and slash against its article's rule in loops."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import attention_core as ac
+from attention_core.errors import NotCausalError, SettingError
+
+
+def normal(*shape, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def naive(q, k, p):
+    """One head's matrix, pair by pair."""
+    n = len(q)
+    logits = [[float(q[i] @ k[j]) / math.sqrt(q.shape[1]) for j in range(n)] for i in range(n)]
+    column, diagonal = dict.fromkeys(range(n), 0.0), dict.fromkeys(range(1 - n, n), 0.0)
+    for i in range(max(0, n - p.judges), n):
+        total = sum(math.exp(x) for x in logits[i])
+        for j in range(n):
+            column[j] += math.exp(logits[i][j]) / total
+            diagonal[i - j] += math.exp(logits[i][j]) / total
+    diagonal[0] = math.inf
+    columns = sorted(column, key=lambda j: (-column[j], j))[: p.columns]
+    diagonals = sorted(diagonal, key=lambda o: (-diagonal[o], o))[: p.diagonals]
+    matrix = torch.zeros(n, n, dtype=q.dtype)
+    for i in range(n):
+        each = {j: math.exp(logits[i][j]) for j in range(n) if j in columns or i - j in diagonals}
+        for j, x in each.items():
+            matrix[i, j] = x / sum(each.values())
+    return matrix
+
+
+@given(st.integers(1, 30), st.integers(1, 4), st.integers(0, 9), st.integers(1, 9), st.integers(1, 12))
+@settings(max_examples=40)
+def test_both_faces_are_the_rule_written_out(n, d, columns, diagonals, judges):
+    q, k, v = normal(n, d, seed=n), normal(n, d, seed=d), normal(n, 2, seed=columns)
+    attention = ac.get("vertical_slash", columns=columns, diagonals=diagonals, judges=judges)
+    wanted = naive(q, k, attention.params)
+    torch.testing.assert_close(attention.weights(q, k), wanted, rtol=1e-9, atol=1e-11)
+    torch.testing.assert_close(attention.attend(q, k, v), wanted @ v, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("settings", [{"columns": 20}, {"columns": 64}, {"columns": 0, "diagonals": 39}])
+def test_with_all_columns_or_all_diagonals_it_is_softmax(settings):
+    q, k, v = normal(3, 2, 20, 4)
+    attention, full = ac.get("vertical_slash", **settings), ac.get("softmax")
+    torch.testing.assert_close(attention.weights(q, k), full.weights(q, k))
+    torch.testing.assert_close(attention.attend(q, k, v), full.attend(q, k, v))
+
+
+def test_each_head_has_columns_of_its_own():
+    q, k = normal(2, 2, 30, 4)
+    a = ac.get("vertical_slash", columns=3, diagonals=1)
+    parts = a.variant.primitives(q, k, a.params, causal=False)
+    assert parts["column"][:, 0].sum(-1).tolist() == [3, 3]
+    assert not torch.equal(parts["column"][0], parts["column"][1])
+    assert torch.equal(parts["diagonal"], torch.eye(30, dtype=torch.bool).expand(2, 30, 30))
+
+
+def test_what_the_end_of_the_text_chooses_is_refused_as_causal():
+    q, k, v = normal(3, 2, 9, 4)
+    with pytest.raises(NotCausalError, match="follows the end of the text"):
+        ac.get("vertical_slash").attend(q, k, v, causal=True)
+    a = ac.get("vertical_slash", columns=1, diagonals=1, judges=1)
+    other = q.clone()
+    other[:, -1] = -q[:, -1]
+    assert not torch.equal(a.weights(q, k)[:, 0] > 0, a.weights(other, k)[:, 0] > 0)
+
+
+@pytest.mark.parametrize("wrong", [{"columns": -1}, {"diagonals": 0}, {"judges": 0}])
+def test_settings_that_make_no_sense_are_refused(wrong):
+    with pytest.raises(SettingError, match=next(iter(wrong))):
+        ac.get("vertical_slash", **wrong)
