@@ -46,6 +46,7 @@ def family_title(family: str) -> str:
         "kernel": _("Linear (kernel)"),
         "gated": _("Gated and delta rule"),
         "low_rank": _("Low rank and pooled"),
+        "cache": _("Smaller caches"),
         "mixed": _("Mixed"),
     }[family]
 

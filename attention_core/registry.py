@@ -42,7 +42,7 @@ def discover() -> dict[str, Variant]:
 
 def families() -> tuple[str, ...]:
     """The families, in the order pages show them."""
-    return ("dense", "sparse", "kernel", "gated", "low_rank", "mixed")
+    return ("dense", "sparse", "kernel", "gated", "low_rank", "cache", "mixed")
 
 
 def all_variants() -> tuple[Variant, ...]:
@@ -53,6 +53,11 @@ def all_variants() -> tuple[Variant, ...]:
 def recurrent() -> tuple[Variant, ...]:
     """The variants that are recurrent networks: each has a step that goes on from a state of constant size."""
     return tuple(variant for variant in all_variants() if variant.decoder is not None)
+
+
+def smaller_caches() -> tuple[Variant, ...]:
+    """The variants of which generating keeps less than all keys and values, and yet some of every token or no state."""
+    return tuple(variant for variant in all_variants() if variant.cache is not None)
 
 
 def running_sums() -> tuple[Variant, ...]:

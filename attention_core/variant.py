@@ -20,6 +20,7 @@ from attention_core.settings import Params, Setting, Value, param
 __all__ = [
     "TOKENS",
     "Attention",
+    "Cache",
     "Cost",
     "Decoder",
     "Family",
@@ -38,7 +39,7 @@ SOFTMAX = "softmax"
 TOKENS: Final = "n"
 """In a special case, the setting that is as large as there are tokens."""
 
-Family = Literal["dense", "sparse", "kernel", "gated", "low_rank", "mixed"]
+Family = Literal["dense", "sparse", "kernel", "gated", "low_rank", "cache", "mixed"]
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,19 @@ class Cost:
 
     multiply_adds: int
     peak_elements: int
+
+
+@dataclass(frozen=True)
+class Cache:
+    """What generating keeps for the next token, in numbers, all heads together.
+
+    Attributes:
+        token: of each token so far.
+        once: however many tokens there are.
+    """
+
+    token: int
+    once: int = 0
 
 
 @dataclass(frozen=True)
@@ -127,7 +141,10 @@ class Variant:
         rows_sum_to_one: every row sums to one (a row that may look nowhere is zero).
         signed: entries may be negative.
         random: it draws random numbers, from its ``seed`` alone.
+        values: ``(v, p) -> [..., n, d_v]``, what the weights are of, where that is not v itself.
         decoder: the step interface, where it has one.
+        cache: ``(heads, d, d_v, p) -> Cache``, what generating keeps, where that is less than all keys and values and
+            no decoder's state.
         anatomy: ``(q, k, v, p, *, causal) -> dict of named intermediates``, where it has an inside worth seeing.
         note: what a reader of its numbers must know, in one sentence.
         couples_heads: heads (axis -3) decide together; every other leading axis is independent all the same.
@@ -157,7 +174,9 @@ class Variant:
     rows_sum_to_one: bool = True
     signed: bool = False
     random: bool = False
+    values: Callable[..., Tensor] | None = None
     decoder: Decoder | None = None
+    cache: Callable[..., Cache] | None = None
     anatomy: Callable[..., dict[str, Tensor]] | None = None
     note: str = ""
     couples_heads: bool = False
@@ -206,7 +225,7 @@ class Attention:
         return self.variant.weights(widened(q), widened(k), self.params, causal=causal).to(q.dtype)
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, *, causal: bool = False) -> Tensor:
-        """The output ``A v``, ``[..., n, d_v]``, by the variant's own algorithm.
+        """The output ``A values(v)``, ``[..., n, d_v]``, by the variant's own algorithm.
 
         Raises:
             NotCausalError: if causal is asked of a variant that cannot be.
@@ -214,6 +233,10 @@ class Attention:
         """
         self._check(q, k, v, causal)
         return self.variant.attend(q, k, v, self.params, causal=causal)
+
+    def values(self, v: Tensor) -> Tensor:
+        """What the weights are of, ``[..., n, d_v]``: v itself for nearly all variants."""
+        return v if self.variant.values is None else self.variant.values(v, self.params)
 
     def mask(self, n: int, *, causal: bool = False) -> Tensor | None:
         """The pairs that may look at each other, ``bool [n, n]``, or None where every pair may or the data decides."""

@@ -243,7 +243,7 @@ def run(task: ErrorTask, *, load: Load = load) -> tuple[ErrorRow, ...]:
                 n=n,
                 causal=task.causal,
                 multiply_adds=spent,
-                **errors(own, reference, v),
+                **errors(own, reference, v, v if task.uniform else one.values(qkv.v)[head]),
                 floor=None if floor is None else floor.error,
                 floor_kind=None if floor is None else floor.kind,
                 rank=None if floor is None else floor.rank,
@@ -289,9 +289,9 @@ def best_within(offers: Iterable[ErrorPoint], multiply_adds: float) -> ErrorPoin
     return min(able, key=lambda p: (p.middle, p.multiply_adds), default=None)
 
 
-def errors(own: Tensor, reference: Tensor, v: Tensor) -> dict[str, float]:
-    """All measures of one matrix ``[n, n]`` beside its reference ``[n, n]``, with values ``[n, d_v]``."""
-    out, exact = own.double() @ v.double(), reference.double() @ v.double()
+def errors(own: Tensor, reference: Tensor, v: Tensor, values: Tensor) -> dict[str, float]:
+    """All measures of one matrix ``[n, n]`` beside its reference, with v and what it is of, ``[n, d_v]`` both."""
+    out, exact = own.double() @ values.double(), reference.double() @ v.double()
     found = (
         metrics.relative_error(own, reference),
         metrics.wrong_mass(own, reference),

@@ -1,4 +1,4 @@
-"""What generating holds: a key-value cache that grows with every token, beside the states that stay as they are."""
+"""What generating holds: a key-value cache that grows with every token, beside smaller caches and constant states."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,10 +13,10 @@ from attention_core.experiments.task import Load, load
 
 @dataclass(frozen=True, kw_only=True)
 class HeldTask:
-    """What one variant's decoder holds.
+    """What generating with one variant holds.
 
     Attributes:
-        word: a variant with a decoder, and its settings.
+        word: a variant with a decoder or a cache of its own, and its settings.
         heads: H.
         d: size of queries and keys.
         d_v: size of values.
@@ -30,26 +30,28 @@ class HeldTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldRow:
-    """What one variant's decoder keeps for the next token, beside a key-value cache.
+    """What one variant keeps for the next token, beside a key-value cache.
 
     Attributes:
         variant: its word.
-        state_bytes: of all heads.
+        state_bytes: of all heads, however many tokens there are.
+        grown_bytes: what it keeps of each token beside that.
         token_bytes: what a cache keeps of one token, its keys and values.
-        outgrown: the number of tokens from which on the cache holds more than the state.
+        outgrown: the number of tokens from which on the cache holds more; None where it never does.
     """
 
     variant: str
     state_bytes: int
+    grown_bytes: int = 0
     token_bytes: int
-    outgrown: int
+    outgrown: int | None
 
 
 def tasks(words: Sequence[str], *, heads: int, d: int, d_v: int) -> tuple[HeldTask, ...]:
-    """One per variant with a decoder.
+    """One per variant.
 
     Args:
-        words: variants with decoders, and their settings.
+        words: variants with decoders or caches, and their settings.
         heads: H.
         d: size of queries and keys.
         d_v: size of values.
@@ -58,15 +60,22 @@ def tasks(words: Sequence[str], *, heads: int, d: int, d_v: int) -> tuple[HeldTa
 
 
 def run(task: HeldTask, *, load: Load = load) -> tuple[HeldRow]:
-    """Take one step in float32 and weigh what the decoder keeps for the next."""
+    """Take one step in float32 and weigh what the decoder keeps for the next, or ask a cache what it keeps."""
     attention = registry.from_word(task.word)
     decoder, params = attention.variant.decoder, attention.params
-    assert decoder is not None, f"{task.word} has no decoder"
-    source = torch.Generator().manual_seed(0)
-    q, k, v = (torch.randn(1, task.heads, size, generator=source) for size in (task.d, task.d, task.d_v))
-    _, state = decoder.step(decoder.init_state(q, v, params), q, k, v, params)
-    held, token = _bytes(state), k.nbytes + v.nbytes
-    return (HeldRow(variant=task.word, state_bytes=held, token_bytes=token, outgrown=held // token + 1),)
+    number = torch.float32.itemsize
+    token = number * task.heads * (task.d + task.d_v)
+    if decoder is not None:
+        source = torch.Generator().manual_seed(0)
+        q, k, v = (torch.randn(1, task.heads, size, generator=source) for size in (task.d, task.d, task.d_v))
+        _, state = decoder.step(decoder.init_state(q, v, params), q, k, v, params)
+        held, grown = _bytes(state), 0
+    else:
+        assert attention.variant.cache is not None, f"{task.word} has neither decoder nor cache"
+        cache = attention.variant.cache(task.heads, task.d, task.d_v, params)
+        held, grown = number * cache.once, number * cache.token
+    outgrown = held // (token - grown) + 1 if grown < token else None
+    return (HeldRow(variant=task.word, state_bytes=held, grown_bytes=grown, token_bytes=token, outgrown=outgrown),)
 
 
 def _bytes(state: object) -> int:

@@ -103,7 +103,7 @@ def _steps(qkv: QKV, attention: Attention, head: int, kept: Tensor) -> Steps:
         own = each.weights(seen.q, seen.k)[place]
         allowed = visible(seen, each, causal=False)[place]
         shown.append(keep_tokens(own, kept).masked_fill(~allowed[kept][:, kept], torch.nan))
-        errors.append(relative(own @ v, reference @ v))
+        errors.append(relative(own @ each.values(seen.v)[place], reference @ v))
     return Steps(
         attentions=every,
         weights=torch.stack(shown).numpy(),

@@ -65,7 +65,7 @@ def compare(qkv: QKV, attention: Attention, *, head: int | None, causal: bool, s
         weights=seen.masked_fill(~may, torch.nan).numpy(),
         difference=(seen - beside).masked_fill(~could, torch.nan).numpy(),
         passport=passport(seen, beside, causal=causal),
-        output_error=relative(own @ v, exact),
+        output_error=relative(own @ attention.values(qkv.v)[every], exact),
         uniform_error=relative(uniform @ v, exact),
     )
 

@@ -19,7 +19,7 @@ from attention_core.measure.records import Run
 from attention_core.measure.run_file import recorded
 from attention_core.measure.summary import REFERENCE, of_variant, ratios
 from attention_core.measure.timing import TimingSpec
-from attention_core.registry import recurrent
+from attention_core.registry import recurrent, smaller_caches
 from attention_core.writing import MIB, memory
 from pages.causal.legend import bold, places, with_settings
 
@@ -33,7 +33,8 @@ def show(chosen: Chosen) -> None:
     """Draw it."""
     attentions = with_settings(recurrent())
     heads, d, d_v = chosen.qkv.heads, chosen.qkv.q.shape[-1], chosen.qkv.v.shape[-1]
-    tasks = generation.tasks([a.word for a in attentions], heads=heads, d=d, d_v=d_v)
+    words = [a.word for a in (*attentions, *with_settings(smaller_caches()))]
+    tasks = generation.tasks(words, heads=heads, d=d, d_v=d_v)
     held = [row for task in tasks for row in dispatch.rows("generation", task, light=True)]
     spec = TimingSpec(
         variants=(REFERENCE, *(a.word for a in attentions)),
@@ -64,7 +65,7 @@ def _sizes(width: int) -> tuple[int, ...]:
 def _draw(
     chosen: Chosen, attentions: Sequence[ac.Attention], held: Sequence[HeldRow], run: Run | None, key: str
 ) -> None:
-    colours = places([REFERENCE, *(a.key for a in attentions)])
+    colours = places([REFERENCE, *(row.variant.partition("~")[0] for row in held)])
     shipped = next(other for other in recorded().values() if other.spec.mode == "decode")
     lines = _series(run or shipped, attentions, colours, live=run is not None)
     by_word = {line.word: line for line in lines}
@@ -117,9 +118,9 @@ def where_timed(spec: TimingSpec, *, live: bool) -> str:
 
 def sentence(held: Sequence[HeldRow], heads: int, d: int) -> str:
     """From how many tokens on a cache holds more than the smallest state, and more than the largest."""
-    rows = sorted(held, key=lambda row: row.outgrown)
+    rows = sorted((row for row in held if not row.grown_bytes), key=lambda row: row.outgrown or 0)
     first, last = rows[0], rows[-1]
-    return _(
+    told = _(
         "Every token adds {token} to a key-value cache ({heads} heads of {d}): from **{soon:,}** tokens on it holds "
         "more than {first}'s constant {small}, from **{late:,}** on more than {last}'s {large}.",
         token=memory(first.token_bytes),
@@ -132,14 +133,35 @@ def sentence(held: Sequence[HeldRow], heads: int, d: int) -> str:
         last=bold([_name(last)]),
         large=memory(last.state_bytes),
     )
+    growing = sorted((row for row in held if row.grown_bytes), key=lambda row: row.grown_bytes)
+    return paragraph(
+        told,
+        *(
+            _(
+                "{name} adds {grown} for every token, {share:.0%} of that.",
+                name=bold([_name(row)]),
+                grown=memory(row.grown_bytes),
+                share=row.grown_bytes / row.token_bytes,
+            )
+            for row in growing
+        ),
+    )
 
 
 def _name(row: HeldRow) -> str:
     return label(ac.from_word(row.variant))
 
 
+def _kept(row: HeldRow) -> str:
+    """What is kept once and of each token."""
+    if not row.grown_bytes:
+        return memory(row.state_bytes)
+    each = _("{grown} a token", grown=memory(row.grown_bytes))
+    return f"{memory(row.state_bytes)} + {each}" if row.state_bytes else each
+
+
 def _bytes_chart(chosen: Chosen, held: Sequence[HeldRow], colours: dict[str, int], key: str) -> None:
-    longest = max(LONGEST, *(2 * row.outgrown for row in held))
+    longest = max(LONGEST, *(2 * (row.outgrown or 0) for row in held))
     ends = [2**i for i in range(longest.bit_length() + 1)]
     cache = [n * held[0].token_bytes / MIB for n in ends]
     lines = [Curve(_("Softmax, key-value cache"), ends, cache, colour=colours[REFERENCE], marks=False)]
@@ -147,13 +169,16 @@ def _bytes_chart(chosen: Chosen, held: Sequence[HeldRow], colours: dict[str, int
     order = sorted(held, key=lambda row: -row.state_bytes)
     strokes = {row.variant: STROKES[place % len(STROKES)] for place, row in enumerate(order)}
     for row in sorted(order, key=lambda row: STROKES.index(strokes[row.variant])):
-        state, at, dash = row.state_bytes / MIB, row.outgrown, strokes[row.variant]
-        name, colour = f"{_name(row)}: {memory(row.state_bytes)}", colours[row.variant.partition("~")[0]]
-        notes = [_("{name}: the cache outgrows it at {n:,} tokens", name=_name(row), n=at)]
-        lines += [
-            Curve(name, [ends[0], ends[-1]], [state] * 2, colour=colour, marks=False, dash=dash),
-            Curve(name, [at], [state], colour=colour, notes=notes, hollow=True, listed=False),
-        ]
+        at, dash, colour = row.outgrown, strokes[row.variant], colours[row.variant.partition("~")[0]]
+        name = f"{_name(row)}: {_kept(row)}"
+        # A line that rises is bent where both axes are logarithmic.
+        along = ends if row.grown_bytes else [ends[0], ends[-1]]
+        kept = [(row.state_bytes + n * row.grown_bytes) / MIB for n in along]
+        lines.append(Curve(name, along, kept, colour=colour, marks=False, dash=dash))
+        if at is not None:
+            notes = [_("{name}: the cache outgrows it at {n:,} tokens", name=_name(row), n=at)]
+            height = (row.state_bytes + at * row.grown_bytes) / MIB
+            lines.append(Curve(name, [at], [height], colour=colour, notes=notes, hollow=True, listed=False))
     figure = curves(
         lines,
         x_title=_("tokens so far (upright line: this input)"),
@@ -168,7 +193,7 @@ def _bytes_chart(chosen: Chosen, held: Sequence[HeldRow], colours: dict[str, int
         figure,
         key=key,
         name="generation-bytes",
-        alt=_("Lines: bytes held against the number of tokens, a growing cache and constant states"),
+        alt=_("Lines: bytes held against the number of tokens, growing caches and constant states"),
     )
 
 
@@ -219,8 +244,9 @@ def _table(held: Sequence[HeldRow], by_word: dict[str, Series], run: Run, *, liv
         shown.append(
             {
                 _("variant"): _name(row),
-                _("state"): memory(row.state_bytes),
-                _("smaller from"): _("{n:,} tokens", n=row.outgrown),
+                _("state"): memory(row.state_bytes) if row.state_bytes else _("none"),
+                _("each token adds"): memory(row.grown_bytes) if row.grown_bytes else _("nothing"),
+                _("smaller from"): _("never") if row.outgrown is None else _("{n:,} tokens", n=row.outgrown),
                 faster: faster_from(line) if line else "",
                 ms: last.quartiles[1] if last else None,
             }
@@ -232,6 +258,9 @@ def _table(held: Sequence[HeldRow], by_word: dict[str, Series], run: Run, *, liv
         key=f"{key}.table",
         column_config={
             _("state"): column.TextColumn(help=_("Of all heads of this input, constant.")),
+            _("each token adds"): column.TextColumn(
+                help=_("To a key-value cache each adds {token}.", token=memory(held[0].token_bytes))
+            ),
             _("smaller from"): column.TextColumn(help=_("From so many tokens on a key-value cache holds more.")),
             faster: column.TextColumn(
                 help=_("From so many tokens on a step is faster than softmax's; heads × head size are the run's.")
@@ -252,6 +281,9 @@ def _method(chosen: Chosen) -> None:
                 "- **C** is d for linear attention, the number of random features for Performer, and "
                 "1 + d + d (d + 1) / 2 for the second-order Taylor series: {wide:,} here, so its state is smaller than "
                 "a cache only for long texts.\n"
+                "- **Smaller caches** hold what their settings say: a key and a value for each group of heads, two "
+                "latents of a token with what makes keys and values of them, or sums by code. What chooses latents and "
+                "codes saw the whole text; in generating it would have to stand before.\n"
                 "- **Time** is one step from a state, or one query against a cache of n keys and values that the new "
                 "token has just entered; {heads} heads of {d}, values as wide as keys.",
                 wide=1 + (d := chosen.qkv.q.shape[-1]) + d * (d + 1) // 2,
@@ -263,8 +295,17 @@ def _method(chosen: Chosen) -> None:
 
 def _csv(held: Sequence[HeldRow], lines: Sequence[Series]) -> bytes:
     rows: list[list[object]] = [
-        [row.variant, row.state_bytes, row.token_bytes, row.outgrown, None, None, None] for row in held
+        [row.variant, row.state_bytes, row.grown_bytes, row.token_bytes, row.outgrown, None, None, None] for row in held
     ]
-    rows += [[x.word, None, None, None, p.n, i, ms] for x in lines for p in x.points for i, ms in enumerate(p.ms)]
-    header = ("variant", "state bytes", "cache bytes per token", "outgrown at tokens", "tokens", "sample", "ms")
+    rows += [[x.word, None, None, None, None, p.n, i, ms] for x in lines for p in x.points for i, ms in enumerate(p.ms)]
+    header = (
+        "variant",
+        "state bytes",
+        "added bytes per token",
+        "cache bytes per token",
+        "outgrown at tokens",
+        "tokens",
+        "sample",
+        "ms",
+    )
     return takeaway.to_csv(header, rows)

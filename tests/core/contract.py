@@ -33,6 +33,8 @@ REREAD = 1e-7
 COUNTED = (509, 1024)
 COUNTED_IN_TURN = (189, 256)
 """Lengths at which work is counted; shorter where one token is taken after the other, which takes its time."""
+IN_TURN = ("heavy_hitters",)
+"""Variants that know no other way."""
 COUNTED_HEAD = 16
 PEAK_TOLERANCE = 0.15
 """How far the counted peak may lie from ``cost``'s, relatively; multiply-adds must agree exactly."""
@@ -72,7 +74,7 @@ def error(found: Tensor, wanted: Tensor) -> float:
 
 
 def check_faces_agree(a: Attention) -> None:
-    """``weights @ v`` equals ``attend``, at every length, in every precision, with ``d_v != d``."""
+    """``weights @ values`` equals ``attend``, at every length, in every precision, with ``d_v != d``."""
     for dtype, tolerance in TOLERANCE.items():
         for n in LENGTHS:
             for causal in causal_forms(a):
@@ -82,7 +84,7 @@ def check_faces_agree(a: Attention) -> None:
                 assert matrix.shape == (2, 3, n, n), case
                 assert out.shape == v.shape, case
                 assert matrix.dtype == out.dtype == dtype, case
-                assert error(out, matrix.double() @ v.double()) <= tolerance, case
+                assert error(out, matrix.double() @ a.values(v).double()) <= tolerance, case
 
 
 def check_half_precision(variant: Variant) -> None:
@@ -101,7 +103,7 @@ def check_half_precision(variant: Variant) -> None:
             case = f"{a.word} n={n} {dtype} deviation={deviation} causal={causal}: "
             assert out.dtype == matrix.dtype == dtype, case
             pairs = (
-                ("output", out, a.attend(*exact, causal=causal), wanted.abs() @ exact[2].abs()),
+                ("output", out, a.attend(*exact, causal=causal), wanted.abs() @ a.values(exact[2]).abs()),
                 ("matrix", matrix, wanted, wanted),
             )
             for name, found, sought, size in pairs:
@@ -271,7 +273,9 @@ def check_gradients(a: Attention) -> None:
             q, k, v = (x.requires_grad_() for x in inputs(n, lead=(2,)))
             weight = inputs(n, lead=(2,))[2].cos()
             by_attend = torch.autograd.grad((a.attend(q, k, v, causal=causal) * weight).sum(), (q, k, v), **_LOOSE)
-            by_matrix = torch.autograd.grad((a.weights(q, k, causal=causal) @ v * weight).sum(), (q, k, v), **_LOOSE)
+            by_matrix = torch.autograd.grad(
+                (a.weights(q, k, causal=causal) @ a.values(v) * weight).sum(), (q, k, v), **_LOOSE
+            )
             scale = weight.norm()
             for name, one, other in zip("qkv", by_attend, by_matrix, strict=True):
                 assert one.isfinite().all(), f"n={n} causal={causal}: the gradient of {name} is not finite"
@@ -329,7 +333,8 @@ def counted(a: Attention, q: Tensor, k: Tensor, v: Tensor, *, causal: bool) -> C
 
 
 def counted_lengths(a: Attention) -> tuple[int, int]:
-    return COUNTED_IN_TURN if getattr(a.params, "mode", "") == "recurrent" else COUNTED
+    in_turn = a.key in IN_TURN or getattr(a.params, "mode", "") == "recurrent"
+    return COUNTED_IN_TURN if in_turn else COUNTED
 
 
 def check_cost(a: Attention) -> None:

@@ -142,8 +142,12 @@ VARIANT = Variant(
             2024,
             "https://arxiv.org/abs/2406.10774",
         ),
-        Paper("DeepSeek-V3.2: sparse attention by an indexer", 2025, "https://arxiv.org/abs/2512.02556"),
-        Paper("Block scores to second order", 2026, "https://kexue.fm/archives/11814"),
+        Paper(
+            "DeepSeek-V3.2: Pushing the Frontier of Open Large Language Models",
+            2025,
+            "https://arxiv.org/abs/2512.02556",
+        ),
+        Paper("Softmax attention expanded to second order", 2026, "https://kexue.fm/archives/11814"),
     ),
     note="Models train the indexer and learn with their blocks; here nothing is trained. Second order costs up to d "
     "times what mean keys do, true mass as much as all scores.",

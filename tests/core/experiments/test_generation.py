@@ -6,7 +6,7 @@ import torch
 import attention_core as ac
 from attention_core.experiments import generation
 from attention_core.experiments.generation import HeldTask
-from attention_core.registry import recurrent
+from attention_core.registry import recurrent, smaller_caches
 
 
 def held(word, heads=3, d=8, d_v=8):
@@ -16,7 +16,8 @@ def held(word, heads=3, d=8, d_v=8):
 
 def test_every_variant_with_a_step_is_there():
     keys = {variant.key for variant in recurrent()}
-    assert keys >= {"linear", "cosine", "taylor2", "performer", "retention", "deltanet", "gated_deltanet", "gla", "kda"}
+    assert keys >= {"linear", "cosine", "taylor2", "performer", "retention", "deltanet", "gla", "kda", "heavy_hitters"}
+    assert {variant.key for variant in smaller_caches()} == {"gqa", "mla", "quantised_keys"}
     tasks = generation.tasks(["linear", "cosine"], heads=2, d=4, d_v=6)
     assert [t.word for t in tasks] == ["linear", "cosine"]
     assert {(t.heads, t.d, t.d_v) for t in tasks} == {(2, 4, 6)}
@@ -43,6 +44,32 @@ def test_the_cache_outgrows_the_state_just_there(word):
     assert row.token_bytes == token
     n = row.outgrown
     assert (n - 1) * token <= row.state_bytes < n * token
+
+
+@pytest.mark.parametrize(
+    ("word", "once", "each"),
+    [
+        ("gqa~groups~1", 0, 64),
+        ("gqa~groups~3", 0, 192),
+        ("mla~rank~4", 4 * 3 * 4 * 16, 32),
+        ("quantised_keys", 3264, 0),
+    ],
+)
+def test_smaller_caches_are_as_large_as_their_settings_say(word, once, each):
+    row = held(word)  # 3 heads of 8: a token is 192 bytes
+    assert (row.state_bytes, row.grown_bytes, row.token_bytes) == (once, each, 192)
+    if each == 192:
+        assert row.outgrown is None
+    else:
+        n = row.outgrown
+        assert (n - 1) * 192 <= once + (n - 1) * each
+        assert n * 192 > once + n * each
+
+
+def test_heavy_hitters_hold_a_cache_of_fixed_size():
+    row, bits = held("heavy_hitters~recent~5~heavy~3"), 4
+    assert row.grown_bytes == 0
+    assert row.state_bytes == 3 * 8 * (bits * 16 + 8 + 8)  # keys and values, what was received, positions
 
 
 def test_what_is_kept_does_not_grow_with_the_tokens():

@@ -62,3 +62,30 @@ def test_the_sentence_names_the_smallest_and_the_largest_state():
 def test_whose_times_are_told(live, words):
     spec = TimingSpec(variants=("softmax",), sizes=(64,), heads=3, head_size=16)
     assert where_timed(spec, live=live) == f"**Time {words}, 3 heads of 16:**"
+
+
+def test_smaller_caches_are_told_by_what_a_token_adds_to_them():
+    rows = [
+        HeldRow(variant="linear", state_bytes=4_096, token_bytes=2048, outgrown=3),
+        HeldRow(variant="gqa", state_bytes=0, grown_bytes=1024, token_bytes=2048, outgrown=1),
+        HeldRow(variant="mla", state_bytes=4_096, grown_bytes=256, token_bytes=2048, outgrown=3),
+    ]
+    told = sentence(rows, 2, 32)
+    assert "more than **Linear**'s constant 4.0 KiB, from **3** on more than **Linear**'s" in told
+    assert told.endswith(
+        "**Latent attention · rank 16** adds 0.2 KiB for every token, 12% of that. "
+        "**Grouped queries · groups 2** adds 1.0 KiB for every token, 50% of that."
+    )
+
+
+def test_a_cache_that_saves_nothing_is_never_outgrown(open_view):
+    at = open_view("generation", d=32)
+    held = points(at, -2)
+    shown = table(at)
+    assert shown.loc["Grouped queries · groups 2", "smaller from"] == "never"  # 2 heads in 2 groups
+    assert shown.loc["Grouped queries · groups 2", "each token adds"] == "0.5 KiB"
+    assert shown.loc["Grouped queries · groups 2", "state"] == "none"
+    assert shown.loc["Linear", "each token adds"] == "nothing"
+    [latent] = [line for name, line in held.items() if name.startswith("Latent attention · rank 16: ")]
+    once, each = 2 * 4 * 2 * 16 * 32, 4 * 2 * 16
+    assert latent[1024] == pytest.approx((once + 1024 * each) / 2**20)

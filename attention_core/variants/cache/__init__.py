@@ -1,0 +1,1 @@
+"""A key-value cache made smaller: fewer tokens, fewer heads, fewer numbers."""

@@ -1,0 +1,90 @@
+"""Grouped-query attention: neighbouring heads share keys and values, here the mean of their own.
+
+A model made so learns one key and one value for each group; one that was not is turned into it by pooling its heads, as
+the article does before it trains on. One group for all heads is multi-query attention.
+"""
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from attention_core.algorithms.exact import exact_attention
+from attention_core.algorithms.masked import masked_softmax, scores, visible, widened
+from attention_core.algorithms.pooling import even_segments, pool, spread
+from attention_core.variant import Cache, Cost, Paper, Params, Variant, param
+
+
+@dataclass(frozen=True, kw_only=True)
+class GqaParams(Params):
+    """Settings of grouped-query attention."""
+
+    groups: int = param(
+        2,
+        low=1,
+        high=64,
+        scale="log",
+        budget=True,
+        help="Groups of heads, as even as can be, that share a key and a value: 1 is multi-query attention, as many as "
+        "there are heads is softmax.",
+    )
+
+
+def shared(x: Tensor, p: GqaParams) -> Tensor:
+    """Each head's keys or values as the mean over its group of heads (axis -3), ``[..., n, d]``."""
+    if x.ndim == 2 or p.groups >= x.shape[-3]:
+        return x
+    groups = even_segments(x.shape[-3], p.groups)
+    return spread(pool(x.transpose(-3, -2), groups), groups).transpose(-3, -2)
+
+
+def weights(q: Tensor, k: Tensor, p: GqaParams, *, causal: bool) -> Tensor:
+    """``S(q_h k_g(h)ᵀ / √d)``, ``[..., n, n]``."""
+    return masked_softmax(scores(q, shared(k, p)), visible(q, causal=causal))
+
+
+def values(v: Tensor, p: GqaParams) -> Tensor:
+    """``v_g(h)``, ``[..., n, d_v]``."""
+    return shared(widened(v), p).to(v.dtype)
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, p: GqaParams, *, causal: bool) -> Tensor:
+    """The same through the fused kernel: O(n² d) time, O(n d) memory."""
+    return exact_attention(widened(q), shared(widened(k), p), shared(widened(v), p), causal=causal).to(v.dtype)
+
+
+def cost(n: int, d: int, p: GqaParams, *, causal: bool) -> Cost:
+    """Softmax's: what is saved is the cache, not the products."""
+    return Cost(multiply_adds=2 * n * n * d, peak_elements=n * (d + 1))
+
+
+def cache(heads: int, d: int, d_v: int, p: GqaParams) -> Cache:
+    """A key and a value for each group."""
+    return Cache(token=min(p.groups, heads) * (d + d_v))
+
+
+VARIANT = Variant(
+    key="gqa",
+    title="Grouped queries",
+    family="cache",
+    summary="Groups of heads share one key and one value for each token, so that fewer of them are kept.",
+    formula=r"A^{(h)} = \operatorname{softmax}\left(\frac{Q^{(h)} \bar K^{(g(h))\top}}{\sqrt d}\right),\quad "
+    r"\bar K^{(g)} = \frac{1}{|g|} \sum_{h \in g} K^{(h)},\quad O^{(h)} = A^{(h)} \bar V^{(g(h))}",
+    complexity="n² d",
+    params=GqaParams,
+    weights=weights,
+    values=values,
+    attend=attend,
+    cost=cost,
+    cache=cache,
+    approximates="softmax",
+    couples_heads=True,
+    source=Paper(
+        "GQA: Training Generalized Multi-Query Transformer Models from Multi-Head Checkpoints",
+        2023,
+        "https://arxiv.org/abs/2305.13245",
+    ),
+    further=(
+        Paper("Fast Transformer Decoding: One Write-Head is All You Need", 2019, "https://arxiv.org/abs/1911.02150"),
+    ),
+    note="Values are pooled as keys are; models train on after that, which is not done here.",
+)

@@ -1,0 +1,202 @@
+"""Heavy hitters: a cache of fixed size keeps the last tokens and those that earlier queries looked at most.
+
+What leaves the window of the last tokens competes with the heavy hitters by the attention each has received since it
+came; the one that received least is dropped, the later one of two that tie, and never comes back. Nothing of the future
+is asked. Without a causal mask the text is read once in order, then every query reads what the cache holds in the end.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from attention_core.algorithms.causal_scan import by_token
+from attention_core.algorithms.exact import exact_attention
+from attention_core.algorithms.masked import masked_softmax, scores, widened
+from attention_core.variant import Cost, Decoder, Paper, Params, Variant, param
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeavyHittersParams(Params):
+    """Settings of heavy hitters."""
+
+    recent: int = param(
+        8, low=1, high=4096, scale="log", help="Last tokens that are always kept, the newest with them."
+    )
+    heavy: int = param(
+        8,
+        low=0,
+        high=4096,
+        budget=True,
+        help="Earlier tokens that are kept: those that received most attention so far.",
+    )
+
+
+class Held(NamedTuple):
+    """The cache: first the heavy hitters' places, then those of the last tokens, taken in turn.
+
+    Attributes:
+        keys: ``[..., c, d]``.
+        values: ``[..., c, d_v]``.
+        received: attention so far, ``float64 [..., c]``; -1 where a place is empty.
+        position: of the token, ``int64 [..., c]``; -1 where a place is empty.
+        tokens: how many were read.
+        heavy: how many places are the heavy hitters'.
+    """
+
+    keys: Tensor
+    values: Tensor
+    received: Tensor
+    position: Tensor
+    tokens: int
+    heavy: int
+
+
+def empty(q: Tensor, v: Tensor, recent: int, heavy: int) -> Held:
+    """A cache of so many places, for one token's ``[..., d]`` and ``[..., d_v]``."""
+    lead, size = q.shape[:-1], recent + heavy
+    keys, values = (widened(x).new_zeros(*lead, size, x.shape[-1]) for x in (q, v))
+    received = torch.full_like(keys[..., 0], -1.0, dtype=torch.float64)
+    return Held(keys, values, received, torch.full_like(received, -1, dtype=torch.int64), 0, heavy)
+
+
+def init_state(q: Tensor, v: Tensor, p: HeavyHittersParams) -> Held:
+    """The cache before any token, for one token's ``[..., d]`` and ``[..., d_v]``."""
+    return empty(q, v, p.recent, p.heavy)
+
+
+def step(state: Held, q: Tensor, k: Tensor, v: Tensor, p: HeavyHittersParams) -> tuple[Tensor, Held]:
+    """One token, ``[..., d]`` and ``[..., d_v]``, to its output and the next cache."""
+    heavy, size = state.heavy, state.keys.shape[-2]
+    place = heavy + state.tokens % (size - heavy)
+    keys, values, received, position = state.keys, state.values, state.received, state.position
+    if heavy and state.tokens >= size - heavy:
+        into = dropped(state, place)
+        keys, values, received, position = (_moved(x, place, into) for x in (keys, values, received, position))
+    keys, values = _written(keys, place, widened(k)), _written(values, place, widened(v))
+    received, position = _written(received, place, 0.0), _written(position, place, state.tokens)
+    # Small weights decide who is dropped: rounded, many would tie at zero.
+    logits = (keys.double() @ q.double().unsqueeze(-1)).squeeze(-1) * q.shape[-1] ** -0.5
+    weight = logits.masked_fill(position < 0, -torch.inf).softmax(-1)
+    out = (weight.to(values).unsqueeze(-2) @ values).squeeze(-2)
+    return out.to(v.dtype), Held(keys, values, received + weight.detach(), position, state.tokens + 1, heavy)
+
+
+def dropped(state: Held, place: int) -> Tensor:
+    """The place that is given up as the token at ``place`` leaves the last ones, ``int64 [..., 1]``: its own, maybe."""
+    rivals = [*range(state.heavy), place]
+    received, position = state.received[..., rivals], state.position[..., rivals]
+    least = received == received.amin(-1, keepdim=True)
+    worst = position.masked_fill(~least, -2).argmax(-1, keepdim=True)
+    return worst.masked_fill(worst == state.heavy, place)
+
+
+def _moved(x: Tensor, place: int, into: Tensor) -> Tensor:
+    """What stands at one place written to another, ``[..., c, e]`` or ``[..., c]``."""
+    if x.ndim == into.ndim:
+        return x.scatter(-1, into, x[..., place : place + 1])
+    index = into.unsqueeze(-1).expand(*into.shape, x.shape[-1])
+    return x.scatter(-2, index, x[..., place : place + 1, :])
+
+
+def _written(x: Tensor, place: int, new: Tensor | float) -> Tensor:
+    x = x.clone()
+    if isinstance(new, Tensor):
+        x[..., place, :] = new
+    else:
+        x[..., place] = new
+    return x
+
+
+def read(q: Tensor, k: Tensor, v: Tensor, p: HeavyHittersParams) -> tuple[Tensor, Tensor, Held]:
+    """The text token by token.
+
+    Returns:
+        Outputs ``[..., n, d_v]``, the positions that each query saw, ``int64 [..., n, c]`` with -1 for none, and the
+        cache in the end, in which no place is empty.
+    """
+    n = q.shape[-2]
+    recent = min(p.recent, n)
+    state = empty(q[..., 0, :], v[..., 0, :], recent, min(p.heavy, n - recent))
+    outs, positions = [], []
+    for t in range(n):
+        out, state = step(state, q[..., t, :], k[..., t, :], v[..., t, :], p)
+        outs.append(out)
+        positions.append(state.position)
+    return torch.stack(outs, -2), torch.stack(positions, -2), state
+
+
+def primitives(q: Tensor, k: Tensor, p: HeavyHittersParams, *, causal: bool) -> dict[str, Tensor]:
+    """Pairs with the last tokens and with heavy hitters, ``bool [..., n, n]``."""
+    n = q.shape[-2]
+    with torch.no_grad():
+        _, positions, state = read(widened(q), widened(k), widened(k[..., :1]), p)
+    if not causal:
+        positions = state.position.unsqueeze(-2).expand(*q.shape[:-1], -1)
+    seen = torch.zeros(*q.shape[:-1], n + 1, dtype=torch.bool, device=q.device)
+    seen.scatter_(-1, positions.where(positions >= 0, n), True)
+    place = torch.arange(n, device=q.device)
+    last = place > (place[:, None] if causal else n - 1) - p.recent
+    return {"window": seen[..., :n] & last, "heavy hitter": seen[..., :n] & ~last}
+
+
+def pattern(q: Tensor, k: Tensor, p: HeavyHittersParams, *, causal: bool) -> Tensor:
+    """The pairs that may look, ``bool [..., n, n]``."""
+    found = primitives(q, k, p, causal=causal)
+    return found["window"] | found["heavy hitter"]
+
+
+def weights(q: Tensor, k: Tensor, p: HeavyHittersParams, *, causal: bool) -> Tensor:
+    """Softmax over what the cache holds, ``[..., n, n]``."""
+    return masked_softmax(scores(q, k), pattern(q, k, p, causal=causal))
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, p: HeavyHittersParams, *, causal: bool) -> Tensor:
+    """Token by token against the cache: O(n (w + s) d) time, O(n d) memory."""
+    if p.recent + p.heavy >= q.shape[-2]:
+        return exact_attention(q, k, v, causal=causal)
+    state = init_state(q[..., 0, :], v[..., 0, :], p)
+    if causal:
+        return by_token(lambda state, q, k, v: step(state, q, k, v, p), state, q, k, v)
+    for t in range(q.shape[-2]):
+        _, state = step(state, q[..., t, :], k[..., t, :], v[..., t, :], p)
+    return exact_attention(widened(q), state.keys, state.values).to(v.dtype)
+
+
+def cost(n: int, d: int, p: HeavyHittersParams, *, causal: bool) -> Cost:
+    """Two products for every token and place, and as many again where all read the end; a few copies of the cache."""
+    size = p.recent + p.heavy
+    if size >= n:
+        return Cost(multiply_adds=2 * n * n * d, peak_elements=n * (d + 1))
+    work = 2 * n * size * d
+    if causal:
+        return Cost(multiply_adds=work, peak_elements=n * d + max(n * d + 9 * size * d // 2, size * (8 * d + 14)))
+    return Cost(multiply_adds=2 * work, peak_elements=max(n * (d + 1) + 9 * size * d // 4, size * (6 * d + 11)))
+
+
+VARIANT = Variant(
+    key="heavy_hitters",
+    title="Heavy hitters",
+    family="cache",
+    summary="A cache of fixed size: the last tokens, and those earlier ones that received most attention so far.",
+    formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{l \in S_i} e^{q_i^\top k_l / \sqrt d}},\quad "
+    r"S_i = \{l : 0 \le i - l < w\} \cup H_i,\; H_{i+1} = \text{the } s \text{ of } H_i \cup \{i + 1 - w\} "
+    r"\text{ with the largest } \textstyle\sum_{t \le i} A_{tl}",
+    complexity="n (w + s) d",
+    params=HeavyHittersParams,
+    weights=weights,
+    attend=attend,
+    cost=cost,
+    pattern=pattern,
+    primitives=primitives,
+    approximates="softmax",
+    decoder=Decoder(init_state, step, normalised=False),
+    source=Paper(
+        "H2O: Heavy-Hitter Oracle for Efficient Generative Inference of Large Language Models",
+        2023,
+        "https://arxiv.org/abs/2306.14048",
+    ),
+    note="Tokens read early are looked at by more queries, so that their attention adds up for longer. Without a "
+    "causal mask every query reads what the cache holds in the end.",
+)

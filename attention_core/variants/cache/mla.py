@@ -1,0 +1,153 @@
+"""Multi-head latent attention: keys and values of all heads through a few numbers per token, which alone are kept.
+
+Here the latents are those that lose least: the truncated singular value decomposition of all heads' keys side by side,
+and of their values. Keys and values have a latent each, so that where one looks follows from queries and keys alone;
+models learn one latent for both.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+from torch.linalg import vector_norm
+
+from attention_core.algorithms.exact import exact_attention
+from attention_core.algorithms.masked import masked_softmax, scores, widened
+from attention_core.variant import Cache, Cost, Paper, Params, Variant, param
+
+
+@dataclass(frozen=True, kw_only=True)
+class MlaParams(Params):
+    """Settings of multi-head latent attention."""
+
+    rank: int = param(
+        16,
+        low=1,
+        high=4096,
+        scale="log",
+        budget=True,
+        help="Numbers kept of a token's keys, and as many of its values, for all heads together; from the rank of all "
+        "keys and values on it is softmax.",
+    )
+
+
+def side_by_side(x: Tensor) -> Tensor:
+    """All heads (axis -3) of a token in one row, ``[..., n, H d]``."""
+    return x if x.ndim == 2 else x.transpose(-3, -2).flatten(-2)
+
+
+def through_latents(x: Tensor, rank: int) -> Tensor:
+    """The nearest to all heads' ``[..., H, n, d]`` among what has this rank, at least float32."""
+    x = widened(x)
+    rows = side_by_side(x)
+    if rank >= min(rows.shape[-2:]):
+        return x
+    wide = rows.double()
+    kept = rows @ _Leading.apply(wide.mT @ wide, rank).to(rows)  # X V_r V_rᵀ = U_r S_r V_rᵀ
+    return kept if x.ndim == 2 else kept.unflatten(-1, (x.shape[-3], -1)).transpose(-3, -2)
+
+
+class _Leading(torch.autograd.Function):
+    """The projection onto the leading eigenvectors of a symmetric matrix, whichever basis spans them."""
+
+    @staticmethod
+    def forward(ctx: Any, matrix: Tensor, rank: int) -> Tensor:  # noqa: ANN401 - torch's own context
+        found = torch.linalg.eigh(matrix)
+        ctx.save_for_backward(*found)
+        ctx.rank = rank
+        leading = found.eigenvectors[..., -rank:]
+        return leading @ leading.mT
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:  # noqa: ANN401
+        size, vectors = ctx.saved_tensors
+        rest, leading = vectors[..., : -ctx.rank], vectors[..., -ctx.rank :]
+        gap = size[..., -ctx.rank :, None] - size[..., None, : -ctx.rank]
+        mixed = leading.mT @ (grad + grad.mT) @ rest / torch.where(gap > 0, gap, math.inf)
+        found = leading @ mixed @ rest.mT
+        return (found + found.mT) / 2, None
+
+
+def weights(q: Tensor, k: Tensor, p: MlaParams, *, causal: bool) -> Tensor:
+    """``S(q k'ᵀ / √d)`` with the keys that the latents give back, ``[..., n, n]``."""
+    return masked_softmax(scores(q, through_latents(k, p.rank)), None)
+
+
+def values(v: Tensor, p: MlaParams) -> Tensor:
+    """The values that the latents give back, ``[..., n, d_v]``."""
+    return through_latents(v, p.rank).to(v.dtype)
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, p: MlaParams, *, causal: bool) -> Tensor:
+    """The same through the fused kernel: O(n² d + n d²) time, O(n d + d²) memory."""
+    return exact_attention(widened(q), through_latents(k, p.rank), through_latents(v, p.rank)).to(v.dtype)
+
+
+def cost(n: int, d: int, p: MlaParams, *, causal: bool) -> Cost:
+    """Softmax's, and for keys and values a matrix of all pairs of columns and the product with the projection."""
+    if p.rank >= min(n, d):
+        return Cost(multiply_adds=2 * n * n * d, peak_elements=n * (d + 1))
+    projection = d * d * min(p.rank, d)
+    return Cost(multiply_adds=2 * n * n * d + 4 * n * d * d + 2 * projection, peak_elements=4 * n * d + d * d)
+
+
+def cache(heads: int, d: int, d_v: int, p: MlaParams) -> Cache:
+    """Both latents, and what makes keys and values of them."""
+    of_keys, of_values = (min(p.rank, heads * size) for size in (d, d_v))
+    return Cache(token=of_keys + of_values, once=heads * (of_keys * d + of_values * d_v))
+
+
+def anatomy(q: Tensor, k: Tensor, v: Tensor, p: MlaParams, *, causal: bool) -> dict[str, Tensor]:
+    """What the rank costs.
+
+    ``key_sizes`` and ``value_sizes``, the singular values, ``[..., min(n, H d)]``; ``keys``, those given back, and
+    ``errors``, for each rank from 1 on that of the weights beside softmax's in the Frobenius norm, relative, over all
+    heads, ``[..., min(n, H d)]``.
+    """
+    q, k, v = widened(q), widened(k), widened(v)
+    exact = masked_softmax(scores(q, k), None)
+    key_sizes, value_sizes = (torch.linalg.svdvals(side_by_side(x)) for x in (k, v))
+    axes = tuple(range(-3, 0)) if k.ndim > 2 else (-2, -1)
+    errors = [
+        vector_norm(masked_softmax(scores(q, through_latents(k, rank)), None) - exact, dim=axes)
+        for rank in range(1, key_sizes.shape[-1] + 1)
+    ]
+    return {
+        "key_sizes": key_sizes,
+        "value_sizes": value_sizes,
+        "keys": through_latents(k, p.rank),
+        "errors": torch.stack(errors, -1) / vector_norm(exact, dim=axes).unsqueeze(-1),
+    }
+
+
+VARIANT = Variant(
+    key="mla",
+    title="Latent attention",
+    family="cache",
+    summary="Of every token only a few numbers are kept, from which the keys and values of all heads are made again.",
+    formula=r"A^{(h)} = \operatorname{softmax}\left(\frac{Q^{(h)} (C W^{(h)})^\top}{\sqrt d}\right),\quad "
+    r"[K^{(1)} \cdots K^{(H)}] \approx C W,\; C \in \mathbb R^{n \times r},\quad "
+    r"[V^{(1)} \cdots V^{(H)}] \approx C' W'",
+    complexity="n² d + n d²",
+    params=MlaParams,
+    weights=weights,
+    values=values,
+    attend=attend,
+    cost=cost,
+    cache=cache,
+    approximates="softmax",
+    causal_reason="what its latents keep is chosen with the whole text in view, later tokens included.",
+    anatomy=anatomy,
+    couples_heads=True,
+    source=Paper(
+        "DeepSeek-V2: A Strong, Economical, and Efficient Mixture-of-Experts Language Model",
+        2024,
+        "https://arxiv.org/abs/2405.04434",
+    ),
+    note="Latents are chosen by a singular value decomposition of the whole text, of keys and of values apart; models "
+    "learn one for both, and keep a key for positions beside it.",
+)

@@ -1,0 +1,123 @@
+"""Quantised keys: each key is replaced by the nearest of a few codes, and attention becomes linear in n.
+
+All tokens of one code share their logit, so their values are summed up first and a query meets the codes alone. The
+codes are k-means centres of the head's own keys: drawn one after the other, the likelier the farther from those before,
+then moved a fixed number of times. Where no more keys differ than there are codes, each key is its own code.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from attention_core.algorithms.masked import masked_softmax, scores, widened
+from attention_core.algorithms.random import generator
+from attention_core.variant import Cache, Cost, Paper, Params, Variant, param
+
+ROUNDS = 8
+"""How often the codes move to the mean of their keys."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuantisedKeysParams(Params):
+    """Settings of quantised keys."""
+
+    codes: int = param(
+        16, low=1, high=1024, scale="log", budget=True, help="Different keys that are left; as many as tokens: softmax."
+    )
+    seed: int = param(0, low=0, high=9999, help="Another number draws other first codes.")
+
+
+def far(k: Tensor, codes: Tensor) -> Tensor:
+    """Squared distances, ``[..., n, c]``, never negative."""
+    return torch.cdist(k, codes, compute_mode="donot_use_mm_for_euclid_dist").square()
+
+
+@torch.no_grad()
+def first_codes(k: Tensor, p: QuantisedKeysParams) -> Tensor:
+    """Positions of the keys that the codes begin as, ``int64 [..., c]``: k-means++, all heads by the same draws."""
+    n, count = k.shape[-2], min(p.codes, k.shape[-2])
+    draws = torch.rand(count, generator=generator(p.seed), dtype=torch.float64).tolist()
+    at = torch.full(k.shape[:-2], int(draws[0] * n), dtype=torch.int64, device=k.device)
+    found, away = [at], torch.full(k.shape[:-1], torch.inf, dtype=k.dtype, device=k.device)
+    for draw in draws[1:]:
+        code = k.take_along_dim(at[..., None, None], -2)  # [..., 1, d]
+        away = torch.minimum(away, (k - code).square().sum(-1))
+        total = away.double().cumsum(-1)
+        at = (total <= draw * total[..., -1:]).sum(-1).clamp(max=n - 1)
+        found.append(at)
+    return torch.stack(found, -1)
+
+
+def quantised(k: Tensor, p: QuantisedKeysParams) -> tuple[Tensor, Tensor]:
+    """The codes, ``[..., c, d]``, and each key's own, ``int64 [..., n]``.
+
+    A code is the mean of the keys that were nearest to it before its last move; one that has none stays.
+    """
+    codes = k.take_along_dim(first_codes(k, p).unsqueeze(-1), -2)
+    nearest = far(k.detach(), codes.detach()).argmin(-1)
+    if p.codes >= k.shape[-2]:
+        return codes, nearest
+    for _ in range(ROUNDS):
+        sums, count = gathered(k, nearest, codes.shape[-2])
+        codes = torch.where(count > 0, sums / count.clamp(min=1), codes)
+        nearest = far(k.detach(), codes.detach()).argmin(-1)
+    return codes, nearest
+
+
+def gathered(x: Tensor, nearest: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """The sum of each code's rows, ``[..., c, d]``, and how many there are, ``[..., c, 1]``."""
+    index = nearest.unsqueeze(-1)
+    sums = x.new_zeros(*x.shape[:-2], count, x.shape[-1]).scatter_add(-2, index.expand_as(x), x)
+    ones = torch.ones_like(x[..., :1])
+    return sums, x.new_zeros(*x.shape[:-2], count, 1).scatter_add(-2, index, ones)
+
+
+def weights(q: Tensor, k: Tensor, p: QuantisedKeysParams, *, causal: bool) -> Tensor:
+    """Softmax over the codes in the keys' places, ``[..., n, n]``."""
+    codes, nearest = quantised(k, p)
+    return masked_softmax(scores(q, codes.take_along_dim(nearest.unsqueeze(-1), -2)), None)
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, p: QuantisedKeysParams, *, causal: bool) -> Tensor:
+    """Values summed up by code, then queries against the codes: O(n c d) time, O(n (c + d)) memory."""
+    q, k, values = widened(q), widened(k), widened(v)
+    codes, nearest = quantised(k, p)
+    sums, count = gathered(values, nearest, codes.shape[-2])
+    shares = (scores(q, codes) + count.log().mT).softmax(-1)  # what the tokens of a code have together
+    return (shares @ (sums / count.clamp(min=1))).to(v.dtype)
+
+
+def cost(n: int, d: int, p: QuantisedKeysParams, *, causal: bool) -> Cost:
+    """Queries times codes and the shares times values; distances are no products."""
+    c = min(p.codes, n)
+    return Cost(multiply_adds=2 * n * c * d, peak_elements=n * (c + max(c, d) + 3))
+
+
+def cache(heads: int, d: int, d_v: int, p: QuantisedKeysParams) -> Cache:
+    """For each code its key, the sum of its values, and their number."""
+    return Cache(token=0, once=heads * p.codes * (d + d_v + 1))
+
+
+VARIANT = Variant(
+    key="quantised_keys",
+    title="Quantised keys",
+    family="cache",
+    summary="Each key is replaced by the nearest of a few, so that tokens with the same one are met together.",
+    formula=r"A_{ij} = \frac{e^{q_i^\top c_{z_j} / \sqrt d}}{\sum_l e^{q_i^\top c_{z_l} / \sqrt d}},\quad "
+    r"z_j = \operatorname{argmin}_z \lVert k_j - c_z \rVert",
+    complexity="n c d",
+    params=QuantisedKeysParams,
+    weights=weights,
+    attend=attend,
+    cost=cost,
+    cache=cache,
+    approximates="softmax",
+    causal_reason="its codes are fitted to all keys of the text, later ones included.",
+    random=True,
+    source=Paper(
+        "Transformer-VQ: Linear-Time Transformers via Vector Quantization", 2023, "https://arxiv.org/abs/2309.16354"
+    ),
+    further=(Paper("Vector-quantised keys make attention linear", 2023, "https://kexue.fm/archives/9844"),),
+    note="Models learn their codes while they train; here they are the k-means centres of the text's own keys.",
+)

@@ -1,0 +1,259 @@
+"""Smaller caches against their articles' rules in loops, and against softmax where they keep everything."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import attention_core as ac
+from attention_core.errors import NotCausalError, SettingError
+from attention_core.variant import Cache
+
+FULL = ac.get("softmax")
+
+
+def normal(*shape, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def close(found, wanted):
+    torch.testing.assert_close(found, wanted, rtol=1e-9, atol=1e-11)
+
+
+def softmax(q, k, mask):
+    """Softmax of one head over the pairs of a mask, in loops."""
+    matrix = torch.zeros(len(q), len(k), dtype=q.dtype)
+    for i in range(len(q)):
+        each = {j: math.exp(float(q[i] @ k[j]) / math.sqrt(q.shape[1])) for j in range(len(k)) if mask[i][j]}
+        for j, x in each.items():
+            matrix[i, j] = x / sum(each.values())
+    return matrix
+
+
+def everywhere(n, *, causal):
+    return [[j <= i or not causal for j in range(n)] for i in range(n)]
+
+
+# Grouped queries
+
+
+@given(st.integers(1, 7), st.integers(1, 9), st.integers(1, 12), st.booleans())
+@settings(max_examples=25)
+def test_each_group_shares_the_mean_of_its_keys_and_values(heads, groups, n, causal):
+    q, k, v = normal(heads, n, 3, seed=heads), normal(heads, n, 3, seed=n), normal(heads, n, 2, seed=groups)
+    sizes = [heads // min(groups, heads)] * min(groups, heads)
+    for i in range(heads - sum(sizes)):
+        sizes[i] += 1  # the longer groups first
+    attention, first = ac.get("gqa", groups=groups), 0
+    matrix, out = attention.weights(q, k, causal=causal), attention.attend(q, k, v, causal=causal)
+    for size in sizes:
+        group = range(first, first + size)
+        key, value = (sum(x[h] for h in group) / size for x in (k, v))
+        for h in group:
+            wanted = softmax(q[h], key, everywhere(n, causal=causal))
+            close(matrix[h], wanted)
+            close(out[h], wanted @ value)
+        first += size
+
+
+@pytest.mark.parametrize("groups", [3, 5])
+def test_with_a_group_for_each_head_it_is_softmax(groups):
+    q, k, v = normal(3, 2, 3, 20, 4)
+    for causal in (False, True):
+        attention = ac.get("gqa", groups=groups)
+        assert torch.equal(attention.weights(q, k, causal=causal), FULL.weights(q, k, causal=causal))
+        close(attention.attend(q, k, v, causal=causal), FULL.attend(q, k, v, causal=causal))
+
+
+# Latent attention
+
+
+@given(st.integers(1, 4), st.integers(1, 14), st.integers(1, 5), st.integers(1, 25))
+@settings(max_examples=25)
+def test_latents_are_the_truncated_singular_value_decomposition(heads, n, d, rank):
+    q, k, v = normal(heads, n, d, seed=n), normal(heads, n, d, seed=d), normal(heads, n, 2, seed=rank)
+
+    def kept(x):
+        u, s, vt = torch.linalg.svd(torch.cat(list(x), -1), full_matrices=False)
+        low = sum(s[i] * torch.outer(u[:, i], vt[i]) for i in range(min(rank, len(s))))
+        return low.split(x.shape[-1], -1)
+
+    attention = ac.get("mla", rank=rank)
+    matrix, out = attention.weights(q, k), attention.attend(q, k, v)
+    for h, (key, value) in enumerate(zip(kept(k), kept(v), strict=True)):
+        wanted = softmax(q[h], key, everywhere(n, causal=False))
+        torch.testing.assert_close(matrix[h], wanted, rtol=1e-7, atol=1e-9)
+        torch.testing.assert_close(out[h], wanted @ value, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize(("n", "rank"), [(9, 9), (9, 50), (40, 12), (1, 1)])
+def test_at_full_rank_it_is_softmax(n, rank):
+    q, k, v = normal(3, 3, n, 4)
+    attention = ac.get("mla", rank=rank)
+    close(attention.weights(q, k), FULL.weights(q, k))
+    close(attention.attend(q, k, v), FULL.attend(q, k, v))
+
+
+def test_keys_of_less_rank_come_back_whole_and_have_a_gradient():
+    few = normal(20, 2) @ normal(2, 12, seed=1)  # rank 2, all 10 other singular values alike: zero
+    k = few.unflatten(-1, (3, 4)).transpose(0, 1).requires_grad_()
+    q = normal(3, 20, 4, seed=2)
+    found = ac.get("mla", rank=3).weights(q, k)
+    torch.testing.assert_close(found, FULL.weights(q, k))
+    [slope] = torch.autograd.grad(found.square().sum(), k)
+    assert slope.isfinite().all()
+
+
+def test_the_inside_tells_singular_values_and_what_each_rank_costs():
+    q, k, v = normal(3, 3, 10, 4)
+    parts = ac.get("mla", rank=5).anatomy(q, k, v)
+    wide = torch.cat(list(k), -1)
+    torch.testing.assert_close(parts["key_sizes"], torch.linalg.svdvals(wide))
+    assert parts["errors"].shape == parts["value_sizes"].shape == (10,)
+    exact = FULL.weights(q, k)
+    for rank in (1, 5, 10):
+        error = (ac.get("mla", rank=rank).weights(q, k) - exact).norm() / exact.norm()
+        torch.testing.assert_close(parts["errors"][rank - 1], error)
+    lost = (torch.cat(list(parts["keys"]), -1) - wide).norm()
+    torch.testing.assert_close(lost, parts["key_sizes"][5:].norm())
+
+
+# Quantised keys
+
+
+@given(st.integers(1, 30), st.integers(1, 4), st.integers(1, 9), st.integers(0, 5))
+@settings(max_examples=25)
+def test_both_faces_are_softmax_over_codes_that_are_nearest(n, d, codes, seed):
+    from attention_core.variants.cache.quantised_keys import quantised
+
+    q, k, v = normal(n, d, seed=n), normal(n, d, seed=d), normal(n, 2, seed=codes)
+    attention = ac.get("quantised_keys", codes=codes, seed=seed)
+    found, nearest = quantised(k, attention.params)
+    assert len(found) == min(codes, n)
+    for j in range(n):
+        away = [float((k[j] - code).square().sum()) for code in found]
+        assert away[nearest[j]] <= min(away) + 1e-12
+    wanted = softmax(q, found[nearest], everywhere(n, causal=False))
+    close(attention.weights(q, k), wanted)
+    close(attention.attend(q, k, v), wanted @ v)
+
+
+def test_codes_settle_where_keys_lie_in_heaps():
+    from attention_core.variants.cache.quantised_keys import quantised
+
+    centres = 10 * normal(4, 3)
+    k = centres.repeat(5, 1) + 0.01 * normal(20, 3, seed=1)
+    for seed in range(5):
+        codes, nearest = quantised(k, ac.get("quantised_keys", codes=4, seed=seed).params)
+        assert len(set(nearest.tolist())) == 4
+        for heap in range(4):
+            torch.testing.assert_close(codes[nearest[heap]], k[heap::4].mean(0))
+
+
+@pytest.mark.parametrize(("n", "distinct", "codes"), [(1, 1, 1), (12, 12, 12), (12, 12, 40), (30, 5, 5), (30, 5, 8)])
+def test_with_a_code_for_each_different_key_it_is_softmax(n, distinct, codes):
+    q, v, pool = normal(2, n, 3), normal(2, n, 2, seed=1), normal(2, distinct, 3, seed=2)
+    k = pool.repeat_interleave(-(-n // distinct), -2)[..., :n, :]
+    for seed in range(4):
+        attention = ac.get("quantised_keys", codes=codes, seed=seed)
+        close(attention.weights(q, k), FULL.weights(q, k))
+        close(attention.attend(q, k, v), FULL.attend(q, k, v))
+
+
+# Heavy hitters
+
+
+def hitters(q, k, recent, heavy):
+    """The pairs that one head sees token by token: H2O's greedy rule, in lists."""
+    n, received, cache, seen = len(q), {}, [], []
+    for i in range(n):
+        cache.append(i)
+        received[i] = 0.0
+        old = [j for j in cache if j <= i - recent]
+        if len(old) > heavy:
+            cache.remove(min(old, key=lambda j: (received[j], -j)))
+        each = {j: math.exp(float(q[i] @ k[j]) / math.sqrt(q.shape[1])) for j in cache}
+        for j, x in each.items():
+            received[j] += x / sum(each.values())
+        seen.append(list(cache))
+    return seen
+
+
+@given(st.integers(1, 30), st.integers(1, 4), st.integers(1, 9), st.integers(0, 9))
+@settings(max_examples=30)
+def test_the_cache_is_the_greedy_rule_written_out(n, d, recent, heavy):
+    q, k, v = normal(n, d, seed=n), normal(n, d, seed=d), normal(n, 2, seed=recent)
+    attention, seen = ac.get("heavy_hitters", recent=recent, heavy=heavy), hitters(q, k, recent, heavy)
+    for causal in (True, False):
+        mask = [[j in (seen[i] if causal else seen[-1]) for j in range(n)] for i in range(n)]
+        wanted = softmax(q, k, mask)
+        close(attention.weights(q, k, causal=causal), wanted)
+        close(attention.attend(q, k, v, causal=causal), wanted @ v)
+
+
+@pytest.mark.parametrize(("recent", "heavy"), [(1, 24), (25, 0), (10, 15), (40, 40)])
+def test_with_room_for_all_tokens_it_is_softmax(recent, heavy):
+    q, k, v = normal(3, 2, 25, 4)
+    attention = ac.get("heavy_hitters", recent=recent, heavy=heavy)
+    for causal in (False, True):
+        close(attention.weights(q, k, causal=causal), FULL.weights(q, k, causal=causal))
+        close(attention.attend(q, k, v, causal=causal), FULL.attend(q, k, v, causal=causal))
+
+
+def test_without_heavy_hitters_it_is_a_window_and_ties_drop_the_later():
+    q, k = normal(12, 3), normal(12, 3, seed=1)
+    window = ac.get("heavy_hitters", recent=4, heavy=0).weights(q, k, causal=True)
+    close(window, ac.get("local", window=3).weights(q, k, causal=True))
+    alike = ac.get("heavy_hitters", recent=1, heavy=2).weights(q, torch.zeros_like(k), causal=True)
+    assert (alike[-1] > 0).nonzero().flatten().tolist() == [0, 1, 11]
+
+
+def test_steps_give_what_the_text_gives_and_the_cache_does_not_grow():
+    q, k, v = normal(3, 2, 30, 4)
+    attention = ac.get("heavy_hitters", recent=3, heavy=4)
+    decoder, p = attention.variant.decoder, attention.params
+    state = decoder.init_state(q[:, 0], v[:, 0], p)
+    for t, wanted in enumerate(attention.attend(q, k, v, causal=True).unbind(-2)):
+        out, state = decoder.step(state, q[:, t], k[:, t], v[:, t], p)
+        close(out, wanted)
+        assert state.keys.shape == (2, 7, 4)
+        assert sorted(j for j in state.position[0].tolist() if j >= 0)[-3:] == list(range(max(0, t - 2), t + 1))
+
+
+# All of them
+
+
+def test_what_is_kept_of_a_token():
+    def kept(word, heads=6, d=8, d_v=4):
+        attention = ac.registry.from_word(word)
+        return attention.variant.cache(heads, d, d_v, attention.params)
+
+    assert kept("gqa~groups~1") == Cache(token=12)
+    assert kept("gqa~groups~6") == kept("gqa~groups~64") == Cache(token=72)
+    assert kept("mla~rank~5") == Cache(token=10, once=6 * 5 * (8 + 4))
+    assert kept("mla~rank~40").token == 40 + 24  # values have 24 columns in all
+    assert kept("quantised_keys~codes~16") == Cache(token=0, once=6 * 16 * 13)
+
+
+@pytest.mark.parametrize(("key", "reason"), [("mla", "whole text in view"), ("quantised_keys", "fitted to all keys")])
+def test_what_saw_the_end_of_the_text_is_refused_as_causal(key, reason):
+    q, k, v = normal(3, 2, 9, 4)
+    with pytest.raises(NotCausalError, match=reason):
+        ac.get(key).attend(q, k, v, causal=True)
+
+
+@pytest.mark.parametrize(
+    ("key", "wrong"),
+    [
+        ("gqa", {"groups": 0}),
+        ("mla", {"rank": 0}),
+        ("quantised_keys", {"codes": 2.5}),
+        ("heavy_hitters", {"recent": 0}),
+        ("heavy_hitters", {"heavy": -1}),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(key, wrong):
+    with pytest.raises(SettingError, match=next(iter(wrong))):
+        ac.get(key, **wrong)
