@@ -156,6 +156,25 @@ def off_the_mean(parts: Parts, again: object, p: Params, *, causal: bool) -> tup
     return (step - step @ before + (mean if causal else mean[-1:]),)
 
 
+def chosen_blocks(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[Tensor, ...]:
+    """Softmax kept in a query's own block and in those it chose; what should have been chosen has the most mass."""
+    full, n = again.softmax, again.softmax.shape[-1]
+    place, may = torch.arange(n) // p.block, parts["scores"] > -torch.inf
+    own = place[:, None] == place
+    seen = own | parts["chosen"].repeat_interleave(p.block, -1)[..., :n]
+    seen, full = (seen.tril(), rows_over_sums(full.tril())) if causal else (seen, full)
+    mass = torch.stack([full[..., place == b].sum(-1) for b in range(int(place[-1]) + 1)], -1)
+    torch.testing.assert_close(parts["mass"], mass)
+    rivals, number = mass.masked_fill(~may, -torch.inf), min(p.blocks, mass.shape[-1] - 1)
+    most = rivals.topk(number).indices if number else place.new_zeros(*mass.shape[:-1], 0)
+    assert torch.equal(parts["best"], torch.zeros_like(may).scatter_(-1, most, True) & may)
+    return (rows_over_sums(full * seen),)
+
+
+def from_logits(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[Tensor, ...]:
+    return (parts["logits"].softmax(-1),)
+
+
 def squares_over(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[Tensor, ...]:
     squares, divisor = parts["squares"], parts[p.normalizer]
     torch.testing.assert_close(squares, parts["logits"].clamp(min=0) ** 2)
@@ -279,6 +298,18 @@ INSIDES: dict[str, Inside] = {
     ),
     "entmax": Inside(
         above_threshold, {"logits": "* n n", "threshold": "* n"}, lambda n, p: {}, ("logits", "threshold")
+    ),
+    "blocks": Inside(
+        chosen_blocks,
+        {"scores": "* n b", "chosen": "* n b", "best": "* n b", "mass": "* n b"},
+        lambda n, p: {"b": pools(n, p.block)},
+        ("chosen", "best", "mass"),
+    ),
+    "mla": Inside(
+        from_logits,
+        {"logits": "* n n", "key_sizes": "- n", "value_sizes": "- n", "ranks": "s", "errors": "- s"},
+        lambda n, p: {"s": 16},
+        ("logits",),
     ),
     "relu2": Inside(
         squares_over,

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.linalg import vector_norm
@@ -17,6 +18,9 @@ from torch.linalg import vector_norm
 from attention_core.algorithms.exact import exact_attention
 from attention_core.algorithms.masked import masked_softmax, scores, widened
 from attention_core.variant import Cache, Cost, Paper, Params, Variant, param
+
+SAMPLES = 16
+"""Ranks at which the anatomy tells the error."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +51,12 @@ def through_latents(x: Tensor, rank: int) -> Tensor:
         return x
     wide = rows.double()
     kept = rows @ _Leading.apply(wide.mT @ wide, rank).to(rows)  # X V_r V_rᵀ = U_r S_r V_rᵀ
-    return kept if x.ndim == 2 else kept.unflatten(-1, (x.shape[-3], -1)).transpose(-3, -2)
+    return kept if x.ndim == 2 else _by_head(kept, x)
+
+
+def _by_head(rows: Tensor, like: Tensor) -> Tensor:
+    """The inverse of ``side_by_side``, ``[..., H, n, d]``."""
+    return rows.unflatten(-1, (like.shape[-3], -1)).transpose(-3, -2)
 
 
 class _Leading(torch.autograd.Function):
@@ -102,24 +111,29 @@ def cache(heads: int, d: int, d_v: int, p: MlaParams) -> Cache:
 
 
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: MlaParams, *, causal: bool) -> dict[str, Tensor]:
-    """What the rank costs.
+    """What the rank costs, over all heads.
 
-    ``key_sizes`` and ``value_sizes``, the singular values, ``[..., min(n, H d)]``; ``keys``, those given back, and
-    ``errors``, for each rank from 1 on that of the weights beside softmax's in the Frobenius norm, relative, over all
-    heads, ``[..., min(n, H d)]``.
+    ``logits``, ``q k'ᵀ / √d``, ``[..., n, n]``; without the axis of heads ``key_sizes`` and ``value_sizes``, the
+    singular values of all heads' keys and values side by side, zeros behind the last, ``[..., n]``; ``ranks``, some
+    from 1 to the keys' full one, ``int64 [16]``, and ``errors``, how far they leave the weights from softmax's,
+    as a share of these in the Frobenius norm, ``[..., 16]``.
     """
     q, k, v = widened(q), widened(k), widened(v)
-    exact = masked_softmax(scores(q, k), None)
-    key_sizes, value_sizes = (torch.linalg.svdvals(side_by_side(x)) for x in (k, v))
-    axes = tuple(range(-3, 0)) if k.ndim > 2 else (-2, -1)
-    errors = [
-        vector_norm(masked_softmax(scores(q, through_latents(k, rank)), None) - exact, dim=axes)
-        for rank in range(1, key_sizes.shape[-1] + 1)
-    ]
+    n, exact = q.shape[-2], masked_softmax(scores(q, k), None)
+    left, sizes, right = torch.linalg.svd(side_by_side(k), full_matrices=False)
+    values = torch.linalg.svdvals(side_by_side(v))
+    ranks = torch.linspace(1, sizes.shape[-1], SAMPLES).round().long()
+    axes = tuple(range(-min(3, k.ndim), 0))
+    errors = []
+    for rank in ranks.tolist():
+        rows = (left[..., :rank] * sizes[..., None, :rank]) @ right[..., :rank, :]
+        keys = rows if k.ndim == 2 else _by_head(rows, k)
+        errors.append(vector_norm(masked_softmax(scores(q, keys), None) - exact, dim=axes))
     return {
-        "key_sizes": key_sizes,
-        "value_sizes": value_sizes,
-        "keys": through_latents(k, p.rank),
+        "logits": scores(q, through_latents(k, p.rank)),
+        "key_sizes": F.pad(sizes, (0, n - sizes.shape[-1])),
+        "value_sizes": F.pad(values, (0, n - values.shape[-1])),
+        "ranks": ranks,
         "errors": torch.stack(errors, -1) / vector_norm(exact, dim=axes).unsqueeze(-1),
     }
 

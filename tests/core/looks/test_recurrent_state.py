@@ -95,7 +95,9 @@ def test_every_variant_with_a_decoder_takes_part():
     assert {v.key for v in recurrent()} == {v.key for v in ac.all_variants() if v.decoder}
     assert {v.key for v in running_sums()} >= {"linear", "cosine", "taylor2", "performer", "retention", "cosformer"}
     others = {v.key for v in recurrent()} - {v.key for v in running_sums()}
-    assert others >= {"centred_taylor", "deltanet", "gated_deltanet", "heavy_hitters"}, "their states are no sums over a normaliser"
+    assert others >= {"centred_taylor", "deltanet", "gated_deltanet", "heavy_hitters"}, (
+        "their states are no sums over a normaliser"
+    )
 
 
 def test_the_second_order_state_counts_its_tokens():

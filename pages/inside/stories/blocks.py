@@ -1,0 +1,245 @@
+"""Block selection: which blocks a score chose, which softmax would have, and what is lost between the two."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import streamlit as st
+
+from app.text import _, _n, paragraph
+from pages.inside import pictures
+from pages.inside.pictures import Curve
+from pages.inside.reference import beside_reference
+from pages.inside.story import Seen, Step
+from pages.inside.tokens import painted
+
+OWN, RIGHT, WRONG, MISSED, ELSE = 0, 2, 1, 3, -1
+"""Colours of tokens in a text: the query's own block, rightly and wrongly chosen ones, missed ones; none elsewhere."""
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """What was chosen, ``[n, blocks]`` each.
+
+    Attributes:
+        own: the block that each query stands in, ``bool``.
+        chosen: by the score, ``bool``.
+        best: by the true mass, ``bool``.
+        mass: what softmax over all lays on each block.
+    """
+
+    own: np.ndarray
+    chosen: np.ndarray
+    best: np.ndarray
+    mass: np.ndarray
+
+    def held(self, blocks: np.ndarray) -> np.ndarray:
+        """What softmax lays on these blocks, for each query, ``[n]``."""
+        found: np.ndarray = (self.mass * blocks).sum(-1)
+        return found
+
+    @property
+    def told(self) -> int:
+        """The query that lost most between what was chosen and what should have been; the last of equals."""
+        lost = self.held(self.best) - self.held(self.chosen)
+        return int(len(lost) - 1 - lost[::-1].argmax())
+
+
+def steps(seen: Seen) -> tuple[Step, ...]:
+    """Score, choose, account for what is missed, compare."""
+    parts, size = seen.parts, seen.setting("block")
+    blocks = np.arange(parts["mass"].shape[-1])
+    own = np.arange(len(parts["mass"]))[:, None] // size == blocks
+    choice = Choice(own, parts["chosen"], parts["best"], parts["mass"].astype(np.float64))
+    return (
+        _scores(seen, choice),
+        _choose(seen, choice),
+        _missed(seen, choice),
+        beside_reference(seen, _(seen.attention.variant.note)),
+    )
+
+
+def _names(seen: Seen) -> list[str]:
+    """Each block by its first and last token."""
+    n, size = len(seen.weights), seen.setting("block")
+    return [f"{i}–{j}" if j > i else f"{i}" for i in range(0, n, size) for j in [min(i + size, n) - 1]]
+
+
+def _panel(seen: Seen, title: str, values: np.ndarray, caption: str = "") -> pictures.Panel:
+    return pictures.panel(title, values, seen.labels, _names(seen), column=_("block"), caption=caption)
+
+
+def _scores(seen: Seen, choice: Choice) -> Step:
+    scores = seen.parts["scores"]
+    asked = np.isfinite(scores)
+
+    def draw(key: str) -> None:
+        mass = _panel(seen, _("Softmax's mass on each block"), np.where(choice.own | asked, choice.mass, np.nan))
+        if asked.any():
+            told = _("own block masked: it is always looked at")
+            pictures.board(f"{key}.scores", _panel(seen, _("Score"), np.where(asked, scores, np.nan), told))
+        pictures.board(f"{key}.mass", mass)
+
+    n, blocks = choice.mass.shape
+    return Step(
+        title=_("Score the blocks"),
+        formula={
+            "mean key": r"s(q, b) = \frac{q^\top \bar k_b}{\sqrt d}",
+            "second order": r"s(q, b) = \frac{q^\top \bar k_b}{\sqrt d} + \frac{q^\top \Sigma_b\, q}{2 d}",
+            "bound": r"s(q, b) = \frac{1}{\sqrt d} \sum_c \max\left(q_c \max_{j \in b} k_{jc},\; "
+            r"q_c \min_{j \in b} k_{jc}\right)",
+            "random indexer": r"s(q, b) = \max_{j \in b} \frac{(R q)^\top (R k_j)}{\sqrt d}",
+            "true mass": r"s(q, b) = \log \sum_{j \in b} e^{q^\top k_j / \sqrt d}",
+        }[seen.setting("score")],
+        shapes={"s": (n, blocks), "K": (n, seen.qkv.k.shape[-1])},
+        sentence=score_sentence(n, blocks, agreement(scores, choice.mass)),
+        draw=draw,
+    )
+
+
+def agreement(scores: np.ndarray, mass: np.ndarray) -> float | None:
+    """How often, of two blocks that a query may choose, the score prefers the one with more mass; None without two."""
+    right = pairs = 0
+    for each, held in zip(scores, mass, strict=True):
+        may = np.flatnonzero(np.isfinite(each))
+        i, j = np.triu_indices(len(may), 1)
+        better = np.sign(held[may][i] - held[may][j])
+        right += int((better * np.sign(each[may][i] - each[may][j]) > 0)[better != 0].sum())
+        pairs += int((better != 0).sum())
+    return right / pairs if pairs else None
+
+
+def score_sentence(n: int, blocks: int, agrees: float | None) -> str:
+    """How many blocks there are and how well the score tells them apart.
+
+    Args:
+        n: number of tokens.
+        blocks: number of blocks.
+        agrees: as of ``agreement``.
+    """
+    if agrees is None:
+        return _n(
+            "All tokens stand in {n} block: no query has two to choose from.",
+            "All tokens stand in {n} blocks: no query has two to choose from.",
+            n=blocks,
+        )
+    return _(
+        "{n} tokens make {blocks} blocks, and one number stands for each. Of two blocks that a query may choose from, "
+        "the score prefers the one with more of softmax's mass in **{agrees:.0%}** of all cases; a coin would in 50%.",
+        n=n,
+        blocks=blocks,
+        agrees=agrees,
+    )
+
+
+def _choose(seen: Seen, choice: Choice) -> Step:
+    asked, same = int(choice.best.sum()), int((choice.chosen & choice.best).sum())
+    query = choice.told
+    kinds = np.select(
+        [choice.own[query], choice.chosen[query] & choice.best[query], choice.chosen[query], choice.best[query]],
+        [OWN, RIGHT, WRONG, MISSED],
+        ELSE,
+    )
+
+    def draw(key: str) -> None:
+        place = np.arange(len(seen.labels)) // seen.setting("block")
+        hidden = {j for j in range(len(place)) if not seen.visible[query, j]}
+        st.html(
+            painted(
+                seen.labels,
+                [ELSE if j in hidden else int(kinds[b]) for j, b in enumerate(place)],
+                notes=[
+                    _("token {j}: weight {x:.1%} in softmax", j=j, x=x) for j, x in enumerate(seen.reference[query])
+                ],
+                borders=set(range(seen.setting("block"), len(place), seen.setting("block"))),
+            )
+        )
+        st.caption(
+            _(
+                "For “{query}” (token {i}), which lost most. Blue: its own block; green: chosen, and rightly; orange: "
+                "chosen in place of others; red: should have been chosen. Lines part the blocks.",
+                query=seen.token(query),
+                i=query,
+            )
+        )
+        pictures.board(
+            f"{key}.choice",
+            _panel(seen, _("Mass of what was chosen"), np.where(choice.chosen | choice.own, choice.mass, np.nan)),
+            _panel(seen, _("Mass of what should have been"), np.where(choice.best | choice.own, choice.mass, np.nan)),
+        )
+
+    return Step(
+        title=_("Choose"),
+        formula=r"S_i = b(i) \cup \operatorname{top}_m \{s(q_i, b) : b < b(i)\}"
+        if seen.causal
+        else r"S_i = b(i) \cup \operatorname{top}_m \{s(q_i, b) : b \ne b(i)\}",
+        shapes={"S": choice.mass.shape},
+        sentence=choice_sentence(asked, same, causal=seen.causal),
+        draw=draw,
+    )
+
+
+def choice_sentence(asked: int, same: int, *, causal: bool) -> str:
+    """How many choices are those that the true mass would make.
+
+    Args:
+        asked: how many choices there were, over all queries.
+        same: how many of them the true mass would make too.
+        causal: whether only earlier blocks could be chosen.
+    """
+    if not asked:
+        return _("Nothing is chosen: every query looks at its own block alone.")
+    told = _(
+        "**{same} of {asked}** choices are those that the true mass would have made, {share:.0%}.",
+        same=same,
+        asked=asked,
+        share=same / asked,
+    )
+    if causal:
+        told = paragraph(told, _("A query chooses among blocks that end before its own, and sees no later key."))
+    return told
+
+
+def _missed(seen: Seen, choice: Choice) -> Step:
+    own, chosen, best = choice.held(choice.own), choice.held(choice.chosen), choice.held(choice.best)
+    places = list(range(len(own)))
+    return Step(
+        title=_("What is missed"),
+        formula=r"\text{captured}_i = \sum_{b \in S_i} \sum_{j \in b} P_{ij},\qquad "
+        r"P = \operatorname{softmax}\left(\frac{QK^\top}{\sqrt d}\right)",
+        shapes={"P": seen.reference.shape},
+        sentence=missed_sentence(own.mean(), (own + chosen).mean(), (own + best).mean()),
+        draw=lambda key: pictures.lines(
+            [
+                Curve(_("own block"), places, (100 * own).tolist(), colour=0, marks=False),
+                Curve(_("with the chosen ones"), places, (100 * (own + chosen)).tolist(), colour=1),
+                Curve(
+                    _("with the best ones"), places, (100 * (own + best)).tolist(), colour=2, dash="dash", hollow=True
+                ),
+            ],
+            key=key,
+            x_title=_("query"),
+            y_title=_("softmax's mass captured, %"),
+            mark=choice.told,
+            alt=_("Lines: the share of softmax's mass on the blocks that each query looks at"),
+        ),
+    )
+
+
+def missed_sentence(own: float, chosen: float, best: float) -> str:
+    """What softmax lays on the blocks looked at, in the mean over queries, beside what could be had.
+
+    Args:
+        own: on a query's own block.
+        chosen: on that and the chosen blocks.
+        best: on that and the blocks with most mass, as many.
+    """
+    if best - own < 0.0005:
+        return _("A query's own block holds {own:.1%} of softmax's mass, and no choice would add to that.", own=own)
+    return _(
+        "A query's own block holds {own:.1%} of softmax's mass, with the chosen ones **{chosen:.1%}**, and with as "
+        "many of the best {best:.1%}: of what choosing can add, the score finds {share:.0%}.",
+        own=own,
+        chosen=chosen,
+        best=best,
+        share=(chosen - own) / (best - own),
+    )

@@ -1,0 +1,161 @@
+"""Latent attention: how few numbers stand for the keys and values of all heads, and what their number costs."""
+
+import numpy as np
+
+from app.text import _, paragraph
+from attention_core.looks.factors import off
+from pages.inside import pictures
+from pages.inside.pictures import Curve
+from pages.inside.reference import beside_reference
+from pages.inside.story import Seen, Step
+
+NEAR = 0.1
+"""The error of the weights that is asked for in the second step."""
+
+
+def steps(seen: Seen) -> tuple[Step, ...]:
+    """Singular values, what a rank costs, what is kept, compare."""
+    return _sizes(seen), _ranks(seen), _kept(seen), beside_reference(seen, _(seen.attention.variant.note))
+
+
+def kept_share(sizes: np.ndarray, rank: int) -> float:
+    """How much of the squared length is in the first singular values; all of nothing."""
+    squares = sizes.astype(np.float64) ** 2
+    return float(squares[:rank].sum() / squares.sum()) if squares.any() else 1.0
+
+
+def _sizes(seen: Seen) -> Step:
+    keys, values, rank = seen.parts["key_sizes"], seen.parts["value_sizes"], seen.setting("rank")
+    heads, n, d = seen.qkv.k.shape
+    places = list(range(1, n + 1))
+
+    def relative(sizes: np.ndarray) -> list[float]:
+        found: list[float] = (sizes / (sizes[0] or 1.0)).tolist()
+        return found
+
+    return Step(
+        title=_("Side by side"),
+        formula=r"[K^{(1)} \cdots K^{(H)}] = U \Sigma W^\top,\qquad [V^{(1)} \cdots V^{(H)}] = U' \Sigma' W'^\top",
+        shapes={r"[K^{(1)} \cdots K^{(H)}]": (n, heads * d), r"\Sigma": (min(n, heads * d),) * 2},
+        sentence=_(
+            "The keys of all {heads} heads side by side are one matrix of {n} rows and {width} columns. Its {rank} "
+            "largest singular values hold **{keys:.1%}** of its squared length, and the values' hold {values:.1%}.",
+            heads=heads,
+            n=n,
+            width=heads * d,
+            rank=min(rank, n, heads * d),
+            keys=kept_share(keys, rank),
+            values=kept_share(values, rank),
+        ),
+        draw=lambda key: pictures.lines(
+            [
+                Curve(_("keys"), places, relative(keys), colour=0),
+                Curve(_("values"), places, relative(values), colour=1, hollow=True),
+            ],
+            key=key,
+            x_title=_("number of the singular value (upright line: the rank)"),
+            y_title=_("beside the largest"),
+            mark=min(rank, n),
+            alt=_("Lines: the singular values of all heads' keys and values, the largest first"),
+        ),
+    )
+
+
+def _ranks(seen: Seen) -> Step:
+    ranks, first = np.unique(seen.parts["ranks"], return_index=True)
+    errors = seen.parts["errors"][first].astype(np.float64)
+    full = int(ranks[-1])
+    return Step(
+        title=_("The rank"),
+        formula=r"C = U_r \Sigma_r,\qquad K \approx C\, W_r^\top,\qquad "
+        r"A^{(h)} = \operatorname{softmax}\left(\frac{Q^{(h)} (C W_r^{(h)\top})^\top}{\sqrt d}\right)",
+        shapes={
+            "C": (len(seen.weights), min(seen.setting("rank"), full)),
+            "W_r": (full, min(seen.setting("rank"), full)),
+        },
+        sentence=rank_sentence(ranks, errors, min(seen.setting("rank"), full), off(seen.weights, seen.reference)),
+        draw=lambda key: pictures.lines(
+            [Curve(_("weights of all heads"), ranks.tolist(), (100 * errors).tolist(), colour=0)],
+            key=key,
+            x_title=_("rank (upright line: the one that is set)"),
+            y_title=_("relative error of the weights, %"),
+            mark=min(seen.setting("rank"), full),
+            alt=_("A line: the error of all heads' weights against the rank of the keys"),
+        ),
+    )
+
+
+def rank_sentence(ranks: np.ndarray, errors: np.ndarray, rank: int, here: float) -> str:
+    """What the rank leaves of the weights, and which would do.
+
+    Args:
+        ranks: those measured, ascending; the last is the full one.
+        errors: of all heads' weights at these.
+        rank: the one that is set, at most the full one.
+        here: the error of the head looked at.
+    """
+    full = int(ranks[-1])
+    enough = int(ranks[errors <= NEAR][0]) if (errors <= NEAR).any() else full
+    told = (
+        _("At rank {rank} nothing is lost: it is the full one.", rank=rank)
+        if rank == full
+        else _("At rank {rank} of {full} this head's weights err by **{here:.1%}**.", rank=rank, full=full, here=here)
+    )
+    return paragraph(
+        told,
+        _(
+            "Of the ranks measured, {enough} is the smallest at which the weights of all heads err by {near:.0%} at "
+            "most.",
+            enough=enough,
+            near=NEAR,
+        ),
+    )
+
+
+def _kept(seen: Seen) -> Step:
+    (heads, n, d), d_v = seen.qkv.k.shape, seen.qkv.v.shape[-1]
+    variant, params = seen.attention.variant, seen.attention.params
+    assert variant.cache is not None
+    cache, whole = variant.cache(heads, d, d_v, params), heads * (d + d_v)
+    return Step(
+        title=_("What is kept"),
+        formula=r"\text{kept} = n\,(r + r') + H\,(r\,d + r'\,d_v) \quad\text{in place of}\quad n\,H\,(d + d_v)",
+        shapes={"C": (n, min(seen.setting("rank"), heads * d)), "C'": (n, min(seen.setting("rank"), heads * d_v))},
+        sentence=kept_sentence(cache.token, cache.once, whole, n),
+        draw=lambda key: pictures.bars(
+            {_("of the tokens"): [n * whole, n * cache.token], _("to make keys and values of them"): [0, cache.once]},
+            [_("keys and values"), _("latents")],
+            key=key,
+            stacked=True,
+            x_title=_("what is kept"),
+            y_title=_("numbers"),
+            alt=_("Bars: numbers kept of this text, as keys and values and as latents"),
+        ),
+    )
+
+
+def kept_sentence(token: int, once: int, whole: int, n: int) -> str:
+    """What latents save, and from which length on.
+
+    Args:
+        token: numbers kept of a token.
+        once: numbers kept however many tokens there are.
+        whole: numbers of a token's keys and values.
+        n: number of tokens.
+    """
+    if token >= whole:
+        return _(
+            "Latents of {token} numbers are no fewer than the {whole} of the keys and values.", token=token, whole=whole
+        )
+    least = once // (whole - token) + 1
+    told = _(
+        "Of each token **{token} numbers** are kept in place of {whole}, and once {once:,} that make keys and values "
+        "of them: together fewer from {least:,} tokens on.",
+        token=token,
+        whole=whole,
+        once=once,
+        least=least,
+    )
+    if n < least:
+        return paragraph(told, _("This text is shorter; models learn the second part, and share it among all texts."))
+    return told

@@ -1,0 +1,72 @@
+"""Block selection's story: what was chosen, what should have been, and what the difference holds."""
+
+import numpy as np
+import pytest
+from stories import drawn_words, head, open_step, said, seen, softmax
+
+import attention_core as ac
+from pages.inside.stories import blocks
+from pages.inside.stories.blocks import agreement, choice_sentence, missed_sentence, score_sentence
+
+FIVE = ac.get("blocks", block=5, blocks=1)
+
+
+def test_the_story_tells_the_choices_of_the_sentence_on_screen():
+    q, k, _ = (x.numpy() for x in head())
+    logits = q @ k.T / 8**0.5
+    mass, score = np.zeros((24, 5)), np.full((24, 5), -np.inf)
+    for b in range(5):
+        keys = slice(5 * b, min(5 * b + 5, 24))
+        mass[:, b] = softmax(logits)[:, keys].sum(-1)
+        score[:, b] = logits[:, keys].mean(-1)
+    own = np.arange(24) // 5
+    score[np.arange(24), own] = -np.inf
+    chosen, best = score.argmax(-1), np.where(np.arange(5) == own[:, None], -1, mass).argmax(-1)
+    at = open_step(FIVE, 2)
+    assert said(at, r"\*\*(\d+) of (\d+)\*\* choices") == ((chosen == best).sum(), 24)
+    i = np.arange(24)
+    lost = mass[i, best] - mass[i, chosen]
+    query = np.flatnonzero(lost == lost.max())[-1]
+    assert f"“t{query}” (token {query}), which lost most" in " ".join(c.value for c in at.caption)
+    assert drawn_words(at).count("border-left") == 4
+    at = open_step(FIVE, 3, again=at)
+    told = said(at, r"holds ([\d.]+)% of.*\*\*([\d.]+)%\*\*.*best ([\d.]+)%: .* finds (\d+)%")
+    held = [mass[i, own].mean(), (mass[i, own] + mass[i, chosen]).mean(), (mass[i, own] + mass[i, best]).mean()]
+    np.testing.assert_allclose(told[:3], 100 * np.array(held), atol=0.051)
+    assert told[3] == pytest.approx(100 * (held[1] - held[0]) / (held[2] - held[0]), abs=0.51)
+
+
+def test_the_true_mass_chooses_what_should_be_chosen():
+    told = [step.sentence for step in blocks.steps(seen(ac.get("blocks", block=4, score="true mass"), causal=True))]
+    assert "in **100%** of all cases" in told[0]
+    assert "100%" in told[1]
+    assert "blocks that end before its own" in told[1]
+    assert "the score finds 100%" in told[2]
+
+
+@pytest.mark.parametrize("score", ac.variant("blocks").params.settings()[2].choices)
+def test_each_score_has_its_own_formula(score):
+    formulas = {blocks.steps(seen(ac.get("blocks", score=s)))[0].formula for s in ("mean key", score)}
+    assert len(formulas) == (1 if score == "mean key" else 2)
+
+
+def test_agreement_counts_pairs_a_query_may_choose_from():
+    mass = np.array([[0.5, 0.3, 0.2], [0.1, 0.1, 0.8]])
+    assert agreement(np.array([[3.0, 2.0, 1.0], [0.0, 0.0, 1.0]]), mass) == 1
+    assert agreement(np.array([[1.0, 2.0, -np.inf], [0.0, 5.0, 1.0]]), mass) == pytest.approx(1 / 3)
+    assert agreement(np.array([[-np.inf, 2.0, -np.inf]]), mass[:1]) is None
+
+
+def test_what_is_said_where_nothing_is_to_choose_from():
+    assert score_sentence(5, 1, None) == "All tokens stand in 1 block: no query has two to choose from."
+    assert "in 2 blocks:" in score_sentence(5, 2, None)
+    assert "prefers the one with more of softmax's mass in **75%**" in score_sentence(20, 4, 0.75)
+    assert choice_sentence(0, 0, causal=True) == "Nothing is chosen: every query looks at its own block alone."
+    assert "earlier" not in choice_sentence(4, 1, causal=False)
+    assert choice_sentence(4, 1, causal=False).startswith("**1 of 4** choices")
+    assert "sees no later key" in choice_sentence(4, 1, causal=True)
+
+
+def test_what_choosing_adds_is_told_where_it_can_add_something():
+    assert missed_sentence(0.5, 0.5, 0.5).endswith("no choice would add to that.")
+    assert "the score finds 50%" in missed_sentence(0.5, 0.6, 0.7)
