@@ -29,8 +29,8 @@ class DeltaParams(Params):
     )
 
 
-def corrected(q: Tensor, k: Tensor, p: DeltaParams, gates: Tensor) -> Tokens:
-    """Tokens as the delta rule takes them, ``[..., n, d]`` each, with the logarithms of their gates."""
+def corrected(q: Tensor, k: Tensor, p: DeltaParams, gates: Tensor | None = None) -> Tokens:
+    """Tokens as the delta rule takes them, ``[..., n, d]`` each, with the logarithms of their gates if they have."""
     q, k = as_taken(q, p), as_taken(k, p)
     beta = write_strength(k, p.keys, p.strength)
     return Tokens(q, k, beta, gates, beta)

@@ -10,7 +10,7 @@ a gate); Dao and Gu, 2405.21060; Schlag and others, 2102.11174.
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor
@@ -33,14 +33,15 @@ class Tokens(NamedTuple):
         q: queries, ``[..., n, d]``.
         k: keys, ``[..., n, d]``.
         write: β, how strongly values are written, ``[..., n, 1]`` or ``[n, 1]``.
-        gates: log α, what is left of the state before each token, ``[..., n, 1]``, ``[n, 1]`` or ``[..., n, d]``.
+        gates: log α, what is left of the state before each token, ``[..., n, 1]``, ``[n, 1]`` or ``[..., n, d]``; None
+            where all of it is.
         erase: ε, how much is taken back of what a key reads, ``[..., n, 1]``; None where nothing is.
     """
 
     q: Tensor
     k: Tensor
     write: Tensor
-    gates: Tensor
+    gates: Tensor | None = None
     erase: Tensor | None = None
 
 
@@ -66,56 +67,84 @@ def solved(system: Tensor, wanted: Tensor) -> Tensor:
 
 
 def empty(k: Tensor, v: Tensor) -> Tensor:
-    """The state before any token, ``[..., d, d_v]``, for keys ``[..., n, d]`` and values ``[..., n, d_v]``."""
-    return v.new_zeros(*v.shape[:-2], k.shape[-1], v.shape[-1])
+    """The state before any token, ``[..., d, d_v]``, for one token's key ``[..., d]`` and value ``[..., d_v]``."""
+    return v.new_zeros(*v.shape[:-1], k.shape[-1], v.shape[-1])
 
 
-def take(state: Tensor, v: Tensor, *parts: Tensor, read: bool = True) -> tuple[Tensor | None, Tensor]:
+def similar(q: Tensor, k: Tensor, gates: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+    """``Q Kᵀ ⊙ Γ``, ``[..., c, c]``, queries that read from before the first token, keys that are read after the last.
+
+    The gates' logarithms are summed up anew in each chunk: over a long text their sum would lose its digits.
+    """
+    if gates is None:
+        return triangle(Features(q, k))
+    fallen = -gates.cumsum(-2)
+    return triangle(Features(q, k, fallen), torch.zeros_like(fallen[..., :1, :]))
+
+
+def take(state: Tensor, tokens: Tokens, v: Tensor, *, read: bool = True) -> tuple[Tensor | None, Tensor]:
     """Take in a chunk of tokens.
 
     Args:
         state: ``S``, ``[..., d, d_v]``.
+        tokens: the chunk, ``[..., c, *]``.
         v: values, ``[..., c, d_v]``.
-        parts: what ``Tokens`` is made of.
         read: whether outputs are wanted.
 
     Returns:
         What each token reads right after it was written, ``[..., c, d_v]``, or None, and the state after them.
     """
-    tokens = Tokens(*parts)
-    # Counted anew in each chunk: over a long text the sum of logarithms would lose its digits.
-    fallen = -tokens.gates.cumsum(-2)
-    start, end = torch.zeros_like(fallen[..., :1, :]), fallen[..., -1:, :]
-    new = tokens.write * v
-    if tokens.erase is None:
-        later = tokens.k * (fallen - end).exp()
-    else:
-        overlaps, early, later = triangle(Features(tokens.k, tokens.k, fallen), start)
+    q, k, gates, out = tokens.q, tokens.k, tokens.gates, None
+    new, later = tokens.write * v, k
+    if tokens.erase is not None:
+        overlaps, early, later = similar(k, k, gates)
         new = solved(tokens.erase * overlaps, new - tokens.erase * (early @ state))
-    out = None
     if read:
-        inside, early, _ = triangle(Features(tokens.q, tokens.k, fallen), start)
+        inside, early, later = similar(q, k, gates)
         out = inside @ new + early @ state
-    return out, (-end).exp().mT * state + later.mT @ new
+    elif tokens.erase is None and gates is not None:
+        fallen = gates.cumsum(-2)
+        later = k * (fallen[..., -1:, :] - fallen).exp()
+    if gates is not None:
+        state = gates.sum(-2, keepdim=True).exp().mT * state
+    return out, state + later.mT @ new
 
 
-def attention(tokens: Tokens, v: Tensor, *, causal: bool) -> Tensor:
+def advance(
+    memory: Memory, q: Tensor, k: Tensor, v: Tensor, *, rule: Rule, p: Params, read: bool = True
+) -> tuple[Tensor | None, Memory]:
+    """Take in tokens as a rule does, ``[..., c, d]`` and ``[..., c, d_v]``: their outputs, and what is remembered."""
+    tokens = rule(widened(q), widened(k), p, memory.taken)
+    out, sums = take(memory.sums, tokens, widened(v), read=read)
+    return None if out is None else out.to(v.dtype), Memory(sums, memory.taken + v.shape[-2])
+
+
+def attention(rule: Rule, q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tensor:
     """``matrix(...) @ v`` by chunks with a state, ``[..., n, d_v]``: O(n d²) time, O(n d) memory."""
-    if not causal:
-        return tokens.q @ last_state(tokens, v)
-    outs, _ = by_chunks(take, empty(tokens.k, v), v, *_given(tokens), size=CHUNK)
-    return torch.cat(outs, -2)
+    if causal:
+        outs, _ = by_chunks(partial(advance, rule=rule, p=p), start(k, v), q, k, v, size=CHUNK)
+    else:
+        memory = Memory(last_state(rule, k, v, p))
+        outs, _ = by_chunks(partial(_look_back, rule=rule, p=p), memory, q, k, size=CHUNK)
+    return torch.cat(outs, -2).to(v.dtype)
 
 
-def last_state(tokens: Tokens, v: Tensor) -> Tensor:
-    """``S`` after all tokens, ``[..., d, d_v]``, for values ``[..., n, d_v]``."""
-    _, state = by_chunks(partial(take, read=False), empty(tokens.k, v), v, *_given(tokens), size=CHUNK)
-    found: Tensor = state
+def _look_back(memory: Memory, q: Tensor, k: Tensor, *, rule: Rule, p: Params) -> tuple[Tensor, Memory]:
+    """What a chunk of queries reads of a state that nothing is written to any more."""
+    query = rule(widened(q), widened(k), p, memory.taken).q
+    return query @ memory.sums, Memory(memory.sums, memory.taken + q.shape[-2])
+
+
+def start(k: Tensor, v: Tensor) -> Memory:
+    """Nothing remembered, for keys ``[..., n, d]`` and values ``[..., n, d_v]``."""
+    return Memory(empty(k[..., 0, :], widened(v)[..., 0, :]))
+
+
+def last_state(rule: Rule, k: Tensor, v: Tensor, p: Params) -> Tensor:
+    """``S`` after all tokens, ``[..., d, d_v]``, for keys ``[..., n, d]`` and values ``[..., n, d_v]``."""
+    _, memory = by_chunks(partial(advance, rule=rule, p=p, read=False), start(k, v), k, k, v, size=CHUNK)
+    found: Tensor = memory.sums
     return found
-
-
-def _given(tokens: Tokens) -> list[Tensor]:
-    return [x for x in tokens if x is not None]
 
 
 def anatomy(tokens: Tokens, *, causal: bool) -> dict[str, Tensor]:
@@ -127,12 +156,11 @@ def anatomy(tokens: Tokens, *, causal: bool) -> dict[str, Tensor]:
         ``read``, ``(Q Kᵀ ⊙ Γ)``; by the delta rule ``overlaps``, ``diag(ε) (K Kᵀ ⊙ Γ⁻)``, and ``inverse`` of one plus
         these; ``[..., n, n]`` each.
     """
-    fallen = -tokens.gates.cumsum(-2)
-    below, _, later = triangle(Features(tokens.q, tokens.k, fallen))
+    below, _, later = similar(tokens.q, tokens.k, tokens.gates)
     read = below if causal else tokens.q @ later.mT
     if tokens.erase is None:
         return {"read": read}
-    overlaps = tokens.erase * triangle(Features(tokens.k, tokens.k, fallen))[0].tril(-1)
+    overlaps = tokens.erase * similar(tokens.k, tokens.k, tokens.gates)[0].tril(-1)
     units = torch.eye(read.shape[-1], dtype=read.dtype, device=read.device)
     return {"read": read, "overlaps": overlaps, "inverse": solved(overlaps, units.expand_as(overlaps))}
 
@@ -145,25 +173,25 @@ def matrix(tokens: Tokens, *, causal: bool) -> Tensor:
     return parts["read"] @ (parts["inverse"] * tokens.write.mT)
 
 
-def step(state: Tensor, tokens: Tokens, v: Tensor) -> tuple[Tensor, Tensor]:
-    """One token, ``[..., 1, *]`` each, to its output ``[..., 1, d_v]`` and the next state."""
-    out, state = take(state, v, *_given(tokens))
-    assert out is not None
-    return out, state
-
-
-def cost(n: int, d: int, *, causal: bool, erases: bool, channels: bool) -> Cost:
+def cost(n: int, d: int, *, causal: bool, erases: bool, gates: int) -> Cost:
     """All products, in a chunk, into the state and out of it; forward substitution, ``c² d / 2``, is not counted.
 
-    The most numbers stand beside what the rule makes of all tokens: in a chunk, or at the end. Where gates fall by
-    e⁴⁰ and more within a chunk, products of channels take another way, which needs less.
+    The most numbers stand in a chunk beside the outputs before it, or are the outputs when they are put together. Where
+    gates of channels fall by e⁴⁰ and more within a chunk, their products take another way.
+
+    Args:
+        n: tokens.
+        d: size of queries, keys and values.
+        causal: whether query i reads before token i + 1 is written.
+        erases: whether it goes by the delta rule.
+        gates: squares of a chunk that gates take, beside the products.
     """
     c = min(n, CHUNK)
     squares = n // CHUNK * CHUNK**2 + (n % CHUNK) ** 2
-    inside = (3 + erases - channels) * c**2 + (2 * causal + 3 * erases) * c * d + 2 * d * d if causal or erases else 0
+    inside = (causal + erases + gates) * c * c + (5 + 4 * erases) * c * d // 2 + d * d if causal or erases else 0
     return Cost(
         multiply_adds=(2 * causal + erases) * squares * d + (2 + erases) * n * d * d,
-        peak_elements=(1 + erases + channels + causal) * n * d + 2 * n + max(inside, n * d + d * d),
+        peak_elements=max(causal * n * d + inside, 2 * n * d + 2 * d * d),
     )
 
 
@@ -171,7 +199,7 @@ def variant(
     rule: Rule,
     *,
     erases: bool,
-    channels: Callable[[Any], bool] = lambda p: False,
+    gates: Callable[[Any], Literal["none", "one", "each"]],
     **declared: Any,  # noqa: ANN401 - whatever a Variant is made of
 ) -> Variant:
     """A variant of the family: all that follows from how it takes tokens.
@@ -179,24 +207,25 @@ def variant(
     Args:
         rule: how it does.
         erases: whether it goes by the delta rule.
-        channels: whether, with settings p, each channel has a gate of its own.
+        gates: with settings p, no gate, one for all channels, or one for each.
         declared: what else its ``Variant`` says.
     """
+    squares = {"none": 0, "each": 1, "one": 2}
 
     def weights(q: Tensor, k: Tensor, p: Params, *, causal: bool) -> Tensor:
         # In float64, where even the last token's gates against the first's are numbers of many digits.
         return matrix(rule(q.double(), k.double(), p, 0), causal=causal).to(q.dtype)
 
     def attend(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tensor:
-        return attention(rule(widened(q), widened(k), p, 0), widened(v), causal=causal).to(v.dtype)
+        return attention(rule, q, k, v, p, causal=causal)
 
     def init_state(q: Tensor, v: Tensor, p: Params) -> Memory:
-        return Memory(empty(q.unsqueeze(-2), widened(v).unsqueeze(-2)))
+        return Memory(empty(q, widened(v)))
 
-    def next_state(memory: Memory, q: Tensor, k: Tensor, v: Tensor, p: Params) -> tuple[Tensor, Memory]:
-        one, other, value = (widened(x).unsqueeze(-2) for x in (q, k, v))
-        out, sums = step(memory.sums, rule(one, other, p, memory.taken), value)
-        return out.squeeze(-2).to(v.dtype), Memory(sums, memory.taken + 1)
+    def step(memory: Memory, q: Tensor, k: Tensor, v: Tensor, p: Params) -> tuple[Tensor, Memory]:
+        out, memory = advance(memory, q.unsqueeze(-2), k.unsqueeze(-2), v.unsqueeze(-2), rule=rule, p=p)
+        assert out is not None
+        return out.squeeze(-2), memory
 
     def taken_apart(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> dict[str, Tensor]:
         tokens = rule(widened(q), widened(k), p, 0)
@@ -210,10 +239,10 @@ def variant(
         complexity="n d²",
         weights=weights,
         attend=attend,
-        cost=lambda n, d, p, *, causal: cost(n, d, causal=causal, erases=erases, channels=channels(p)),
+        cost=lambda n, d, p, *, causal: cost(n, d, causal=causal, erases=erases, gates=squares[gates(p)]),
         rows_sum_to_one=False,
         signed=True,
-        decoder=Decoder(init_state, next_state, normalised=False),
+        decoder=Decoder(init_state, step, normalised=False),
         anatomy=taken_apart if erases else None,
         **declared,
     )

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import torch
 import torch.nn.functional as F
@@ -66,9 +66,14 @@ def log_gates(k: Tensor, p: GateParams, *, first: int = 0, channels: bool = Fals
     return torch.log1p(-1 / steps.clamp(min=2)).masked_fill(steps == 1, 0.0)  # before the first token all is zero
 
 
-def by_channel(p: GateParams) -> bool:
-    """Whether gates that may differ from channel to channel do."""
-    return p.gate == "keys"
+def one(p: GateParams) -> Literal["one"]:
+    """One gate for all channels, whatever it is made of."""
+    return "one"
+
+
+def each(p: GateParams) -> Literal["one", "each"]:
+    """One gate for each channel where keys make it; else all of them are alike."""
+    return "each" if p.gate == "keys" else "one"
 
 
 def written(gates: Tensor, p: GateParams, *, first: int = 0) -> Tensor:

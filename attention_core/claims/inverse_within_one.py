@@ -36,7 +36,7 @@ def measure(ask: Ask) -> Iterator[EntryRow]:
     for keys, scale in ((UNIT, length), (FREE, length.square().mean(-2, keepdim=True).sqrt())):
         taken = k / nonzero(scale)
         one = torch.ones_like(length)
-        inverse = anatomy(Tokens(taken, taken, one, torch.zeros_like(one), one), causal=True)["inverse"]
+        inverse = anatomy(Tokens(taken, taken, one, None, one), causal=True)["inverse"]
         # What stands in the first n rows is the inverse of the first n tokens.
         grown = inverse.abs().amax(-1).nan_to_num(BEYOND, BEYOND).clamp(max=BEYOND).cummax(-1).values
         for n in lengths(k.shape[-2]):

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from attention_core.algorithms.delta_rule import DeltaParams, as_taken, write_strength
 from attention_core.algorithms.fast_weights import Tokens, last_state
@@ -39,11 +40,16 @@ def growth(qkv: QKV, attention: Attention, head: int, strengths: Sequence[float]
     p = attention.params
     assert isinstance(p, DeltaParams), f"{attention.key} writes by another rule"
     k, v = qkv.k[head].double(), qkv.v[head].double()
-    gates = log_gates(k, p) if isinstance(p, GateParams) else k.new_zeros(len(k), 1)
-    k = as_taken(k, p)
-    betas = torch.stack([write_strength(k, p.keys, strength) for strength in strengths])  # [s, n, 1]
-    k, v = (x.expand(len(strengths), -1, -1) for x in (k, v))
-    state = last_state(Tokens(k, k, betas, gates, betas), v)
-    eigenvalues = (gates.exp() * (1 - betas * k.square().sum(-1, keepdim=True))).amin((1, 2))
+
+    def rule(q: Tensor, k: Tensor, p: DeltaParams, first: int) -> Tokens:
+        gates = log_gates(k, p, first=first) if isinstance(p, GateParams) else None
+        k = as_taken(k, p)
+        betas = torch.stack([write_strength(k, p.keys, strength) for strength in strengths])  # [s, n, 1]
+        return Tokens(k, k, betas, gates, betas)
+
+    state = last_state(rule, k, v.expand(len(strengths), -1, -1), p)
+    taken = rule(k, k, p, 0)
+    left = 1 - taken.write * taken.k.square().sum(-1, keepdim=True)
+    eigenvalues = (left if taken.gates is None else taken.gates.exp() * left).amin((1, 2))
     sizes = torch.linalg.matrix_norm(state).nan_to_num(torch.inf, torch.inf)
     return Growth(strengths=np.array(strengths), sizes=sizes.numpy(), eigenvalues=eigenvalues.numpy())

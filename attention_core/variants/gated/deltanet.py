@@ -16,12 +16,13 @@ from attention_core.variant import Paper
 
 def tokens(q: Tensor, k: Tensor, p: DeltaParams, first: int) -> Tokens:
     """Written and erased with the same strength β; nothing fades."""
-    return corrected(q, k, p, q.new_zeros(q.shape[-2], 1))
+    return corrected(q, k, p)
 
 
 VARIANT = fast_weights.variant(
     tokens,
     erases=True,
+    gates=lambda p: "none",
     key="deltanet",
     title="DeltaNet",
     summary="Linear attention that corrects itself: a token writes only what its key does not read already.",

@@ -7,7 +7,7 @@ from torch import Tensor
 from attention_core.algorithms import fast_weights
 from attention_core.algorithms.delta_rule import DeltaParams, corrected
 from attention_core.algorithms.fast_weights import Tokens
-from attention_core.algorithms.gates import GateParams, log_gates
+from attention_core.algorithms.gates import GateParams, log_gates, one
 from attention_core.variant import Paper, SpecialCase
 
 
@@ -24,6 +24,7 @@ def tokens(q: Tensor, k: Tensor, p: GatedDeltaNetParams, first: int) -> Tokens:
 VARIANT = fast_weights.variant(
     tokens,
     erases=True,
+    gates=one,
     key="gated_deltanet",
     title="Gated DeltaNet",
     summary="DeltaNet on a state that fades: a key met again is overwritten, and what is never met again makes room.",

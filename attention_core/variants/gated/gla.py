@@ -7,7 +7,7 @@ from torch import Tensor
 
 from attention_core.algorithms import fast_weights
 from attention_core.algorithms.fast_weights import Tokens
-from attention_core.algorithms.gates import GateParams, by_channel, gate, log_gates
+from attention_core.algorithms.gates import GateParams, each, gate, log_gates
 from attention_core.variant import Paper, SpecialCase
 
 
@@ -27,7 +27,7 @@ def tokens(q: Tensor, k: Tensor, p: GlaParams, first: int) -> Tokens:
 VARIANT = fast_weights.variant(
     tokens,
     erases=False,
-    channels=by_channel,
+    gates=each,
     key="gla",
     title="Gated linear",
     summary="Linear attention whose state forgets channel by channel: what a token's key is low in fades faster.",

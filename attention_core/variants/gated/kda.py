@@ -7,7 +7,7 @@ from torch import Tensor
 from attention_core.algorithms import fast_weights
 from attention_core.algorithms.delta_rule import DeltaParams, corrected
 from attention_core.algorithms.fast_weights import Tokens
-from attention_core.algorithms.gates import GateParams, by_channel, gate, log_gates
+from attention_core.algorithms.gates import GateParams, each, gate, log_gates
 from attention_core.variant import Paper, SpecialCase
 
 
@@ -26,7 +26,7 @@ def tokens(q: Tensor, k: Tensor, p: KdaParams, first: int) -> Tokens:
 VARIANT = fast_weights.variant(
     tokens,
     erases=True,
-    channels=by_channel,
+    gates=each,
     key="kda",
     title="Kimi delta",
     summary="The delta rule and a gate for each channel: a key met again is overwritten, the rest fades channel by "

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from attention_core.algorithms import fast_weights
 from attention_core.algorithms.fast_weights import Tokens
-from attention_core.algorithms.gates import GateParams, log_gates, written
+from attention_core.algorithms.gates import GateParams, log_gates, one, written
 from attention_core.settings import param
 from attention_core.variant import Paper
 
@@ -38,6 +38,7 @@ def tokens(q: Tensor, k: Tensor, p: ScalarDecayParams, first: int) -> Tokens:
 VARIANT = fast_weights.variant(
     tokens,
     erases=False,
+    gates=one,
     key="scalar_decay",
     title="Scalar decay",
     summary="Linear attention whose state fades by one number at each token, as in Mamba-2 and Lightning attention.",

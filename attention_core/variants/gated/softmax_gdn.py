@@ -8,6 +8,7 @@ it early in a text, so that the step is capped here.
 """
 
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -16,6 +17,7 @@ from torch import Tensor
 from attention_core.algorithms import fast_weights
 from attention_core.algorithms.fast_weights import Tokens
 from attention_core.algorithms.masked import widened
+from attention_core.algorithms.scans import by_chunks
 from attention_core.settings import Params, param
 from attention_core.variant import Cost, Decoder, Paper, Variant
 
@@ -38,8 +40,8 @@ class Memory(NamedTuple):
 
     Attributes:
         sums: ``A``, ``[..., d, d_v]``.
-        key: the keys' mean, ``[..., d]``.
-        value: the values' mean, ``[..., d_v]``.
+        key: the keys' mean, ``[..., 1, d]``.
+        value: the values' mean, ``[..., 1, d_v]``.
         taken: how many tokens it has taken in.
     """
 
@@ -54,14 +56,9 @@ def counts(x: Tensor, first: int = 0) -> Tensor:
     return torch.arange(first + 1, first + x.shape[-2] + 1, dtype=x.dtype, device=x.device).unsqueeze(-1)
 
 
-def means(x: Tensor) -> Tensor:
-    """The mean of all tokens up to each, ``[..., n, *]``."""
-    return x.cumsum(-2) / counts(x)
-
-
-def news(x: Tensor, mean: Tensor) -> Tensor:
-    """What each token differs by from the mean of those before it, ``[..., n, *]``; the first one from nothing."""
-    return torch.cat([x[..., :1, :], x[..., 1:, :] - mean[..., :-1, :]], -2)
+def means(x: Tensor, before: Tensor | float = 0.0, first: int = 0) -> Tensor:
+    """The mean of all tokens up to each, ``[..., n, *]``, going on from that of the ``first`` ones before."""
+    return (first * before + x.cumsum(-2)) / counts(x, first)
 
 
 def tokens(q: Tensor, centred: Tensor, cap: float, first: int = 0) -> Tokens:
@@ -88,15 +85,29 @@ def capped(q: Tensor, k: Tensor, cap: float, *, causal: bool) -> Tensor:
     units = torch.eye(q.shape[-2], dtype=q_wide.dtype, device=q.device)
     mean = means(units)
     step = fast_weights.matrix(tokens(q_wide, k_wide - means(k_wide), cap), causal=causal)
-    return (step @ news(units, mean) + (mean if causal else mean[-1:])).to(q.dtype)
+    news = units - torch.cat([torch.zeros_like(mean[:1]), mean[:-1]])
+    return (step @ news + (mean if causal else mean[-1:])).to(q.dtype)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: SoftmaxGdnParams, *, causal: bool) -> Tensor:
     """The same by chunks of tokens with a state between them: O(n d²) time, O(n d) memory."""
-    q, k, value = widened(q), widened(k), widened(v)
-    mean = means(value)
-    out = fast_weights.attention(tokens(q, k - means(k), p.cap), news(value, mean), causal=causal)
-    return (out + (mean if causal else mean[..., -1:, :])).to(v.dtype)
+    memory = init_state(q[..., 0, :], v[..., 0, :], p)
+    outs, memory = by_chunks(partial(advance, p=p, read=causal), memory, q, k, v, size=fast_weights.CHUNK)
+    if causal:
+        return torch.cat(outs, -2)
+    return (widened(q) * q.shape[-1] ** -0.25 @ memory.sums + memory.value).to(v.dtype)
+
+
+def advance(
+    memory: Memory, q: Tensor, k: Tensor, v: Tensor, p: SoftmaxGdnParams, *, read: bool = True
+) -> tuple[Tensor | None, Memory]:
+    """Take in tokens, ``[..., c, d]`` and ``[..., c, d_v]``: their outputs, and what is remembered after them."""
+    first, query, key, value = memory.taken, widened(q), widened(k), widened(v)
+    key_mean, value_mean = (means(x, old, first) for x, old in ((key, memory.key), (value, memory.value)))
+    new = value - torch.cat([memory.value, value_mean[..., :-1, :]], -2)
+    out, sums = fast_weights.take(memory.sums, tokens(query, key - key_mean, p.cap, first), new, read=read)
+    memory = Memory(sums, key_mean[..., -1:, :], value_mean[..., -1:, :], first + v.shape[-2])
+    return None if out is None else (out + value_mean).to(v.dtype), memory
 
 
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: SoftmaxGdnParams, *, causal: bool) -> dict[str, Tensor]:
@@ -115,23 +126,21 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: SoftmaxGdnParams, *, causal: boo
 def init_state(q: Tensor, v: Tensor, p: SoftmaxGdnParams) -> Memory:
     """The state before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
     q, v = widened(q), widened(v)
-    return Memory(fast_weights.empty(q.unsqueeze(-2), v.unsqueeze(-2)), torch.zeros_like(q), torch.zeros_like(v))
+    return Memory(fast_weights.empty(q, v), torch.zeros_like(q).unsqueeze(-2), torch.zeros_like(v).unsqueeze(-2))
 
 
 def step(memory: Memory, q: Tensor, k: Tensor, v: Tensor, p: SoftmaxGdnParams) -> tuple[Tensor, Memory]:
     """One token, ``[..., d]`` and ``[..., d_v]``, to its output and the next state."""
-    query, key, value = (widened(x) for x in (q, k, v))
-    t = memory.taken + 1
-    key_mean, value_mean = (old + (new - old) / t for old, new in ((memory.key, key), (memory.value, value)))
-    taken = tokens(query.unsqueeze(-2), (key - key_mean).unsqueeze(-2), p.cap, memory.taken)
-    out, sums = fast_weights.step(memory.sums, taken, (value - memory.value).unsqueeze(-2))
-    return (out.squeeze(-2) + value_mean).to(v.dtype), Memory(sums, key_mean, value_mean, t)
+    out, memory = advance(memory, q.unsqueeze(-2), k.unsqueeze(-2), v.unsqueeze(-2), p)
+    assert out is not None
+    return out.squeeze(-2), memory
 
 
 def cost(n: int, d: int, p: SoftmaxGdnParams, *, causal: bool) -> Cost:
     """The delta rule's, beside the values' means and what is new in each."""
-    inner = fast_weights.cost(n, d, causal=causal, erases=True, channels=False)
-    return Cost(multiply_adds=inner.multiply_adds, peak_elements=inner.peak_elements + 2 * n * d)
+    inner = fast_weights.cost(n, d, causal=causal, erases=True, gates=2)
+    c = min(n, fast_weights.CHUNK)
+    return Cost(multiply_adds=inner.multiply_adds, peak_elements=inner.peak_elements + 4 * c * d)
 
 
 VARIANT = Variant(

@@ -92,9 +92,13 @@ def test_unit_keys_keep_every_entry_of_the_inverse_within_one(n, d, seed):
 
 def growth(strength, size=1.0, n=400):
     """How large the state is after one key again and again, with a value that is never what it reads."""
-    k, beta = torch.full((n, 1), size).double(), torch.full((n, 1), strength).double()
-    v = (-1.0) ** torch.arange(n).double().unsqueeze(-1)
-    return float(last_state(Tokens(k, k, beta, torch.zeros_like(beta), beta), v).abs().max())
+    k, v = torch.full((n, 1), size).double(), (-1.0) ** torch.arange(n).double().unsqueeze(-1)
+
+    def rule(q, k, p, first):
+        beta = torch.full_like(k, strength)
+        return Tokens(q, k, beta, None, beta)
+
+    return float(last_state(rule, k, v, None).abs().max())
 
 
 def test_the_rule_is_stable_up_to_two_over_the_squared_length_of_its_keys():

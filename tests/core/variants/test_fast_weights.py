@@ -14,7 +14,8 @@ from transformers.models.mamba2.modeling_mamba2 import mamba2_chunk_scan
 from transformers.models.qwen3_next.modeling_qwen3_next import torch_chunk_gated_delta_rule
 
 import attention_core as ac
-from attention_core.algorithms.fast_weights import CHUNK, Tokens, attention, matrix
+from attention_core.algorithms.fast_weights import CHUNK, Tokens, matrix
+from attention_core.algorithms.fast_weights import attention as attention_of
 
 GATED = ("scalar_decay", "gla", "gated_deltanet", "kda")
 
@@ -92,6 +93,16 @@ def test_what_the_gate_lets_go_is_what_is_written(gate):
     last, end = said("scalar_decay", q, k, v, gate, write="rest")
     check(a.attend(q, k, v, causal=True), last)
     check(a.attend(q, k, v), end)
+
+
+def attention(tokens, v, *, causal):
+    """The chunked form of tokens that are given as they are taken."""
+
+    def rule(q, k, p, first):
+        at = slice(first, first + k.shape[-2])
+        return Tokens(q, k, *(None if x is None else x[..., at, :] for x in tokens[2:]))
+
+    return attention_of(rule, tokens.q, tokens.k, v, None, causal=causal)
 
 
 @pytest.mark.parametrize("n", [1, 5, CHUNK, CHUNK + 3])
