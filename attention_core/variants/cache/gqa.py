@@ -11,7 +11,7 @@ from torch import Tensor
 from attention_core.algorithms.exact import exact_attention
 from attention_core.algorithms.masked import masked_softmax, scores, visible, widened
 from attention_core.algorithms.pooling import even_segments, pool, spread
-from attention_core.variant import Cache, Cost, Paper, Params, Variant, param
+from attention_core.variant import Cache, Cost, Paper, Params, SpecialCase, Variant, param
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,4 +87,5 @@ VARIANT = Variant(
         Paper("Fast Transformer Decoding: One Write-Head is All You Need", 2019, "https://arxiv.org/abs/1911.02150"),
     ),
     note="Values are pooled as keys are; models train on after that, which is not done here.",
+    special_cases=(SpecialCase("softmax", {"groups": 64}),),
 )

@@ -14,7 +14,7 @@ from torch import Tensor
 from attention_core.algorithms.causal_scan import by_token
 from attention_core.algorithms.exact import exact_attention
 from attention_core.algorithms.masked import masked_softmax, scores, widened
-from attention_core.variant import Cost, Decoder, Paper, Params, Variant, param
+from attention_core.variant import TOKENS, Cost, Decoder, Paper, Params, SpecialCase, Variant, param
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -199,4 +199,5 @@ VARIANT = Variant(
     ),
     note="Tokens read early are looked at by more queries, so that their attention adds up for longer. Without a "
     "causal mask every query reads what the cache holds in the end.",
+    special_cases=(SpecialCase("softmax", {"recent": TOKENS}), SpecialCase("softmax", {"heavy": TOKENS})),
 )

@@ -17,7 +17,7 @@ from torch.linalg import vector_norm
 
 from attention_core.algorithms.exact import exact_attention
 from attention_core.algorithms.masked import masked_softmax, scores, widened
-from attention_core.variant import Cache, Cost, Paper, Params, Variant, param
+from attention_core.variant import TOKENS, Cache, Cost, Paper, Params, SpecialCase, Variant, param
 
 SAMPLES = 16
 """Ranks at which the anatomy tells the error."""
@@ -164,4 +164,5 @@ VARIANT = Variant(
     ),
     note="Latents are chosen by a singular value decomposition of the whole text, of keys and of values apart; models "
     "learn one for both, and keep a key for positions beside it.",
+    special_cases=(SpecialCase("softmax", {"rank": TOKENS}),),
 )

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from attention_core.algorithms.masked import masked_softmax, scores, widened
 from attention_core.algorithms.random import generator
-from attention_core.variant import Cache, Cost, Paper, Params, Variant, param
+from attention_core.variant import TOKENS, Cache, Cost, Paper, Params, SpecialCase, Variant, param
 
 ROUNDS = 8
 """How often the codes move to the mean of their keys."""
@@ -120,4 +120,5 @@ VARIANT = Variant(
     ),
     further=(Paper("Vector-quantised keys make attention linear", 2023, "https://kexue.fm/archives/9844"),),
     note="Models learn their codes while they train; here they are the k-means centres of the text's own keys.",
+    special_cases=(SpecialCase("softmax", {"codes": TOKENS}),),
 )

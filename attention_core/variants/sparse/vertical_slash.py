@@ -13,7 +13,7 @@ from attention_core.algorithms.chosen_keys import chosen_keys_part, chosen_rows
 from attention_core.algorithms.exact import exact_attention
 from attention_core.algorithms.masked import masked_softmax, scores, widened
 from attention_core.algorithms.partial import Part, merged, partial_attention
-from attention_core.variant import Cost, Paper, Params, Variant, param
+from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,4 +133,5 @@ VARIANT = Variant(
     ),
     note="The article's models hide the future, yet choose by the whole text; here a choice that sees the end is not "
     "called causal.",
+    special_cases=(SpecialCase("softmax", {"columns": TOKENS}),),
 )
