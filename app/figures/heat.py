@@ -9,7 +9,7 @@ from app.figures.theme import DARK, LIGHT, Figure, along, axis, finish, plain
 
 STOPS = 17
 """Stops of the scale."""
-_ROW, _HEAD, _FOOT = 44, 52, 44
+_ROW, _HEAD, _FOOT = 48, 56, 44
 """Pixels of a row with its title, of the legend above all rows, and of the axis below."""
 
 
@@ -62,8 +62,8 @@ def heat(rows: Sequence[Row], ticks: Mapping[float, str], *, dark: bool, x_title
                 "hovertemplate": "%{text}<extra></extra>",
                 "colorbar": {
                     "orientation": "h",
-                    "len": 1,
-                    "x": 0,
+                    "len": 0.9,  # room for words at its ends, on a phone too
+                    "x": 0.05,
                     "xanchor": "left",
                     "xpad": 0,
                     "y": 1,
@@ -83,7 +83,7 @@ def heat(rows: Sequence[Row], ticks: Mapping[float, str], *, dark: bool, x_title
         annotations=[
             {
                 "x": -0.5,
-                "y": 2 * i + 0.1,
+                "y": 2 * i - 0.05,
                 "text": plain(row.title),
                 "showarrow": False,
                 "xanchor": "left",

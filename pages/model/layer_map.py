@@ -30,7 +30,7 @@ def draw(lines: Mapping[str, Sequence[Both]], rows: Sequence[SwapRow], *, key: s
     copy = next((row for row in rows if isinstance(row, CopyRow) and not row.layers), None)
     left, right = st.columns(2)
     if read:
-        ticks = {at: f"× {number(TIMES**at, 2)}" for at in (0, 0.5)} | {1: _("× {n:g} or more", n=TIMES)}
+        ticks = {at: f"× {number(TIMES**at, 2)}" for at in (0, 0.5)} | {1: _("≥ × {n:g}", n=TIMES)}
         found = [of_reading(word, pairs, read) for word, pairs in lines.items()]
         with left:
             _show(found, ticks, _("perplexity of the text, over that of the model as it is"), f"{key}.perplexity")
@@ -38,7 +38,7 @@ def draw(lines: Mapping[str, Sequence[Both]], rows: Sequence[SwapRow], *, key: s
         ticks = {0: _("as it is"), 0.5: _("half lost"), 1: _("lost")}
         found = [of_copying(word, pairs, copy) for word, pairs in lines.items()]
         with right:
-            _show(found, ticks, _("what copying saves, and is lost"), f"{key}.copied")
+            _show(found, ticks, _("how much is lost of what copying saves"), f"{key}.copied")
 
 
 def of_reading(word: str, pairs: Sequence[Both], read: ReadingRow) -> Row:

@@ -167,11 +167,14 @@ class Question:
 
 def question() -> Question:
     """The question as it stands."""
-    now = ModelOptions.now()
+    return asked(ModelOptions.now(), Visit.text.value)
+
+
+def asked(now: ModelOptions, own: str) -> Question:
+    """What options and the visitor's own text amount to."""
     low, high = now.layers
-    text = Visit.text.value if now.text == OWN else presets.texts()[now.text]
     return Question(
-        text=text,
+        text=own if now.text == OWN else presets.texts()[now.text],
         title=_(TEXTS[now.text]),
         words=now.words,
         layers=tuple(range(low, high + 1)),

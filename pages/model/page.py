@@ -6,6 +6,7 @@ from app.page import Page
 from app.text import N_
 from app.visit import Visit
 from pages.model import budget, continuation, copying, encoder, layers, places, predicts, reading
+from pages.model.measures import MEASURES
 from pages.model.options import OWN, ModelOptions, Question, question
 
 
@@ -40,6 +41,7 @@ PAGE = Page(
     rank=4,
     question=N_("What does it do to the model?"),
     options=ModelOptions,
+    measures=MEASURES,
     top=top,
     view=ModelOptions.view,
     views={

@@ -12,7 +12,7 @@ from app.figures.scatter import Points, scatter
 from app.text import _, paragraph
 from attention_core import metrics, registry
 from attention_core.experiments import swap
-from attention_core.experiments.swap import CopyRow, ReadingRow, StrayRow, SwapRow
+from attention_core.experiments.swap import CopyRow, ReadingRow, StrayRow, SwapRow, SwapTask
 from attention_core.surgery import UNIFORM
 from attention_core.writing import number
 from pages.model import reading, sweep, words
@@ -38,11 +38,10 @@ class Point:
 
 def show(question: Question) -> None:
     """Measure every variant at every budget three times over, and hold the orders against each other."""
-    able = [word for word in question.words if word != UNIFORM]
+    able = _able(question)
     if not able:
         st.info(_("Add a variant whose outputs can be held against softmax's."))
         return
-    tasks = swap.budget_tasks(question.text, able, question.layers, swap.PERIOD * 2, stray=True, live=question.live)
 
     def draw(rows: list[SwapRow], key: str) -> None:
         found = points(rows)
@@ -68,8 +67,18 @@ def show(question: Question) -> None:
             )
         )
 
-    rows = sweep.at_once(tasks, draw, key="model.predicts")
+    rows = sweep.at_once(tasks(question), draw, key="model.predicts")
     reading.take_away(rows)
+
+
+def tasks(question: Question) -> tuple[SwapTask, ...]:
+    """What is measured."""
+    layers, n = question.layers, swap.PERIOD * 2
+    return swap.budget_tasks(question.text, _able(question), layers, n, stray=True, live=question.live)
+
+
+def _able(question: Question) -> list[str]:
+    return [word for word in question.words if word != UNIFORM]
 
 
 def points(rows: Sequence[SwapRow]) -> list[Point]:

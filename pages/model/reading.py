@@ -88,7 +88,7 @@ def _draw(question: Question, rows: Sequence[SwapRow], key: str) -> None:
 def _reading(each: Score, original: Score, row: ReadingRow | None) -> Reading:
     numbers = [
         _number(each.perplexity, 3),
-        "" if each is original else f"× {_number(each.perplexity / original.perplexity, 2)}",
+        "" if each is original else f"× {_number(each.perplexity / original.perplexity, 3)}",
         _number(each.copied, 2),
     ]
     return Reading(name=each.name, numbers=numbers, losses=row.losses if row else ())

@@ -4,7 +4,7 @@ import re
 from urllib.parse import parse_qs
 
 import pytest
-from driver import board, curves, open_page, spoken, table, visit
+from driver import board, curves, message, open_page, spoken, table, visit
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -99,7 +99,20 @@ def _error(at, attention):
     return dict(zip(xs, ys, strict=True))[budget]
 
 
+def _chosen_line(at):
+    """The numbers of the reading board's line that is chosen."""
+    [sent] = [c for c in at.get("bidi_component") if c.proto.component_name == "attention_lab_reading"]
+    return message(sent)[0]["rows"][1 + at.session_state["m_shown"]]["numbers"]
+
+
+def _forecast(at, attention):
+    return float(re.search(r"perplexity in order, with a rank correlation of ([\d.]+)", spoken(at))[1])
+
+
 SHOWN = {
+    "times": lambda at, attention: float(_chosen_line(at)[1].removeprefix("× ")),
+    "copied": lambda at, attention: float(_chosen_line(at)[2]),
+    "forecast": _forecast,
     "entropy": of_table("entropy (nats)"),
     "effective_rank": of_table("effective rank"),
     "matrix_error": of_table("matrix error"),

@@ -51,8 +51,8 @@ def test_it_opens_with_a_window_and_a_sink_and_both_numbers_of_each():
     assert header["columns"] == ["Perplexity", "times", "Copying, nats a token"]
     assert [row["numbers"] for row in header["rows"]] == [
         ["10", "", "1.0"],
-        ["201", "× 20", "11"],
-        ["24.6", "× 2.5", "5.5"],
+        ["201", "× 20.1", "11"],
+        ["24.6", "× 2.46", "5.5"],
     ]
     assert settings["shown"] == 0
     said = spoken(at, "caption")

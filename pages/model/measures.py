@@ -1,0 +1,88 @@
+"""The numbers of this page that a lesson may ask for: what its board says of the line that is chosen, and forecasts."""
+
+from collections.abc import Sequence
+from typing import cast
+
+import attention_core as ac
+from app.lessons import swept
+from app.lessons.lesson import LessonError
+from app.lessons.measure import Measure
+from app.lessons.screen import Screen
+from app.text import N_
+from attention_core import metrics
+from attention_core.experiments import swap
+from attention_core.experiments.swap import SwapRow, SwapTask
+from pages.model import predicts, reading
+from pages.model.options import ModelOptions, Question, asked
+from pages.model.words import Score
+
+
+def _question(screen: Screen) -> Question:
+    return asked(screen.options(ModelOptions), screen.visit.text)
+
+
+def _rows(tasks: Sequence[SwapTask]) -> list[SwapRow]:
+    """What was recorded, and what the page has computed."""
+    found = [(task, None if task.live else swap.known(task)) for task in tasks]
+    return [row or cast(SwapRow, swept.rows("swap", [task])[0]) for task, row in found]
+
+
+def _scores(screen: Screen) -> tuple[Score, Score]:
+    """The model as it is, and the chosen line.
+
+    Raises:
+        LessonError: if there is no such line, or it has not been measured.
+    """
+    question = _question(screen)
+    if not question.words:
+        raise LessonError(N_("Nothing stands in softmax's place; add what is to be measured."))
+    original, changed = reading.scores(question, _rows(reading.tasks(question)))
+    return original, changed[min(question.options.shown, len(changed) - 1)]
+
+
+def _times(screen: Screen, attention: ac.Attention | None) -> float:
+    original, chosen = _scores(screen)
+    return chosen.perplexity / original.perplexity
+
+
+def _copied(screen: Screen, attention: ac.Attention | None) -> float:
+    return _scores(screen)[1].copied
+
+
+def _forecast(screen: Screen, attention: ac.Attention | None) -> float:
+    found = predicts.points(_rows(predicts.tasks(_question(screen))))
+    return metrics.rank_correlation([p.output for p in found], [p.perplexity for p in found])
+
+
+MEASURES = {
+    "times": Measure(
+        title=N_("perplexity of the line that is chosen, over that of the model as it is"),
+        find=_times,
+        of_variant=False,
+        unit=N_("times"),
+        high=10,
+        step=0.1,
+        digits=1,
+        near=0.2,
+    ),
+    "copied": Measure(
+        title=N_("loss of a copied token, of the line that is chosen"),
+        find=_copied,
+        of_variant=False,
+        unit=N_("nats"),
+        high=14,
+        step=0.1,
+        digits=1,
+        near=0.5,
+    ),
+    "forecast": Measure(
+        title=N_("rank correlation of the outputs' error with perplexity"),
+        find=_forecast,
+        of_variant=False,
+        low=-1,
+        high=1,
+        step=0.01,
+        digits=2,
+        near=0.05,
+    ),
+}
