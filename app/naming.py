@@ -63,5 +63,6 @@ def family_line(family: str) -> str:
             "Tokens are written one by one into a state of constant size, which fades or is corrected; queries read it."
         ),
         "low_rank": _("A few landmarks, pools or projections stand for all keys, so that the matrix is thin."),
+        "cache": _("Softmax that keeps less of keys and values: shared by heads, squeezed, rounded or thrown away."),
         "mixed": _("Exact for what is near, and cheap for what is far."),
     }[family]
