@@ -38,6 +38,8 @@ ROUNDS = (
     ("longdash", "square", "■□"),
     ("longdashdot", "diamond", "◆◇"),
     ("dashdot", "triangle-up", "▲△"),
+    ("14px,3px,3px,3px,3px,3px", "triangle-down", "▼▽"),
+    ("20px,3px", "star", "★☆"),
 )
 """Stroke, mark and its sign in words, filled and open, of the places in the series: the first go once through all
 colours, the next once more with another stroke, and so on."""
@@ -65,7 +67,7 @@ class Style:
 
 
 def style(place: int) -> Style:
-    """The look of a place in the series; no two of the first forty-four are alike."""
+    """The look of a place in the series; no two of the first sixty-six are alike."""
     if place == GREY:
         return Style(SERIES[GREY], *ROUNDS[0])
     return Style(SERIES[place % COLOURS], *ROUNDS[place // COLOURS % len(ROUNDS)])
