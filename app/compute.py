@@ -240,6 +240,7 @@ gated = _look(_gating.gated)
 delta_growth = _look(_delta_state.growth)
 apart = _look(_special_case.apart, 4)
 thresholds = _look(_thresholds.thresholds)
+delta_written = _look(_delta_state.written)
 
 
 def matrix(view: View, attention: ac.Attention) -> Compared:

@@ -33,6 +33,7 @@ class InsideOptions(HashOptions):
         help=N_("The theory speaks of small logits: see what it promises there, and what is left of it here."),
     )
     channel = listed_whole(0, 0, CHANNELS - 1, N_("Channel c"))
+    write = listed_whole(20, 1, 30, N_("Write strength tried"), link="i_write", widget=st.select_slider)
     pick = choice(
         {"even": N_("evenly spaced"), "nearest": N_("nearest to landmarks"), "leverage": N_("largest leverage")},
         N_("Columns and rows"),

@@ -1,13 +1,16 @@
 """DeltaNet: keys that overlap, what is erased before it is written, and how strongly one may write."""
 
 import numpy as np
+import streamlit as st
 
 from app import compute
 from app.text import _, paragraph
-from attention_core.algorithms.gates import GateParams
+from attention_core.algorithms.gates import GateParams, each
+from attention_core.looks.delta_state import Written
 from attention_core.looks.factors import lengths
 from attention_core.writing import number
 from pages.inside import pictures
+from pages.inside.options import InsideOptions
 from pages.inside.pictures import Curve
 from pages.inside.reference import beside_reference
 from pages.inside.story import Seen, Step
@@ -27,7 +30,8 @@ def steps(seen: Seen) -> tuple[Step, ...]:
         low=sums.min(),
         high=sums.max(),
     )
-    return _overlaps(seen), _inverse(seen), _written(seen), _growth(seen), beside_reference(seen, ending)
+    growth = () if _by_channel(seen) else (_growth(seen),)
+    return _overlaps(seen), _inverse(seen), _written(seen), *growth, beside_reference(seen, ending)
 
 
 def _overlaps(seen: Seen) -> Step:
@@ -35,7 +39,9 @@ def _overlaps(seen: Seen) -> Step:
     before = np.tri(len(found), k=-1, dtype=bool)
     return Step(
         title=_("Keys that overlap"),
-        formula=r"\beta_i\, \Gamma_{ij}\, k_i^\top k_j,\quad j < i"
+        formula=r"\beta_i \sum_c \Gamma_{ijc}\, k_{ic}\, k_{jc},\quad j < i"
+        if _by_channel(seen)
+        else r"\beta_i\, \Gamma_{ij}\, k_i^\top k_j,\quad j < i"
         if _decays(seen)
         else r"\beta_i\, k_i^\top k_j,\quad j < i",
         shapes={"k": seen.parts["keys"].shape, r"K K^\top": found.shape},
@@ -127,6 +133,9 @@ def _written(seen: Seen) -> Step:
         title=_("Erase, then write"),
         formula=r"u_i = \beta_i \left(v_i - S_{i-1}^\top k_i\right),\qquad S_i = S_{i-1} + k_i u_i^\top"
         if not _decays(seen)
+        else r"u_i = \beta_i \left(v_i - (D_i S_{i-1})^\top k_i\right),\qquad S_i = D_i S_{i-1} + k_i u_i^\top,\qquad "
+        r"D_i = \operatorname{diag}(\alpha_i)"
+        if _by_channel(seen)
         else r"u_i = \beta_i \left(v_i - \alpha_i S_{i-1}^\top k_i\right),\qquad S_i = \alpha_i S_{i-1} + k_i u_i^\top",
         shapes={"U": seen.parts["written"].shape, "S": (seen.parts["keys"].shape[-1], seen.qkv.v.shape[-1])},
         sentence=_(
@@ -149,15 +158,24 @@ def _growth(seen: Seen) -> Step:
     exact = seen.setting("keys") == "exact"
 
     def draw(key: str) -> None:
+        tenths: int = InsideOptions.write.draw(
+            label=_("Rate η") if exact else _("Strength β"),
+            options=range(1, 1 + len(STRENGTHS)),
+            format_func=lambda tenths: f"{tenths / 10:.1f}",
+        )
+        tried = STRENGTHS[tenths - 1]
+        here = compute.delta_written(seen.source, seen.attention, head=seen.head, strength=tried)
+        st.markdown(tried_sentence(tried, here.eigenvalues, here.sizes / usual, exact=exact))
         pictures.lines(
             [Curve("‖S‖", list(STRENGTHS), [float(y) if y < TALLEST else None for y in sizes], colour=0)],
             key=key,
             x_title=_("rate η") if exact else _("strength β"),
             y_title=_("‖S‖ after the last token, over the mean ‖v‖"),
             log_y=True,
-            mark=seen.setting("strength"),
+            mark=tried,
             alt=_("Line: how large the state is after the last token, against how strongly tokens write"),
         )
+        _draw_state(here, tried, f"{key}.state")
 
     return Step(
         title=_("How strongly to write"),
@@ -204,6 +222,63 @@ def growth_sentence(strengths: tuple[float, ...], sizes: np.ndarray, eigenvalues
         first=strengths[int(np.argmin(stable))],
         last=number(sizes[-1]) if np.isfinite(sizes[-1]) else _("beyond every number, over 10³⁰⁸"),
     )
+
+
+def tried_sentence(strength: float, eigenvalues: np.ndarray, sizes: np.ndarray, *, exact: bool) -> str:
+    """What becomes of the state at the strength that is tried.
+
+    Args:
+        strength: β, or the rate η.
+        eigenvalues: of every token's step.
+        sizes: of the state after each token, over the values' mean length.
+        exact: whether the exact step is taken.
+    """
+    told = {
+        "strength": strength,
+        "low": number(eigenvalues.min()),
+        "high": number(eigenvalues.max()),
+        "last": number(sizes[-1]) if np.isfinite(sizes[-1]) else _("beyond every number, over 10³⁰⁸"),
+    }
+    if exact:
+        return _(
+            "At η = {strength} λ lies between {low} and {high}, and the last state is {last} times a value's mean "
+            "length.",
+            **told,
+        )
+    if told["low"] == told["high"]:
+        return _("At β = {strength} λ is {low}, and the last state is {last} times a value's mean length.", **told)
+    return _(
+        "At β = {strength} λ lies between {low} and {high}, and the last state is {last} times a value's mean length.",
+        **told,
+    )
+
+
+def _draw_state(here: Written, strength: float, key: str) -> None:
+    """The state after the last token as a picture, if it is one still."""
+    if not np.isfinite(here.state).all():
+        st.caption(_("The state has left the numbers that there are."))
+        return
+    width, height = here.state.shape
+    pictures.board(
+        key,
+        pictures.panel(
+            "S",
+            here.state,
+            list(map(str, range(width))),
+            list(map(str, range(height))),
+            row=_("key entry"),
+            column=_("value entry"),
+            caption=_("after the last token, at {strength}", strength=strength),
+        ),
+        unit=_("entry"),
+        diverging=True,
+    )
+
+
+def _by_channel(seen: Seen) -> bool:
+    """Whether each channel fades by a gate of its own, so that no one number says what a step multiplies by."""
+    p = seen.attention.params
+    return seen.attention.key == "kda" and isinstance(p, GateParams) and each(p) == "each"
 
 
 def _decays(seen: Seen) -> bool:

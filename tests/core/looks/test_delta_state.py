@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import attention_core as ac
-from attention_core.looks.delta_state import growth
+from attention_core.looks.delta_state import growth, written
 
 QKV = ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=60, d=6, heads=2))
 
@@ -36,3 +36,21 @@ def test_the_exact_step_takes_keys_as_they_are_and_never_explodes():
 def test_a_state_beyond_numbers_is_infinite():
     spec = ac.inputs.SyntheticSpec(n=1024, d=4, heads=1)
     assert growth(ac.inputs.from_synthetic(spec), ac.get("deltanet"), 0, (9.0,)).sizes == [np.inf]
+
+
+@pytest.mark.parametrize("strength", [0.5, 2.5])
+def test_the_state_token_by_token_ends_in_that_of_the_recurrence(strength):
+    k, v = QKV.k[1].double().numpy(), QKV.v[1].double().numpy()
+    k = k / np.linalg.norm(k, axis=-1, keepdims=True)
+    found = written(QKV, ac.get("gated_deltanet"), 1, strength)
+    assert found.sizes == pytest.approx([state(k[:i], v[:i], strength, 0.9) for i in range(1, 61)])
+    assert np.linalg.norm(found.state) == pytest.approx(found.sizes[-1])
+    assert found.state.shape == (6, 6)
+    assert found.eigenvalues == pytest.approx(np.full(60, 0.9 * (1 - strength)))
+
+
+def test_a_state_beyond_numbers_stays_infinite_from_there_on():
+    spec = ac.inputs.SyntheticSpec(n=1024, d=4, heads=1)
+    found = written(ac.inputs.from_synthetic(spec), ac.get("deltanet"), 0, 9.0)
+    assert np.isinf(found.sizes[-1])
+    assert np.isfinite(found.sizes[0])

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from stories import seen
+from stories import open_step, seen
 
 import attention_core as ac
 from pages.inside.stories import deltanet
-from pages.inside.stories.deltanet import STRENGTHS, growth_sentence, overlap_sentence
+from pages.inside.stories.deltanet import STRENGTHS, growth_sentence, overlap_sentence, tried_sentence
 
 UNIT = np.array([1 - strength for strength in STRENGTHS])
 
@@ -73,3 +73,26 @@ def test_formulas_fade_where_the_state_does(attention, fades):
 def test_the_share_of_negative_weights_is_that_of_the_pairs_that_may_look():
     told = sentences(ac.get("deltanet"), causal=True, parts={"weights": np.where(np.eye(24) > 0, -1.0, 1.0)})[-1]
     assert "8% of its weights are negative" in told  # 24 of 300
+
+
+def test_what_is_tried_is_told_with_its_range_and_where_it_ends():
+    told = tried_sentence(2.5, np.array([-1.5, -1.2]), np.array([1.0, 7.0]), exact=False)
+    assert told == "At β = 2.5 λ lies between −1.5 and −1.2, and the last state is 7 times a value's mean length."
+    assert tried_sentence(2.5, np.array([-1.5, -1.5]), np.array([7.0]), exact=False).startswith("At β = 2.5 λ is −1.5,")
+    assert "over 10³⁰⁸ times" in tried_sentence(3.0, np.array([-2.0]), np.array([np.inf]), exact=False)
+    assert tried_sentence(2.5, np.array([0.1]), np.array([7.0]), exact=True).startswith("At η = 2.5 ")
+
+
+def test_a_strength_is_tried_beyond_what_the_variant_allows():
+    at = open_step(ac.get("deltanet"), 4)
+    at.select_slider(key="i_write").set_value(30).run()
+    assert not at.exception
+    assert any("At β = 3.0 λ is −2" in words.value for words in at.markdown)
+
+
+def test_channels_that_fade_each_by_itself_have_no_one_eigenvalue():
+    shown = deltanet.steps(seen(ac.get("kda")))
+    assert len(shown) == 4
+    assert r"\Gamma_{ijc}" in shown[0].formula
+    assert r"\operatorname{diag}(\alpha_i)" in shown[2].formula
+    assert len(deltanet.steps(seen(ac.get("kda", gate="constant")))) == 5
