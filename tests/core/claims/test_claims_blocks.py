@@ -1,0 +1,77 @@
+"""Second-order block scores against mean keys: where they find more, where they are misled, and what is measured."""
+
+import math
+
+import numpy as np
+import pytest
+from trial import normal, ruled, softmax, synthetic, trial, upload
+
+from attention_core.claims import Verdict
+
+KEY = "second_order_blocks"
+
+
+def captured(q, k, score, chosen, *, causal):
+    """The mass on own and chosen blocks, query by query."""
+    n, found = len(q), []
+    full = softmax(q, k, causal=causal)
+    for i in range(n):
+        own = i // 8
+        rivals = [b for b in range(-(-n // 8)) if (b < own if causal else b != own)]
+        if len(rivals) <= chosen:
+            continue
+        logits = {b: k[8 * b : 8 * b + 8].astype(float) @ q[i] / math.sqrt(q.shape[1]) for b in rivals}
+        order = sorted(rivals, key=lambda b: (-score(logits[b]), b))[:chosen]
+        found.append(sum(full[i, 8 * b : 8 * b + 8].sum() for b in (own, *order)))
+    return 100 * np.mean(found)
+
+
+SCORES = {
+    "mean key": np.mean,
+    "second order": lambda x: x.mean() + x.var() / 2,
+    "true mass": lambda x: np.log(np.exp(x).sum()),
+}
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_the_mass_is_that_of_the_rule_written_out(causal):
+    q, k = 2 * normal(2, 51, 8), normal(2, 51, 8, seed=1)
+    found = trial(KEY, upload(q, k, causal=causal))
+    for name, score in SCORES.items():
+        for chosen in (1, 4):
+            rows = found.of(score=name, chosen=chosen)
+            for row in rows:
+                wanted = captured(q[row.head], k[row.head], score, chosen, causal=causal)
+                assert row.mass == pytest.approx(wanted, rel=1e-4), (name, chosen)
+            assert len(rows) == 2
+
+
+def test_logits_that_spread_alike_are_told_apart_by_the_second_order():
+    found = trial(KEY, synthetic("gaussian", n=128, d=16, heads=4))
+    assert found.verdict is Verdict.HOLDS
+    assert found.numbers["mean"] < found.numbers["second"] <= found.numbers["best"] + 1e-9
+
+
+def test_spread_that_lies_below_the_mean_misleads_it():
+    k = np.zeros((2, 48, 2), np.float32)
+    k[:, :8, 0] = 0.5
+    k[:, 8::2, 0] = -6  # logits of -6 and 0: a mean of -3, a variance of 9, and less mass than 0.5 throughout
+    q = np.zeros_like(k)
+    q[..., 0] = math.sqrt(2)
+    found = trial(KEY, upload(q, k))
+    assert found.verdict is Verdict.FAILS
+    assert found.numbers["loses"] == 100
+
+
+def test_where_all_tokens_weigh_the_same_there_is_nothing_to_compare():
+    found = trial(KEY, upload(np.zeros((1, 64, 4), np.float32), normal(1, 64, 4)))
+    assert found.verdict is Verdict.UNTESTABLE
+    assert "nothing to compare" in found.why
+
+
+@pytest.mark.parametrize(
+    ("wins", "loses", "verdict"),
+    [(75, 25, Verdict.HOLDS), (74, 20, Verdict.PARTLY), (30, 30, Verdict.FAILS), (10, 60, Verdict.FAILS)],
+)
+def test_the_rule_counts_heads(wins, loses, verdict):
+    assert ruled(KEY, {"wins": wins, "loses": loses}) is verdict
