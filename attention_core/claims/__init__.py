@@ -1,6 +1,7 @@
 """Is what the articles say true here? Every file of this folder is one claim, found by walking it.
 
-But for ``claim``, which says what one is, and ``survey``, which counts how all of them come out on many inputs.
+But for ``claim``, which says what one is, ``in_the_model``, which several share, and ``survey``, which counts how all
+of them come out on many inputs.
 """
 
 import importlib
@@ -48,6 +49,7 @@ class ClaimTask:
         head: the one head looked at, None for all of them.
         longest: the most tokens the source is measured at.
         timed: whether time is measured.
+        slow: whether a decoder reads the source's text again and again.
     """
 
     key: str
@@ -55,6 +57,7 @@ class ClaimTask:
     head: int | None
     longest: int
     timed: bool
+    slow: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,7 +106,7 @@ def discover() -> dict[str, Claim]:
     """
     found = {}
     for info in pkgutil.iter_modules(__path__):
-        if info.name in ("claim", "survey"):
+        if info.name in ("claim", "in_the_model", "survey"):
             continue
         claim = getattr(importlib.import_module(f"{__name__}.{info.name}"), "CLAIM", None)
         if not isinstance(claim, Claim) or claim.key != info.name:
@@ -168,7 +171,10 @@ def tasks(
         LabError: if the source cannot be read, or a key is unknown.
     """
     room = min(source.room(load(source, None)), longest)
-    return tuple(ClaimTask(key=c.key, source=source, head=head, longest=room, timed=c.timed) for c in chosen(keys))
+    return tuple(
+        ClaimTask(key=c.key, source=source, head=head, longest=room, timed=c.timed, slow=c.reads and source.written)
+        for c in chosen(keys)
+    )
 
 
 def run(task: ClaimTask, *, load: Load = load) -> tuple[Outcome, ...]:

@@ -12,9 +12,10 @@ from typing import Generic, Literal, TypeVar
 from torch import Tensor
 
 from attention_core.errors import InputError
+from attention_core.experiments import swap
 from attention_core.experiments.task import H, Load
 from attention_core.inputs.record import QKV
-from attention_core.inputs.source import Source
+from attention_core.inputs.source import Source, TextSource
 from attention_core.looks.future import future_share
 from attention_core.variant import Paper
 from attention_core.writing import written
@@ -29,6 +30,8 @@ DECIMALS = 6
 """Decimals kept of what a fit makes of counts, beyond which is rounding: two stays two."""
 EVEN = 1e-6
 """Errors of matrices below this are float32's rounding."""
+READ = 128
+"""Tokens of a text that a decoder reads, at most, for a claim about what it says of it: it reads them a dozen times."""
 
 Numbers = Mapping[str, float]
 """What a claim's rows come to, or its thresholds, by name."""
@@ -160,6 +163,27 @@ class Ask:
         """
         return min(self.load(self.source, None).n, self.longest)
 
+    @property
+    def text(self) -> str:
+        """The text that the source is.
+
+        Raises:
+            UntestableError: if it is none.
+        """
+        if not isinstance(self.source, TextSource):
+            raise UntestableError("This claim is about what a model says of a text; choose a text.")
+        return self.source.text
+
+    @property
+    def decoded(self) -> int:
+        """Tokens of the text, at most ``READ``, as the decoder reads them; no more than ``longest`` where that cuts it.
+
+        Raises:
+            LabError: if there is no text, or it holds nothing.
+        """
+        text, whole = self.text, self.load(self.source, None).n  # as another model may count them
+        return len(swap.text_tokens(text, tokens=min(READ, self.longest) if self.longest < whole else READ).ids)
+
     def record(self, tokens: int | None = None) -> QKV:
         """The heads looked at, ``[H, n, d]``, at the source's own length (at most ``longest``) or another.
 
@@ -210,6 +234,8 @@ class Claim(Generic[R]):
         otherwise: on what input it would come out in another way, in one sentence, where all inputs of the survey have
             brought the same; empty for a theorem.
         timed: whether it measures time, so that its numbers differ from run to run.
+        reads: whether it lets a decoder read the source's text, again and again, which takes a while: it can be judged
+            on a text alone, and ``needs`` are tokens of that decoder.
     """
 
     key: str
@@ -234,6 +260,7 @@ class Claim(Generic[R]):
     theorem: str = ""
     otherwise: str = ""
     timed: bool = False
+    reads: bool = False
 
     def rows(self, ask: Ask) -> tuple[R, ...]:
         """What its experiment finds.
@@ -244,7 +271,7 @@ class Claim(Generic[R]):
         """
         if self.unmasked:
             check_seen(ask.record(), self.unmasked)
-        n = ask.longest if self.grows else ask.own
+        n = ask.decoded if self.reads else ask.longest if self.grows else ask.own
         if n < self.needs:
             raise UntestableError("Needs at least {needs} tokens; this input has {n}.", needs=self.needs, n=n)
         return tuple(self.measure(ask))

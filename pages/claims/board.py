@@ -1,7 +1,7 @@
 """All claims by the article they come from: verdict, finding and a small figure on each card, as the checks come in."""
 
 import html
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import streamlit as st
@@ -16,7 +16,7 @@ from attention_core.claims import Claim, ClaimTask, Outcome
 from attention_core.variant import Paper
 from pages.claims import claim as panel
 from pages.claims import longer_input, words
-from pages.claims.options import VERDICTS, ClaimsOptions, draw_heads, measure_time, open_claim
+from pages.claims.options import VERDICTS, ClaimsOptions, asked_for, draw_heads, let_read, measure_time, open_claim
 
 SEVERAL = 2
 """Claims from which on an article has a heading of its own."""
@@ -41,12 +41,14 @@ class Board:
     Attributes:
         chosen: the input.
         opened: the claim whose panel stands in its card's place; empty for none.
+        waiting: what is checked only once a visitor asks, by key.
         cards: each claim's card, by key.
         outcomes: what is drawn, by key.
     """
 
     chosen: Chosen
     opened: str
+    waiting: Mapping[str, ClaimTask]
     cards: dict[str, DeltaGenerator] = field(default_factory=dict)
     outcomes: dict[str, Outcome] = field(default_factory=dict)
 
@@ -86,11 +88,9 @@ class Board:
         """What is known of a claim, on its card."""
         outcome, place = self.outcomes.get(claim.key), self.cards[claim.key]
         if outcome is None:
-            if claim.timed and not ClaimsOptions.check.value:
+            if (task := self.waiting.get(claim.key)) is not None:
                 with place.container(gap="xsmall"):
-                    st.caption(words.on_time())
-                    icon = ":material/timer:"
-                    st.button(_("Measure it"), icon=icon, key=f"claims.time.{claim.key}", on_click=measure_time)
+                    _offer(task)
             return
         if outcome.why is None:
             place.markdown(card(outcome), unsafe_allow_html=True)
@@ -118,12 +118,22 @@ class Board:
                     self._draw(outcome.claim)
 
 
+def _offer(task: ClaimTask) -> None:
+    """Why a claim is not checked by itself, and the button that asks for it."""
+    st.caption(words.on_time() if task.timed else words.on_reading())
+    if task.timed:
+        st.button(_("Measure it"), icon=":material/timer:", key=f"claims.time.{task.key}", on_click=measure_time)
+    else:
+        st.button(_("Check them"), icon=":material/menu_book:", key=f"claims.read.{task.key}", on_click=let_read)
+
+
 def show(chosen: Chosen) -> None:
-    """Draw the board; the checks run by themselves, but for those of time, which keep others waiting."""
+    """Draw the board; the checks run by themselves, but for those of time, which keep others waiting, and slow ones."""
     every = claims.tasks(chosen.source, head=chosen.head, load=compute.record)
-    opened, checked = ClaimsOptions.claim.value, ClaimsOptions.check.value
+    opened = ClaimsOptions.claim.value
     known = {task: found for task in every if (found := dispatch.known("claims", task)) is not None}
-    tasks = tuple(task for task in every if checked or not task.timed or task in known)
+    waiting = {task.key: task for task in every if task not in known and not asked_for(task)}
+    tasks = tuple(task for task in every if task.key not in waiting)
     top = st.container()
     with st.container(
         horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", key="claims-controls"
@@ -131,7 +141,7 @@ def show(chosen: Chosen) -> None:
         ClaimsOptions.verdict.draw()
         draw_heads(chosen.qkv.heads)
     only, place = VERDICTS.get(ClaimsOptions.verdict.value), st.container()
-    board = Board(chosen, opened)
+    board = Board(chosen, opened, waiting)
     board.tell(outcome for [outcome] in known.values())
     if only is None:
         with place:

@@ -4,7 +4,7 @@ from app import share
 from app.controls import Options, choice, kept, pills
 from app.text import N_, _
 from attention_core import claims
-from attention_core.claims import Verdict
+from attention_core.claims import ClaimTask, Verdict
 from pages.claims.words import CHIPS
 
 SHORT = {
@@ -25,8 +25,10 @@ def _verdicts() -> dict[str, str]:
 class ClaimsOptions(Options):
     """What a link to this page carries beside the input."""
 
-    # Whether claims that measure time are checked too; all others are, as soon as the page is opened.
+    # Whether claims that measure time are checked too, and those for which a model reads the text again and again; all
+    # others are, as soon as the page is opened.
     check = kept(lambda: share.switch(False))
+    reads = kept(lambda: share.switch(False))
     claim = kept(lambda: share.one_of("", [claim.key for claim in claims.all_claims()]))
     # Most claims are judged by the middle head or by a share of heads.
     heads = choice(
@@ -36,6 +38,16 @@ class ClaimsOptions(Options):
         layout={"label_visibility": "collapsed"},
     )
     verdict = pills(_verdicts, N_("Verdict"), layout={"label_visibility": "collapsed", "width": "content"})
+
+
+def asked_for(task: ClaimTask) -> bool:
+    """Whether a claim is to be checked: at once, or because the visitor asked."""
+    return (ClaimsOptions.check.value or not task.timed) and (ClaimsOptions.reads.value or not task.slow)
+
+
+def let_read() -> None:
+    """Check the claims for which a model reads the text, now and when the input changes."""
+    ClaimsOptions.reads.set(True)
 
 
 def measure_time() -> None:

@@ -57,6 +57,11 @@ def on_time() -> str:
     return _("It measures time, for which it has the machine to itself: it is checked once you ask.")
 
 
+def on_reading() -> str:
+    """Why a claim for which a model reads the text is not checked by itself."""
+    return _("SmolLM2 reads the text a dozen times for these claims, which takes a while: they wait until you ask.")
+
+
 def headline(claim: Claim) -> str:
     """Its number and what is claimed, as Markdown."""
     return f"## {claim.number}. {literal(_(claim.statement))}"
@@ -121,6 +126,8 @@ def looked_at(chosen: Chosen, longest: int, claim: Claim | None = None) -> str:
         longest: tokens of the longest length it is measured at.
         claim: the one claim, None for all.
     """
+    if claim and claim.reads:
+        return _("Checked on what SmolLM2 makes of the text, whatever model, layer and heads are chosen.")
     if chosen.qkv.heads == 1:
         heads = _("one head")
     elif chosen.head is None:

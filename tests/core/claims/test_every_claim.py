@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import astuple, is_dataclass
+from itertools import cycle, islice
 from operator import attrgetter
 from string import Formatter
 
@@ -25,10 +26,16 @@ EVERY = [pytest.param(claim, id=claim.key) for claim in claims.all_claims()]
 UNTIMED = [pytest.param(claim, id=claim.key) for claim in claims.all_claims() if not claim.timed]
 
 
+def words(n):
+    """A text of so many tokens as the decoder reads it, for claims about what that makes of a text."""
+    told = islice(cycle(["one", "cat", "sat", "by", "the", "old", "door", "and", "two", "dogs", "slept"]), n)
+    return TextSource(" ".join(told), "smollm2")
+
+
 def outcome_of(claim, **how):
     """What comes of the claim on a short input, or on as many tokens as it needs."""
     n = max(LENGTH, claim.needs)
-    source = saved(kind="locally_correlated", n=n, d=16, heads=2, sharpness=2.0)
+    source = words(n) if claim.reads else saved(kind="locally_correlated", n=n, d=16, heads=2, sharpness=2.0)
     [task] = claims.tasks(source, keys=[claim.key], longest=n, **how)
     [outcome] = claims.run(task)
     return outcome
@@ -148,7 +155,7 @@ def test_it_is_judged_from_as_few_tokens_as_it_needs_and_from_no_fewer(claim):
     assert claim.needs <= claims.LONGEST
 
     def judged(n):
-        [task] = claims.tasks(saved(n=n, d=8, heads=1), keys=[claim.key], longest=n)
+        [task] = claims.tasks(words(n) if claim.reads else saved(n=n, d=8, heads=1), keys=[claim.key], longest=n)
         [outcome] = claims.run(task)
         return outcome
 

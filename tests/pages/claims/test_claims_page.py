@@ -19,6 +19,7 @@ from app.visit import AUTOMATIC
 from attention_core import claims
 from attention_core.__main__ import main
 from attention_core.claims import Verdict
+from attention_core.experiments import swap
 from attention_core.inputs import SyntheticSource, SyntheticSpec, TextSource, UploadSource, to_npz
 from pages.claims import board, words
 from pages.claims.options import VERDICTS
@@ -82,6 +83,21 @@ def test_a_claim_that_measures_time_waits_until_somebody_asks():
     assert "It measures time" not in said(at)
     assert dispatch.known("claims", timed) is not None
     assert len(chips(open_claims(n=43))) == len(EVERY), "what is known is shown to all"
+
+
+def test_claims_for_which_a_model_reads_the_text_wait_until_somebody_asks():
+    text, slow = "The old bridge was closed, so we took the ferry.", [claim for claim in EVERY if claim.reads]
+    at = open_claims(input="text", layer=0, text=text)
+    assert not at.exception
+    assert said(at).count("SmolLM2 reads the text a dozen times") == len(slow) == 5
+    assert "Not checked: 6." in said(at)  # and the one that measures time
+    at.button(key=f"claims.read.{slow[0].key}").click().run()
+    assert not at.exception
+    assert at.session_state["reads"] is True
+    assert "SmolLM2 reads the text a dozen times" not in said(at)
+    tokens = len(swap.text_tokens(text).ids)
+    assert said(at).count(f"Needs at least 64 tokens; this input has {tokens}.") == len(slow)
+    assert "Not checked: 1." in said(at)
 
 
 def test_every_claim_is_checked_at_once_and_the_page_says_what_the_core_found(expected):
@@ -266,11 +282,13 @@ def test_the_command_says_the_same(capsys):
 def test_an_input_that_is_too_short_is_told_so():
     at = open_claims(n=3)
     assert not at.exception
-    short = [claim for claim in EVERY if claim.needs > 3 and not claim.grows]
+    texts = [claim for claim in EVERY if claim.reads]
+    short = [claim for claim in EVERY if claim.needs > 3 and not claim.grows and claim not in texts]
     assert len(short) > 5
     for claim in short:
         assert f"Needs at least {claim.needs} tokens; this input has 3." in said(at)
-    assert chips(at).count(Verdict.UNTESTABLE) == len(short)
+    assert chips(at).count(Verdict.UNTESTABLE) == len(short) + len(texts)
+    assert said(at).count("This claim is about what a model says of a text; choose a text.") == len(texts)
     alone = open_claims(n=3, claim=short[0].key)
     assert not alone.exception
     assert f"Needs at least {short[0].needs} tokens; this input has 3." in said(alone)
@@ -296,7 +314,7 @@ def test_a_synthetic_input_is_made_as_long_as_a_claim_needs_on_a_button():
 
 def test_on_the_board_the_button_opens_the_claim_on_the_longer_input():
     at = open_claims(n=10)
-    short = [claim for claim in EVERY if claim.needs > 10 and not claim.grows]
+    short = [claim for claim in EVERY if claim.needs > 10 and not claim.grows and not claim.reads]
     buttons = [button for button in at.button if (button.key or "").startswith("claims.longer.")]
     assert {button.key.removeprefix("claims.longer.") for button in buttons} == {claim.key for claim in short}
     assert {button.label for button in buttons} == {f"Check it with n = {claim.needs}" for claim in short}

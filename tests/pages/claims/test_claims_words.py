@@ -91,6 +91,7 @@ def test_a_card_tells_of_a_theorem_and_shows_what_can_be_drawn():
 
 def test_a_claim_of_time_says_why_it_waits():
     assert words.on_time().startswith("It measures time, for which it has the machine to itself")
+    assert words.on_reading().startswith("SmolLM2 reads the text a dozen times for these claims")
 
 
 def test_what_was_found_is_told_with_its_numbers_or_why_nothing_was():
@@ -151,6 +152,11 @@ def test_the_table_tells_numbers_with_their_units():
 )
 def test_what_was_looked_at(given, longest, key, said):
     assert words.looked_at(chosen(**given), longest, claims.claim(key) if key else None) == said
+
+
+def test_what_smollm2_made_of_a_text_was_looked_at():
+    said = words.looked_at(chosen(), 40, claims.claim("four_sinks"))
+    assert said == "Checked on what SmolLM2 makes of the text, whatever model, layer and heads are chosen."
 
 
 def test_a_claim_that_does_not_hold_is_no_alarm():

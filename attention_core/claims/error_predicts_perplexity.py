@@ -1,0 +1,58 @@
+"""The output's error predicts perplexity: the less a stand-in's outputs err, the better the model reads."""
+
+from collections.abc import Sequence
+
+from attention_core.claims.claim import READ, Claim, Figure, Numbers, Place, Quantity
+from attention_core.claims.in_the_model import (
+    IN_ORDER,
+    PERFORMER,
+    STAND_INS,
+    TOKENS,
+    StandInRow,
+    by_order,
+    order,
+    stand_ins,
+)
+
+
+def numbers(rows: Sequence[StandInRow]) -> Numbers:
+    """How well the errors put perplexity in order."""
+    return order(rows, [row.times for row in rows])
+
+
+CLAIM = Claim(
+    key="error_predicts_perplexity",
+    number=25,
+    statement="Approximations of attention are rightly judged by the error of their outputs: the smaller it is in a "
+    "trained model's layers, the better the model reads with them, untrained.",
+    source=PERFORMER,
+    place=Place("model", {"m_view": "predicts"}),
+    experiment=f"{len(STAND_INS)} stand-ins (windows with and without sinks, top-k, linear attention, retention, the "
+    "mean of the values) are put in all layers of SmolLM2-135M, untrained, which reads the first "
+    f"{READ} tokens of the text. The error is that of the outputs, relative, on what the model as it is attends with, "
+    "mean over heads and layers.",
+    rule="Holds where error and perplexity have a rank correlation of at least {holds}, partly from {partly} on.",
+    bounds=IN_ORDER,
+    finding="On {tokens} tokens the errors of {n} stand-ins and the model's perplexity have a rank correlation of "
+    "{rho} (Kendall's τ {tau}).",
+    quantities=(
+        Quantity("rho", "rank correlation of error and perplexity"),
+        Quantity("tau", "Kendall's τ of the two"),
+        Quantity("n", "stand-ins"),
+        TOKENS,
+    ),
+    figure=Figure(
+        x="output",
+        y="times",
+        by="variant",
+        x_title="mean error of the outputs (%)",
+        y_title="perplexity, over that as it is",
+        log_y=True,
+    ),
+    measure=stand_ins,
+    numbers=numbers,
+    verdict=by_order,
+    needs=64,
+    otherwise="A sentence said again and again: there the two are in order.",
+    reads=True,
+)

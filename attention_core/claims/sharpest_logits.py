@@ -1,0 +1,81 @@
+"""Variants that keep the sharpest logits survive in a trained model, and the others do not."""
+
+from collections.abc import Sequence
+
+from attention_core import metrics
+from attention_core.claims.claim import READ, Claim, Figure, Numbers, Place, Quantity, Verdict
+from attention_core.claims.in_the_model import PERIOD, STAND_INS, TOKENS, StandInRow, stand_ins
+from attention_core.variant import Paper
+
+KEEPS, SURVIVES, COPIES = 50, 1.5, 50
+"""Per cent of the weight on the sharpest logit, times the perplexity, and per cent of copying lost."""
+
+
+def numbers(rows: Sequence[StandInRow]) -> Numbers:
+    """How many of those that keep the sharpest logits survive, and how many of the others."""
+    keepers, others = [r for r in rows if r.kept >= KEEPS], [r for r in rows if r.kept < KEEPS]
+    return {
+        "keepers": len(keepers),
+        "alive": sum(row.times <= SURVIVES for row in keepers),
+        "copying": sum(row.lost <= COPIES for row in keepers),
+        "others": len(others),
+        "spared": sum(row.times <= SURVIVES for row in others),
+        "others_copying": sum(row.lost <= COPIES for row in others),
+        "rho": metrics.rank_correlation([row.kept for row in rows], [row.times for row in rows]),
+        TOKENS.name: rows[0].tokens,
+    }
+
+
+def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
+    """By whether all who keep them survive, and nobody else."""
+    return Verdict.of_parts(0 < numbers["keepers"] == numbers["alive"], numbers["others"] > 0 and not numbers["spared"])
+
+
+CLAIM = Claim(
+    key="sharpest_logits",
+    number=24,
+    statement="Of what is put in softmax's place in a trained model, that survives which keeps its spikes: the weight "
+    "on each query's sharpest logit.",
+    source=Paper(
+        "The Hedgehog & the Porcupine: Expressive Linear Attentions with Softmax Mimicry",
+        2024,
+        "https://arxiv.org/abs/2402.04347",
+    ),
+    place=Place("model", {"m_view": "predicts"}),
+    experiment=f"{len(STAND_INS)} stand-ins (windows with and without sinks, top-k, linear attention, retention, the "
+    f"mean of the values) are put in all layers of SmolLM2-135M, untrained, which reads the first {READ} tokens of the "
+    f"text, and {PERIOD} random tokens said twice. What each keeps is the share of softmax's weight on every query's "
+    "sharpest logit that it gives it too, mean over queries, heads and layers, on what the model as it is attends "
+    "with.",
+    rule="A stand-in keeps the sharpest logits where it keeps {keeps} % of that weight, and survives where it "
+    "multiplies perplexity by at most {survives}. Holds where all that keep them survive and no other does; partly "
+    "where one of the two is so.",
+    bounds={"keeps": KEEPS, "survives": SURVIVES},
+    finding="On {tokens} tokens {alive} of the {keepers} that keep the sharpest logits survive, and {spared} of the "
+    "{others} others; of these {copying} and {others_copying} keep half of what copying saves. What is kept and "
+    "perplexity have a rank correlation of {rho}.",
+    quantities=(
+        Quantity("alive", "survive, of those that keep the sharpest logits"),
+        Quantity("keepers", "keep the sharpest logits"),
+        Quantity("spared", "survive, of the others"),
+        Quantity("others", "do not keep them"),
+        Quantity("copying", "copy, of those that keep them"),
+        Quantity("others_copying", "copy, of the others"),
+        Quantity("rho", "rank correlation of what is kept and perplexity"),
+        TOKENS,
+    ),
+    figure=Figure(
+        x="kept",
+        y="times",
+        by="variant",
+        x_title="weight kept on the sharpest logit (%)",
+        y_title="perplexity, over that as it is",
+        log_y=True,
+    ),
+    measure=stand_ins,
+    numbers=numbers,
+    verdict=verdict,
+    needs=64,
+    otherwise="A sentence said again and again: there a window of 32 survives that does not keep them.",
+    reads=True,
+)

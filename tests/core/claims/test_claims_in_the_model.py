@@ -1,0 +1,139 @@
+"""Claims about a model with another attention inside: rules on both sides of each bound, numbers by other ways."""
+
+import pytest
+import torch
+from trial import ruled, synthetic, trial
+
+from attention_core import claims, registry
+from attention_core.claims import Verdict, four_sinks, in_the_model, one_layer, sharpest_logits
+from attention_core.claims.claim import Ask
+from attention_core.claims.in_the_model import StandInRow
+from attention_core.experiments.task import load
+from attention_core.inputs import TextSource, models
+from attention_core.inputs.text import record_layers
+from attention_core.surgery import copy_losses, from_word, losses, perplexity, swapped
+
+HOLDS, PARTLY, FAILS = Verdict.HOLDS, Verdict.PARTLY, Verdict.FAILS
+READS = [claim.key for claim in claims.all_claims() if claim.reads]
+TEXT = "One for the salt, two for the rope, three for the lamp."
+
+
+def ask(text=TEXT, longest=512):
+    return Ask(source=TextSource(text), head=None, longest=longest, load=load)
+
+
+@pytest.mark.parametrize("key", READS)
+def test_they_are_about_a_text(key):
+    found = trial(key, synthetic("clustered", n=80))
+    assert (found.verdict, found.rows) == (Verdict.UNTESTABLE, [])
+    assert found.why == "This claim is about what a model says of a text; choose a text."
+
+
+def test_of_a_text_so_much_is_read_as_is_asked_and_no_more_than_the_bound():
+    smol = models.load("smollm2")
+    whole = len(smol.tokenizer.encode(TEXT).ids)
+    assert ask().decoded == whole
+    assert ask("salt " * 300).decoded == 128
+    assert ask(longest=5).decoded == 5
+    assert ask(longest=10_000).decoded == whole
+
+
+def test_what_a_stand_in_does_is_what_the_surgery_finds():
+    smol, everywhere = models.load("smollm2"), tuple(range(30))
+    ids, word = smol.tokenizer.encode(TEXT).ids, "sink~window~8"
+    with swapped(smol.model, dict.fromkeys(everywhere, from_word(word))):
+        true = perplexity(losses(smol, ids))
+        _, second = copy_losses(smol, in_the_model.PERIOD, 0)
+    whole_first, whole = copy_losses(smol, in_the_model.PERIOD, 0)
+    assert in_the_model.reading(ask(), word, everywhere).perplexity == pytest.approx(true, rel=1e-4)
+    lost = 100 * float((second.mean() - whole.mean()) / (whole_first.mean() - whole.mean()))
+    assert in_the_model.lost(word, everywhere) == pytest.approx(lost, rel=1e-3)
+
+
+def test_what_is_kept_is_the_weight_on_the_sharpest_logit():
+    own, found = registry.get("local", window=3), []
+    for qkv in record_layers(TEXT, model="smollm2", layers=range(30)):
+        q, k = qkv.q.double(), qkv.k.double()
+        future = torch.ones(qkv.n, qkv.n, dtype=torch.bool).triu(1)
+        true = (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(future, -torch.inf).softmax(-1)
+        ours = own.weights(q, k, causal=True)
+        for head in range(qkv.heads):
+            for i in range(qkv.n):
+                j = int(true[head, i].argmax())
+                found.append(min(1.0, float(ours[head, i, j] / true[head, i, j])))
+    assert in_the_model._kept(TEXT, ask().decoded, "local~window~3") == pytest.approx(sum(found) / len(found), rel=1e-3)
+    assert in_the_model._kept(TEXT, ask().decoded, "softmax") == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("window", "four", "more", "verdict"),
+    [
+        (1.6, 1.09, 0.96, HOLDS),
+        (1.6, 1.11, 0.96, PARTLY),
+        (1.6, 1.09, 0.94, PARTLY),
+        (1.6, 1.11, 0.94, FAILS),
+        (1.4, 1.09, 0.96, FAILS),
+    ],
+)
+def test_sinks_bounds(window, four, more, verdict):
+    assert ruled("four_sinks", {}, window=window, four=four, more=more) is verdict
+
+
+@pytest.mark.parametrize(
+    ("worst", "lost", "verdict"), [(1.09, 9, HOLDS), (1.11, 9, PARTLY), (1.09, 11, PARTLY), (1.11, 11, FAILS)]
+)
+def test_one_layer_bounds(worst, lost, verdict):
+    assert ruled("one_layer", {}, worst=worst, lost=lost) is verdict
+
+
+@pytest.mark.parametrize(
+    ("rho", "verdict"), [(0.91, HOLDS), (0.89, PARTLY), (0.61, PARTLY), (0.59, FAILS), (-1, FAILS)]
+)
+@pytest.mark.parametrize("key", ["error_predicts_perplexity", "error_predicts_copying"])
+def test_order_bounds(key, rho, verdict):
+    assert ruled(key, {}, rho=rho) is verdict
+
+
+def row(kept, times, lost=0.0, output=0.0):
+    return StandInRow(variant="X", word="x", tokens=9, times=times, lost=lost, output=output, kept=kept)
+
+
+@pytest.mark.parametrize(
+    ("rows", "verdict"),
+    [
+        ([row(50, 1.5), row(49, 1.6)], HOLDS),
+        ([row(50, 1.6), row(49, 1.6)], PARTLY),
+        ([row(50, 1.5), row(49, 1.5)], PARTLY),
+        ([row(50, 1.6), row(49, 1.5)], FAILS),
+        ([row(50, 1.5), row(60, 1.0)], PARTLY),  # nobody who does not keep them is there to fail
+        ([row(40, 9.0), row(30, 1.6)], PARTLY),
+    ],
+)
+def test_who_survives(rows, verdict):
+    claim = claims.claim("sharpest_logits")
+    assert claim.judge(rows)[1] is verdict
+
+
+def test_errors_are_held_against_the_right_numbers():
+    rows = [row(0, times, lost, output) for times, lost, output in ((1, 3, 1), (2, 2, 2), (3, 1, 3))]
+    assert claims.claim("error_predicts_perplexity").judge(rows)[0]["rho"] == pytest.approx(1)
+    assert claims.claim("error_predicts_copying").judge(rows)[0]["rho"] == pytest.approx(-1)
+    assert sharpest_logits.numbers([row(60, 1.0, 51), row(40, 2.0, 50)]) | {"rho": 0} == {
+        "keepers": 1, "alive": 1, "copying": 0, "others": 1, "spared": 0, "others_copying": 1, "rho": 0, "tokens": 9,
+    }  # fmt: skip
+
+
+def test_the_numbers_are_those_of_the_rows():
+    def sinks(reader, sinks, perplexity, lost):
+        return four_sinks.SinkRow(reader=reader, sinks=sinks, tokens=9, perplexity=perplexity, lost=lost)
+
+    rows = [sinks(four_sinks.WHOLE, 0, 10.0, 0.0), sinks(four_sinks.WINDOWED, 0, 40.0, 99.0)]
+    rows += [sinks(four_sinks.WINDOWED, 4, 12.0, 70.0), sinks(four_sinks.WINDOWED, 8, 6.0, 60.0)]
+    assert four_sinks.numbers(rows) == {"window": 4, "four": 1.2, "more": 0.5, "lost": 70, "tokens": 9}
+
+    def layer(where, times, lost):
+        return one_layer.LayerRow(variant="X", where=where, tokens=9, times=times, lost=lost)
+
+    rows = [layer(one_layer.ONE, 1.1, 5.0), layer(one_layer.ONE, 1.2, 3.0)]
+    rows += [layer(one_layer.ALL, 2.0, 50.0), layer(one_layer.ALL, 8.0, 99.0)]
+    assert one_layer.numbers(rows) == {"worst": 1.2, "lost": 5, "floor": 8, "best": 2, "tokens": 9}
