@@ -99,7 +99,7 @@ def _menu(causal: bool) -> None:
     with st.container(horizontal=True, gap="xsmall", width=520):
         for word in OFFERED:
             if word not in words:
-                st.button(called(word), key=f"model.add.{word}", on_click=_add, args=(causal, word), type="tertiary")
+                st.button(called(word), key=f"model.add.{word}", on_click=_add, args=(causal, word))
     able = [v for v in ac.all_variants() if not (causal and v.causal_reason) and ac.get(v.key).word not in words]
     titles: dict[str | None, str] = {None: _("choose one"), **{v.key: _(v.title) for v in able}}
     st.selectbox(

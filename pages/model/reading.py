@@ -48,8 +48,9 @@ def tell(question: Question, rows: Sequence[SwapRow]) -> None:
     read = next((row for row in rows if isinstance(row, ReadingRow)), None)
     if read is None:
         return
-    st.markdown(words.headline(original, changed) or _("Reading …"))
-    if not changed:
+    if changed:
+        st.markdown(words.headline(original, changed) or _("Reading …"))
+    else:
         st.info(_("Add what is to stand in softmax's place: the button is above."))
     tokens = tokens_in_words(read.tokens, read.total)
     on_what = words.setting(where=question.where, tokens=tokens, title=question.title)

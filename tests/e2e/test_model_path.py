@@ -1,6 +1,8 @@
 """The Model page as a teacher uses it: a window, the same with a sink, the copy test, a token, a link."""
 
-from browser import NAMED, chart, legend, query, settle, visit
+import re
+
+from browser import NAMED, chart, legend, press, query, settle, visit
 from playwright.sync_api import expect
 
 WINDOW, SINK = "Local · window 64", "Attention sinks · window 64 · sinks 1"
@@ -32,3 +34,24 @@ def test_a_window_falls_apart_a_sink_brings_it_back_and_copying_stays_lost(page,
     assert legend(page) == ["The model as it is", WINDOW, SINK, "said first, as it is"]
     visit(elsewhere, f"{server}/model?{query(page)}")
     assert legend(elsewhere) == legend(page)
+
+
+def test_a_teacher_adds_one_sink_takes_the_copy_test_and_stops_what_is_computed(page, server):
+    visit(page, f"{server}/model?m_words=local~window~64", until="2.2 times what it was")
+    settle(page)
+    page.get_by_role("button", name="Add", exact=True).click()
+    page.get_by_role("button", name=SINK, exact=True).click()
+    expect(page.get_by_text("perplexity rises a little, from 32.5 to 38.4")).to_be_visible()
+    page.keyboard.press("Escape")
+    settle(page)
+    page.get_by_text("copying", exact=True).click()
+    expect(chart(page).locator(NAMED, has_text="said first")).to_be_visible()
+    expect(page.get_by_text("Copying is lost")).to_contain_text(
+        re.compile("Copying is lost.*Copying is lost", re.DOTALL)
+    )
+    settle(page)
+    visit(page, f"{server}/model?m_view=continuation&m_text=story", until="of 6")
+    press(page, "Stop")
+    expect(page.get_by_text(re.compile(r"Stopped at \d of 6"))).to_be_visible(timeout=60_000)
+    expect(page.get_by_role("button", name="Continue")).to_be_visible()
+    settle(page)

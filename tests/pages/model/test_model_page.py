@@ -151,6 +151,7 @@ def test_nothing_in_softmaxs_place_asks_for_something(view):
     at = open_model(m_view=view, m_words=())
     assert not at.exception
     assert not at.error
+    assert "Reading …" not in spoken(at)
 
 
 def test_what_is_added_turned_and_removed_stands_in_the_address():
