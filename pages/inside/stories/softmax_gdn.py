@@ -1,0 +1,82 @@
+"""From softmax to a delta rule: how much each step of 1/t takes back, and where it leaves the stable range."""
+
+import numpy as np
+
+from app.text import _, _n, paragraph
+from attention_core.writing import number
+from pages.inside import pictures
+from pages.inside.reference import beside_reference
+from pages.inside.story import Seen, Step
+
+STABLE = 2.0
+"""What a step may take back of what its key reads: beyond it the state turns over and grows."""
+
+
+def steps(seen: Seen) -> tuple[Step, ...]:
+    """From the steps and their cap to what becomes of V = I."""
+    ending = _(
+        "{share:.0%} of its weights are negative; every row sums to 1.", share=(seen.weights[seen.visible] < 0).mean()
+    )
+    return _steps(seen), beside_reference(seen, ending)
+
+
+def _steps(seen: Seen) -> Step:
+    square = (seen.parts["keys"] ** 2).sum(-1)
+    free, held = (square * seen.parts[name][:, 0] for name in ("uncapped", "strength"))
+    cap = seen.setting("cap")
+
+    def draw(key: str) -> None:
+        pictures.bars(
+            {"‖c‖²/t": free, "β‖c‖²": held},
+            seen.labels,
+            key=key,
+            x_title=_("token"),
+            y_title=_("share taken back"),
+            alt=_("Bars: how much a step of 1/t takes back of what each key reads, and how much with the cap"),
+        )
+
+    return Step(
+        title=_("Steps of 1/t"),
+        formula=r"\beta_t = \min\left(\tfrac{1}{t},\; \frac{b}{\lVert c_t \rVert^2}\right),\qquad "
+        r"\lambda_t = 1 - \tfrac{1}{t} - \beta_t \lVert c_t \rVert^2,\qquad b = " + f"{cap:g}",
+        shapes={"c": seen.parts["keys"].shape},
+        sentence=steps_sentence(free, seen.token(free.argmax()), cap),
+        draw=draw,
+    )
+
+
+def steps_sentence(free: np.ndarray, most: str, cap: float) -> str:
+    """Where steps of 1/t leave the stable range, and what the cap does about it.
+
+    Args:
+        free: ``‖c‖²/t`` of each token.
+        most: the token where it is largest.
+        cap: the most that is taken back.
+    """
+    beyond, capped = int((free > STABLE).sum()), int((free > cap).sum())
+    told = _n(
+        "Uncapped, one of {total} steps leaves the stable range: at “{most}” it would take back {largest} times what "
+        "its key reads, where 2 is the most that does not grow.",
+        "Uncapped, {n} of {total} steps leave the stable range: at “{most}” one would take back {largest} times what "
+        "its key reads, where 2 is the most that does not grow.",
+        n=beyond,
+        total=len(free),
+        most=most,
+        largest=number(free.max()),
+    )
+    if not beyond:
+        told = _(
+            "Steps of 1/t stay within the stable range on this head: at “{most}” one takes back most, {largest} times "
+            "what its key reads.",
+            most=most,
+            largest=number(free.max()),
+        )
+    return paragraph(
+        told,
+        _n(
+            "The cap of {cap} shortens one step. Nothing here is trained.",
+            "The cap of {cap} shortens {n} steps. Nothing here is trained.",
+            n=capped,
+            cap=cap,
+        ),
+    )
