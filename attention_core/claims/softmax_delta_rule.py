@@ -14,7 +14,6 @@ from attention_core.variant import Paper
 from attention_core.variants.gated.softmax_gdn import capped, means, tokens
 
 MEAN, FREE, CAPPED = "mean of the values", "delta rule, steps of 1/t", "delta rule, capped"
-STABLE = 2.0
 NEAR = 0.5
 """Relative error up to which a matrix counts as near: a quarter of its squares, summed up, is then wrong at most."""
 BEYOND = 1e6
@@ -49,7 +48,7 @@ def measure(ask: Ask) -> Iterator[StepRow]:
     k = qkv.k.double()
     steps = tokens(k, k - means(k), math.inf)
     taken = steps.write * steps.k.square().sum(-1, keepdim=True)
-    unstable = dict(ask.by_head(100 * (taken > STABLE).double().mean((-2, -1))))
+    unstable = dict(ask.by_head(100 * (taken > 2 - steps.write).double().mean((-2, -1))))
     for form, matrix in found.items():
         errors = metrics.relative_error(matrix, exact).nan_to_num(BEYOND, BEYOND).clamp(max=BEYOND)
         for head, error in ask.by_head(errors):

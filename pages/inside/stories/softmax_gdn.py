@@ -8,9 +8,6 @@ from pages.inside import pictures
 from pages.inside.reference import beside_reference
 from pages.inside.story import Seen, Step
 
-STABLE = 2.0
-"""What a step may take back of what its key reads: beyond it the state turns over and grows."""
-
 
 def steps(seen: Seen) -> tuple[Step, ...]:
     """From the steps and their cap to what becomes of V = I."""
@@ -53,12 +50,13 @@ def steps_sentence(free: np.ndarray, most: str, cap: float) -> str:
         most: the token where it is largest.
         cap: the most that is taken back.
     """
-    beyond, capped = int((free > STABLE).sum()), int((free > cap).sum())
+    # λ = 1 - 1/t - ‖c‖²/t is below -1 there.
+    beyond = int((free > 2 - 1 / np.arange(1, len(free) + 1)).sum())
     told = _n(
         "Uncapped, one of {total} steps leaves the stable range: at “{most}” it would take back {largest} times what "
-        "its key reads, where 2 is the most that does not grow.",
+        "its key reads, where 2 − 1/t is the most that does not grow.",
         "Uncapped, {n} of {total} steps leave the stable range: at “{most}” one would take back {largest} times what "
-        "its key reads, where 2 is the most that does not grow.",
+        "its key reads, where 2 − 1/t is the most that does not grow.",
         n=beyond,
         total=len(free),
         most=most,
@@ -76,7 +74,7 @@ def steps_sentence(free: np.ndarray, most: str, cap: float) -> str:
         _n(
             "The cap of {cap} shortens one step. Nothing here is trained.",
             "The cap of {cap} shortens {n} steps. Nothing here is trained.",
-            n=capped,
+            n=int((free > cap).sum()),
             cap=cap,
         ),
     )
