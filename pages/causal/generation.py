@@ -74,7 +74,7 @@ def _draw(
     left, right = st.columns(2)
     with left:
         st.markdown("## " + _("Held for the next token, all heads"), anchors=False)
-        _bytes_chart(chosen, held, colours, f"{key}.bytes")
+        _bytes_chart(chosen, [row for row in held if not _is_cache(row)], colours, f"{key}.bytes")
     with right:
         st.markdown("## " + _("Time of one new token"), anchors=False)
         _time_chart(lines, f"{key}.time")
@@ -86,6 +86,8 @@ def _draw(
                     size=chosen.qkv.q.shape[-1],
                 )
             )
+    st.markdown("## " + _("Smaller caches, all heads"), anchors=False)
+    _bytes_chart(chosen, [row for row in held if _is_cache(row)], colours, f"{key}.caches")
     _table(held, by_word, run or shipped, live=run is not None, key=key)
     if key.endswith("end"):
         takeaway.download(_("Numbers (CSV)"), lambda: _csv(held, lines), "generation.csv")
@@ -148,8 +150,20 @@ def sentence(held: Sequence[HeldRow], heads: int, d: int) -> str:
     )
 
 
+def _is_cache(row: HeldRow) -> bool:
+    """Whether it is a cache made smaller, where the others replace it by a state."""
+    return ac.from_word(row.variant).variant.family == "cache"
+
+
 def _name(row: HeldRow) -> str:
     return label(ac.from_word(row.variant))
+
+
+def _smaller_from(outgrown: int | None) -> str:
+    """From how many tokens on a key-value cache holds more."""
+    if outgrown is None:
+        return _("never")
+    return _("the first token") if outgrown == 1 else _("{n:,} tokens", n=outgrown)
 
 
 def _kept(row: HeldRow) -> str:
@@ -192,7 +206,7 @@ def _bytes_chart(chosen: Chosen, held: Sequence[HeldRow], colours: dict[str, int
     chart.show(
         figure,
         key=key,
-        name="generation-bytes",
+        name="generation-" + key.rpartition(".")[-1],
         alt=_("Lines: bytes held against the number of tokens, growing caches and constant states"),
     )
 
@@ -246,7 +260,7 @@ def _table(held: Sequence[HeldRow], by_word: dict[str, Series], run: Run, *, liv
                 _("variant"): _name(row),
                 _("state"): memory(row.state_bytes) if row.state_bytes else _("none"),
                 _("each token adds"): memory(row.grown_bytes) if row.grown_bytes else _("nothing"),
-                _("smaller from"): _("never") if row.outgrown is None else _("{n:,} tokens", n=row.outgrown),
+                _("smaller from"): _smaller_from(row.outgrown),
                 faster: faster_from(line) if line else "",
                 ms: last.quartiles[1] if last else None,
             }

@@ -28,7 +28,7 @@ class MlaParams(Params):
     """Settings of multi-head latent attention."""
 
     rank: int = param(
-        16,
+        32,
         low=1,
         high=4096,
         scale="log",

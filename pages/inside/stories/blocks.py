@@ -76,7 +76,9 @@ def _scores(seen: Seen, choice: Choice) -> Step:
         mass = _panel(seen, _("Softmax's mass on each block"), np.where(choice.own | asked, choice.mass, np.nan))
         if asked.any():
             told = _("own block masked: it is always looked at")
-            pictures.board(f"{key}.scores", _panel(seen, _("Score"), np.where(asked, scores, np.nan), told))
+            pictures.board(
+                f"{key}.scores", _panel(seen, _("Score"), np.where(asked, scores, np.nan), told), unit=_("score")
+            )
         pictures.board(f"{key}.mass", mass)
 
     n, blocks = choice.mass.shape
@@ -156,7 +158,7 @@ def _choose(seen: Seen, choice: Choice) -> Step:
         st.caption(
             _(
                 "For “{query}” (token {i}), which lost most. Blue: its own block; green: chosen, and rightly; orange: "
-                "chosen in place of others; red: should have been chosen. Lines part the blocks.",
+                "chosen in place of others; purple: should have been chosen. Lines part the blocks.",
                 query=seen.token(query),
                 i=query,
             )

@@ -64,14 +64,14 @@ def _sizes(seen: Seen) -> Step:
 def _ranks(seen: Seen) -> Step:
     ranks, first = np.unique(seen.parts["ranks"], return_index=True)
     errors = seen.parts["errors"][first].astype(np.float64)
-    full = int(ranks[-1])
+    full, (heads, _n, d) = int(ranks[-1]), seen.qkv.k.shape
     return Step(
         title=_("The rank"),
         formula=r"C = U_r \Sigma_r,\qquad K \approx C\, W_r^\top,\qquad "
         r"A^{(h)} = \operatorname{softmax}\left(\frac{Q^{(h)} (C W_r^{(h)\top})^\top}{\sqrt d}\right)",
         shapes={
             "C": (len(seen.weights), min(seen.setting("rank"), full)),
-            "W_r": (full, min(seen.setting("rank"), full)),
+            "W_r": (heads * d, min(seen.setting("rank"), full)),
         },
         sentence=rank_sentence(ranks, errors, min(seen.setting("rank"), full), off(seen.weights, seen.reference)),
         draw=lambda key: pictures.lines(

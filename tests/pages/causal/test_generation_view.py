@@ -8,12 +8,12 @@ from attention_core.measure.device import stamp
 from attention_core.measure.records import gather
 from attention_core.measure.timing import TimingSpec
 from attention_core.registry import recurrent
-from pages.causal.generation import sentence, where_timed
+from pages.causal.generation import _smaller_from, sentence, where_timed
 
 
 def test_generation_names_where_the_cache_outgrows_each_state(open_view):
     at = open_view("generation", d=32)
-    held, clock = points(at, -2), points(at)
+    held, clock = points(at, -3), points(at, -2)
     token = 2 * (32 + 32) * 4
     assert held["Softmax, key-value cache"][1024] == pytest.approx(1024 * token / 2**20)
     state = 2 * 4 * 32 * 33
@@ -37,7 +37,7 @@ def test_the_time_of_a_token_is_measured_on_a_button_with_the_inputs_heads(open_
     found = at.session_state["timing.run"]
     run = gather(found.asked, stamp("cpu"), found.rows)
     assert (run.spec.mode, run.spec.heads, run.spec.head_size, run.spec.sizes) == ("decode", 2, 8, (64, 128))
-    clock = points(at)
+    clock = points(at, -2)
     assert set(clock["Linear"]) == {64, 128}
     assert len(clock) == 1 + len(recurrent())  # softmax beside those with a state
     assert "**Time measured here, 2 heads of 8:** On this machine" in spoken(at)
@@ -73,19 +73,25 @@ def test_smaller_caches_are_told_by_what_a_token_adds_to_them():
     told = sentence(rows, 2, 32)
     assert "more than **Linear**'s constant 4.0 KiB, from **3** on more than **Linear**'s" in told
     assert told.endswith(
-        "**Latent attention · rank 16** adds 0.2 KiB for every token, 12% of that. "
+        "**Latent attention · rank 32** adds 0.2 KiB for every token, 12% of that. "
         "**Grouped queries · groups 2** adds 1.0 KiB for every token, 50% of that."
     )
 
 
+@pytest.mark.parametrize(("n", "words"), [(None, "never"), (1, "the first token"), (1200, "1,200 tokens")])
+def test_from_where_on_less_is_held(n, words):
+    assert _smaller_from(n) == words
+
+
 def test_a_cache_that_saves_nothing_is_never_outgrown(open_view):
     at = open_view("generation", d=32)
-    held = points(at, -2)
+    held = points(at)
     shown = table(at)
     assert shown.loc["Grouped queries · groups 2", "smaller from"] == "never"  # 2 heads in 2 groups
     assert shown.loc["Grouped queries · groups 2", "each token adds"] == "0.5 KiB"
     assert shown.loc["Grouped queries · groups 2", "state"] == "none"
     assert shown.loc["Linear", "each token adds"] == "nothing"
-    [latent] = [line for name, line in held.items() if name.startswith("Latent attention · rank 16: ")]
-    once, each = 2 * 4 * 2 * 16 * 32, 4 * 2 * 16
+    assert not any(name.startswith("Latent") for name in points(at, -3)), "states and caches have a chart each"
+    [latent] = [line for name, line in held.items() if name.startswith("Latent attention · rank 32: ")]
+    once, each = 2 * 4 * 2 * 32 * 32, 4 * 2 * 32
     assert latent[1024] == pytest.approx((once + 1024 * each) / 2**20)
