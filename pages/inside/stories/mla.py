@@ -124,7 +124,7 @@ def _kept(seen: Seen) -> Step:
         sentence=kept_sentence(cache.token, cache.once, whole, n),
         draw=lambda key: pictures.bars(
             {_("of the tokens"): [n * whole, n * cache.token], _("to make keys and values of them"): [0, cache.once]},
-            [_("keys and values"), _("latents")],
+            [_("k and v"), _("latents")],
             key=key,
             stacked=True,
             x_title=_("what is kept"),
