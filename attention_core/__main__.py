@@ -17,6 +17,9 @@ from attention_core.errors import InputError, LabError
 from attention_core.experiments import swap, timing_length
 from attention_core.inputs import KINDS, Source, SyntheticSource, SyntheticSpec, TextSource, UploadSource, models
 from attention_core.measure.device import DEVICES, check_device, stamp, use_threads
+from attention_core.measure.kernels import bench as bench_of_kernels
+from attention_core.measure.kernels.roofline import roof_of
+from attention_core.measure.kernels.stamp import described, state
 from attention_core.measure.records import LeftOut, gather
 from attention_core.measure.run_file import to_json
 from attention_core.measure.timing import DTYPES, MODES, SIZES, TimingSpec
@@ -54,11 +57,22 @@ def _parser() -> argparse.ArgumentParser:
         metavar="WORD",
         help="such as softmax local~window~64, or fused.local for its mask on the full matrix; all variants by default",
     )
-    bench.add_argument("--sizes", nargs="+", type=int, default=SIZES, metavar="N", help="tokens")
+    bench.add_argument("--sizes", nargs="+", type=int, metavar="N", help="tokens")
     bench.add_argument("--dtype", choices=DTYPES, default="float32")
+    bench.add_argument(
+        "--preset",
+        choices=(*bench_of_kernels.PRESETS, "page"),
+        help="16k: B n = 16k tokens, H d = 2048; ours: one text, 8 heads: call by call beside other kernels, the "
+        "default on cuda; page: a run that the Timing page opens, the default on the CPU",
+    )
+    bench.add_argument(
+        "--keep-cache", action="store_true", help="of a preset: leave the cache as the last call left it"
+    )
+    bench.add_argument("--alone", action="store_true", help="of a preset: without baselines")
+    bench.add_argument("--repeats", type=int, default=30, help="of a preset: calls of each")
     bench.add_argument("--mode", choices=MODES, default="forward", help="backward: forward and backward together")
     bench.add_argument("--causal", action="store_true")
-    bench.add_argument("--heads", type=int, default=8)
+    bench.add_argument("--heads", type=int, default=8, help="a preset has heads of its own")
     bench.add_argument("--head-size", type=int, default=64)
     bench.add_argument("--rounds", type=int, default=7)
     bench.add_argument("--longest", type=float, help="seconds one call may take")
@@ -99,9 +113,12 @@ def _list(_: argparse.Namespace) -> None:
 
 def _bench(given: argparse.Namespace) -> None:
     use_threads()
+    if (given.preset or ("ours" if given.device == "cuda" else "page")) != "page":
+        _bench_kernels(given)
+        return
     spec = TimingSpec(
         variants=tuple(given.variants or (variant.key for variant in registry.all_variants())),
-        sizes=tuple(sorted(set(given.sizes))),
+        sizes=tuple(sorted(set(given.sizes or SIZES))),
         mode=given.mode,
         causal=given.causal,
         device=check_device(given.device),
@@ -118,6 +135,37 @@ def _bench(given: argparse.Namespace) -> None:
         print(f"{len(rows)}/{timing_length.total(spec)} {row.variant} n={row.n}: {took}", file=sys.stderr)
     given.out.write_bytes(to_json(gather(spec, where, rows)))
     print(f"{given.out}: {len(rows)} samples on {where.device}")
+
+
+def _bench_kernels(given: argparse.Namespace) -> None:
+    check_device(given.device)
+    _check_folder(given.out)
+    words = given.variants or [variant.key for variant in registry.all_variants()]
+    # The bounds of a description hold here, too.
+    TimingSpec(variants=tuple(words), sizes=tuple(sorted(set(given.sizes or SIZES))), rounds=given.repeats)
+    shapes = bench_of_kernels.PRESETS[given.preset or "ours"]
+    plan = bench_of_kernels.Plan(
+        attentions=[registry.from_word(word) for word in words],
+        shapes=shapes(sorted(set(given.sizes)), given.head_size) if given.sizes else shapes(d=given.head_size),
+        mode=given.mode,
+        dtype=given.dtype,
+        causal=given.causal,
+        device=given.device,
+        repeats=given.repeats,
+        flush=not given.keep_cache,
+        beside=not given.alone,
+    )
+    where, rows = described(given.device), []
+    for row in bench_of_kernels.measure(plan, device_name=where["device"]):
+        rows.append(row)
+        print(bench_of_kernels.table([row]).partition("\n")[2], file=sys.stderr, flush=True)
+        bench_of_kernels.save(given.out, where, rows)  # what was measured stays, whatever comes
+    if given.device == "cuda":
+        where |= {f"{name} at the end": value for name, value in state().items()}
+        bench_of_kernels.save(given.out, where, rows)
+    if roof_of(where["device"]) is None:
+        print(f"What {where['device']} can do at most is not in the table: no shares.")
+    print(bench_of_kernels.table(rows))
 
 
 def _claims(given: argparse.Namespace) -> None:

@@ -1,0 +1,1 @@
+"""Timing as kernels are timed: warmed, the cache flushed, each call by itself, held against what the device can do."""

@@ -1,0 +1,54 @@
+"""What a device can do at most: arithmetic and memory traffic, from its maker's data sheet."""
+
+import re
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Roof:
+    """One device.
+
+    Attributes:
+        flops: floating-point operations a second by type, dense, without tensor cores for float32.
+        bandwidth: bytes a second.
+    """
+
+    flops: dict[str, float]
+    bandwidth: float
+
+    def attainable(self, dtype: str, flops: float, moved: float) -> float | None:
+        """Operations a second of a call that does ``flops`` and moves so many bytes; None for a type it has not.
+
+        Source: Williams et al. 2009, "Roofline", https://doi.org/10.1145/1498765.1498785.
+        """
+        peak = self.flops.get(dtype)
+        return None if peak is None or moved <= 0 else min(peak, self.bandwidth * flops / moved)
+
+
+def _roof(bandwidth: float, **teraflops: float) -> Roof:
+    return Roof({name: 1e12 * value for name, value in teraflops.items()}, 1e9 * bandwidth)
+
+
+ROOFS = {
+    "H200": _roof(4800, bfloat16=989.4, float32=66.9),
+    "H100 PCIe": _roof(2000, bfloat16=756.0, float32=51.0),
+    "H100": _roof(3350, bfloat16=989.4, float32=66.9),
+    "A100-SXM4-80GB": _roof(2039, bfloat16=312.0, float32=19.5),
+    "A100 80GB PCIe": _roof(1935, bfloat16=312.0, float32=19.5),
+    "A100-SXM4-40GB": _roof(1555, bfloat16=312.0, float32=19.5),
+    "A100-PCIE-40GB": _roof(1555, bfloat16=312.0, float32=19.5),
+    "L40S": _roof(864, bfloat16=362.05, float32=91.6),
+    "L4": _roof(300, bfloat16=121.0, float32=30.3),
+    "T4": _roof(320, float32=8.1),
+    "V100-SXM2": _roof(900, float32=15.7),
+}
+"""By a part of the name that the driver gives; the first that fits holds. Dense rates of the makers' data sheets."""
+
+
+def roof_of(device: str) -> Roof | None:
+    """The roof of a device by its name; None for one that is not in the table."""
+    name = f" {device} "
+    # Whole words: "L4" must not stand for an L40.
+    return next(
+        (roof for part, roof in ROOFS.items() if re.search(rf"[ ]{re.escape(part)}(?![0-9A-Za-z])", name)), None
+    )
