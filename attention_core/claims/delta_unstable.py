@@ -65,7 +65,7 @@ def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
 
 CLAIM = Claim(
     key="delta_unstable",
-    number=23,
+    number=25,
     statement="The delta rule is unstable where β‖k‖² is beyond 2: what is in its state grows without end, while up to "
     "2 nothing in it grows.",
     source=Paper("Stability of the delta rule", 2025, "https://kexue.fm/archives/11486"),

@@ -23,7 +23,7 @@ def numbers(rows: Sequence[StandInRow]) -> Numbers:
 
 CLAIM = Claim(
     key="error_predicts_copying",
-    number=26,
+    number=32,
     statement="The error of the outputs tells of copying as well: the smaller it is in a trained model's layers, the "
     "more of its copying the model keeps, untrained.",
     source=PERFORMER,

@@ -22,7 +22,7 @@ def numbers(rows: Sequence[StandInRow]) -> Numbers:
 
 CLAIM = Claim(
     key="error_predicts_perplexity",
-    number=25,
+    number=31,
     statement="Approximations of attention are rightly judged by the error of their outputs: the smaller it is in a "
     "trained model's layers, the better the model reads with them, untrained.",
     source=PERFORMER,

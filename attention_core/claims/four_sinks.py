@@ -61,7 +61,7 @@ def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
 
 CLAIM = Claim(
     key="four_sinks",
-    number=22,
+    number=28,
     statement="A language model that sees only a window of its text falls apart; with the first four tokens kept as "
     "sinks it reads nearly as well as with all of them, and more sinks add nothing.",
     source=Paper("Efficient Streaming Language Models with Attention Sinks", 2023, "https://arxiv.org/abs/2309.17453"),

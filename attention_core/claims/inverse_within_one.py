@@ -68,7 +68,7 @@ def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
 
 CLAIM = Claim(
     key="inverse_within_one",
-    number=22,
+    number=24,
     statement="Keys of length one keep every entry of the delta rule's inverse between −1 and 1, however long the text "
     "is.",
     source=Paper("Entries of the delta rule's inverse", 2026, "https://kexue.fm/archives/11563"),

@@ -68,7 +68,7 @@ def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
 
 CLAIM = Claim(
     key="one_layer",
-    number=23,
+    number=29,
     statement="That one middle layer can be replaced says little of what replaces it: attention there hardly matters, "
     "and even what looks at nothing does no harm.",
     source=Paper("What Matters in Transformers? Not All Attention is Needed", 2024, "https://arxiv.org/abs/2406.15786"),

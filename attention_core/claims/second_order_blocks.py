@@ -81,7 +81,7 @@ def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
 
 CLAIM = Claim(
     key="second_order_blocks",
-    number=22,
+    number=27,
     statement="Of as many blocks of keys, those that score best to second order hold more of softmax's mass than those "
     "that score best by their mean key.",
     source=Paper("Softmax attention expanded to second order", 2026, "https://kexue.fm/archives/11814"),

@@ -33,7 +33,7 @@ def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
 
 CLAIM = Claim(
     key="sharpest_logits",
-    number=24,
+    number=30,
     statement="Of what is put in softmax's place in a trained model, that survives which keeps its spikes: the weight "
     "on each query's sharpest logit.",
     source=Paper(

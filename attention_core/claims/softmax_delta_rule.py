@@ -75,7 +75,7 @@ def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
 
 CLAIM = Claim(
     key="softmax_delta_rule",
-    number=24,
+    number=26,
     statement="Softmax attention is nearly a gated delta rule, without any training: a state of keys off their mean "
     "that fades by 1 − 1/t, added to the mean of the values.",
     source=Paper("From softmax to a gated delta rule", 2026, "https://kexue.fm/archives/11823"),
