@@ -78,6 +78,8 @@ def _by_distance(allowed: Callable[[Tensor], Tensor], rows: range, columns: rang
 
 def band_elements(n: int, reach: int, *, block: int = BLOCK) -> tuple[int, int]:
     """Queries in the largest piece of one head's ``band``, and pairs in its mask; ``reach`` is ``before + after``."""
+    if n <= 0:  # the anchors are all there is
+        return 0, 0
     block = min(block, n)
     return max(share(n) // block, 1) * block, block * min(block + reach, n)
 

@@ -198,7 +198,8 @@ def ladder(budget: Setting, n: int) -> tuple[Value, ...]:
     low, high = float(budget.low or 0), float(budget.high or 0)
     if budget.kind == "float":
         return tuple(budget.check(low + (high - low) * i / (STOPS - 1)) for i in range(STOPS))
-    return lengths_to(int(max(min(high, n), low)), int(low))
+    stops = lengths_to(int(max(min(high, n), low)), max(int(low), 1))
+    return stops if low > 0 else (0, *stops)  # nothing doubles to nothing
 
 
 def lengths_to(n: int, start: int = 8) -> tuple[int, ...]:

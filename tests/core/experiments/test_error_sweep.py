@@ -183,6 +183,13 @@ def test_one_head_alone_gives_the_row_it_gives_among_all(key):
     assert list(alone) == [r for r in every if r.head == 1]
 
 
+def test_a_ladder_begins_with_nothing_where_that_can_be_chosen():
+    for variant in ac.all_variants():
+        if (budget := variant.budget) is not None and budget.low == 0:
+            assert error.ladder(budget, 20) == (0, 1, 2, 4, 8, 16, 20)
+    assert {v.key for v in ac.all_variants() if v.budget is not None and v.budget.low == 0} >= {"blocks", "lolcats"}
+
+
 def test_ladders_double_up_to_n_and_keep_the_chosen_value():
     budget = ac.get("local").variant.budget
     assert error.ladder(budget, 20) == (1, 2, 4, 8, 16, 20)
