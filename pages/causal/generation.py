@@ -10,6 +10,7 @@ from app.figures.curves import Curve, curves
 from app.figures.timing import stamped
 from app.input_panel import Chosen
 from app.naming import label
+from app.palette import place
 from app.text import _, paragraph
 from app.timing import Series, faster_from, in_one_sentence, run_here, stamp_lines
 from attention_core.experiments import generation
@@ -174,23 +175,38 @@ def _kept(row: HeldRow) -> str:
     return f"{memory(row.state_bytes)} + {each}" if row.state_bytes else each
 
 
+def _first(alike: Sequence[HeldRow]) -> HeldRow:
+    return min(alike, key=lambda row: place(row.variant.partition("~")[0]))
+
+
+def of_all(alike: Sequence[HeldRow]) -> str:
+    """What a line is called of variants that hold as much; the table names them all."""
+    first = _first(alike)
+    if len(alike) == 1:
+        return f"{_name(first)}: {_kept(first)}"
+    return _("{name} and {n} more: {kept}", name=_name(first), n=len(alike) - 1, kept=_kept(first))
+
+
 def _bytes_chart(chosen: Chosen, held: Sequence[HeldRow], colours: dict[str, int], key: str) -> None:
     longest = max(LONGEST, *(2 * (row.outgrown or 0) for row in held))
     ends = [2**i for i in range(longest.bit_length() + 1)]
     cache = [n * held[0].token_bytes / MIB for n in ends]
     lines = [Curve(_("Softmax, key-value cache"), ends, cache, colour=colours[REFERENCE], marks=False)]
     # Even lines that lie on each other are all seen: each stroke covers less of the same period than the one below it.
-    order = sorted(held, key=lambda row: -row.state_bytes)
+    alike: dict[tuple[int, int], list[HeldRow]] = {}
+    for row in held:
+        alike.setdefault((row.state_bytes, row.grown_bytes), []).append(row)
+    order = sorted((_first(rows) for rows in alike.values()), key=lambda row: -row.state_bytes)
     strokes = {row.variant: STROKES[place % len(STROKES)] for place, row in enumerate(order)}
     for row in sorted(order, key=lambda row: STROKES.index(strokes[row.variant])):
         at, dash, colour = row.outgrown, strokes[row.variant], colours[row.variant.partition("~")[0]]
-        name = f"{_name(row)}: {_kept(row)}"
+        name = of_all(alike[row.state_bytes, row.grown_bytes])
         # A line that rises is bent where both axes are logarithmic.
         along = ends if row.grown_bytes else [ends[0], ends[-1]]
         kept = [(row.state_bytes + n * row.grown_bytes) / MIB for n in along]
         lines.append(Curve(name, along, kept, colour=colour, marks=False, dash=dash))
         if at is not None:
-            notes = [_("{name}: the cache outgrows it at {n:,} tokens", name=_name(row), n=at)]
+            notes = [_("{name}: the cache outgrows it at {n:,} tokens", name=name, n=at)]
             height = (row.state_bytes + at * row.grown_bytes) / MIB
             lines.append(Curve(name, [at], [height], colour=colour, notes=notes, hollow=True, listed=False))
     figure = curves(

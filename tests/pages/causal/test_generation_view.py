@@ -8,7 +8,7 @@ from attention_core.measure.device import stamp
 from attention_core.measure.records import gather
 from attention_core.measure.timing import TimingSpec
 from attention_core.registry import recurrent
-from pages.causal.generation import _smaller_from, sentence, where_timed
+from pages.causal.generation import _smaller_from, of_all, sentence, where_timed
 
 
 def test_generation_names_where_the_cache_outgrows_each_state(open_view):
@@ -17,7 +17,7 @@ def test_generation_names_where_the_cache_outgrows_each_state(open_view):
     token = 2 * (32 + 32) * 4
     assert held["Softmax, key-value cache"][1024] == pytest.approx(1024 * token / 2**20)
     state = 2 * 4 * 32 * 33
-    [linear] = [line for name, line in held.items() if name.startswith("Linear: ")]
+    [linear] = [line for name, line in held.items() if name.startswith("Linear")]
     assert set(linear.values()) == {state / 2**20}
     assert state // token + 1 in linear
     assert table(at).loc["Linear", "smaller from"] == f"{state // token + 1} tokens"
@@ -45,6 +45,16 @@ def test_the_time_of_a_token_is_measured_on_a_button_with_the_inputs_heads(open_
     assert table(at).loc["Linear", "ms at 128, measured here"] > 0
     at.session_state["heads"] = 1
     assert "recorded run, 8 heads of 64" in spoken(at.run())
+
+
+def test_variants_that_hold_as_much_are_one_line():
+    """Their lines lay on each other, and their names filled the chart."""
+    rows = [
+        HeldRow(variant=word, state_bytes=held, token_bytes=2048, outgrown=2)
+        for word, held in (("gla", 2_048), ("linear", 2_048), ("kda", 2_048), ("cosine", 4_096))
+    ]
+    assert of_all(rows[:3]) == "Linear and 2 more: 2.0 KiB"
+    assert of_all(rows[3:]) == "Cosine: 4.0 KiB"
 
 
 def test_the_sentence_names_the_smallest_and_the_largest_state():
