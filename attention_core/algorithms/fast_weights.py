@@ -210,7 +210,7 @@ def variant(
         gates: with settings p, no gate, one for all channels, or one for each.
         declared: what else its ``Variant`` says.
     """
-    squares = {"none": 0, "each": 1, "one": 2}
+    squares = {"none": 0, "each": 1, "one": 1 + erases}
 
     def weights(q: Tensor, k: Tensor, p: Params, *, causal: bool) -> Tensor:
         # In float64, where even the last token's gates against the first's are numbers of many digits.

@@ -60,12 +60,13 @@ def band(
         if backward:
             most = min(2 * most, heads * n // len(columns))
         for some, blocks in shares(heads, last - first + 1, most):
+            keys = _windows(some, columns, blocks, block)
             yield Piece(
-                _windows(some, rows, blocks, block),
-                keys := _windows(some, columns, blocks, block),
-                _added(keys, -(-len(columns) // block)),
-                bias,
-                causal,
+                queries=_windows(some, rows, blocks, block),
+                keys=keys,
+                add=_added(keys, -(-len(columns) // block)),
+                bias=bias,
+                causal=causal,
             )
 
 
@@ -114,7 +115,7 @@ def classes(like: Tensor, stride: int, *, causal: bool, backward: bool) -> Itera
         most = heads * (2 if backward else 1) * share(n) // length
         for some, chosen in shares(heads, size, most):
             view = _class_view(some, start, size, stride, chosen)
-            yield Piece(view, view, _added(view), causal=causal)
+            yield Piece(queries=view, keys=view, add=_added(view), causal=causal)
 
 
 def class_elements(n: int, stride: int) -> int:
@@ -163,7 +164,7 @@ def columns(
         bias = None
         if allowed is not None:
             bias = lowest_bias(allowed(torch.arange(start, stop, dtype=torch.int32, device=like.device)[:, None]), like)
-        yield Piece(_rows(start, stop), keys, add, bias, causal)
+        yield Piece(queries=_rows(start, stop), keys=keys, add=add, bias=bias, causal=causal)
 
 
 def columns_rows(n: int) -> int:

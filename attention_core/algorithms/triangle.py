@@ -28,8 +28,10 @@ def triangle(f: Features, before: Tensor | None = None) -> tuple[Tensor, Tensor,
     k = f.k * (f.reference - last).exp()
     if f.reference.shape[-1] == 1:
         # One per token, common to all features: it may come after their sum, pair by pair.
-        return (f.q @ f.k.mT).mul_((f.reference.mT - f.reference).clamp_(max=0).exp().tril()), q, k
-    if (last - first).max() > SPREAD:
+        fade = (f.reference.mT - f.reference).clamp_(max=0)
+        fade = fade.exp().tril() if fade.requires_grad else fade.exp_().tril_()  # in place a gradient would be lost
+        return (f.q @ f.k.mT).mul_(fade), q, k
+    if not f.reference.is_meta and (last - first).max() > SPREAD:  # of numbers that there are
         return _by_squares(f), q, k
     return ((f.q * (last - f.reference).exp()) @ k.mT).tril_(), q, k
 

@@ -7,7 +7,7 @@ share of the gradients, so the backward goes through the same pieces again and k
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -19,6 +19,7 @@ from torch.autograd.function import once_differentiable
 from attention_core.algorithms.exact import ready_for_kernels
 from attention_core.algorithms.masked import widened
 from attention_core.algorithms.partial import Part, part_forward, share_backward
+from attention_core.brief import Brief
 
 with warnings.catch_warnings():
     # torch says once that these tensors are in beta; nothing is asked of them but products at given places.
@@ -30,8 +31,7 @@ Add = Callable[[Tensor, Tensor], Any]
 Three = tuple[Tensor, Tensor, Tensor]
 
 
-@dataclass(frozen=True)
-class Piece:
+class Piece(Brief):
     """Some queries and the keys they see; no pair is in two pieces.
 
     Attributes:
@@ -70,8 +70,7 @@ class Piece:
         return None if self.bias is None else self.bias.expand(*rows.shape[:2], *self.bias.shape)
 
 
-@dataclass(frozen=True)
-class Drawn:
+class Drawn(Brief):
     """Queries of one head that each look at keys of their own, and of which nothing is gathered.
 
     Attributes:

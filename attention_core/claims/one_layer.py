@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from attention_core.claims.claim import READ, Ask, Claim, Figure, Numbers, Place, Quantity, Verdict
-from attention_core.claims.in_the_model import PERIOD, TOKENS, lost, reading
+from attention_core.claims.claim import Ask, Claim, Figure, Numbers, Place, Quantity, Verdict
+from attention_core.claims.in_the_model import TOKENS, lost, reading
 from attention_core.experiments import swap
 from attention_core.inputs import models
 from attention_core.surgery import UNIFORM, from_word
@@ -74,8 +74,8 @@ CLAIM = Claim(
     source=Paper("What Matters in Transformers? Not All Attention is Needed", 2024, "https://arxiv.org/abs/2406.15786"),
     place=Place("model", {"m_view": "layers", "m_edge": "single"}),
     experiment="In SmolLM2-135M a window of 32, linear attention, random weights and the mean of the values stand in "
-    f"softmax's place, untrained, in layer 15 of 0 to 29 alone and in all layers; it reads the first {READ} tokens of "
-    f"the text, and {PERIOD} random tokens said twice.",
+    "softmax's place, untrained, in layer 15 of 0 to 29 alone and in all layers; it reads the first 128 tokens of "
+    "the text, and 48 random tokens said twice.",
     rule="Holds where in the middle layer none of them multiplies perplexity by more than {times}, nor loses more than "
     "{lost} % of what copying saves; partly where one of the two is so.",
     bounds={"times": 1.1, "lost": 10},

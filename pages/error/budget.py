@@ -24,6 +24,7 @@ def show(question: Question) -> None:
 
 def lines(question: Question, found: Sequence[ErrorPoint]) -> list[Curve]:
     """One line per variant over its knob, its floor beneath it; a variant without a knob is level."""
+    found = [p for p in found if not without_budget(p)]
     budgets = [p.budget for p in found if p.value is not None] or [1.0, float(question.n)]
     ends = [min(budgets), max(budgets)]
     drawn = uniform(question, found, lambda point: ends)
@@ -53,6 +54,11 @@ def lines(question: Question, found: Sequence[ErrorPoint]) -> list[Curve]:
     return drawn
 
 
+def without_budget(point: ErrorPoint) -> bool:
+    """Whether it is a variant with its knob at zero, which a logarithmic axis has no place for."""
+    return point.value is not None and point.budget <= 0
+
+
 def cheaper_upwards(own: Sequence[ErrorPoint]) -> bool:
     """Whether a knob saves when it is turned up, as a stride does."""
     least, most = min(own, key=lambda p: p.budget), max(own, key=lambda p: p.budget)
@@ -71,6 +77,13 @@ def captions(question: Question, found: Sequence[ErrorPoint]) -> list[str]:
         )
     if any(cheaper_upwards(own) for attention, own in shown.items() if attention.variant.budget is not None):
         told.append(_("↓: turning the knob up makes it cheaper."))
+    if none := [_(attention.title) for attention, own in shown.items() if any(map(without_budget, own))]:
+        told.append(
+            _(
+                "This axis has no zero: a budget of 0 is drawn against cost and stands among the numbers ({names}).",
+                names=", ".join(none),
+            )
+        )
     if level := [_(attention.title) for attention in shown if attention.variant.budget is None]:
         told.append(_("Level lines have no budget knob: {names}.", names=", ".join(level)))
     return told

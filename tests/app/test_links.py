@@ -262,6 +262,7 @@ VIEWS = {
             ("pooled", "2"),
             ("nystrom", "4"),
             ("relu2", "6"),
+            ("deltanet", "4"),
         )
     ],
     "lessons": [{}],

@@ -63,6 +63,8 @@ def test_translators_are_given_what_names_the_lines_of_a_claims_figure():
     words = core_words()
     source = UploadSource.of("arrays.npz", to_npz(from_synthetic(SyntheticSpec(n=256, heads=1))))
     for task in claims.tasks(source):
+        if claims.claim(task.key).reads:  # it is about a text in a model, and its lines are named after variants
+            continue
         figure = claims.claim(task.key).figure
         [outcome] = claims.run(task)
         assert not outcome.why

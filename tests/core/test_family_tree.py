@@ -44,7 +44,7 @@ def test_a_special_case_is_what_it_is_said_to_be(name, data):
 @pytest.mark.parametrize("edge", EDGES.values(), ids=EDGES)
 def test_the_settings_are_what_makes_it_so(edge):
     """At its defaults, or far from these settings, a variant is not its special case."""
-    q, k = torch.randn(2, 1, 4, 40, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    q, k = torch.randn(2, 1, 4, 40, 16, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
     _, special = edge.both(40)
     general = registry.get(edge.general.key)
     assert any(

@@ -88,7 +88,7 @@ def draws(drawn: Tensor, p: BigBirdParams, *, heads: int, d: int) -> Iterator[Dr
         position = torch.arange(rows.start, rows.stop, dtype=torch.int32, device=keys.device)[:, None]
         fresh = (keys >= p.global_tokens) & ((position - keys).abs() > p.window)
         fresh[:, 1:] &= keys[:, 1:] != keys[:, :-1]
-        yield from (Drawn(head, rows, keys, fresh) for head in range(heads))
+        yield from (Drawn(head=head, rows=rows, places=keys, fresh=fresh) for head in range(heads))
 
 
 def draw_rows(n: int, d: int, p: BigBirdParams, *, heads: int = 1) -> int:

@@ -52,7 +52,7 @@ def test_every_view_on_cost_opens_on_every_input(open_view, view, state):
     at = open_view(view, **state)
     assert not at.exception
     assert not at.error
-    assert len(at.get("plotly_chart")) == 2
+    assert len(at.get("plotly_chart")) == (3 if view == "generation" else 2)
     assert len(at.dataframe) == 1
 
 
@@ -65,7 +65,7 @@ def test_an_upload_and_an_empty_text(open_view, view, shapes, factor):
     at = open_view(view, input="upload", **{UPLOAD: ac.inputs.UploadSource.of("mine.npz", out.getvalue())})
     assert not at.exception
     assert not at.error
-    assert len(at.get("plotly_chart")) == {"leak": 1, "state": 1, "fading": 3}.get(view, 2)
+    assert len(at.get("plotly_chart")) == {"leak": 1, "state": 1, "fading": 3, "generation": 3}.get(view, 2)
     empty = open_view(view, input="text", text=" ")
     assert not empty.exception
     assert len(empty.error) == 1

@@ -195,6 +195,18 @@ def test_variants_without_a_knob_are_level_and_named():
     assert budget.captions(asked("local"), found[1:]) == []
 
 
+def test_a_budget_of_nothing_has_no_place_on_a_logarithmic_axis_and_is_named():
+    found = [
+        point(0.9, "blocks", "blocks~blocks~0", setting="blocks", value=0),
+        point(0.2, "blocks", "blocks~blocks~4", setting="blocks", value=4),
+    ]
+    [line] = budget.lines(asked("blocks"), found)
+    assert (line.x, line.y) == ([4], [0.2])
+    told = "This axis has no zero: a budget of 0 is drawn against cost and stands among the numbers (Block selection)."
+    assert budget.captions(asked("blocks"), found) == [told]
+    assert budget.captions(asked("blocks"), found[1:]) == []
+
+
 def test_a_share_is_of_all_tokens_and_says_so():
     [line] = budget.lines(asked("power_bert"), [point(0.2, "power_bert", "power_bert", setting="keep", value=0.5)])
     assert (line.name, line.x) == ("PoWER-BERT · keep × n", [32])
