@@ -185,7 +185,7 @@ def test_only_too_many_variants_are_told_how_many_it_takes():
     kind = Visit.variants.field()
     for words, told in (
         (["nystrom~landmarks~0"], "landmarks\\~0”."),
-        (["softmax", "local", "local"], "not “softmax, local, local”: it takes up to 12, each once."),
+        (["softmax", "local", "local"], "not “softmax, local, local”: it takes up to 16, each once."),
     ):
         assert share.refusal({"a": kind.default}, {"a": kind}, {"a": words}).endswith(told)
 
