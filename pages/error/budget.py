@@ -1,6 +1,7 @@
 """Error against the budget: each variant over its own knob, the floor that bounds its matrix beneath it."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from app import palette
 from app.figures.curves import Curve
@@ -60,9 +61,9 @@ def without_budget(point: ErrorPoint) -> bool:
 
 
 def cheaper_upwards(own: Sequence[ErrorPoint]) -> bool:
-    """Whether a knob saves when it is turned up, as a stride does."""
-    least, most = min(own, key=lambda p: p.budget), max(own, key=lambda p: p.budget)
-    return least.multiply_adds > most.multiply_adds
+    """Whether a knob saves when it is turned up, as a stride does, and never costs more on the way."""
+    costs = [p.multiply_adds for p in sorted(own, key=lambda p: p.budget)]
+    return costs[-1] < costs[0] and all(after <= before for before, after in pairwise(costs))
 
 
 def captions(question: Question, found: Sequence[ErrorPoint]) -> list[str]:

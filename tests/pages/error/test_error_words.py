@@ -185,6 +185,15 @@ def test_a_knob_that_saves_when_turned_up_has_an_arrow(dear, arrow):
     assert (budget.lines(question, found)[0].name == "Pooled keys · stride ↓") == arrow
 
 
+def test_a_knob_that_is_dearer_on_the_way_has_no_arrow():
+    found = [
+        point(0.3, "lolcats", f"lolcats~window~{window}", setting="window", value=window, multiply_adds=cost)
+        for window, cost in ((1, 9), (8, 10), (56, 2))
+    ]
+    assert not budget.cheaper_upwards(found)
+    assert budget.cheaper_upwards([found[0], found[2]])
+
+
 def test_variants_without_a_knob_are_level_and_named():
     found = [point(0.4, "linear", "linear", setting=None, value=None), point(0.2, value=4), point(0.1, value=16)]
     question = asked("linear", "local")

@@ -8,6 +8,7 @@ import torch
 from driver import open_page, visit
 
 import attention_core as ac
+from app import compute
 from attention_core import family_tree
 from attention_core.variant import SpecialCase
 from pages.home import tree
@@ -36,11 +37,13 @@ def test_what_is_drawn_is_nested_as_the_tree_is(drawn):
 
 
 def test_the_difference_is_computed_on_the_gallerys_tokens():
-    [edge] = [e for e in EDGES if (e.general.key, e.special.key) == ("nystrom", "softmax")]
-    qkv = tree.SAMPLE.load()
+    """Of two that are not the same; those of the edges are rounding."""
+    qkv, other = tree.SAMPLE.load(), ac.get("local", window=2)
     rows = torch.softmax(qkv.q.double() @ qkv.k.double().mT / qkv.q.shape[-1] ** 0.5, -1)
-    general, _ = edge.both(32)
-    assert abs(tree.apart(edge) - float((general.weights(qkv.q, qkv.k) - rows).abs().max())) < 1e-6
+    near = (torch.arange(32)[:, None] - torch.arange(32)).abs() <= 2
+    wanted = (rows - rows * near / (rows * near).sum(-1, keepdim=True)).abs().max()
+    assert compute.apart(tree.SAMPLE, other, ac.get("softmax"), causal=False) == pytest.approx(float(wanted), rel=1e-5)
+    assert all(tree.apart(edge) < 1e-5 for edge in EDGES)
 
 
 @pytest.mark.parametrize(
