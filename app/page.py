@@ -37,6 +37,7 @@ class Page(Generic[Q]):
         switch: whether the causal switch stands there; a page that is about the causal forms has no use for it.
         uses_input: whether it works on the shared input, asked for in the sidebar.
         open_heads: shows all heads of the input's model at large, on the page that does.
+        at_once: whether it is drawn so soon that no move need break off the one before; a move then draws it alone.
         hides_special: whether it leaves out tokens that the tokenizer added where the visitor wants that.
         measures: the numbers it shows that a lesson may ask for, by their words in lessons.
     """
@@ -55,6 +56,7 @@ class Page(Generic[Q]):
     switch: bool = True
     uses_input: bool = True
     open_heads: Callable[[], None] | None = None
+    at_once: bool = False
     hides_special: bool = False
     measures: Measures = field(default_factory=dict)
 

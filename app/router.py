@@ -7,11 +7,12 @@ from typing import Any
 
 import streamlit as st
 
-from app import compute, dispatch, garbage, input_panel, navigation, page_script, provenance, share
+from app import compute, dispatch, garbage, input_panel, navigation, page_script, part, provenance, share
 from app.form import form
+from app.input_panel import UPLOAD
 from app.lessons import card, maker
 from app.page import SECTIONS, Page, discover
-from app.text import _
+from app.text import _, listen
 from app.visit import Visit, opening_on, write_text
 
 FOLDER = Path(__file__).parent
@@ -27,7 +28,9 @@ def _run() -> None:
     """Run the app; an address without a path opens the page that stands before all sections."""
     # Streamlit fetches symbols and emoji for the tab from elsewhere: the icon is a file of our own.
     st.set_page_config(page_icon=str(FOLDER / "icon.svg"), layout="wide", initial_sidebar_state=_sidebar())
+    listen()
     page_script.mount()
+    part.begin()
     share.open_link()
 
     def body() -> None:
@@ -37,12 +40,11 @@ def _run() -> None:
         if page.uses_input:
             with st.sidebar:
                 told = input_panel.show(hides_special=page.hides_special, open_heads=page.open_heads)
-        share.show_notices(notices)
-        _header(key, page, told)
-        reveal = card.show(key)
-        with suppress(input_panel.NoInputError):
-            page.draw()
-        reveal()
+        draw = partial(_draw, key, page, told)
+        if page.at_once:
+            part.show(partial(_take_up, page), draw, partial(_around, page))
+        else:
+            draw()
 
     entries = {
         key: st.Page(body, title=_(each.title), icon=each.icon, url_path=key, default=not each.section)
@@ -59,10 +61,32 @@ def _run() -> None:
     share.use(opening_on(page.opening()))
     st.html(_style())
     st.set_page_config(page_title=f"{_(page.title)} · Attention Lab")
-    notices = st.empty()
     here.run()
-    share.close_link()
     garbage.settle(here.url_path)
+
+
+def _draw(key: str, page: Page[object], told: str) -> None:
+    """Draw all that stands beside the panel on the left, and write the link to it."""
+    share.show_notices(st.empty())
+    _header(key, page, told)
+    reveal = card.show(key)
+    with suppress(input_panel.NoInputError):
+        page.draw()
+    reveal()
+    share.close_link()
+
+
+def _take_up(page: Page[object]) -> None:
+    """Read what a run of the whole page reads before it is drawn."""
+    share.open_link()
+    share.use(opening_on(page.opening()))
+    share.use(page.options.fields())
+
+
+def _around(page: Page[object]) -> tuple[object, ...]:
+    """What the panel on the left and the style depend on; a way to another page there carries the variants."""
+    left_out = {Visit.variants.name} if page.open_heads else set()
+    return *(share.value(name) for name in Visit.fields() if name not in left_out), st.session_state.get(UPLOAD)
 
 
 def _sidebar() -> Any:  # noqa: ANN401 - a word or a width

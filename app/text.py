@@ -1,6 +1,7 @@
 """Every word on screen passes through ``_``: English stands in the code, other languages in ``app/locale``."""
 
 import gettext
+import threading
 from functools import cache
 from pathlib import Path
 
@@ -18,9 +19,21 @@ def _catalogue(language: str) -> gettext.NullTranslations:
     return gettext.translation("messages", LOCALES, languages=[language], fallback=True)
 
 
+_run = threading.local()
+
+
+def listen() -> None:
+    """Find out the visitor's language once for the run that this thread is: to ask at every word takes long."""
+    _run.language = _language()
+
+
+def _language() -> str:
+    return (st.context.locale or "en").replace("-", "_")
+
+
 def _spoken() -> gettext.NullTranslations:
     """The catalogue of the visitor's language."""
-    return _catalogue((st.context.locale or "en").replace("-", "_"))
+    return _catalogue(getattr(_run, "language", "") or _language())
 
 
 def _(message: str, **values: object) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 import streamlit as st
 
 from app.form import in_markup
-from app.matrix_board.component import digest_of, encode, mount, mount_held
+from app.matrix_board.component import SMALL, digest_of, encode, mount, mount_held
 from app.matrix_board.panel import Category, Panel
 from app.text import _
 
@@ -200,22 +200,25 @@ def pack(
     diverging: bool = False,
     heard: int = 0,
 ) -> tuple[bytes, dict[str, bytes]]:
-    """The board's messages to the browser: what holds the panels together, and each panel by its key.
+    """The board's messages to the browser: what holds it together, with the small panels, and each other by its key.
 
     Arguments and errors are those of `matrix_board`, but for ``heard``, the last turn of a knob that the panels show.
     """
     if not panels:
         raise ValueError("a board needs at least one panel")
     parts = {panel.key: _pack_panel(panel, row_labels, col_labels, diverging) for panel in panels}
+    small = [message for message in parts.values() if len(message) < SMALL]
     header = {
         "kind": "board",
         "key": key,
         "parts": list(map(digest_of, parts.values())),
+        "inside": list(map(len, small)),
         "row_labels": _listed(row_labels),
         "col_labels": _listed(col_labels),
         "heard": heard,
     }
-    return encode(header), parts
+    apart = {name: message for name, message in parts.items() if len(message) >= SMALL}
+    return encode(header, b"".join(small)), apart
 
 
 def _pack_panel(

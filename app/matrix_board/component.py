@@ -1,9 +1,10 @@
 """The channels of the browser component: heavy numbers as bytes, light settings as JSON.
 
-Streamlit sends a component's data again whenever any of it changes. Each matrix therefore travels in a mount of its
-own, so that a knob sends its panel alone; a pin, a colour scale or a word travels apart from them all, and a click
-costs a kilobyte, not megabytes. Only the board's own mount is seen. What draws them is in the page's script
-(``app/page_script.py``): a component's own is sent with each of its messages.
+Streamlit sends a component's data again whenever any of it changes. Each large matrix therefore travels in a mount of
+its own, so that a knob sends its panel alone; a pin, a colour scale or a word travels apart from them all, and a click
+costs a kilobyte, not megabytes. Small ones travel with their board, as each mount costs every run a millisecond. Only
+the board's own mount is seen. What draws them is in the page's script (``app/page_script.py``): a component's own is
+sent with each of its messages.
 """
 
 import json
@@ -18,6 +19,8 @@ import streamlit as st
 from app.javascript import script
 
 _HERE = Path(__file__).parent
+SMALL = 16_000
+"""Bytes of a panel below which it travels with its board: of some ninety tokens."""
 
 
 def receiver(name: str, *styles: Path) -> Callable[..., Any]:

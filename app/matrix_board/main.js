@@ -76,11 +76,22 @@ function complete(one) {
   const { header } = one;
   if (header.digest === one.drawn) return;
   const asked = header.kind === "board" ? header.parts : [];
-  const known = new Map([...parts.values()].map((part) => [part.header.digest, part]));
+  const known = new Map([...parts.values(), ...within(one)].map((part) => [part.header.digest, part]));
   const found = asked.map((digest) => known.get(digest)).filter((part) => part !== undefined);
   if (found.length < asked.length) return;
   one.drawn = header.digest;
   one.face.receive(one, found);
+}
+
+/**
+ * The panels that came with their board, one message after the other.
+ * @param {Received} received
+ * @returns {Received<SentPanel>[]}
+ */
+function within({ header, payload }) {
+  let end = 0;
+  const cut = (/** @type {number} */ length) => new Uint8Array(payload, (end += length) - length, length);
+  return header.kind === "board" ? header.inside.map((length) => /** @type {Received<SentPanel>} */ (unpack(cut(length)))) : [];
 }
 
 /** @param {object} host */

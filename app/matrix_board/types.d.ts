@@ -204,6 +204,7 @@ export interface BoardHeader {
   key: string;
   digest: string;
   parts: string[];
+  inside: number[];
   row_labels: string[] | null;
   col_labels: string[] | null;
   heard: number;

@@ -98,8 +98,10 @@ def clocks(roots: Iterable[int]) -> dict[int, float]:
 
 
 def stepped_back(pid: int) -> bool:
-    """Whether a process runs at a low priority, as those that run tasks do."""
-    return bool(fields := _stat(pid)) and int(fields[16]) > 0
+    """Whether a process takes only what others leave of a processor, as those that run tasks do."""
+    with suppress(ProcessLookupError):
+        return os.sched_getscheduler(pid) == os.SCHED_IDLE
+    return False
 
 
 class Watch:

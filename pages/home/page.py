@@ -42,6 +42,7 @@ PAGE = Page(
     title=N_("Home"),
     icon=":material/home:",
     options=HomeOptions,
+    at_once=True,
     uses_input=False,
     top=top,
     view=HomeOptions.shown,

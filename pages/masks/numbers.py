@@ -4,6 +4,7 @@ import streamlit as st
 
 from app import takeaway
 from app.naming import label
+from app.table import table
 from app.text import _
 from attention_core.looks.pattern import has_pattern
 from pages.masks.patterns import Found
@@ -30,7 +31,7 @@ def show(found: Found) -> None:
     rows = _rows(found)
     possible = list(rows[0])[2]
     st.dataframe(
-        rows,
+        table(rows),
         hide_index=True,
         column_config={
             _("pairs per head"): st.column_config.NumberColumn(format="localized"),

@@ -25,6 +25,7 @@ PAGE = Page(
     rank=2,
     question=N_("Who may look at whom, and how far?"),
     options=MasksOptions,
+    at_once=True,
     measures=MEASURES,
     header=show_add_all,
     top=top,

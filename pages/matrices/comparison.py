@@ -1,11 +1,9 @@
 """The comparison: every chosen variant's matrix on the same queries, keys and values, on one board."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-import streamlit as st
 
 import attention_core as ac
 from app import compute, dispatch, variant_picker
@@ -16,7 +14,6 @@ from app.naming import label, readable
 from app.text import _
 from app.visit import AUTOMATIC, REFERENCE, Visit
 from attention_core.inputs.labels import number_repeats
-from attention_core.inputs.source import Source
 from attention_core.looks.compare import Compared
 from attention_core.looks.telling_row import is_word, once, telling_query
 from pages.matrices.options import MatricesOptions
@@ -95,41 +92,12 @@ def of(chosen: Chosen) -> Found:
     return Found(chosen, view, matrices, words, number_repeats(words), row, MatricesOptions.view.value == "difference")
 
 
-WHOLE = "matrices.whole"
-"""Whether more than the board and what stands above it is to be drawn, in the session's state."""
-
-
-def show(chosen: Chosen, above: Callable[[Found], None]) -> Found:
-    """Compute every chosen variant and draw their matrices on one board; a click pins a query.
+def show(found: Found) -> None:
+    """Draw every chosen variant's matrix on one board; a click pins a query.
 
     While a panel's knob is held, that panel alone is drawn again; the rest of the page, and the link, follow when it is
     let go.
-
-    Args:
-        chosen: the input.
-        above: draws what the matrices come to, above them; a callback of its own calls `draw_whole`.
     """
-    st.session_state.pop(WHOLE, None)
-    return _drawn(chosen.source, chosen.head, above)
-
-
-def draw_whole() -> None:
-    """Let the next run draw the whole page and write the link."""
-    st.session_state[WHOLE] = True
-
-
-@st.fragment
-def _drawn(source: Source, head: int | None, above: Callable[[Found], None]) -> Found:
-    if st.session_state.pop(WHOLE, False):
-        st.rerun()
-    with compute.drawing().turn(dispatch.visitor()):
-        found = of(Chosen(source, compute.record(source), head))
-        above(found)
-        _draw(found)
-    return found
-
-
-def _draw(found: Found) -> None:
     options = MatricesOptions.now()
     matrix_board(
         [_panel(attention, found) for attention in found.drawn],
@@ -141,7 +109,7 @@ def _draw(found: Found) -> None:
         on_pin=_pin,
         on_turn=_turn,
         redraw=partial(_redraw, found),
-        on_open=_open,
+        on_open=variant_picker.open_settings,
         opens=variant_picker.PLACE,
         diverging=found.difference,
         ceiling=found.most_of_reference,
@@ -177,14 +145,7 @@ def _panel(attention: ac.Attention, found: Found) -> Panel:
 
 def _pin(event: BoardEvent) -> None:
     MatricesOptions.row.set(event.pinned)
-    draw_whole()
 
 
 def _turn(key: str, value: object, held: bool) -> None:
     variant_picker.turn_budget(key, value)
-    st.session_state[WHOLE] = not held
-
-
-def _open(key: str) -> None:
-    variant_picker.open_settings(key)
-    draw_whole()

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from app.naming import label, reference_name
+from app.table import table
 from app.text import _
 from attention_core.metrics import Passport
 from pages.matrices.comparison import Found
@@ -26,7 +27,7 @@ def show(found: Found) -> None:
     formats = {_(column.label): column.format for column in columns.values() if column.format}
     formats[output_error] = columns["relative_error"].format
     st.dataframe(
-        rows,
+        table(rows),
         hide_index=True,
         column_config={name: st.column_config.NumberColumn(format=form) for name, form in formats.items()},
     )

@@ -12,7 +12,9 @@ from pages.matrices.options import MatricesOptions, show_display
 def top() -> Found:
     """The variants, where one query looks in each, and their matrices."""
     variant_picker.show()
-    found = comparison.show(input_panel.chosen(), pinned_row.show)
+    found = comparison.of(input_panel.chosen())
+    pinned_row.show(found)
+    comparison.show(found)
     MatricesOptions.below.draw()
     return found
 
@@ -24,6 +26,7 @@ PAGE = Page(
     rank=1,
     question=N_("Where does each variant look?"),
     options=MatricesOptions,
+    at_once=True,
     measures=MEASURES,
     header=show_display,
     open_heads=heads.open_all,

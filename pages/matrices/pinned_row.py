@@ -10,7 +10,7 @@ from app.text import _
 from app.visit import REFERENCE
 from attention_core.looks.telling_row import heaviest, most_changed
 from attention_core.variant import Attention
-from pages.matrices.comparison import BOARD, Found, draw_whole
+from pages.matrices.comparison import BOARD, Found
 from pages.matrices.options import MatricesOptions
 from pages.matrices.words import changed, looks_at, overall
 
@@ -80,9 +80,7 @@ def show_bars(found: Found) -> None:
 
 def _take() -> None:
     MatricesOptions.row.set(st.session_state[PICKER])
-    draw_whole()
 
 
 def _unfold(variant: str | None) -> None:
     MatricesOptions.coloured.set(variant)
-    draw_whole()

@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import html
+import itertools
 import json
 import re
 from concurrent.futures import ThreadPoolExecutor
@@ -179,8 +180,10 @@ def unpacked(sent):
 
 def joined(sent, parts):
     """A board's header with those of its panels, and all their numbers' bytes; parts are messages by any key."""
-    header, _ = unpacked(sent)
-    known = {panel["digest"]: (panel, payload) for panel, payload in map(unpacked, parts.values())}
+    header, payload = unpacked(sent)
+    ends = [*itertools.accumulate(header["inside"])]
+    inside = [payload[end - length : end] for length, end in zip(header["inside"], ends, strict=True)]
+    known = {panel["digest"]: (panel, payload) for panel, payload in map(unpacked, [*inside, *parts.values()])}
     panels = [known[digest] for digest in header["parts"]]
     return header | {"panels": [panel for panel, _ in panels]}, b"".join(payload for _, payload in panels)
 
