@@ -1,0 +1,51 @@
+"""What a move draws again: the part it stands in, or the whole page where more depends on it."""
+
+import asyncio
+from contextlib import suppress
+
+import pytest
+
+from benchmarks.load.tab import Tab
+
+PANEL = 1
+"""The first number of the places in the panel on the left."""
+OWN = {"matrices": ("scale", ["per panel"]), "masks": ("masks_part", ["Numbers"]), "inside": ("picture", ["SVG"])}
+
+
+async def turn(tab, name, value):
+    """Move a widget; the places that are drawn again, as soon as the panel on the left is among them or for a second."""
+    before = dict(tab.screen.nodes)
+    [(widget, fragment)] = [each for each in tab.screen.knobs() if each[0].id.rpartition("-")[2] == name]
+    tab.screen.values[widget.id] = widget.field, value
+    await tab.ask(tab.screen.rerun(fragment), fragment)
+
+    def again():
+        return {path for path, node in tab.screen.nodes.items() if path in before and node.run != before[path].run}
+
+    with suppress(TimeoutError):
+        async with asyncio.timeout(1):
+            while PANEL not in {path[0] for path in again()}:
+                await asyncio.sleep(0.02)
+    assert not tab.screen.errors
+    return again()
+
+
+@pytest.mark.parametrize(("page", "name", "value"), [(page, *own) for page, own in OWN.items()])
+def test_a_move_draws_the_panel_on_the_left_again_only_where_something_there_depends_on_it(server, page, name, value):
+    async def go():
+        tab = Tab(server, page, "input=synthetic&n=8&d=4&heads=2")
+        await tab.open()
+        own = await turn(tab, name, value)
+        address = tab.screen.query
+        causal = await turn(tab, "causal", True)  # its small pictures of all heads do
+        await tab.close()
+        return own, address, causal, tab.screen.query
+
+    own, address, causal, after = asyncio.run(asyncio.wait_for(go(), 90))
+    assert len(own) > 10
+    assert (PANEL in {path[0] for path in own}) == (name == "picture")  # which the way to another page there carries
+    assert {path[0] for path in own} == {0} or name == "picture"
+    assert address != "input=synthetic&n=8&d=4&heads=2"
+    assert PANEL in {path[0] for path in causal}
+    assert "causal=1" in after
+    assert address in after.replace("&causal=1", "")
