@@ -9,7 +9,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from operator import attrgetter
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -37,6 +37,7 @@ import attention_core.looks.token_weight as _token_weight
 from app.gate import Gate
 from app.matrix_board import shades
 from attention_core import execution
+from attention_core.inputs.positions import OWN
 from attention_core.inputs.source import Source
 from attention_core.kept import Frozen, Kept
 from attention_core.limits import current
@@ -170,7 +171,8 @@ def every_layer(source: Source) -> Sequence[ac.inputs.QKV]:
     """
     if source.layer_count == 1:
         return (record(source),)
-    return _long(_readings, _key(source.at_layer(0)), lambda: source.layers(record))
+    own = replace(source.at_layer(0), positions=OWN)
+    return source.each(_long(_readings, _key(own), lambda: own.layers(record)))
 
 
 @st.cache_resource

@@ -56,6 +56,7 @@ def show(*, hides_special: bool, open_heads: Callable[[], None] | None = None) -
     known = forms()
     form = known[Visit.input.draw(format_func=lambda key: known[key].title)]
     form.draw()
+    Visit.positions.draw()
     try:
         if (source := form.source(Visit.now())) is None:
             return ""
@@ -73,7 +74,8 @@ def show(*, hides_special: bool, open_heads: Callable[[], None] | None = None) -
         st.info(literal(sentence(notice)), icon=":material/info:")
     head = Visit.head.value
     layer = Visit.layer.value if source.layer_count > 1 else None
-    return headline(qkv, model=form.name(), layer=layer, head=None if head == AVERAGE else head, shown=shown)
+    told = headline(qkv, model=form.name(), layer=layer, head=None if head == AVERAGE else head, shown=shown)
+    return " · ".join([told, *placed_in_words(source)])
 
 
 def size_in_words(qkv: ac.inputs.QKV, *, shown: int) -> str:
@@ -112,6 +114,13 @@ def headline(qkv: ac.inputs.QKV, *, model: str, layer: int | None, head: int | N
             else _n("{shown} of {n} token", "{shown} of {n} tokens", n=qkv.n, shown=shown),
         ]
     )
+
+
+def placed_in_words(source: Source) -> list[str]:
+    """What was done to queries and keys beyond what the input does itself; empty where nothing was."""
+    if (source.rope is None) == (source.own_rope is None):
+        return []
+    return [_("without RoPE") if source.rope is None else _("with RoPE")]
 
 
 def shown_tokens(qkv: ac.inputs.QKV) -> tuple[str, ...]:
@@ -176,7 +185,7 @@ def unmasked(share: float, head: int | None) -> str:
 
 def _text_source(now: Visit) -> Source:
     last = ac.inputs.models.layer_count(now.model) - 1
-    return TextSource(now.text, now.model, min(now.layer, last))
+    return TextSource(now.text, now.model, min(now.layer, last), positions=now.positions)
 
 
 def _model_name() -> str:
@@ -185,22 +194,23 @@ def _model_name() -> str:
 
 
 def _synthetic_source(now: Visit) -> Source:
-    return SyntheticSource(
-        SyntheticSpec(
-            kind=now.kind, n=now.n, d=now.d, heads=now.heads, sharpness=now.sharpness, seed=now.seed, rope=now.rope
-        )
+    spec = SyntheticSpec(
+        kind=now.kind, n=now.n, d=now.d, heads=now.heads, sharpness=now.sharpness, seed=now.seed, rope=now.rope
     )
+    return SyntheticSource(spec, positions=now.positions)
 
 
 def _uploaded(now: Visit) -> Source | None:
     upload: UploadSource | None = st.session_state.get(UPLOAD)
-    if upload is None or upload.data:
-        return upload
+    if upload is None:
+        return None
+    if upload.data:
+        return replace(upload, positions=now.positions)
     data = compute.uploads().get(upload.digest)
     if data is None:
         told = N_("{file} had to make room, as all visitors' files may take {most:.0f} MiB here; upload it again.")
         raise InputError(told, file=upload.name, most=current().uploads_bytes / 2**20)
-    return replace(upload, data=data)
+    return replace(upload, data=data, positions=now.positions)
 
 
 def _text() -> None:

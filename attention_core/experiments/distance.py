@@ -18,9 +18,9 @@ from torch import Tensor
 
 from attention_core import registry
 from attention_core.experiments.task import Load, load
+from attention_core.inputs.positions import BASE, Rope, rotary, side_by_side, speeds
 from attention_core.inputs.record import QKV
 from attention_core.inputs.source import Source
-from attention_core.inputs.synthetic import BASE, rotary, speeds
 from attention_core.metrics.entropy import entropy
 
 PLAIN, TURNED = "plain", "turned"
@@ -123,18 +123,20 @@ def forms(qkv: QKV, source: Source) -> dict[str, tuple[Tensor, Tensor]]:
     there where a model turns in a way that is not known.
     """
     q, k = qkv.q.double(), qkv.k.double()
-    if (rope := source.rope) is None:
-        return {PLAIN: (q, k), TURNED: (rotary(q), rotary(k))}
+    rope = source.own_rope or Rope()
     if rope.base is None:
         return {TURNED: (q, k)}
     if rope.halves:
-        q, k = _side_by_side(q), _side_by_side(k)
-    return {PLAIN: (rotary(q, rope.base, back=True), rotary(k, rope.base, back=True)), TURNED: (q, k)}
+        q, k = side_by_side(q), side_by_side(k)
+    turned = source.rope is not None
+    other = (rotary(q, rope.base, back=turned), rotary(k, rope.base, back=turned))
+    return {PLAIN: other, TURNED: (q, k)} if turned else {PLAIN: (q, k), TURNED: other}
 
 
 def base(source: Source) -> float:
     """How slowly the slowest pair turns, or would; not known for a model that is turned in its own way."""
-    return BASE if source.rope is None or source.rope.base is None else source.rope.base
+    rope = source.own_rope
+    return BASE if rope is None or rope.base is None else rope.base
 
 
 def distances(n: int) -> tuple[int, ...]:
@@ -200,8 +202,3 @@ def _mean(matrix: Tensor, distance: int, *, causal: bool) -> float:
     """The mean over the entries ``[n, n]`` so far from the diagonal."""
     below = matrix.diagonal(-distance).mean()
     return float(below if causal else (below + matrix.diagonal(distance).mean()) / 2)
-
-
-def _side_by_side(x: Tensor) -> Tensor:
-    """Pairs (i, i + d/2), as transformers turns them, put side by side; products of queries and keys stay."""
-    return x.unflatten(-1, (2, -1)).transpose(-2, -1).flatten(-2)

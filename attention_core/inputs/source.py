@@ -6,33 +6,21 @@ Whatever differs between sources is said by their classes: nobody else asks of w
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import ClassVar
 
 from attention_core.errors import InputError
 from attention_core.inputs import models
 from attention_core.inputs.npz import printable
+from attention_core.inputs.positions import NONE, OWN, ROPE, Placed, Positions, Rope, placed
 from attention_core.inputs.record import QKV, Notice
-from attention_core.inputs.synthetic import BASE, SyntheticSpec, from_synthetic
-from attention_core.inputs.text import Reading, from_text, read
+from attention_core.inputs.synthetic import SyntheticSpec, from_synthetic
+from attention_core.inputs.text import from_text, read
 from attention_core.inputs.upload import from_upload
 from attention_core.limits import current
 
 
-@dataclass(frozen=True, kw_only=True)
-class Rope:
-    """How a source turns queries and keys by their positions before they are recorded.
-
-    Attributes:
-        base: how slowly the slowest pair turns; None where the source turns in a way that is not known.
-        halves: whether coordinates i and i + d/2 are a pair, as in transformers, and not neighbours.
-    """
-
-    base: float | None
-    halves: bool
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Source(ABC):
     """What every source says of itself; most have nothing to add to what stands here.
 
@@ -41,7 +29,10 @@ class Source(ABC):
         made: whether sequences of any length and seed can be made.
         trained: whether it may hold a trained model's attention.
         written: whether the visitor writes it, and can write more of it.
+        positions: whether queries and keys are as the source has them, or without RoPE or with it whatever that is.
     """
+
+    positions: Positions = field(default=OWN, kw_only=True)
 
     key: ClassVar[str]
     made: ClassVar[bool] = False
@@ -49,13 +40,22 @@ class Source(ABC):
     written: ClassVar[bool] = False
     layer = 0  # no field: a text has one of its own
 
-    @abstractmethod
+    def __repr__(self) -> str:
+        # An address, a cache and a line of code from before there was a choice of positions stay the same.
+        told = [f"{f.name}={getattr(self, f.name)!r}" for f in fields(self) if f.repr and not f.kw_only]
+        return f"{type(self).__name__}({', '.join(told)}{self._positions_code})"
+
     def load(self, tokens: int | None = None) -> QKV:
         """The record at the source's own length, or at another number of tokens.
 
         Raises:
-            LabError: if there is no such record.
+            LabError: if there is no such record, or not with the positions that are asked for.
         """
+        return placed(self._own(tokens), self.own_rope, self.positions)
+
+    @abstractmethod
+    def _own(self, tokens: int | None) -> QKV:
+        """The same with the positions that the source has."""
 
     def room(self, record: QKV) -> int:
         """The most tokens it can be measured at.
@@ -103,14 +103,37 @@ class Source(ABC):
         """
         return (load(self, None),)
 
+    def each(self, layers: Sequence[QKV]) -> Sequence[QKV]:
+        """The records of its layers, from those with the positions that the source has."""
+        return layers if self.positions == OWN else Placed(layers, self.own_rope, self.positions)
+
+    @property
+    def own_rope(self) -> Rope | None:
+        """How the source turns queries and keys; None where it does not, or nobody knows."""
+        return None
+
     @property
     def rope(self) -> Rope | None:
         """How its queries and keys have been turned; None where they have not, or nobody knows."""
-        return None
+        own = self.own_rope
+        return {OWN: own, NONE: None, ROPE: own or Rope()}[self.positions]
 
-    @abstractmethod
     def rope_notice(self) -> Notice:
         """Which of the forms with and without RoPE it has, and where the other comes from."""
+        own = self.own_rope
+        if own and self.positions == NONE:
+            return Notice(
+                "RoPE is taken out of these queries and keys, as chosen; with it they are as the input has them."
+            )
+        if not own and self.positions == ROPE:
+            return Notice(
+                "These queries and keys are turned by RoPE, as chosen; without it they are as the input has them."
+            )
+        return self._own_notice()
+
+    @abstractmethod
+    def _own_notice(self) -> Notice:
+        """The same while the choice changes nothing."""
 
     def lengths_notice(self, record: QKV) -> Notice:
         """What its record at another length is."""
@@ -121,12 +144,16 @@ class Source(ABC):
         """The Python that makes it again, where ``attention_core`` is ``ac``."""
         return f"ac.inputs.{self!r}"
 
+    @property
+    def _positions_code(self) -> str:
+        return "" if self.positions == OWN else f", positions={self.positions!r}"
+
 
 Load = Callable[[Source, int | None], QKV]
 """Turns a source into a record at a number of tokens; an app passes its cached one."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TextSource(Source):
     """A text through one layer of a model.
 
@@ -143,13 +170,8 @@ class TextSource(Source):
     key = "text"
     written = True
 
-    def load(self, tokens: int | None = None) -> QKV:
-        """The record of the text, or of its first tokens, read by the model as a text that ends there.
-
-        Raises:
-            InputError: if the text holds nothing the model reads.
-            ModelError: if the model cannot be had.
-        """
+    def _own(self, tokens: int | None) -> QKV:
+        """The record of the text, or of its first tokens, read by the model as a text that ends there."""
         return from_text(self.text, model=self.model, layer=self.layer, max_tokens=tokens)
 
     def room(self, record: QKV) -> int:
@@ -175,17 +197,17 @@ class TextSource(Source):
         """The same text."""
         return replace(self, layer=layer)
 
-    def layers(self, load: Load) -> Reading:
+    def layers(self, load: Load) -> Sequence[QKV]:
         """One pass of the model."""
-        return read(self.text, model=self.model)
+        return self.each(read(self.text, model=self.model))
 
     @property
-    def rope(self) -> Rope | None:
+    def own_rope(self) -> Rope | None:
         """As the model does."""
         info = models.load(self.model).info
         return Rope(base=info.rotary_base, halves=True) if info.rotary else None
 
-    def rope_notice(self) -> Notice:
+    def _own_notice(self) -> Notice:
         """As the model was trained."""
         info = models.load(self.model).info
         if not info.rotary:
@@ -211,7 +233,7 @@ class TextSource(Source):
         return Notice("The model reads both ways, so each length is the text's beginning read as a text of its own.")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SyntheticSource(Source):
     """A synthetic sequence."""
 
@@ -221,12 +243,8 @@ class SyntheticSource(Source):
     made = True
     trained = False
 
-    def load(self, tokens: int | None = None) -> QKV:
-        """The sequence, or one of the same kind and seed with another number of tokens.
-
-        Raises:
-            InputError: if the spec is out of bounds.
-        """
+    def _own(self, tokens: int | None) -> QKV:
+        """The sequence, or one of the same kind and seed with another number of tokens."""
         return from_synthetic(self.spec if tokens is None else replace(self.spec, n=tokens))
 
     def room(self, record: QKV) -> int:
@@ -242,14 +260,14 @@ class SyntheticSource(Source):
     def reseeded(self, seeds: int) -> tuple[tuple[int | None, Source], ...]:
         """One sequence for each seed."""
         own = self.spec.seed
-        return tuple((seed, SyntheticSource(replace(self.spec, seed=seed))) for seed in range(own, own + seeds))
+        return tuple((seed, replace(self, spec=replace(self.spec, seed=seed))) for seed in range(own, own + seeds))
 
     @property
-    def rope(self) -> Rope | None:
+    def own_rope(self) -> Rope | None:
         """As the spec says."""
-        return Rope(base=BASE, halves=False) if self.spec.rope else None
+        return Rope() if self.spec.rope else None
 
-    def rope_notice(self) -> Notice:
+    def _own_notice(self) -> Notice:
         """The same for all sequences."""
         return Notice("Both are the same queries and keys, whether RoPE is switched on for this sequence or not.")
 
@@ -260,10 +278,10 @@ class SyntheticSource(Source):
     @property
     def code(self) -> str:
         """The spec in full."""
-        return f"ac.inputs.SyntheticSource(ac.inputs.{self.spec!r})"
+        return f"ac.inputs.SyntheticSource(ac.inputs.{self.spec!r}{self._positions_code})"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class UploadSource(Source):
     """An uploaded file. Its digest is its identity; the bytes take no part in comparisons.
 
@@ -280,20 +298,16 @@ class UploadSource(Source):
     key = "upload"
 
     @classmethod
-    def of(cls, name: str, data: bytes) -> "UploadSource":
+    def of(cls, name: str, data: bytes, *, positions: Positions = OWN) -> "UploadSource":
         """The source of a file's bytes; its name as far as it can be shown."""
-        return cls(printable(name), hashlib.sha256(data).hexdigest(), data)
+        return cls(printable(name), hashlib.sha256(data).hexdigest(), data, positions=positions)
 
-    def load(self, tokens: int | None = None) -> QKV:
-        """The file's record, or its first tokens.
-
-        Raises:
-            InputError: if the file is not what it should be.
-        """
+    def _own(self, tokens: int | None) -> QKV:
+        """The file's record, or its first tokens."""
         qkv = from_upload(self.data, self.name)
         return qkv if tokens is None else first_tokens(qkv, tokens)
 
-    def rope_notice(self) -> Notice:
+    def _own_notice(self) -> Notice:
         """The same for all files."""
         return Notice(
             "A file does not tell whether RoPE is in it: it is taken to be without, and turned for the other."
@@ -302,7 +316,7 @@ class UploadSource(Source):
     @property
     def code(self) -> str:
         """The bytes are not in it: they are read from a file."""
-        return f'ac.inputs.UploadSource.of({self.name!r}, open("your-file.npz", "rb").read())'
+        return f'ac.inputs.UploadSource.of({self.name!r}, open("your-file.npz", "rb").read(){self._positions_code})'
 
 
 def first_tokens(qkv: QKV, tokens: int) -> QKV:

@@ -11,10 +11,11 @@ from torch import Tensor
 
 from attention_core.errors import InputError, nearest
 from attention_core.inputs.kinds import KINDS, SyntheticKind
+from attention_core.inputs.positions import rotary
 from attention_core.inputs.record import QKV
 from attention_core.limits import current
 
-__all__ = ["KINDS", "SHARPEST", "SyntheticKind", "SyntheticSpec", "from_synthetic", "rotary", "speeds"]
+__all__ = ["KINDS", "SHARPEST", "SyntheticKind", "SyntheticSpec", "from_synthetic"]
 
 SHARPEST = 1e3
 """Largest sharpness: logits stay far inside float32."""
@@ -68,39 +69,6 @@ def from_synthetic(spec: SyntheticSpec) -> QKV:
         origin=f"synthetic {kind.key}, seed {spec.seed}",
         total_tokens=spec.n,
     )
-
-
-BASE = 10_000.0
-"""How slowly the slowest pair of a rotary position embedding turns, where a model does not choose otherwise."""
-
-
-def speeds(d: int, base: float) -> Tensor:
-    """``θ_i``, how far each pair of coordinates turns from token to token, ``[d // 2]`` float64."""
-    pairs = d // 2
-    return base ** (-torch.arange(pairs, dtype=torch.float64) / max(pairs, 1))
-
-
-def rotary(x: Tensor, base: float = BASE, *, back: bool = False) -> Tensor:
-    """Rotary position embedding: pair (2i, 2i+1) of token t is turned by the angle ``t base^(-2i/d)``.
-
-    The inner product of a turned query and a turned key then depends on their distance, not on where they stand.
-    Source: Su et al. 2021, arXiv 2104.09864. An odd last coordinate is left as it is.
-
-    Args:
-        x: ``[..., n, d]``.
-        base: how slowly the slowest pair turns.
-        back: turn back what was turned.
-    """
-    pairs = x.shape[-1] // 2
-    # Angles reach n radians: float64 keeps them exact to far beyond what float32 coordinates can show.
-    angle = torch.arange(x.shape[-2], dtype=torch.float64).outer(speeds(x.shape[-1], base))
-    angle = -angle if back else angle
-    cos, sin = angle.cos().to(x.dtype), angle.sin().to(x.dtype)
-    even, odd = x[..., 0 : 2 * pairs : 2], x[..., 1 : 2 * pairs : 2]
-    turned = x.clone()
-    turned[..., 0 : 2 * pairs : 2] = even * cos - odd * sin
-    turned[..., 1 : 2 * pairs : 2] = even * sin + odd * cos
-    return turned
 
 
 def _checked(spec: SyntheticSpec) -> SyntheticKind:

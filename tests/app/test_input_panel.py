@@ -2,13 +2,15 @@
 
 import dataclasses
 
+import numpy as np
 import pytest
-from driver import open_page, visit
+from driver import board, go, open_page, visit
 
 import attention_core as ac
-from app import compute
-from app.input_panel import UPLOAD, headline, shown_tokens, size_in_words, unmasked
-from attention_core.inputs.source import SyntheticSource
+from app import compute, presets
+from app.input_panel import UPLOAD, headline, placed_in_words, shown_tokens, size_in_words, unmasked
+from attention_core.inputs.positions import NONE, OWN, ROPE
+from attention_core.inputs.source import SyntheticSource, TextSource
 from attention_core.inputs.synthetic import SyntheticSpec
 
 
@@ -83,6 +85,50 @@ def test_the_line_at_the_top_says_what_is_looked_at():
 def test_every_page_begins_with_what_it_looks_at(query, told):
     at = visit("matrices", {**query, "variants": ["softmax"]})
     assert f"[{told}](#input)" in [caption.value for caption in at.main.caption]
+
+
+def test_positions_are_named_where_they_are_not_the_inputs_own():
+    turned, plain = (SyntheticSource(SyntheticSpec(n=4, rope=rope)) for rope in (True, False))
+    told = {
+        (source.spec.rope, positions): placed_in_words(dataclasses.replace(source, positions=positions))
+        for source in (turned, plain)
+        for positions in (OWN, NONE, ROPE)
+    }
+    assert told[True, NONE] == ["without RoPE"]
+    assert told[False, ROPE] == ["with RoPE"]
+    assert sum(map(len, told.values())) == 2
+
+
+def test_every_page_is_given_queries_and_keys_with_the_positions_that_are_chosen():
+    query = {"input": ["text"], "text": ["@repeats"], "model": ["smollm2"], "layer": ["2"], "variants": ["softmax"]}
+    at = visit("matrices", query)
+    own = board(at, "matrices.board")[1]["softmax"][1]
+    at = at.selectbox(key="positions").set_value(NONE).run()
+    assert not at.exception
+    assert at.query_params["positions"] == "none"
+    assert "[SmolLM2-135M · layer 2 · head 3 · 15 tokens · without RoPE](#input)" in captions(at)
+    source = TextSource(presets.texts()["repeats"], "smollm2", 2)
+    for positions, found in ((OWN, own), (NONE, board(at, "matrices.board")[1]["softmax"][1])):
+        q, k, _v = dataclasses.replace(source, positions=positions).load().tensors
+        np.testing.assert_allclose(found, ac.get("softmax").weights(q[3], k[3]), atol=1e-3)
+    at = go(at, "entropy", {"h_view": "distance"})
+    assert not at.exception
+    assert any(told.endswith("15 tokens · without RoPE](#input)") for told in captions(at))
+    assert any("RoPE is taken out of these queries and keys, as chosen" in told for told in captions(at))
+
+
+def test_positions_that_a_model_does_not_let_one_choose_are_refused_on_the_page(monkeypatch):
+    known = ac.inputs.models.load("smollm2")
+    unknown = dataclasses.replace(known, info=dataclasses.replace(known.info, rotary_base=None))
+    monkeypatch.setattr(ac.inputs.models, "load", lambda name: unknown)
+    at = visit("matrices", {"text": ["@story"], "model": ["smollm2"], "positions": ["none"]})
+    assert not at.exception
+    [error] = at.error
+    assert error.value.endswith("cannot be turned back; choose the positions as the input has them.")
+
+
+def captions(at):
+    return [caption.value for caption in at.main.caption]
 
 
 def test_without_an_input_nothing_is_said_of_it():

@@ -15,6 +15,7 @@ from app import extraction, text
 from attention_core import claims
 from attention_core.errors import InputError
 from attention_core.inputs import SyntheticSource, SyntheticSpec, UploadSource, from_synthetic, to_npz
+from attention_core.inputs.positions import HAS_IT, HAS_NONE
 from attention_core.metrics import Passport
 
 ROOT = Path(__file__).parent.parent.parent
@@ -53,6 +54,7 @@ def test_translators_are_given_what_claims_say():
 def test_translators_are_given_what_a_source_says_of_itself():
     source = SyntheticSource(SyntheticSpec(n=4, d=4, heads=1))
     assert {source.rope_notice().template, source.lengths_notice(source.load()).template} <= core_words()
+    assert {HAS_IT.template, HAS_NONE.template} <= core_words()
 
 
 def test_translators_are_given_the_columns_of_a_passport():

@@ -6,7 +6,7 @@ import torch
 import attention_core
 from attention_core.experiments.task import load
 from attention_core.inputs import SyntheticSource, SyntheticSpec, TextSource, UploadSource, example_npz
-from attention_core.inputs.source import Rope
+from attention_core.inputs.positions import Rope
 
 LONG = "A garden is a slow conversation, and the moss wants only to be left alone. " * 80
 

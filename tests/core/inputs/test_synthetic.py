@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from attention_core import metrics
 from attention_core.errors import InputError
 from attention_core.inputs import KINDS, SyntheticSpec, from_synthetic
-from attention_core.inputs.synthetic import rotary
+from attention_core.inputs.positions import rotary
 from attention_core.limits import current
 
 KEYS = [kind.key for kind in KINDS]

@@ -1,0 +1,153 @@
+"""Queries and keys with and without RoPE are what transformers' own turn makes of one another."""
+
+import dataclasses
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from transformers.models.gptj.modeling_gptj import apply_rotary_pos_emb as turn_neighbours
+from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
+from transformers.models.llama.modeling_llama import apply_rotary_pos_emb as turn_halves
+
+import attention_core as ac
+from attention_core.errors import InputError
+from attention_core.inputs import SyntheticSource, SyntheticSpec, TextSource, UploadSource, from_synthetic, to_npz
+from attention_core.inputs.positions import HAS_IT, HAS_NONE, NONE, OWN, ROPE, Rope, placed
+
+TEXT = "The keys that the boy had lost lay on the old piano."
+
+
+def angles(n, d, base):
+    """The angles of RoPE's article, ``[n, d / 2]``."""
+    speeds = torch.tensor([base ** (-2 * i / d) for i in range(d // 2)], dtype=torch.float64)
+    return torch.arange(n, dtype=torch.float64).outer(speeds)
+
+
+def by_transformers(x, rope):
+    """Llama's turn of halves, or GPT-J's of neighbours."""
+    angle = angles(*x.shape[-2:], rope.base)
+    if rope.halves:
+        cos, sin = (each.repeat(1, 2)[None] for each in (angle.cos(), angle.sin()))
+        return turn_halves(x[None], x[None], cos, sin)[0][0]
+    # GPT-J's layout is [batch, tokens, heads, size].
+    return turn_neighbours(x.transpose(0, 1)[None], angle.sin()[None], angle.cos()[None])[0].transpose(0, 1)
+
+
+ropes = st.builds(Rope, base=st.sampled_from([100.0, 10_000.0, 500_000.0]), halves=st.booleans())
+sizes = {"n": st.integers(1, 40), "half": st.integers(1, 8), "seed": st.integers(0, 99)}
+
+
+def drawn(n, d, seed):
+    return torch.randn(2, n, d, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+@given(**sizes, rope=ropes)
+def test_both_pairings_are_those_of_transformers_and_turned_back_exactly(n, half, seed, rope):
+    x = drawn(n, 2 * half, seed)
+    turned = rope.turn(x)
+    torch.testing.assert_close(turned, by_transformers(x, rope), rtol=0, atol=1e-12)
+    torch.testing.assert_close(rope.turn(turned, back=True), x, rtol=0, atol=1e-12)
+    torch.testing.assert_close(turned.norm(dim=-1), x.norm(dim=-1))
+
+
+@given(**sizes, rope=ropes, by=st.integers(1, 50))
+def test_where_both_stand_does_not_count_only_how_far_apart(n, half, seed, rope, by):
+    q, k = drawn(n, 2 * half, seed), drawn(n, 2 * half, seed + 1)
+    # The same tokens after so many others.
+    later_q, later_k = (rope.turn(torch.cat([x.new_zeros(2, by, 2 * half), x], -2))[:, by:] for x in (q, k))
+    torch.testing.assert_close(later_q @ later_k.mT, rope.turn(q) @ rope.turn(k).mT, rtol=0, atol=1e-10)
+
+
+def test_the_model_that_ships_turns_as_its_own_code_does_and_without_is_turned_back():
+    own, plain = TextSource(TEXT, "smollm2", 3), TextSource(TEXT, "smollm2", 3, positions=NONE)
+    assert (own.rope, plain.rope, plain.own_rope) == (own.own_rope, None, own.own_rope)
+    recorded, without = own.load(), plain.load()
+    assert not torch.allclose(recorded.q, without.q, atol=0.1)
+    cos, sin = LlamaRotaryEmbedding(ac.inputs.models.load("smollm2").model.config)(
+        without.q, torch.arange(without.n)[None]
+    )
+    q, k = turn_halves(without.q[None], without.k[None], cos, sin)
+    torch.testing.assert_close(q[0], recorded.q, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(k[0], recorded.k, rtol=1e-4, atol=1e-4)
+    assert torch.equal(without.v, recorded.v)
+    assert without.notices == recorded.notices
+
+
+def test_a_model_without_rope_is_turned_at_every_layer_and_length_alike():
+    source = TextSource(TEXT, "minilm", 2, positions=ROPE)
+    assert source.rope == Rope()
+    found, own = source.load(), TextSource(TEXT, "minilm", 2).load()
+    torch.testing.assert_close(found.q.double(), by_transformers(own.q.double(), Rope()), rtol=1e-6, atol=1e-6)
+    layers = source.layers(lambda source, tokens: source.load(tokens))
+    assert [len(layers), sum(1 for layer in layers)] == 2 * [source.layer_count]
+    assert torch.equal(layers[2].q, found.q)
+    assert torch.equal(source.at_layer(4).load().k, layers[4].k)
+    assert source.at_length(5, 9, lambda source, tokens: source.load(tokens)).n == 5
+
+
+def test_what_is_so_already_stays_and_says_so():
+    qkv = from_synthetic(SyntheticSpec(n=9, d=4))
+    rope = Rope(halves=True)
+    assert placed(qkv, None, OWN) is qkv
+    assert placed(qkv, rope, OWN) is qkv
+    for own, wanted, notice in ((None, NONE, HAS_NONE), (rope, ROPE, HAS_IT)):
+        stays = placed(qkv, own, wanted)
+        assert (stays.q is qkv.q, stays.k is qkv.k, stays.notices) == (True, True, (notice,))
+    for own, wanted in ((None, ROPE), (rope, NONE)):
+        assert placed(qkv, own, wanted).notices == ()
+
+
+@pytest.mark.parametrize("d", [1, 3, 33])
+def test_an_odd_head_keeps_its_last_coordinate_and_says_so(d):
+    qkv = from_synthetic(SyntheticSpec(n=9, d=d))
+    turned = placed(qkv, None, ROPE)
+    assert torch.equal(turned.q[..., -1], qkv.q[..., -1])
+    assert (turned.q[:, 1:, : d - 1] != qkv.q[:, 1:, : d - 1]).all()
+    assert [str(notice) for notice in turned.notices] == [
+        f"RoPE turns coordinates in pairs: of an odd head size of {d} the last one stays as it is."
+    ]
+
+
+def test_what_cannot_be_is_refused_in_a_sentence():
+    qkv = from_synthetic(SyntheticSpec(n=9, d=4))
+    with pytest.raises(InputError, match="cannot be turned back; choose the positions as the input has them"):
+        placed(qkv, Rope(base=None, halves=True), NONE)
+    with pytest.raises(InputError, match=r"no positions 'ropes'\. Did you mean 'rope'\?"):
+        placed(qkv, None, "ropes")
+
+
+def test_a_sequence_made_with_rope_is_turned_back_and_every_seed_alike():
+    spec = SyntheticSpec(n=12, d=6, heads=2, rope=True)
+    source = SyntheticSource(spec, positions=NONE)
+    made = SyntheticSource(spec).load()
+    torch.testing.assert_close(placed(source.load(), None, ROPE).q, made.q, rtol=1e-5, atol=1e-6)
+    assert [seeded.positions for _seed, seeded in source.reseeded(3)] == [NONE] * 3
+    assert source.load(7).n == 7
+
+
+SOURCES = [
+    TextSource("a b", "minilm", 1, positions=ROPE),
+    SyntheticSource(SyntheticSpec(n=12, d=6, heads=2), positions=ROPE),
+]
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_the_code_of_a_source_makes_it_with_its_positions(source):
+    assert eval(source.code, {"ac": ac}) == source
+    plain = dataclasses.replace(source, positions=OWN)
+    assert plain != source
+    assert repr(plain) != repr(source)
+    assert "positions" not in repr(plain)
+
+
+def test_a_file_is_taken_to_be_without(tmp_path, monkeypatch):
+    data = to_npz(from_synthetic(SyntheticSpec(n=12, d=6, heads=2)))
+    own, turned = UploadSource.of("a.npz", data), UploadSource.of("a.npz", data, positions=ROPE)
+    assert own != turned
+    assert turned.rope == Rope()
+    assert torch.equal(turned.load().q, placed(own.load(), None, ROPE).q)
+    assert torch.equal(turned.load(5).q, turned.load().q[:, :5])
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "your-file.npz").write_bytes(data)
+    assert eval(turned.code, {"ac": ac}) == turned
