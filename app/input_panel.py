@@ -1,6 +1,6 @@
 """The shared input in the sidebar: text, synthetic or upload, becoming one frozen spec that every page works on."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -11,12 +11,14 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 import attention_core as ac
 from app import compute, navigation, presets, share
 from app.matrix_board import thumbnail_board
-from app.text import N_, _, _n, literal, sentence
+from app.text import N_, _, _n, literal, paragraph, sentence
 from app.visit import Visit, kinds, take_text
 from attention_core.errors import InputError
+from attention_core.inputs.positions import ALIBI
 from attention_core.inputs.source import Source, SyntheticSource, TextSource, UploadSource
 from attention_core.inputs.synthetic import KINDS, SyntheticSpec
 from attention_core.limits import current
+from attention_core.looks.by_scores import by_scores
 
 UPLOAD = "upload.file"
 AVERAGE = -1
@@ -56,7 +58,7 @@ def show(*, hides_special: bool, open_heads: Callable[[], None] | None = None) -
     known = forms()
     form = known[Visit.input.draw(format_func=lambda key: known[key].title)]
     form.draw()
-    Visit.positions.draw()
+    Visit.positions.draw(on_change=_take_positions)
     try:
         if (source := form.source(Visit.now())) is None:
             return ""
@@ -118,6 +120,8 @@ def headline(qkv: ac.inputs.QKV, *, model: str, layer: int | None, head: int | N
 
 def placed_in_words(source: Source) -> list[str]:
     """What was done to queries and keys beyond what the input does itself; empty where nothing was."""
+    if source.positions == ALIBI:
+        return [_("with ALiBi")]
     if (source.rope is None) == (source.own_rope is None):
         return []
     return [_("without RoPE") if source.rope is None else _("with RoPE")]
@@ -128,12 +132,13 @@ def shown_tokens(qkv: ac.inputs.QKV) -> tuple[str, ...]:
     return tuple(t for t, special in zip(qkv.tokens, qkv.special, strict=True) if not special) or qkv.tokens
 
 
-def chosen(*, switch: bool = True) -> Chosen:
+def chosen(*, switch: bool = True, both: bool = False) -> Chosen:
     """The chosen input, or one sentence on the page.
 
     Args:
         switch: whether the page follows the causal switch; one that does says what an input from a causal model, read
             with the switch off, looks at that the model never sees.
+        both: whether the page looks at the future too, whatever the switch says.
 
     Raises:
         NoInputError: in the second case. Not ``st.stop``, after which not even the address can be written.
@@ -144,6 +149,8 @@ def chosen(*, switch: bool = True) -> Chosen:
         if found is None:
             st.info(form.missing, icon=":material/upload:")
             raise NoInputError
+        if found.source.positions == ALIBI:
+            _check_hidden(both=both, hidden=Visit.causal.value or not switch)
     except ac.LabError as error:
         st.error(literal(sentence(error)), icon=":material/error:")
         raise NoInputError from error
@@ -151,7 +158,47 @@ def chosen(*, switch: bool = True) -> Chosen:
     if switch and qkv.causal and not Visit.causal.value and qkv.n > 1:
         share_ = compute.future_share(found.source, head=found.head)
         st.caption(f":material/visibility: {unmasked(share_, found.head)}")
+    if found.source.positions == ALIBI:
+        able = [each for each in Visit.variants.value if not each.variant.causal_reason]
+        names = [[_(each.title) for each in able if by_scores(each) == alone] for alone in (True, False)]
+        st.caption(biased_in_words(*names))
     return found
+
+
+def _check_hidden(*, both: bool, hidden: bool) -> None:
+    if both:
+        raise InputError(
+            "ALiBi enters queries and keys only where the future is hidden, and this page looks at the future too; "
+            "choose other positions in the panel on the left."
+        )
+    if not hidden:
+        raise InputError(
+            "ALiBi enters queries and keys only where the future is hidden; switch Causal on, or choose other "
+            "positions in the panel on the left."
+        )
+
+
+def biased_in_words(alone: Sequence[str], others: Sequence[str]) -> str:
+    """What ALiBi does to queries and keys, and for which variants that is its bias.
+
+    Args:
+        alone: names of the variants that weigh by ``q·k / √d`` alone.
+        others: of the others.
+    """
+    return paragraph(
+        _(
+            "**ALiBi** takes 2^(−8h/H) off every score q·k / √d of head h = 1 … H for each token that the key lies "
+            "back, by two more coordinates of queries and keys; a later key, where a variant cannot hide it, gains as "
+            "much."
+        ),
+        _("Exactly so for what weighs by these scores alone: {names}.", names=", ".join(alone)) if alone else "",
+        _(
+            "It is no such bias to {names}: there the two enter features, norms or gates like any other coordinates.",
+            names=", ".join(others),
+        )
+        if others
+        else "",
+    )
 
 
 def looked_at(visit: Visit) -> Chosen | None:
@@ -254,6 +301,11 @@ def _take_model() -> None:
         Visit.causal.set(known[Visit.model.value].causal)
 
 
+def _take_positions() -> None:
+    if Visit.positions.value == ALIBI:
+        Visit.causal.set(True)  # all it is made for
+
+
 def _synthetic() -> None:
     summaries = {kind.key: kind.summary for kind in KINDS}
     st.caption(_(summaries[Visit.kind.draw()]))
@@ -314,7 +366,8 @@ def _head(source: Source, qkv: ac.inputs.QKV, *, special: bool, open_heads: Call
             options=range(AVERAGE, qkv.heads), format_func=lambda head: _("average") if head == AVERAGE else str(head)
         )
     here = (Visit.layer.value if layers > 1 else 0, Visit.head.value)
-    pictures = compute.head_miniatures(source.at_layer(0), Visit.causal.value, special)  # they show every layer
+    causal = Visit.causal.value or source.positions == ALIBI
+    pictures = compute.head_miniatures(source.at_layer(0), causal, special)  # they show every layer
     thumbnail_board(pictures, selected=here, key="heads.board", on_choose=take_head)
     label = _("All heads, larger and by score")
     if open_heads:

@@ -15,7 +15,7 @@ from app.lessons.options import LessonOptions
 from app.share import CutError, Field, number, only
 from app.text import N_, _
 from attention_core.inputs import Source, models
-from attention_core.inputs.positions import NONE, OWN, ROPE
+from attention_core.inputs.positions import ALIBI, NONE, OWN, ROPE
 from attention_core.inputs.synthetic import KINDS, SyntheticSpec
 from attention_core.limits import current
 
@@ -151,12 +151,13 @@ class Visit(LessonOptions):
         PLAIN.rope, N_("RoPE"), help=N_("Turns queries and keys by their position, as Llama does (arXiv 2104.09864).")
     )
     positions = selection(
-        {OWN: N_("as they are"), NONE: N_("no RoPE"), ROPE: N_("RoPE")},
+        {OWN: N_("as they are"), NONE: N_("no RoPE"), ROPE: N_("RoPE"), ALIBI: N_("ALiBi")},
         N_("Positions in q and k"),
         help=N_(
-            "Queries and keys as the input has them, without RoPE, or with it, before any variant sees them. RoPE "
-            "turns both by their position, as Llama does (arXiv 2104.09864); a model's own is turned back. A file is "
-            "taken to be without."
+            "How positions enter queries and keys, before any variant sees them: as the input has them, without "
+            "RoPE, or with it. RoPE turns both by their position, as Llama does (arXiv 2104.09864); a model's own is "
+            "turned back. A file is taken to be without. ALiBi, in its place, takes a share of the distance off every "
+            "score (arXiv 2108.12409) by two more coordinates, where the future is hidden."
         ),
     )
     variants = kept(

@@ -18,13 +18,13 @@ from torch import Tensor
 
 from attention_core import registry
 from attention_core.experiments.task import Load, load
-from attention_core.inputs.positions import BASE, Rope, rotary, side_by_side, speeds
+from attention_core.inputs.positions import ALIBI, BASE, CHANNELS, Rope, rotary, side_by_side, speeds, unbiased
 from attention_core.inputs.record import QKV
 from attention_core.inputs.source import Source
 from attention_core.metrics.entropy import entropy
 
-PLAIN, TURNED = "plain", "turned"
-"""Queries and keys without RoPE, and with it."""
+PLAIN, TURNED, BIASED = "plain", "turned", "biased"
+"""Queries and keys without RoPE, with it, and with ALiBi in its place."""
 EACH = 32
 """Distances up to this are all measured; beyond, a few per doubling tell as much."""
 
@@ -51,7 +51,7 @@ class DistanceRow:
     """One head in one form: at one distance, or, where that is None, as a whole.
 
     Attributes:
-        form: ``PLAIN`` or ``TURNED``.
+        form: ``PLAIN``, ``TURNED`` or ``BIASED``.
         head: the head.
         seed: of a synthetic source.
         distance: tokens between query and key; what follows is the mean over all pairs that far apart of which one may
@@ -120,9 +120,12 @@ def forms(qkv: QKV, source: Source) -> dict[str, tuple[Tensor, Tensor]]:
     """The same queries and keys without RoPE and with it, ``[H, n, d]`` float64 each, pairs side by side.
 
     What RoPE has turned already is turned back for the one, all else is turned for the other. Only the turned form is
-    there where a model turns in a way that is not known.
+    there where a model turns in a way that is not known. Where ALiBi was chosen, its form is there as well.
     """
     q, k = qkv.q.double(), qkv.k.double()
+    found = {BIASED: (q, k)} if source.positions == ALIBI else {}
+    if found:
+        q, k = unbiased(q, k)
     rope = source.own_rope or Rope()
     if rope.base is None:
         return {TURNED: (q, k)}
@@ -130,7 +133,12 @@ def forms(qkv: QKV, source: Source) -> dict[str, tuple[Tensor, Tensor]]:
         q, k = side_by_side(q), side_by_side(k)
     turned = source.rope is not None
     other = (rotary(q, rope.base, back=turned), rotary(k, rope.base, back=turned))
-    return {PLAIN: other, TURNED: (q, k)} if turned else {PLAIN: (q, k), TURNED: other}
+    return ({PLAIN: other, TURNED: (q, k)} if turned else {PLAIN: (q, k), TURNED: other}) | found
+
+
+def size(qkv: QKV, source: Source) -> int:
+    """Coordinates of a head that RoPE turns, or would."""
+    return qkv.q.shape[-1] - (CHANNELS if source.positions == ALIBI else 0)
 
 
 def base(source: Source) -> float:

@@ -1,4 +1,4 @@
-"""How positions enter queries and keys: as a source has them, without RoPE or with it, before any variant sees them."""
+"""How positions enter queries and keys before any variant sees them: as a source has them, not, by RoPE or by ALiBi."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -10,12 +10,15 @@ from torch import Tensor
 from attention_core.errors import InputError, nearest
 from attention_core.inputs.record import QKV, Notice
 
-Positions = Literal["own", "none", "rope"]
+Positions = Literal["own", "none", "rope", "alibi"]
 OWN: Positions = "own"
 NONE: Positions = "none"
 ROPE: Positions = "rope"
-CHOICES: tuple[Positions, ...] = (OWN, NONE, ROPE)
-"""Queries and keys as their source has them, without RoPE, with it."""
+ALIBI: Positions = "alibi"
+CHOICES: tuple[Positions, ...] = (OWN, NONE, ROPE, ALIBI)
+"""Queries and keys as their source has them, without RoPE, with it, with ALiBi in its place."""
+CHANNELS = 2
+"""Coordinates that ALiBi adds."""
 
 BASE = 10_000.0
 """How slowly the slowest pair of a rotary position embedding turns, where a model does not choose otherwise."""
@@ -58,7 +61,7 @@ class Rope:
 
 
 def placed(qkv: QKV, own: Rope | None, wanted: Positions) -> QKV:
-    """A record with or without RoPE, and a notice of what that means where it may surprise.
+    """A record with or without RoPE, or with ALiBi in its place, and a notice where that may surprise.
 
     Args:
         qkv: the record.
@@ -74,6 +77,10 @@ def placed(qkv: QKV, own: Rope | None, wanted: Positions) -> QKV:
         )
     if wanted == OWN:
         return qkv
+    if wanted == ALIBI:
+        plain = placed(qkv, own, NONE) if own else qkv
+        q, k = biased(plain.q.double(), plain.k.double())
+        return replace(plain, q=q.to(plain.q), k=k.to(plain.k))
     if (wanted == ROPE) == (own is not None):
         return replace(qkv, notices=(*qkv.notices, HAS_IT if own else HAS_NONE))
     rope = own or Rope()
@@ -88,7 +95,7 @@ def placed(qkv: QKV, own: Rope | None, wanted: Positions) -> QKV:
 
 @dataclass(frozen=True, eq=False)
 class Placed(Sequence[QKV]):
-    """Records of layers, each with or without RoPE as ``placed`` makes it when it is asked for."""
+    """Records of layers, each as ``placed`` makes it when it is asked for."""
 
     layers: Sequence[QKV]
     own: Rope | None
@@ -141,3 +148,39 @@ def side_by_side(x: Tensor) -> Tensor:
 def _in_halves(x: Tensor) -> Tensor:
     """The way back."""
     return x.unflatten(-1, (-1, 2)).transpose(-2, -1).flatten(-2)
+
+
+def slopes(heads: int) -> Tensor:
+    """``m = 2^(-8h / H)`` for head h = 1 to H, what a token of distance takes off a score, ``[H]`` float64.
+
+    Source: Press et al. 2021, arXiv 2108.12409.
+    """
+    return 2.0 ** (-8 * torch.arange(1, heads + 1, dtype=torch.float64) / heads)
+
+
+def biased(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
+    """Queries and keys with two more coordinates, whose scores are those of before less ``m (i - j)``.
+
+    ``[√(d'/d) q_i, -m i √d', m √d'] · [k_j, 1, j] / √d' = q_i · k_j / √d - m (i - j)`` with ``d' = d + 2``. For keys
+    that are not later than the query that is ALiBi's bias, ``-m |i - j|``, which itself is no such product.
+
+    Args:
+        q: ``[H, n, d]``.
+        k: likewise.
+
+    Returns:
+        Both, ``[H, n, d + 2]``.
+    """
+    heads, n, d = q.shape
+    wider = d + CHANNELS
+    m = slopes(heads).to(q)[:, None, None].expand(heads, n, 1)
+    i = torch.arange(n).to(q)[:, None].expand(heads, n, 1)
+    left = torch.cat([q / d**0.5, -m * i, m], -1) * wider**0.5
+    return left, torch.cat([k, torch.ones_like(i), i], -1)
+
+
+def unbiased(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
+    """The way back: queries and keys without the two coordinates."""
+    wider = q.shape[-1]
+    d = wider - CHANNELS
+    return q[..., :d] * (d / wider) ** 0.5, k[..., :d]

@@ -12,7 +12,7 @@ from typing import ClassVar
 from attention_core.errors import InputError
 from attention_core.inputs import models
 from attention_core.inputs.npz import printable
-from attention_core.inputs.positions import NONE, OWN, ROPE, Placed, Positions, Rope, placed
+from attention_core.inputs.positions import ALIBI, NONE, OWN, ROPE, Placed, Positions, Rope, placed
 from attention_core.inputs.record import QKV, Notice
 from attention_core.inputs.synthetic import SyntheticSpec, from_synthetic
 from attention_core.inputs.text import from_text, read
@@ -29,7 +29,7 @@ class Source(ABC):
         made: whether sequences of any length and seed can be made.
         trained: whether it may hold a trained model's attention.
         written: whether the visitor writes it, and can write more of it.
-        positions: whether queries and keys are as the source has them, or without RoPE or with it whatever that is.
+        positions: whether queries and keys are as the source has them, or in one of the other ``CHOICES``.
     """
 
     positions: Positions = field(default=OWN, kw_only=True)
@@ -116,11 +116,16 @@ class Source(ABC):
     def rope(self) -> Rope | None:
         """How its queries and keys have been turned; None where they have not, or nobody knows."""
         own = self.own_rope
-        return {OWN: own, NONE: None, ROPE: own or Rope()}[self.positions]
+        return {OWN: own, ROPE: own or Rope()}.get(self.positions)
 
     def rope_notice(self) -> Notice:
         """Which of the forms with and without RoPE it has, and where the other comes from."""
         own = self.own_rope
+        if self.positions == ALIBI:
+            return Notice(
+                "ALiBi takes the place of RoPE in these queries and keys, as chosen; the other forms are the same ones "
+                "without it."
+            )
         if own and self.positions == NONE:
             return Notice(
                 "RoPE is taken out of these queries and keys, as chosen; with it they are as the input has them."

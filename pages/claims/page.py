@@ -12,7 +12,7 @@ from pages.claims.options import ClaimsOptions
 
 def top() -> Chosen:
     """The input, with the head that is looked at; None for all of them."""
-    chosen = input_panel.chosen(switch=False)
+    chosen = input_panel.chosen(switch=False, both=True)
     return chosen if ClaimsOptions.heads.value == "one" else replace(chosen, head=None)
 
 

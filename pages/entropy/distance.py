@@ -1,4 +1,4 @@
-"""Attention over distance, with and without RoPE: its weights, its logits and what bounds them."""
+"""Attention over distance, with and without RoPE, or with ALiBi: its weights, its logits and what bounds them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -11,12 +11,13 @@ from app.figures.spread import spread
 from app.figures.theme import GREY
 from app.text import _, literal, paragraph
 from attention_core.experiments import distance
-from attention_core.experiments.distance import PLAIN, TURNED, DistanceRow
+from attention_core.experiments.distance import BIASED, PLAIN, TURNED, DistanceRow
 from attention_core.inputs.source import Source
 from attention_core.writing import number, percent
 from pages.entropy.options import HEIGHT, EntropyOptions, Question, by_head, quartiles
 from pages.entropy.take_away import take_away
 
+DASHES = {TURNED: "solid", PLAIN: "dash", BIASED: "dashdot"}
 ALIKE = 1.05
 """Numbers within this ratio are called alike."""
 
@@ -88,19 +89,20 @@ def sentence(rows: Sequence[DistanceRow], n: int, unit: str, *, per_nat: float, 
         per_nat: the unit's number of one nat.
         mean: whether a number is the mean over heads rather than the median.
     """
-    forms = [form for form in (TURNED, PLAIN) if any(row.form == form for row in rows)]
-    entropies = spread_out({form: per_nat * _entropy(rows, form, mean=mean) for form in forms}, unit)
+    forms = [form for form in (TURNED, PLAIN, BIASED) if any(row.form == form for row in rows)]
+    nats = {form: per_nat * _entropy(rows, form, mean=mean) for form in forms}
+    entropies = spread_out(nats, unit)
     weights, logits = (
         {form: found for form in forms if (found := ends(rows, form, name, n, mean=mean))}
         for name in ("weight", "logit")
     )
     if len(weights) < len(forms):
         told = _("With so few tokens nothing is far apart; a longer input shows what distance does.")
-        return paragraph(told, entropies)
+        return paragraph(told, entropies, biased(None, nats, unit))
     kept = {form: far / near for form, (near, far) in weights.items()}
     sizes, bounds = (ends(rows, TURNED, name, n, mean=mean) for name in ("size", "bound"))
     sized = bounded(sizes, bounds) if sizes and bounds and min(sizes) > 0 else ""
-    return paragraph(compared(kept, n), scored(logits), sized, entropies)
+    return paragraph(compared(kept, n), scored(logits), sized, entropies, biased(kept.get(BIASED), nats, unit))
 
 
 def compared(kept: Mapping[str, float], n: int) -> str:
@@ -179,19 +181,39 @@ def spread_out(entropies: Mapping[str, float], unit: str) -> str:
     )
 
 
+def biased(share: float | None, entropies: Mapping[str, float], unit: str) -> str:
+    """What ALiBi makes of distance and of entropy; empty where it was not chosen.
+
+    Args:
+        share: of the weight next door that distant keys keep with it; None where nothing is far apart.
+        entropies: of every form, with its unit on screen.
+        unit: that.
+    """
+    if BIASED not in entropies:
+        return ""
+    told = {"biased": entropies[BIASED], "plain": entropies[PLAIN], "unit": unit}
+    if share is None:
+        return _("With ALiBi in its place the entropy is {biased:.2f} {unit}, without both {plain:.2f}.", **told)
+    return _(
+        "With **ALiBi** in its place distant keys keep {share} of the weight next door, and the entropy is "
+        "{biased:.2f} {unit}.",
+        share=percent(share),
+        **told,
+    )
+
+
 def _lines(rows: Sequence[DistanceRow], name: str, question: Question) -> list[Curve]:
     drawn = []
     for colour, (form, title) in enumerate(names().items()):
         found = spread(points(rows, name, form), mean=question.mean)
         if found.x:
-            line = found.curve(title, colour, band=question.options.band, dash="dash" if form == PLAIN else "solid")
-            drawn.append(line)
+            drawn.append(found.curve(title, colour, band=question.options.band, dash=DASHES[form]))
     return drawn
 
 
 def names() -> dict[str, str]:
-    """The two forms on screen."""
-    return {TURNED: _("with RoPE"), PLAIN: _("without RoPE")}
+    """The forms on screen."""
+    return {TURNED: _("with RoPE"), PLAIN: _("without RoPE"), BIASED: _("with ALiBi")}
 
 
 def _weights(rows: Sequence[DistanceRow], question: Question, key: str) -> None:
@@ -217,7 +239,8 @@ def _bounded(rows: Sequence[DistanceRow], question: Question, key: str) -> None:
 
 def _alone(rows: Sequence[DistanceRow], question: Question, key: str) -> None:
     far = range(max(row.distance or 0 for row in rows) + 1)
-    found = distance.theory(far, question.record.q.shape[-1], distance.base(question.source))
+    d = distance.size(question.record, question.source)
+    found = distance.theory(far, d, distance.base(question.source))
     drawn = [
         Curve(_("bound: mean of |S|"), far, found["sums"], colour=0),
         Curve(_("q = k: mean of cos Δθ"), far, found["cosines"], colour=1),
@@ -232,7 +255,7 @@ def _draw(drawn: Sequence[Curve], key: str, title: str, alt: str, *, log: bool =
 
 
 def _table(rows: Sequence[DistanceRow], n: int, question: Question) -> None:
-    """Both forms in numbers."""
+    """The forms in numbers."""
     unit, shown = question.unit, []
     for form, title in names().items():
         own = [row for row in rows if row.form == form]

@@ -8,8 +8,8 @@ from driver import board, go, open_page, visit
 
 import attention_core as ac
 from app import compute, presets
-from app.input_panel import UPLOAD, headline, placed_in_words, shown_tokens, size_in_words, unmasked
-from attention_core.inputs.positions import NONE, OWN, ROPE
+from app.input_panel import UPLOAD, biased_in_words, headline, placed_in_words, shown_tokens, size_in_words, unmasked
+from attention_core.inputs.positions import ALIBI, NONE, OWN, ROPE
 from attention_core.inputs.source import SyntheticSource, TextSource
 from attention_core.inputs.synthetic import SyntheticSpec
 
@@ -94,6 +94,9 @@ def test_positions_are_named_where_they_are_not_the_inputs_own():
         for source in (turned, plain)
         for positions in (OWN, NONE, ROPE)
     }
+    assert all(
+        placed_in_words(dataclasses.replace(each, positions=ALIBI)) == ["with ALiBi"] for each in (turned, plain)
+    )
     assert told[True, NONE] == ["without RoPE"]
     assert told[False, ROPE] == ["with RoPE"]
     assert sum(map(len, told.values())) == 2
@@ -125,6 +128,48 @@ def test_positions_that_a_model_does_not_let_one_choose_are_refused_on_the_page(
     assert not at.exception
     [error] = at.error
     assert error.value.endswith("cannot be turned back; choose the positions as the input has them.")
+
+
+@pytest.mark.parametrize(
+    ("alone", "others", "told"),
+    [
+        (["Softmax", "Local"], [], ["alone: Softmax, Local."]),
+        ([], ["Linear"], ["no such bias to Linear:"]),
+        (["Softmax"], ["Linear", "Performer"], ["alone: Softmax.", "no such bias to Linear, Performer:"]),
+    ],
+)
+def test_for_whom_two_coordinates_are_alibi_is_said(alone, others, told):
+    said = biased_in_words(alone, others)
+    assert said.startswith("**ALiBi** takes 2^(−8h/H) off every score")
+    assert all(words in said for words in told)
+    assert (("alone:" in said), ("no such bias" in said)) == (bool(alone), bool(others))
+
+
+def test_alibi_is_chosen_with_the_future_hidden_and_says_for_whom_it_is_its_bias():
+    spec = SyntheticSpec(n=24, d=8, heads=2)
+    query = {"input": "synthetic", "n": "24", "d": "8", "heads": "2", "head": "0"}
+    at = visit("matrices", query | {"variants": ["softmax", "linear", "nystrom"]})
+    at = at.selectbox(key="positions").set_value(ALIBI).run()
+    assert not at.exception
+    assert at.toggle(key="causal").value
+    assert any("· 24 tokens · with ALiBi](#input)" in told for told in captions(at))
+    assert biased_in_words(["Softmax"], ["Linear"]) in captions(at)
+    q, k, _v = SyntheticSource(spec).load().tensors
+    alibi = ac.get("alibi", slope=2**-4)  # of the first head of two
+    found = board(at, "matrices.board")[1]["softmax"][1]
+    np.testing.assert_allclose(
+        found[np.tril_indices(24)], alibi.weights(q[0], k[0], causal=True)[np.tril_indices(24)], atol=1e-3
+    )
+    at = at.toggle(key="causal").set_value(False).run()
+    assert not at.exception
+    [error] = at.error
+    assert error.value.startswith("ALiBi enters queries and keys only where the future is hidden; switch Causal on")
+    at = go(at, "causal")  # which hides the future by itself
+    assert not at.exception
+    assert not at.error
+    at = go(at, "claims")
+    [error] = at.error
+    assert "this page looks at the future too" in error.value
 
 
 def captions(at):

@@ -1,4 +1,4 @@
-"""Queries and keys with and without RoPE are what transformers' own turn makes of one another."""
+"""RoPE in queries and keys is transformers' own turn of them, and ALiBi there is the variant's bias on their scores."""
 
 import dataclasses
 
@@ -13,7 +13,7 @@ from transformers.models.llama.modeling_llama import apply_rotary_pos_emb as tur
 import attention_core as ac
 from attention_core.errors import InputError
 from attention_core.inputs import SyntheticSource, SyntheticSpec, TextSource, UploadSource, from_synthetic, to_npz
-from attention_core.inputs.positions import HAS_IT, HAS_NONE, NONE, OWN, ROPE, Rope, placed
+from attention_core.inputs.positions import ALIBI, HAS_IT, HAS_NONE, NONE, OWN, ROPE, Rope, biased, placed, unbiased
 
 TEXT = "The keys that the boy had lost lay on the old piano."
 
@@ -151,3 +151,47 @@ def test_a_file_is_taken_to_be_without(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "your-file.npz").write_bytes(data)
     assert eval(turned.code, {"ac": ac}) == turned
+
+
+@given(**sizes, heads=st.integers(1, 8))
+def test_alibi_takes_the_same_off_a_score_with_every_token_and_softmax_is_the_variant_then(n, half, seed, heads):
+    generator = torch.Generator().manual_seed(seed)
+    q, k, v = torch.randn(3, heads, n, half, generator=generator, dtype=torch.float64)
+    wider_q, wider_k = biased(q, k)
+    assert wider_q.shape == wider_k.shape == (heads, n, half + 2)
+    scores = wider_q @ wider_k.mT / (half + 2) ** 0.5
+    softmax = ac.get("softmax")
+    weights, out = softmax.weights(wider_q, wider_k, causal=True), softmax.attend(wider_q, wider_k, v, causal=True)
+    for head in range(heads):
+        slope = 2 ** (-8 * (head + 1) / heads)
+        away = torch.tensor([[slope * (i - j) for j in range(n)] for i in range(n)], dtype=torch.float64)
+        torch.testing.assert_close(scores[head], q[head] @ k[head].mT / half**0.5 - away, rtol=0, atol=1e-10)
+        alibi = ac.get("alibi", slope=slope)
+        torch.testing.assert_close(weights[head], alibi.weights(q[head], k[head], causal=True), rtol=0, atol=1e-6)
+        expected = alibi.attend(q[head], k[head], v[head], causal=True)
+        torch.testing.assert_close(out[head], expected, rtol=0, atol=1e-6)
+    for found, own in zip(unbiased(wider_q, wider_k), (q, k), strict=True):
+        torch.testing.assert_close(found, own, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("key", ["local", "atrous", "sparse", "sink", "longformer", "bigbird"])
+def test_to_a_fixed_pattern_alibi_is_a_factor_on_weights_that_then_sum_to_one_again(key):
+    qkv = from_synthetic(SyntheticSpec(n=50, d=8, heads=4))
+    wider, attention = placed(qkv, None, ALIBI), ac.get(key)
+    away = torch.arange(50)[:, None] - torch.arange(50)
+    slopes = torch.tensor([2.0 ** -(2 * h) for h in (1, 2, 3, 4)])[:, None, None]
+    expected = attention.weights(qkv.q, qkv.k, causal=True) * torch.exp(-slopes * away.clamp(min=0))
+    expected /= expected.sum(-1, keepdim=True)
+    torch.testing.assert_close(attention.weights(wider.q, wider.k, causal=True), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_alibi_takes_the_place_of_a_models_own_rope():
+    source = TextSource(TEXT, "smollm2", 3, positions=ALIBI)
+    plain = dataclasses.replace(source, positions=NONE).load()
+    found = source.load()
+    assert source.rope is None
+    assert (found.heads, found.q.shape[-1], found.v.shape[-1]) == (plain.heads, 66, 64)
+    for each, expected in zip((found.q, found.k), biased(plain.q.double(), plain.k.double()), strict=True):
+        torch.testing.assert_close(each, expected.float(), rtol=1e-5, atol=1e-5)
+    with pytest.raises(InputError, match="cannot be turned back"):
+        placed(plain, Rope(base=None), ALIBI)

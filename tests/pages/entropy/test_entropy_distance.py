@@ -11,9 +11,10 @@ from driver import open_page, points, spoken
 
 import attention_core as ac
 from attention_core.experiments import distance
-from attention_core.experiments.distance import PLAIN, TURNED
+from attention_core.experiments.distance import BIASED, PLAIN, TURNED
 from attention_core.inputs import SyntheticSource, SyntheticSpec, TextSource, UploadSource
-from pages.entropy.distance import bounded, compared, ends, origin, scored
+from attention_core.inputs.positions import ALIBI, NONE, ROPE
+from pages.entropy.distance import biased, bounded, compared, ends, origin, scored
 
 SMALL = {"input": "synthetic", "n": 40, "d": 8, "heads": 3, "head": 1, "h_seeds": 1, "h_view": "distance"}
 open_entropy = partial(open_page, "entropy", **SMALL)
@@ -91,6 +92,50 @@ def test_the_sentence_says_the_cores_numbers():
     assert f"is {nats[TURNED]:.2f} nats with RoPE and {nats[PLAIN]:.2f} without." in said
     bits = spoken(open_entropy(h_unit="bits"))
     assert f"is {nats[TURNED] / np.log(2):.2f} bits with RoPE" in bits
+
+
+@pytest.mark.parametrize("positions", [NONE, ROPE])
+def test_both_forms_are_there_whichever_is_chosen(positions):
+    at = open_entropy(positions=positions)
+    assert not at.exception
+    drawn = points(at)
+    assert set(drawn) == {"with RoPE", "without RoPE", "uniform attention"}
+    for form, name in ((TURNED, "with RoPE"), (PLAIN, "without RoPE")):
+        assert drawn[name][17] == pytest.approx(median(rows(), form, "weight", 17), rel=1e-4)
+    assert ("turned by RoPE, as chosen" in spoken(at, "caption")) == (positions == ROPE)
+
+
+def test_alibi_is_a_third_form_where_it_is_chosen():
+    at = open_entropy(positions=ALIBI, causal=True)
+    assert not at.exception
+    drawn, own = points(at), rows(causal=True)
+    found = rows(replace(SOURCE, positions=ALIBI), causal=True)
+    for form, name in ((TURNED, "with RoPE"), (PLAIN, "without RoPE")):
+        assert drawn[name][17] == pytest.approx(median(own, form, "weight", 17), rel=1e-4)
+    assert drawn["with ALiBi"][17] == pytest.approx(median(found, BIASED, "weight", 17))
+    q, k, _v = SOURCE.load().tensors
+    weights = [
+        ac.get("alibi", slope=2 ** (-8 * (head + 1) / 3)).weights(q[head], k[head], causal=True) for head in range(3)
+    ]
+    for head, matrix in enumerate(weights):
+        [weight] = [row.weight for row in found if (row.form, row.head, row.distance) == (BIASED, head, 17)]
+        assert weight == pytest.approx(float(matrix.diagonal(-17).mean()), rel=1e-4)
+        [nats] = [row.entropy for row in found if (row.form, row.head, row.distance) == (BIASED, head, None)]
+        assert nats == pytest.approx(float(ac.metrics.entropy(matrix).mean()), rel=1e-4)
+    said = spoken(at, "caption")
+    assert "With **ALiBi** in its place distant keys keep" in said
+    assert "ALiBi takes the place of RoPE in these queries and keys, as chosen" in said
+    alone = points(open_entropy(positions=ALIBI, causal=True, h_distance="alone"))
+    assert alone == points(open_entropy(causal=True, h_distance="alone"))  # RoPE turns what ALiBi has not added
+
+
+def test_alibi_is_told_where_it_was_chosen_and_its_weights_where_something_is_far():
+    entropies = {TURNED: 2.0, PLAIN: 3.0, BIASED: 1.0}
+    assert biased(0.5, {TURNED: 2.0, PLAIN: 3.0}, "nats") == ""
+    assert biased(None, entropies, "nats") == ("With ALiBi in its place the entropy is 1.00 nats, without both 3.00.")
+    assert biased(0.5, entropies, "bits") == (
+        "With **ALiBi** in its place distant keys keep 50% of the weight next door, and the entropy is 1.00 bits."
+    )
 
 
 def test_one_head_alone():
