@@ -53,6 +53,7 @@ STATES = st.fixed_dictionaries(
         "n": st.integers(1, current().matrix_tokens),
         "sharpness": st.floats(0, 16),
         "rope": st.booleans(),
+        "positions": st.sampled_from(["own", "none", "rope", "alibi"]),
         "causal": st.booleans(),
         "row": st.none() | st.integers(0, current().matrix_tokens - 1),
         "tone": st.sampled_from(["linear", "sqrt", "log"]),

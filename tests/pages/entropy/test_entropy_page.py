@@ -18,6 +18,7 @@ from app.visit import default_variants
 from attention_core.experiments.homogeneity import FACTORS
 from attention_core.experiments.length_drift import DriftRow
 from attention_core.experiments.powers import POWERS, shares
+from attention_core.inputs.positions import rotary
 from pages.entropy import drift
 from pages.entropy.factor import power_sentence
 
@@ -63,6 +64,19 @@ def test_every_variant_has_its_curve_or_its_reason(keys, causal):
         left_out = causal and variant.causal_reason is not None
         assert any(name.startswith(variant.title) for name in drawn) != left_out
         assert (f"{variant.title} cannot be causal" in refused) == left_out
+
+
+@pytest.mark.parametrize(("positions", "slopes"), [("rope", None), ("alibi", (2**-4, 2**-8))])
+def test_entropy_is_that_of_queries_and_keys_with_the_positions_that_are_chosen(positions, slopes):
+    at = open_entropy(heads=2, h_longest=64, causal=True, positions=positions, variants=chosen("softmax"), h_scales=[])
+    assert not at.exception
+    q, k, _v = ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=64, heads=2)).tensors
+    if slopes is None:
+        weights = list(ac.get("softmax").weights(rotary(q), rotary(k), causal=True))
+    else:
+        weights = [ac.get("alibi", slope=m).weights(q[h], k[h], causal=True) for h, m in enumerate(slopes)]
+    expected = np.median([float(ac.metrics.entropy(each).mean()) for each in weights])
+    assert points(at)["Softmax"][64] == pytest.approx(expected, abs=1e-4)
 
 
 def test_curves_bands_and_table_hold_the_cores_numbers():
