@@ -13,7 +13,7 @@ OWN = {"matrices": ("scale", ["per panel"]), "masks": ("masks_part", ["Numbers"]
 
 
 async def turn(tab, name, value):
-    """Move a widget; the places that are drawn again, as soon as the panel on the left is among them or for a second."""
+    """Move a widget; the places that are drawn again, once the panel on the left is among them or a second is over."""
     before = dict(tab.screen.nodes)
     [(widget, fragment)] = [each for each in tab.screen.knobs() if each[0].id.rpartition("-")[2] == name]
     tab.screen.values[widget.id] = widget.field, value
