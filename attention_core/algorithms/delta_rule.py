@@ -39,8 +39,13 @@ def corrected(q: Tensor, k: Tensor, p: DeltaParams, gates: Tensor | None = None)
 def as_taken(x: Tensor, p: DeltaParams) -> Tensor:
     """Queries or keys as the rule takes them: of length one, or so that their product is the scaled logit."""
     if p.keys == "unit":
-        return x / nonzero(torch.linalg.vector_norm(x, dim=-1, keepdim=True))
+        return unit(x)
     return x * x.shape[-1] ** -0.25
+
+
+def unit(x: Tensor) -> Tensor:
+    """Vectors of length one, ``[..., n, d]``; zeros stay."""
+    return x / nonzero(torch.linalg.vector_norm(x, dim=-1, keepdim=True))
 
 
 def write_strength(k: Tensor, keys: str, strength: float) -> Tensor:

@@ -3,9 +3,11 @@
 Every variant of the family takes tokens as a ``Rule`` says, and all else follows from ``S_i = diag(α_i) S_{i-1} +
 k_i u_iᵀ``, ``o_i = S_iᵀ q_i``. Plainly ``u_i = β_i v_i``; by the delta rule what the key reads is taken back first,
 ``u_i = β_i v_i - ε_i (diag(α_i) S_{i-1})ᵀ k_i``. With ``Γ`` the product of the gates α from j + 1 to i, a number or one
-per channel, ``U = (I + diag(ε) (K Kᵀ ⊙ Γ⁻))⁻¹ diag(β) V``, one triangular system, and ``A = (Q Kᵀ ⊙ Γ) U``.
+per channel, ``U = (I + diag(ε) (K Kᵀ ⊙ Γ⁻))⁻¹ diag(β) V``, one triangular system, and ``A = (Q Kᵀ ⊙ Γ) U``. Where
+directions W other than the keys are taken back, ``S_i = S' + k_i β_i v_iᵀ - ε_i w_i w_iᵀ S'`` with ``S' = diag(α_i)
+S_{i-1}``, and ``A = (Q Kᵀ ⊙ Γ - (Q Wᵀ ⊙ Γ)(I + diag(ε) (W Wᵀ ⊙ Γ⁻))⁻¹ diag(ε) (W Kᵀ ⊙ Γ⁻)) diag(β)``.
 Sources: Yang and others, arXiv 2312.06635 (gates per channel), 2406.06484 (the delta rule by chunks), 2412.06464 (with
-a gate); Dao and Gu, 2405.21060; Schlag and others, 2102.11174.
+a gate), 2505.16381 (other directions); Dao and Gu, 2405.21060; Schlag and others, 2102.11174.
 """
 
 from collections.abc import Callable
@@ -36,6 +38,7 @@ class Tokens(NamedTuple):
         gates: log α, what is left of the state before each token, ``[..., n, 1]``, ``[n, 1]`` or ``[..., n, d]``; None
             where all of it is.
         erase: ε, how much is taken back of what a key reads, ``[..., n, 1]``; None where nothing is.
+        along: W, the directions of which that much is taken back, ``[..., n, d]``; None where they are the keys.
     """
 
     q: Tensor
@@ -43,6 +46,7 @@ class Tokens(NamedTuple):
     write: Tensor
     gates: Tensor | None = None
     erase: Tensor | None = None
+    along: Tensor | None = None
 
 
 Rule = Callable[[Tensor, Tensor, Any, int], Tokens]
@@ -94,20 +98,27 @@ def take(state: Tensor, tokens: Tokens, v: Tensor, *, read: bool = True) -> tupl
     Returns:
         What each token reads right after it was written, ``[..., c, d_v]``, or None, and the state after them.
     """
-    q, k, gates, out = tokens.q, tokens.k, tokens.gates, None
-    new, later = tokens.write * v, k
-    if tokens.erase is not None:
+    q, k, gates, along = tokens.q, tokens.k, tokens.gates, tokens.along
+    new, later, out, back = tokens.write * v, k, None, None
+    if tokens.erase is not None and along is None:
         overlaps, early, later = similar(k, k, gates)
         new = solved(tokens.erase * overlaps, new - tokens.erase * (early @ state))
+    elif tokens.erase is not None and along is not None:
+        met, _, later = similar(along, k, gates)
+        overlaps, early, kept = similar(along, along, gates)
+        back = solved(tokens.erase * overlaps, tokens.erase * (early @ state + met.tril(-1) @ new))
     if read:
         inside, early, later = similar(q, k, gates)
         out = inside @ new + early @ state
+        if back is not None and along is not None:
+            out = out - similar(q, along, gates)[0] @ back
     elif tokens.erase is None and gates is not None:
         fallen = gates.cumsum(-2)
         later = k * (fallen[..., -1:, :] - fallen).exp()
     if gates is not None:
         state = gates.sum(-2, keepdim=True).exp().mT * state
-    return out, state + later.mT @ new
+    state = state + later.mT @ new
+    return out, state if back is None else state - kept.mT @ back
 
 
 def advance(
@@ -154,26 +165,38 @@ def anatomy(tokens: Tokens, *, causal: bool) -> dict[str, Tensor]:
 
     Returns:
         ``read``, ``(Q Kᵀ ⊙ Γ)``; by the delta rule ``overlaps``, ``diag(ε) (K Kᵀ ⊙ Γ⁻)``, and ``inverse`` of one plus
-        these; ``[..., n, n]`` each.
+        these; ``[..., n, n]`` each. Along W the overlaps are its own, and the matrix is ``(read - turned @ inverse @
+        met) @ diag(β)`` with ``turned``, ``(Q Wᵀ ⊙ Γ)``, and ``met``, ``diag(ε) (W Kᵀ ⊙ Γ⁻)``.
     """
-    below, _, later = similar(tokens.q, tokens.k, tokens.gates)
-    read = below if causal else tokens.q @ later.mT
+
+    def reads(keys: Tensor) -> Tensor:
+        below, _, later = similar(tokens.q, keys, tokens.gates)
+        return below if causal else tokens.q @ later.mT
+
+    read = reads(tokens.k)
     if tokens.erase is None:
         return {"read": read}
-    overlaps = tokens.erase * similar(tokens.k, tokens.k, tokens.gates)[0].tril(-1)
+    along = tokens.k if tokens.along is None else tokens.along
+    overlaps = tokens.erase * similar(along, along, tokens.gates)[0].tril(-1)
     units = torch.eye(read.shape[-1], dtype=read.dtype, device=read.device)
-    return {"read": read, "overlaps": overlaps, "inverse": solved(overlaps, units.expand_as(overlaps))}
+    parts = {"read": read, "overlaps": overlaps, "inverse": solved(overlaps, units.expand_as(overlaps))}
+    if tokens.along is None:
+        return parts
+    met = tokens.erase * similar(along, tokens.k, tokens.gates)[0].tril(-1)
+    return {**parts, "turned": reads(along), "met": met}
 
 
 def matrix(tokens: Tokens, *, causal: bool) -> Tensor:
-    """``(Q Kᵀ ⊙ Γ) diag(β)``, by the delta rule ``(Q Kᵀ ⊙ Γ)(I + diag(ε)(K Kᵀ ⊙ Γ⁻))⁻¹ diag(β)``, ``[..., n, n]``."""
+    """``(Q Kᵀ ⊙ Γ) diag(β)``, or by the delta rule as above, ``[..., n, n]``."""
     parts = anatomy(tokens, causal=causal)
+    if tokens.along is not None:
+        return (parts["read"] - parts["turned"] @ parts["inverse"] @ parts["met"]) * tokens.write.mT
     if tokens.erase is None:
         return parts["read"] * tokens.write.mT
     return parts["read"] @ (parts["inverse"] * tokens.write.mT)
 
 
-def cost(n: int, d: int, *, causal: bool, erases: bool, gates: int) -> Cost:
+def cost(n: int, d: int, *, causal: bool, erases: bool, gates: int, along: bool = False) -> Cost:
     """All products, in a chunk, into the state and out of it; forward substitution, ``c² d / 2``, is not counted.
 
     The most numbers stand in a chunk beside the outputs before it, or are the outputs when they are put together. Where
@@ -185,12 +208,14 @@ def cost(n: int, d: int, *, causal: bool, erases: bool, gates: int) -> Cost:
         causal: whether query i reads before token i + 1 is written.
         erases: whether it goes by the delta rule.
         gates: squares of a chunk that gates take, beside the products.
+        along: whether what it takes back lies along directions of its own.
     """
     c = min(n, CHUNK)
     squares = n // CHUNK * CHUNK**2 + (n % CHUNK) ** 2
-    inside = (causal + erases + gates) * c * c + (5 + 4 * erases) * c * d // 2 + d * d if causal or erases else 0
+    held = 4 if along else causal + erases + gates
+    inside = held * c * c + (5 + 4 * erases + 3 * along) * c * d // 2 + d * d if causal or erases else 0
     return Cost(
-        multiply_adds=(2 * causal + erases) * squares * d + (2 + erases) * n * d * d,
+        multiply_adds=(2 * causal * (1 + along) + erases + 2 * along) * squares * d + (2 + erases + along) * n * d * d,
         peak_elements=max(causal * n * d + inside, 2 * n * d + 2 * d * d),
     )
 
@@ -200,6 +225,7 @@ def variant(
     *,
     erases: bool,
     gates: Callable[[Any], Literal["none", "one", "each"]],
+    along: bool = False,
     **declared: Any,  # noqa: ANN401 - whatever a Variant is made of
 ) -> Variant:
     """A variant of the family: all that follows from how it takes tokens.
@@ -208,6 +234,7 @@ def variant(
         rule: how it does.
         erases: whether it goes by the delta rule.
         gates: with settings p, no gate, one for all channels, or one for each.
+        along: whether what it takes back lies along directions of its own.
         declared: what else its ``Variant`` says.
     """
     squares = {"none": 0, "each": 1, "one": 1 + erases}
@@ -230,16 +257,17 @@ def variant(
     def taken_apart(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> dict[str, Tensor]:
         tokens = rule(widened(q), widened(k), p, 0)
         parts = anatomy(tokens, causal=causal)
-        written = parts["inverse"] @ (tokens.write * widened(v))
-        named = {"queries": tokens.q, "keys": tokens.k, "strength": tokens.write, "written": written}
-        return {**named, **parts}
+        named = {"queries": tokens.q, "keys": tokens.k, "strength": tokens.write}
+        if tokens.along is not None and tokens.erase is not None:
+            return {**named, "strength": tokens.erase, "directions": tokens.along, **parts}
+        return {**named, "written": parts["inverse"] @ (tokens.write * widened(v)), **parts}
 
     return Variant(
         family="gated",
         complexity="n d²",
         weights=weights,
         attend=attend,
-        cost=lambda n, d, p, *, causal: cost(n, d, causal=causal, erases=erases, gates=squares[gates(p)]),
+        cost=lambda n, d, p, *, causal: cost(n, d, causal=causal, erases=erases, gates=squares[gates(p)], along=along),
         rows_sum_to_one=False,
         signed=True,
         decoder=Decoder(init_state, step, normalised=False),

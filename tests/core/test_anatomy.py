@@ -156,6 +156,20 @@ def off_the_mean(parts: Parts, again: object, p: Params, *, causal: bool) -> tup
     return (step - step @ before + (mean if causal else mean[-1:]),)
 
 
+def along_the_way(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[Tensor, ...]:
+    """By the parts, and by taking each key along: every token after it takes its own direction out of it."""
+    w, n = parts["directions"], parts["read"].shape[-1]
+    torch.testing.assert_close(w.norm(dim=-1), torch.ones(w.shape[:-1], dtype=w.dtype))
+    carried, rows = torch.zeros_like(parts["keys"]), []
+    for i in range(n):
+        along, strength = w[..., i : i + 1, :], parts["strength"][..., i : i + 1, :]
+        carried = carried - strength * (carried @ along.mT) @ along
+        carried[..., i, :] = parts["keys"][..., i, :]
+        rows.append(carried @ parts["queries"][..., i, :, None])
+    followed = torch.cat(rows, -1).mT if causal else parts["queries"] @ carried.mT
+    return parts["read"] - parts["turned"] @ parts["inverse"] @ parts["met"], followed
+
+
 def chosen_blocks(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[Tensor, ...]:
     """Softmax kept in a query's own block and in those it chose; what should have been chosen has the most mass."""
     full, n = again.softmax, again.softmax.shape[-1]
@@ -220,6 +234,22 @@ INSIDES: dict[str, Inside] = {
     "deltanet": DELTA,
     "gated_deltanet": DELTA,
     "kda": DELTA,
+    "path": Inside(
+        along_the_way,
+        {
+            "queries": "* n d",
+            "keys": "* n d",
+            "strength": "* n 1",
+            "directions": "* n d",
+            "overlaps": "* n n",
+            "inverse": "* n n",
+            "read": "* n n",
+            "turned": "* n n",
+            "met": "* n n",
+        },
+        lambda n, p: {"1": 1},
+        ("read", "inverse", "turned", "met"),
+    ),
     "nystrom": Inside(
         three_factors,
         {

@@ -1,0 +1,130 @@
+"""PaTH against its paper's formulas: products of steps, one pair of tokens at a time, and the matrix form."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+import attention_core as ac
+from attention_core.algorithms.fast_weights import CHUNK, Tokens, attention, matrix
+
+RULES = ("keys", "turned keys", "fixed")
+
+
+def normal(*shape, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def unit(x):
+    return x / x.norm(dim=-1, keepdim=True)
+
+
+def directions(k, rule):
+    """The rules as they are said on screen, for unit keys ``[n, d]``."""
+    n, d = k.shape
+    if rule == "turned keys":
+        return torch.stack([torch.cat([-key[d // 2 :], key[: d // 2]]) for key in k])
+    return k if rule == "keys" else torch.ones(n, d, dtype=k.dtype) / d**0.5
+
+
+def products(q, k, w, strength):
+    """``q_i H_i H_{i-1} ... H_{j+1} k_j`` for every pair, and the same as after the last token for every query."""
+    n, d = k.shape
+    steps = [torch.eye(d, dtype=k.dtype) - strength * torch.outer(x, x) for x in w]
+    causal, end = torch.zeros(2, n, n, dtype=k.dtype)
+    for j in range(n):
+        key = k[j]
+        for i in range(j, n):
+            key = steps[i] @ key if i > j else key
+            causal[i, j] = q[i] @ key
+        end[:, j] = q @ key
+    return causal, end
+
+
+def check(found, wanted):
+    torch.testing.assert_close(found, wanted, rtol=1e-9, atol=1e-9)
+
+
+@given(
+    st.sampled_from(RULES),
+    st.sampled_from((1, 2, 7, CHUNK - 1, CHUNK, CHUNK + 1, 90)),
+    st.integers(1, 9),
+    st.integers(1, 7),
+    st.floats(0.0, 2.0),
+    st.integers(0, 9),
+)
+def test_every_logit_is_the_product_of_the_steps_between(rule, n, d, d_v, strength, seed):
+    q, k, v = normal(n, d, seed=seed), normal(n, d, seed=seed + 1), normal(n, d_v, seed=seed + 2)
+    a = ac.get("path", along=rule, strength=strength)
+    keys = unit(k)
+    causal, end = products(unit(q), keys, directions(keys, rule), strength)
+    for form, wanted in ((True, causal), (False, end)):
+        check(a.weights(q, k, causal=form), wanted)
+        check(a.attend(q, k, v, causal=form), wanted @ v)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_it_is_the_matrix_form_of_the_paper(rule):
+    n, d = 80, 6
+    q, k = unit(normal(n, d)), unit(normal(n, d, seed=1))
+    w = directions(k, rule)
+    inverse = torch.linalg.inv(torch.eye(n, dtype=k.dtype) + (w @ w.T).tril(-1))
+    wanted = (q @ k.T).tril() - (q @ w.T).tril() @ inverse @ (w @ k.T).tril(-1)
+    check(ac.get("path", along=rule).weights(q, k, causal=True), wanted)
+
+
+@pytest.mark.parametrize("strength", [0.3, 1.0, 1.7])
+def test_along_the_keys_it_is_deltanet_but_for_how_strongly_values_are_written(strength):
+    q, k = normal(2, 90, 6), normal(2, 90, 6, seed=1)
+    for causal in (True, False):
+        path = ac.get("path", along="keys", strength=strength).weights(q, k, causal=causal)
+        check(strength * path, ac.get("deltanet", strength=strength).weights(q, k, causal=causal))
+
+
+def test_a_strength_of_zero_takes_nothing_out():
+    q, k = normal(90, 6), normal(90, 6, seed=1)
+    check(ac.get("path", strength=0.0).weights(q, k, causal=True), (unit(q) @ unit(k).T).tril())
+
+
+def test_with_one_direction_for_all_only_the_distance_counts():
+    """A reflection at each token: what lies along w changes its sign from key to key."""
+    n = 20
+    q, k = (normal(1, 5, seed=i).expand(n, 5) for i in range(2))
+    found = ac.get("path", along="fixed", strength=2.0).weights(q, k, causal=True)
+    for distance in range(1, n):
+        diagonal = found.diagonal(-distance)
+        check(diagonal, diagonal[:1].expand(n - distance))
+    check(found[2:, 0], found[:-2, 0])
+    assert (found[1, 0] - found[0, 0]).abs() > 0.01
+
+
+def test_step_by_step_is_the_causal_form():
+    a, (q, k, v) = ac.get("path"), (normal(2, 70, 6), normal(2, 70, 6, seed=1), normal(2, 70, 3, seed=2))
+    state, outs = a.variant.decoder.init_state(q[:, 0], v[:, 0], a.params), []
+    for i in range(70):
+        out, state = a.variant.decoder.step(state, q[:, i], k[:, i], v[:, i], a.params)
+        outs.append(out)
+    check(torch.stack(outs, 1), a.attend(q, k, v, causal=True))
+
+
+@pytest.mark.parametrize("channels", [1, 4])
+def test_a_state_that_fades_too_is_its_recurrence(channels):
+    """Gates, strengths of writing and of taking back that differ from token to token."""
+    n, d = CHUNK + 9, 4
+    q, k, w, v = normal(n, d), normal(n, d, seed=1), unit(normal(n, d, seed=2)), normal(n, 3, seed=3)
+    gates = -normal(n, channels, seed=4).abs()
+    write, erase = normal(2, n, 1, seed=5).abs()
+    state, outs = torch.zeros(d, 3, dtype=v.dtype), []
+    for i in range(n):
+        state = gates[i].exp().unsqueeze(-1) * state
+        state = state + write[i] * torch.outer(k[i], v[i]) - erase[i] * torch.outer(w[i], w[i] @ state)
+        outs.append(q[i] @ state)
+    tokens = Tokens(q, k, write, gates, erase, w)
+
+    def rule(q, k, p, first):
+        at = slice(first, first + k.shape[-2])
+        return Tokens(q, k, *(x[at] for x in tokens[2:]))
+
+    for causal, wanted in ((True, torch.stack(outs)), (False, q @ state)):
+        check(matrix(tokens, causal=causal) @ v, wanted)
+        check(attention(rule, q, k, v, None, causal=causal), wanted)
