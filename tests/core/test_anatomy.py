@@ -170,6 +170,13 @@ def along_the_way(parts: Parts, again: object, p: Params, *, causal: bool) -> tu
     return parts["read"] - parts["turned"] @ parts["inverse"] @ parts["met"], followed
 
 
+def least_squares(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[Tensor, ...]:
+    """As it is read, and by solved queries in place of the queries in what linear attention reads."""
+    k = parts["keys"]
+    fade = parts["linear"] / (parts["queries"] @ k.mT)  # what is left of each key when its query comes, 0 before it
+    return parts["read"], parts["solved"] @ k.mT * fade
+
+
 def chosen_blocks(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[Tensor, ...]:
     """Softmax kept in a query's own block and in those it chose; what should have been chosen has the most mass."""
     full, n = again.softmax, again.softmax.shape[-1]
@@ -234,6 +241,12 @@ INSIDES: dict[str, Inside] = {
     "deltanet": DELTA,
     "gated_deltanet": DELTA,
     "kda": DELTA,
+    "mesa": Inside(
+        least_squares,
+        {"queries": "* n d", "keys": "* n d", "solved": "* n d", "linear": "* n n", "read": "* n n"},
+        lambda n, p: {},
+        ("read", "solved"),
+    ),
     "path": Inside(
         along_the_way,
         {

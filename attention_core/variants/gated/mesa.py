@@ -1,0 +1,204 @@
+"""Mesa: the state that answers best, by least squares over all that was written, solved anew at every token.
+
+The delta rule takes one step towards values that keys should read; here the squares ``Σ_l Γ_il ‖v_l - Wᵀ k_l‖²`` and
+``λ ‖W‖²`` are as small as they can be after every token, ``W_i = (H_i + λ I)⁻¹ Σ_l Γ_il k_l v_lᵀ`` with
+``H_i = Σ_l Γ_il k_l k_lᵀ``, and the query reads that. Two states of constant size are kept, H and the sum beside it.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from attention_core.algorithms import fast_weights
+from attention_core.algorithms.delta_rule import unit
+from attention_core.algorithms.fast_weights import Tokens, similar, take
+from attention_core.algorithms.gates import GateParams, log_gates
+from attention_core.algorithms.masked import widened
+from attention_core.algorithms.scans import by_chunks
+from attention_core.settings import param
+from attention_core.variant import Cost, Decoder, Paper, Variant
+
+CHUNK, GATED_CHUNK = 64, 16
+"""Tokens per chunk; few where each has a system of its own, which is held for all of them at once."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MesaParams(GateParams):
+    """Settings of mesa."""
+
+    ridge: float = param(
+        1.0,
+        low=0.1,
+        high=100.0,
+        scale="log",
+        help="λ, what large weights cost beside errors: the smaller, the nearer keys read their own values; far up it "
+        "nears linear attention over λ.",
+    )
+    decay: float = param(
+        1.0,
+        low=0.1,
+        high=1.0,
+        step=0.005,
+        help="What a constant gate leaves of an error's weight at each step; at 1 all errors count alike.",
+    )
+
+
+class Memory(NamedTuple):
+    """What is remembered of the past.
+
+    Attributes:
+        keys: ``H``, ``[..., d, d]``.
+        sums: ``Σ_l Γ_il k_l v_lᵀ``, ``[..., d, d_v]``.
+        taken: how many tokens it has taken in.
+    """
+
+    keys: Tensor
+    sums: Tensor
+    taken: int = 0
+
+
+def tokens(q: Tensor, k: Tensor, p: MesaParams, first: int = 0) -> Tokens:
+    """Queries and keys of length one, with their gates where anything fades."""
+    fades = p.gate != "constant" or p.decay < 1
+    return Tokens(unit(q), unit(k), torch.ones_like(k[..., :1]), log_gates(k, p, first=first) if fades else None)
+
+
+def solved(before: Tensor, x: Tokens, ridge: float) -> Tensor:
+    """``(H_i + λ I)⁻¹ q_i`` for a chunk of tokens, ``[..., c, d]``, with ``H`` before the first of them.
+
+    Where nothing fades each system is the last one and one key more: with ``L Lᵀ = H + λ I``, ``G = K L⁻ᵀ`` and
+    ``R Rᵀ = I + G Gᵀ``, the inverse after i tokens is ``L⁻ᵀ (I - B_iᵀ B_i) L⁻¹``, ``B_i`` being i rows of ``R⁻¹ G``.
+    """
+    units = torch.eye(before.shape[-1], dtype=before.dtype, device=before.device)
+    if x.gates is not None:
+        fallen = x.gates.cumsum(-2)
+        fade = (fallen - fallen.mT).clamp(max=0).exp().tril()  # [..., c, c]
+        squares = (x.k.unsqueeze(-1) * x.k.unsqueeze(-2)).flatten(-2)  # [..., c, d²]
+        systems = (fade @ squares).unflatten(-1, units.shape) + fallen.exp().unsqueeze(-1) * before.unsqueeze(-3)
+        factor = torch.linalg.cholesky(systems + ridge * units)
+        return torch.cholesky_solve(x.q.unsqueeze(-1), factor).squeeze(-1)
+    factor = torch.linalg.cholesky(before + ridge * units)
+    q, k = (torch.linalg.solve_triangular(factor, y.mT, upper=False).mT for y in (x.q, x.k))
+    root = torch.linalg.cholesky(k @ k.mT + torch.eye(k.shape[-2], dtype=k.dtype, device=k.device))
+    basis = torch.linalg.solve_triangular(root, k, upper=False)
+    found = q - (q @ basis.mT).tril() @ basis
+    return torch.linalg.solve_triangular(factor, found, upper=False, left=False)
+
+
+def advance(
+    memory: Memory, q: Tensor, k: Tensor, v: Tensor, p: MesaParams, *, read: bool = True
+) -> tuple[Tensor | None, Memory]:
+    """Take in tokens, ``[..., c, d]`` and ``[..., c, d_v]``: their outputs, and what is remembered after them."""
+    x = tokens(widened(q), widened(k), p, memory.taken)
+    if read:
+        x = x._replace(q=solved(memory.keys, x, p.ridge))
+    out, sums = take(memory.sums, x, widened(v), read=read)
+    _, keys = take(memory.keys, x, x.k, read=False)
+    return None if out is None else out.to(v.dtype), Memory(keys, sums, memory.taken + v.shape[-2])
+
+
+def chunk(p: MesaParams, *, causal: bool) -> int:
+    """Tokens taken in at once."""
+    return GATED_CHUNK if causal and (p.gate != "constant" or p.decay < 1) else CHUNK
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, p: MesaParams, *, causal: bool) -> Tensor:
+    """By chunks with both states between them: O(n d²) time, O(n d³) where errors fade, O(n d) memory."""
+    memory = init_state(q[..., 0, :], v[..., 0, :], p)
+    outs, memory = by_chunks(partial(advance, p=p, read=causal), memory, q, k, v, size=chunk(p, causal=causal))
+    if causal:
+        return torch.cat(outs, -2)
+    return (last_solved(memory.keys, unit(widened(q)), p.ridge) @ memory.sums).to(v.dtype)
+
+
+def last_solved(keys: Tensor, q: Tensor, ridge: float) -> Tensor:
+    """``(H + λ I)⁻¹ q_i``, the same ``H`` for all, ``[..., n, d]``."""
+    units = torch.eye(q.shape[-1], dtype=q.dtype, device=q.device)
+    return torch.cholesky_solve(q.mT, torch.linalg.cholesky(keys + ridge * units)).mT
+
+
+def anatomy(q: Tensor, k: Tensor, v: Tensor, p: MesaParams, *, causal: bool) -> dict[str, Tensor]:
+    """What the matrix is made of: ``weights = read``, what the solved queries find of the keys as they have faded.
+
+    ``queries`` and ``keys`` of length one, and ``solved``, ``(H_i + λ I)⁻¹ q_i``, ``[..., n, d]``; ``linear``, what the
+    queries themselves would find, and ``read``, ``[..., n, n]``.
+    """
+    q, k = widened(q), widened(k)
+    x = tokens(q, k, p)
+    memory = init_state(q[..., 0, :], k[..., 0, :], p)
+
+    def step(memory: Memory, q: Tensor, k: Tensor) -> tuple[Tensor, Memory]:
+        found = solved(memory.keys, tokens(q, k, p, memory.taken), p.ridge) if causal else q
+        return found, advance(memory, q, k, k, p, read=False)[1]
+
+    found, memory = by_chunks(step, memory, q, k, size=chunk(p, causal=causal))
+    queries = torch.cat(found, -2) if causal else last_solved(memory.keys, x.q, p.ridge)
+    below, _, later = similar(queries, x.k, x.gates)
+    plain, _, _ = similar(x.q, x.k, x.gates)
+    named = {"queries": x.q, "keys": x.k, "solved": queries}
+    if causal:
+        return {**named, "linear": plain, "read": below}
+    return {**named, "linear": x.q @ later.mT, "read": queries @ later.mT}
+
+
+def weights(q: Tensor, k: Tensor, p: MesaParams, *, causal: bool) -> Tensor:
+    """``q_iᵀ (H_i + λ I)⁻¹ k_j Γ_ij``, ``[..., n, n]``, in float64: a system may be nearly singular."""
+    return anatomy(q.double(), k.double(), k, p, causal=causal)["read"].to(q.dtype)
+
+
+def init_state(q: Tensor, v: Tensor, p: MesaParams) -> Memory:
+    """The state before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
+    q, v = widened(q), widened(v)
+    return Memory(fast_weights.empty(q, q), fast_weights.empty(q, v))
+
+
+def step(memory: Memory, q: Tensor, k: Tensor, v: Tensor, p: MesaParams) -> tuple[Tensor, Memory]:
+    """One token, ``[..., d]`` and ``[..., d_v]``, to its output and the next state."""
+    out, memory = advance(memory, q.unsqueeze(-2), k.unsqueeze(-2), v.unsqueeze(-2), p)
+    assert out is not None
+    return out.squeeze(-2), memory
+
+
+def cost(n: int, d: int, p: MesaParams, *, causal: bool) -> Cost:
+    """All products, in a chunk, into the states and out of them; factors of systems, d³ / 3 each, are not counted."""
+    size = chunk(p, causal=causal)
+    c, squares = min(n, size), n // size * size**2 + (n % size) ** 2
+    each = 0 if not causal else 2 * d + d * d if size == GATED_CHUNK else 5 * d
+    held = 4 * c * d * d if size == GATED_CHUNK else 3 * c * c + 5 * c * d
+    return Cost(
+        multiply_adds=squares * each + 3 * n * d * d,
+        peak_elements=max(causal * (n * d + held) + 4 * d * d, 2 * n * d + 4 * d * d),
+    )
+
+
+VARIANT = Variant(
+    key="mesa",
+    title="Mesa",
+    family="gated",
+    summary="Least squares at every token: the state that best brings all keys so far to their values, which the query "
+    "then reads.",
+    formula=r"A_{ij} = q_i^\top (H_i + \lambda I)^{-1} k_j\, \Gamma_{ij},\quad "
+    r"H_i = \sum_{l \le i} \Gamma_{il}\, k_l k_l^\top",
+    complexity="n d²",
+    params=MesaParams,
+    weights=weights,
+    attend=attend,
+    cost=cost,
+    rows_sum_to_one=False,
+    signed=True,
+    decoder=Decoder(init_state, step, normalised=False),
+    anatomy=anatomy,
+    source=Paper(
+        "MesaNet: Sequence Modeling by Locally Optimal Test-Time Training", 2025, "https://arxiv.org/abs/2506.05233"
+    ),
+    further=(
+        Paper("Uncovering mesa-optimization algorithms in Transformers", 2023, "https://arxiv.org/abs/2309.05858"),
+    ),
+    note="The delta rule steps towards this ideal. Models learn gates, strengths and a λ for each channel, and solve "
+    "by a few steps of conjugate gradients; here λ is one number, the gate follows the rule that is set, untrained, "
+    "and each system is solved exactly, which takes n d³ where errors fade. Without a causal mask each query reads "
+    "the end's state.",
+)

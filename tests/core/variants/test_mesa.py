@@ -1,0 +1,112 @@
+"""Mesa against least squares written out, one token and one system at a time."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+import attention_core as ac
+
+
+def normal(*shape, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def unit(x):
+    return x / x.norm(dim=-1, keepdim=True)
+
+
+def left(k, gate, decay, root):
+    """What is left of the errors' weights before each token, ``[n]``, by the rules that are said on screen."""
+    n = len(k)
+    if gate == "constant":
+        return torch.full((n,), decay, dtype=k.dtype)
+    if gate == "harmonic":
+        return torch.tensor([1 - 1 / t for t in range(1, n + 1)], dtype=k.dtype)
+    return (torch.sigmoid(k) ** (1 / root)).log().mean(-1).exp()
+
+
+def said(q, k, alpha, ridge):
+    """``q_iᵀ (H_i + λ I)⁻¹ k_j Γ_ij`` for every pair, and with the last system for every query."""
+    n, d = k.shape
+    gamma = torch.stack([torch.stack([alpha[j + 1 : i + 1].prod() for j in range(n)]) for i in range(n)]).tril()
+    rows = []
+    for i in range(n):
+        system = ridge * torch.eye(d, dtype=k.dtype)
+        for j in range(i + 1):
+            system = system + gamma[i, j] * torch.outer(k[j], k[j])
+        rows.append(torch.linalg.inv(system) @ k.T * gamma[i])  # [d, n]
+    return torch.stack([q[i] @ rows[i] for i in range(n)]), q @ rows[-1]
+
+
+def check(found, wanted):
+    torch.testing.assert_close(found, wanted, rtol=1e-8, atol=1e-8)
+
+
+@given(
+    st.sampled_from(("constant", "harmonic", "keys")),
+    st.sampled_from((1, 2, 7, 16, 17, 63, 64, 65)),
+    st.integers(1, 9),
+    st.integers(1, 7),
+    st.floats(0.1, 100.0),
+    st.sampled_from((0.1, 0.5, 0.9, 1.0)),
+    st.floats(2.0, 64.0),
+    st.integers(0, 9),
+)
+def test_every_form_is_the_formula(gate, n, d, d_v, ridge, decay, root, seed):
+    q, k, v = normal(n, d, seed=seed), normal(n, d, seed=seed + 1), normal(n, d_v, seed=seed + 2)
+    a = ac.get("mesa", gate=gate, ridge=ridge, decay=decay, root=root)
+    causal, end = said(unit(q), unit(k), left(k, gate, decay, root), ridge)
+    for form, wanted in ((True, causal), (False, end)):
+        check(a.weights(q, k, causal=form), wanted)
+        check(a.attend(q, k, v, causal=form), wanted @ v)
+
+
+@pytest.mark.parametrize("settings", [{}, {"decay": 0.9}, {"gate": "harmonic"}])
+def test_the_state_is_where_the_errors_squares_are_least(settings):
+    """Their gradient is zero there, told without any system: what the queries read is that state's."""
+    n, d, ridge = 40, 5, 0.3
+    k, v = normal(n, d), normal(n, 3, seed=1)
+    a = ac.get("mesa", ridge=ridge, **settings)
+    alpha = left(k, a.params.gate, a.params.decay, 16.0)
+    every = unit(normal(d, d, seed=2))
+    for i in (0, 7, n - 1):
+        # d further queries read the state after token i.
+        state = torch.linalg.solve(
+            every, torch.stack([a.attend(query.expand(i + 1, d), k[: i + 1], v[: i + 1])[-1] for query in every])
+        ).requires_grad_()
+        weight = torch.stack([alpha[j + 1 : i + 1].prod() for j in range(i + 1)])
+        errors = (v[: i + 1] - unit(k[: i + 1]) @ state).square().sum(-1)
+        (slope,) = torch.autograd.grad((weight * errors).sum() + ridge * state.square().sum(), state)
+        assert slope.abs().max() < 1e-10
+
+
+def test_large_ridges_near_linear_attention_over_them():
+    q, k = normal(30, 6), normal(30, 6, seed=1)
+    found = 100 * ac.get("mesa", ridge=100.0, decay=0.5).weights(q, k, causal=True)
+    linear = ac.get("scalar_decay", decay=0.5).weights(unit(q) * 6**0.5, unit(k), causal=True)
+    assert (found - linear).abs().max() < 0.03 * linear.abs().max()
+
+
+def test_the_smaller_the_ridge_the_nearer_keys_read_their_own_values():
+    k, v = normal(30, 12), normal(30, 4, seed=1)
+    off = [(ac.get("mesa", ridge=ridge).attend(k, k, v) - v).norm() for ridge in (0.1, 1.0, 10.0, 100.0)]
+    assert off == sorted(off)
+    assert off[-1] - off[0] > 1
+
+
+@pytest.mark.parametrize("settings", [{}, {"decay": 0.8}, {"gate": "harmonic"}, {"gate": "keys"}])
+def test_step_by_step_is_the_causal_form(settings):
+    a, (q, k, v) = ac.get("mesa", **settings), (normal(2, 70, 6), normal(2, 70, 6, seed=1), normal(2, 70, 3, seed=2))
+    state, outs = a.variant.decoder.init_state(q[:, 0], v[:, 0], a.params), []
+    for i in range(70):
+        out, state = a.variant.decoder.step(state, q[:, i], k[:, i], v[:, i], a.params)
+        outs.append(out)
+    check(torch.stack(outs, 1), a.attend(q, k, v, causal=True))
+
+
+def test_a_long_text_stays_as_exact_in_single_precision():
+    q, k, v = (x.float() for x in (normal(4000, 16), normal(4000, 16, seed=1), normal(4000, 8, seed=2)))
+    for a in (ac.get("mesa"), ac.get("mesa", decay=0.9)):
+        wanted = a.attend(q.double(), k.double(), v.double(), causal=True)
+        torch.testing.assert_close(a.attend(q, k, v, causal=True).double(), wanted, rtol=1e-4, atol=1e-5)
