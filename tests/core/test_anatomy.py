@@ -177,6 +177,16 @@ def least_squares(parts: Parts, again: object, p: Params, *, causal: bool) -> tu
     return parts["read"], parts["solved"] @ k.mT * fade
 
 
+def gated_sum(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[Tensor, ...]:
+    """The branches by their gates; the outline is what the compressed one lays on all tokens of a block."""
+    compressed = parts["compressed"]
+    place = torch.arange(compressed.shape[-1]) // p.block
+    mass = torch.stack([compressed[..., place == b].sum(-1) for b in range(int(place[-1]) + 1)], -1)
+    torch.testing.assert_close(parts["outline"], mass)
+    gated = p.gate_compressed * compressed + p.gate_selected * parts["selected"] + p.gate_window * parts["near"]
+    return (gated,)
+
+
 def chosen_blocks(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[Tensor, ...]:
     """Softmax kept in a query's own block and in those it chose; what should have been chosen has the most mass."""
     full, n = again.softmax, again.softmax.shape[-1]
@@ -246,6 +256,12 @@ INSIDES: dict[str, Inside] = {
         {"queries": "* n d", "keys": "* n d", "solved": "* n d", "linear": "* n n", "read": "* n n"},
         lambda n, p: {},
         ("read", "solved"),
+    ),
+    "nsa": Inside(
+        gated_sum,
+        {"outline": "* n b", "compressed": "* n n", "selected": "* n n", "near": "* n n"},
+        lambda n, p: {"b": -(-n // p.block)},
+        ("compressed", "selected", "near"),
     ),
     "path": Inside(
         along_the_way,

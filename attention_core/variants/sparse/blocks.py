@@ -11,11 +11,9 @@ import torch
 from torch import Tensor
 
 from attention_core.algorithms import key_blocks
-from attention_core.algorithms.exact import exact_attention
-from attention_core.algorithms.key_blocks import block_count, chosen_elements, chosen_multiply_adds, chosen_parts
+from attention_core.algorithms.block_selection import Selection
+from attention_core.algorithms.key_blocks import block_count
 from attention_core.algorithms.masked import masked_softmax, scores, visible, widened
-from attention_core.algorithms.partial import merged
-from attention_core.algorithms.parts import own_block
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
 
 
@@ -37,20 +35,14 @@ class BlocksParams(Params):
     seed: int = param(0, low=0, high=9999, help="Another number draws another projection for the random indexer.")
 
 
-def choose(q: Tensor, k: Tensor, p: BlocksParams, *, causal: bool, score: str = "") -> tuple[Tensor, Tensor]:
-    """The blocks chosen beside a query's own and how many of them count, as of ``key_blocks.choose``."""
-    return key_blocks.choose(
-        q, k, block=p.block, number=p.blocks, causal=causal, score=score or p.score, rank=p.rank, seed=p.seed
-    )
+def selection(p: BlocksParams) -> Selection:
+    """Which blocks are chosen."""
+    return Selection(block=p.block, number=p.blocks, score=p.score, rank=p.rank, seed=p.seed)
 
 
 def primitives(q: Tensor, k: Tensor, p: BlocksParams, *, causal: bool) -> dict[str, Tensor]:
     """Pairs within a block, and those of a query with the blocks it chose, ``bool [..., n, n]``."""
-    n = q.shape[-2]
-    place = torch.arange(n, device=q.device) // p.block
-    own = place[:, None] == place
-    chosen = key_blocks.as_mask(*choose(q, k, p, causal=causal), blocks=block_count(n, p.block))
-    return {"block": own.tril() if causal else own, "chosen": chosen.repeat_interleave(p.block, -1)[..., :n]}
+    return selection(p).primitives(q, k, causal=causal)
 
 
 def pattern(q: Tensor, k: Tensor, p: BlocksParams, *, causal: bool) -> Tensor:
@@ -65,37 +57,13 @@ def weights(q: Tensor, k: Tensor, p: BlocksParams, *, causal: bool) -> Tensor:
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: BlocksParams, *, causal: bool) -> Tensor:
-    """Own and chosen blocks apart, merged: O(n (m + 1) b d) time beside the scores', O(n (m + d)) memory."""
-    if p.blocks >= block_count(q.shape[-2], p.block) - 1:
-        return exact_attention(q, k, v, causal=causal)
-    own = own_block(q, k, v, block=p.block, causal=causal)
-    if p.blocks == 0:
-        return own[0]
-    index, found = choose(q, k, p, causal=causal)
-    keys, values = key_blocks.cut(k, p.block), key_blocks.cut(v, p.block)
-    outs = []
-    for rows in key_blocks.stretches(q.shape[-2], p.blocks):
-        some, *rest = (x[..., rows, :] for x in (q, *own, index, found))
-        out, lse, *chosen = rest
-        outs.append(merged([(out, lse), *chosen_parts(some, keys, values, q.shape[-2], *chosen)]))
-    return outs[0] if len(outs) == 1 else torch.cat(outs, -2)
+    """The same without the matrix: O(n (m + 1) b d) time beside the scores', O(n (m + d)) memory."""
+    return selection(p).attend(q, k, v, causal=causal)
 
 
 def cost(n: int, d: int, p: BlocksParams, *, causal: bool) -> Cost:
-    """Two products over all blocks looked at, and their scores; the parts' outputs and what one step of tiles holds."""
-    if p.blocks >= block_count(n, p.block) - 1:
-        return Cost(multiply_adds=2 * n * n * d, peak_elements=n * (d + 1))
-    whole, rest = divmod(n, p.block)
-    own = 2 * d * (whole * p.block**2 + rest**2)
-    if p.blocks == 0:
-        return Cost(multiply_adds=own, peak_elements=n * (d + 2) + (n * (d + 1) if n % p.block else 0))
-    scoring = key_blocks.scoring_multiply_adds(n, d, block=p.block, score=p.score, rank=p.rank)
-    scored = key_blocks.scoring_elements(n, d, block=p.block, score=p.score, rank=p.rank)
-    chosen = chosen_elements(n, d, p.blocks, block=p.block)
-    return Cost(
-        multiply_adds=own + scoring + chosen_multiply_adds(n, d, p.blocks, block=p.block),
-        peak_elements=n * (d + 1) + 9 * n * p.blocks // 4 + max(scored, chosen),
-    )
+    """What selection costs."""
+    return selection(p).cost(n, d)
 
 
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: BlocksParams, *, causal: bool) -> dict[str, Tensor]:
@@ -111,7 +79,7 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: BlocksParams, *, causal: bool) -
     full = masked_softmax(scores(q, k), visible(q, causal=causal))
     mass = key_blocks.cut(full.mT, p.block).sum(-2).mT  # [..., n, blocks]
     chosen, best = (
-        key_blocks.as_mask(*choose(q, k, p, causal=causal, score=score), blocks=blocks)
+        key_blocks.as_mask(*selection(p).choose(q, k, causal=causal, score=score), blocks=blocks)
         for score in (p.score, key_blocks.MASS)
     )
     return {"scores": rank(q).masked_fill(~may, -torch.inf), "chosen": chosen, "best": best, "mass": mass}

@@ -1,0 +1,213 @@
+"""Native sparse attention: the text in outline, the blocks that matter in full, and what is near, each by its gate.
+
+Three attentions share queries, keys and values. One looks at the mean key of each whole block and gives all its tokens
+the same weight; one at the query's own block and those whose mean keys it likes best; one at a window. What they find
+is added up, each times its gate. Causal, a block has a mean once its last token has come, and may be chosen in full
+from then on by the queries behind it, so that a later token changes nothing.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from attention_core.algorithms.block_selection import Selection
+from attention_core.algorithms.exact import exact_attention
+from attention_core.algorithms.key_blocks import block_count, cut, filled
+from attention_core.algorithms.layouts import BLOCK, residue_pairs, window_pairs
+from attention_core.algorithms.masked import distances, masked_softmax, scores, widened
+from attention_core.algorithms.parts import earlier_blocks
+from attention_core.algorithms.pieces import band, band_elements
+from attention_core.algorithms.union import union_attention, union_elements
+from attention_core.variant import Cost, Paper, Params, SpecialCase, Variant, param
+
+
+@dataclass(frozen=True, kw_only=True)
+class NsaParams(Params):
+    """Settings of native sparse attention."""
+
+    block: int = param(8, low=1, high=1024, scale="log", help="Tokens in a block, counted from the first.")
+    blocks: int = param(2, low=0, high=256, help="Blocks each token looks at in full beside its own.")
+    window: int = param(
+        16,
+        low=1,
+        high=4096,
+        scale="log",
+        help="Tokens near enough, up to and with the token itself; as many the other way unless causal.",
+    )
+    gate_compressed: float = param(
+        0.5, low=0.0, high=1.0, step=0.05, help="How much the means of blocks count in the sum; a constant, untrained."
+    )
+    gate_selected: float = param(
+        0.5, low=0.0, high=1.0, step=0.05, help="How much the blocks seen in full count; a constant, untrained."
+    )
+    gate_window: float = param(
+        0.5, low=0.0, high=1.0, step=0.05, help="How much the tokens near enough count; a constant, untrained."
+    )
+
+
+def whole(n: int, block: int, device: torch.device | None) -> Tensor:
+    """The blocks whose last token has come, ``bool [n, blocks]``, as the queries go on."""
+    ends = (torch.arange(block_count(n, block), device=device) + 1) * block
+    return ends <= torch.arange(1, n + 1, device=device)[:, None]
+
+
+def means(x: Tensor, block: int) -> Tensor:
+    """The mean of each block's tokens, ``[..., blocks, d]``."""
+    count = filled(x.shape[-2], block, x.device).sum(-1, keepdim=True)
+    return cut(x, block).sum(-2) / count
+
+
+def near(distance: Tensor, p: NsaParams, *, causal: bool) -> Tensor:
+    """Which distances ``i - j`` the window holds."""
+    return (distance < p.window) & (distance >= 0 if causal else distance > -p.window)
+
+
+def selection(p: NsaParams) -> Selection:
+    """Which blocks are chosen: by q·k̄, as softmax over the means would rank them."""
+    return Selection(block=p.block, number=p.blocks)
+
+
+def primitives(q: Tensor, k: Tensor, p: NsaParams, *, causal: bool) -> dict[str, Tensor]:
+    """The pairs of each branch whose gate is open, ``bool [..., n, n]``: its own block and those chosen apart."""
+    n = q.shape[-2]
+    covered = whole(n, p.block, q.device).repeat_interleave(p.block, -1)[:, :n]
+    chosen = selection(p).primitives(q, k, causal=causal)
+    return {
+        "window": near(distances(n, q.device), p, causal=causal) & (p.gate_window > 0),
+        **{name: pairs & (p.gate_selected > 0) for name, pairs in chosen.items()},
+        "compressed": (covered if causal else torch.ones_like(covered)) & (p.gate_compressed > 0),
+    }
+
+
+def pattern(q: Tensor, k: Tensor, p: NsaParams, *, causal: bool) -> Tensor:
+    """The pairs that may look, ``bool [..., n, n]``."""
+    window, own, chosen, compressed = primitives(q, k, p, causal=causal).values()
+    return window | own | chosen | compressed
+
+
+def anatomy(q: Tensor, k: Tensor, v: Tensor, p: NsaParams, *, causal: bool) -> dict[str, Tensor]:
+    """The three matrices of which ``weights`` is the sum, each times its gate, ``[..., n, n]``.
+
+    ``compressed``, a block's weight spread evenly over its tokens, a row of zeros before the first block is whole;
+    ``selected``; ``near``. ``outline``, softmax over the means themselves, ``[..., n, blocks]``.
+    """
+    q, k = widened(q), widened(k)
+    n, logits = q.shape[-2], scores(q, k)
+    outline = masked_softmax(scores(q, means(k, p.block)), whole(n, p.block, q.device) if causal else None)
+    count = filled(n, p.block, q.device).sum(-1)
+    chosen = selection(p).primitives(q, k, causal=causal)
+    return {
+        "outline": outline,
+        "compressed": (outline / count).repeat_interleave(p.block, -1)[..., :n],
+        "selected": masked_softmax(logits, chosen["block"] | chosen["chosen"]),
+        "near": masked_softmax(logits, near(distances(n, q.device), p, causal=causal)),
+    }
+
+
+def weights(q: Tensor, k: Tensor, p: NsaParams, *, causal: bool) -> Tensor:
+    """The sum of the three, each times its gate, ``[..., n, n]``."""
+    parts = anatomy(q, k, k, p, causal=causal)
+    return p.gate_compressed * parts["compressed"] + p.gate_selected * parts["selected"] + p.gate_window * parts["near"]
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, p: NsaParams, *, causal: bool) -> Tensor:
+    """The three without a matrix: O(n (n / b + m b + w) d) time, O(n (m + d)) memory; closed gates cost nothing."""
+    total = torch.zeros_like(widened(v))
+    for factor, out in branches(q, k, v, p, causal=causal):
+        total.add_(out, alpha=factor)
+        del out  # before the next branch begins
+    return total.to(v.dtype)
+
+
+def branches(q: Tensor, k: Tensor, v: Tensor, p: NsaParams, *, causal: bool) -> Iterator[tuple[float, Tensor]]:
+    """Each open gate and what its branch finds, ``[..., n, d_v]``."""
+    if p.gate_compressed:
+        yield p.gate_compressed, compressed(widened(q), widened(k), widened(v), p.block, causal=causal)
+    if p.gate_selected:
+        yield p.gate_selected, selection(p).attend(q, k, v, causal=causal)
+    if p.gate_window:
+        yield p.gate_window, windowed(q, k, v, p, causal=causal)
+
+
+def compressed(q: Tensor, k: Tensor, v: Tensor, block: int, *, causal: bool) -> Tensor:
+    """Attention to the blocks' means, ``[..., n, d_v]``; zeros where none is whole."""
+    if not causal:
+        return exact_attention(q, means(k, block), means(v, block))
+    n = q.shape[-2]
+    if n < block:
+        return torch.zeros_like(v)
+    keys, values = (means(x[..., : n // block * block, :], block) for x in (k, v))
+    # A query behind the last token of a block has that block before it, as the one of the next place would.
+    out, _ = earlier_blocks(F.pad(q, (0, 0, 1, 0)), keys, values, block=block)
+    return F.pad(out, (0, 0, block - 1, 0))
+
+
+def windowed(q: Tensor, k: Tensor, v: Tensor, p: NsaParams, *, causal: bool) -> Tensor:
+    """Attention to what is near, ``[..., n, d_v]``."""
+    reach = p.window - 1
+    if reach >= q.shape[-2] - 1:
+        return exact_attention(q, k, v, causal=causal)
+    after, allowed = 0 if causal else reach, partial(near, p=p, causal=causal)
+    return union_attention(partial(band, before=reach, after=after, allowed=allowed), q, k, v)
+
+
+def cost(n: int, d: int, p: NsaParams, *, causal: bool) -> Cost:
+    """What the branches cost, one after the other, beside the sum so far."""
+    adds, peaks = 0, [0]
+    if p.gate_compressed:
+        m = block_count(n, p.block)
+        if not causal:
+            adds, peaks = 2 * n * m * d, [n * (d + 1) + 2 * m * d]
+        elif n >= p.block:
+            adds, peaks = 2 * residue_pairs(n + 1 - p.block, p.block) * d, [n * (3 * d + 2) + 2 * m * d]
+    if p.gate_selected:
+        chosen = selection(p).cost(n, d)
+        adds, peaks = adds + chosen.multiply_adds, [*peaks, chosen.peak_elements]
+    if p.gate_window:
+        reach = p.window - 1
+        after = 0 if causal else reach
+        if reach >= n - 1:
+            adds, peaks = adds + 2 * n * n * d, [*peaks, n * (d + 1)]
+        else:
+            rows, mask = band_elements(n, reach + after)
+            adds += 2 * d * window_pairs(n, block=BLOCK, before=reach, after=after)
+            peaks.append(union_elements(n, d, rows=rows, mask=mask))
+    return Cost(multiply_adds=adds, peak_elements=n * d + max(peaks))
+
+
+VARIANT = Variant(
+    key="nsa",
+    title="Native sparse",
+    family="sparse",
+    summary="Three looks in one: at the mean of every block, at the best blocks in full and at what is near, added up.",
+    formula=r"A = g_1\, \operatorname{softmax}\left(\frac{Q \bar K^\top}{\sqrt d}\right) P"
+    r" + g_2\, \operatorname{softmax}_{S_i}\left(\frac{Q K^\top}{\sqrt d}\right)"
+    r" + g_3\, \operatorname{softmax}_{|i-j| < w}\left(\frac{Q K^\top}{\sqrt d}\right),\quad \bar K = P K",
+    complexity="n² d / b + n (m + 1) b d + n w d",
+    params=NsaParams,
+    weights=weights,
+    attend=attend,
+    cost=cost,
+    pattern=pattern,
+    primitives=primitives,
+    rows_sum_to_one=False,
+    anatomy=anatomy,
+    source=Paper(
+        "Native Sparse Attention: Hardware-Aligned and Natively Trainable Sparse Attention",
+        2025,
+        "https://arxiv.org/abs/2502.11089",
+    ),
+    note="Gates are constants here, and nothing is trained: NSA makes a gate of each token for each branch, compresses "
+    "blocks by a small network, gives each branch keys and values of its own, and always chooses the first block too. "
+    "Rows sum to what the gates do, less where no block is whole yet.",
+    special_cases=(
+        SpecialCase(
+            "blocks", {"gate_compressed": 0.0, "gate_selected": 1.0, "gate_window": 0.0}, shared=("block", "blocks")
+        ),
+        SpecialCase("local", {"gate_compressed": 0.0, "gate_selected": 0.0, "gate_window": 1.0, "window": 17}),
+    ),
+)
