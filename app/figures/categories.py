@@ -11,6 +11,8 @@ PRIMITIVES = {
     "random": ("#ccaa22", "#e0c64a"),
     "sink": ("#8a5a1e", "#d8a05c"),
     "block": ("#66bbdd", "#7fd0ee"),
+    "chosen": ("#cc3355", "#f0708a"),
+    "compressed": ("#c8c3dd", "#4d4868"),
     "summary": ("#cc3355", "#f0708a"),
     "kept": ("#228833", "#4fb863"),
     "bucket": ("#5533aa", "#9c84ee"),

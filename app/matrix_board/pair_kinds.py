@@ -60,6 +60,8 @@ def primitive_name(name: str) -> str:
         "random": _("random key"),
         "sink": _("sink"),
         "block": _("block"),
+        "chosen": _("chosen block"),
+        "compressed": _("mean of a block"),
         "summary": _("summary column"),
         "kept": _("largest scores"),
         "bucket": _("same bucket"),

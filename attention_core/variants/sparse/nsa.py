@@ -77,16 +77,16 @@ def primitives(q: Tensor, k: Tensor, p: NsaParams, *, causal: bool) -> dict[str,
     covered = whole(n, p.block, q.device).repeat_interleave(p.block, -1)[:, :n]
     chosen = selection(p).primitives(q, k, causal=causal)
     return {
+        **{name: chosen[name] & (p.gate_selected > 0) for name in ("chosen", "block")},
         "window": near(distances(n, q.device), p, causal=causal) & (p.gate_window > 0),
-        **{name: pairs & (p.gate_selected > 0) for name, pairs in chosen.items()},
         "compressed": (covered if causal else torch.ones_like(covered)) & (p.gate_compressed > 0),
     }
 
 
 def pattern(q: Tensor, k: Tensor, p: NsaParams, *, causal: bool) -> Tensor:
     """The pairs that may look, ``bool [..., n, n]``."""
-    window, own, chosen, compressed = primitives(q, k, p, causal=causal).values()
-    return window | own | chosen | compressed
+    chosen, own, window, covered = primitives(q, k, p, causal=causal).values()
+    return chosen | own | window | covered
 
 
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: NsaParams, *, causal: bool) -> dict[str, Tensor]:
