@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import attention_core as ac
@@ -53,6 +53,7 @@ def check(found, wanted):
     st.floats(0.0, 2.0),
     st.integers(0, 9),
 )
+@settings(max_examples=40)
 def test_every_logit_is_the_product_of_the_steps_between(rule, n, d, d_v, strength, seed):
     q, k, v = normal(n, d, seed=seed), normal(n, d, seed=seed + 1), normal(n, d_v, seed=seed + 2)
     a = ac.get("path", along=rule, strength=strength)
