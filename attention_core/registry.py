@@ -60,9 +60,9 @@ def smaller_caches() -> tuple[Variant, ...]:
     return tuple(variant for variant in all_variants() if variant.cache is not None)
 
 
-def running_sums() -> tuple[Variant, ...]:
-    """The recurrent variants whose state is a sum over the past and its normaliser, the last column."""
-    return tuple(variant for variant in recurrent() if variant.decoder is not None and variant.decoder.normalised)
+def matrix_states() -> tuple[Variant, ...]:
+    """The recurrent variants whose state is one matrix: a sum over the past and its normaliser, or fast weights."""
+    return tuple(v for v in recurrent() if v.decoder is not None and (v.decoder.normalised or v.decoder.tokens))
 
 
 def variant(key: str) -> Variant:

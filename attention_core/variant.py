@@ -83,12 +83,14 @@ class Decoder:
 
     ``init_state(q, v, p)`` makes the empty state from one token's shapes; ``step(state, q, k, v, p)`` takes one token,
     ``[..., d]`` and ``[..., d_v]``, and returns its output and the next state, in constant time and memory.
-    ``normalised`` says whether the state's last column is the normaliser's.
+    ``normalised`` says whether the state's last column is the normaliser's. ``tokens(state, q, k, p)``, of those whose
+    state is a matrix of fast weights, says how it takes the next token in, as ``algorithms.fast_weights.Tokens``.
     """
 
     init_state: Callable[..., Any]
     step: Callable[..., tuple[Tensor, Any]]
     normalised: bool = True
+    tokens: Callable[..., Any] | None = None
 
 
 @dataclass(frozen=True)

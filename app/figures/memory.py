@@ -28,7 +28,7 @@ def memory(
     """Three pictures in a column, so that all of them change at once; names stand at their own picture.
 
     Args:
-        keys: ``z_i``, ``[C]``.
+        keys: ``z_i``, or what else the first picture shows of each feature, ``[C]``.
         sizes: norms over all tokens by name, ``[n]`` each.
         outputs: the token's output by name of the way it was found, ``[d_v]`` each.
         token: i.
@@ -71,7 +71,7 @@ def memory(
             "x": np.arange(len(values)),
             "y": values,
             "name": name,
-            "marker": {"color": SERIES[place + 3]},
+            "marker": {"color": SERIES[place + 1 + len(sizes)]},
             **_axes(3),
             "legend": "legend2",
             "hovertemplate": entry + " %{x}: %{y:.4g}<extra>" + name + "</extra>",

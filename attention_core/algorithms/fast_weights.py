@@ -254,6 +254,9 @@ def variant(
         assert out is not None
         return out.squeeze(-2), memory
 
+    def taken(memory: Memory, q: Tensor, k: Tensor, p: Params) -> Tokens:
+        return rule(widened(q).unsqueeze(-2), widened(k).unsqueeze(-2), p, memory.taken)
+
     def taken_apart(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> dict[str, Tensor]:
         tokens = rule(widened(q), widened(k), p, 0)
         parts = anatomy(tokens, causal=causal)
@@ -270,7 +273,7 @@ def variant(
         cost=lambda n, d, p, *, causal: cost(n, d, causal=causal, erases=erases, gates=squares[gates(p)], along=along),
         rows_sum_to_one=False,
         signed=True,
-        decoder=Decoder(init_state, step, normalised=False),
+        decoder=Decoder(init_state, step, normalised=False, tokens=taken),
         anatomy=taken_apart if erases else None,
         **declared,
     )

@@ -1,6 +1,6 @@
 """State: what a variant that is a recurrent network remembers, growing token by token."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import streamlit as st
@@ -13,26 +13,55 @@ from app.input_panel import Chosen
 from app.matrix_board import Panel, matrix_board
 from app.naming import computing, tokens
 from app.play import Play
-from app.text import N_, _, literal
+from app.text import N_, _, literal, paragraph
 from app.visit import Visit, as_chosen, of_variant, take_text
 from attention_core.inputs.labels import number_repeats
 from attention_core.limits import current
 from attention_core.looks.factors import lengths
 from attention_core.looks.recurrent_state import Grown
-from attention_core.registry import running_sums
+from attention_core.registry import matrix_states
 from attention_core.settings import Value
-from attention_core.writing import written
+from attention_core.writing import number, percent, written
 
 PICTURES = 40
 """Pictures of a whole play: a long text is played in larger steps, so that it takes no longer than half a minute."""
 FORM = ("mode",)
 """The setting that says how the causal form is computed: here it is the decoder, always."""
+SUMS = (
+    r"S_i = \gamma S_{i-1} + \varphi(k_i)\, v_i^\top,\qquad z_i = \gamma z_{i-1} + \varphi(k_i),\qquad "
+    r"o_i = \frac{\varphi(q_i)^\top S_i}{\varphi(q_i)^\top z_i}",
+    N_(
+        "- γ is 1 but for retention, whose state forgets: it stops growing after about 1 / (1 − γ) tokens.\n"
+        "- The state is the variant's own decoder's, in float64. Where a decoder holds exponentials over a "
+        "reference, to keep them in range, S and z are shown scaled back to what the formula says.\n"
+        "- The state gives what its variant's own n × n matrix gives: nothing is lost between the two. What "
+        "the variant itself loses is the distance to softmax.\n"
+        "- Colours keep one scale over all tokens, on a square root; z keeps its axis."
+    ),
+)
+"""How running sums go on, and what is to be known of their pictures."""
+FAST_WEIGHTS = (
+    r"S_i = D_i S_{i-1} - \varepsilon_i k_i \left(k_i^\top D_i S_{i-1}\right) + \beta_i k_i v_i^\top,\qquad "
+    r"D_i = \operatorname{diag}(\alpha_i),\qquad o_i = S_i^\top q_i",
+    N_(
+        "- A channel is one entry of the keys: a row of S. 1 − α of it fades before a token is written. Without a "
+        "gate α is 1, and where nothing is taken back ε is 0.\n"
+        "- What fades, what is taken back and what is written, added to the state before, make the state after: each "
+        "is shown with its sign.\n"
+        "- Softmax as delta rule takes keys and values from their means so far, which it keeps beside S, and adds the "
+        "mean of the values to what it reads.\n"
+        "- The state is the variant's own decoder's, in float64, and gives what its own n × n matrix gives. What the "
+        "variant itself loses is the distance to softmax.\n"
+        "- Colours keep one scale over all tokens, on a square root; what channels hold keeps its axis."
+    ),
+)
+"""The same of fast weights."""
 
 
 class StateOptions(Options, prefix="c_"):
     """What a link to this view carries."""
 
-    variant = kept(lambda: of_variant(lambda variant: variant in running_sums(), "linear"), link="c_state")
+    variant = kept(lambda: of_variant(lambda variant: variant in matrix_states(), "linear"), link="c_state")
     last = listed_whole(
         10,
         0,
@@ -48,7 +77,7 @@ def show(chosen: Chosen) -> None:
     attention, head = _pick(), chosen.head or 0
     with computing(_(attention.title)):
         grown = compute.grown(chosen.source, attention, head=head)
-    labels = number_repeats(chosen.qkv.tokens[: len(grown.keys)])
+    labels = number_repeats(chosen.qkv.tokens[: len(grown.sums)])
     StateOptions.last.fit(range(len(labels)))
     for words in notes(grown, chosen.qkv.n, head, averaged=chosen.head is None):
         st.caption(words)
@@ -56,13 +85,13 @@ def show(chosen: Chosen) -> None:
     last = len(labels) - 1
     play = Play(key="causal", option=StateOptions.last, first=0, last=last, stride=-(-len(labels) // PICTURES))
     st.fragment(_draw, run_every=play.clock)(play, grown, labels, _(attention.title), play.going)
-    _explain(attention)
+    _explain(attention, grown)
     _take_away(grown, attention, head)
 
 
 def _pick() -> ac.Attention:
     attention: ac.Attention = StateOptions.variant.value
-    titles = {variant.key: _(variant.title) for variant in running_sums()}
+    titles = {variant.key: _(variant.title) for variant in matrix_states()}
     st.session_state["causal.variant"] = attention.key
     left, right = st.columns([5, 3], vertical_alignment="center")
     left.pills(
@@ -134,7 +163,7 @@ def _draw(play: Play, grown: Grown, labels: tuple[str, ...], name: str, ticking:
         )
         with right:
             i = StateOptions.last.draw(label_visibility="collapsed", **tokens(labels))
-    told.markdown(sentence(grown, i, labels, name))
+    told.markdown(paragraph(sentence(grown, i, labels, name), change(grown, i)))
     _board(grown, labels, i)
     _figure(grown, i)
     if not ticking:
@@ -152,7 +181,6 @@ def sentence(grown: Grown, i: int, labels: Sequence[str], name: str) -> str:
         name: the variant's.
     """
     sizes = lengths(grown.sums)
-    features, values = grown.sums.shape[1:]
     return _(
         "After token {i} “{token}” {held:,} numbers stand for {count} tokens, as they would for a million; a key-value "
         "cache holds {cached:,}. ‖S‖ is at {share:.0%} of its largest. What is read from the state is the output of "
@@ -160,7 +188,7 @@ def sentence(grown: Grown, i: int, labels: Sequence[str], name: str) -> str:
         "away.",
         i=i,
         token=literal(labels[i]),
-        held=features * (values + 1),
+        held=grown.held,
         count=i + 1,
         cached=(i + 1) * grown.cache.shape[1],
         share=sizes[i] / (sizes.max() or 1.0),
@@ -170,13 +198,53 @@ def sentence(grown: Grown, i: int, labels: Sequence[str], name: str) -> str:
     )
 
 
+def change(grown: Grown, i: int) -> str:
+    """What token i does to fast weights: what of them fades, is taken back and is written; empty of a running sum."""
+    if grown.changes is None:
+        return ""
+    written = _length(grown.added[i])
+    if not i:
+        return _("It is the first token: what it writes, of length {written}, is all there is.", written=written)
+    before, now = (_length(state) for state in (grown.before(i), grown.sums[i]))
+    taken = ""
+    if grown.changes.erases is not None:
+        taken = _(
+            "Of what its key then reads **{share} is taken back**, a length of {erased}.",
+            share=percent(grown.changes.erases[i]),
+            erased=_length(grown.erased(i)),
+        )
+    return paragraph(
+        fading(grown.changes.fades[i]),
+        taken,
+        _(
+            "What it **writes** has a length of {written}, and ‖S‖ goes from {before} to {now}.",
+            written=written,
+            before=before,
+            now=now,
+        ),
+    )
+
+
+def _length(change: np.ndarray) -> str:
+    return number(lengths(change[None]).item())
+
+
+def fading(shares: np.ndarray) -> str:
+    """How much of a state fades, from the share of each channel that does."""
+    if not shares.any():
+        return _("Nothing of what was there fades.")
+    low, high = percent(shares.min()), percent(shares.max())
+    if low == high:
+        return _("Of what was there **{share} fades**.", share=low)
+    return _("Of what was there **{low} to {high} fades**, channel by channel.", low=low, high=high)
+
+
 def _board(grown: Grown, labels: tuple[str, ...], i: int) -> None:
-    top = float(abs(grown.sums).max())  # one scale for all tokens, so that growth is seen
     cache = np.where(np.arange(len(grown.cache))[:, None] <= i, grown.cache, np.nan)
+    rows = _("feature") if grown.changes is None else _("channel")
     matrix_board(
         [
-            Panel("state", "S", _("all {count} tokens so far", count=i + 1), grown.sums[i], top=top),
-            Panel("added", "φ(k) vᵀ", _("what “{token}” adds", token=labels[i]), grown.added[i], top=top),
+            *_states(grown, labels[i], i),
             Panel(
                 "cache",
                 "K, V",
@@ -194,35 +262,59 @@ def _board(grown: Grown, labels: tuple[str, ...], i: int) -> None:
         masked=_("not yet"),
         scale="panel",
         unit=_("entry"),
-        row_title=_("feature"),
+        row_title=rows,
         col_title=_("value entry"),
-        row_name=_("feature"),
+        row_name=rows,
         col_name=_("value entry"),
         file_name="state",
     )
 
 
+def _states(grown: Grown, token: str, i: int) -> Iterator[Panel]:
+    """The state after a token, and what the token does to it."""
+    top = float(abs(grown.sums).max())  # one scale for all tokens, so that growth is seen
+    yield Panel("state", "S", _("all {count} tokens so far", count=i + 1), grown.sums[i], top=top)
+    if grown.changes is None:
+        yield Panel("added", "φ(k) vᵀ", _("what “{token}” adds", token=token), grown.added[i], top=top)
+        return
+    if grown.changes.fades.any():
+        yield Panel("faded", _("Fades"), _("of what was there"), grown.faded(i), top=top)
+    if grown.changes.erases is not None:
+        yield Panel(
+            "erased", _("Taken back"), _("of what the key of “{token}” reads", token=token), grown.erased(i), top=top
+        )
+    yield Panel("added", _("Written"), _("by “{token}”", token=token), grown.added[i], top=top)
+
+
+def _sizes(grown: Grown) -> dict[str, np.ndarray]:
+    """How large the state is after every token, and what beside it changes, by name."""
+    sizes = {"‖S‖": lengths(grown.sums)}
+    if grown.keys is not None:
+        return sizes | {"‖z‖": lengths(grown.keys)}
+    return sizes | {_("written"): lengths(grown.added), _("taken away"): grown.removed}
+
+
 def _figure(grown: Grown, i: int) -> None:
-    keys = grown.keys
+    if grown.keys is not None:
+        features, title = grown.keys, _("z: the sum of φ(k) so far")
+        told = _("Bars: the normaliser's state; lines: how large the state is at every token; bars: the output")
+    else:
+        features, title = grown.channels, _("how much each channel of S holds")
+        told = _("Bars: how much each channel holds; lines: how the state changes at every token; bars: the output")
     figure = memory(
-        keys[i],
-        {"‖S‖": lengths(grown.sums), "‖z‖": lengths(keys)},
+        features[i],
+        _sizes(grown),
         {_("state"): grown.outputs[i], _("own n × n matrix"): grown.full[i], _("softmax"): grown.softmax[i]},
         i,
-        keys_title=_("z: the sum of φ(k) so far"),
-        feature=_("feature"),
+        keys_title=title,
+        feature=_("feature") if grown.changes is None else _("channel"),
         sizes_title=_("size of the state"),
         position=_("token i"),
         outputs_title=_("output of token i"),
         entry=_("value entry"),
-        tallest=(min(0.0, float(keys.min())), 1.05 * float(keys.max())),
+        tallest=(min(0.0, float(features.min())), 1.05 * float(features.max())),
     )
-    chart.show(
-        figure,
-        key="causal.memory",
-        name="state",
-        alt=_("Bars: the normaliser's state; lines: how large the state is at every token; bars: the output"),
-    )
+    chart.show(figure, key="causal.memory", name="state", alt=told)
 
 
 def notes(grown: Grown, n: int, head: int, *, averaged: bool) -> list[str]:
@@ -237,12 +329,12 @@ def notes(grown: Grown, n: int, head: int, *, averaged: bool) -> list[str]:
     told = []
     if averaged:
         told.append(_("A state belongs to one head: head {head} is shown.", head=head))
-    if len(grown.keys) < n:
+    if len(grown.sums) < n:
         told.append(
             _(
                 "Each state holds {size:,} numbers, so only the first {shown} of {n} tokens are followed.",
-                size=grown.sums[0].size + grown.keys[0].size,
-                shown=len(grown.keys),
+                size=grown.held,
+                shown=len(grown.sums),
                 n=n,
             )
         )
@@ -253,51 +345,42 @@ def notes(grown: Grown, n: int, head: int, *, averaged: bool) -> list[str]:
     return told
 
 
-def _explain(attention: ac.Attention) -> None:
+def _explain(attention: ac.Attention, grown: Grown) -> None:
+    formula, told = SUMS if grown.changes is None else FAST_WEIGHTS
     with st.expander(_("What is shown"), icon=":material/function:"):
-        st.latex(
-            r"S_i = \gamma S_{i-1} + \varphi(k_i)\, v_i^\top,\qquad z_i = \gamma z_{i-1} + \varphi(k_i),\qquad "
-            r"o_i = \frac{\varphi(q_i)^\top S_i}{\varphi(q_i)^\top z_i}"
-        )
-        st.markdown(
-            _(
-                "- γ is 1 but for retention, whose state forgets: it stops growing after about 1 / (1 − γ) tokens.\n"
-                "- The state is the variant's own decoder's, in float64. Where a decoder holds exponentials over a "
-                "reference, to keep them in range, S and z are shown scaled back to what the formula says.\n"
-                "- The state gives what its variant's own n × n matrix gives: nothing is lost between the two. What "
-                "the variant itself loses is the distance to softmax.\n"
-                "- Colours keep one scale over all tokens, on a square root; z keeps its axis."
-            )
-        )
+        st.latex(formula)
+        st.markdown(_(told))
         st.markdown(f"**{_(attention.title)}**: {_(attention.variant.summary)}")
         st.latex(attention.variant.formula)
 
 
 def _take_away(grown: Grown, attention: ac.Attention, head: int) -> None:
+    sizes, changes = _sizes(grown), grown.changes
+    arrays = {
+        "S": grown.sums,
+        "z": grown.keys,
+        "out": grown.outputs,
+        "full": grown.full,
+        "softmax": grown.softmax,
+        "fades": None if changes is None else changes.fades,
+        "erases": None if changes is None else changes.erases,
+    }
     with st.expander(_("Take away"), icon=":material/download:"):
         with st.container(horizontal=True):
             takeaway.download(
                 _("Sizes (CSV)"),
                 lambda: takeaway.to_csv(
-                    ("i", "‖S‖", "‖z‖", _("difference of the outputs"), _("distance from softmax's")),
+                    ("i", *sizes, _("difference of the outputs"), _("distance from softmax's")),
                     [
-                        [i, float(s), float(z), grown.difference(i), grown.lost(i)]
-                        for i, (s, z) in enumerate(zip(lengths(grown.sums), lengths(grown.keys), strict=True))
+                        [i, *map(float, row), grown.difference(i), grown.lost(i)]
+                        for i, row in enumerate(zip(*sizes.values(), strict=True))
                     ],
                 ),
                 "state.csv",
             )
             takeaway.download(
                 _("States (NPZ)"),
-                lambda: takeaway.to_npz(
-                    {
-                        "S": grown.sums,
-                        "z": grown.keys,
-                        "out": grown.outputs,
-                        "full": grown.full,
-                        "softmax": grown.softmax,
-                    }
-                ),
+                lambda: takeaway.to_npz({name: held for name, held in arrays.items() if held is not None}),
                 "state.npz",
             )
         takeaway.snippet(

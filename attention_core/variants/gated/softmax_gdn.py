@@ -136,6 +136,12 @@ def step(memory: Memory, q: Tensor, k: Tensor, v: Tensor, p: SoftmaxGdnParams) -
     return out.squeeze(-2), memory
 
 
+def taken(memory: Memory, q: Tensor, k: Tensor, p: SoftmaxGdnParams) -> Tokens:
+    """How the next token's key, taken from the mean up to it, changes the state; ``[..., 1, *]``."""
+    query, key = widened(q).unsqueeze(-2), widened(k).unsqueeze(-2)
+    return tokens(query, key - means(key, memory.key, memory.taken), p.cap, memory.taken)
+
+
 def cost(n: int, d: int, p: SoftmaxGdnParams, *, causal: bool) -> Cost:
     """The delta rule's, beside the values' means and what is new in each."""
     inner = fast_weights.cost(n, d, causal=causal, erases=True, gates=2)
@@ -157,7 +163,7 @@ VARIANT = Variant(
     cost=cost,
     approximates="softmax",
     signed=True,
-    decoder=Decoder(init_state, step, normalised=False),
+    decoder=Decoder(init_state, step, normalised=False, tokens=taken),
     anatomy=anatomy,
     source=Paper("From softmax to a gated delta rule", 2026, "https://kexue.fm/archives/11823"),
     note="Nothing is trained: β is 1/t, or less where a key far from the mean would take back more than the cap. Its "

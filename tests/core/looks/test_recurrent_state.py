@@ -1,4 +1,4 @@
-"""The state of every decoder is the running sum its formula says, and gives the full matrix's outputs."""
+"""The state of every decoder is what its formula says, and gives the full matrix's outputs."""
 
 import math
 from dataclasses import replace
@@ -9,7 +9,7 @@ import torch
 
 import attention_core as ac
 from attention_core.looks.recurrent_state import grow
-from attention_core.registry import recurrent, running_sums
+from attention_core.registry import matrix_states, recurrent
 
 
 def record(n=20, d=4, heads=2, **settings):
@@ -62,7 +62,70 @@ def test_the_state_is_the_sum_the_formula_says(attention, phi, decay):
     assert grown.log_unit == 0
 
 
-@pytest.mark.parametrize("variant", running_sums(), ids=lambda v: v.key)
+def unit_keys(k):
+    return k / np.linalg.norm(k, axis=1, keepdims=True)
+
+
+def made_of(k):
+    """A gate of each key's own entries, at the root that is set by default."""
+    return (1 / (1 + np.exp(-k))) ** (1 / 16)
+
+
+def centred(k, v):
+    """Softmax as a delta rule: keys and values from their means, steps of 1/t unless that takes back more than all."""
+    t = np.arange(1, len(k) + 1)[:, None]
+    means_k, means_v = np.cumsum(k, 0) / t, np.cumsum(v, 0) / t
+    c, new = (k - means_k) / k.shape[1] ** 0.25, v - np.concatenate([np.zeros_like(v[:1]), means_v[:-1]])
+    step = 1 / np.maximum(t[:, 0], (c**2).sum(1))
+    alpha = np.where(t > 1, 1 - 1 / t, 0.5) * np.ones_like(k)
+    return c, new, alpha, step / alpha[:, 0], step
+
+
+ONE = np.ones((20, 4))
+RULES = [
+    ("scalar_decay~decay~0.8", lambda k, v: (k, v, 0.8 * ONE, None, ONE[:, 0])),
+    ("gla", lambda k, v: (k, v, made_of(k), None, ONE[:, 0])),
+    ("deltanet~strength~0.5", lambda k, v: (unit_keys(k), v, ONE, ONE[:, 0] / 2, ONE[:, 0] / 2)),
+    ("gated_deltanet~decay~0.8~strength~2", lambda k, v: (unit_keys(k), v, 0.8 * ONE, 2 * ONE[:, 0], 2 * ONE[:, 0])),
+    ("kda", lambda k, v: (unit_keys(k), v, made_of(k), ONE[:, 0], ONE[:, 0])),
+    ("softmax_gdn", centred),
+]
+
+
+@pytest.mark.parametrize(("word", "rule"), RULES, ids=[word for word, _ in RULES])
+def test_what_fades_is_erased_and_is_written_is_what_the_recurrence_says(word, rule):
+    qkv = record()
+    grown = grow(qkv, ac.registry.from_word(word), head=1)
+    keys, values, alpha, erase, write = rule(qkv.k[1].double().numpy(), qkv.v[1].double().numpy())
+    state, near, sizes = np.zeros((4, 4)), {"rtol": 1e-5, "atol": 2e-6 * abs(grown.sums).max()}, []
+    for i in range(20):
+        np.testing.assert_allclose(grown.before(i), state, **near)
+        np.testing.assert_allclose(grown.faded(i), (alpha[i] - 1)[:, None] * state, **near)
+        state = alpha[i][:, None] * state
+        erased = np.zeros((4, 4)) if erase is None else -erase[i] * np.outer(keys[i], keys[i] @ state)
+        np.testing.assert_allclose(grown.erased(i), erased, **near)
+        added = write[i] * np.outer(keys[i], values[i])
+        np.testing.assert_allclose(grown.added[i], added, **near)
+        sizes.append(np.linalg.norm(grown.before(i) - state - erased))
+        state = state + erased + added
+        np.testing.assert_allclose(grown.sums[i], state, **near)
+        np.testing.assert_allclose(grown.channels[i], np.linalg.norm(state, axis=1), **near)
+    np.testing.assert_allclose(grown.removed, sizes, **near)
+    np.testing.assert_allclose(grown.changes.fades, 1 - alpha, rtol=1e-9, atol=1e-12)
+    assert (grown.changes.erases is None) == (erase is None)
+    if erase is not None:
+        np.testing.assert_allclose(grown.changes.erases, erase * (keys**2).sum(1), rtol=1e-9, atol=1e-12)
+    assert grown.keys is None
+    assert grown.held == 4 * 4 + (8 if word == "softmax_gdn" else 0)  # beside its matrix it keeps two means
+
+
+def test_running_sums_have_a_normaliser_and_no_changes_but_what_is_added():
+    grown = grow(record(), ac.get("linear"), head=0)
+    assert grown.changes is None
+    assert grown.held == grown.sums[0].size + grown.keys[0].size
+
+
+@pytest.mark.parametrize("variant", matrix_states(), ids=lambda v: v.key)
 def test_outputs_are_those_of_the_full_matrix(variant):
     qkv, attention = record(), ac.get(variant.key)
     grown = grow(qkv, attention, head=0)
@@ -93,11 +156,11 @@ def test_what_softmax_would_have_answered_stands_beside_it():
 
 def test_every_variant_with_a_decoder_takes_part():
     assert {v.key for v in recurrent()} == {v.key for v in ac.all_variants() if v.decoder}
-    assert {v.key for v in running_sums()} >= {"linear", "cosine", "taylor2", "performer", "retention", "cosformer"}
-    others = {v.key for v in recurrent()} - {v.key for v in running_sums()}
-    assert others >= {"centred_taylor", "deltanet", "gated_deltanet", "heavy_hitters"}, (
-        "their states are no sums over a normaliser"
-    )
+    found = {v.key for v in matrix_states()}
+    assert found >= {"linear", "cosine", "taylor2", "performer", "retention", "cosformer"}
+    assert found >= {v.key for v in ac.all_variants() if v.family == "gated"}
+    others = {v.key for v in recurrent()} - found
+    assert others >= {"centred_taylor", "heavy_hitters", "lolcats"}, "their states are not one matrix"
 
 
 def test_the_second_order_state_counts_its_tokens():

@@ -1,16 +1,17 @@
 """State: the decoder's own numbers on screen, and a play that goes on, stops and ends."""
 
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from driver import board, charts, chosen, numbers, spoken
+from driver import board, charts, chosen, curves, numbers, spoken
 
 import attention_core as ac
 from app import play
-from attention_core.looks.recurrent_state import Grown, grow
-from attention_core.registry import running_sums
-from pages.causal.state import notes, sentence
+from attention_core.looks.recurrent_state import Changes, Grown, grow
+from attention_core.registry import matrix_states
+from pages.causal.state import change, notes, sentence
 
 
 def grown(n=3, log_unit=0.0):
@@ -26,6 +27,7 @@ def grown(n=3, log_unit=0.0):
         full=ones + 0.25 + 2e-7,
         softmax=ones,
         cache=np.ones((n, 5), np.float32),
+        held=8,
         log_unit=log_unit,
     )
 
@@ -38,6 +40,42 @@ def test_the_sentence_counts_the_numbers_held_and_what_is_lost():
         "What is read from the state is the output of Linear's own n × n matrix, to 2 × 10⁻⁷. From **softmax's "
         "output** it lies 25% of that one's length away."
     )
+
+
+def weights(fades=0.0, erases=None):
+    """Two channels, of which shares fade: 1, then 2, then 4 long, and half of each written by its token."""
+    held = grown()
+    changes = Changes(fades=np.broadcast_to(fades, (3, 2)), erases=None if erases is None else np.full(3, erases))
+    return replace(held, keys=None, added=held.sums / 2, changes=changes)
+
+
+@pytest.mark.parametrize(
+    ("fades", "told"),
+    [
+        (0.0, "Nothing of what was there fades."),
+        (0.25, "Of what was there **25% fades**."),
+        ([0.1, 0.1 + 1e-9], "Of what was there **10% fades**."),
+        ([0.0, 0.00003], "Of what was there **0% to 0.0030% fades**, channel by channel."),
+    ],
+)
+def test_how_much_fades_is_told_as_one_share_or_by_channel(fades, told):
+    ending = "What it **writes** has a length of 2, and ‖S‖ goes from 2 to 4."
+    assert change(weights(fades), 2) == f"{told} {ending}"
+
+
+def test_what_is_taken_back_is_told_where_the_rule_takes_back():
+    # of 2 a quarter fades; 2 are written, and 4 are there: 0.5 were added by what is taken back
+    assert change(weights(0.25, erases=1.5), 2) == (
+        "Of what was there **25% fades**. Of what its key then reads **150% is taken back**, a length of 0.50. "
+        "What it **writes** has a length of 2, and ‖S‖ goes from 2 to 4."
+    )
+
+
+def test_before_the_first_token_nothing_is_there_and_a_running_sum_only_adds():
+    assert change(weights(0.25, erases=1.0), 0) == (
+        "It is the first token: what it writes, of length 0.50, is all there is."
+    )
+    assert change(grown(), 1) == ""
 
 
 def test_a_state_of_zeros_is_at_nothing_of_its_largest():
@@ -62,7 +100,7 @@ def largest(panel):
     return max(panel["highest"], -panel["lowest"])
 
 
-@pytest.mark.parametrize("variant", running_sums(), ids=lambda v: v.key)
+@pytest.mark.parametrize("variant", matrix_states(), ids=lambda v: v.key)
 def test_the_state_on_screen_is_the_decoders(open_view, record, variant):
     at = open_view("state", c_state=ac.get(variant.key), c_at=7)
     assert not at.exception
@@ -71,8 +109,14 @@ def test_the_state_on_screen_is_the_decoders(open_view, record, variant):
     for key, values in (("state", grown.sums), ("added", grown.added)):
         np.testing.assert_allclose(shown[key][1], values[7], rtol=2e-3, atol=1e-6 * abs(values).max())
         assert largest(shown[key][0]) == pytest.approx(abs(grown.sums).max())  # one scale for all tokens
-    keys, sizes, _, read, full, softmax = charts(at)[0]["data"]
-    np.testing.assert_allclose(numbers(keys["y"]), grown.keys[7], rtol=1e-6)
+    changes = {"faded": grown.faded, "erased": grown.erased} if grown.changes else {}
+    for key in changes.keys() & shown.keys():
+        np.testing.assert_allclose(shown[key][1], changes[key](7), rtol=2e-3, atol=1e-5 * abs(grown.sums).max())
+    assert ("faded" in shown) == bool(grown.changes and grown.changes.fades.any())
+    assert ("erased" in shown) == bool(grown.changes and grown.changes.erases is not None)
+    first, sizes, *_, read, full, softmax = charts(at)[0]["data"]
+    held = grown.channels if grown.keys is None else grown.keys
+    np.testing.assert_allclose(numbers(first["y"]), held[7], rtol=1e-6)
     np.testing.assert_allclose(numbers(sizes["y"])[7], np.linalg.norm(grown.sums[7]), rtol=1e-5)
     np.testing.assert_allclose(numbers(read["y"]), grown.outputs[7])
     np.testing.assert_allclose(numbers(full["y"]), grown.full[7])
@@ -80,8 +124,16 @@ def test_the_state_on_screen_is_the_decoders(open_view, record, variant):
     assert (softmax["name"], softmax["legend"], sizes["legend"]) == ("softmax", "legend2", "legend")
     assert f"{variant.title}'s own n × n matrix" in spoken(at)
     assert f"it lies {grown.lost(7):.0%} of that one's length away" in spoken(at)
-    held = grown.sums[0].size + grown.keys[0].size
-    assert f"{held:,} numbers stand for 8 tokens" in spoken(at)
+    assert change(grown, 7) in spoken(at)
+    assert f"{grown.held:,} numbers stand for 8 tokens" in spoken(at)
+
+
+def test_lines_of_fast_weights_say_what_is_written_and_what_goes(open_view, record):
+    found = curves(open_view("state", c_state=ac.get("kda")))
+    grown = grow(record, ac.get("kda"), head=1)
+    np.testing.assert_allclose(found["written"][1], np.linalg.norm(grown.added, axis=(1, 2)), rtol=1e-5)
+    np.testing.assert_allclose(found["taken away"][1], grown.removed, rtol=1e-5)
+    assert "‖z‖" not in found
 
 
 def test_colours_keep_their_scale_as_the_state_grows(open_view):
