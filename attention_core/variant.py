@@ -142,7 +142,7 @@ class Variant:
         causal_reason: why it cannot be causal; None where it can.
         rows_sum_to_one: every row sums to one (a row that may look nowhere is zero).
         signed: entries may be negative.
-        random: it draws random numbers, from its ``seed`` alone.
+        random: it draws random numbers, from its ``seed`` alone; ``(p) -> bool`` where its settings decide.
         values: ``(v, p) -> [..., n, d_v]``, what the weights are of, where that is not v itself.
         decoder: the step interface, where it has one.
         cache: ``(heads, d, d_v, p) -> Cache``, what generating keeps, where that is less than all keys and values and
@@ -175,7 +175,7 @@ class Variant:
     causal_reason: str | None = None
     rows_sum_to_one: bool = True
     signed: bool = False
-    random: bool = False
+    random: bool | Callable[[Any], bool] = False
     values: Callable[..., Tensor] | None = None
     decoder: Decoder | None = None
     cache: Callable[..., Cache] | None = None
@@ -215,6 +215,12 @@ class Attention:
     def word(self) -> str:
         """The variant and its changed settings, ``nystrom~landmarks~16``; ``registry.from_word`` reads it."""
         return "~".join([self.key, *(part for pair in self.params.changed().items() for part in pair)])
+
+    @property
+    def random(self) -> bool:
+        """Whether it draws random numbers with these settings."""
+        random = self.variant.random
+        return random(self.params) if callable(random) else random
 
     def weights(self, q: Tensor, k: Tensor, *, causal: bool = False) -> Tensor:
         """The explicit matrix ``A``, ``[..., n, n]``, rows queries, columns keys.

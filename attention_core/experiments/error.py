@@ -240,7 +240,7 @@ def run(task: ErrorTask, *, load: Load = load) -> tuple[ErrorRow, ...]:
                 word=UNIFORM if task.uniform else task.word,
                 reference="softmax" if attention.variant.reference is None else attention.key,
                 head=head,
-                seed=getattr(one.params, "seed", None) if attention.variant.random else None,
+                seed=getattr(one.params, "seed", None) if attention.random else None,
                 n=n,
                 causal=task.causal,
                 multiply_adds=spent,
@@ -319,7 +319,7 @@ def uniform(n: int, *, causal: bool) -> Tensor:
 def draws(attention: Attention) -> list[Attention]:
     """A random variant under its own seed and the next ones; any other as it is."""
     seed = next((s for s in attention.variant.params.settings() if s.name == "seed"), None)
-    if not attention.variant.random or seed is None:
+    if not attention.random or seed is None:
         return [attention]
     low, high, own = int(seed.low or 0), int(seed.high or 0), getattr(attention.params, "seed")  # noqa: B009
     return [attention.with_settings(seed=low + (own - low + i) % (high - low + 1)) for i in range(SEEDS)]

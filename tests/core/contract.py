@@ -182,14 +182,19 @@ def check_random(variant: Variant) -> None:
     """What draws random numbers does so from its ``seed`` alone, and says so."""
     q, k, v = inputs(33)
     seeded = any(s.name == "seed" for s in variant.params.settings())
-    assert variant.random == seeded, f"random={variant.random}, but seed is {'a' if seeded else 'no'} setting"
+    assert bool(variant.random) == seeded, f"random={variant.random}, but seed is {'a' if seeded else 'no'} setting"
     if seeded:
-        moved = False
+        moved = fixed = False
         for p in settings_of(variant):
             other = dataclasses.replace(p, seed=p.seed + 1)
             same, different = Attention(variant, p).attend(q, k, v), Attention(variant, other).attend(q, k, v)
-            moved |= not torch.equal(same, different)
+            if Attention(variant, p).random:
+                moved |= not torch.equal(same, different)
+            else:
+                fixed = True
+                assert torch.equal(same, different), f"{p} is not random, but another seed changes the answer"
         assert moved, "another seed changes nothing"
+        assert fixed == callable(variant.random), "settings decide what is random, but all do alike"
 
 
 def check_pure(a: Attention) -> None:

@@ -155,6 +155,8 @@ WRONG: dict[Callable[[Any], None], dict[str, Variant]] = {
         "claims to be random": wrong(random=True),
         "has a seed without effect": asking(lambda q: q, params=Seeded, random=True),
         "does not say it is random": asking(lambda q: q, params=Seeded),
+        "says at which settings, which do not matter": wrong(REFORMER, random=lambda p: True),
+        "is random at settings of which it says it is not": wrong(REFORMER, random=lambda p: p.rounds > 1),
     },
     contract.check_pure: {
         "draws from the global generator": asking(lambda q: q + torch.randn_like(q)),

@@ -90,7 +90,7 @@ VARIANT = Variant(
     source=Paper("Non-local Neural Networks", 2018, "https://arxiv.org/abs/1711.07971"),
     rows_sum_to_one=False,
     signed=True,
-    random=True,
+    random=lambda p: p.similarity == "concat",
     note='Only "gaussian" has rows that sum to one, only "dot" has negative entries and a cost of n d², only "concat" '
     "draws its w.",
 )

@@ -101,7 +101,7 @@ VARIANT = Variant(
     primitives=primitives,
     pairs="n (m + 1) b",
     approximates="softmax",
-    random=True,
+    random=lambda p: p.score == key_blocks.INDEXER,
     anatomy=anatomy,
     source=Paper("MoBA: Mixture of Block Attention for Long-Context LLMs", 2025, "https://arxiv.org/abs/2502.13189"),
     further=(

@@ -169,6 +169,24 @@ def test_a_random_variant_is_drawn_from_its_seed_and_the_next_ones():
     assert error.run(ErrorTask(source=SMALL, word="performer~seed~9", head=0))[0].matrix == rows[2].matrix
 
 
+@pytest.mark.parametrize(
+    ("word", "repeats"),
+    [
+        ("blocks", 1),
+        ("blocks~score~true mass~seed~3", 1),
+        ("blocks~score~random indexer", 5),
+        ("bigbird", 5),
+        ("bigbird~random_keys~0", 1),
+        ("nonlocal", 1),
+        ("nonlocal~similarity~concat", 5),
+    ],
+)
+def test_what_draws_with_some_settings_only_is_repeated_with_those(word, repeats):
+    rows = error.run(ErrorTask(source=SMALL, word=word, head=0))
+    assert len(rows) == repeats
+    assert (rows[0].seed is None) == (repeats == 1)
+
+
 def test_seeds_beyond_the_last_start_again():
     high = next(s.high for s in ac.get("bigbird").variant.params.settings() if s.name == "seed")
     seeds = [a.params.seed for a in error.draws(ac.get("bigbird", seed=int(high)))]
