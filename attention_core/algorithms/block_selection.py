@@ -68,7 +68,7 @@ class Selection:
             outs.append(merged([(out, lse), *chosen_parts(some, keys, values, q.shape[-2], *chosen)]))
         return outs[0] if len(outs) == 1 else torch.cat(outs, -2)
 
-    def cost(self, n: int, d: int) -> Cost:
+    def cost(self, n: int, d: int, *, causal: bool) -> Cost:
         """Two products over all blocks looked at, and their scores; the parts' outputs and one step of tiles."""
         if self.number >= block_count(n, self.block) - 1:
             return Cost(multiply_adds=2 * n * n * d, peak_elements=n * (d + 1))
@@ -76,7 +76,9 @@ class Selection:
         own = 2 * d * (whole * self.block**2 + rest**2)
         if self.number == 0:
             return Cost(multiply_adds=own, peak_elements=n * (d + 2) + (n * (d + 1) if n % self.block else 0))
-        scoring = key_blocks.scoring_multiply_adds(n, d, block=self.block, score=self.score, rank=self.rank)
+        scoring = key_blocks.scoring_multiply_adds(
+            n, d, self.number, block=self.block, causal=causal, score=self.score, rank=self.rank
+        )
         scored = key_blocks.scoring_elements(n, d, block=self.block, score=self.score, rank=self.rank)
         chosen = chosen_elements(n, d, self.number, block=self.block)
         return Cost(

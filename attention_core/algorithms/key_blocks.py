@@ -4,7 +4,7 @@ A query's own block is not scored. Causal, only blocks that end before it are, s
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import torch
 import torch.nn.functional as F
@@ -15,15 +15,15 @@ from attention_core.algorithms.masked import widened
 from attention_core.algorithms.partial import Part, partial_attention
 from attention_core.algorithms.random import normal
 
-ROWS = 64
-"""Queries scored at once."""
+ROWS = 256
+"""Queries scored at once against one number for each block; fewer where a score looks at every key or direction."""
 CHOICES = 2**13
 """Choices of a query and a block served at once, for each head."""
 STEP = 2**15
 """Pairs of query and key attended at once, over all heads."""
 MEAN, SECOND, BOUND, INDEXER, MASS = SCORES = ("mean key", "second order", "bound", "random indexer", "true mass")
-Score = Callable[[Tensor], Tensor]
-"""``q [..., rows, d] -> [..., rows, blocks]``."""
+Score = Callable[[Tensor, int], Tensor]
+"""``q [..., rows, d], b -> [..., rows, b]``, against the first b blocks."""
 
 
 def block_count(n: int, block: int) -> int:
@@ -60,44 +60,44 @@ def scorer(k: Tensor, *, block: int, score: str, rank: int, seed: int) -> Score:
         empty = ~held.unsqueeze(-1)
         ends = keys.masked_fill(empty, -math.inf).amax(-2), keys.masked_fill(empty, math.inf).amin(-2)
         both = scale * torch.cat(ends, -1)  # [..., blocks, 2d]
-        return lambda q: torch.cat((q.clamp(min=0), q.clamp(max=0)), -1) @ both.mT
+        return lambda q, b: torch.cat((q.clamp(min=0), q.clamp(max=0)), -1) @ both[..., :b, :].mT
     if score == INDEXER:
         into = normal((k.shape[-1], rank), seed, k) / rank**0.5
         short = scale * (keys @ into)  # [..., blocks, block, rank]
-        return lambda q: _each(q @ into, short, held).amax(-1)
+        return lambda q, b: _each(q @ into, short, held, b).amax(-1)
     if score == MASS:
-        return lambda q: _each(q, scale * keys, held).logsumexp(-1)
+        return lambda q, b: _each(q, scale * keys, held, b).logsumexp(-1)
     count = held.sum(-1, keepdim=True)
     mean = scale * keys.sum(-2) / count  # [..., blocks, d]
     if score == MEAN:
-        return lambda q: q @ mean.mT
+        return lambda q, b: q @ mean[..., :b, :].mT
     spread = (scale * keys - mean.unsqueeze(-2)) * (held / count.sqrt()).to(k).unsqueeze(-1)
     # Σ = CᵀC = RᵀR: of more keys than dimensions, R is the smaller.
     factor = spread if block <= k.shape[-1] else torch.linalg.qr(spread, mode="r").R
-    return lambda q: q @ mean.mT + (q.unsqueeze(-3) @ factor.mT).square().sum(-1).mT / 2
+
+    def second(q: Tensor, b: int) -> Tensor:
+        along = (q @ factor[..., :b, :, :].flatten(-3, -2).mT).unflatten(-1, (b, -1))
+        return q @ mean[..., :b, :].mT + along.square().sum(-1) / 2
+
+    return second
 
 
-def _each(q: Tensor, keys: Tensor, held: Tensor) -> Tensor:
-    """``q·k`` of every key, by blocks, ``[..., rows, blocks, block]``; ``-inf`` where no token is."""
-    return (q @ keys.flatten(-3, -2).mT).unflatten(-1, held.shape).masked_fill_(~held, -math.inf)
+def _each(q: Tensor, keys: Tensor, held: Tensor, b: int) -> Tensor:
+    """``q·k`` of every key of the first blocks, ``[..., rows, b, block]``; ``-inf`` where no token is."""
+    some = keys[..., :b, :, :].flatten(-3, -2)
+    return (q @ some.mT).unflatten(-1, (b, -1)).masked_fill_(~held[:b], -math.inf)
 
 
-def scoring_multiply_adds(n: int, d: int, *, block: int, score: str, rank: int) -> int:
+def scoring_multiply_adds(n: int, d: int, m: int, *, block: int, causal: bool, score: str, rank: int) -> int:
     """Multiply-adds of ``choose``'s scores for one head."""
-    blocks = block_count(n, block)
-    each = {
-        MEAN: blocks * d,
-        SECOND: blocks * d * (1 + min(block, d)),
-        BOUND: 2 * blocks * d,
-        INDEXER: d * rank + blocks * block * rank,
-        MASS: blocks * block * d,
-    }[score]
-    return n * each + (blocks * block * d * rank if score == INDEXER else 0)
+    scored = sum((rows.stop - rows.start) * b for rows, b in steps(n, m, block=block, causal=causal, score=score))
+    each = {MEAN: d, SECOND: d * (1 + min(block, d)), BOUND: 2 * d, INDEXER: block * rank, MASS: block * d}[score]
+    return scored * each + ((n + block_count(n, block) * block) * d * rank if score == INDEXER else 0)
 
 
 def scoring_elements(n: int, d: int, *, block: int, score: str, rank: int) -> int:
     """Most numbers alive in ``choose`` for one head, but for what it returns."""
-    blocks, rows = block_count(n, block), min(ROWS, n)
+    blocks, rows = block_count(n, block), min(at_once(score), n)
     size = blocks * block
     summary = {
         MEAN: blocks * d,
@@ -107,7 +107,7 @@ def scoring_elements(n: int, d: int, *, block: int, score: str, rank: int) -> in
         MASS: size * d,
     }[score]
     step = {SECOND: 2 * min(block, d) * rows * blocks, INDEXER: rows * size, MASS: 2 * rows * size}.get(score, 0)
-    return summary + max(step, 5 * rows * blocks)
+    return summary + max(step, rows * blocks + rows * min(blocks, rows // block + 1) // 4)
 
 
 @torch.no_grad()
@@ -136,18 +136,44 @@ def choose(
     if m == 0:
         none = torch.empty(*q.shape[:-1], 0, dtype=torch.int64, device=q.device)
         return none, none.bool()
-    scores = scorer(k, block=block, score=score, rank=rank, seed=seed)
+    score_of = scorer(k, block=block, score=score, rank=rank, seed=seed)
     index = torch.empty(*q.shape[:-1], m, dtype=torch.int64, device=q.device)
     found = torch.empty_like(index, dtype=torch.bool)
     place = torch.arange(blocks, device=q.device)
-    for start in range(0, n, ROWS):
-        rows = slice(start, min(start + ROWS, n))
-        hidden = others(rows, place, block=block, causal=causal).logical_not_()
-        ranked = scores(q[..., rows, :]).masked_fill_(hidden, -math.inf).sort(dim=-1, descending=True, stable=True)
-        index[..., rows, :] = ranked.indices[..., :m]
-        found[..., rows, :] = ranked.values[..., :m] > -math.inf
-        del ranked  # before the next scores are made
+    for rows, b in steps(n, m, block=block, causal=causal, score=score):
+        scores = score_of(q[..., rows, :], b)
+        near = slice(rows.start // block, b if causal else (rows.stop - 1) // block + 1)  # what lies before, all may
+        hidden = others(rows, place[near], block=block, causal=causal).logical_not_()
+        scores[..., near].masked_fill_(hidden, -math.inf)
+        values, index[..., rows, :] = best(scores, m)
+        found[..., rows, :] = values > -math.inf
+        del scores, hidden  # before the next are made
     return index, found
+
+
+def at_once(score: str) -> int:
+    """How many queries are scored at once."""
+    return ROWS if score in (MEAN, BOUND) else ROWS // 4
+
+
+def steps(n: int, m: int, *, block: int, causal: bool, score: str) -> Iterator[tuple[slice, int]]:
+    """Queries scored at once, and how many of the blocks they are scored against: all, or the m or more before them."""
+    for start in range(0, n, at_once(score)):
+        stop = min(start + at_once(score), n)
+        yield slice(start, stop), max((stop - 1) // block, m) if causal else block_count(n, block)
+
+
+def best(scores: Tensor, m: int) -> tuple[Tensor, Tensor]:
+    """The m largest of the last axis, best first, and where they are; of two that tie the earlier, unless both -inf."""
+    if m < scores.shape[-1]:
+        values, index = scores.topk(m + 1)
+        last, next_ = values[..., m - 1], values[..., m]
+        if not ((last == next_) & (last > -math.inf)).any():
+            index, order = index[..., :m].sort(dim=-1)
+            values, order = values[..., :m].gather(-1, order).sort(dim=-1, descending=True, stable=True)
+            return values, index.gather(-1, order)
+    ranked = scores.sort(dim=-1, descending=True, stable=True)
+    return ranked.values[..., :m], ranked.indices[..., :m]
 
 
 def others(rows: slice, place: Tensor, *, block: int, causal: bool) -> Tensor:
@@ -191,17 +217,23 @@ def chosen_parts(q: Tensor, k: Tensor, v: Tensor, n: int, index: Tensor, found: 
     asked[slot] = (heads * rows + torch.arange(rows * m, device=q.device) // m).flatten()
     met = slot.new_zeros(len(heads) * tiles.rows)  # the block of each tile
     met[slot // tiles.size] = (heads * blocks + bucket).flatten()
+    size = tiles.size
     del tiles, bucket
     queries = q.reshape(-1, q.shape[-1])
     keys, values = (x.reshape(-1, 1, block, x.shape[-1]) for x in (k, v))
     held, step = filled(n, block, q.device), max(1, STEP // block**2)
 
     def mask(at: Tensor) -> Tensor | None:
-        return held[at % blocks][:, None, None].expand(-1, 1, len(asked) // len(met), -1) if n % block else None
+        return held[at % blocks][:, None, None].expand(-1, 1, size, -1) if n % block else None
 
     parts = (
-        partial_attention(queries[some].unsqueeze(1), keys[at], values[at], mask=mask(at))
-        for some, at in zip(asked.unflatten(0, (len(met), -1)).split(step), met.split(step), strict=True)
+        partial_attention(
+            queries.index_select(0, some).reshape(len(at), 1, -1, q.shape[-1]),
+            keys.index_select(0, at),
+            values.index_select(0, at),
+            mask=mask(at),
+        )
+        for some, at in zip(asked.split(step * size), met.split(step), strict=True)
     )
     out, lse = (torch.cat(x).flatten(0, 2).index_select(0, slot) for x in zip(*parts, strict=True))
     lse = lse.reshape(index.shape).masked_fill(~found, torch.finfo(lse.dtype).min)

@@ -63,7 +63,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: BlocksParams, *, causal: bool) ->
 
 def cost(n: int, d: int, p: BlocksParams, *, causal: bool) -> Cost:
     """What selection costs."""
-    return selection(p).cost(n, d)
+    return selection(p).cost(n, d, causal=causal)
 
 
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: BlocksParams, *, causal: bool) -> dict[str, Tensor]:
@@ -82,7 +82,7 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: BlocksParams, *, causal: bool) -
         key_blocks.as_mask(*selection(p).choose(q, k, causal=causal, score=score), blocks=blocks)
         for score in (p.score, key_blocks.MASS)
     )
-    return {"scores": rank(q).masked_fill(~may, -torch.inf), "chosen": chosen, "best": best, "mass": mass}
+    return {"scores": rank(q, blocks).masked_fill(~may, -torch.inf), "chosen": chosen, "best": best, "mass": mass}
 
 
 VARIANT = Variant(
