@@ -260,10 +260,13 @@ def variant(
     def taken_apart(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> dict[str, Tensor]:
         tokens = rule(widened(q), widened(k), p, 0)
         parts = anatomy(tokens, causal=causal)
-        named = {"queries": tokens.q, "keys": tokens.k, "strength": tokens.write}
+        named = {"queries": tokens.q, "keys": tokens.k, "strength": tokens.write.expand_as(tokens.k[..., :1])}
         if tokens.along is not None and tokens.erase is not None:
             return {**named, "strength": tokens.erase, "directions": tokens.along, **parts}
-        return {**named, "written": parts["inverse"] @ (tokens.write * widened(v)), **parts}
+        if tokens.erase is not None:
+            return {**named, "written": parts["inverse"] @ (tokens.write * widened(v)), **parts}
+        assert tokens.gates is not None
+        return {**named, "kept": tokens.gates.exp().expand_as(tokens.k), **parts}
 
     return Variant(
         family="gated",
@@ -274,6 +277,6 @@ def variant(
         rows_sum_to_one=False,
         signed=True,
         decoder=Decoder(init_state, step, normalised=False, tokens=taken),
-        anatomy=taken_apart if erases else None,
+        anatomy=taken_apart,
         **declared,
     )

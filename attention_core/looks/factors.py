@@ -53,6 +53,19 @@ def bearing(terms: np.ndarray) -> np.ndarray:
     return shared
 
 
+def passed(kept: np.ndarray) -> np.ndarray:
+    """What is left after each token of what the first has written, from the shares each keeps, both ``[n, C]``."""
+    left: np.ndarray = np.cumprod(np.concatenate([np.ones_like(kept[:1]), kept[1:]]), axis=0, dtype=float)
+    return left
+
+
+def half_lives(kept: np.ndarray) -> np.ndarray:
+    """Tokens until half of what is held is left, ``[C]``, by the mean of the logarithms of shares kept, ``[n, C]``."""
+    with np.errstate(divide="ignore"):
+        lives: np.ndarray = np.log(0.5) / np.log(kept.astype(float)).mean(0)
+    return np.abs(lives)
+
+
 def perplexity(shares: np.ndarray) -> np.ndarray:
     """How many equal shares have the same entropy, ``exp H`` over the last axis, for shares that sum to one."""
     found: np.ndarray = np.exp(-(shares * np.log(np.where(shares > 0, shares, 1.0))).sum(-1))

@@ -145,6 +145,16 @@ def erased(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[Ten
     return (parts["read"] @ right,)
 
 
+def faded(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[Tensor, ...]:
+    """What is read of each token has passed what all later ones keep of its channels."""
+    passed = parts["kept"].log().cumsum(-2)
+    left = (passed.unsqueeze(-2) if causal else passed[..., -1:, :].unsqueeze(-2)) - passed.unsqueeze(-3)
+    products = torch.einsum("...ic,...ijc,...jc->...ij", parts["queries"], left.exp(), parts["keys"])
+    read = products.tril() if causal else products
+    torch.testing.assert_close(parts["read"], read, rtol=1e-7, atol=1e-9)
+    return (parts["read"] * parts["strength"].mT,)
+
+
 def off_the_mean(parts: Parts, again: object, p: Params, *, causal: bool) -> tuple[Tensor, ...]:
     """What the delta rule makes of each value off the mean of those before, and the mean."""
     (step,) = erased(parts, again, p, causal=causal)
@@ -233,6 +243,12 @@ DELTA = Inside(
     lambda n, p: {"1": 1},
     ("read", "inverse", "strength"),
 )
+FADING = Inside(
+    faded,
+    {"queries": "* n d", "keys": "* n d", "strength": "* n 1", "kept": "* n d", "read": "* n n"},
+    lambda n, p: {"1": 1},
+    ("read", "strength"),
+)
 INSIDES: dict[str, Inside] = {
     "softmax_gdn": Inside(
         off_the_mean,
@@ -248,6 +264,8 @@ INSIDES: dict[str, Inside] = {
         lambda n, p: {"1": 1},
         ("read", "inverse", "strength"),
     ),
+    "scalar_decay": FADING,
+    "gla": FADING,
     "deltanet": DELTA,
     "gated_deltanet": DELTA,
     "kda": DELTA,

@@ -26,6 +26,13 @@ def test_a_matrix_is_off_another_by_its_relative_frobenius_norm():
     assert factors.off(reference, reference) == 0
 
 
+def test_what_is_kept_goes_on_by_its_product_and_halves_by_its_mean():
+    kept = np.array([[0.1, 1.0], [0.5, 1.0], [0.125, 1.0]])
+    assert factors.passed(kept).tolist() == [[1, 1], [0.5, 1], [0.0625, 1]]
+    assert factors.half_lives(kept[1:]) == pytest.approx([0.5, math.inf])  # a quarter for each token
+    assert factors.half_lives(np.full((3, 1), 0.9)) == pytest.approx([math.log(2) / -math.log(0.9)])
+
+
 def test_uniform_attention_shares_each_row_out_among_what_is_allowed():
     found = factors.uniform(np.tri(3, dtype=bool))
     np.testing.assert_allclose(found, [[1, 0, 0], [1 / 2, 1 / 2, 0], [1 / 3, 1 / 3, 1 / 3]])

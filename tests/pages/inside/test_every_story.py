@@ -35,6 +35,8 @@ TURNED = [
     ac.get("pyramid", levels=16),
     ac.get("funnel", stride=1),
     ac.get("funnel", stride=64),
+    ac.get("scalar_decay", decay=1.0),
+    ac.get("gla", gate="harmonic"),
 ]
 BOTH_WAYS = ("reformer", "pooled")
 """Their causal forms differ enough from the others that knobs are turned in both."""

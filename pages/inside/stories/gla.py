@@ -1,0 +1,159 @@
+"""Gated linear attention: what each channel of the state keeps, for how long, and what that leaves of the products."""
+
+import numpy as np
+
+from app.text import _, literal, paragraph
+from attention_core.looks.factors import half_lives, lengths, passed, product
+from attention_core.writing import number, percent
+from pages.inside import pictures
+from pages.inside.pictures import Curve
+from pages.inside.reference import beside_reference
+from pages.inside.story import Seen, Step
+
+
+def steps(seen: Seen) -> tuple[Step, ...]:
+    """From the gates of the tokens to what fading leaves of the product of queries and keys."""
+    return _gates(seen), _left(seen), _read(seen), beside_reference(seen)
+
+
+def alike(kept: np.ndarray) -> bool:
+    """Whether every token leaves as much of one channel as of any other, ``[n, C]``."""
+    return bool((kept == kept[:, :1]).all())
+
+
+def _gates(seen: Seen) -> Step:
+    kept = seen.parts["kept"]
+    return Step(
+        title=_("What each token keeps"),
+        formula=r"S_i = \operatorname{diag}(\alpha_i)\, S_{i-1} + \beta_i k_i v_i^\top",
+        shapes={r"\alpha": kept.shape, "S": (kept.shape[1], seen.qkv.v.shape[-1])},
+        sentence=gates_sentence(kept, seen.labels),
+        draw=lambda key: pictures.board(
+            key,
+            pictures.panel(_("1 − α: what fades"), 1 - kept, seen.labels, row=_("token"), column=_("channel")),
+            unit=_("share"),
+        ),
+    )
+
+
+def gates_sentence(kept: np.ndarray, labels: tuple[str, ...]) -> str:
+    """How much the tokens let fade, and which the most.
+
+    Args:
+        kept: the share of each channel that each token keeps, ``[n, C]``.
+        labels: one per token.
+    """
+    if len(kept) == 1:
+        return _("There is one token only: nothing is there that could fade.")
+    gone = 1 - kept[1:].astype(float)
+    if not gone.any():
+        return _("No token lets anything fade: the state is a plain sum.")
+    if gone.min() == gone.max():
+        return _("Every token lets {share} of all that is there fade, in every channel.", share=percent(gone.max()))
+    most = int(gone.mean(1).argmax()) + 1
+    told = _(
+        "Before a token is written, between {low} and {high} of what is there fades: most at “{token}”, {mean} on the "
+        "average of the channels.",
+        low=percent(gone.min()),
+        high=percent(gone.max()),
+        token=literal(labels[most]),
+        mean=percent(gone[most - 1].mean()),
+    )
+    if alike(kept):
+        return paragraph(told, _("All channels fade alike."))
+    return paragraph(told, _("Each channel fades by a gate of its own."))
+
+
+def _left(seen: Seen) -> Step:
+    kept = seen.parts["kept"]
+    left = passed(kept)
+    order = left[-1].argsort(kind="stable")
+    drawn = [order[0]] if alike(kept) else list(dict.fromkeys(order[[-1, len(order) // 2, 0]].tolist()))
+
+    def draw(key: str) -> None:
+        pictures.lines(
+            [
+                Curve(
+                    _("every channel") if alike(kept) else _("channel {c}", c=channel),
+                    list(range(len(left))),
+                    left[:, channel].tolist(),
+                    colour=place,
+                    marks=len(left) < 3,
+                )
+                for place, channel in enumerate(drawn)
+            ],
+            key=f"{key}.left",
+            x_title=_("after token i"),
+            y_title=_("share left of what the first token wrote"),
+            alt=_("Lines: what is left of what the first token wrote, in the slowest, middle and fastest channel"),
+        )
+
+    return Step(
+        title=_("Which channels forget"),
+        formula=r"\Gamma_{i0c} = \prod_{l=1}^{i} \alpha_{lc}",
+        shapes={r"\Gamma": left.shape},
+        sentence=left_sentence(kept),
+        draw=draw,
+    )
+
+
+def left_sentence(kept: np.ndarray) -> str:
+    """What is left of the first token at the end, in the channels that forget most and least.
+
+    Args:
+        kept: the share of each channel that each token keeps, ``[n, C]``.
+    """
+    if len(kept) == 1:
+        return _("Nothing has faded yet.")
+    left, lives = passed(kept)[-1], half_lives(kept[1:])
+    if alike(kept):
+        return _(
+            "After the last of {n} tokens {share} is left of what the first wrote, in every channel.",
+            n=len(kept),
+            share=percent(left[0]),
+        )
+    slow, fast = int(left.argmax()), int(left.argmin())
+    return _(
+        "After the last of {n} tokens {high} is left of what the first wrote into channel {slow}, and {low} of what it "
+        "wrote into channel {fast}: on the average of the tokens, half is gone after {long} tokens there and after "
+        "{short} here.",
+        n=len(kept),
+        high=percent(left[slow]),
+        slow=slow,
+        low=percent(left[fast]),
+        fast=fast,
+        long=number(lives[slow]),
+        short=number(lives[fast]),
+    )
+
+
+def _read(seen: Seen) -> Step:
+    read = seen.parts["read"]
+    plain = product(seen.parts["queries"], seen.parts["keys"].T)
+    size, whole = lengths(np.stack([part[seen.visible] for part in (read, plain)]))
+    told = _(
+        "Of the size of all products of a query with a key, fading leaves {share}.",
+        share=percent(size / (whole or 1.0)),
+    )
+    way = (
+        _("What came at j has passed the gates of j + 1 to i.")
+        if seen.causal
+        else _("As no future is hidden, every query reads the state after the last token: all gates behind j count.")
+    )
+
+    def draw(key: str) -> None:
+        pictures.board(
+            key,
+            pictures.pairs(seen, _("Without gates"), plain),
+            pictures.pairs(seen, _("With gates"), read),
+            unit=_("product"),
+            diverging=True,
+        )
+
+    return Step(
+        title=_("What is read"),
+        formula=r"R_{ij} = \sum_c \frac{q_{ic}}{\sqrt d}\, \Gamma_{ijc}\, k_{jc}",
+        shapes={"Q": seen.parts["queries"].shape, "K": seen.parts["keys"].shape, "R": read.shape},
+        sentence=paragraph(told, way),
+        draw=draw,
+    )
