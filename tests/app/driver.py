@@ -13,6 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 from plotly.graph_objects import Figure
+from streamlit import config
 from streamlit.components.v2 import manifest_scanner
 from streamlit.runtime.state.common import user_key_from_element_id
 from streamlit.testing.v1 import AppTest
@@ -26,6 +27,8 @@ from app.visit import Visit
 
 # Each page that is opened would read about every installed package anew, in search of components: a tenth of a second.
 manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
+# As the app's own settings say, which no page in a test reads: to note every call of Streamlit takes a third of a run.
+config.set_option("browser.gatherUsageStats", False)
 
 MAIN = Path(__file__).parents[2] / "app" / "main.py"
 CONTROLS = (
