@@ -11,7 +11,6 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import flop_registry, sdpa_backward_flop_count, sdpa_flop_count
 
 Formula = Callable[..., int]
@@ -131,9 +130,15 @@ class _Counter(TorchDispatchMode):
 
 
 def _storages(items: object) -> Iterator[torch.UntypedStorage]:
-    """Where the tensors among the items hold their numbers."""
-    for tensor in tree_leaves(items):
-        if isinstance(tensor, Tensor):
-            sparse = tensor.layout == torch.sparse_csr
-            parts = (tensor.crow_indices(), tensor.col_indices(), tensor.values()) if sparse else (tensor,)
+    """Where the tensors among the items hold their numbers; by hand, as torch's walk took half the time of a count."""
+    todo = [items]
+    while todo:
+        item = todo.pop()
+        if isinstance(item, Tensor):
+            sparse = item.layout == torch.sparse_csr
+            parts = (item.crow_indices(), item.col_indices(), item.values()) if sparse else (item,)
             yield from (part.untyped_storage() for part in parts)
+        elif isinstance(item, list | tuple):
+            todo.extend(item)
+        elif isinstance(item, dict):
+            todo.extend(item.values())
