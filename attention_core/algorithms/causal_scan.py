@@ -106,8 +106,8 @@ def _folded(f: Features, v: Tensor, *, normalise: bool) -> Tensor:
         return divided(out) if normalise else out, state
 
     state = empty_state(f.k.shape[-1], v[..., 0, :], normalise=normalise, referenced=f.reference is not None)
-    outs, _ = by_chunks(chunk, state, v, *(x for x in f if x is not None), size=CHUNK)
-    return torch.cat(outs, -2)
+    out, _ = by_chunks(chunk, state, v, *(x for x in f if x is not None), size=CHUNK)
+    return out
 
 
 def _running_products(triples: Iterable[tuple[Tensor, Tensor, Tensor]], *, reverse: bool = False) -> Iterator[Tensor]:

@@ -133,11 +133,11 @@ def advance(
 def attention(rule: Rule, q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tensor:
     """``matrix(...) @ v`` by chunks with a state, ``[..., n, d_v]``: O(n d²) time, O(n d) memory."""
     if causal:
-        outs, _ = by_chunks(partial(advance, rule=rule, p=p), start(k, v), q, k, v, size=CHUNK)
+        out, _ = by_chunks(partial(advance, rule=rule, p=p), start(k, v), q, k, v, size=CHUNK)
     else:
         memory = Memory(last_state(rule, k, v, p))
-        outs, _ = by_chunks(partial(_look_back, rule=rule, p=p), memory, q, k, size=CHUNK)
-    return torch.cat(outs, -2).to(v.dtype)
+        out, _ = by_chunks(partial(_look_back, rule=rule, p=p), memory, q, k, size=CHUNK)
+    return out.to(v.dtype)
 
 
 def _look_back(memory: Memory, q: Tensor, k: Tensor, *, rule: Rule, p: Params) -> tuple[Tensor, Memory]:
@@ -199,8 +199,8 @@ def matrix(tokens: Tokens, *, causal: bool) -> Tensor:
 def cost(n: int, d: int, *, causal: bool, erases: bool, gates: int, along: bool = False) -> Cost:
     """All products, in a chunk, into the state and out of it; forward substitution, ``c² d / 2``, is not counted.
 
-    The most numbers stand in a chunk beside the outputs before it, or are the outputs when they are put together. Where
-    gates of channels fall by e⁴⁰ and more within a chunk, their products take another way.
+    The most numbers stand in a chunk beside the outputs. Where gates of channels fall by e⁴⁰ and more within a chunk,
+    their products take another way.
 
     Args:
         n: tokens.
@@ -212,11 +212,12 @@ def cost(n: int, d: int, *, causal: bool, erases: bool, gates: int, along: bool 
     """
     c = min(n, CHUNK)
     squares = n // CHUNK * CHUNK**2 + (n % CHUNK) ** 2
-    held = 4 if along else causal + erases + gates
+    held = min(causal + erases + gates + 1, 3) if erases and not causal else causal + erases + gates
+    held = 4 if along else held
     inside = held * c * c + (5 + 4 * erases + 3 * along) * c * d // 2 + d * d if causal or erases else 0
     return Cost(
         multiply_adds=(2 * causal * (1 + along) + erases + 2 * along) * squares * d + (2 + erases + along) * n * d * d,
-        peak_elements=max(causal * n * d + inside, 2 * n * d + 2 * d * d),
+        peak_elements=max(causal * n * d + inside, n * d + 2 * c * d + d * d),
     )
 
 

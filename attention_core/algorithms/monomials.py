@@ -13,8 +13,8 @@ from torch import Tensor
 
 from attention_core.algorithms.masked import widened
 
-BLOCK = 128
-"""Tokens whose features exist at once: a block of them then about fills a level-2 cache."""
+BLOCK = 256
+"""Tokens whose features exist at once: enough of them that products and calls reach full speed."""
 
 
 def width(d: int, order: int = 2) -> int:
@@ -22,12 +22,26 @@ def width(d: int, order: int = 2) -> int:
     return 1 + d + (d * (d + 1) // 2 if order == 2 else 0)
 
 
-def monomials(x: Tensor, order: int = 2) -> Tensor:
-    """1, the entries of ``x / d^¼`` and, to second order, their products in pairs a <= b, ``[..., C, n]``."""
+def monomials(x: Tensor, order: int = 2, into: Tensor | None = None) -> Tensor:
+    """1, the entries of ``x / d^¼`` and, to second order, their products in pairs a <= b, ``[..., C, n]``.
+
+    Args:
+        x: ``[..., n, d]``.
+        order: 1 or 2.
+        into: where to write them, ``[..., C, n]`` or longer, which spares fresh memory; no gradient passes then.
+    """
     d = x.shape[-1]
     y = (widened(x) * d**-0.25).mT.contiguous()
-    pairs = (y[..., a : a + 1, :] * y[..., a:, :] for a in range(d if order == 2 else 0))
-    return torch.cat([torch.ones_like(y[..., :1, :]), y, *pairs], -2)
+    firsts = y.split(1, -2) if order == 2 else ()
+    if into is None:
+        pairs = (first * y[..., a:, :] for a, first in enumerate(firsts))
+        return torch.cat([torch.ones_like(y[..., :1, :]), y, *pairs], -2)
+    into = into[..., : x.shape[-2]]
+    into[..., :1, :], into[..., 1 : 1 + d, :] = 1.0, y
+    places = into[..., 1 + d :, :].split([d - a for a in range(len(firsts))], -2) if firsts else ()
+    for a, (first, place) in enumerate(zip(firsts, places, strict=True)):
+        torch.mul(first, y[..., a:, :], out=place)
+    return into
 
 
 def factors(d: int, like: Tensor, order: int = 2) -> Tensor:

@@ -1,5 +1,6 @@
 """Scans along the tokens: chunk after chunk with a state, or all running results at once by pairing neighbours."""
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -12,7 +13,14 @@ Step = Callable[..., tuple[Any, Any]]
 """``(state, *chunks) -> (what is made of the chunk, next state)``."""
 
 
-def by_chunks(step: Step, state: Any, *tensors: Tensor, size: int, reverse: bool = False) -> tuple[list[Any], Any]:  # noqa: ANN401 - each algorithm has its own state
+def by_chunks(
+    step: Step,
+    state: Any,  # noqa: ANN401 - each algorithm has its own state
+    *tensors: Tensor,
+    size: int,
+    dim: int = -2,
+    reverse: bool = False,
+) -> tuple[Any, Any]:
     """Walk over all tokens; the backward works out each chunk again from the state before it.
 
     Args:
@@ -20,21 +28,57 @@ def by_chunks(step: Step, state: Any, *tensors: Tensor, size: int, reverse: bool
         state: before the first chunk.
         tensors: ``[..., n, *]`` each, cut along the tokens.
         size: tokens per chunk; the last may have fewer.
+        dim: the axis of tokens, of what the steps make as well.
         reverse: whether to walk from the last token to the first: each chunk arrives in that order, and what is made
             of it is turned round again.
 
     Returns:
-        What the steps made, one item per chunk in the order of the tokens, and the last state.
+        What the steps made, joined in the order of the tokens, or None where they made nothing; and the last state.
     """
-    if torch.is_grad_enabled() and any(x.requires_grad for x in tensors):
+    if wants_gradient(*tensors):
         step = partial(checkpoint, step, use_reentrant=False, preserve_rng_state=False)
     # Split once (not sliced chunk by chunk), so that backward gathers each gradient in one piece.
-    chunks = list(zip(*(x.split(size, -2) for x in tensors), strict=True))
-    made = []
-    for parts in reversed(chunks) if reverse else chunks:
-        out, state = step(state, *((x.flip(-2) for x in parts) if reverse else parts))
-        made.append(out.flip(-2) if reverse else out)
-    return made[::-1] if reverse else made, state
+    chunks = list(enumerate(zip(*(x.split(size, dim) for x in tensors), strict=True)))
+    whole: Tensor | None = None
+    kept = []
+    for i, parts in reversed(chunks) if reverse else chunks:
+        out, state = step(state, *((x.flip(dim) for x in parts) if reverse else parts))
+        if out is None:
+            continue
+        out = out.flip(dim) if reverse else out
+        if out.requires_grad:
+            kept.append(out)
+            continue
+        if whole is None:
+            shape = list(out.shape)
+            shape[dim] = tensors[0].shape[dim]
+            whole = out.new_empty(shape)
+        whole.narrow(dim, i * size, out.shape[dim]).copy_(out)
+        del out  # gone before the next one is made
+    return torch.cat(kept[::-1] if reverse else kept, dim) if kept else whole, state
+
+
+def by_heads(attend: Callable[..., Tensor], *tensors: Tensor) -> Tensor:
+    """``attend`` of one head after the other, ``[..., n, *]``: what it holds on its way is one head's.
+
+    Args:
+        attend: takes one head of every tensor, ``[n, *]``, whose products are faster than those of batches; what it
+            closes over is constant.
+        tensors: ``[..., n, *]`` each, with the same leading axes.
+    """
+    lead = tensors[0].shape[:-2]
+    if math.prod(lead) == 1:
+        out = attend(*(x.reshape(x.shape[-2:]) for x in tensors))
+    else:
+        heads = (x.reshape(math.prod(lead), *x.shape[-2:]) for x in tensors)
+        step: Step = lambda _, *head: (attend(*(x.squeeze(0) for x in head)).unsqueeze(0), None)  # noqa: E731
+        out, _ = by_chunks(step, None, *heads, size=1, dim=0)
+    return out.reshape(*lead, *out.shape[-2:])
+
+
+def wants_gradient(*tensors: Tensor) -> bool:
+    """Whether what is made of the tensors will be asked for their gradients."""
+    return torch.is_grad_enabled() and any(x.requires_grad for x in tensors)
 
 
 Items = tuple[Tensor, ...]

@@ -62,12 +62,12 @@ def streamed_attention(phi: Map, q: Tensor, k: Tensor, v: Tensor, *, causal: boo
     """
     state = empty(phi, q, v)
     if causal:
-        outs, _ = by_chunks(partial(take, phi=phi), state, q, k, v, size=size)
+        out, _ = by_chunks(partial(take, phi=phi), state, q, k, v, size=size)
     else:
         size = block_size(state.sums.shape[-2])
         _, state = by_chunks(partial(gather, phi=phi), state, k, v, size=size)
-        outs, _ = by_chunks(partial(read, phi=phi), state, q, size=size)
-    return torch.cat(outs, -2)
+        out, _ = by_chunks(partial(read, phi=phi), state, q, size=size)
+    return out
 
 
 def block_size(features: int) -> int:
@@ -90,11 +90,11 @@ def streamed_cost(
     """
     C, state = features, features * (d_v + 1)
     c = min(n, size if causal else block_size(C))
-    # The last block and its states, beside the outputs of the others.
+    # A block and its states, beside the outputs.
     if causal:
-        held = c * (4 * C + c + 2 * d_v) + 5 * state if per_token else c * (7 * C + 4 * d_v) + 4 * state
-        peak = (n - c) * d_v + held
+        held = c * (4 * C + c + 2 * d_v) + 5 * state if per_token else c * (7 * C + c + 4 * d_v) + 4 * state
+        peak = n * d_v + held
     else:
-        peak = max((n - c) * d_v + state, 4 * state) + c * (2 * C + d_v + 1)
+        peak = max(n * d_v + state, 4 * state) + c * (2 * C + 2 * d_v + 1)
     inside = n // c * c**2 + (n % c) ** 2 if causal else 0
-    return 2 * n * state + inside * (C + d_v + 1), max(2 * n * d_v + state, peak)
+    return 2 * n * state + inside * (C + d_v + 1), peak

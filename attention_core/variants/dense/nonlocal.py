@@ -72,7 +72,9 @@ def cost(n: int, d: int, p: NonlocalParams, *, causal: bool) -> Cost:
         )
     whole, rest = divmod(n, CHUNK)
     inside = 2 * d * (whole * CHUNK**2 + rest**2) if causal else 0
-    return Cost(multiply_adds=2 * n * d * d + inside, peak_elements=(2 if causal else 1) * n * d + d * d)
+    return Cost(
+        multiply_adds=2 * n * d * d + inside, peak_elements=n * d + d * d + causal * min(n, CHUNK) * (CHUNK + 3 * d)
+    )
 
 
 VARIANT = Variant(

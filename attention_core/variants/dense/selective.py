@@ -46,8 +46,8 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: SelectiveParams, *, causal: bool)
     queries, n = widened(q), q.shape[-2]
     lost = queries.new_zeros(*q.shape[:-3], 1, 1, n) if q.ndim > 2 else queries.new_zeros(1, n)
     state: State = (0, lost, widened(k), widened(v))
-    outs, _ = by_chunks(partial(_rows, causal=causal), state, queries, size=block_size(n))
-    return torch.cat(outs, -2).to(v.dtype)
+    out, _ = by_chunks(partial(_rows, causal=causal), state, queries, size=block_size(n))
+    return out.to(v.dtype)
 
 
 def _rows(state: State, q: Tensor, causal: bool) -> tuple[Tensor, State]:

@@ -92,9 +92,9 @@ def capped(q: Tensor, k: Tensor, cap: float, *, causal: bool) -> Tensor:
 def attend(q: Tensor, k: Tensor, v: Tensor, p: SoftmaxGdnParams, *, causal: bool) -> Tensor:
     """The same by chunks of tokens with a state between them: O(n d²) time, O(n d) memory."""
     memory = init_state(q[..., 0, :], v[..., 0, :], p)
-    outs, memory = by_chunks(partial(advance, p=p, read=causal), memory, q, k, v, size=fast_weights.CHUNK)
+    out, memory = by_chunks(partial(advance, p=p, read=causal), memory, q, k, v, size=fast_weights.CHUNK)
     if causal:
-        return torch.cat(outs, -2)
+        return out
     return (widened(q) * q.shape[-1] ** -0.25 @ memory.sums + memory.value).to(v.dtype)
 
 
@@ -146,7 +146,8 @@ def cost(n: int, d: int, p: SoftmaxGdnParams, *, causal: bool) -> Cost:
     """The delta rule's, beside the values' means and what is new in each."""
     inner = fast_weights.cost(n, d, causal=causal, erases=True, gates=2)
     c = min(n, fast_weights.CHUNK)
-    return Cost(multiply_adds=inner.multiply_adds, peak_elements=inner.peak_elements + 4 * c * d)
+    reading = 0 if causal else 2 * (n * d + d * d)
+    return Cost(multiply_adds=inner.multiply_adds, peak_elements=max(inner.peak_elements + 4 * c * d, reading))
 
 
 VARIANT = Variant(

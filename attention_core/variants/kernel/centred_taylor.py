@@ -17,7 +17,7 @@ from torch import Tensor
 from attention_core.algorithms.causal_scan import with_ones
 from attention_core.algorithms.masked import keys_seen, scores, widened
 from attention_core.algorithms.monomials import BLOCK, factors, monomials, width
-from attention_core.algorithms.scans import by_chunks
+from attention_core.algorithms.scans import by_chunks, by_heads, wants_gradient
 from attention_core.variant import Cost, Decoder, Paper, Params, Variant, param
 
 
@@ -45,42 +45,56 @@ def weights(q: Tensor, k: Tensor, p: CentredTaylorParams, *, causal: bool) -> Te
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: CentredTaylorParams, *, causal: bool) -> Tensor:
-    """The same from sums over the keys; features exist for one block of tokens at a time."""
-    state = init_state(q[..., 0, :], v[..., 0, :], p)
+    """The same from sums over the keys; features exist for one block of one head's tokens at a time."""
+    return by_heads(partial(attend_head, p=p, causal=causal), q, k, v)
+
+
+def attend_head(q: Tensor, k: Tensor, v: Tensor, p: CentredTaylorParams, *, causal: bool) -> Tensor:
+    """One head, ``[n, d]`` and ``[n, d_v]``."""
+    state, size = init_state(q[..., 0, :], v[..., 0, :], p), block_size(q.shape[-2])
+    into = None if wants_gradient(q, k, v) else state.new_empty(len(state), size)
     if causal:
-        outs, _ = by_chunks(partial(take, order=p.order), state, q, k, v, size=BLOCK)
-        return torch.cat(outs, -2).to(v.dtype)
+        out, _ = by_chunks(partial(take, order=p.order, into=into), state, q, k, v, size=size)
+        return out.to(v.dtype)
     k = widened(k)
     k = k - k.mean(-2, keepdim=True)  # changes nothing but the digits that are left
-    _, state = by_chunks(partial(gather, order=p.order), state, k, v, size=BLOCK)
-    outs, _ = by_chunks(partial(read, order=p.order), state, q, size=BLOCK)
-    return torch.cat(outs, -2).to(v.dtype)
+    _, state = by_chunks(partial(gather, order=p.order, into=into), state, k, v, size=size)
+    out, _ = by_chunks(partial(read, order=p.order, into=into), state, q, size=size)
+    return out.to(v.dtype)
 
 
-def gather(state: Tensor, k: Tensor, v: Tensor, order: int) -> tuple[None, Tensor]:
+def block_size(n: int) -> int:
+    """Tokens whose features exist at once."""
+    return min(n, BLOCK // 2)
+
+
+def gather(state: Tensor, k: Tensor, v: Tensor, order: int, into: Tensor | None = None) -> tuple[None, Tensor]:
     """A block of keys and values into the sums ``Σ_j φ(k_j) [v_j, 1]ᵀ``, ``[..., C, d_v + 1]``."""
-    return None, state + monomials(k, order) @ with_ones(widened(v)) * factors(k.shape[-1], state, order)
+    more, factor = monomials(k, order, into) @ with_ones(widened(v)), factors(k.shape[-1], state, order)
+    return None, torch.addcmul(state, more, factor) if into is None else state.addcmul_(more, factor)
 
 
-def read(state: Tensor, q: Tensor, order: int) -> tuple[Tensor, Tensor]:
+def read(state: Tensor, q: Tensor, order: int, into: Tensor | None) -> tuple[Tensor, Tensor]:
     """A block of queries against the sums over all keys."""
-    return centred(*_powers(state, q, order)), state
+    return centred(*_powers(state, q, order, into)), state
 
 
-def take(state: Tensor, q: Tensor, k: Tensor, v: Tensor, order: int) -> tuple[Tensor, Tensor]:
+def take(
+    state: Tensor, q: Tensor, k: Tensor, v: Tensor, order: int, into: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
     """The next tokens of the causal form, one or a block: among themselves the logits are cheaper."""
     x, values = scores(widened(q), widened(k)).tril(), with_ones(widened(v))
-    ones, first, *second = _powers(state, q, order)
+    ones, first, *second = _powers(state, q, order, into)
     powers = [ones + values.cumsum(-2), first + x @ values]
     powers += [square + x.square() / 2 @ values for square in second]
-    return centred(*powers), gather(state, k, v, order)[1]
+    return centred(*powers), gather(state, k, v, order, into)[1]
 
 
-def _powers(state: Tensor, q: Tensor, order: int) -> list[Tensor]:
+def _powers(state: Tensor, q: Tensor, order: int, into: Tensor | None = None) -> list[Tensor]:
     """Sums over the keys of 1, x and, to second order, x²/2, each times value and one, ``[..., n or 1, d_v + 1]``."""
     d = q.shape[-1]
     sizes = (1, d, state.shape[-2] - 1 - d)
-    ones, *rest = zip(monomials(q, order).split(sizes, -2), state.split(sizes, -2), strict=True)
+    ones, *rest = zip(monomials(q, order, into).split(sizes, -2), state.split(sizes, -2), strict=True)
     return [ones[1], *(f.mT @ sums for f, sums in rest[:order])]
 
 
@@ -112,16 +126,16 @@ def step(state: Tensor, q: Tensor, k: Tensor, v: Tensor, p: CentredTaylorParams)
 
 def cost(n: int, d: int, p: CentredTaylorParams, *, causal: bool) -> Cost:
     """Keys times values once, queries times that sum; causal forms add what happens inside a block."""
-    C, columns, c = width(d, p.order), d + 1, min(n, BLOCK)
-    block = max(2 * c * C, c * C + 3 * C * columns, 4 * c * columns)
+    C, columns, c = width(d, p.order), d + 1, block_size(n)
+    held = c * C  # features
     if causal:
         inside, kept = n // c * c**2 + (n % c) ** 2, 0
-        block = max(block, c * ((1 + p.order) * c + (p.order - 1) * (C + 2 * columns)))
+        held += C * columns + c * ((1 + p.order) * c + 2 * p.order * columns)
     else:
         inside, kept = 0, n * d  # the centred keys
+        held += 2 * C * columns + (2 + 2 * p.order) * c * columns
     return Cost(
-        multiply_adds=n * (2 * C - 1) * columns + inside * (d + p.order * columns),
-        peak_elements=kept + max(2 * n * d, (n - c) * d + block) + C * columns,
+        multiply_adds=n * (2 * C - 1) * columns + inside * (d + p.order * columns), peak_elements=kept + n * d + held
     )
 
 

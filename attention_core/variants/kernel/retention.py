@@ -127,11 +127,11 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: RetentionParams, *, causal: bool)
     state, peak = init_state(q[..., 0, :], v[..., 0, :], p), peaks(k, p, causal=causal)
     walk = partial(by_chunks, size=chunk_size(p, causal=causal))
     if causal:
-        outs, _ = walk(partial(past, p=p), state, q, k, v, peak)
+        out, _ = walk(partial(past, p=p), state, q, k, v, peak)
     else:
-        before = torch.cat(walk(partial(forth, p=p), state, q, k, v, peak)[0], -2)
-        outs, _ = walk(partial(back, p=p), state, q, k, v, peak, before, reverse=True)
-    return torch.cat(outs, -2).to(v.dtype)
+        before, _ = walk(partial(forth, p=p), state, q, k, v, peak)
+        out, _ = walk(partial(back, p=p), state, q, k, v, peak, before, reverse=True)
+    return out.to(v.dtype)
 
 
 def chunk_size(p: RetentionParams, *, causal: bool) -> int:
@@ -156,8 +156,8 @@ def cost(n: int, d: int, p: RetentionParams, *, causal: bool) -> Cost:
     """Into the state, out of it and what happens inside a chunk; twice unless causal."""
     c, columns = min(n, chunk_size(p, causal=causal)), d + 1
     adds = (n // c * c**2 + (n % c) ** 2) * (d + columns) + 2 * n * d * columns
-    elements = max(2 * n * d, (n - c) * d + c * (4 * d + 2 * c + columns) + 3 * d * columns) + d * columns
-    elements += n * d * (p.feature_map == "exp")
+    elements = (n - c) * d + c * (4 * d + 2 * c + columns) + 4 * d * columns
+    elements += n * d if p.feature_map == "exp" else n  # the peaks
     if causal:
         return Cost(multiply_adds=adds, peak_elements=elements)
     return Cost(multiply_adds=2 * adds, peak_elements=elements + n * columns + 5 * c * d)

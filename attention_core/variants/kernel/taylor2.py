@@ -5,6 +5,7 @@ least at -1 and the same on both sides of it, so that logits x and -2 - x weigh 
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -12,7 +13,7 @@ from torch import Tensor
 from attention_core.algorithms.causal_scan import divided, with_ones
 from attention_core.algorithms.masked import rows_over_sum, scores, widened
 from attention_core.algorithms.monomials import BLOCK, factors, monomials, width
-from attention_core.algorithms.scans import by_chunks
+from attention_core.algorithms.scans import by_chunks, by_heads, wants_gradient
 from attention_core.variant import Cost, Decoder, Paper, Params, Variant, param
 
 
@@ -33,20 +34,27 @@ def series(q: Tensor, k: Tensor) -> Tensor:
     return 1 + x + x.square() / 2
 
 
-def gather(state: Tensor, k: Tensor, v: Tensor) -> tuple[None, Tensor]:
-    """A block of keys and values into the sums ``Σ_j φ(k_j) [v_j, 1]ᵀ``, ``[..., C, d_v + 1]``."""
-    return None, state + monomials(k) @ with_ones(widened(v)) * factors(k.shape[-1], state)
+def gather(state: Tensor, k: Tensor, v: Tensor, into: Tensor | None) -> tuple[None, Tensor]:
+    """A block of keys and values into the sums ``Σ_j φ(k_j) [v_j, 1]ᵀ``, ``[..., C, d_v + 1]``, without factors."""
+    features, values = monomials(k, into=into), with_ones(widened(v))
+    if into is None:
+        return None, state + features @ values
+    return None, torch.addmm(state, features, values, out=state)
 
 
-def read(state: Tensor, q: Tensor) -> tuple[Tensor, Tensor]:
+def read(state: Tensor, q: Tensor, into: Tensor | None) -> tuple[Tensor, Tensor]:
     """A block of queries against the sums over all keys."""
-    return divided(monomials(q).mT @ state), state
+    return divided(monomials(q, into=into).mT @ state), state
 
 
-def take(state: Tensor, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+def take(
+    state: Tensor, q: Tensor, k: Tensor, v: Tensor, factor: Tensor, into: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
     """The next tokens of the causal form, one or a block: among themselves the series itself is cheaper."""
-    out = series(q, k).tril() @ with_ones(widened(v)) + monomials(q).mT @ state
-    return divided(out), gather(state, k, v)[1]
+    values = with_ones(widened(v))
+    out = series(q, k).tril() @ values + monomials(q, into=into).mT @ state
+    more = monomials(k, into=into) @ values
+    return divided(out), torch.addcmul(state, more, factor) if into is None else state.addcmul_(more, factor)
 
 
 def weights(q: Tensor, k: Tensor, p: Taylor2Params, *, causal: bool) -> Tensor:
@@ -56,14 +64,28 @@ def weights(q: Tensor, k: Tensor, p: Taylor2Params, *, causal: bool) -> Tensor:
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: Taylor2Params, *, causal: bool) -> Tensor:
-    """``φ(q) (φ(k)ᵀ v)``, divided by the same with ones for ``v``; features exist for one block of tokens at a time."""
-    state = init_state(q[..., 0, :], v[..., 0, :], p)
+    """``φ(q) (φ(k)ᵀ v)``, over the same with ones for ``v``; features exist for one block of one head at a time."""
+    return by_heads(partial(attend_head, p=p, causal=causal), q, k, v)
+
+
+def attend_head(q: Tensor, k: Tensor, v: Tensor, p: Taylor2Params, *, causal: bool) -> Tensor:
+    """One head, ``[n, d]`` and ``[n, d_v]``."""
+    state, size = init_state(q[..., 0, :], v[..., 0, :], p), block_size(q.shape[-2], p, causal=causal)
+    factor = factors(q.shape[-1], state)
+    into = None if wants_gradient(q, k, v) else state.new_empty(len(factor), size)
     if causal:
-        outs, _ = by_chunks(take, state, q, k, v, size=BLOCK if p.mode == "chunked" else 1)
+        out, _ = by_chunks(partial(take, factor=factor, into=into), state, q, k, v, size=size)
     else:
-        _, state = by_chunks(gather, state, k, v, size=BLOCK)
-        outs, _ = by_chunks(read, state, q, size=BLOCK)
-    return torch.cat(outs, -2).to(v.dtype)
+        _, state = by_chunks(partial(gather, into=into), state, k, v, size=size)
+        out, _ = by_chunks(partial(read, into=into), state * factor, q, size=size)
+    return out.to(v.dtype)
+
+
+def block_size(n: int, p: Taylor2Params, *, causal: bool) -> int:
+    """Tokens whose features exist at once."""
+    if causal:
+        return 1 if p.mode == "recurrent" else min(n, BLOCK // 2)
+    return min(n, BLOCK)
 
 
 def init_state(q: Tensor, v: Tensor, p: Taylor2Params) -> Tensor:
@@ -74,20 +96,19 @@ def init_state(q: Tensor, v: Tensor, p: Taylor2Params) -> Tensor:
 
 def step(state: Tensor, q: Tensor, k: Tensor, v: Tensor, p: Taylor2Params) -> tuple[Tensor, Tensor]:
     """One token, ``[..., d]`` and ``[..., d_v]``, to its output and the next sums."""
-    out, state = take(state, *(x.unsqueeze(-2) for x in (q, k, v)))
+    q, k, v = (x.unsqueeze(-2) for x in (q, k, v))
+    out, state = take(state, q, k, v, factors(q.shape[-1], state))
     return out.squeeze(-2).to(v.dtype), state
 
 
 def cost(n: int, d: int, p: Taylor2Params, *, causal: bool) -> Cost:
     """Keys times values once, queries times that sum; causal forms add what happens inside a block."""
     C, columns = width(d), d + 1
-    c = min(n, BLOCK) if p.mode == "chunked" or not causal else 1
+    c = block_size(n, p, causal=causal)
     inside = n // c * c**2 + (n % c) ** 2 if causal else 0
-    block = max(2 * c * C, c * C + 3 * C * columns, 4 * c * c if causal else 0)
-    return Cost(
-        multiply_adds=2 * n * C * columns + inside * (d + columns),
-        peak_elements=max(2 * n * d, (n - c) * d + block) + C * columns,
-    )
+    # The outputs, a block's features and the sums, one or as they change; a block's logits and outputs.
+    held = c * C + C * columns * (2 if causal else 1) + (4 * c * c if causal else 0) + 2 * c * columns
+    return Cost(multiply_adds=2 * n * C * columns + inside * (d + columns), peak_elements=n * d + held)
 
 
 VARIANT = Variant(

@@ -57,8 +57,8 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: FlashMixedParams, *, causal: bool
     if not causal:
         return own.add_(queries @ (keys.mT @ values * factor)).to(v.dtype)
     state = values.new_zeros(*v.shape[:-2], q.shape[-1], v.shape[-1])
-    outs, _ = by_chunks(partial(add_earlier, p=p), state, queries, keys, values, own, factor, size=walk_size(p))
-    return torch.cat(outs, -2).to(v.dtype)
+    out, _ = by_chunks(partial(add_earlier, p=p), state, queries, keys, values, own, factor, size=walk_size(p))
+    return out.to(v.dtype)
 
 
 def own_chunks(q: Tensor, k: Tensor, v: Tensor, p: FlashMixedParams, *, causal: bool) -> Tensor:
@@ -101,7 +101,7 @@ def cost(n: int, d: int, p: FlashMixedParams, *, causal: bool) -> Cost:
     # A block of the squared ReLU: logits and squares of the rows that several chunks' blocks have together.
     block = block_size(size) * size
     held = 2 * block * min(chunks, max(1, STEP // block)) + (3 * chunks * size * d if n % size else 0)
-    linear = max(3 * n * d, 2 * n * d + (9 * walked**2 // 4 if inside else 0)) if causal else 2 * n * d
+    linear = 2 * n * d + max(3 * walked * d, 9 * walked**2 // 4 if inside else 0) if causal else 2 * n * d
     return Cost(
         multiply_adds=2 * d * (chunks * pairs(size, causal=causal) + n * d + inside),
         peak_elements=max(n * d + held, linear + 2 * d * d),
