@@ -3,6 +3,7 @@ import torch
 from torch import Tensor
 
 import attention_core as ac
+from attention_core.variants.sparse.topk import GROUPED, kth_largest
 
 
 def inputs(n: int) -> list[Tensor]:
@@ -48,3 +49,18 @@ def test_equal_keys_are_all_kept():
     torch.testing.assert_close(
         ac.get("topk", k=1).attend(q, torch.zeros_like(q), v), v.mean(-2, keepdim=True).expand_as(v)
     )
+
+
+@pytest.mark.parametrize("size", [1, 3, 8])
+@pytest.mark.parametrize("extra", [-1, 0, 1, GROUPED - 1, 500])
+@pytest.mark.parametrize("kind", ["all apart", "ties", "few seen"])
+def test_the_kth_largest_is_that_of_the_sorted_row(size: int, extra: int, kind: str):
+    # From 2 GROUPED keys for each that is kept, groups are looked at first.
+    n = 2 * GROUPED * size + extra
+    logits = torch.randn(2, 5, n, generator=torch.Generator().manual_seed(n))
+    if kind == "ties":
+        logits = logits.round()
+    if kind == "few seen":
+        logits[..., size // 2 :] = -torch.inf
+    wanted = logits.sort(-1, descending=True).values[..., size - 1 : size]
+    assert torch.equal(kth_largest(logits, size), wanted)
