@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from attention_core.registry import variant
 from attention_core.variant import Variant
-from benchmarks.cases import MAIN, MORE
+from benchmarks.cases import HEAD_SIZE, HEADS, MAIN, MORE
 from benchmarks.rows import Mode, Record, Row
 
 COMPARED = (2048, 8192)
@@ -79,6 +79,7 @@ def verdicts(record: Record, mode: Mode) -> list[Verdict]:
     quadratic = t.main(lambda v: v.key != "softmax" and v.complexity.startswith("n²") and "/" not in v.complexity)
     linear = t.main(lambda v: not any(word in v.complexity for word in ("n²", "n / r", "log")))
     everything = [label for label, _ in t.variants]
+    kernel = [label for label, key in t.variants if variant(key).family == "kernel"]
     from_512 = [n for n in t.sizes if n >= 512]
     found = {
         "Fixed patterns: faster than full attention at n = 1024": _time(t, pattern, mode, [1024], 1.0),
@@ -94,6 +95,7 @@ def verdicts(record: Record, mode: Mode) -> list[Verdict]:
         "performer 256: at most 0.7 of full attention at n = 1024": _time(t, ["performer 256"], mode, [1024], 0.7),
         "taylor2: at most 0.75 of full attention at n = 4096": _time(t, ["taylor2"], mode, [4096], 0.75),
         "Each: no more memory than every peer at n = 2048 and 8192": _against(t, everything, mode, Row.held_over),
+        "Kernel: at most twice their output's memory at n = 2048": _over_output(t, kernel, 2048, 2.0),
         "taylor2: at most half its peers' time": _against(t, ["taylor2"], mode, _faster, 0.5),
         "taylor2: at most a tenth of its peers' memory": _against(t, ["taylor2"], mode, Row.held_over, 0.1),
         "Quadratic variants: at most twice the fused kernel's memory": _held(t, quadratic, False, 2.0),
@@ -128,6 +130,14 @@ def _held(t: Table, labels: Iterable[str], explicit: bool, bound: float) -> Iter
             value = None if own is None or other is None else own.held_over(other)
             if value is not None:
                 yield Figure(f"{label} at {n}", value, bound)
+
+
+def _over_output(t: Table, labels: Iterable[str], n: int, bound: float) -> Iterator[Figure]:
+    output = 4 * HEADS * n * HEAD_SIZE
+    for label in labels:
+        row = t.own(label, n, "one thread")
+        if row is not None and row.peak is not None:
+            yield Figure(f"{label} at {n}", row.peak / output, bound)
 
 
 def _faster(own: Row, peer: Row) -> float:

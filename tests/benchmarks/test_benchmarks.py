@@ -169,6 +169,19 @@ def test_a_peer_is_compared_round_by_round_and_in_memory(judged):
     assert memory.count("**missed** in 1 of 2 (bound 1): local ±64 over local-attention at 2048: 1.50") == 2
 
 
+def test_memory_of_kernel_variants_is_held_against_their_output(judged):
+    output = 4 * 8 * 2048 * 64
+    found = judged(
+        [
+            row("linear elu+1", 2048, [1.0], [1.0], key="linear", peak=2 * output),
+            row("cosine", 2048, [1.0], [1.0], key="cosine", peak=3 * output),
+            row("local ±64", 2048, [1.0], [1.0], peak=9 * output),
+        ]
+    )
+    line = found["Kernel: at most twice their output's memory at n = 2048"]
+    assert line.count("**missed** in 1 of 2 (bound 2): cosine at 2048: 3.00") == 2
+
+
 @pytest.mark.parametrize(("power", "verdict"), [(1.0, "met"), (1.5, "missed")])
 def test_the_exponent_is_the_slope_of_time_over_length(judged, power, verdict):
     sizes = (2048, 4096, 8192, 16384)
