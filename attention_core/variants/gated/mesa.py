@@ -108,9 +108,9 @@ def chunk(p: MesaParams, *, causal: bool) -> int:
 def attend(q: Tensor, k: Tensor, v: Tensor, p: MesaParams, *, causal: bool) -> Tensor:
     """By chunks with both states between them: O(n d²) time, O(n d³) where errors fade, O(n d) memory."""
     memory = init_state(q[..., 0, :], v[..., 0, :], p)
-    outs, memory = by_chunks(partial(advance, p=p, read=causal), memory, q, k, v, size=chunk(p, causal=causal))
+    out, memory = by_chunks(partial(advance, p=p, read=causal), memory, q, k, v, size=chunk(p, causal=causal))
     if causal:
-        return torch.cat(outs, -2)
+        return out
     return (last_solved(memory.keys, unit(widened(q)), p.ridge) @ memory.sums).to(v.dtype)
 
 
@@ -135,7 +135,7 @@ def anatomy(q: Tensor, k: Tensor, v: Tensor, p: MesaParams, *, causal: bool) -> 
         return found, advance(memory, q, k, k, p, read=False)[1]
 
     found, memory = by_chunks(step, memory, q, k, size=chunk(p, causal=causal))
-    queries = torch.cat(found, -2) if causal else last_solved(memory.keys, x.q, p.ridge)
+    queries = found if causal else last_solved(memory.keys, x.q, p.ridge)
     below, _, later = similar(queries, x.k, x.gates)
     plain, _, _ = similar(x.q, x.k, x.gates)
     named = {"queries": x.q, "keys": x.k, "solved": queries}
