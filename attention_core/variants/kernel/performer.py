@@ -28,6 +28,7 @@ from attention_core.algorithms.features import LogFeatures, paired
 from attention_core.algorithms.kernel import similarities
 from attention_core.algorithms.masked import rows_over_sum, widened
 from attention_core.algorithms.random import generator
+from attention_core.algorithms.scans import by_heads, wants_gradient
 from attention_core.algorithms.streamed_kernel import empty, streamed_attention, streamed_cost, take
 from attention_core.variant import Cost, Decoder, Paper, Params, Variant, param
 
@@ -116,7 +117,10 @@ def weights(q: Tensor, k: Tensor, p: PerformerParams, *, causal: bool) -> Tensor
 def attend(q: Tensor, k: Tensor, v: Tensor, p: PerformerParams, *, causal: bool) -> Tensor:
     """``φ(q) (φ(k)ᵀ v)``, divided by the same with ones for ``v``; features exist for one block of tokens at a time."""
     made, size = partial(phi, W=directions(q, p), p=p), 1 if p.mode == "recurrent" else CHUNK
-    return streamed_attention(made, q, k, v, causal=causal, size=size).to(v.dtype)
+    walk = partial(streamed_attention, made, causal=causal, size=size)
+    # Head by head less is held and no more time taken, but for chunks of few tokens and what a backward repeats.
+    out = walk(q, k, v) if causal or wants_gradient(q, k, v) else by_heads(walk, q, k, v)
+    return out.to(v.dtype)
 
 
 class Memory(NamedTuple):
