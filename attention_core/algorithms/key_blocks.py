@@ -165,7 +165,7 @@ def steps(n: int, m: int, *, block: int, causal: bool, score: str) -> Iterator[t
 
 def best(scores: Tensor, m: int) -> tuple[Tensor, Tensor]:
     """The m largest of the last axis, best first, and where they are; of two that tie the earlier, unless both -inf."""
-    if m < scores.shape[-1]:
+    if m < scores.shape[-1] and not scores.is_meta:  # which has no ties to look for
         values, index = scores.topk(m + 1)
         last, next_ = values[..., m - 1], values[..., m]
         if not ((last == next_) & (last > -math.inf)).any():
