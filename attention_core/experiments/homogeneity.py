@@ -42,6 +42,8 @@ class HomogeneityRow:
         head: the head.
         entropy: nats, mean over queries.
         change: the largest difference of an entry from the matrix at factor one.
+        row_low: smallest sum of a row.
+        row_high: largest sum of a row.
     """
 
     variant: str
@@ -49,6 +51,8 @@ class HomogeneityRow:
     head: int
     entropy: float
     change: float
+    row_low: float
+    row_high: float
 
 
 def tasks(source: Source, *, n: int, causal: bool = False) -> tuple[HomogeneityTask, ...]:
@@ -77,8 +81,18 @@ def run(task: HomogeneityTask, *, load: Load = load) -> tuple[HomogeneityRow, ..
         plain = attention.weights(qkv.q, qkv.k, causal=task.causal)
         steered = attention.weights(task.factor * qkv.q, qkv.k, causal=task.causal)
         change = (steered - plain).abs().amax((-2, -1))
-        for head, (nats, changed) in enumerate(zip(entropy(steered).mean(-1), change, strict=True)):
+        for head, (nats, changed, sums) in enumerate(
+            zip(entropy(steered).mean(-1), change, steered.sum(-1), strict=True)
+        ):
             rows.append(
-                HomogeneityRow(variant=word, factor=task.factor, head=head, entropy=float(nats), change=float(changed))
+                HomogeneityRow(
+                    variant=word,
+                    factor=task.factor,
+                    head=head,
+                    entropy=float(nats),
+                    change=float(changed),
+                    row_low=float(sums.min()),
+                    row_high=float(sums.max()),
+                )
             )
     return tuple(rows)

@@ -15,6 +15,7 @@ from app.text import _
 from app.visit import Visit
 from attention_core.experiments import entropy_length
 from attention_core.experiments.entropy_length import EntropyRow
+from attention_core.experiments.homogeneity import HomogeneityRow
 from attention_core.metrics.fit import PowerFit, fit_power
 from attention_core.writing import span
 from pages.entropy import options
@@ -214,8 +215,8 @@ def _at(found: Spread, n: float) -> float | None:
     return dict(zip(found.x, found.middle, strict=True)).get(n)
 
 
-def sums_in_words(rows: Sequence[EntropyRow]) -> str:
-    """What the rows of a variant sum to, at all lengths and in all heads: one number, or the ends of a range."""
+def sums_in_words(rows: Sequence[EntropyRow | HomogeneityRow]) -> str:
+    """What the rows of a variant sum to, in all that was measured: one number, or the ends of a range."""
     if not rows:
         return ""
     return span(min(row.row_low for row in rows), max(row.row_high for row in rows), ".3g")

@@ -9,7 +9,7 @@ from app.text import _, _n, paragraph
 from attention_core.experiments import homogeneity
 from attention_core.experiments.homogeneity import FACTORS, VARIANTS, HomogeneityRow
 from attention_core.looks.gau import EXPANSION, Look, block_price, shared_size, unit_price
-from attention_core.writing import number
+from attention_core.writing import number, span
 from pages.inside import pictures
 from pages.inside.options import InsideOptions
 from pages.inside.pictures import Curve
@@ -162,6 +162,9 @@ def _factor(seen: Seen) -> Step:
                 if i == 1 and own:
                     most = max(row.change for row in own)
                     st.caption(_("Over the row sum no weight moves by more than {most}.", most=number(most, 1)))
+                if i == 2 and own:
+                    sums = span(min(row.row_low for row in own), max(row.row_high for row in own), ".2g")
+                    st.caption(_("Over the length a row sums to {sums} at these factors, not to 1.", sums=sums))
             pictures.lines(
                 lines,
                 key=drawn_key,

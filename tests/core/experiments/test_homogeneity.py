@@ -41,5 +41,14 @@ def test_relu2_by_length_only_grows(rows):
     assert change[1.0] == 0
 
 
+def test_rows_over_the_length_sum_to_its_square_times_what_they_did(rows):
+    for variant, power in ((SOFTMAX, 0), (BY_SUM, 0), (BY_LENGTH, 2)):
+        low, high = of(rows, variant, "row_low"), of(rows, variant, "row_high")
+        assert low[4.0] == pytest.approx(4.0**power * low[1.0], rel=1e-4)
+        assert high[4.0] == pytest.approx(4.0**power * high[1.0], rel=1e-4)
+    assert of(rows, SOFTMAX, "row_high")[8.0] == pytest.approx(1, abs=1e-5)
+    assert of(rows, BY_LENGTH, "row_low")[1.0] < of(rows, BY_LENGTH, "row_high")[1.0]
+
+
 def test_without_a_factor_nothing_changes(rows):
     assert {row.change for row in rows if row.factor == 1.0} == {0.0}

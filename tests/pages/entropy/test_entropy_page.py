@@ -176,6 +176,10 @@ def test_the_factor_moves_softmax_and_not_relu2():
     table = at.dataframe[0].value.set_index("variant")["max |A(λ=8) − A(1)|"].astype(float)
     assert table["Softmax"] > 0.1
     assert table["Squared ReLU / row sum"] == 0
+    sums = at.dataframe[0].value.set_index("variant")["row sums, λ = 8"]
+    assert sums["Softmax"] == sums["Squared ReLU / row sum"] == "1"
+    low, high = map(float, sums["Squared ReLU / length"].split(" … "))
+    assert low < high
     still = drawn["Squared ReLU / row sum"][1.0]
     assert f"divided by its row sum stays at {still:.2f}: the largest change of any weight is 0" in spoken(at)
 

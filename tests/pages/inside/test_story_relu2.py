@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from driver import board, curves, spoken
-from stories import head, open_step, said, seen, source
+from stories import figures, head, open_step, said, seen, source
 
 import attention_core as ac
 from attention_core.looks.gau import Look, block_price, look, unit_price
@@ -43,6 +43,10 @@ def test_a_factor_moves_softmax_alone():
     squares = (q @ k.mT / 8**0.5).relu().square()
     largest = float(squares.max() / 24)
     assert (one, two) == (pytest.approx(largest, rel=0.01), pytest.approx(4 * largest, rel=0.01))
+    [low, high] = figures(spoken(at, "caption"), r"Over the length a row sums to (\S+) … (\S+) at these factors")
+    totals = squares.sum(-1) / 24
+    assert low == pytest.approx(float(totals.min()) / 16, rel=0.06)
+    assert high == pytest.approx(float(totals.max()) * 64, rel=0.06)
     x, y = (tops := curves(at, 1))["over the length"]
     assert y == pytest.approx([largest * factor**2 for factor in x], rel=1e-4)
     steady = float((squares / squares.sum(-1, keepdim=True)).max())
