@@ -181,12 +181,17 @@ def unpacked(sent):
     return json.loads(sent[4 : 4 + length]), sent[4 + length :]
 
 
+def inside(header, payload):
+    """The panels that came with their board: what describes each, and its numbers' bytes."""
+    ends = itertools.accumulate(header["inside"])
+    return [unpacked(payload[end - length : end]) for length, end in zip(header["inside"], ends, strict=True)]
+
+
 def joined(sent, parts):
     """A board's header with those of its panels, and all their numbers' bytes; parts are messages by any key."""
     header, payload = unpacked(sent)
-    ends = [*itertools.accumulate(header["inside"])]
-    inside = [payload[end - length : end] for length, end in zip(header["inside"], ends, strict=True)]
-    known = {panel["digest"]: (panel, payload) for panel, payload in map(unpacked, [*inside, *parts.values()])}
+    sent = [*map(unpacked, parts.values()), *inside(header, payload)]
+    known = {panel["digest"]: (panel, payload) for panel, payload in sent}
     panels = [known[digest] for digest in header["parts"]]
     return header | {"panels": [panel for panel, _ in panels]}, b"".join(payload for _, payload in panels)
 

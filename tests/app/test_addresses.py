@@ -21,7 +21,7 @@ from urllib.parse import parse_qs, urlencode
 
 import numpy as np
 import pytest
-from driver import matrices, message, numbers, visit
+from driver import inside, matrices, message, numbers, visit
 from PIL import Image
 
 RECORDED = Path(__file__).with_name("addresses.json")
@@ -214,16 +214,22 @@ def board(element):
             return  # nothing is held where nobody is
         facts = as_json({k: v for k, v in header.items() if k not in UNTOLD})
         if header["kind"] == "part":
-            [matrix] = matrices({"panels": [header]}, payload)
-            yield f"  panel {facts} {in_short(matrix)}"
+            yield from panel(header, payload)
             return
         yield "board " + facts
+        for each in inside(header, payload) if header["kind"] == "board" else ():
+            yield from panel(*each)
         if header["kind"] == "heads":
             codes = np.frombuffer(payload, np.uint8) / 255.0
             yield f"  pictures {codes.mean():.6g}, {math.sqrt((codes**2).mean()):.6g}"
 
 
-UNTOLD = ("key", "digest", "parts", "exponent")
+def panel(header, payload):
+    [matrix] = matrices({"panels": [header]}, payload)
+    yield f"  panel {as_json({k: v for k, v in header.items() if k not in UNTOLD})} {in_short(matrix)}"
+
+
+UNTOLD = ("key", "digest", "parts", "inside", "exponent")
 """Of a board's header what is no fact of its own: an exponent is a power of two that turns at its edge."""
 
 
