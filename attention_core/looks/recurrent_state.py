@@ -29,10 +29,12 @@ class Changes(Brief):
         fades: the share of each channel that fades, ``1 - α_i``, ``float64 [n, C]``.
         erases: the share of what its key then reads that token i takes back, ``ε_i ‖k_i‖²``, ``float64 [n]``; None
             where the rule takes nothing back.
+        along: whether a direction of its own reads that in place of its key, and its length counts.
     """
 
     fades: np.ndarray
     erases: np.ndarray | None
+    along: bool
 
 
 class Grown(Brief):
@@ -145,10 +147,16 @@ def grow(qkv: QKV, attention: Attention, *, head: int) -> Grown:
 def _changes(taken: Sequence[Tokens]) -> Changes:
     """What tokens do before they write, from how each is taken in, ``[1, *]``."""
     fades = [torch.zeros_like(token.k) if token.gates is None else -token.gates.expm1() for token in taken]
-    erases = [token.erase * token.k.square().sum(-1, keepdim=True) for token in taken if token.erase is not None]
+    directions = [token.k if token.along is None else token.along for token in taken]
+    erases = [
+        token.erase * w.square().sum(-1, keepdim=True)
+        for token, w in zip(taken, directions, strict=True)
+        if token.erase is not None
+    ]
     return Changes(
         fades=torch.cat([fade.expand_as(token.k) for fade, token in zip(fades, taken, strict=True)]).numpy(),
         erases=torch.cat(erases).flatten().numpy() if erases else None,
+        along=any(token.along is not None for token in taken),
     )
 
 

@@ -45,7 +45,8 @@ FAST_WEIGHTS = (
     r"D_i = \operatorname{diag}(\alpha_i),\qquad o_i = S_i^\top q_i",
     N_(
         "- A channel is one entry of the keys: a row of S. 1 − α of it fades before a token is written. Without a "
-        "gate α is 1, and where nothing is taken back ε is 0.\n"
+        "gate α is 1, and where nothing is taken back ε is 0. PaTH takes back along "
+        "directions w of its own where k stands behind ε.\n"
         "- What fades, what is taken back and what is written, added to the state before, make the state after: each "
         "is shown with its sign.\n"
         "- Softmax as delta rule takes keys and values from their means so far, which it keeps beside S, and adds the "
@@ -208,11 +209,19 @@ def change(grown: Grown, i: int) -> str:
     before, now = (_length(state) for state in (grown.before(i), grown.sums[i]))
     taken = ""
     if grown.changes.erases is not None:
-        taken = _(
-            "Of what its key then reads **{share} is taken back**, a length of {erased}.",
-            share=percent(grown.changes.erases[i]),
-            erased=_length(grown.erased(i)),
-        )
+        share, erased = percent(grown.changes.erases[i]), _length(grown.erased(i))
+        if grown.changes.along:
+            taken = _(
+                "Of what its direction w then reads **{share} is taken back**, a length of {erased}.",
+                share=share,
+                erased=erased,
+            )
+        else:
+            taken = _(
+                "Of what its key then reads **{share} is taken back**, a length of {erased}.",
+                share=share,
+                erased=erased,
+            )
     return paragraph(
         fading(grown.changes.fades[i]),
         taken,
@@ -280,9 +289,11 @@ def _states(grown: Grown, token: str, i: int) -> Iterator[Panel]:
     if grown.changes.fades.any():
         yield Panel("faded", _("Fades"), _("of what was there"), grown.faded(i), top=top)
     if grown.changes.erases is not None:
-        yield Panel(
-            "erased", _("Taken back"), _("of what the key of “{token}” reads", token=token), grown.erased(i), top=top
-        )
+        if grown.changes.along:
+            reads = _("of what the direction w of “{token}” reads", token=token)
+        else:
+            reads = _("of what the key of “{token}” reads", token=token)
+        yield Panel("erased", _("Taken back"), reads, grown.erased(i), top=top)
     yield Panel("added", _("Written"), _("by “{token}”", token=token), grown.added[i], top=top)
 
 

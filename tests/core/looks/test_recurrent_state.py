@@ -119,6 +119,24 @@ def test_what_fades_is_erased_and_is_written_is_what_the_recurrence_says(word, r
     assert grown.held == 4 * 4 + (8 if word == "softmax_gdn" else 0)  # beside its matrix it keeps two means
 
 
+def test_path_takes_back_along_directions_of_its_own():
+    qkv = record()
+    grown = grow(qkv, ac.get("path", strength=0.5), head=1)
+    keys, values = unit_keys(qkv.k[1].double().numpy()), qkv.v[1].double().numpy()
+    state = np.zeros((4, 4))
+    for i in range(20):
+        w = np.concatenate([-keys[i, 2:], keys[i, :2]])
+        erased = -np.outer(w, w @ state) / 2
+        np.testing.assert_allclose(grown.erased(i), erased, rtol=1e-5, atol=1e-6)
+        state = state + erased + np.outer(keys[i], values[i])
+        np.testing.assert_allclose(grown.sums[i], state, rtol=1e-5, atol=1e-6)
+    assert grown.changes.along
+    np.testing.assert_allclose(grown.changes.erases, 0.5, rtol=1e-9)
+    fixed = grow(qkv, ac.get("path", along="fixed", strength=1.5), head=1)
+    np.testing.assert_allclose(fixed.changes.erases, 1.5, rtol=1e-9)
+    assert not grow(qkv, ac.get("deltanet"), head=1).changes.along
+
+
 def test_running_sums_have_a_normaliser_and_no_changes_but_what_is_added():
     grown = grow(record(), ac.get("linear"), head=0)
     assert grown.changes is None

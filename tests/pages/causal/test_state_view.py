@@ -42,10 +42,12 @@ def test_the_sentence_counts_the_numbers_held_and_what_is_lost():
     )
 
 
-def weights(fades=0.0, erases=None):
+def weights(fades=0.0, erases=None, along=False):
     """Two channels, of which shares fade: 1, then 2, then 4 long, and half of each written by its token."""
     held = grown()
-    changes = Changes(fades=np.broadcast_to(fades, (3, 2)), erases=None if erases is None else np.full(3, erases))
+    changes = Changes(
+        fades=np.broadcast_to(fades, (3, 2)), erases=None if erases is None else np.full(3, erases), along=along
+    )
     return replace(held, keys=None, added=held.sums / 2, changes=changes)
 
 
@@ -69,6 +71,7 @@ def test_what_is_taken_back_is_told_where_the_rule_takes_back():
         "Of what was there **25% fades**. Of what its key then reads **150% is taken back**, a length of 0.50. "
         "What it **writes** has a length of 2, and ‖S‖ goes from 2 to 4."
     )
+    assert "Of what its direction w then reads **150% is taken back**" in change(weights(0.25, 1.5, along=True), 2)
 
 
 def test_before_the_first_token_nothing_is_there_and_a_running_sum_only_adds():
