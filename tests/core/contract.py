@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor
+from torch.utils._pytree import tree_leaves
 
 from attention_core.errors import NotCausalError, SettingError
 from attention_core.measure.counting import Counts, count
@@ -365,6 +366,29 @@ def check_memory(a: Attention) -> None:
         assert found.peak_elements < n * n, case + f"{found.peak_elements} elements held"
 
 
+def check_state(variant: Variant) -> None:
+    """What a decoder keeps for the next token is as many numbers after 1,000 tokens as after 10."""
+    if variant.decoder is None:
+        return
+    for p in settings_of(variant, numbers=False):
+        q, k, v = inputs(1000, torch.float32, lead=(1,))
+        state, held = variant.decoder.init_state(q[:, 0], v[:, 0], p), {}
+        for t in range(1000):
+            with torch.no_grad():
+                _, state = variant.decoder.step(state, q[:, t], k[:, t], v[:, t], p)
+            if t + 1 in (10, 1000):
+                held[t + 1] = numbers_held(state)
+        assert held[10] == held[1000], f"{Attention(variant, p).word} holds {held[10]} numbers, then {held[1000]}"
+
+
+def numbers_held(state: object) -> int:
+    """Numbers of the memory that a state's tensors stand in, each place counted once however many views there are."""
+    leaves = tree_leaves(state)
+    tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
+    places = {t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() // t.itemsize for t in tensors}
+    return sum(places.values()) + sum(isinstance(leaf, int | float) for leaf in leaves)
+
+
 def check_growth(a: Attention) -> None:
     """Cost grows with the power of n that ``complexity`` promises, memory with the first."""
     for causal in causal_forms(a):
@@ -458,6 +482,7 @@ PER_VARIANT: tuple[Callable[[Variant], None], ...] = (
     check_heads_coupled,
     check_layouts,
     check_random,
+    check_state,
     check_settings,
     check_reference_named,
     check_documented,

@@ -12,7 +12,7 @@ from torch import Tensor
 
 import attention_core as ac
 from attention_core.algorithms.exact import exact_attention
-from attention_core.variant import Attention, Cost, Params, Variant, param
+from attention_core.variant import Attention, Cost, Decoder, Params, Variant, param
 
 SOFTMAX, LOCAL, TOPK, NYSTROM, REFORMER = (
     ac.variant(key) for key in ("softmax", "local", "topk", "nystrom", "reformer")
@@ -96,6 +96,15 @@ def costing(**factors: int) -> Variant:
     return wrong(cost=cost)
 
 
+def remembering(keep: Callable[[Tensor, Tensor], Tensor]) -> Variant:
+    """Softmax with a decoder whose state is what is kept of the keys so far and the next."""
+
+    def step(state: Tensor, q: Tensor, k: Tensor, v: Tensor, p: Params) -> tuple[Tensor, Tensor]:
+        return v, keep(state, k.unsqueeze(-2))
+
+    return wrong(decoder=Decoder(lambda q, v, p: q.unsqueeze(-2)[..., :0, :], step))
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Seeded(Params):
     """A seed that nothing uses."""
@@ -157,6 +166,10 @@ WRONG: dict[Callable[[Any], None], dict[str, Variant]] = {
         "does not say it is random": asking(lambda q: q, params=Seeded),
         "says at which settings, which do not matter": wrong(REFORMER, random=lambda p: True),
         "is random at settings of which it says it is not": wrong(REFORMER, random=lambda p: p.rounds > 1),
+    },
+    contract.check_state: {
+        "keeps every key": remembering(lambda keys, k: torch.cat([keys, k], -2)),
+        "keeps the last fifty keys": remembering(lambda keys, k: torch.cat([keys, k], -2)[..., -50:, :]),
     },
     contract.check_pure: {
         "draws from the global generator": asking(lambda q: q + torch.randn_like(q)),
