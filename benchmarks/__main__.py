@@ -4,53 +4,90 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import torch
 
 from attention_core.errors import LabError
+from benchmarks import growth
 from benchmarks.cases import SIZES, Case, cases
 from benchmarks.measure import Plan, measure
 from benchmarks.peers import PEERS
 from benchmarks.peers.adaptor import quietly
 from benchmarks.report import write
-from benchmarks.rows import Record, stamp
-from benchmarks.subjects import subjects
+from benchmarks.rows import Preset, Record, Row, stamp
+from benchmarks.subjects import subjects, variant_of
 
 TOLERANCE = 1e-4
 """Relative distance in float32 up to which a peer computes what we think it does."""
+
+PLANS: dict[Preset, Plan] = {
+    "full": Plan(sizes=SIZES),
+    "long": Plan(sizes=growth.LENGTHS, longest=30.0),
+    "decode": Plan(sizes=growth.POSITIONS, rounds=9, shortest=0.05),
+    "bfloat16": Plan(sizes=(2048,), dtype=torch.bfloat16, shortest=0.05),
+}
+SAID = {
+    "long": "up to 262,144 tokens, what is linear in n, beside itself at 8,192",
+    "decode": "a token after 100,000 beside one after 1,000, what has a state",
+    "bfloat16": "every variant in bfloat16 over full attention in bfloat16, at 2,048 tokens",
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, or write the report anew from a record."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Speed and memory of every variant.")
     parser.add_argument("--quick", action="store_true", help="one round at two small sizes: whether it runs at all")
+    preset = parser.add_mutually_exclusive_group()
+    for name, said in SAID.items():
+        preset.add_argument(f"--{name}", dest="preset", action="store_const", const=name, default="full", help=said)
     parser.add_argument("--only", action="append", default=[], metavar="KEY", help="this variant only; may be repeated")
-    parser.add_argument("--sizes", type=int, nargs="+", help=f"tokens; the default is {SIZES}")
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent, help="folder for RESULTS.md and its parts")
+    parser.add_argument("--sizes", type=int, nargs="+", help=f"tokens; the default is {SIZES}, or what the preset says")
+    parser.add_argument("--out", type=Path, help="folder for RESULTS.md and its parts; a preset's own, or this one")
     parser.add_argument("--report", action="store_true", help="measure nothing; write the report from results.json")
     given = parser.parse_args(arguments)
+    here = Path(__file__).parent
+    out = given.out or (here if given.preset == "full" else here / given.preset)
     if given.report:
-        write(Record.load(given.out / "results.json"), given.out)
+        write(Record.load(out / "results.json"), out)
         return
     try:
         chosen = cases(given.only)
     except LabError as error:
         parser.error(str(error))
-    sizes = sorted(given.sizes or ((256, 512) if given.quick else SIZES))
-    plan = Plan(sizes=sizes, rounds=1, shortest=0.0) if given.quick else Plan(sizes=sizes)
-    given.out.mkdir(parents=True, exist_ok=True)
-    write(record(chosen, plan), given.out)
+    plan = PLANS[given.preset]
+    if given.quick:
+        plan = replace(plan, sizes=(256, 512), rounds=1, shortest=0.0)
+    plan = replace(plan, sizes=sorted(given.sizes or plan.sizes))
+    out.mkdir(parents=True, exist_ok=True)
+    write(record(given.preset, chosen, plan), out)
 
 
-def record(chosen: Sequence[Case], plan: Plan) -> Record:
-    """Check the peers, leave out those that are absent or compute something else, and measure the rest."""
-    machine = stamp(peer.needs for peer in PEERS.values())
-    absent, checks = check(chosen)
-    rows = list(measure(subjects(chosen, absent), plan, say))
+def record(preset: Preset, chosen: Sequence[Case], plan: Plan) -> Record:
+    """Check the peers, leave out those that are absent or compute something else, and measure the rest.
+
+    A preset measures our own alone.
+    """
+    full = preset == "full"
+    machine = stamp(peer.needs for peer in PEERS.values() if full)
+    absent, checks = check(chosen) if full else ({}, {})
+    rows = list(_rows(preset, chosen, plan, absent))
     machine["load at end"] = f"{os.getloadavg()[0]:.1f}"
-    return Record(stamp=machine, checks=checks, missing=absent, rows=rows)
+    return Record(stamp=machine, checks=checks, missing=absent, rows=rows, preset=preset)
+
+
+def _rows(preset: Preset, chosen: Sequence[Case], plan: Plan, absent: Mapping[str, str]) -> Iterator[Row]:
+    match preset:
+        case "long":
+            return growth.lengths(chosen, plan, say)
+        case "decode":
+            return growth.decode(chosen, plan, say)
+        case "bfloat16":
+            return measure([variant_of(case) for case in chosen], plan, say)
+        case "full":
+            return measure(subjects(chosen, absent), plan, say)
 
 
 def check(chosen: Sequence[Case]) -> tuple[dict[str, str], dict[str, float]]:

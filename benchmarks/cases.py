@@ -7,7 +7,7 @@ from typing import Any
 
 import attention_core as ac
 from attention_core.registry import variant
-from attention_core.variant import Attention
+from attention_core.variant import Attention, Variant
 
 HEADS = 8
 HEAD_SIZE = 64
@@ -117,3 +117,8 @@ def cases(only: Iterable[str] = ()) -> list[Case]:
         main = [case for case in MAIN if case.key == key] or [Case(key, key)]
         found += main + [case for case in MORE if case.key == key]
     return found
+
+
+def linear(v: Variant) -> bool:
+    """Whether its time is linear in n."""
+    return not any(word in v.complexity for word in ("n²", "n / r", "log"))

@@ -23,6 +23,12 @@ from benchmarks.subjects import Subject, full
 
 Clock = Callable[[], float]
 
+CLOCKS: tuple[tuple[Mode, int, Clock], ...] = (
+    ("one thread", 1, time.process_time),
+    ("all cores", os.cpu_count() or 1, time.perf_counter),
+)
+"""Each mode with its threads and what tells its time."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
@@ -34,6 +40,7 @@ class Plan:
         shortest: seconds one sample takes at least; shorter calls are repeated within it.
         longest: seconds of CPU time; what is expected to take longer in one call is left out and said so.
         memory: bytes; what is expected to need more is left out and said so.
+        dtype: what q, k and v are given in.
         minutes: after these no further round is begun, so that every size still gets one.
     """
 
@@ -42,6 +49,7 @@ class Plan:
     shortest: float = 5e-3
     longest: float = 4.0
     memory: int = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+    dtype: torch.dtype = torch.float32
     minutes: float = 6.0
 
 
@@ -74,18 +82,14 @@ def measure(subjects: Sequence[Subject], plan: Plan, say: Callable[[str], None])
         plan: how much.
         say: told what is being done.
     """
-    modes: tuple[tuple[Mode, int, Clock], ...] = (
-        ("one thread", 1, time.process_time),
-        ("all cores", os.cpu_count() or 1, time.perf_counter),
-    )
     everything = [*(full(causal) for causal in sorted({s.causal for s in subjects})), *subjects]
     end = time.monotonic() + 60 * plan.minutes
     with torch.no_grad(), quietly():
         for n in plan.sizes:
             torch.set_num_threads(1)
             ready, skipped = _prepare(everything, n, plan, say)
-            yield from (s.row(n, mode, skipped=why) for s, why in skipped for mode, *_ in modes)
-            for mode, threads, clock in modes:
+            yield from (s.row(n, mode, skipped=why) for s, why in skipped for mode, *_ in CLOCKS)
+            for mode, threads, clock in CLOCKS:
                 # The explicit matrix is only a landmark: one mode says enough.
                 timed = [r for r in ready if r.subject.role != "explicit" or threads == 1]
                 say(f"n = {n}: timing {len(timed)} subjects, {mode}")
@@ -97,11 +101,16 @@ def measure(subjects: Sequence[Subject], plan: Plan, say: Callable[[str], None])
                     r.samples, r.base = [], []
 
 
+def inputs(heads: int, n: int) -> torch.Tensor:
+    """The same normal q, k and v in every run, ``[3, 1, H, n, d]``."""
+    return torch.randn(3, 1, heads, n, HEAD_SIZE, generator=torch.Generator().manual_seed(n))
+
+
 def _prepare(
     subjects: Sequence[Subject], n: int, plan: Plan, say: Callable[[str], None]
 ) -> tuple[list[Ready], list[tuple[Subject, str]]]:
     """Build the subjects for n tokens and count what each holds; those left out with the reason."""
-    q, k, v = torch.randn(3, 1, HEADS, n, HEAD_SIZE, generator=torch.Generator().manual_seed(n))
+    q, k, v = inputs(HEADS, n).to(plan.dtype)
     ready: list[Ready] = []
     skipped: list[tuple[Subject, str]] = []
     for subject in subjects:
@@ -138,10 +147,10 @@ def _time(ready: Sequence[Ready], clock: Clock, plan: Plan, end: float) -> None:
             return
         for base in (r for r in ready if r.subject.role == "full"):
             group = [r for r in ready if r.subject.causal == base.subject.causal and r is not base]
-            _round(base, [r for r in group if index < _rounds(r, plan)], clock, plan)
+            take_round(base, [r for r in group if index < rounds_of(r, plan)], clock, plan)
 
 
-def _rounds(r: Ready, plan: Plan) -> int:
+def rounds_of(r: Ready, plan: Plan) -> int:
     """How many rounds a subject takes part in."""
     explicit = r.subject.role == "explicit"
     for seconds, rounds in ((0.1, 9), (0.5, 5), (2.0, 3), (8.0, 2)):
@@ -150,7 +159,7 @@ def _rounds(r: Ready, plan: Plan) -> int:
     return 1
 
 
-def _round(base: Ready, group: Sequence[Ready], clock: Clock, plan: Plan) -> None:
+def take_round(base: Ready, group: Sequence[Ready], clock: Clock, plan: Plan) -> None:
     """One sample of each subject, with full attention in between as often as it costs no more than they do."""
     if not group:
         return

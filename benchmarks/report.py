@@ -1,11 +1,12 @@
 """The written result: RESULTS.md with its tables, results.json with every sample, results.svg with the curves."""
 
+import statistics
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from benchmarks.plot import plot
-from benchmarks.rows import MODES, Mode, Record, Row, Spread
-from benchmarks.targets import COMPARED, Table, Verdict, exponent, verdicts
+from benchmarks.rows import MODES, Mode, Preset, Record, Row, Spread
+from benchmarks.targets import COMPARED, Table, Verdict, exponent, memory_growth, time_growth, verdicts
 
 COLUMNS = (512, 1024, 2048, 8192, 16384)
 LISTED = 8
@@ -25,6 +26,37 @@ and v, the output included; what a kernel holds inside itself is not seen, for a
 ![Time and memory over n](results.svg)
 """
 
+TIMED = """A cell is the median over rounds with the quartiles in brackets, or the extremes where there were fewer than
+three rounds. q, k and v are standard normal, forward only."""
+
+PRESETS: dict[Preset, str] = {
+    "long": f"""# Long texts
+
+Written by `python -m benchmarks --long`; every sample is in [results.json](results.json). One head of size 64, float32:
+eight would need half a gigabyte a tensor. Only variants that are linear in n, and no peers.
+
+**Time is divided by what it would be if it grew linearly** from the smallest n on, run just before and after in the
+same round: above 1 it grows faster. Memory, counted, is the most bytes of tensors alive at once beyond q, k and v, the
+output included, of each token. Exponents are slopes of the logarithms through all sizes. {TIMED}
+""",
+    "decode": f"""# Token by token
+
+Written by `python -m benchmarks --decode`; every sample is in [results.json](results.json). One head of size 64,
+float32. Only variants with a decoder; n is how many tokens it has read before the one that is timed.
+
+**Time is divided by that of a token at the smallest n**, run just before and after in the same round: above 1 a token
+takes longer the more were read. {TIMED}
+""",
+    "bfloat16": f"""# bfloat16
+
+Written by `python -m benchmarks --bfloat16`; every sample is in [results.json](results.json). q, k and v are
+(1, 8, n, 64) bfloat16. No peers.
+
+**Time is divided by that of full attention in bfloat16** (`scaled_dot_product_attention`, causal where the variant is)
+run just before and after in the same round: below 1 is faster. {TIMED}
+""",
+}
+
 NOTES = """
 ## How peers are run
 
@@ -37,15 +69,23 @@ its tensors out of the counter's sight, so it has no memory figure.
 
 
 def write(record: Record, folder: Path) -> None:
-    """Write the three files of a record into a folder."""
+    """Write the files of a record into a folder; only that of everything is drawn."""
     record.save(folder / "results.json")
-    (folder / "results.svg").write_text(plot(Table(record)), encoding="utf-8")
+    if record.preset == "full":
+        (folder / "results.svg").write_text(plot(Table(record)), encoding="utf-8")
     (folder / "RESULTS.md").write_text(text(record), encoding="utf-8")
 
 
 def text(record: Record) -> str:
     """RESULTS.md."""
     t = Table(record)
+    if record.preset != "full":
+        parts = [PRESETS[record.preset], _pairs("Machine", record.stamp), *_targets(record)]
+        for mode in MODES:
+            parts += [f"\n## Time, {MEASURED[mode]}\n", _preset_times(t, mode, exponents=record.preset == "long")]
+        if record.preset == "long":
+            parts += ["\n## Bytes of each token\n", _bytes(t)]
+        return "\n".join([*parts, _pairs("Not run", _skipped(record.rows))])
     parts = [INTRODUCTION, _pairs("Machine", record.stamp), *_targets(record)]
     for mode in MODES:
         parts += [f"\n## Time over full attention, {MEASURED[mode]}\n", _times(t, mode)]
@@ -96,6 +136,29 @@ def _times(t: Table, mode: Mode) -> str:
             own = name == label
             lines.append([f"**{label}**" if own else f"· {name}", *cells, f"{slope:.2f}" if own and slope else ""])
     return _table(("", *(f"n = {n}" for n in COLUMNS), "exponent"), lines)
+
+
+def _preset_times(t: Table, mode: Mode, *, exponents: bool) -> str:
+    """Milliseconds at the smallest size, the ratios at all, and the exponents if asked."""
+    first = t.sizes[0]
+    lines = []
+    for label, _ in t.variants:
+        row, slope = t.own(label, first, mode), time_growth(t, label, mode)
+        took = "" if row is None else _short(1e3 * statistics.median(row.seconds))
+        cells = [_ratio(t.rows.get((label, label, n, mode))) for n in t.sizes]
+        lines.append([label, took, *cells, *([f"{slope:.2f}" if slope else ""] if exponents else [])])
+    head = ("", f"ms at n = {first}", *(f"n = {n}" for n in t.sizes), *(["exponent"] if exponents else []))
+    return _table(head, lines)
+
+
+def _bytes(t: Table) -> str:
+    lines = []
+    for label, _ in t.variants:
+        rows = [(t.own(label, n, "one thread"), n) for n in t.sizes]
+        cells = ["" if row is None or row.peak is None else f"{row.peak / n:,.0f}" for row, n in rows]
+        slope = memory_growth(t, label, "one thread")
+        lines.append([label, *cells, f"{slope:.2f}" if slope else ""])
+    return _table(("", *(f"n = {n}" for n in t.sizes), "exponent"), lines)
 
 
 def _ratio(row: Row | None) -> str:

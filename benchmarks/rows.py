@@ -13,6 +13,7 @@ import torch
 from benchmarks.machine import machine
 
 Mode = Literal["one thread", "all cores"]
+Preset = Literal["full", "long", "decode", "bfloat16"]
 Role = Literal["full", "variant", "peer", "explicit"]
 MODES: tuple[Mode, ...] = ("all cores", "one thread")
 
@@ -45,7 +46,8 @@ class Row:
         n: tokens.
         mode: one thread by CPU time, or all cores by the clock.
         seconds: time of one call, one sample per round.
-        base: time of full attention around each sample.
+        base: time of full attention around each sample; in the presets that ask how a subject grows, its own time at
+            the smallest n, over which a ratio of one is what is asked.
         peak: most bytes of tensors alive at once beyond the inputs, or None where they cannot be counted.
         skipped: why there is no sample; empty if there is.
     """
@@ -85,18 +87,20 @@ class Record:
         checks: relative distance of each peer from what we think it computes, by case and peer.
         missing: peers that could not run, with the reason.
         rows: everything measured.
+        preset: what was asked, which decides how it is judged.
     """
 
     stamp: dict[str, str]
     checks: dict[str, float]
     missing: dict[str, str]
     rows: list[Row]
+    preset: Preset = "full"
 
     def save(self, path: Path) -> None:
         """Write it as JSON, a line per row, times to four digits."""
         rows = [{k: _rounded(v) for k, v in asdict(row).items() if v not in ([], "", None)} for row in self.rows]
         checks = {name: _rounded(error) for name, error in self.checks.items()}
-        head = {"stamp": self.stamp, "checks": checks, "missing": self.missing}
+        head = {"stamp": self.stamp, "checks": checks, "missing": self.missing, "preset": self.preset}
         lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
         text = json.dumps(head, ensure_ascii=False, indent=1).removesuffix("\n}") + f',\n "rows": [\n{lines}\n]}}\n'
         path.write_text(text, encoding="utf-8")

@@ -91,11 +91,13 @@ def subjects(cases: Sequence[Case], absent: Mapping[str, str]) -> list[Subject]:
     found = []
     for case in cases:
         names = [name for name in case.peers if name not in absent]
-        found += [_variant(case), *(_peer(case, name) for name in names), _explicit(case)]
+        found += [variant_of(case), *(_peer(case, name) for name in names), _explicit(case)]
     return found
 
 
-def _variant(case: Case) -> Subject:
+def variant_of(case: Case) -> Subject:
+    """The variant itself."""
+
     def build(q: Tensor, k: Tensor, v: Tensor, n: int) -> Call:
         attention = case.attention(case.settings_at(n))
         return lambda: attention.attend(q, k, v, causal=case.causal)

@@ -2,18 +2,20 @@
 
 import math
 import statistics
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from attention_core.registry import variant
 from attention_core.variant import Variant
-from benchmarks.cases import HEAD_SIZE, HEADS, MAIN, MORE
-from benchmarks.rows import Mode, Record, Row
+from benchmarks.cases import HEAD_SIZE, HEADS, MAIN, MORE, linear
+from benchmarks.rows import Mode, Preset, Record, Row
 
 COMPARED = (2048, 8192)
 """Sizes at which variants and peers are compared."""
 FITTED = (2048, 4096, 8192, 16384)
 """Sizes through which exponents are fitted."""
+LONG = (8192, 65536)
+"""Sizes that long lengths begin at, and go to at least."""
 
 
 @dataclass(frozen=True)
@@ -72,16 +74,19 @@ class Table:
 
 
 def verdicts(record: Record, mode: Mode) -> list[Verdict]:
-    """All targets in one mode; those of memory do not depend on it."""
-    t = Table(record)
+    """All targets of the record's preset in one mode; those of memory do not depend on it."""
+    found = TARGETS[record.preset](Table(record), mode)
+    return [Verdict(text, tuple(figures)) for text, figures in found.items()]
+
+
+def _full(t: Table, mode: Mode) -> dict[str, Iterator[Figure]]:
     pattern = t.main(lambda v: v.mask is not None)
     cheap = t.main(lambda v: v.family in ("kernel", "low_rank"))
     quadratic = t.main(lambda v: v.key != "softmax" and v.complexity.startswith("n²") and "/" not in v.complexity)
-    linear = t.main(lambda v: not any(word in v.complexity for word in ("n²", "n / r", "log")))
     everything = [label for label, _ in t.variants]
     kernel = [label for label, key in t.variants if variant(key).family == "kernel"]
     from_512 = [n for n in t.sizes if n >= 512]
-    found = {
+    return {
         "Fixed patterns: faster than full attention at n = 1024": _time(t, pattern, mode, [1024], 1.0),
         "Fixed patterns: at most half its time at n = 2048": _time(t, pattern, mode, [2048], 0.5),
         "Fixed patterns: at most a fifth of its time at n = 8192": _time(t, pattern, mode, [8192], 0.2),
@@ -99,10 +104,68 @@ def verdicts(record: Record, mode: Mode) -> list[Verdict]:
         "taylor2: at most half its peers' time": _against(t, ["taylor2"], mode, _faster, 0.5),
         "taylor2: at most a tenth of its peers' memory": _against(t, ["taylor2"], mode, Row.held_over, 0.1),
         "Quadratic variants: at most twice the fused kernel's memory": _held(t, quadratic, False, 2.0),
-        "Linear variants: time exponent from n = 2048 to 16384": _exponents(t, linear, mode, 1.15),
+        "Linear variants: time exponent from n = 2048 to 16384": _exponents(t, t.main(linear), mode, 1.15),
         "sparse at r = √n: time exponent from n = 2048 to 16384": _exponents(t, ["sparse √n/√n"], mode, 1.6),
     }
-    return [Verdict(text, tuple(figures)) for text, figures in found.items()]
+
+
+def _long(t: Table, mode: Mode) -> dict[str, Iterator[Figure]]:
+    return {
+        "Linear variants: time exponent from n = 8192 on": _grown(t, time_growth, mode, 1.05),
+        "Linear variants: memory exponent from n = 8192 on": _grown(t, memory_growth, mode, 1.05),
+    }
+
+
+def _decode(t: Table, mode: Mode) -> dict[str, Iterator[Figure]]:
+    labels = [label for label, _ in t.variants]
+    return {"Decoders: time of a token after 100,000 over one after 1,000": _time(t, labels, mode, [100_000], 1.1)}
+
+
+def _bfloat16(t: Table, mode: Mode) -> dict[str, Iterator[Figure]]:
+    pattern = t.main(lambda v: v.mask is not None)
+    cheap = t.main(lambda v: v.family in ("kernel", "low_rank"))
+    return {
+        "Fixed patterns in bfloat16: at most half the time of full attention at n = 2048": _time(
+            t, pattern, mode, [2048], 0.5
+        ),
+        "Kernel and low-rank in bfloat16: faster than full attention at n = 2048": _time(t, cheap, mode, [2048], 1.0),
+    }
+
+
+TARGETS: dict[Preset, Callable[[Table, Mode], dict[str, Iterator[Figure]]]] = {
+    "full": _full,
+    "long": _long,
+    "decode": _decode,
+    "bfloat16": _bfloat16,
+}
+
+
+def time_growth(t: Table, label: str, mode: Mode) -> float | None:
+    """The exponent of time over n at long lengths, from ratios to linear growth; None where too little was measured."""
+    return _slope({n: n * row.ratio.median for n, row in _long_rows(t, label, mode).items()})
+
+
+def memory_growth(t: Table, label: str, mode: Mode) -> float | None:
+    """The exponent of memory over n at long lengths; None where too little was measured."""
+    return _slope({n: row.peak for n, row in _long_rows(t, label, mode).items() if row.peak is not None})
+
+
+def _long_rows(t: Table, label: str, mode: Mode) -> dict[int, Row]:
+    found = {n: t.own(label, n, mode) for n in t.sizes if n >= LONG[0]}
+    return {n: row for n, row in found.items() if row is not None}
+
+
+def _slope(found: Mapping[int, float]) -> float | None:
+    if not found or min(found) > LONG[0] or max(found) < LONG[1]:
+        return None
+    return statistics.linear_regression([math.log(n) for n in found], [math.log(x) for x in found.values()]).slope
+
+
+def _grown(t: Table, growth: Callable[[Table, str, Mode], float | None], mode: Mode, bound: float) -> Iterator[Figure]:
+    for label, _ in t.variants:
+        value = growth(t, label, mode)
+        if value is not None:
+            yield Figure(f"{label} to {max(_long_rows(t, label, mode)):,}", value, bound)
 
 
 def exponent(t: Table, label: str, mode: Mode) -> float | None:

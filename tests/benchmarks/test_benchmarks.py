@@ -7,6 +7,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+import torch
 
 from benchmarks.__main__ import main
 from benchmarks.cases import MORE
@@ -125,8 +126,9 @@ def row(label, n, seconds, base, *, role="variant", key="local", name=None, peak
 def judged(tmp_path):
     """Writes the report of a record made up by hand and returns the lines of its tables by their first cell."""
 
-    def write(made):
-        record = {"stamp": {}, "checks": {}, "missing": {}, "rows": [r for part in made for r in part]}
+    def write(made, preset="full"):
+        rows = [r for part in made for r in part]
+        record = {"stamp": {}, "checks": {}, "missing": {}, "preset": preset, "rows": rows}
         (tmp_path / "results.json").write_text(json.dumps(record), encoding="utf-8")
         main(["--report", "--out", str(tmp_path)])
         lines = (tmp_path / "RESULTS.md").read_text(encoding="utf-8").splitlines()
@@ -189,6 +191,91 @@ def test_the_exponent_is_the_slope_of_time_over_length(judged, power, verdict):
     line = found["Linear variants: time exponent from n = 2048 to 16384"]
     assert line.count(f"**{verdict}**") == 2
     assert f"local ±64: {power:.2f}" in line
+
+
+def grown(sizes, time, memory=1.0, *, label="linear elu+1", key="linear"):
+    """Rows that are timed beside linear growth, at these powers of n."""
+    return [row(label, n, [n ** (time - 1)], [1.0], key=key, peak=n**memory) for n in sizes]
+
+
+@pytest.mark.parametrize(("power", "verdict"), [(1.04, "met"), (1.06, "missed")])
+def test_long_lengths_are_judged_by_exponents_of_time_and_of_memory(judged, power, verdict):
+    sizes = (8192, 16384, 65536, 262144)
+    time = "Linear variants: time exponent from n = 8192 on"
+    memory = "Linear variants: memory exponent from n = 8192 on"
+    found = judged(grown(sizes, power), "long")
+    assert found[time].count(f"**{verdict}**") == 2
+    assert f"linear elu+1 to 262,144: {power}" in found[time]
+    assert found[memory].count("**met**") == 2
+    found = judged(grown(sizes, 1.0, power), "long")
+    assert found[time].count("**met**") == 2
+    assert found[memory].count(f"**{verdict}**") == 2
+
+
+@pytest.mark.parametrize(("sizes", "judgement"), [((8192, 65536), "to 65,536: 1.20"), ((8192, 16384), "not measured")])
+def test_long_lengths_are_judged_up_to_what_was_measured_and_not_by_short_ones(judged, sizes, judgement):
+    found = judged(grown(sizes, 1.2), "long")
+    assert found["Linear variants: time exponent from n = 8192 on"].count(judgement) == 2
+
+
+@pytest.mark.parametrize(("ratio", "verdict"), [(1.09, "met"), (1.11, "missed")])
+def test_a_late_token_may_take_a_tenth_longer_than_an_early_one(judged, ratio, verdict):
+    made = [row("linear elu+1", n, [2 * r], [2.0], key="linear") for n, r in ((1000, 1.0), (100_000, ratio))]
+    found = judged(made, "decode")
+    line = found["Decoders: time of a token after 100,000 over one after 1,000"]
+    assert line.count(f"**{verdict}**") == 2
+    assert f"linear elu+1 at 100000: {ratio}" in line
+
+
+@pytest.mark.parametrize(
+    ("ratio", "pattern", "kernel"), [(0.49, "met", "met"), (0.51, "missed", "met"), (1.01, "missed", "missed")]
+)
+def test_bfloat16_is_judged_beside_full_attention_in_bfloat16(judged, ratio, pattern, kernel):
+    made = [row("local ±64", 2048, [ratio], [1.0]), row("linear elu+1", 2048, [ratio], [1.0], key="linear")]
+    found = judged(made, "bfloat16")
+    fixed = found["Fixed patterns in bfloat16: at most half the time of full attention at n = 2048"]
+    cheap = found["Kernel and low-rank in bfloat16: faster than full attention at n = 2048"]
+    assert fixed.count(f"**{pattern}**") == 2
+    assert cheap.count(f"**{kernel}**") == 2
+
+
+@pytest.fixture
+def preset(tmp_path):
+    """Runs a preset at small sizes, in this process, and returns its record's rows."""
+    threads = torch.get_num_threads()
+
+    def measured(name, *keys):
+        main([f"--{name}", "--quick", "--sizes", "64", "128", "--out", str(tmp_path), *(f"--only={k}" for k in keys)])
+        assert not (tmp_path / "results.svg").exists()
+        record = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
+        assert record["preset"] == name
+        return {(r["label"], r["n"]): r for r in record["rows"] if r["mode"] == "one thread"}
+
+    yield measured
+    torch.set_num_threads(threads)
+
+
+def test_long_lengths_are_timed_beside_linear_growth_where_it_is_promised(preset):
+    found = preset("long", "linear", "softmax")
+    assert found.keys() == {(label, n) for label in CASES[:2] for n in SIZES}
+    near, far = (found["linear elu+1", n] for n in SIZES)
+    assert near["seconds"] == near["base"]
+    assert far["base"] == [pytest.approx(2 * near["seconds"][0], rel=1e-3)]
+    assert far["peak"] > 64 * 128 * 4
+
+
+def test_decoders_are_timed_beside_their_own_earlier_token(preset):
+    found = preset("decode", "linear", "softmax")
+    assert found.keys() == {("linear elu+1", n) for n in SIZES}
+    near, far = (found["linear elu+1", n] for n in SIZES)
+    assert far["base"] == near["seconds"] == near["base"]
+
+
+def test_bfloat16_holds_half_the_bytes_and_stands_beside_full_attention(preset):
+    found = preset("bfloat16", "local")
+    assert {label for label, _ in found} == {"full attention", "local ±64", "local ±128"}
+    # The kernel's output in two bytes and its normaliser, a number per row, in four.
+    assert found["full attention", 128]["peak"] == 8 * 128 * (64 * 2 + 4)
 
 
 def test_a_run_that_is_not_quick_takes_several_rounds_and_tells_their_spread(tmp_path):

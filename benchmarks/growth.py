@@ -1,0 +1,100 @@
+"""How a variant's own cost grows: over long texts where it is linear in n, and from token to token of a decoder.
+
+Full attention at 262,144 tokens takes minutes a head, so each variant is timed beside itself at the smallest size:
+within a round, one after the other, as ``measure`` does with full attention. A row's ``base`` is what its time would be
+if it grew as it should.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+
+import torch
+
+from attention_core.measure.counting import count
+from attention_core.registry import variant
+from benchmarks.cases import MORE, Case, linear
+from benchmarks.measure import CLOCKS, Plan, Ready, inputs, rounds_of, take_round
+from benchmarks.rows import Row
+from benchmarks.subjects import Call, Subject, variant_of
+
+HEADS = 1
+"""Eight would take 262,144 tokens to half a gigabyte a tensor."""
+LENGTHS = (8192, 16384, 65536, 262144)
+POSITIONS = (1_000, 100_000)
+"""Tokens a decoder has read before the one that is timed."""
+READ = 1024
+"""Tokens that a decoder reads again and again."""
+
+Say = Callable[[str], None]
+
+
+@torch.no_grad()
+def lengths(cases: Sequence[Case], plan: Plan, say: Say) -> Iterator[Row]:
+    """Time and count every case that is linear in n at all sizes; time over n times that of the smallest size.
+
+    Args:
+        cases: what to measure; others are passed over.
+        plan: how much.
+        say: told what is being done.
+    """
+    for case in (case for case in cases if linear(variant(case.key))):
+        subject, calls = variant_of(case), {}
+        torch.set_num_threads(1)
+        for n in plan.sizes:
+            reason = subject.reason_to_skip(n, longest=plan.longest, memory=plan.memory)
+            if reason:
+                yield from (subject.row(n, mode, skipped=reason) for mode, *_ in CLOCKS)
+                continue
+            say(f"{case.label}: n = {n}")
+            q, k, v = inputs(HEADS, n)
+            calls[n] = call = subject.build(q, k, v, n)
+            subject.peaks[n] = count(call, unit=torch.uint8).peak_elements
+            start = time.process_time()
+            call()
+            subject.seconds[n] = time.process_time() - start
+        yield from grown(subject, calls, plan, power=1)
+
+
+@torch.no_grad()
+def decode(cases: Sequence[Case], plan: Plan, say: Say) -> Iterator[Row]:
+    """Time one more token of every variant with a decoder, after as many tokens as the plan's sizes say.
+
+    Args:
+        cases: what to measure; further forms of a variant, and those without a decoder, are passed over.
+        plan: how much.
+        say: told what is being done.
+    """
+    for case in (case for case in cases if case not in MORE):
+        decoder, p = variant(case.key).decoder, case.attention(case.settings).params
+        if decoder is None:
+            continue
+        say(f"{case.label}: reading {max(plan.sizes):,} tokens")
+        torch.set_num_threads(1)
+        tokens = [tuple(x) for x in inputs(HEADS, READ).movedim(-2, 0).contiguous()]
+        q, k, v = tokens[0]
+        state, calls = decoder.init_state(q, v, p), {}
+        for t in range(max(plan.sizes)):
+            _, state = decoder.step(state, *tokens[t % READ], p)
+            if t + 1 in plan.sizes:
+                calls[t + 1] = partial(decoder.step, state, q, k, v, p)
+        yield from grown(variant_of(case), calls, plan, power=0)
+
+
+def grown(subject: Subject, calls: Mapping[int, Call], plan: Plan, *, power: int) -> Iterator[Row]:
+    """Time a subject's calls in turns: rows whose base is the time at the smallest size, times n's growth to ``power``.
+
+    With a power of 1 the ratio is over linear growth, with 0 over none.
+    """
+    first, *others = calls
+    for mode, threads, clock in CLOCKS:
+        torch.set_num_threads(threads)
+        ready = {n: Ready(subject, call) for n, call in calls.items()}
+        for r in ready.values():
+            r.sample(clock, 0.0)
+        for index in range(plan.rounds):
+            rest = [ready[n] for n in others if index < rounds_of(ready[n], plan)]
+            take_round(ready[first], rest, clock, plan)
+        for n, r in ready.items():
+            base = [seconds * (n / first) ** power for seconds in r.base]
+            yield subject.row(n, mode, seconds=r.samples, base=base)
