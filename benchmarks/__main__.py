@@ -27,7 +27,7 @@ PLANS: dict[Preset, Plan] = {
     "full": Plan(sizes=SIZES),
     "long": Plan(sizes=growth.LENGTHS, longest=30.0),
     "decode": Plan(sizes=growth.POSITIONS, rounds=9, shortest=0.05),
-    "bfloat16": Plan(sizes=(2048,), dtype=torch.bfloat16, shortest=0.05),
+    "bfloat16": Plan(sizes=(2048,), dtype=torch.bfloat16),
 }
 SAID = {
     "long": "up to 262,144 tokens, what is linear in n, beside itself at 8,192",
