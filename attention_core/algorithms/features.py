@@ -69,25 +69,30 @@ class LogFeatures(NamedTuple):
 
     Attributes:
         base: ``[..., n, C]``; None for ones.
-        log: ``[..., n, C]``, or ``[..., n, 1]`` for one per token.
+        log: ``[..., n, C]``, or ``[..., n, 1]`` for one per token; None for zeros, which need no reference.
     """
 
     base: Tensor | None
-    log: Tensor
+    log: Tensor | None = None
 
-    def above(self, reference: Tensor) -> Tensor:
+    def above(self, reference: Tensor | None) -> Tensor:
         """``base · e^(log - reference)``, ``[..., n, C]``."""
+        if self.log is None or reference is None:
+            assert self.base is not None
+            return self.base
         exponential = (self.log - reference).exp_()
         return exponential if self.base is None else exponential * self.base
 
 
-Map = Callable[[Tensor], LogFeatures]
-"""Makes features of queries or keys, ``[..., n, d]``."""
+Map = Callable[..., LogFeatures]
+"""Makes features of queries or keys, ``[..., n, d]``, and of what else it is told of their tokens, ``[n, *]``."""
 
 
-def paired(phi: Map, q: Tensor, k: Tensor, *, causal: bool, start: Tensor | None = None) -> Features:
+def paired(phi: Map, q: Tensor, k: Tensor, *along: Tensor, causal: bool, start: Tensor | None = None) -> Features:
     """``φ(q)`` and ``φ(k)``, each row up to a factor, kept in range by references that go on from ``start``."""
-    of_q, of_k = phi(q), phi(k)
+    of_q, of_k = phi(q, *along), phi(k, *along)
+    if of_q.log is None or of_k.log is None:
+        return Features(of_q.above(None), of_k.above(None))
     f = exponential_features(of_q.log, of_k.log, causal=causal, start=start)
     if of_q.base is None or of_k.base is None:
         return f

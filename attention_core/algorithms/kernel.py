@@ -6,7 +6,6 @@ Source: Katharopoulos et al. 2020, arXiv 2006.16236.
 from torch import Tensor
 
 from attention_core.algorithms.causal_scan import (
-    CHUNK,
     State,
     causal_attention,
     causal_multiply_adds,
@@ -14,8 +13,10 @@ from attention_core.algorithms.causal_scan import (
     fold,
     with_ones,
 )
-from attention_core.algorithms.features import Features
+from attention_core.algorithms.features import Features, Map, paired
 from attention_core.algorithms.masked import nonzero
+from attention_core.algorithms.scans import wants_gradient
+from attention_core.algorithms.streamed_kernel import streamed_attention, streamed_cost
 from attention_core.algorithms.triangle import triangle
 
 
@@ -29,24 +30,31 @@ def similarities(f: Features, *, causal: bool) -> Tensor:
     return triangle(f)[0] if causal else f.q @ f.k.mT
 
 
-def kernel_attention(f: Features, v: Tensor, *, causal: bool, mode: str = "chunked", normalise: bool = True) -> Tensor:
+def kernel_attention(
+    phi: Map, q: Tensor, k: Tensor, v: Tensor, *along: Tensor, causal: bool, mode: str = "chunked"
+) -> Tensor:
     """The similarities, rows over their sum, times ``v`` in O(n C d_v), ``[..., n, d_v]``, in the type of ``v``.
 
-    A row whose similarities sum to zero (all its features vanish) is a zero row.
+    A row whose similarities sum to zero (all its features vanish) is a zero row. Features exist for one block of tokens
+    at a time; for a backward, which would make them again, they are kept instead.
 
     Args:
-        f: features of the queries and keys; made for the causal form when ``causal``.
+        phi: makes the features; what it closes over is constant.
+        q: ``[..., n, d]``.
+        k: ``[..., n, d]``.
         v: ``[..., n, d_v]``.
+        along: what else ``phi`` takes of each token, ``[n, *]`` each.
         causal: whether query i sees keys 0..i only.
         mode: the causal algorithm, ``"chunked"`` or ``"cumsum"``.
-        normalise: whether rows are divided by their sum.
     """
+    if not wants_gradient(q, k, v) and not (causal and mode == "cumsum"):
+        return streamed_attention(phi, q, k, v, *along, causal=causal).to(v.dtype)
+    f = paired(phi, q, k, *along, causal=causal)
     values = v.to(f.q.dtype)
     if causal:
-        return causal_attention(f, values, mode=mode, normalise=normalise).to(v.dtype)
+        return causal_attention(f, values, mode=mode, normalise=True).to(v.dtype)
     out = f.q @ (f.k.mT @ values)
-    if normalise:
-        out /= nonzero(f.q @ f.k.sum(-2, keepdim=True).mT)
+    out /= nonzero(f.q @ f.k.sum(-2, keepdim=True).mT)
     return out.to(v.dtype)
 
 
@@ -57,7 +65,7 @@ def kernel_step(state: State, f: Features, v: Tensor) -> tuple[Tensor, State]:
 
 
 def kernel_cost(
-    n: int, features: int, d_v: int, *, causal: bool, mode: str = "chunked", normalise: bool = True, referenced: bool
+    n: int, features: int, d_v: int, *, causal: bool, mode: str = "chunked", referenced: bool = False
 ) -> tuple[int, int]:
     """Multiply-adds and peak elements of ``kernel_attention`` for one head, or of its decoder (``"recurrent"``).
 
@@ -67,22 +75,12 @@ def kernel_cost(
         d_v: value size.
         causal: whether query i sees keys 0..i only.
         mode: the causal algorithm.
-        normalise: whether rows are divided by their sum.
         referenced: whether the causal features carry references.
     """
-    C, columns = features, d_v + normalise
-    if not causal:
-        return n * C * (d_v + columns), n * (2 * C + d_v + 2 * normalise) + C * d_v
-    adds = causal_multiply_adds(n, C, d_v, mode=mode, normalise=normalise, referenced=referenced)
-    features_held = n * C * (2 + referenced)
+    C, columns = features, d_v + 1
+    if not causal or mode == "chunked":
+        return streamed_cost(n, C, d_v, causal=causal, per_token=False if causal and referenced else None)
+    adds = causal_multiply_adds(n, C, d_v, mode=mode, normalise=True, referenced=referenced)
     if mode == "recurrent":
-        elements = 2 * n * d_v + 4 * C * columns
-    elif mode == "cumsum":
-        elements = features_held + n * columns + 2 * n * C * columns
-    elif referenced or not normalise:
-        elements = features_held + 2 * n * d_v
-    else:
-        # What a chunk holds besides: its square, the one before it, and a few of its outputs.
-        c = min(n, CHUNK)
-        elements = features_held + n * columns + 2 * c * c + 4 * c * columns
-    return adds, elements
+        return adds, 2 * n * d_v + 4 * C * columns
+    return adds, n * C * (2 + referenced) + n * columns + 2 * n * C * columns

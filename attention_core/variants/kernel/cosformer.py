@@ -14,7 +14,7 @@ from torch import Tensor
 
 from attention_core.algorithms.causal_scan import State as Sums
 from attention_core.algorithms.causal_scan import empty_state
-from attention_core.algorithms.features import Features
+from attention_core.algorithms.features import LogFeatures, paired
 from attention_core.algorithms.kernel import kernel_attention, kernel_cost, kernel_step, similarities
 from attention_core.algorithms.masked import rows_over_sum, widened
 from attention_core.variant import Cost, Decoder, Paper, Params, Variant, param
@@ -34,10 +34,10 @@ class CosformerParams(Params):
     )
 
 
-def turned(x: Tensor, angles: Tensor) -> Tensor:
+def phi(x: Tensor, angles: Tensor) -> LogFeatures:
     """``[relu(x) cos a, relu(x) sin a]``, ``[..., n, 2d]``, for angles ``[n, 1]``."""
-    x, angles = widened(x).relu(), angles.to(x.device)
-    return torch.cat([x * angles.cos().to(x), x * angles.sin().to(x)], -1)
+    x = widened(x).relu()
+    return LogFeatures(torch.cat([x * angles.cos().to(x), x * angles.sin().to(x)], -1))
 
 
 def angles(positions: Tensor, length: int) -> Tensor:
@@ -45,21 +45,20 @@ def angles(positions: Tensor, length: int) -> Tensor:
     return positions.double().clamp_max(length) * (math.pi / 2 / length)
 
 
-def features(q: Tensor, k: Tensor, p: CosformerParams, *, causal: bool) -> Features:
-    """The turned positive parts, ``[..., n, 2d]`` each."""
+def along(q: Tensor, p: CosformerParams, *, causal: bool) -> Tensor:
+    """The angles of all tokens, ``[n, 1]``."""
     n = q.shape[-2]
-    a = angles(torch.arange(n), p.length if causal else n).unsqueeze(-1)
-    return Features(turned(q, a), turned(k, a))
+    return angles(torch.arange(n), p.length if causal else n).unsqueeze(-1).to(q.device)
 
 
 def weights(q: Tensor, k: Tensor, p: CosformerParams, *, causal: bool) -> Tensor:
     """``relu(q) relu(k)ᵀ cos(a_i - a_j)``, each row divided by its sum, ``[..., n, n]``."""
-    return rows_over_sum(similarities(features(q, k, p, causal=causal), causal=causal))
+    return rows_over_sum(similarities(paired(phi, q, k, along(q, p, causal=causal), causal=causal), causal=causal))
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: CosformerParams, *, causal: bool) -> Tensor:
     """``φ(q) (φ(k)ᵀ v)``, divided by the same with ones for ``v``."""
-    return kernel_attention(features(q, k, p, causal=causal), v, causal=causal)
+    return kernel_attention(phi, q, k, v, along(q, p, causal=causal), causal=causal)
 
 
 class State(NamedTuple):
@@ -83,15 +82,13 @@ def init_state(q: Tensor, v: Tensor, p: CosformerParams) -> State:
 def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: CosformerParams) -> tuple[Tensor, State]:
     """One token, ``[..., d]`` and ``[..., d_v]``, to its output and the next state."""
     a = angles(state.position, p.length)
-    out, sums = kernel_step(state.state, Features(turned(q.unsqueeze(-2), a), turned(k.unsqueeze(-2), a)), v)
+    out, sums = kernel_step(state.state, paired(phi, q.unsqueeze(-2), k.unsqueeze(-2), a, causal=True), v)
     return out, State(sums, state.position + 1)
 
 
 def cost(n: int, d: int, p: CosformerParams, *, causal: bool) -> Cost:
     """Keys times values once, queries times that sum; the causal form adds what happens inside a chunk."""
-    adds, elements = kernel_cost(n, 2 * d, d, causal=causal, referenced=False)
-    # While the keys are turned: the queries' features, and the keys' in parts and joined.
-    return Cost(multiply_adds=adds, peak_elements=max(elements, n * (7 * d + 2)))
+    return Cost(*kernel_cost(n, 2 * d, d, causal=causal))
 
 
 VARIANT = Variant(

@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from attention_core.algorithms.causal_scan import State, by_token, empty_state
-from attention_core.algorithms.features import Features
+from attention_core.algorithms.features import Features, LogFeatures
 from attention_core.algorithms.kernel import kernel_attention, kernel_cost, kernel_step, similarities
 from attention_core.algorithms.masked import nonzero, rows_over_sum, widened
 from attention_core.variant import Cost, Decoder, Paper, Params, Variant, param
@@ -47,7 +47,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: CosineParams, *, causal: bool) ->
     if causal and p.mode == "recurrent":
         state = init_state(q[..., 0, :], v[..., 0, :], p)
         return by_token(partial(step, p=p), state, q, k, v)
-    return kernel_attention(Features(phi(q), phi(k)), v, causal=causal, mode=p.mode)
+    return kernel_attention(lambda x: LogFeatures(phi(x)), q, k, v, causal=causal, mode=p.mode)
 
 
 def init_state(q: Tensor, v: Tensor, p: CosineParams) -> State:
@@ -62,7 +62,7 @@ def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: CosineParams) -> tupl
 
 def cost(n: int, d: int, p: CosineParams, *, causal: bool) -> Cost:
     """Keys times values once, queries times that sum; causal forms add what happens inside a chunk."""
-    return Cost(*kernel_cost(n, d + 1, d, causal=causal, mode=p.mode, referenced=False))
+    return Cost(*kernel_cost(n, d + 1, d, causal=causal, mode=p.mode))
 
 
 VARIANT = Variant(

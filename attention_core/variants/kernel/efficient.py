@@ -9,14 +9,17 @@ but the keys' half is no longer one matrix that all queries share: the closed no
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
 
-from attention_core.algorithms.features import Features
-from attention_core.algorithms.kernel import kernel_attention, kernel_cost, similarities
+from attention_core.algorithms.causal_scan import causal_attention, causal_multiply_adds, divided, empty_state
+from attention_core.algorithms.features import Features, LogFeatures
+from attention_core.algorithms.kernel import similarities
 from attention_core.algorithms.masked import widened
-from attention_core.algorithms.scans import running_max, running_sum
+from attention_core.algorithms.scans import by_chunks, running_max, running_sum, wants_gradient
+from attention_core.algorithms.streamed_kernel import block_size, gather
 from attention_core.variant import Cost, Paper, Params, Variant
 
 
@@ -43,15 +46,31 @@ def weights(q: Tensor, k: Tensor, p: EfficientParams, *, causal: bool) -> Tensor
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: EfficientParams, *, causal: bool) -> Tensor:
-    """``S_features(q) (S_positions(k)ᵀ v)``."""
-    return kernel_attention(features(q, k, causal=causal), v, causal=causal, normalise=False)
+    """``S_features(q) (S_positions(k)ᵀ v)``.
+
+    Where nothing is causal features exist for one block of tokens at a time, unless a backward would make them again.
+    """
+    if causal or wants_gradient(q, k, v):
+        f = features(q, k, causal=causal)
+        values = v.to(f.q.dtype)
+        if causal:
+            return causal_attention(f, values, mode="chunked", normalise=False).to(v.dtype)
+        return (f.q @ (f.k.mT @ values)).to(v.dtype)
+    state = empty_state(k.shape[-1], widened(v)[..., 0, :], normalise=True, referenced=True)
+    size = block_size(k.shape[-1])
+    _, state = by_chunks(partial(gather, phi=lambda k: LogFeatures(None, widened(k))), state, k, v, size=size)
+    out, _ = by_chunks(lambda sums, q: (widened(q).softmax(-1) @ sums, sums), divided(state.sums), q, size=size)
+    return out.to(v.dtype)
 
 
 def cost(n: int, d: int, p: EfficientParams, *, causal: bool) -> Cost:
     """Keys times values once, queries times that sum; the causal form adds what happens inside a chunk."""
-    adds, elements = kernel_cost(n, d, d, causal=causal, normalise=False, referenced=True)
-    # While the running sums are made, six and a half tensors of features are alive.
-    return Cost(multiply_adds=adds, peak_elements=max(elements, 13 * n * d // 2) if causal else elements)
+    if causal:
+        adds = causal_multiply_adds(n, d, d, mode="chunked", normalise=False, referenced=True)
+        # While the running sums are made, six and a half tensors of features are alive.
+        return Cost(multiply_adds=adds, peak_elements=13 * n * d // 2)
+    c = min(n, block_size(d))
+    return Cost(multiply_adds=n * d * (2 * d + 1), peak_elements=n * d + c * (2 * d + 1) + d * (d + 1))
 
 
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: EfficientParams, *, causal: bool) -> dict[str, Tensor]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from attention_core.algorithms.causal_scan import State, empty_state
-from attention_core.algorithms.features import Features, both_softmaxes
+from attention_core.algorithms.features import LogFeatures, both_softmaxes, paired
 from attention_core.algorithms.kernel import kernel_attention, kernel_cost, kernel_step, similarities
 from attention_core.algorithms.masked import rows_over_sum, widened
 from attention_core.variant import Cost, Decoder, Paper, Params, Variant
@@ -20,19 +20,19 @@ class HedgehogParams(Params):
     """Hedgehog has no settings."""
 
 
-def features(q: Tensor, k: Tensor) -> Features:
-    """``[S(x), S(-x)]`` of queries and keys, ``[..., n, 2d]`` each."""
-    return Features(both_softmaxes(widened(q)), both_softmaxes(widened(k)))
+def phi(x: Tensor) -> LogFeatures:
+    """``[S(x), S(-x)]``, ``[..., n, 2d]``."""
+    return LogFeatures(both_softmaxes(widened(x)))
 
 
 def weights(q: Tensor, k: Tensor, p: HedgehogParams, *, causal: bool) -> Tensor:
     """``φ(q) φ(k)ᵀ``, each row divided by its sum, ``[..., n, n]``."""
-    return rows_over_sum(similarities(features(q, k), causal=causal))
+    return rows_over_sum(similarities(paired(phi, q, k, causal=causal), causal=causal))
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: HedgehogParams, *, causal: bool) -> Tensor:
     """``φ(q) (φ(k)ᵀ v)``, divided by the same with ones for ``v``."""
-    return kernel_attention(features(q, k), v, causal=causal)
+    return kernel_attention(phi, q, k, v, causal=causal)
 
 
 def init_state(q: Tensor, v: Tensor, p: HedgehogParams) -> State:
@@ -42,12 +42,12 @@ def init_state(q: Tensor, v: Tensor, p: HedgehogParams) -> State:
 
 def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: HedgehogParams) -> tuple[Tensor, State]:
     """One token, ``[..., d]`` and ``[..., d_v]``, to its output and the next state."""
-    return kernel_step(state, features(q.unsqueeze(-2), k.unsqueeze(-2)), v)
+    return kernel_step(state, paired(phi, q.unsqueeze(-2), k.unsqueeze(-2), causal=True), v)
 
 
 def cost(n: int, d: int, p: HedgehogParams, *, causal: bool) -> Cost:
     """Keys times values once, queries times that sum; the causal form adds what happens inside a chunk."""
-    return Cost(*kernel_cost(n, 2 * d, d, causal=causal, referenced=False))
+    return Cost(*kernel_cost(n, 2 * d, d, causal=causal))
 
 
 VARIANT = Variant(

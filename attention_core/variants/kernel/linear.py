@@ -4,11 +4,12 @@ It replaces softmax rather than approximating it: no setting brings the two toge
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 from torch import Tensor
 
 from attention_core.algorithms.causal_scan import State, by_token, empty_state
-from attention_core.algorithms.features import MAPS, Features, exponential_features
+from attention_core.algorithms.features import MAPS, Features, LogFeatures, paired
 from attention_core.algorithms.kernel import kernel_attention, kernel_cost, kernel_step, similarities
 from attention_core.algorithms.masked import rows_over_sum, widened
 from attention_core.algorithms.scans import running_sum
@@ -31,13 +32,15 @@ class LinearParams(Params):
     )
 
 
+def phi(x: Tensor, p: LinearParams) -> LogFeatures:
+    """``φ(x)``, ``[..., n, d]``."""
+    x = widened(x)
+    return LogFeatures(None, x) if p.feature_map == "exp" else LogFeatures(MAPS[p.feature_map](x))
+
+
 def features(q: Tensor, k: Tensor, p: LinearParams, *, causal: bool, start: Tensor | None = None) -> Features:
     """``φ(q)`` and ``φ(k)``, ``[..., n, d]``; ``exp`` kept in range by references, going on from ``start``."""
-    q, k = widened(q), widened(k)
-    if p.feature_map == "exp":
-        return exponential_features(q, k, causal=causal, start=start)
-    phi = MAPS[p.feature_map]
-    return Features(phi(q), phi(k))
+    return paired(partial(phi, p=p), q, k, causal=causal, start=start)
 
 
 def weights(q: Tensor, k: Tensor, p: LinearParams, *, causal: bool) -> Tensor:
@@ -51,7 +54,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: LinearParams, *, causal: bool) ->
     if causal and p.mode == "recurrent":
         state = init_state(q[..., 0, :], v[..., 0, :], p)
         return by_token(lambda state, q, k, v: step(state, q, k, v, p), state, q, k, v)
-    return kernel_attention(features(q, k, p, causal=causal), v, causal=causal, mode=p.mode)
+    return kernel_attention(partial(phi, p=p), q, k, v, causal=causal, mode=p.mode)
 
 
 def init_state(q: Tensor, v: Tensor, p: LinearParams) -> State:

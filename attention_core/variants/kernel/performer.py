@@ -139,7 +139,7 @@ def init_state(q: Tensor, v: Tensor, p: PerformerParams) -> Memory:
 def step(memory: Memory, q: Tensor, k: Tensor, v: Tensor, p: PerformerParams) -> tuple[Tensor, Memory]:
     """One token, ``[..., d]`` and ``[..., d_v]``, to its output and the next memory."""
     q, k, v = (x.unsqueeze(-2) for x in (q, k, v))
-    out, state = take(memory.state, q, k, v, partial(phi, W=memory.directions, p=p))
+    out, state = take(memory.state, q, k, v, phi=partial(phi, W=memory.directions, p=p))
     return out.squeeze(-2).to(v.dtype), Memory(state, memory.directions)
 
 
@@ -194,6 +194,7 @@ def estimate_and_kernel(q: Tensor, k: Tensor, W: Tensor, p: PerformerParams) -> 
     q, k, W = q.double(), k.double(), W.double()
     kernel, log = estimated_kernel(q, k, p.kind)
     of_q, of_k = phi(q, W, p), phi(k, W, p)
+    assert of_k.log is not None
     shift = of_k.log.amax(-2, keepdim=True)
     return of_q.above(log - shift) @ of_k.above(shift).mT, kernel
 
