@@ -6,6 +6,7 @@ Source: Katharopoulos et al. 2020, arXiv 2006.16236.
 from torch import Tensor
 
 from attention_core.algorithms.causal_scan import (
+    CHUNK,
     State,
     causal_attention,
     causal_multiply_adds,
@@ -31,7 +32,7 @@ def similarities(f: Features, *, causal: bool) -> Tensor:
 
 
 def kernel_attention(
-    phi: Map, q: Tensor, k: Tensor, v: Tensor, *along: Tensor, causal: bool, mode: str = "chunked"
+    phi: Map, q: Tensor, k: Tensor, v: Tensor, *along: Tensor, causal: bool, mode: str = "chunked", size: int = CHUNK
 ) -> Tensor:
     """The similarities, rows over their sum, times ``v`` in O(n C d_v), ``[..., n, d_v]``, in the type of ``v``.
 
@@ -46,9 +47,10 @@ def kernel_attention(
         along: what else ``phi`` takes of each token, ``[n, *]`` each.
         causal: whether query i sees keys 0..i only.
         mode: the causal algorithm, ``"chunked"`` or ``"cumsum"``.
+        size: tokens per chunk of the causal form, unless for a backward.
     """
     if not wants_gradient(q, k, v) and not (causal and mode == "cumsum"):
-        return streamed_attention(phi, q, k, v, *along, causal=causal).to(v.dtype)
+        return streamed_attention(phi, q, k, v, *along, causal=causal, size=size).to(v.dtype)
     f = paired(phi, q, k, *along, causal=causal)
     values = v.to(f.q.dtype)
     if causal:
@@ -65,7 +67,7 @@ def kernel_step(state: State, f: Features, v: Tensor) -> tuple[Tensor, State]:
 
 
 def kernel_cost(
-    n: int, features: int, d_v: int, *, causal: bool, mode: str = "chunked", referenced: bool = False
+    n: int, features: int, d_v: int, *, causal: bool, mode: str = "chunked", referenced: bool = False, size: int = CHUNK
 ) -> tuple[int, int]:
     """Multiply-adds and peak elements of ``kernel_attention`` for one head, or of its decoder (``"recurrent"``).
 
@@ -76,10 +78,11 @@ def kernel_cost(
         causal: whether query i sees keys 0..i only.
         mode: the causal algorithm.
         referenced: whether the causal features carry references.
+        size: tokens per chunk of the causal form.
     """
     C, columns = features, d_v + 1
     if not causal or mode == "chunked":
-        return streamed_cost(n, C, d_v, causal=causal, per_token=False if causal and referenced else None)
+        return streamed_cost(n, C, d_v, causal=causal, per_token=False if causal and referenced else None, size=size)
     adds = causal_multiply_adds(n, C, d_v, mode=mode, normalise=True, referenced=referenced)
     if mode == "recurrent":
         return adds, 2 * n * d_v + 4 * C * columns

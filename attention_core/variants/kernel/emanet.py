@@ -11,12 +11,14 @@ product with a key does not grow with d as that of a query and a key does, and 1
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
 
 from attention_core.algorithms.masked import nonzero, widened
 from attention_core.algorithms.random import normal
+from attention_core.algorithms.scans import by_heads, wants_gradient
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 
@@ -81,6 +83,14 @@ def weights(q: Tensor, k: Tensor, p: EmanetParams, *, causal: bool) -> Tensor:
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: EmanetParams, *, causal: bool) -> Tensor:
     """Values are gathered by the bases, then handed out: O(T n b d)."""
+    # Head by head less is held, which takes more time where bases are few or a backward makes them again.
+    if 2 * p.bases <= q.shape[-1] or wants_gradient(q, k, v):
+        return handed_out(q, k, v, p)
+    return by_heads(partial(handed_out, p=p), q, k, v)
+
+
+def handed_out(q: Tensor, k: Tensor, v: Tensor, p: EmanetParams) -> Tensor:
+    """All heads at once, or one."""
     given, taken = maps(q, k, p)
     return (given @ (taken.mT @ widened(v))).to(v.dtype)
 

@@ -8,7 +8,7 @@ from functools import partial
 
 from torch import Tensor
 
-from attention_core.algorithms.causal_scan import State, by_token, empty_state
+from attention_core.algorithms.causal_scan import CHUNK, State, by_token, empty_state
 from attention_core.algorithms.features import MAPS, Features, LogFeatures, paired
 from attention_core.algorithms.kernel import kernel_attention, kernel_cost, kernel_step, similarities
 from attention_core.algorithms.masked import rows_over_sum, widened
@@ -54,7 +54,12 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: LinearParams, *, causal: bool) ->
     if causal and p.mode == "recurrent":
         state = init_state(q[..., 0, :], v[..., 0, :], p)
         return by_token(lambda state, q, k, v: step(state, q, k, v, p), state, q, k, v)
-    return kernel_attention(partial(phi, p=p), q, k, v, causal=causal, mode=p.mode)
+    return kernel_attention(partial(phi, p=p), q, k, v, causal=causal, mode=p.mode, size=chunk_size(p))
+
+
+def chunk_size(p: LinearParams) -> int:
+    """Tokens per chunk: more where each chunk has references to find, many small steps whatever its size."""
+    return 2 * CHUNK if p.feature_map == "exp" else CHUNK
 
 
 def init_state(q: Tensor, v: Tensor, p: LinearParams) -> State:
@@ -70,7 +75,8 @@ def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: LinearParams) -> tupl
 
 def cost(n: int, d: int, p: LinearParams, *, causal: bool) -> Cost:
     """Keys times values once, queries times that sum; causal forms add what happens inside a chunk."""
-    return Cost(*kernel_cost(n, d, d, causal=causal, mode=p.mode, referenced=p.feature_map == "exp"))
+    referenced = p.feature_map == "exp"
+    return Cost(*kernel_cost(n, d, d, causal=causal, mode=p.mode, referenced=referenced, size=chunk_size(p)))
 
 
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: LinearParams, *, causal: bool) -> dict[str, Tensor]:
