@@ -3,6 +3,7 @@
 import { showArrivals } from "./arrival.js";
 import { saveCharts } from "./chart_files.js";
 import { lightCharts } from "./charts.js";
+import { watchConnection } from "./connection.js";
 import { watchForms } from "./forms.js";
 import { explainTerms } from "./glossary.js";
 import { keepHistory } from "./history.js";
@@ -24,6 +25,7 @@ const browser = /** @type {{ [MOUNTED]?: boolean }} */ (globalThis);
 export default function ({ setStateValue }) {
   watchForms((name) => setStateValue("form", name));
   lightCharts((narrow) => setStateValue("narrow", narrow));
+  watchConnection((time) => setStateValue("returned", time));
   if (browser[MOUNTED]) return;
   browser[MOUNTED] = true;
   keepHistory();

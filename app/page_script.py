@@ -19,7 +19,7 @@ _KEY = "page_script.mount"
 def mount() -> None:
     """Put the script on the page, where it takes no room."""
     _component(json.dumps(glossary.spoken(), ensure_ascii=False))(
-        key=_KEY, on_form_change=_take_form, on_narrow_change=_take_narrow
+        key=_KEY, on_form_change=_take_form, on_narrow_change=_take_narrow, on_returned_change=_draw_again
     )
 
 
@@ -33,6 +33,10 @@ def _component(terms: str) -> Any:  # noqa: ANN401 - streamlit's own
 
 def _take_form() -> None:
     st.session_state[OPENED] = (st.session_state[_KEY].form,)
+
+
+def _draw_again() -> None:
+    """The connection was lost and is there again: this run is all that was asked for."""
 
 
 def _take_narrow() -> None:

@@ -1,6 +1,7 @@
 """What a move draws again: the part it stands in, or the whole page where more depends on it."""
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 import pytest
@@ -41,7 +42,8 @@ def test_a_move_draws_the_panel_on_the_left_again_only_where_something_there_dep
         await tab.close()
         return own, address, causal, tab.screen.query
 
-    own, address, causal, after = asyncio.run(asyncio.wait_for(go(), 90))
+    with ThreadPoolExecutor(1) as apart:  # the thread of a browser has a loop of events of its own
+        own, address, causal, after = apart.submit(asyncio.run, asyncio.wait_for(go(), 90)).result()
     assert len(own) > 10
     assert (PANEL in {path[0] for path in own}) == (name == "picture")  # which the way to another page there carries
     assert {path[0] for path in own} == {0} or name == "picture"
