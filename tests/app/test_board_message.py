@@ -163,3 +163,15 @@ def test_miniatures_are_a_byte_a_cell_on_a_square_root_scale_of_their_own():
 def test_what_are_no_miniatures_is_refused(images):
     with pytest.raises(ValueError, match="miniatures"):
         shades(images)
+
+
+def test_small_panels_travel_with_their_board_and_large_ones_apart():
+    small, large = np.random.default_rng(0).random((2, 20, 20)), np.random.default_rng(1).random((100, 100))
+    panels = [Panel("a", "A", "", small[0]), Panel("b", "B", "", large), Panel("c", "C", "", small[1])]
+    message, apart = pack(panels, None, None, key="k")
+    assert list(apart) == ["b"]
+    header, payload = joined(message, apart)
+    assert [panel["key"] for panel in header["panels"]] == ["a", "b", "c"]
+    np.testing.assert_allclose(decoded(header["panels"][2], payload, start=2 * (400 + 10_000)), small[1], rtol=1e-3)
+    alone, _ = pack(panels[1:2], None, None, key="k")
+    assert len(alone) < 500

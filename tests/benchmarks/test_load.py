@@ -516,3 +516,14 @@ def test_what_a_server_spends_is_not_guessed(capsys, tmp_path):
 def test_the_benchmark_of_a_drag_counts_what_server_and_browser_spend():
     server, browser = drag.spent([os.getpid()])
     assert 0 < server <= browser
+
+
+def test_workers_are_told_by_what_they_take_of_a_processor():
+    steps_back = "import os, time; os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0)); print(); time.sleep(60)"
+    worker = subprocess.Popen([sys.executable, "-u", "-c", steps_back], stdout=subprocess.PIPE)
+    worker.stdout.readline()
+    assert server.stepped_back(worker.pid)
+    assert not server.stepped_back(os.getpid())
+    worker.kill()
+    worker.communicate()
+    assert not server.stepped_back(worker.pid)  # it is gone
