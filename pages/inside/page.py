@@ -21,7 +21,6 @@ PAGE = Page(
     rank=2,
     question=N_("How does it work?"),
     options=InsideOptions,
-    at_once=True,
     top=top,
     views={"steps": steps.show},
 )
