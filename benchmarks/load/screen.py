@@ -211,6 +211,7 @@ class Screen:
             if cached is None:
                 self.errors.append("a message was named by a hash that is not cached")
             else:
+                self._cached[message.ref_hash] = cached._replace(run=self._runs)  # what is asked for again stays
                 self._place(message, cached.widget, cached.fragment)
         elif kind == "new_session":
             self._begin(message)
@@ -241,8 +242,9 @@ class Screen:
         widget = _widget(delta.new_element if what == "new_element" else delta.add_block)
         if widget and widget.kind == "exception":
             self.errors.append(f"{widget.proto.type}: {widget.proto.message}"[:300])
-        if message.metadata.cacheable and message.hash not in self._cached:
-            self._cached[message.hash] = Cached(widget, delta.fragment_id, self._runs)
+        if message.metadata.cacheable:
+            known = self._cached.get(message.hash, Cached(widget, delta.fragment_id, self._runs))
+            self._cached[message.hash] = known._replace(run=self._runs)
         self._place(message, widget, delta.fragment_id)
 
     def _place(self, message: ForwardMsg, widget: Widget | None, fragment: str) -> None:

@@ -13,6 +13,7 @@ from urllib.parse import parse_qs
 
 import pytest
 from driver import complete
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.Slider_pb2 import Slider
 
 from benchmarks import drag
@@ -21,7 +22,7 @@ from benchmarks.load.__main__ import main
 from benchmarks.load.report import BEFORE, seconds, text, told
 from benchmarks.load.results import Cost, Process, Record, Result, Waits, waits
 from benchmarks.load.scenarios import MOST_SECONDS, MOST_VISITORS, SCENARIOS, Scenario, run, scenario
-from benchmarks.load.screen import Widget
+from benchmarks.load.screen import Screen, Widget
 from benchmarks.load.tab import LostError, RefusedError, Tab, loopback
 from benchmarks.load.visitors import LAYERS, Log, Visitor, pages_of
 
@@ -40,6 +41,34 @@ def toy(tmp_path_factory):
     )
     with server.started(command, address, tmp_path_factory.mktemp("toy") / "log") as pid:
         yield address, pid
+
+
+def drawn(screen, run, *messages, fragment=""):
+    """A run in which these messages come; returns the hashes that the next request names."""
+    begin, end = ForwardMsg(), ForwardMsg()
+    begin.new_session.config.max_cached_message_age = 2
+    end.script_finished = ForwardMsg.FINISHED_SUCCESSFULLY
+    for each in (begin, end):
+        each.metadata.run.script_run_id = f"run {run}"
+        each.metadata.run.fragment_ids.extend([fragment] if fragment else [])
+    for message in (begin, *messages, end):
+        screen.read(message.SerializeToString())
+    assert not screen.errors
+    return set(screen.rerun().rerun_script.cached_message_hashes)
+
+
+def test_a_browser_keeps_what_each_run_names_again_and_drops_it_two_runs_after_the_last():
+    large, again, screen = ForwardMsg(hash="large"), ForwardMsg(ref_hash="large"), Screen("http://127.0.0.1/")
+    large.delta.new_element.markdown.body = "much"
+    large.metadata.cacheable = True
+    assert drawn(screen, 0, large) == {"large"}
+    for at in range(1, 6):
+        assert drawn(screen, at, again) == {"large"}
+    for at in range(6, 12):  # a fragment's runs drop only what the fragment has drawn
+        assert drawn(screen, at, fragment="another") == {"large"}
+    assert drawn(screen, 12, again) == {"large"}
+    assert drawn(screen, 13) == {"large"}
+    assert drawn(screen, 14) == set()
 
 
 def visit(toy, path, what, query=""):
