@@ -42,7 +42,9 @@ from attention_core.inputs.source import Source
 from attention_core.kept import Frozen, Kept
 from attention_core.limits import current
 from attention_core.looks.compare import Compared, compare
+from attention_core.looks.compare import ranks as ranks_of
 from attention_core.looks.miniatures import miniatures
+from attention_core.metrics.passport import Ranks
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,7 +129,7 @@ def _itself(part: Hashable) -> Hashable:
 
 LIGHT = 128
 """Tokens up to which a look takes milliseconds, and waits for nobody: behind long inputs it would wait for seconds."""
-PARTS = 45
+PARTS = 46
 """Of which each cache has some; a single result that is larger than its cache's stands there alone."""
 
 
@@ -227,6 +229,7 @@ def _look(
 
 
 _compared = _look(compare, 8, 6)
+_ranks = _look(ranks_of, 8)
 pattern = _look(_pattern.pattern, 8, 2)
 hashed = _look(_pattern.hashed)
 inside = _look(_inside.look, 8, 3)
@@ -248,6 +251,11 @@ delta_written = _look(_delta_state.written)
 def matrix(view: View, attention: ac.Attention) -> Compared:
     """One variant's matrix on a view, and its numbers; errors as of ``compare``."""
     return _compared(view.source, attention, head=view.head, causal=view.causal, special=view.special)
+
+
+def ranks(view: View, attention: ac.Attention) -> Ranks:
+    """The ranks of that matrix, which take longer than its other numbers."""
+    return _ranks(view.source, attention, head=view.head, causal=view.causal, special=view.special)
 
 
 _readings: Kept[Any] = cache(1, 9)

@@ -70,6 +70,12 @@ class Screen:
             raise InputError(N_("There is no file yet; upload one in the panel on the left."))
         return found
 
+    @property
+    def view(self) -> View:
+        """How it is looked at; errors as of ``chosen``."""
+        visit, chosen = self.visit, self.chosen
+        return View(source=chosen.source, head=chosen.head, causal=visit.causal, special=visit.special)
+
     def variant(self, key: str) -> ac.Attention:
         """A variant with this screen's settings, with its defaults where it is not compared."""
         return next((each for each in self.visit.variants if each.key == key), None) or ac.get(key)
@@ -80,6 +86,4 @@ class Screen:
         Raises:
             LabError: if there is no input, or the variant cannot be causal and causal is asked.
         """
-        visit, chosen = self.visit, self.chosen
-        view = View(source=chosen.source, head=chosen.head, causal=visit.causal, special=visit.special)
-        return compute.matrix(view, attention)
+        return compute.matrix(self.view, attention)

@@ -8,7 +8,7 @@ from attention_core.algorithms.masked import causal_mask
 from attention_core.brief import Brief
 from attention_core.experiments.error import reference_of
 from attention_core.inputs.record import QKV
-from attention_core.metrics.passport import Passport, passport
+from attention_core.metrics.passport import Passport, Ranks, passport
 from attention_core.variant import Attention
 
 
@@ -43,10 +43,8 @@ def compare(qkv: QKV, attention: Attention, *, head: int | None, causal: bool, s
     Raises:
         NotCausalError: if the variant cannot be causal and causal is asked.
     """
-    if head is not None and not attention.variant.couples_heads:  # the others would be computed for nothing
-        qkv, head = qkv.of_head(head), 0
+    qkv, every = _heads(qkv, attention, head)
     kept = shown(qkv, special=special)
-    every = slice(None) if head is None else slice(head, head + 1)
     own = attention.weights(qkv.q, qkv.k, causal=causal)[every]
     reference = reference_of(attention, qkv.q, qkv.k, causal=causal)[every]
     allowed = visible(qkv, attention, causal=causal)[every].any(0)
@@ -68,6 +66,22 @@ def compare(qkv: QKV, attention: Attention, *, head: int | None, causal: bool, s
         output_error=relative(own @ attention.values(qkv.v)[every], exact),
         uniform_error=relative(uniform @ v, exact),
     )
+
+
+def ranks(qkv: QKV, attention: Attention, *, head: int | None, causal: bool, special: bool = True) -> Ranks:
+    """The ranks of a variant's matrix, of which only the tokens shown count; arguments and errors as of ``compare``."""
+    qkv, every = _heads(qkv, attention, head)
+    own = attention.weights(qkv.q, qkv.k, causal=causal)[every]
+    return Ranks.of(keep_tokens(own.mean(0), shown(qkv, special=special)))
+
+
+def _heads(qkv: QKV, attention: Attention, head: int | None) -> tuple[QKV, slice]:
+    """The record that a variant needs, and the heads looked at in it."""
+    if head is None:
+        return qkv, slice(None)
+    if not attention.variant.couples_heads:  # the others would be computed for nothing
+        qkv, head = qkv.of_head(head), 0
+    return qkv, slice(head, head + 1)
 
 
 def visible(qkv: QKV, attention: Attention, *, causal: bool) -> Tensor:

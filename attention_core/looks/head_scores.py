@@ -1,8 +1,8 @@
 """What does each head look for? Softmax of every layer and head in five numbers, on the input at hand."""
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -12,7 +12,7 @@ from attention_core.inputs.labels import CONTINUED
 from attention_core.inputs.record import QKV
 from attention_core.looks.compare import keep_tokens, shown
 from attention_core.metrics.entropy import entropy
-from attention_core.metrics.passport import Number, mean_distance, number
+from attention_core.metrics.passport import Numbers, mean_distance, number
 from attention_core.writing import N_
 
 LOWEST_FIRST = ("entropy", "distance")
@@ -20,7 +20,7 @@ LOWEST_FIRST = ("entropy", "distance")
 
 
 @dataclass(frozen=True, kw_only=True)
-class HeadScores:
+class HeadScores(Numbers):
     """One head's softmax on one input; NaN where the input has nothing to tell by.
 
     Attributes:
@@ -42,11 +42,6 @@ class HeadScores:
     sink: float = number(label=N_("first-token sink"), format="%.3f")
     entropy: float = number(label=N_("entropy (nats)"), format="%.3f")
     distance: float = number(label=N_("mean distance (tokens)"), format="%.1f")
-
-    @classmethod
-    def columns(cls) -> Mapping[str, Number]:
-        """The scores by attribute, in order."""
-        return {each.name: each.metadata["number"] for each in fields(cls) if each.metadata}
 
 
 def head_scores(layers: Sequence[QKV], *, causal: bool, special: bool = True) -> tuple[HeadScores, ...]:

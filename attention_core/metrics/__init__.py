@@ -17,7 +17,7 @@ from attention_core.metrics.error import (
     uniform_error,
     wrong_mass,
 )
-from attention_core.metrics.passport import Passport, density, mean_distance, negative_mass, passport, row_sums
+from attention_core.metrics.passport import Passport, Ranks, density, mean_distance, negative_mass, passport, row_sums
 from attention_core.metrics.ranks import farthest_off, kendall, rank_correlation
 from attention_core.metrics.spectrum import (
     effective_rank,
@@ -29,6 +29,7 @@ from attention_core.metrics.spectrum import (
 
 __all__ = [
     "Passport",
+    "Ranks",
     "cosine",
     "density",
     "distribution",

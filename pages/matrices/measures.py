@@ -13,6 +13,11 @@ def _compared(screen: Screen, attention: ac.Attention | None) -> Compared:
     return screen.compared(attention)
 
 
+def _effective_rank(screen: Screen, attention: ac.Attention | None) -> float:
+    assert attention is not None
+    return compute.ranks(screen.view, attention).effective_rank
+
+
 def _sink(screen: Screen, attention: ac.Attention | None) -> float | None:
     """Softmax's weight on the first token in the head looked at; None for the average, which is no head."""
     chosen, visit = screen.chosen, screen.visit
@@ -33,12 +38,7 @@ MEASURES = {
         near=0.3,
     ),
     "effective_rank": Measure(
-        title=N_("effective rank of the matrix of {name}"),
-        find=lambda screen, attention: _compared(screen, attention).passport.effective_rank,
-        high=200,
-        step=1,
-        digits=1,
-        near=5,
+        title=N_("effective rank of the matrix of {name}"), find=_effective_rank, high=200, step=1, digits=1, near=5
     ),
     "matrix_error": Measure(
         title=N_("matrix error of {name}"),

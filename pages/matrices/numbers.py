@@ -2,25 +2,27 @@
 
 import streamlit as st
 
+from app import compute
 from app.naming import label, reference_name
 from app.table import table
 from app.text import _
-from attention_core.metrics import Passport
+from attention_core.metrics import Passport, Ranks
 from pages.matrices.comparison import Found
 
 
 def show(found: Found) -> None:
     """Draw them as a table, with what its columns mean."""
-    columns, output_error = Passport.columns(), _("output error")
+    columns, output_error = {**Ranks.columns(), **Passport.columns()}, _("output error")
     rows = []
     for attention, m in found.matrices.items():
         row: dict[str, object] = {_("variant"): label(attention)}
-        for name, column in columns.items():
-            if column.compared:
-                row.setdefault(_("held against"), reference_name(attention))
-            row[_(column.label)] = m.passport.cell(name)
-            if name == "relative_error":
-                row[output_error] = m.output_error
+        for numbers in (compute.ranks(found.view, attention), m.passport):
+            for name, column in numbers.columns().items():
+                if column.compared:
+                    row.setdefault(_("held against"), reference_name(attention))
+                row[_(column.label)] = numbers.cell(name)
+                if name == "relative_error":
+                    row[output_error] = m.output_error
         row[_("causal")] = _("yes") if attention.variant.causal_reason is None else _("no")
         row[_("time")] = _(attention.variant.complexity)
         rows.append(row)

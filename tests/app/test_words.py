@@ -16,7 +16,7 @@ from attention_core import claims
 from attention_core.errors import InputError
 from attention_core.inputs import SyntheticSource, SyntheticSpec, UploadSource, from_synthetic, to_npz
 from attention_core.inputs.positions import HAS_IT, HAS_NONE
-from attention_core.metrics import Passport
+from attention_core.metrics import Passport, Ranks
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -58,7 +58,7 @@ def test_translators_are_given_what_a_source_says_of_itself():
 
 
 def test_translators_are_given_the_columns_of_a_passport():
-    assert {column.label for column in Passport.columns().values()} <= core_words()
+    assert {column.label for kind in (Ranks, Passport) for column in kind.columns().values()} <= core_words()
 
 
 def test_translators_are_given_what_names_the_lines_of_a_claims_figure():

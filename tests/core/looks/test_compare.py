@@ -1,10 +1,11 @@
 """What stands on the Matrices page, against plain formulas."""
 
+import numpy as np
 import pytest
 import torch
 
 import attention_core as ac
-from attention_core.looks.compare import compare, keep_tokens, visible
+from attention_core.looks.compare import compare, keep_tokens, ranks, visible
 from attention_core.looks.miniatures import miniatures
 
 
@@ -37,6 +38,18 @@ def test_matrix_difference_and_errors(qkv, causal, head):
     seen = (j <= i) if causal else torch.ones(20, 20, dtype=torch.bool)
     uniform = torch.stack([v[:, seen[t]].mean(1) for t in range(20)], 1)
     assert found.uniform_error == pytest.approx(float((uniform - full @ v).norm() / (full @ v).norm()), rel=1e-4)
+
+
+@pytest.mark.parametrize("special", [False, True])
+@pytest.mark.parametrize("head", [None, 1])
+def test_ranks_are_those_of_the_matrix_on_screen(text, head, special):
+    linear = ac.get("linear")
+    shown = compare(text, linear, head=head, causal=False, special=special).weights
+    values = np.linalg.svd(shown.astype(float), compute_uv=False)
+    shares = values / values.sum()
+    found = ranks(text, linear, head=head, causal=False, special=special)
+    assert found.rank == np.linalg.matrix_rank(shown)
+    assert found.effective_rank == pytest.approx(np.exp(-(shares * np.log(shares)).sum()), rel=1e-4)
 
 
 def test_softmax_is_no_error_from_itself(qkv):

@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 
 from attention_core import metrics
 from attention_core.algorithms.masked import causal_mask, masked_softmax, scores
-from attention_core.metrics import Passport, passport
+from attention_core.metrics import Passport, Ranks, passport
 from attention_core.metrics.passport import shares_out
 
 
@@ -23,7 +23,7 @@ def test_a_matrix_beside_itself():
     found = passport(matrix, matrix, causal=False)
     assert (found.row_sum_min, found.row_sum_max) == pytest.approx((1, 1), abs=1e-6)
     assert (found.relative_error, found.total_variation, found.kl, found.negative_mass) == (0, 0, 0, 0)
-    assert (found.density, found.top_k_overlap, found.rank) == (1, 1, 12)
+    assert (found.density, found.top_k_overlap, Ranks.of(matrix).rank) == (1, 1, 12)
 
 
 def test_the_identity_beside_uniform_attention():
@@ -34,8 +34,6 @@ def test_the_identity_beside_uniform_attention():
         "row_sum_max": 1,
         "negative_mass": 0,
         "density": 1 / n,
-        "rank": n,
-        "effective_rank": n,
         "entropy": 0,
         "sparsity": n**-0.5,
         "relative_error": math.sqrt(n - 1),
@@ -43,17 +41,19 @@ def test_the_identity_beside_uniform_attention():
         "kl": math.log(n),
         "top_k_overlap": 1 / n,
     }
+    ranks = Ranks.of(torch.eye(n))
+    assert dataclasses.asdict(ranks) == pytest.approx({"rank": n, "effective_rank": n})
     assert dataclasses.asdict(found) == pytest.approx(expected, rel=1e-6)
     assert found.perplexity == 1
-    assert all(type(value) is float for value in dataclasses.astuple(found))
+    assert all(type(value) is float for value in (*dataclasses.astuple(found), *dataclasses.astuple(ranks)))
 
 
 def test_heads_are_averaged_and_row_sums_ranged():
     pair = torch.stack([torch.eye(4), torch.full((4, 4), 0.5)])
-    found = passport(pair, pair, causal=False)
+    found, ranks = passport(pair, pair, causal=False), Ranks.of(pair)
     assert (found.row_sum_min, found.row_sum_max) == (1, 2)
-    assert found.rank == 2.5
-    assert found.effective_rank == pytest.approx(2.5)
+    assert ranks.rank == 2.5
+    assert ranks.effective_rank == pytest.approx(2.5)
     assert found.density == 1 / 8 + 1 / 2
     assert found.entropy == pytest.approx(math.log(4) / 2)
     assert found.perplexity == pytest.approx(2)
@@ -61,7 +61,7 @@ def test_heads_are_averaged_and_row_sums_ranged():
 
 def test_rank_is_judged_at_the_matrix_own_precision():
     left, right = torch.randn(2, 40, 5, generator=torch.Generator().manual_seed(0))
-    assert passport(left @ right.mT, softmax(40, 40), causal=False).rank == 5
+    assert Ranks.of(left @ right.mT).rank == 5
 
 
 def test_causal_density_counts_the_past_only():
@@ -87,7 +87,9 @@ def test_signed_and_zero_rows_have_numbers():
 
 
 def test_a_broken_matrix_gives_nan_and_no_exception():
-    found = passport(torch.full((3, 3), math.nan), softmax(3, 3), causal=False)
+    broken = torch.full((3, 3), math.nan)
+    found = passport(broken, softmax(3, 3), causal=False)
+    assert all(math.isnan(number) for number in dataclasses.astuple(Ranks.of(broken)))
     for field in dataclasses.fields(Passport):
         if field.name not in ("density", "top_k_overlap"):
             assert math.isnan(getattr(found, field.name))
