@@ -4,10 +4,10 @@ import numpy as np
 import streamlit as st
 
 from app.matrix_board import Panel
-from app.text import _, paragraph
+from app.text import N_, _, paragraph
 from attention_core.looks import membership
 from pages.inside import pictures
-from pages.inside.story import Seen, Step
+from pages.inside.story import Seen, Step, later
 from pages.inside.tokens import painted
 
 
@@ -45,6 +45,7 @@ def sides(seen: Seen) -> tuple[Panel, Panel]:
     )
 
 
+@later(N_("Landmarks"))
 def which(seen: Seen) -> Step:
     """Which tokens each landmark is the mean of."""
     found = shares(seen)
@@ -77,7 +78,6 @@ def which(seen: Seen) -> Step:
                 )
 
     return Step(
-        title=_("Landmarks"),
         formula=r"\tilde q_i = \frac{1}{|S_i|} \sum_{j \in S_i} q_j, \qquad "
         r"\tilde k_i = \frac{1}{|S'_i|} \sum_{j \in S'_i} k_j",
         shapes={r"\tilde Q": (m, seen.qkv.q.shape[-1]), r"\tilde K": (m, seen.qkv.k.shape[-1])},

@@ -8,12 +8,15 @@ import streamlit as st
 from app.figures.categories import PRIMITIVES
 from app.matrix_board import Category, Panel, matrix_board
 from app.naming import tokens
-from app.text import _, literal, paragraph
+from app.text import N_, _, literal, paragraph
 from attention_core.looks import factors, provenance
 from pages.inside import pictures
 from pages.inside.options import InsideOptions
-from pages.inside.story import Seen, Step
+from pages.inside.story import Seen, Step, later
 from pages.inside.tokens import Pool, strip
+
+BLURS, LEAKS = N_("Multiply: what blurs"), N_("Why it leaks")
+"""Titles of steps."""
 
 
 def name(seen: Seen, pool: Pool) -> str:
@@ -151,6 +154,7 @@ def look(seen: Seen, extra: str = "", *, among: int | None = None) -> Step:
     )
 
 
+@later(BLURS)
 def blur(seen: Seen, *, queries: bool = False) -> Step:
     """The product beside the best that any weights could do with these mixtures: what mixing alone costs.
 
@@ -165,7 +169,6 @@ def blur(seen: Seen, *, queries: bool = False) -> Step:
     floor, error = (factors.off(matrix, seen.reference) for matrix in (best, seen.weights))
     n, rank, kinds = len(left), factors.rank(mixed), factors.kinds(mixed)
     return Step(
-        title=_("Multiply: what blurs"),
         formula=r"A = L R,\qquad \operatorname{rank} A \le m,\qquad "
         + (r"\min_X \lVert S - L X \rVert_F" if queries else r"\min_X \lVert S - X R \rVert_F"),
         shapes={"L": left.shape, "R": right.shape, "A": (n, n)},
@@ -223,8 +226,14 @@ def draw_best(seen: Seen, best: np.ndarray, key: str) -> None:
     )
 
 
-def leak(seen: Seen) -> Step:
-    """What pooled keys tell a query of its future, where keys that begin after it are hidden or those that end."""
+@later(LEAKS)
+def leak(seen: Seen, extra: str = "") -> Step:
+    """What pooled keys tell a query of its future, where keys that begin after it are hidden or those that end.
+
+    Args:
+        seen: the variant on a head.
+        extra: what the story adds to the sentence.
+    """
     P, right = seen.parts["provenance"], seen.parts["right"]
     n = P.shape[1]
     hidden = factors.product(provenance.begun(seen.parts["left"], P), right)
@@ -251,7 +260,7 @@ def leak(seen: Seen) -> Step:
         )
         words = paragraph(words, hidden_whole(seen))
     leaking = _("told by a key that holds both")
-    return leaks(seen, hidden, words, leaking, _("Weights, later keys hidden"), _("weight"))
+    return leaks(seen, hidden, paragraph(words, extra), leaking, _("Weights, later keys hidden"), _("weight"))
 
 
 def hidden_whole(seen: Seen) -> str:
@@ -300,7 +309,6 @@ def leaks(seen: Seen, values: np.ndarray, words: str, leaking: str, title: str, 
             pictures.board(f"{key}.ahead", pictures.panel(title, values, seen.labels, seen.labels), unit=unit)
 
     return Step(
-        title=_("Why it leaks"),
         formula=r"j > i,\qquad \exists\, r:\; P_{ri} \ne 0,\; P_{rj} \ne 0 \;\Rightarrow\; i \text{ hears of } j",
         shapes={"P": P.shape, "A": (n, n)},
         sentence=words,

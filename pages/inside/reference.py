@@ -1,5 +1,7 @@
 """The last step of every story: the variant's matrix beside the one its errors are taken against."""
 
+from functools import partial
+
 import numpy as np
 
 from app.naming import label, reference_name
@@ -7,16 +9,21 @@ from app.text import _, paragraph
 from attention_core.looks.factors import off, uniform
 from attention_core.metrics.passport import shares_out
 from pages.inside import pictures
-from pages.inside.story import Seen, Step
+from pages.inside.story import Later, Seen, Step
 
 
-def beside_reference(seen: Seen, sentence: str = "") -> Step:
+def beside_reference(seen: Seen, sentence: str = "") -> Later:
     """The matrix, its reference (softmax for nearly all) and their difference on one board, on one scale.
 
     Args:
         seen: the variant on a head.
         sentence: what the story adds to the numbers that every variant has.
     """
+    title = _("Beside {reference}", reference=reference_name(seen.attention))
+    return Later(title, partial(_beside, seen, sentence))
+
+
+def _beside(seen: Seen, sentence: str) -> Step:
     reference, own = reference_name(seen.attention), seen.attention.variant.reference is not None
     difference, sums = seen.weights - seen.reference, seen.weights.sum(-1)
     told = _(
@@ -49,7 +56,6 @@ def beside_reference(seen: Seen, sentence: str = "") -> Step:
 
     n = len(seen.weights)
     return Step(
-        title=_("Beside {reference}", reference=reference),
         formula=seen.attention.variant.formula,
         shapes={r"A": (n, n), "S" if own else r"\operatorname{softmax}(QK^\top/\sqrt d)": (n, n)},
         sentence=paragraph(told, sentence),

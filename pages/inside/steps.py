@@ -1,5 +1,6 @@
 """The steps of the variant that is taken apart, one at a time."""
 
+from collections.abc import Sequence
 from functools import partial
 
 import streamlit as st
@@ -14,7 +15,7 @@ from attention_core.inputs.labels import number_repeats
 from pages.inside import take_away
 from pages.inside.options import InsideOptions
 from pages.inside.stories import discover
-from pages.inside.story import Seen, Step
+from pages.inside.story import Later, Seen, Step
 
 
 def show(chosen: Chosen) -> None:
@@ -43,8 +44,10 @@ def show(chosen: Chosen) -> None:
             labels=number_repeats(chosen.qkv.tokens),
         )
         steps = discover()[attention.key](seen)
-    number = _pick(steps)
-    _draw(steps[number - 1], f"inside.{attention.key}.{number}")
+        number = _pick([step.title for step in steps])
+        step = steps[number - 1]
+        sentence = step.sentence  # what takes long to tell is told here
+    _draw(step, sentence, f"inside.{attention.key}.{number}")
     take_away.show(seen, chosen)
 
 
@@ -72,10 +75,10 @@ def refusal(attention: ac.Attention, future_share: float | None) -> str:
     return told
 
 
-def _pick(steps: tuple[Step, ...]) -> int:
+def _pick(titles: Sequence[str]) -> int:
     """The steps by number and title, with a way back and on; the number of the one shown."""
-    shown = InsideOptions.step.fit(range(1, len(steps) + 1))
-    names = {i: f"{i} · {step.title}" for i, step in enumerate(steps, 1)}
+    shown = InsideOptions.step.fit(range(1, len(titles) + 1))
+    names = {i: f"{i} · {title}" for i, title in enumerate(titles, 1)}
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="inside.steps"):
         for name, icon, way, by in (
             (_("Previous"), ":material/arrow_back:", "back", -1),
@@ -86,7 +89,7 @@ def _pick(steps: tuple[Step, ...]) -> int:
                 icon=icon,
                 key=f"inside_by_{way}",
                 on_click=partial(InsideOptions.step.set, shown + by),
-                disabled=not 1 <= shown + by <= len(steps),
+                disabled=not 1 <= shown + by <= len(titles),
                 width="content",
             )
         InsideOptions.step.draw(
@@ -99,8 +102,8 @@ def _pick(steps: tuple[Step, ...]) -> int:
     return shown
 
 
-def _draw(step: Step, key: str) -> None:
-    st.markdown(step.sentence)
+def _draw(step: Step | Later, sentence: str, key: str) -> None:
+    st.markdown(sentence)
     # The page cuts formulas off at their box, and the numerator of a fraction reaches out of it: a strut makes room.
     sizes = "  \n".join(rf"${symbol} = [{', '.join(map(str, shape))}]$" for symbol, shape in step.shapes.items())
     left, right = st.columns([4, 1], vertical_alignment="center")

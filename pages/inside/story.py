@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, SupportsIndex
+from functools import cached_property, partial, wraps
+from typing import Any, ParamSpec, SupportsIndex
 
 import numpy as np
 
 import attention_core as ac
-from app.text import literal
+from app.text import _, literal
 from attention_core.inputs.source import Source
 
 
@@ -61,19 +62,55 @@ class Step:
     """One step of a story.
 
     Attributes:
-        title: what happens, in a few words.
+        title: what happens, in a few words; one that is told ``later`` has its title from there.
         formula: the same in LaTeX.
         shapes: the sizes of what is shown, by symbol in LaTeX.
         sentence: what it means, with numbers from the data.
         draw: draws its pictures; it is given a key for their elements.
     """
 
-    title: str
+    title: str = ""
     formula: str
     shapes: Mapping[str, tuple[int, ...]]
     sentence: str
     draw: Callable[[str], None]
 
 
-Story = Callable[[Seen], tuple[Step, ...]]
+class Later:
+    """A step that takes long to tell, told when it is the one shown.
+
+    Args:
+        title: what happens, in a few words.
+        tell: makes the step.
+    """
+
+    def __init__(self, title: str, tell: Callable[[], Step]) -> None:
+        self.title, self._tell = title, tell
+
+    @cached_property
+    def _step(self) -> Step:
+        return self._tell()
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - a step's own
+        """What the step has, which is told at the first question."""
+        return getattr(self._step, name)
+
+
+P = ParamSpec("P")
+
+
+def later(title: str) -> Callable[[Callable[P, Step]], Callable[P, Later]]:
+    """Have what tells a step called when that is the one shown; its title, to be translated, stands before."""
+
+    def decorate(tell: Callable[P, Step]) -> Callable[P, Later]:
+        @wraps(tell)
+        def told(*args: P.args, **kwargs: P.kwargs) -> Later:
+            return Later(_(title), partial(tell, *args, **kwargs))
+
+        return told
+
+    return decorate
+
+
+Story = Callable[[Seen], tuple[Step | Later, ...]]
 """A file of ``stories`` named as its variant's key has one: ``steps(seen)``."""

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
-from app.text import _, _n, paragraph
+from app.text import N_, _, _n, paragraph
 from pages.inside import pictures
 from pages.inside.pictures import Curve
 from pages.inside.reference import beside_reference
-from pages.inside.story import Seen, Step
+from pages.inside.story import Later, Seen, Step, later
 from pages.inside.tokens import painted
 
 OWN, RIGHT, WRONG, MISSED, ELSE = 0, 2, 1, 3, -1
@@ -44,7 +44,7 @@ class Choice:
         return int(len(lost) - 1 - lost[::-1].argmax())
 
 
-def steps(seen: Seen) -> tuple[Step, ...]:
+def steps(seen: Seen) -> tuple[Step | Later, ...]:
     """Score, choose, account for what is missed, compare."""
     parts, size = seen.parts, seen.setting("block")
     blocks = np.arange(parts["mass"].shape[-1])
@@ -68,6 +68,7 @@ def _panel(seen: Seen, title: str, values: np.ndarray, caption: str = "") -> pic
     return pictures.panel(title, values, seen.labels, _names(seen), column=_("block"), caption=caption)
 
 
+@later(N_("Score the blocks"))
 def _scores(seen: Seen, choice: Choice) -> Step:
     scores = seen.parts["scores"]
     asked = np.isfinite(scores)
@@ -83,7 +84,6 @@ def _scores(seen: Seen, choice: Choice) -> Step:
 
     n, blocks = choice.mass.shape
     return Step(
-        title=_("Score the blocks"),
         formula={
             "mean key": r"s(q, b) = \frac{q^\top \bar k_b}{\sqrt d}",
             "second order": r"s(q, b) = \frac{q^\top \bar k_b}{\sqrt d} + \frac{q^\top \Sigma_b\, q}{2 d}",

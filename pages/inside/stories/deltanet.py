@@ -4,7 +4,7 @@ import numpy as np
 import streamlit as st
 
 from app import compute
-from app.text import _, paragraph
+from app.text import N_, _, paragraph
 from attention_core.algorithms.gates import GateParams, each
 from attention_core.looks.delta_state import Written
 from attention_core.looks.factors import lengths
@@ -13,7 +13,7 @@ from pages.inside import pictures
 from pages.inside.options import InsideOptions
 from pages.inside.pictures import Curve
 from pages.inside.reference import beside_reference
-from pages.inside.story import Seen, Step
+from pages.inside.story import Later, Seen, Step, later
 
 STRENGTHS = tuple(i / 10 for i in range(1, 31))
 """Tried on the head's own keys: some of them beyond what the variant allows, to see why it does not."""
@@ -21,7 +21,7 @@ TALLEST = 1e12
 """A state larger than this, over its values' usual length, has left the picture."""
 
 
-def steps(seen: Seen) -> tuple[Step, ...]:
+def steps(seen: Seen) -> tuple[Step | Later, ...]:
     """From keys that resemble each other to a matrix with signs, and to what makes the state explode."""
     sums = seen.weights.sum(-1)
     ending = _(
@@ -151,6 +151,7 @@ def _written(seen: Seen) -> Step:
     )
 
 
+@later(N_("How strongly to write"))
 def _growth(seen: Seen) -> Step:
     found = compute.delta_growth(seen.source, seen.attention, head=seen.head, strengths=STRENGTHS)
     usual = lengths(seen.qkv.v[seen.head].numpy()).mean() or 1.0
@@ -178,7 +179,6 @@ def _growth(seen: Seen) -> Step:
         _draw_state(here, tried, f"{key}.state")
 
     return Step(
-        title=_("How strongly to write"),
         formula=r"S_i = \alpha_i \left(I - \beta_i k_i k_i^\top\right) S_{i-1} + \beta_i k_i v_i^\top,\qquad "
         r"\lambda_i = \alpha_i \left(1 - \beta_i \lVert k_i \rVert^2\right)"
         if _decays(seen)

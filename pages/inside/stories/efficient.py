@@ -7,10 +7,10 @@ from attention_core.looks.factors import perplexity
 from pages.inside import pictures
 from pages.inside.options import InsideOptions
 from pages.inside.reference import beside_reference
-from pages.inside.story import Seen, Step
+from pages.inside.story import Later, Seen, Step
 
 
-def steps(seen: Seen) -> tuple[Step, ...]:
+def steps(seen: Seen) -> tuple[Step | Later, ...]:
     """From the two maps to their product."""
     ending = _("Its rank is at most C = {c}, the number of features.", c=seen.parts["gather"].shape[0])
     if seen.causal:

@@ -11,7 +11,7 @@ from attention_core.looks.factors import perplexity, product
 from pages.inside import pictures
 from pages.inside.pictures import Curve
 from pages.inside.reference import beside_reference
-from pages.inside.story import Seen, Step
+from pages.inside.story import Later, Seen, Step
 
 SHOWN = 4
 """Rounds drawn at most: the first and the last among them."""
@@ -19,7 +19,7 @@ NAMED = 6
 """Tokens named for each basis."""
 
 
-def steps(seen: Seen) -> tuple[Step, ...]:
+def steps(seen: Seen) -> tuple[Step | Later, ...]:
     """From the first round to the matrix."""
     b = seen.parts["given"].shape[-1]
     ending = _("Its rank is at most b = {b}: tokens that mix the bases alike look alike.", b=b)

@@ -14,7 +14,7 @@ from pages.inside import pictures
 from pages.inside.options import InsideOptions
 from pages.inside.pictures import Curve
 from pages.inside.reference import beside_reference
-from pages.inside.story import Seen, Step
+from pages.inside.story import Later, Seen, Step, later
 from pages.inside.tokens import painted
 
 ALPHAS = tuple(1 + i / 20 for i in range(1, 21))
@@ -22,7 +22,7 @@ ALPHAS = tuple(1 + i / 20 for i in range(1, 21))
 SHARE = r"\left[(\alpha - 1)\left(x_{ij} - t_i\right)\right]_+^{1/(\alpha-1)}"
 
 
-def steps(seen: Seen) -> tuple[Step, ...]:
+def steps(seen: Seen) -> tuple[Step | Later, ...]:
     """From the logits to the threshold, to what it leaves, and to where α moves it."""
     ending = _(
         "{share:.0%} of the weights that may be seen are exactly zero; softmax's never are.",
@@ -136,6 +136,7 @@ def row_sentence(token: str, weights: np.ndarray, labels: Sequence[str]) -> str:
     )
 
 
+@later(N_("The threshold moves"))
 def _moves(seen: Seen) -> Step:
     found = compute.thresholds(seen.source, head=seen.head, causal=seen.causal, alphas=ALPHAS)
     keys = seen.visible.sum(-1)
@@ -178,7 +179,6 @@ def _moves(seen: Seen) -> Step:
             )
 
     return Step(
-        title=_("The threshold moves"),
         formula=r"t_i \to -\infty \text{ as } \alpha \to 1,\qquad "
         r"\alpha = 2:\; A_{ij} = \left[x_{ij} - t_i\right]_+",
         shapes={"t": (len(keys),)},

@@ -6,10 +6,10 @@ from app.text import _
 from attention_core.looks import factors, provenance
 from pages.inside import pictures, pooling
 from pages.inside.reference import beside_reference
-from pages.inside.story import Seen, Step
+from pages.inside.story import Later, Seen, Step, later
 
 
-def steps(seen: Seen) -> tuple[Step, ...]:
+def steps(seen: Seen) -> tuple[Step | Later, ...]:
     """Average, ask, repeat, leak, compare."""
     return _average(seen), _ask(seen), pooling.blur(seen, queries=True), _leak(seen), beside_reference(seen)
 
@@ -65,6 +65,7 @@ def _ask(seen: Seen) -> Step:
     )
 
 
+@later(pooling.LEAKS)
 def _leak(seen: Seen) -> Step:
     """How much of each token's question is asked by later ones."""
     asked = factors.product(seen.parts["left"], seen.parts["provenance"])

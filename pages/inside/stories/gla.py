@@ -2,16 +2,16 @@
 
 import numpy as np
 
-from app.text import _, literal, paragraph
+from app.text import N_, _, literal, paragraph
 from attention_core.looks.factors import half_lives, lengths, passed, product
 from attention_core.writing import number, percent
 from pages.inside import pictures
 from pages.inside.pictures import Curve
 from pages.inside.reference import beside_reference
-from pages.inside.story import Seen, Step
+from pages.inside.story import Later, Seen, Step, later
 
 
-def steps(seen: Seen) -> tuple[Step, ...]:
+def steps(seen: Seen) -> tuple[Step | Later, ...]:
     """From the gates of the tokens to what fading leaves of the product of queries and keys."""
     return _gates(seen), _left(seen), _read(seen), beside_reference(seen)
 
@@ -127,6 +127,7 @@ def left_sentence(kept: np.ndarray) -> str:
     )
 
 
+@later(N_("What is read"))
 def _read(seen: Seen) -> Step:
     read = seen.parts["read"]
     plain = product(seen.parts["queries"], seen.parts["keys"].T)
@@ -151,7 +152,6 @@ def _read(seen: Seen) -> Step:
         )
 
     return Step(
-        title=_("What is read"),
         formula=r"R_{ij} = \sum_c \frac{q_{ic}}{\sqrt d}\, \Gamma_{ijc}\, k_{jc}",
         shapes={"Q": seen.parts["queries"].shape, "K": seen.parts["keys"].shape, "R": read.shape},
         sentence=paragraph(told, way),

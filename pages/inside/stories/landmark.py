@@ -5,14 +5,14 @@ import numpy as np
 import attention_core as ac
 from app import compute
 from app.compute import View
-from app.text import _, paragraph
+from app.text import N_, _, paragraph
 from attention_core.looks import factors
 from pages.inside import landmarks, pictures
 from pages.inside.reference import beside_reference
-from pages.inside.story import Seen, Step
+from pages.inside.story import Later, Seen, Step, later
 
 
-def steps(seen: Seen) -> tuple[Step, ...]:
+def steps(seen: Seen) -> tuple[Step | Later, ...]:
     """Landmarks, two maps, what an inverse between them adds, product."""
     rank = _("Its rank is at most m = {m}, the number of landmarks.", m=seen.parts["left"].shape[-1])
     return landmarks.which(seen), _maps(seen), _inverse(seen), beside_reference(seen, rank)
@@ -47,6 +47,7 @@ def _maps(seen: Seen) -> Step:
     )
 
 
+@later(N_("What Nyström adds"))
 def _inverse(seen: Seen) -> Step:
     """The same landmarks with Nyström's middle factor inverted between the two maps."""
     view = View(source=seen.source, head=seen.head, causal=False, special=True)
@@ -70,7 +71,6 @@ def _inverse(seen: Seen) -> Step:
         )
 
     return Step(
-        title=_("What Nyström adds"),
         formula=r"A = L R \qquad \text{and} \qquad A_{\text{Nyström}} = L M^{+} R,\quad "
         r"M = S\!\left(\tfrac{\tilde Q \tilde K^\top}{\sqrt d}\right)",
         shapes={"L": (n, m), r"M^{+}": (m, m), "R": (m, n)},

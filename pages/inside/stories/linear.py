@@ -15,7 +15,7 @@ from pages.inside import pictures
 from pages.inside.options import InsideOptions
 from pages.inside.pictures import Curve, Points
 from pages.inside.reference import beside_reference
-from pages.inside.story import Seen, Step
+from pages.inside.story import Later, Seen, Step
 
 HEAVY = 0.05
 """Share of the pairs that counts as the heaviest."""
@@ -25,7 +25,7 @@ LENGTHS = tuple(2**i for i in range(3, 15))
 """Lengths at which both ways are counted."""
 
 
-def steps(seen: Seen) -> tuple[Step, ...]:
+def steps(seen: Seen) -> tuple[Step | Later, ...]:
     """From the feature map to the weights."""
     ending = _(
         "A row of it spreads like {own:.0f} equally weighted keys, softmax's like {exact:.0f}.",

@@ -9,10 +9,10 @@ from app.text import _, paragraph
 from attention_core.looks import factors, provenance
 from pages.inside import pictures, pooling
 from pages.inside.reference import beside_reference
-from pages.inside.story import Seen, Step
+from pages.inside.story import Later, Seen, Step
 
 
-def steps(seen: Seen) -> tuple[Step, ...]:
+def steps(seen: Seen) -> tuple[Step | Later, ...]:
     """Project, look, multiply, leak, compare."""
     if seen.setting("projection") == "gaussian":
         first, second = _mix(seen), _look(seen)

@@ -7,13 +7,13 @@ from attention_core.looks.factors import off
 from pages.inside import pictures
 from pages.inside.pictures import Curve
 from pages.inside.reference import beside_reference
-from pages.inside.story import Seen, Step
+from pages.inside.story import Later, Seen, Step
 
 NEAR = 0.1
 """The error of the weights that is asked for in the second step."""
 
 
-def steps(seen: Seen) -> tuple[Step, ...]:
+def steps(seen: Seen) -> tuple[Step | Later, ...]:
     """Singular values, what a rank costs, what is kept, compare."""
     return _sizes(seen), _ranks(seen), _kept(seen), beside_reference(seen, _(seen.attention.variant.note))
 

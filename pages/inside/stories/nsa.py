@@ -5,10 +5,10 @@ import numpy as np
 from app.text import _, _n, paragraph
 from pages.inside import pictures
 from pages.inside.reference import beside_reference
-from pages.inside.story import Seen, Step
+from pages.inside.story import Later, Seen, Step
 
 
-def steps(seen: Seen) -> tuple[Step, ...]:
+def steps(seen: Seen) -> tuple[Step | Later, ...]:
     """From the means of blocks to three matrices, and to their sum."""
     return _outline(seen), _looks(seen), beside_reference(seen, _(seen.attention.variant.note))
 

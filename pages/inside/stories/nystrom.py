@@ -10,7 +10,7 @@ from app.figures.curves import guide
 from app.figures.theme import GREY
 from app.matrix_board import Panel
 from app.naming import label
-from app.text import _, _n, literal, paragraph
+from app.text import N_, _, _n, literal, paragraph
 from attention_core.experiments import cur_error, nystrom_inverse
 from attention_core.experiments.cur_error import ATTENTION, BEST, FLOOR, FORMULA, UNIFORM, CurRow
 from attention_core.experiments.nystrom_inverse import InverseRow
@@ -21,7 +21,7 @@ from pages.inside import landmarks, pictures
 from pages.inside.options import InsideOptions
 from pages.inside.pictures import Curve
 from pages.inside.reference import beside_reference
-from pages.inside.story import Seen, Step
+from pages.inside.story import Later, Seen, Step, later
 
 EQUAL = 1.02
 """Errors within this ratio are called equal."""
@@ -29,7 +29,7 @@ LITTLE = 0.1
 """Relative errors up to this are called small."""
 
 
-def steps(seen: Seen) -> tuple[Step, ...]:
+def steps(seen: Seen) -> tuple[Step | Later, ...]:
     """Landmarks, factors, inverse, what the formula comes from, product."""
     rows = seen.weights.sum(-1)
     ending = _(
@@ -79,6 +79,7 @@ def _factors(seen: Seen) -> Step:
     )
 
 
+@later(N_("The inverse"))
 def _inverse(seen: Seen) -> Step:
     middle, inverse = seen.parts["middle"], seen.parts["inverse"]
     (task,) = nystrom_inverse.tasks(seen.source, head=seen.head, word=seen.attention.word)
@@ -106,7 +107,6 @@ def _inverse(seen: Seen) -> Step:
         _directions(seen, key)
 
     return Step(
-        title=_("The inverse"),
         formula=r"V_0 = \frac{M^\top}{\|M\|_1 \|M\|_\infty},\qquad "
         r"V \leftarrow \tfrac14 V \left(13 I - M V \left(15 I - M V \left(7 I - M V\right)\right)\right)",
         shapes={"M": middle.shape, "V": inverse.shape},
@@ -247,6 +247,7 @@ def inverted_sentence(done: int, m: int, iterations: int, least: float) -> str:
     )
 
 
+@later(N_("Columns and rows"))
 def _columns_and_rows(seen: Seen) -> Step:
     """Nyström's formula and CUR on this head's own softmax, beside Nyström attention."""
     pick, m = InsideOptions.pick.value, min(seen.setting("landmarks"), len(seen.weights))
@@ -265,7 +266,6 @@ def _columns_and_rows(seen: Seen) -> Step:
             _table(seen, rows, m)
 
     return Step(
-        title=_("Columns and rows"),
         formula=r"\operatorname{softmax}\!\left(\tfrac{Q K^\top}{\sqrt d}\right) = "
         r"\begin{pmatrix} A & B \\ C & D \end{pmatrix} \approx "
         r"\begin{pmatrix} A \\ C \end{pmatrix} A^{+} \begin{pmatrix} A & B \end{pmatrix},"

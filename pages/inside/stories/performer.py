@@ -9,7 +9,7 @@ import streamlit as st
 from app import compute, run
 from app.figures.curves import guide
 from app.figures.spread import Spread, spread
-from app.text import _, paragraph
+from app.text import N_, _, paragraph
 from attention_core.experiments import performer_error
 from attention_core.experiments.performer_error import LADDER, SEEDS, TOKENS, WAYS, PerformerErrorRow
 from attention_core.looks import factors
@@ -21,7 +21,7 @@ from pages.inside import pictures
 from pages.inside.options import InsideOptions
 from pages.inside.pictures import Curve, Points
 from pages.inside.reference import beside_reference
-from pages.inside.story import Seen, Step
+from pages.inside.story import Later, Seen, Step, later
 
 WANTED = 0.1
 """Relative error of a similarity that counts as good."""
@@ -33,7 +33,7 @@ NEAR_ALL = 0.8
 """Relative error from which nearly all of the truth is missed; what exceeds its inverse is too large instead."""
 
 
-def steps(seen: Seen) -> tuple[Step, ...]:
+def steps(seen: Seen) -> tuple[Step | Later, ...]:
     """From the directions to the weights."""
     return (
         _directions(seen),
@@ -147,6 +147,7 @@ def _features(seen: Seen) -> Step:
     )
 
 
+@later(N_("Estimate against truth"))
 def _estimate(seen: Seen) -> Step:
     allowed, kind, norms = seen.visible, seen.setting("kind"), seen.setting("row_norms")
     estimate, kernel = seen.parts["estimate"][allowed], seen.parts["kernel"][allowed]
@@ -177,7 +178,6 @@ def _estimate(seen: Seen) -> Step:
             st.caption(_("{share:.0%} of the estimates are not positive: no logarithm.", share=(estimate <= 0).mean()))
 
     return Step(
-        title=_("Estimate against truth"),
         formula=mean_formula(kind, norms),
         shapes={r"\varphi(Q)\,\varphi(K)^\top": seen.weights.shape},
         sentence=paragraph(

@@ -10,17 +10,15 @@ from app.text import _, paragraph
 from attention_core.looks import factors, provenance
 from pages.inside import pooling
 from pages.inside.reference import beside_reference
-from pages.inside.story import Seen, Step
+from pages.inside.story import Later, Seen, Step, later
 
 
-def steps(seen: Seen) -> tuple[Step, ...]:
+def steps(seen: Seen) -> tuple[Step | Later, ...]:
     """Pool, look, multiply, leak or not, compare."""
     if seen.causal:
         return _cover(seen), _look(seen), _blur(seen), _hide(seen), beside_reference(seen)
-    leak = pooling.leak(seen)
-    if (seen.parts["provenance"] != 0).sum(-1).max() > 1:
-        does = _("Causal, this variant does so, and lets each query see the tokens of its own pool one by one.")
-        leak = replace(leak, sentence=f"{leak.sentence} {does}")
+    does = _("Causal, this variant does so, and lets each query see the tokens of its own pool one by one.")
+    leak = pooling.leak(seen, does if (seen.parts["provenance"] != 0).sum(-1).max() > 1 else "")
     return pooling.cover(seen), pooling.look(seen), pooling.blur(seen), leak, beside_reference(seen)
 
 
@@ -82,14 +80,16 @@ def _stays(seen: Seen) -> float:
     return float(seen.parts["left"][:, len(_pools(seen)) :].sum(-1).mean())
 
 
+@later(pooling.BLURS)
 def _blur(seen: Seen) -> Step:
     """What blurs: earlier pools alone."""
     own = _own(seen)
     best = np.where(own, seen.reference, provenance.closest(seen.reference, _pools(seen)))
-    return replace(
-        pooling.blur(seen),
+    n, left, right = len(own), seen.parts["left"], seen.parts["right"]
+    return Step(
         formula=r"A = L R,\qquad R = \begin{bmatrix} P \\ I \end{bmatrix},\qquad "
         r"\min_X \lVert S - X R \rVert_F,\; X_{ir} = 0 \text{ where } i \text{ may not see } r",
+        shapes={"L": left.shape, "R": right.shape, "A": (n, n)},
         sentence=_(
             "Pools before a query's own are blurred, its own is not. That blur alone makes the product **{floor:.0%}** "
             "off softmax (Frobenius), whatever the weights; the actual ones make it **{error:.0%}**.",

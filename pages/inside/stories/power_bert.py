@@ -10,7 +10,7 @@ from app.text import _, _n
 from pages.inside import pictures
 from pages.inside.pictures import Curve
 from pages.inside.reference import beside_reference
-from pages.inside.story import Seen, Step
+from pages.inside.story import Later, Seen, Step
 from pages.inside.tokens import painted
 
 STEEP = 8
@@ -37,7 +37,7 @@ class Tally:
         return np.flatnonzero(~self.stays)
 
 
-def steps(seen: Seen) -> tuple[Step, ...]:
+def steps(seen: Seen) -> tuple[Step | Later, ...]:
     """Count, rank, drop, account for what is lost, compare."""
     significance = seen.parts["significance"].astype(np.float64)
     stays = np.zeros(len(significance), bool)

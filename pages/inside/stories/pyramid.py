@@ -6,10 +6,10 @@ from app.text import _
 from attention_core.looks import provenance
 from pages.inside import pooling
 from pages.inside.reference import beside_reference
-from pages.inside.story import Seen, Step
+from pages.inside.story import Later, Seen, Step
 
 
-def steps(seen: Seen) -> tuple[Step, ...]:
+def steps(seen: Seen) -> tuple[Step | Later, ...]:
     """Pool on every level, look, multiply, leak, compare."""
     P, left = seen.parts["provenance"], seen.parts["left"]
     rows = pooling.levels(provenance.spans(P))

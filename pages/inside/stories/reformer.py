@@ -13,7 +13,7 @@ from app.figures.spread import spread
 from app.matrix_board import Category, Panel, matrix_board
 from app.matrix_board.pair_kinds import Kinds, hide_future
 from app.naming import reference_name
-from app.text import _, _n, literal, paragraph
+from app.text import N_, _, _n, literal, paragraph
 from attention_core.experiments import hash_rounds, reversible
 from attention_core.experiments.hash_rounds import HashRoundsRow
 from attention_core.experiments.reversible import CHECKPOINTS, MOST, PLAIN, REVERSIBLE, WAYS, ReversibleRow
@@ -23,7 +23,7 @@ from pages.inside import pictures
 from pages.inside.options import InsideOptions
 from pages.inside.pictures import Curve
 from pages.inside.reference import beside_reference
-from pages.inside.story import Seen, Step
+from pages.inside.story import Later, Seen, Step, later
 from pages.inside.tokens import painted
 
 NAMED = 5
@@ -32,7 +32,7 @@ WORST = 8
 """Missed pairs named."""
 
 
-def steps(seen: Seen) -> tuple[Step, ...]:
+def steps(seen: Seen) -> tuple[Step | Later, ...]:
     """Hash, sort, cut, repeat, miss, keep nothing, compare."""
     number = InsideOptions.hash_round.fit(range(len(seen.parts["buckets"])))
     return (
@@ -203,6 +203,7 @@ def _hashed(seen: Seen, number: int) -> Hashed:
     return found
 
 
+@later(N_("Who may look"))
 def _cut(seen: Seen, number: int) -> Step:
     found = _hashed(seen, number)
     counts = {name: part.sum() for name, part in found.parts.items()}
@@ -237,7 +238,6 @@ def _cut(seen: Seen, number: int) -> Step:
         )
 
     return Step(
-        title=_("Who may look"),
         formula=r"P_i = \{\, j \ne i : c(i) - c(j) \in \{0, 1\} \,\}"
         + (r" \cap \{ j < i \} \cap \{ b(j) = b(i) \}" if seen.causal else ""),
         shapes={"A": (n, n), r"\text{chunk}": (min(size, n),)},
@@ -347,6 +347,7 @@ def _growth(rows: Sequence[HashRoundsRow], rounds: int, reference: str, key: str
     )
 
 
+@later(N_("Missed"))
 def _missed(seen: Seen) -> Step:
     """The heaviest looks that no round finds, and the mass outside the pattern."""
     full, reference = seen.parts["all_pairs"], reference_name(seen.attention)
@@ -395,7 +396,6 @@ def _missed(seen: Seen) -> Step:
             part=full[together].sum() / n,
         )
     return Step(
-        title=_("Missed"),
         formula=r"\text{missed} = \frac1n \sum_i \sum_{j \notin P_i} \operatorname{softmax}_{j \ne i}"
         r"\!\left(\frac{q_i^\top q_j}{\lVert q_j \rVert}\right)",
         shapes={"S": (n, n)},

@@ -5,7 +5,7 @@ import streamlit as st
 
 from app import compute, run
 from app.figures.spread import spread
-from app.text import _, _n, paragraph
+from app.text import N_, _, _n, paragraph
 from attention_core.experiments import homogeneity
 from attention_core.experiments.homogeneity import FACTORS, VARIANTS, HomogeneityRow
 from attention_core.looks.gau import EXPANSION, Look, block_price, shared_size, unit_price
@@ -14,7 +14,7 @@ from pages.inside import pictures
 from pages.inside.options import InsideOptions
 from pages.inside.pictures import Curve
 from pages.inside.reference import beside_reference
-from pages.inside.story import Seen, Step
+from pages.inside.story import Later, Seen, Step, later
 
 MOST = 256
 """Tokens at most whose logits are multiplied: the effect needs no more."""
@@ -27,7 +27,7 @@ LENGTHS = tuple(2**i for i in range(5, 16))
 DIVISORS = {"length": "n_i", "squared": "n_i^2", "fixed": "n_0", "sum": r"\sum_l \operatorname{relu}^2(\cdot)"}
 
 
-def steps(seen: Seen) -> tuple[Step, ...]:
+def steps(seen: Seen) -> tuple[Step | Later, ...]:
     """From the logits to the weights, and to the unit that makes do with one matrix of them."""
     sums = seen.weights.sum(-1)
     ending = _("A row sums to {low:.2g} … {high:.2g}; softmax's to 1.", low=sums.min(), high=sums.max())
@@ -36,7 +36,9 @@ def steps(seen: Seen) -> tuple[Step, ...]:
         _squares(seen),
         _normalisers(seen),
         _factor(seen),
-        *_gated_unit(seen),
+        _one_matrix(seen),
+        _gate(seen),
+        _price(seen),
         beside_reference(seen, ending),
     )
 
@@ -224,18 +226,18 @@ def _top(seen: Seen, factor: float) -> float:
     return float(1 / np.exp(logits - logits.max(-1, keepdims=True)).sum(-1).min())
 
 
-def _gated_unit(seen: Seen) -> tuple[Step, ...]:
-    """The unit's matrix beside the heads', its gate, and what it costs."""
-    found = compute.gau(seen.source, seen.attention, causal=seen.causal)
-    return _one_matrix(seen, found), _gate(seen, found), _price(seen)
+def _unit(seen: Seen) -> Look:
+    return compute.gau(seen.source, seen.attention, causal=seen.causal)
 
 
 def _width(seen: Seen) -> int:
     return seen.qkv.heads * seen.qkv.v.shape[-1]
 
 
-def _one_matrix(seen: Seen, found: Look) -> Step:
-    n, width, s = seen.qkv.n, _width(seen), shared_size(_width(seen))
+@later(N_("One matrix (GAU)"))
+def _one_matrix(seen: Seen) -> Step:
+    """The unit's matrix beside the heads'."""
+    found, n, width, s = _unit(seen), seen.qkv.n, _width(seen), shared_size(_width(seen))
     divisor = DIVISORS[seen.setting("normalizer")]
 
     def draw(key: str) -> None:
@@ -251,7 +253,6 @@ def _one_matrix(seen: Seen, found: Look) -> Step:
             st.caption(_("Shown are the first {shown} of {heads} heads.", shown=len(found.heads), heads=seen.qkv.heads))
 
     return Step(
-        title=_("One matrix (GAU)"),
         formula=r"A = \frac{\operatorname{relu}^2(Q K^\top / \sqrt{s})}{" + divisor + r"},\quad "
         r"Q = \gamma_q \odot Z + \beta_q,\quad K = \gamma_k \odot Z + \beta_k,\quad "
         r"Z = \operatorname{SiLU}(X W_z)",
@@ -280,7 +281,9 @@ def matrix_sentence(heads: int, channels: int, apart: float) -> str:
     return paragraph(told, several)
 
 
-def _gate(seen: Seen, found: Look) -> Step:
+@later(N_("Gate"))
+def _gate(seen: Seen) -> Step:
+    found = _unit(seen)
     (n, channels), total = found.gate.shape, EXPANSION * _width(seen)
 
     def draw(key: str) -> None:
@@ -299,7 +302,6 @@ def _gate(seen: Seen, found: Look) -> Step:
         )
 
     return Step(
-        title=_("Gate"),
         formula=r"O = U \odot (A V),\quad U = \operatorname{SiLU}(X W_u),\quad V = \operatorname{SiLU}(X W_v),\qquad "
         r"O_{\cdot c} = \operatorname{diag}(u_c)\, A\, V_{\cdot c}",
         shapes={"U": (n, total), "V": (n, total), "A": (n, n)},

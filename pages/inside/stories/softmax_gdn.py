@@ -6,10 +6,10 @@ from app.text import _, _n, paragraph
 from attention_core.writing import number
 from pages.inside import pictures
 from pages.inside.reference import beside_reference
-from pages.inside.story import Seen, Step
+from pages.inside.story import Later, Seen, Step
 
 
-def steps(seen: Seen) -> tuple[Step, ...]:
+def steps(seen: Seen) -> tuple[Step | Later, ...]:
     """From the steps and their cap to what becomes of V = I."""
     ending = _(
         "{share:.0%} of its weights are negative; every row sums to 1.", share=(seen.weights[seen.visible] < 0).mean()
