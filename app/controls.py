@@ -13,6 +13,7 @@ links under its name behind the prefix, ``h_unit``, or under the one it gives as
 
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any, ClassVar, Generic, Self, TypeVar, overload
 
 import streamlit as st
@@ -20,6 +21,7 @@ import streamlit as st
 from app import share
 from app.share import Field
 from app.text import _
+from attention_core.limits import Limits, current
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -49,7 +51,7 @@ class Control(Generic[T]):
         """Declare an option.
 
         Args:
-            field: its check and its words in links; asked for anew at every run, as bounds depend on the profile.
+            field: its check and its words in links; asked for once for each profile, on which bounds depend.
             title: of its widget.
             help: beside its widget.
             link: its name in links where that is not its own behind the prefix.
@@ -176,7 +178,12 @@ class Options:
     @classmethod
     def fields(cls) -> dict[str, Field]:
         """What a link carries of them."""
-        return {control.name: control.field() for control in cls.controls.values()}
+        return dict(_fields(tuple(cls.controls.values()), current()))
+
+
+@cache
+def _fields(controls: tuple[Control[Any], ...], profile: Limits) -> Mapping[str, Field]:  # bounds depend on that alone
+    return {control.name: control.field() for control in controls}
 
 
 def choice(names: Mapping[T, str] | Callable[[], Mapping[T, str]], title: str, **told: Any) -> Control[T]:  # noqa: ANN401

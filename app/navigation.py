@@ -27,7 +27,7 @@ def towards(key: str, *, beside: str) -> str:
         key: the page's name.
         beside: the word of the variant that stands first there.
     """
-    query = share.link_of(share.values(), share.asked(Visit))
+    query = share.link_of(share.values(), Visit.fields())
     query.pop(VARIANTS, None)
     return key + share.query_string({**query, VARIANTS: [beside]}) + f"&{VARIANTS}="
 
@@ -49,7 +49,7 @@ def link(
         fields: the words of further values in its address.
         changes: shared values that are other ones there.
     """
-    page, query, shared = discover()[key], dict(fields or {}), share.asked(Visit)
+    page, query, shared = discover()[key], dict(fields or {}), Visit.fields()
     if fields or changes or not share.untouched(shared):  # else it opens as it does from the menu
         query |= share.link_of(st.session_state, shared, **changes)
     if query and not fields and not changes:

@@ -240,10 +240,11 @@ def use(fields: Mapping[str, Field]) -> None:
     link.fields.update(fields)
     if link.given is None:
         for name, kind in fields.items():
-            if name not in state or (name in link.opened and value(name) == link.opened[name]):
+            if name not in state or (name in link.opened and _value(name, link) == link.opened[name]):
                 state[name] = link.opened[name] = kind.opens()
             else:
-                state[name] = value(name)  # a widget that is not drawn in a run loses its state; writing it keeps it
+                # A widget that is not drawn in a run loses its state; writing it keeps it.
+                state[name] = _value(name, link)
         return
     values, refused = read_link(link.given, fields)
     if not [name for name in link.given if name not in link.fields or not link.fields[name].around]:
@@ -264,9 +265,11 @@ def value(name: str) -> Any:  # noqa: ANN401 - any field's
     A move that was made before the answer to the one before may hand back what its widget no longer offers, as the
     word that stood there; it then stays what it was.
     """
-    state = st.session_state
-    link: Link = state[LINK]
-    kind = link.fields.get(name)
+    return _value(name, st.session_state[LINK])
+
+
+def _value(name: str, link: Link) -> Any:  # noqa: ANN401 - any field's
+    state, kind = st.session_state, link.fields.get(name)
     if kind is None:
         return state[name]
     found = state.get(name, kind.default)
@@ -277,17 +280,10 @@ def value(name: str) -> Any:  # noqa: ANN401 - any field's
     return kept if kind.holds(kept) else kind.default
 
 
-def asked(options: Any) -> Mapping[str, Field]:  # noqa: ANN401 - a class of options, which know this module
-    """The fields of a class of options, as this run has made them: to make them again costs as much as the rest."""
-    fields = st.session_state[LINK].fields
-    names = [control.name for control in options.controls.values()]
-    return {name: fields[name] for name in names} if set(names) <= set(fields) else options.fields()
-
-
 def untouched(names: Iterable[str]) -> bool:
     """Whether these values are still those that an empty address stands for."""
     link: Link = st.session_state[LINK]
-    return all(name in link.opened and value(name) == link.opened[name] for name in names)
+    return all(name in link.opened and _value(name, link) == link.opened[name] for name in names)
 
 
 def arrived() -> bool:
@@ -298,7 +294,8 @@ def arrived() -> bool:
 
 def values() -> dict[str, Any]:
     """What a link carries, as it is now."""
-    return {name: value(name) for name in st.session_state[LINK].fields}
+    link: Link = st.session_state[LINK]
+    return {name: _value(name, link) for name in link.fields}
 
 
 def fit(**options: Container[Any]) -> None:

@@ -26,7 +26,7 @@ SAMPLE = SyntheticSource(SyntheticSpec(n=32, heads=1))
 def show() -> None:
     """Draw the family filter and one row per variant, each with its matrix on the same small input."""
     chosen = HomeOptions.family.draw()
-    query = share.link_of(share.values(), share.asked(Visit))
+    query = share.link_of(share.values(), Visit.fields())
     dark = st.context.theme.type == "dark"
     told = _("Each picture is the variant's matrix on the same 32 tokens: rows are queries, columns are keys.")
     parts = [f":small[{told}]"]

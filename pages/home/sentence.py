@@ -125,7 +125,7 @@ def _way(text: str) -> str:
     """The address of the matrices of this very sentence; the variants are left to the browser."""
     query = share.link_of(
         share.values(),
-        share.asked(Visit),
+        Visit.fields(),
         input=TextSource.key,
         text=text,
         model=MODEL,

@@ -4,7 +4,7 @@ import html
 
 import streamlit as st
 
-from app import compute, share
+from app import compute
 from app.naming import readable
 from app.text import _, paragraph
 from app.visit import REFERENCE, Visit
@@ -92,7 +92,7 @@ def _causal(edge: Edge) -> bool:
 def _both(edge: Edge) -> str:
     """A link to Matrices, where both stand side by side on the gallery's tokens."""
     changes = {"input": SAMPLE.key, "n": N, "heads": SAMPLE.spec.heads, "causal": _causal(edge)}
-    fields = share.asked(Visit)
+    fields = Visit.fields()
     query = {name: fields[name].write(value) for name, value in changes.items() if value != fields[name].default}
     general, special = edge.both(N)
     shown = list(dict.fromkeys((REFERENCE, special.word, general.word)))
