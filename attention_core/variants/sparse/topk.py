@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from functools import partial
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
-from attention_core.algorithms.blockwise import Rows, blockwise_attention, largest_block, pairs
+from attention_core.algorithms.blockwise import Rows, block_size, blockwise_attention, largest_block, pairs, row_blocks
 from attention_core.algorithms.exact import exact_attention
 from attention_core.algorithms.masked import causal_mask, masked_softmax, scores, widened
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
@@ -27,23 +28,45 @@ class TopKParams(Params):
     )
 
 
-GROUPED = 8
-"""Keys of which only the largest logit is looked at first."""
+GROUPED = 16
+"""Keys for each one kept from which on groups of keys are looked at first."""
+FEW = 4
+"""Keys for each one kept from which on the values of those kept are taken one by one."""
+
+
+def largest(logits: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    """The k largest of each row, in no order, and their places, ``[..., k]`` each; all of a shorter row.
+
+    The k groups with the largest logits hold them: a larger logit stands in a group whose largest is larger, too.
+    """
+    keys = logits.shape[-1]
+    if keys < GROUPED * k:
+        found = logits.topk(min(k, keys), sorted=False)
+        return found.values, found.indices
+    # About as many groups as the keys in those that are looked into.
+    each = math.isqrt(keys // k)
+    width = keys // each
+    inside, whole = logits[..., : each * width].unflatten(-1, (each, width)), range(0, each * width, width)
+    best = inside.amax(-2).topk(k, sorted=False).indices
+    places = torch.cat([best + first for first in whole], -1)
+    if each * width < keys:
+        rest = torch.arange(each * width, keys, device=logits.device).expand(*logits.shape[:-1], -1)
+        places = torch.cat([places, rest], -1)
+    found = logits.gather(-1, places).topk(k, sorted=False)
+    return found.values, places.gather(-1, found.indices)
+
+
+def looked_at(keys: int, k: int) -> int:
+    """Keys among which ``largest`` finds the k largest in the end."""
+    if keys < GROUPED * k:
+        return k
+    each = math.isqrt(keys // k)
+    return each * k + keys % each
 
 
 def kth_largest(logits: Tensor, k: int) -> Tensor:
-    """The k-th largest of each row, ``[..., 1]``, or its least where a row is shorter.
-
-    The k groups with the largest logits hold it: a larger logit stands in a group whose largest is larger, too.
-    """
-    keys = logits.shape[-1]
-    width = keys // GROUPED
-    if width >= 2 * k:
-        groups, rest = logits.split([width * GROUPED, keys % GROUPED], -1)
-        groups = groups.unflatten(-1, (GROUPED, width))
-        best = groups.amax(-2, keepdim=True).topk(k, sorted=False).indices.expand(*groups.shape[:-1], k)
-        logits = torch.cat([groups.gather(-1, best).flatten(-2), rest], -1)
-    return logits.topk(min(k, keys), sorted=False).values.amin(-1, keepdim=True)
+    """The k-th largest of each row, ``[..., 1]``, or its least where a row is shorter."""
+    return largest(logits, k)[0].amin(-1, keepdim=True)
 
 
 def kept(logits: Tensor, p: TopKParams) -> Tensor:
@@ -75,18 +98,44 @@ def weigh(q: Tensor, k: Tensor, rows: Rows, p: TopKParams) -> Tensor:
     return logits.masked_fill_(logits.detach() < kth_largest(logits.detach(), p.k), -math.inf).softmax(-1)
 
 
+def mix(q: Tensor, k: Tensor, v: Tensor, rows: Rows, p: TopKParams) -> Tensor:
+    """Those rows times v, ``[..., rows, d_v]``, of the kept values alone where that is less work."""
+    if rows.keys < FEW * p.k:
+        return weigh(q, k, rows, p) @ v
+    # One more than is kept tells whether anything ties with the k-th.
+    logits, places = largest(rows.hide(q @ k.mT, -math.inf), p.k + 1)
+    further = logits.amin(-1, keepdim=True)
+    dropped = logits <= further
+    tied = (dropped.sum(-1, keepdim=True) > 1) & (further > -math.inf)
+    if not tied.is_meta and tied.any():  # of numbers that there are
+        return weigh(q, k, rows, p) @ v
+    weights = logits.masked_fill_(dropped, -math.inf).mul_(q.shape[-1] ** -0.5).softmax(-1)
+    lead, (keys, d_v) = q.shape[:-1], v.shape[-2:]
+    heads = torch.arange(0, math.prod(lead[:-1]) * keys, keys, device=q.device).view(*lead[:-1], 1, 1)
+    places = (places + heads).flatten(0, -2)
+    out = F.embedding_bag(places, v.reshape(-1, d_v), mode="sum", per_sample_weights=weights.flatten(0, -2))
+    return out.view(*lead, d_v)
+
+
 def attend(q: Tensor, k: Tensor, v: Tensor, p: TopKParams, *, causal: bool) -> Tensor:
     """One block of queries after the other: O(n² d) time, O(n d) memory."""
     if p.k >= q.shape[-2]:
         return exact_attention(q, k, v, causal=causal)
-    return blockwise_attention(partial(weigh, p=p), q, k, v, causal=causal)
+    return blockwise_attention(partial(weigh, p=p), q, k, v, causal=causal, mix=partial(mix, p=p))
 
 
 def cost(n: int, d: int, p: TopKParams, *, causal: bool) -> Cost:
-    """Two products for every pair computed; the output and what one block of scores becomes on its way."""
+    """A product for every pair computed and one for those kept; the output and what becomes of a block of scores."""
     if p.k >= n:
         return Cost(multiply_adds=2 * n * n * d, peak_elements=n * (d + 1))
-    return Cost(multiply_adds=2 * d * pairs(n, causal=causal), peak_elements=n * d + 2 * largest_block(n))
+    blocks = row_blocks(n, causal=causal)
+    mixed = sum(rows.size * (rows.keys if rows.keys < FEW * p.k else p.k + 1) for rows in blocks)
+    # Beside the scores: their softmax, or places of two numbers each, twice while they are joined or drawn from.
+    beside = n if n < FEW * p.k else 5 * looked_at(n, p.k + 1)
+    return Cost(
+        multiply_adds=d * (pairs(n, causal=causal) + mixed),
+        peak_elements=n * d + largest_block(n) + block_size(n) * beside,
+    )
 
 
 VARIANT = Variant(

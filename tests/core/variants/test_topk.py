@@ -3,7 +3,7 @@ import torch
 from torch import Tensor
 
 import attention_core as ac
-from attention_core.variants.sparse.topk import GROUPED, kth_largest
+from attention_core.variants.sparse.topk import FEW, GROUPED, kth_largest
 
 
 def inputs(n: int) -> list[Tensor]:
@@ -44,6 +44,18 @@ def test_ties_with_the_kth_stay():
     torch.testing.assert_close(attention.attend(q, k, v), matrix @ v)
 
 
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("tied", [False, True])
+@pytest.mark.parametrize("n", [FEW * 5 - 1, FEW * 5, 200])
+def test_kept_values_taken_one_by_one_are_those_of_the_matrix_whatever_ties(n: int, tied: bool, causal: bool):
+    q, k, v = inputs(n)
+    q, k = (x.round() if tied else x for x in (q, k))
+    attention = ac.get("topk", k=5)
+    kept = (attention.weights(q, k, causal=causal) > 0).sum(-1)
+    assert (kept > 5).any() == tied
+    torch.testing.assert_close(attention.attend(q, k, v, causal=causal), attention.weights(q, k, causal=causal) @ v)
+
+
 def test_equal_keys_are_all_kept():
     q, _, v = inputs(6)
     torch.testing.assert_close(
@@ -55,8 +67,8 @@ def test_equal_keys_are_all_kept():
 @pytest.mark.parametrize("extra", [-1, 0, 1, GROUPED - 1, 500])
 @pytest.mark.parametrize("kind", ["all apart", "ties", "few seen"])
 def test_the_kth_largest_is_that_of_the_sorted_row(size: int, extra: int, kind: str):
-    # From 2 GROUPED keys for each that is kept, groups are looked at first.
-    n = 2 * GROUPED * size + extra
+    # From GROUPED keys for each that is kept, groups are looked at first.
+    n = GROUPED * size + extra
     logits = torch.randn(2, 5, n, generator=torch.Generator().manual_seed(n))
     if kind == "ties":
         logits = logits.round()
