@@ -93,7 +93,15 @@ Mix = Callable[[Tensor, Tensor, Tensor, Rows], Tensor]
 
 
 def blockwise_attention(
-    weigh: Weigh, q: Tensor, k: Tensor, v: Tensor, *, causal: bool, width: int = 1, mix: Mix | None = None
+    weigh: Weigh,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    *,
+    causal: bool,
+    width: int = 1,
+    step: int = STEP,
+    mix: Mix | None = None,
 ) -> Tensor:
     """``A v`` for a rule that gives rows of A, ``[..., n, d_v]``, in O(n) memory forward and backward.
 
@@ -106,17 +114,18 @@ def blockwise_attention(
         v: ``[..., n, d_v]``.
         causal: whether query i sees keys 0..i only.
         width: numbers the rule holds at once for each pair of query and key.
+        step: numbers of one block of the forward below which further heads join it.
         mix: a shorter way to the rule's rows times v, for the forward; q, k and v then have the same leading axes.
     """
     q, k, flat = (widened(x).reshape(math.prod(x.shape[:-2]), *x.shape[-2:]) for x in (q, k, v))
-    return _Blockwise.apply(q, k, flat, weigh, causal, width, mix).reshape(v.shape).to(v.dtype)
+    return _Blockwise.apply(q, k, flat, weigh, causal, width, step, mix).reshape(v.shape).to(v.dtype)
 
 
-def _steps(q: Tensor, v: Tensor, causal: bool, width: int) -> Iterator[tuple[slice, slice, Rows]]:
+def _steps(q: Tensor, v: Tensor, causal: bool, width: int, step: int) -> Iterator[tuple[slice, slice, Rows]]:
     """Heads of q and k, heads of v and the queries of each block, head by head so that keys stay in the cache."""
     n = q.shape[-2]
     blocks = row_blocks(n, causal=causal, width=width)
-    together = max(1, STEP // (block_size(n, width=width) * n * width))
+    together = max(1, step // (block_size(n, width=width) * n * width))
     for head in range(0, len(q), together):
         heads = slice(head, head + together)
         for rows in blocks:
@@ -133,12 +142,13 @@ class _Blockwise(torch.autograd.Function):
         weigh: Weigh,
         causal: bool,
         width: int,
+        step: int,
         mix: Mix | None,
     ) -> Tensor:
         ctx.save_for_backward(q, k, v)
         ctx.rule = weigh, causal, width
         out = torch.empty_like(v)
-        for heads, values, rows in _steps(q, v, causal, width):
+        for heads, values, rows in _steps(q, v, causal, width, step):
             queries, keys, seen = q[heads, rows.start : rows.stop], k[heads, : rows.keys], v[values, : rows.keys]
             # No name holds the weights: the last block is gone before the next one is made.
             out[values, rows.start : rows.stop] = (
@@ -152,7 +162,7 @@ class _Blockwise(torch.autograd.Function):
         q, k, v = ctx.saved_tensors
         weigh, causal, width = ctx.rule
         dq, dk, dv = (torch.zeros_like(x) for x in (q, k, v))
-        for heads, values, rows in _steps(q, v, causal, width):
+        for heads, values, rows in _steps(q, v, causal, width, STEP):
             q_rows = q[heads, rows.start : rows.stop].detach().requires_grad_()
             k_seen = k[heads, : rows.keys].detach().requires_grad_()
             with torch.enable_grad():
@@ -165,4 +175,4 @@ class _Blockwise(torch.autograd.Function):
                 for total, span, part in zip((dq, dk), ((rows.start, rows.stop), (0, rows.keys)), found, strict=True):
                     if part is not None:
                         total[heads, slice(*span)] += part
-        return dq, dk, dv, None, None, None, None
+        return dq, dk, dv, None, None, None, None, None

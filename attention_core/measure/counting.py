@@ -68,9 +68,14 @@ def _bag_flops(weight: Tensor, indices: Tensor, *_: object, **__: object) -> int
     return 2 * indices.numel() * weight.shape[-1]
 
 
-# torch's own counter knows every attention kernel but the CPU's, and no product at given places.
+def _added_product_flops(into: Tensor, left: Tensor, right: Tensor, **_: object) -> int:
+    return 2 * left.numel() * right.shape[-1]
+
+
+# torch's own counter knows every attention kernel but the CPU's, and no product at given places or added in place.
 _ATEN = torch.ops.aten
 _MORE: dict[Any, Formula] = {
+    _ATEN.baddbmm_: _added_product_flops,
     _ATEN.sparse_sampled_addmm: _sampled_flops,
     _ATEN._embedding_bag_forward_only: _bag_flops,
     _ATEN._embedding_bag: _bag_flops,

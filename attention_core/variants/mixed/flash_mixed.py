@@ -13,11 +13,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attention_core.algorithms.blockwise import STEP, Rows, block_size, blockwise_attention, pairs
+from attention_core.algorithms.blockwise import Rows, block_size, blockwise_attention, pairs
 from attention_core.algorithms.causal_scan import CHUNK
 from attention_core.algorithms.masked import keys_seen, scores, widened
 from attention_core.algorithms.scans import by_chunks
 from attention_core.variant import Cost, Paper, Params, Variant, param
+
+STEP = 2**16
+"""Numbers of a block below which further chunks join it: 256 KiB of float32, and half the calls of a smaller one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +58,10 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: FlashMixedParams, *, causal: bool
     own = own_chunks(queries, keys, values, p, causal=causal)
     factor = q.shape[-1] ** -0.5 / keys_seen(q, causal=causal).to(queries)
     if not causal:
-        return own.add_(queries @ (keys.mT @ values * factor)).to(v.dtype)
+        flat = own.view(-1, *v.shape[-2:])
+        rest = keys.mT @ values * factor
+        flat.baddbmm_(queries.reshape(-1, *q.shape[-2:]), rest.view(-1, *rest.shape[-2:]))
+        return own.to(v.dtype)
     state = values.new_zeros(*v.shape[:-2], q.shape[-1], v.shape[-1])
     out, _ = by_chunks(partial(add_earlier, p=p), state, queries, keys, values, own, factor, size=walk_size(p))
     return out.to(v.dtype)
@@ -68,7 +74,7 @@ def own_chunks(q: Tensor, k: Tensor, v: Tensor, p: FlashMixedParams, *, causal: 
         # Zeros fill the last chunk: they weigh nothing, and their own rows are cut off.
         q, k, v = (F.pad(x, (0, 0, 0, -n % size)) for x in (q, k, v))
     chunks = (x.unflatten(-2, (-1, size)) for x in (q, k, v))
-    return blockwise_attention(partial(weigh, p=p), *chunks, causal=causal).flatten(-3, -2)[..., :n, :]
+    return blockwise_attention(partial(weigh, p=p), *chunks, causal=causal, step=STEP).flatten(-3, -2)[..., :n, :]
 
 
 def weigh(q: Tensor, k: Tensor, rows: Rows, p: FlashMixedParams) -> Tensor:
@@ -98,10 +104,11 @@ def cost(n: int, d: int, p: FlashMixedParams, *, causal: bool) -> Cost:
     chunks, rest = -(-n // size), n % walked
     # Only what is longer than a chunk has earlier chunks in itself.
     inside = n // walked * walked**2 * (walked > p.chunk) + rest**2 * (rest > p.chunk) if causal else 0
-    # A block of the squared ReLU: logits and squares of the rows that several chunks' blocks have together.
-    block = block_size(size) * size
-    held = 2 * block * min(chunks, max(1, STEP // block)) + (3 * chunks * size * d if n % size else 0)
-    linear = 2 * n * d + max(3 * walked * d, 9 * walked**2 // 4 if inside else 0) if causal else 2 * n * d
+    # The rows that several chunks' blocks have together: their logits with the queries they come from or the squares.
+    rows, block = block_size(size), block_size(size) * size
+    held = (block + max(block, rows * d)) * min(chunks, max(1, STEP // block))
+    held += 3 * chunks * size * d if n % size else 0
+    linear = n * d + (n * d + max(3 * walked * d, 9 * walked**2 // 4 if inside else 0) if causal else 0)
     return Cost(
         multiply_adds=2 * d * (chunks * pairs(size, causal=causal) + n * d + inside),
         peak_elements=max(n * d + held, linear + 2 * d * d),
