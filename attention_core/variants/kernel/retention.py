@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from attention_core.algorithms.causal_scan import CHUNK, State, divided, empty_state, fold, with_ones
+from attention_core.algorithms.even_decay import decayed_attention, decayed_cost
 from attention_core.algorithms.features import MAPS, Features
 from attention_core.algorithms.kernel import similarities
 from attention_core.algorithms.masked import rows_over_sum, widened
@@ -124,6 +125,8 @@ def back(
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: RetentionParams, *, causal: bool) -> Tensor:
     """The running sums, forth and, unless causal, back."""
+    if causal and fades_evenly(p):
+        return decayed_attention(MAPS[p.feature_map], q, k, v, decay=p.decay)
     state, peak = init_state(q[..., 0, :], v[..., 0, :], p), peaks(k, p, causal=causal)
     walk = partial(by_chunks, size=chunk_size(p, causal=causal))
     if causal:
@@ -132,6 +135,11 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: RetentionParams, *, causal: bool)
         before, _ = walk(partial(forth, p=p), state, q, k, v, peak)
         out, _ = walk(partial(back, p=p), state, q, k, v, peak, before, reverse=True)
     return out.to(v.dtype)
+
+
+def fades_evenly(p: RetentionParams) -> bool:
+    """Whether the causal form goes by chunks in which all that fades is the same: ``exp`` has peaks of its own."""
+    return p.mode == "chunked" and p.feature_map != "exp"
 
 
 def chunk_size(p: RetentionParams, *, causal: bool) -> int:
@@ -154,6 +162,8 @@ def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: RetentionParams) -> t
 
 def cost(n: int, d: int, p: RetentionParams, *, causal: bool) -> Cost:
     """Into the state, out of it and what happens inside a chunk; twice unless causal."""
+    if causal and fades_evenly(p):
+        return Cost(*decayed_cost(n, d, d))
     c, columns = min(n, chunk_size(p, causal=causal)), d + 1
     adds = (n // c * c**2 + (n % c) ** 2) * (d + columns) + 2 * n * d * columns
     elements = (n - c) * d + c * (4 * d + 2 * c + columns) + 4 * d * columns
