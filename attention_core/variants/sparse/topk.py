@@ -30,8 +30,8 @@ class TopKParams(Params):
 
 GROUPED = 16
 """Keys for each one kept from which on groups of keys are looked at first."""
-FEW = 4
-"""Keys for each one kept from which on the values of those kept are taken one by one."""
+FEW, LONG = 4, 256
+"""Keys for each one kept, and in all, from which on the values of those kept are taken one by one."""
 
 
 def largest(logits: Tensor, k: int) -> tuple[Tensor, Tensor]:
@@ -98,9 +98,14 @@ def weigh(q: Tensor, k: Tensor, rows: Rows, p: TopKParams) -> Tensor:
     return logits.masked_fill_(logits.detach() < kth_largest(logits.detach(), p.k), -math.inf).softmax(-1)
 
 
+def one_by_one(keys: int, p: TopKParams) -> bool:
+    """Whether so many keys are enough for that."""
+    return keys >= max(FEW * p.k, LONG)
+
+
 def mix(q: Tensor, k: Tensor, v: Tensor, rows: Rows, p: TopKParams) -> Tensor:
     """Those rows times v, ``[..., rows, d_v]``, of the kept values alone where that is less work."""
-    if rows.keys < FEW * p.k:
+    if not one_by_one(rows.keys, p):
         return weigh(q, k, rows, p) @ v
     # One more than is kept tells whether anything ties with the k-th.
     logits, places = largest(rows.hide(q @ k.mT, -math.inf), p.k + 1)
@@ -129,9 +134,9 @@ def cost(n: int, d: int, p: TopKParams, *, causal: bool) -> Cost:
     if p.k >= n:
         return Cost(multiply_adds=2 * n * n * d, peak_elements=n * (d + 1))
     blocks = row_blocks(n, causal=causal)
-    mixed = sum(rows.size * (rows.keys if rows.keys < FEW * p.k else p.k + 1) for rows in blocks)
+    mixed = sum(rows.size * (p.k + 1 if one_by_one(rows.keys, p) else rows.keys) for rows in blocks)
     # Beside the scores: their softmax, or places of two numbers each, twice while they are joined or drawn from.
-    beside = n if n < FEW * p.k else 5 * looked_at(n, p.k + 1)
+    beside = 5 * looked_at(n, p.k + 1) if one_by_one(n, p) else n
     return Cost(
         multiply_adds=d * (pairs(n, causal=causal) + mixed),
         peak_elements=n * d + largest_block(n) + block_size(n) * beside,
