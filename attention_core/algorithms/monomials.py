@@ -1,12 +1,14 @@
 """The exponential's Taylor series as products of features: 1, the entries, and their products in pairs.
 
 With ``x = y·z`` for ``y = q / d^¼`` and ``z = k / d^¼`` the square is ``Σ_ab (y_a y_b)(z_a z_b)``: products of pairs of
-entries are features. The pair (a, b) equals (b, a), so ``a <= b`` is enough, where ``a < b`` counts twice and ``a = b``
-once; with the half before the square that is 1 and ½. These factors go on the sums over the keys, not on the features.
+entries are features. The pair (a, b) equals (b, a), so one of the two is enough, where ``a ≠ b`` counts twice and
+``a = b`` once; with the half before the square that is 1 and ½, of which each side takes the root.
 
 The number of features, ``1 + d + d (d + 1) / 2``, is far above n in practice: they exist for one block of tokens at a
 time.
 """
+
+import math
 
 import torch
 from torch import Tensor
@@ -23,29 +25,46 @@ def width(d: int, order: int = 2) -> int:
 
 
 def monomials(x: Tensor, order: int = 2, into: Tensor | None = None) -> Tensor:
-    """1, the entries of ``x / d^¼`` and, to second order, their products in pairs a <= b, ``[..., C, n]``.
+    """1, the entries of ``x / d^¼`` and, to second order, their products in pairs, ``[..., C, n]``.
 
     Args:
         x: ``[..., n, d]``.
         order: 1 or 2.
         into: where to write them, ``[..., C, n]`` or longer, which spares fresh memory; no gradient passes then.
     """
-    d = x.shape[-1]
-    y = (widened(x) * d**-0.25).mT.contiguous()
-    firsts = y.split(1, -2) if order == 2 else ()
+    y = (widened(x) * x.shape[-1] ** -0.25).mT.contiguous()
+    pairs = _pairs(y) if order == 2 else []
     if into is None:
-        pairs = (first * y[..., a:, :] for a, first in enumerate(firsts))
-        return torch.cat([torch.ones_like(y[..., :1, :]), y, *pairs], -2)
-    into = into[..., : x.shape[-2]]
+        return torch.cat([torch.ones_like(y[..., :1, :]), y, *((a * b).flatten(-3, -2) for a, b in pairs)], -2)
+    d, n = y.shape[-2:]
+    into = into[..., :n]
     into[..., :1, :], into[..., 1 : 1 + d, :] = 1.0, y
-    places = into[..., 1 + d :, :].split([d - a for a in range(len(firsts))], -2) if firsts else ()
-    for a, (first, place) in enumerate(zip(firsts, places, strict=True)):
-        torch.mul(first, y[..., a:, :], out=place)
+    rest = into[..., 1 + d :, :]
+    for a, b in pairs:
+        shape = b.shape[-3:-1]
+        place, rest = rest.tensor_split([math.prod(shape)], -2)
+        torch.mul(a, b, out=place.unflatten(-2, shape))
     return into
 
 
-def factors(d: int, like: Tensor, order: int = 2) -> Tensor:
-    """How often each product of monomials counts in ``1 + x + x²/2``, ``[C, 1]``: a = b half as often as the others."""
-    a, b = torch.triu_indices(d, d)
-    squares = torch.where(a == b, 0.5, 1.0)
-    return torch.cat([torch.ones(1 + d), *([squares] if order == 2 else [])]).to(like).unsqueeze(-1)
+def _pairs(y: Tensor) -> list[tuple[Tensor, Tensor]]:
+    """What to multiply, ``[..., s, a, n]`` each, so that every two of the entries ``[..., d, n]`` meet once.
+
+    They meet by how far apart they stand on a circle: turned by s places the entries meet themselves all at once, and
+    all turns are one product. Half way round an even d each pair would meet twice.
+    """
+    d = y.shape[-2]
+    turned = torch.cat([y, y], -2).unfold(-2, d, 1).mT  # entry a + s at [..., s, a, :]
+    y = y.unsqueeze(-3)
+    pairs = [(y * math.sqrt(0.5), y), (y, turned[..., 1 : (d + 1) // 2, :, :])]
+    return pairs if d % 2 else [*pairs, (y[..., : d // 2, :], y[..., d // 2 :, :])]
+
+
+def add_products(sums: Tensor, features: Tensor, v: Tensor) -> Tensor:
+    """``sums + features [v, 1]``, ``[C, d_v + 1]``, in place, for features ``[C, n]`` and values ``[n, d_v]``.
+
+    The ones are added up by themselves: as a column beside 64 others they would make the product a third slower.
+    """
+    torch.addmm(sums[:, :-1], features, v, out=sums[:, :-1])
+    sums[:, -1].add_(features.sum(-1))
+    return sums

@@ -11,12 +11,11 @@ Sums over the keys of 1, x and x²/2 with the values and with ones are enough fo
 from dataclasses import dataclass
 from functools import partial
 
-import torch
 from torch import Tensor
 
 from attention_core.algorithms.causal_scan import with_ones
 from attention_core.algorithms.masked import keys_seen, scores, widened
-from attention_core.algorithms.monomials import BLOCK, factors, monomials, width
+from attention_core.algorithms.monomials import BLOCK, add_products, monomials, width
 from attention_core.algorithms.scans import by_chunks, by_heads, wants_gradient
 from attention_core.variant import Cost, Decoder, Paper, Params, Variant, param
 
@@ -70,8 +69,8 @@ def block_size(n: int) -> int:
 
 def gather(state: Tensor, k: Tensor, v: Tensor, order: int, into: Tensor | None = None) -> tuple[None, Tensor]:
     """A block of keys and values into the sums ``Σ_j φ(k_j) [v_j, 1]ᵀ``, ``[..., C, d_v + 1]``."""
-    more, factor = monomials(k, order, into) @ with_ones(widened(v)), factors(k.shape[-1], state, order)
-    return None, torch.addcmul(state, more, factor) if into is None else state.addcmul_(more, factor)
+    features, v = monomials(k, order, into), widened(v)
+    return None, state + features @ with_ones(v) if into is None else add_products(state, features, v)
 
 
 def read(state: Tensor, q: Tensor, order: int, into: Tensor | None) -> tuple[Tensor, Tensor]:
@@ -95,7 +94,7 @@ def _powers(state: Tensor, q: Tensor, order: int, into: Tensor | None = None) ->
     d = q.shape[-1]
     sizes = (1, d, state.shape[-2] - 1 - d)
     ones, *rest = zip(monomials(q, order, into).split(sizes, -2), state.split(sizes, -2), strict=True)
-    return [ones[1], *(f.mT @ sums for f, sums in rest[:order])]
+    return [ones[1], *((sums.mT @ f).mT for f, sums in rest[:order])]
 
 
 def centred(ones: Tensor, first: Tensor, second: Tensor | None = None) -> Tensor:
@@ -135,7 +134,8 @@ def cost(n: int, d: int, p: CentredTaylorParams, *, causal: bool) -> Cost:
         inside, kept = 0, n * d  # the centred keys
         held += 2 * C * columns + (2 + 2 * p.order) * c * columns
     return Cost(
-        multiply_adds=n * (2 * C - 1) * columns + inside * (d + p.order * columns), peak_elements=kept + n * d + held
+        multiply_adds=n * (C * d + (C - 1) * columns) + inside * (d + p.order * columns),
+        peak_elements=kept + n * d + held,
     )
 
 

@@ -7,12 +7,11 @@ least at -1 and the same on both sides of it, so that logits x and -2 - x weigh 
 from dataclasses import dataclass
 from functools import partial
 
-import torch
 from torch import Tensor
 
 from attention_core.algorithms.causal_scan import divided, with_ones
 from attention_core.algorithms.masked import rows_over_sum, scores, widened
-from attention_core.algorithms.monomials import BLOCK, factors, monomials, width
+from attention_core.algorithms.monomials import BLOCK, add_products, monomials, width
 from attention_core.algorithms.scans import by_chunks, by_heads, wants_gradient
 from attention_core.variant import Cost, Decoder, Paper, Params, Variant, param
 
@@ -35,26 +34,21 @@ def series(q: Tensor, k: Tensor) -> Tensor:
 
 
 def gather(state: Tensor, k: Tensor, v: Tensor, into: Tensor | None) -> tuple[None, Tensor]:
-    """A block of keys and values into the sums ``Σ_j φ(k_j) [v_j, 1]ᵀ``, ``[..., C, d_v + 1]``, without factors."""
-    features, values = monomials(k, into=into), with_ones(widened(v))
-    if into is None:
-        return None, state + features @ values
-    return None, torch.addmm(state, features, values, out=state)
+    """A block of keys and values into the sums ``Σ_j φ(k_j) [v_j, 1]ᵀ``, ``[..., C, d_v + 1]``."""
+    features, v = monomials(k, into=into), widened(v)
+    return None, state + features @ with_ones(v) if into is None else add_products(state, features, v)
 
 
 def read(state: Tensor, q: Tensor, into: Tensor | None) -> tuple[Tensor, Tensor]:
     """A block of queries against the sums over all keys."""
-    return divided(monomials(q, into=into).mT @ state), state
+    return divided((state.mT @ monomials(q, into=into)).mT), state
 
 
-def take(
-    state: Tensor, q: Tensor, k: Tensor, v: Tensor, factor: Tensor, into: Tensor | None = None
-) -> tuple[Tensor, Tensor]:
+def take(state: Tensor, q: Tensor, k: Tensor, v: Tensor, into: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """The next tokens of the causal form, one or a block: among themselves the series itself is cheaper."""
-    values = with_ones(widened(v))
-    out = series(q, k).tril() @ values + monomials(q, into=into).mT @ state
-    more = monomials(k, into=into) @ values
-    return divided(out), torch.addcmul(state, more, factor) if into is None else state.addcmul_(more, factor)
+    past = (state.mT @ monomials(q, into=into)).mT
+    out = divided(series(q, k).tril() @ with_ones(widened(v)) + past)
+    return out, gather(state, k, v, into)[1]
 
 
 def weights(q: Tensor, k: Tensor, p: Taylor2Params, *, causal: bool) -> Tensor:
@@ -71,13 +65,12 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: Taylor2Params, *, causal: bool) -
 def attend_head(q: Tensor, k: Tensor, v: Tensor, p: Taylor2Params, *, causal: bool) -> Tensor:
     """One head, ``[n, d]`` and ``[n, d_v]``."""
     state, size = init_state(q[..., 0, :], v[..., 0, :], p), block_size(q.shape[-2], p, causal=causal)
-    factor = factors(q.shape[-1], state)
-    into = None if wants_gradient(q, k, v) else state.new_empty(len(factor), size)
+    into = None if wants_gradient(q, k, v) else state.new_empty(len(state), size)
     if causal:
-        out, _ = by_chunks(partial(take, factor=factor, into=into), state, q, k, v, size=size)
+        out, _ = by_chunks(partial(take, into=into), state, q, k, v, size=size)
     else:
         _, state = by_chunks(partial(gather, into=into), state, k, v, size=size)
-        out, _ = by_chunks(partial(read, into=into), state * factor, q, size=size)
+        out, _ = by_chunks(partial(read, into=into), state, q, size=size)
     return out.to(v.dtype)
 
 
@@ -97,7 +90,7 @@ def init_state(q: Tensor, v: Tensor, p: Taylor2Params) -> Tensor:
 def step(state: Tensor, q: Tensor, k: Tensor, v: Tensor, p: Taylor2Params) -> tuple[Tensor, Tensor]:
     """One token, ``[..., d]`` and ``[..., d_v]``, to its output and the next sums."""
     q, k, v = (x.unsqueeze(-2) for x in (q, k, v))
-    out, state = take(state, q, k, v, factors(q.shape[-1], state))
+    out, state = take(state, q, k, v)
     return out.squeeze(-2).to(v.dtype), state
 
 
@@ -106,9 +99,9 @@ def cost(n: int, d: int, p: Taylor2Params, *, causal: bool) -> Cost:
     C, columns = width(d), d + 1
     c = block_size(n, p, causal=causal)
     inside = n // c * c**2 + (n % c) ** 2 if causal else 0
-    # The outputs, a block's features and the sums, one or as they change; a block's logits and outputs.
-    held = c * C + C * columns * (2 if causal else 1) + (4 * c * c if causal else 0) + 2 * c * columns
-    return Cost(multiply_adds=2 * n * C * columns + inside * (d + columns), peak_elements=n * d + held)
+    # A block's features and the sums; a block's logits and outputs.
+    held = c * C + C * columns + (4 * c * c if causal else 0) + 2 * c * columns
+    return Cost(multiply_adds=(n * C + inside) * (d + columns), peak_elements=n * d + held)
 
 
 VARIANT = Variant(
