@@ -50,7 +50,7 @@ def kernel_attention(
         size: tokens per chunk of the causal form, unless for a backward.
     """
     if not wants_gradient(q, k, v) and not (causal and mode == "cumsum"):
-        return streamed_attention(phi, q, k, v, *along, causal=causal, size=size).to(v.dtype)
+        return streamed_attention(phi, q, k, v, *along, causal=causal, size=size if causal else None)
     f = paired(phi, q, k, *along, causal=causal)
     values = v.to(f.q.dtype)
     if causal:
@@ -82,7 +82,7 @@ def kernel_cost(
     """
     C, columns = features, d_v + 1
     if not causal or mode == "chunked":
-        return streamed_cost(n, C, d_v, causal=causal, per_token=False if causal and referenced else None, size=size)
+        return streamed_cost(n, C, d_v, causal=causal, referenced=causal and referenced, size=size if causal else None)
     adds = causal_multiply_adds(n, C, d_v, mode=mode, normalise=True, referenced=referenced)
     if mode == "recurrent":
         return adds, 2 * n * d_v + 4 * C * columns

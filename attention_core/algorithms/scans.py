@@ -58,21 +58,26 @@ def by_chunks(
     return torch.cat(kept[::-1] if reverse else kept, dim) if kept else whole, state
 
 
-def by_heads(attend: Callable[..., Tensor], *tensors: Tensor) -> Tensor:
-    """``attend`` of one head after the other, ``[..., n, *]``: what it holds on its way is one head's.
+def by_heads(attend: Callable[..., Tensor], *tensors: Tensor, at_once: int = 1) -> Tensor:
+    """``attend`` of one head after the other, or a few, ``[..., n, *]``: what it holds on its way is theirs.
 
     Args:
-        attend: takes one head of every tensor, ``[n, *]``, whose products are faster than those of batches; what it
-            closes over is constant.
+        attend: takes one head of every tensor, ``[n, *]``, whose products are faster than those of batches, or several,
+            ``[heads, n, *]``; what it closes over is constant.
         tensors: ``[..., n, *]`` each, with the same leading axes.
+        at_once: heads that are taken together.
     """
     lead = tensors[0].shape[:-2]
-    if math.prod(lead) == 1:
-        out = attend(*(x.reshape(x.shape[-2:]) for x in tensors))
+    if math.prod(lead) <= at_once:
+        out = attend(*(x.reshape(x.shape[-2:]) if at_once == 1 else x for x in tensors))
     else:
         heads = (x.reshape(math.prod(lead), *x.shape[-2:]) for x in tensors)
-        step: Step = lambda _, *head: (attend(*(x.squeeze(0) for x in head)).unsqueeze(0), None)  # noqa: E731
-        out, _ = by_chunks(step, None, *heads, size=1, dim=0)
+        one = at_once == 1
+        step: Step = lambda _, *few: (  # noqa: E731
+            attend(*(x.squeeze(0) for x in few)).unsqueeze(0) if one else attend(*few),
+            None,
+        )
+        out, _ = by_chunks(step, None, *heads, size=at_once, dim=0)
     return out.reshape(*lead, *out.shape[-2:])
 
 

@@ -31,9 +31,14 @@ def triangle(f: Features, before: Tensor | None = None) -> tuple[Tensor, Tensor,
         fade = (f.reference.mT - f.reference).clamp_(max=0)
         fade = fade.exp().tril() if fade.requires_grad else fade.exp_().tril_()  # in place a gradient would be lost
         return (f.q @ f.k.mT).mul_(fade), q, k
-    if not f.reference.is_meta and (last - first).max() > SPREAD:  # of numbers that there are
+    if rises_far(first, last):
         return _by_squares(f), q, k
     return ((f.q * (last - f.reference).exp()) @ k.mT).tril_(), q, k
+
+
+def rises_far(first: Tensor, last: Tensor) -> bool:
+    """Whether references rise so far that no single one of them can serve all tokens in between."""
+    return not first.is_meta and bool((last - first).max() > SPREAD)  # of numbers that there are
 
 
 def _by_squares(f: Features) -> Tensor:

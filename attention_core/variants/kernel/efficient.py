@@ -19,7 +19,7 @@ from attention_core.algorithms.features import Features, LogFeatures
 from attention_core.algorithms.kernel import similarities
 from attention_core.algorithms.masked import widened
 from attention_core.algorithms.scans import by_chunks, running_max, running_sum, wants_gradient
-from attention_core.algorithms.streamed_kernel import block_size, gather
+from attention_core.algorithms.streamed_kernel import default_size, gather
 from attention_core.variant import Cost, Paper, Params, Variant
 
 
@@ -57,7 +57,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: EfficientParams, *, causal: bool)
             return causal_attention(f, values, mode="chunked", normalise=False).to(v.dtype)
         return (f.q @ (f.k.mT @ values)).to(v.dtype)
     state = empty_state(k.shape[-1], widened(v)[..., 0, :], normalise=True, referenced=True)
-    size = block_size(k.shape[-1])
+    size = default_size(k.shape[-1], causal=False)
     _, state = by_chunks(partial(gather, phi=lambda k: LogFeatures(None, widened(k))), state, k, v, size=size)
     out, _ = by_chunks(lambda sums, q: (widened(q).softmax(-1) @ sums, sums), divided(state.sums), q, size=size)
     return out.to(v.dtype)
@@ -69,7 +69,7 @@ def cost(n: int, d: int, p: EfficientParams, *, causal: bool) -> Cost:
         adds = causal_multiply_adds(n, d, d, mode="chunked", normalise=False, referenced=True)
         # While the running sums are made, six and a half tensors of features are alive.
         return Cost(multiply_adds=adds, peak_elements=13 * n * d // 2)
-    c = min(n, block_size(d))
+    c = min(n, default_size(d, causal=False))
     return Cost(multiply_adds=n * d * (2 * d + 1), peak_elements=n * d + c * (2 * d + 1) + d * (d + 1))
 
 

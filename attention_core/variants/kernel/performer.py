@@ -29,7 +29,7 @@ from attention_core.algorithms.kernel import similarities
 from attention_core.algorithms.masked import rows_over_sum, widened
 from attention_core.algorithms.random import generator
 from attention_core.algorithms.scans import by_heads, wants_gradient
-from attention_core.algorithms.streamed_kernel import empty, streamed_attention, streamed_cost, take
+from attention_core.algorithms.streamed_kernel import BLOCK, empty, streamed_attention, streamed_cost, take
 from attention_core.variant import Cost, Decoder, Paper, Params, Variant, param
 
 KINDS = ("positive", "hyperbolic", "trig", "relu")
@@ -95,8 +95,9 @@ def directions(q: Tensor, p: PerformerParams) -> Tensor:
 
 def phi(x: Tensor, W: Tensor, p: PerformerParams) -> LogFeatures:
     """The features of queries or keys, ``[..., n, C]``, along directions ``[m, d]``; products estimate the kernel."""
-    x = precise(x, p) * x.shape[-1] ** -0.25
-    along, half = x @ W.mT, x.square().sum(-1, keepdim=True) / 2  # w·x, [..., n, m], and ‖x‖²/2, [..., n, 1]
+    x, scale = precise(x, p), x.shape[-1] ** -0.25
+    along = x @ (scale * W).mT  # w·x, [..., n, m]
+    half = x.square().sum(-1, keepdim=True) * (scale**2 / 2)  # ‖x‖²/2, [..., n, 1]
     root = math.log(len(W)) / 2  # every feature is over √m, or √2m
     if p.kind == "relu":
         return LogFeatures(along.relu(), torch.full_like(half, -root))
@@ -116,11 +117,23 @@ def weights(q: Tensor, k: Tensor, p: PerformerParams, *, causal: bool) -> Tensor
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: PerformerParams, *, causal: bool) -> Tensor:
     """``φ(q) (φ(k)ᵀ v)``, divided by the same with ones for ``v``; features exist for one block of tokens at a time."""
-    made, size = partial(phi, W=directions(q, p), p=p), 1 if p.mode == "recurrent" else CHUNK
-    walk = partial(streamed_attention, made, causal=causal, size=size)
-    # Head by head less is held and no more time taken, but for chunks of few tokens and what a backward repeats.
-    out = walk(q, k, v) if causal or wants_gradient(q, k, v) else by_heads(walk, q, k, v)
-    return out.to(v.dtype)
+    walk = partial(streamed_attention, partial(phi, W=directions(q, p), p=p), causal=causal)
+    if wants_gradient(q, k, v):  # what a backward repeats takes longer head by head
+        return walk(q, k, v, size=1 if causal and p.mode == "recurrent" else None)
+    return by_heads(partial(walk, size=block_size(p, causal=causal)), q, k, v, at_once=at_once(p, causal=causal))
+
+
+def block_size(p: PerformerParams, *, causal: bool) -> int:
+    """Tokens whose features exist at once."""
+    if causal:
+        return 1 if p.mode == "recurrent" else CHUNK
+    return max(16, min(512, 2 * BLOCK // feature_count(p.features, p.kind)))
+
+
+def at_once(p: PerformerParams, *, causal: bool) -> int:
+    """Heads whose features exist at once: one, whose products are fastest, but for chunks of few tokens."""
+    numbers = feature_count(p.features, p.kind) * (2 if p.kind == "trig" else 1)
+    return max(1, 2**10 // numbers) if causal else 1
 
 
 class Memory(NamedTuple):
@@ -150,13 +163,11 @@ def feature_count(m: int, kind: str) -> int:
 
 def cost(n: int, d: int, p: PerformerParams, *, causal: bool) -> Cost:
     """Projections, keys times values and queries times that sum; the causal form adds what happens inside a chunk."""
-    C, size = feature_count(p.features, p.kind), 1 if p.mode == "recurrent" else CHUNK
-    per_token = p.kind in ("trig", "relu")
-    adds, elements = streamed_cost(n, C, d, causal=causal, per_token=per_token, size=size)
-    return Cost(
-        multiply_adds=adds + 2 * n * p.features * d,
-        peak_elements=(elements + p.features * d) * (2 if p.kind == "trig" else 1),
-    )
+    C, size = feature_count(p.features, p.kind), block_size(p, causal=causal)
+    adds, elements = streamed_cost(n, C, d, causal=causal, referenced=True, size=size)
+    held = (elements + p.features * d) * (2 if p.kind == "trig" else 1)
+    drawn = 10 * -(-p.features // d) * d**2  # directions while they are set at right angles
+    return Cost(multiply_adds=adds + 2 * n * p.features * d, peak_elements=max(held, drawn))
 
 
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: PerformerParams, *, causal: bool) -> dict[str, Tensor]:
