@@ -14,12 +14,13 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from attention_core.algorithms.causal_scan import causal_attention, causal_multiply_adds, divided, empty_state
+from attention_core.algorithms.causal_scan import CHUNK, State, divided, empty_state, fold, with_ones
 from attention_core.algorithms.features import Features, LogFeatures
 from attention_core.algorithms.kernel import similarities
 from attention_core.algorithms.masked import widened
 from attention_core.algorithms.scans import by_chunks, running_max, running_sum, wants_gradient
-from attention_core.algorithms.streamed_kernel import default_size, gather
+from attention_core.algorithms.streamed_kernel import default_size, gather, streamed_cost
+from attention_core.algorithms.triangle import rises_far
 from attention_core.variant import Cost, Paper, Params, Variant
 
 
@@ -28,15 +29,23 @@ class EfficientParams(Params):
     """Efficient attention has no settings."""
 
 
-def features(q: Tensor, k: Tensor, *, causal: bool) -> Features:
-    """The two softmaxes, ``[..., n, d]`` each, with the keys' running normaliser on the queries' side when causal."""
+def features(q: Tensor, k: Tensor, *, causal: bool, before: State | None = None) -> Features:
+    """The two softmaxes, ``[..., n, d]`` each, with the keys' running normaliser on the queries' side when causal.
+
+    A causal form may go on from the state of the tokens before, whose last column is their normaliser.
+    """
     q, k = widened(q), widened(k)
     if not causal:
         return Features(q.softmax(-1), k.softmax(-2))
     with torch.no_grad():  # the reference cancels between the keys and their running sum
         reference = running_max(k)
+        if before is not None and before.reference is not None:
+            reference = torch.maximum(reference, before.reference)
     keys = (k - reference).exp()
-    return Features(q.softmax(-1) / running_sum(keys, reference), keys, reference)
+    sums = running_sum(keys, reference)
+    if before is not None and before.reference is not None:
+        sums = sums + before.sums[..., -1:].mT * (before.reference - reference).exp()
+    return Features(q.softmax(-1) / sums, keys, reference)
 
 
 def weights(q: Tensor, k: Tensor, p: EfficientParams, *, causal: bool) -> Tensor:
@@ -46,29 +55,46 @@ def weights(q: Tensor, k: Tensor, p: EfficientParams, *, causal: bool) -> Tensor
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: EfficientParams, *, causal: bool) -> Tensor:
-    """``S_features(q) (S_positions(k)ᵀ v)``.
+    """``S_features(q) (S_positions(k)ᵀ v)``; features exist for one block of tokens at a time.
 
-    Where nothing is causal features exist for one block of tokens at a time, unless a backward would make them again.
+    Where nothing is causal a backward, which would make them again, keeps them instead.
     """
-    if causal or wants_gradient(q, k, v):
-        f = features(q, k, causal=causal)
-        values = v.to(f.q.dtype)
-        if causal:
-            return causal_attention(f, values, mode="chunked", normalise=False).to(v.dtype)
-        return (f.q @ (f.k.mT @ values)).to(v.dtype)
+    if not causal and wants_gradient(q, k, v):
+        f = features(q, k, causal=False)
+        return (f.q @ (f.k.mT @ v.to(f.q.dtype))).to(v.dtype)
     state = empty_state(k.shape[-1], widened(v)[..., 0, :], normalise=True, referenced=True)
+    if causal:
+        out, _ = by_chunks(take, state, q, k, v, size=CHUNK)
+        return out
     size = default_size(k.shape[-1], causal=False)
     _, state = by_chunks(partial(gather, phi=lambda k: LogFeatures(None, widened(k))), state, k, v, size=size)
     out, _ = by_chunks(lambda sums, q: (widened(q).softmax(-1) @ sums, sums), divided(state.sums), q, size=size)
     return out.to(v.dtype)
 
 
+def take(state: State, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, State]:
+    """A chunk of the causal form to its outputs and the next state.
+
+    Where no feature's largest key rises far within it, the largest of all is the reference of every token.
+    """
+    before, values, wide = state.reference, with_ones(widened(v)), widened(k)
+    assert before is not None
+    with torch.no_grad():
+        reference = torch.maximum(before, wide.amax(-2, keepdim=True))
+    if rises_far(torch.maximum(before, wide[..., :1, :]), reference):
+        out, state = fold(state, features(q, k, causal=True, before=state), values)
+        return out[..., :-1].to(v.dtype), state
+    keys = (wide - reference).exp_()
+    faded = State(state.sums * (before - reference).exp().mT, None)
+    queries = widened(q).softmax(-1) / (keys.cumsum(-2) + faded.sums[..., -1:].mT)
+    out, state = fold(faded, Features(queries, keys), values)
+    return out[..., :-1].to(v.dtype), State(state.sums, reference)
+
+
 def cost(n: int, d: int, p: EfficientParams, *, causal: bool) -> Cost:
     """Keys times values once, queries times that sum; the causal form adds what happens inside a chunk."""
     if causal:
-        adds = causal_multiply_adds(n, d, d, mode="chunked", normalise=False, referenced=True)
-        # While the running sums are made, six and a half tensors of features are alive.
-        return Cost(multiply_adds=adds, peak_elements=13 * n * d // 2)
+        return Cost(*streamed_cost(n, d, d, causal=True, referenced=True))
     c = min(n, default_size(d, causal=False))
     return Cost(multiply_adds=n * d * (2 * d + 1), peak_elements=n * d + c * (2 * d + 1) + d * (d + 1))
 
