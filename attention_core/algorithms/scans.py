@@ -20,6 +20,7 @@ def by_chunks(
     size: int,
     dim: int = -2,
     reverse: bool = False,
+    into: Tensor | None = None,
 ) -> tuple[Any, Any]:
     """Walk over all tokens; the backward works out each chunk again from the state before it.
 
@@ -31,6 +32,7 @@ def by_chunks(
         dim: the axis of tokens, of what the steps make as well.
         reverse: whether to walk from the last token to the first: each chunk arrives in that order, and what is made
             of it is turned round again.
+        into: where to write what the steps make, unless for a backward; they may read there what was at their tokens.
 
     Returns:
         What the steps made, joined in the order of the tokens, or None where they made nothing; and the last state.
@@ -39,8 +41,7 @@ def by_chunks(
         step = partial(checkpoint, step, use_reentrant=False, preserve_rng_state=False)
     # Split once (not sliced chunk by chunk), so that backward gathers each gradient in one piece.
     chunks = list(enumerate(zip(*(x.split(size, dim) for x in tensors), strict=True)))
-    whole: Tensor | None = None
-    kept = []
+    whole, kept = into, []
     for i, parts in reversed(chunks) if reverse else chunks:
         out, state = step(state, *((x.flip(dim) for x in parts) if reverse else parts))
         if out is None:

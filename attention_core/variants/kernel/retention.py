@@ -9,6 +9,7 @@ back, and the token itself, met by both, counts once.
 import math
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -19,6 +20,7 @@ from attention_core.algorithms.features import MAPS, Features
 from attention_core.algorithms.kernel import similarities
 from attention_core.algorithms.masked import rows_over_sum, widened
 from attention_core.algorithms.scans import by_chunks, running_max
+from attention_core.algorithms.triangle import rises_far
 from attention_core.variant import Cost, Decoder, Paper, Params, SpecialCase, Variant, param
 
 
@@ -82,8 +84,7 @@ def features(q: Tensor, k: Tensor, peak: Tensor, p: RetentionParams) -> Features
     q, k = widened(q), widened(k)
     reference = peak + faded(q.shape[-2], p, q)
     if p.feature_map == "exp":
-        row = (q.detach() + peak).amax(-1, keepdim=True)
-        return Features((q + peak - row).exp(), (k - peak).exp(), reference)
+        return Features(in_range(q, peak)[1], (k - peak).exp_(), reference)
     phi = MAPS[p.feature_map]
     return Features(phi(q), phi(k), reference)
 
@@ -100,41 +101,85 @@ def weights(q: Tensor, k: Tensor, p: RetentionParams, *, causal: bool) -> Tensor
     return rows_over_sum(similarity).to(q.dtype)
 
 
-def forth(state: State, q: Tensor, k: Tensor, v: Tensor, peak: Tensor, p: RetentionParams) -> tuple[Tensor, State]:
-    """A chunk to its sums over itself and the tokens before."""
-    sums, state = fold(state, features(q, k, peak, p), with_ones(widened(v)))
-    # From the last token's point of view: there the next chunk's count begins.
-    return sums, State(state.sums, peak[..., -1:, :])
+class Summed(NamedTuple):
+    """A chunk's sums over itself and the tokens before.
+
+    Attributes:
+        sums: the normaliser last, ``[..., c, d_v + 1]``, each row up to a factor.
+        row: the logarithm of what a row is over, ``[..., c, 1]``; None for zero.
+        features: those of the chunk.
+    """
+
+    sums: Tensor
+    row: Tensor | None
+    features: Features
 
 
-def past(state: State, q: Tensor, k: Tensor, v: Tensor, peak: Tensor, p: RetentionParams) -> tuple[Tensor, State]:
+def summed(state: State, q: Tensor, k: Tensor, v: Tensor, p: RetentionParams) -> tuple[Summed, State]:
+    """A chunk to its sums, and the next state, as its last token sees it: there the next chunk's count begins."""
+    values, before, row = with_ones(widened(v)), state.reference, None
+    assert before is not None
+    if p.feature_map == "exp":
+        fade = faded(k.shape[-2], p, values)
+        log = widened(k) + fade
+        with torch.no_grad():
+            reference = torch.maximum(before, log.amax(-2, keepdim=True))
+        if not rises_far(torch.maximum(before, log[..., :1, :]), reference):
+            # One reference serves all tokens.
+            row, queries = in_range(q, reference)
+            f = Features(queries, (log - reference).exp_())
+            sums, after = fold(State(state.sums * (before - reference).exp().mT, None), f, values)
+            return Summed(sums, row - fade, f), State(after.sums, reference - fade[-1:])
+    peak = peaks(k, p, causal=True, start=before)
+    f = features(q, k, peak, p)
+    if p.feature_map == "exp":
+        row = (widened(q).detach() + peak).amax(-1, keepdim=True)
+    sums, after = fold(state, f, values)
+    return Summed(sums, row, f), State(after.sums, peak[..., -1:, :])
+
+
+def in_range(q: Tensor, peak: Tensor) -> tuple[Tensor, Tensor]:
+    """The logarithm of each row's largest entry of ``e^(q + peak)``, and the rows over these."""
+    log = widened(q) + peak
+    row = log.detach().amax(-1, keepdim=True)
+    return row, log.sub_(row).exp_()
+
+
+def past(state: State, q: Tensor, k: Tensor, v: Tensor, p: RetentionParams) -> tuple[Tensor, State]:
     """A chunk of the causal form to its outputs."""
-    sums, state = forth(state, q, k, v, peak, p)
-    return divided(sums), state
+    chunk, state = summed(state, q, k, v, p)
+    return divided(chunk.sums).to(v.dtype), state
 
 
-def back(
-    state: State, q: Tensor, k: Tensor, v: Tensor, peak: Tensor, before: Tensor, p: RetentionParams
-) -> tuple[Tensor, State]:
+def forth(state: State, q: Tensor, k: Tensor, v: Tensor, p: RetentionParams) -> tuple[Tensor, State]:
+    """A chunk to its sums over itself and the tokens before, with the logarithm of what rows are over as a column."""
+    (sums, row, _), state = summed(state, q, k, v, p)
+    return sums if row is None else torch.cat([sums, row], -1), state
+
+
+def back(state: State, q: Tensor, k: Tensor, v: Tensor, before: Tensor, p: RetentionParams) -> tuple[Tensor, State]:
     """A chunk, last token first, to its outputs: the sums of ``forth`` and those over the tokens after."""
-    f, values = features(q, k, peak, p), with_ones(widened(v))
-    sums, state = fold(state, f, values)
-    itself = (f.q * f.k).sum(-1, keepdim=True) * values
-    return divided(before + (sums - itself)), State(state.sums, peak[..., -1:, :])
+    (sums, row, f), state = summed(state, q, k, v, p)
+    after = sums - (f.q * f.k).sum(-1, keepdim=True) * with_ones(widened(v))
+    if row is not None:
+        before, other = before[..., :-1], before[..., -1:]
+        larger = torch.maximum(row, other)
+        before, after = before * (other - larger).exp(), after * (row - larger).exp()
+    return divided(before + after).to(v.dtype), state
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: RetentionParams, *, causal: bool) -> Tensor:
     """The running sums, forth and, unless causal, back."""
     if causal and fades_evenly(p):
         return decayed_attention(MAPS[p.feature_map], q, k, v, decay=p.decay)
-    state, peak = init_state(q[..., 0, :], v[..., 0, :], p), peaks(k, p, causal=causal)
+    state = init_state(q[..., 0, :], v[..., 0, :], p)
     walk = partial(by_chunks, size=chunk_size(p, causal=causal))
     if causal:
-        out, _ = walk(partial(past, p=p), state, q, k, v, peak)
-    else:
-        before, _ = walk(partial(forth, p=p), state, q, k, v, peak)
-        out, _ = walk(partial(back, p=p), state, q, k, v, peak, before, reverse=True)
-    return out.to(v.dtype)
+        return walk(partial(past, p=p), state, q, k, v)[0]
+    before, _ = walk(partial(forth, p=p), state, q, k, v)
+    # Outputs take the place of the sums they are made of.
+    into = before[..., : v.shape[-1]] if before.dtype == v.dtype else None
+    return walk(partial(back, p=p), state, q, k, v, before, reverse=True, into=into)[0]
 
 
 def fades_evenly(p: RetentionParams) -> bool:
@@ -155,9 +200,8 @@ def init_state(q: Tensor, v: Tensor, p: RetentionParams) -> State:
 def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: RetentionParams) -> tuple[Tensor, State]:
     """One token, ``[..., d]`` and ``[..., d_v]``, to its output and the next state."""
     q, k, v = (x.unsqueeze(-2) for x in (q, k, v))
-    peak = peaks(k, p, causal=True, start=state.reference)
-    out, state = past(state, q, k, v, peak, p)
-    return out.squeeze(-2).to(v.dtype), state
+    out, state = past(state, q, k, v, p)
+    return out.squeeze(-2), state
 
 
 def cost(n: int, d: int, p: RetentionParams, *, causal: bool) -> Cost:
@@ -166,11 +210,10 @@ def cost(n: int, d: int, p: RetentionParams, *, causal: bool) -> Cost:
         return Cost(*decayed_cost(n, d, d))
     c, columns = min(n, chunk_size(p, causal=causal)), d + 1
     adds = (n // c * c**2 + (n % c) ** 2) * (d + columns) + 2 * n * d * columns
-    elements = (n - c) * d + c * (4 * d + 2 * c + columns) + 4 * d * columns
-    elements += n * d if p.feature_map == "exp" else n  # the peaks
+    held = c * (4 * d + 2 * c + columns) + 4 * d * columns  # a chunk and its states
     if causal:
-        return Cost(multiply_adds=adds, peak_elements=elements)
-    return Cost(multiply_adds=2 * adds, peak_elements=elements + n * columns + 5 * c * d)
+        return Cost(multiply_adds=adds, peak_elements=(n - c) * d + held)
+    return Cost(multiply_adds=2 * adds, peak_elements=n * columns + held + 5 * c * d)
 
 
 VARIANT = Variant(
