@@ -37,8 +37,7 @@ def by_chunks(
     Returns:
         What the steps made, joined in the order of the tokens, or None where they made nothing; and the last state.
     """
-    if wants_gradient(*tensors):
-        step = partial(checkpoint, step, use_reentrant=False, preserve_rng_state=False)
+    step = again(step, *tensors)
     # Split once (not sliced chunk by chunk), so that backward gathers each gradient in one piece.
     chunks = list(enumerate(zip(*(x.split(size, dim) for x in tensors), strict=True)))
     whole, kept = into, []
@@ -80,6 +79,13 @@ def by_heads(attend: Callable[..., Tensor], *tensors: Tensor, at_once: int = 1) 
         )
         out, _ = by_chunks(step, None, *heads, size=at_once, dim=0)
     return out.reshape(*lead, *out.shape[-2:])
+
+
+def again(step: Callable[..., Any], *tensors: Tensor) -> Callable[..., Any]:
+    """The step, so that a backward works it out again from what it takes, where the tensors will be asked for one."""
+    if not wants_gradient(*tensors):
+        return step
+    return partial(checkpoint, step, use_reentrant=False, preserve_rng_state=False)
 
 
 def wants_gradient(*tensors: Tensor) -> bool:

@@ -36,8 +36,9 @@ class CosformerParams(Params):
 
 def phi(x: Tensor, angles: Tensor) -> LogFeatures:
     """``[relu(x) cos a, relu(x) sin a]``, ``[..., n, 2d]``, for angles ``[n, 1]``."""
-    x = widened(x).relu()
-    return LogFeatures(torch.cat([x * angles.cos().to(x), x * angles.sin().to(x)], -1))
+    x = widened(x)
+    # After the angles, whose cosines and sines are not negative: a backward then keeps the features alone.
+    return LogFeatures(torch.cat([x * angles.cos().to(x), x * angles.sin().to(x)], -1).relu_())
 
 
 def angles(positions: Tensor, length: int) -> Tensor:

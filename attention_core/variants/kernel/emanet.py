@@ -18,7 +18,7 @@ from torch import Tensor
 
 from attention_core.algorithms.masked import nonzero, widened
 from attention_core.algorithms.random import normal
-from attention_core.algorithms.scans import by_heads, wants_gradient
+from attention_core.algorithms.scans import again, by_heads, wants_gradient
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 
@@ -59,8 +59,19 @@ def rounds(k: Tensor, p: EmanetParams) -> Iterator[tuple[Tensor, Tensor]]:
     bases = unit(normal((p.bases, k.shape[-1]), p.seed, k))  # μ, [b, d]
     for _ in range(p.iterations):
         log_z = (k @ (p.sharpness * bases).mT).log_softmax(-1)  # E: [..., n, b]
-        bases = unit(shares(log_z).mT @ k)  # M: [..., b, d]
+        # Shares of many bases are as much as all else of a round: a backward works them out again.
+        bases = (again(means, k) if many_bases(k, p) else means)(log_z, k)  # M: [..., b, d]
         yield log_z, bases
+
+
+def many_bases(k: Tensor, p: EmanetParams) -> bool:
+    """Whether a token's responsibilities are more than half as many numbers as its key."""
+    return 2 * p.bases > k.shape[-1]
+
+
+def means(log_z: Tensor, k: Tensor) -> Tensor:
+    """The direction of each basis' mean key, ``[..., b, d]``."""
+    return unit(shares(log_z).mT @ k)
 
 
 def shares(log_z: Tensor) -> Tensor:
@@ -84,7 +95,7 @@ def weights(q: Tensor, k: Tensor, p: EmanetParams, *, causal: bool) -> Tensor:
 def attend(q: Tensor, k: Tensor, v: Tensor, p: EmanetParams, *, causal: bool) -> Tensor:
     """Values are gathered by the bases, then handed out: O(T n b d)."""
     # Head by head less is held, which takes more time where bases are few or a backward makes them again.
-    if 2 * p.bases <= q.shape[-1] or wants_gradient(q, k, v):
+    if not many_bases(k, p) or wants_gradient(q, k, v):
         return handed_out(q, k, v, p)
     return by_heads(partial(handed_out, p=p), q, k, v)
 
