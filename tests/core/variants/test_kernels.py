@@ -260,3 +260,28 @@ def test_emanet_with_bases_that_no_token_chooses():
     assert all(x.isfinite().all() for x in torch.autograd.grad(attention.attend(q, k, v).sum(), (q, k, v)))
     silent = torch.zeros(20, 4)
     torch.testing.assert_close(attention.weights(silent, silent), torch.full((20, 20), 1 / 20))
+
+
+# References
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("rise", [0.0, 0.4, 40.0])
+@pytest.mark.parametrize(
+    "attention",
+    [
+        ac.get("linear", feature_map="exp"),
+        ac.get("performer", features=16),
+        ac.get("performer", features=16, kind="trig"),
+        ac.get("efficient"),
+        ac.get("retention", feature_map="exp"),
+        ac.get("retention", feature_map="exp", decay=0.1),
+    ],
+    ids=lambda a: a.word,
+)
+def test_chunks_give_what_the_matrix_does_however_far_their_keys_rise(attention, rise, causal):
+    # By little one reference serves a chunk; by a lot, one would leave its first rows nothing.
+    q, k, v = torch.randn(3, 3, 200, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    k = k + rise * torch.arange(200).unsqueeze(-1) / 8
+    wanted = attention.weights(q, k, causal=causal) @ v
+    torch.testing.assert_close(attention.attend(q, k, v, causal=causal), wanted, rtol=1e-8, atol=1e-8)

@@ -1,0 +1,54 @@
+"""What kernel variants hold, counted: at most twice their output, and in training at most three times full attention's.
+
+Eight heads of 64 numbers at 2,048 tokens, as benchmarks/targets.py asks; the defaults, every word of every setting, and
+as many features and bases as the benchmarks take.
+"""
+
+from functools import cache
+
+import pytest
+import torch
+from contract import causal_forms, settings_of
+
+import attention_core as ac
+from attention_core.measure.counting import count
+from attention_core.measure.timing import prepare
+from attention_core.variant import Attention
+
+N, HEADS, SIZE = 2048, 8, 64
+OUTPUT = HEADS * N * SIZE
+KERNEL = [v for v in ac.all_variants() if v.family == "kernel"]
+LARGE = [
+    *(ac.get("performer", features=256, kind=kind) for kind in ("positive", "hyperbolic", "trig", "relu")),
+    ac.get("emanet", bases=64),
+]
+# All states at once are what cumsum is there to show, and token by token counts like chunks, two thousand times.
+FORMS = [
+    a
+    for a in (*(Attention(v, p) for v in KERNEL for p in settings_of(v, numbers=False)), *LARGE)
+    if getattr(a.params, "mode", "chunked") == "chunked"
+]
+TRAINED = [*(Attention(v, v.params()) for v in KERNEL), ac.get("performer", features=256), ac.get("emanet", bases=64)]
+
+
+def cases(attentions):
+    return [pytest.param(a, causal, id=f"{a.word}-{causal}") for a in attentions for causal in causal_forms(a)]
+
+
+@cache
+def held(attention, mode, causal):
+    """Numbers held at the same time, q, k and v left out."""
+    q, k, v = torch.randn(3, 1, HEADS, N, SIZE, generator=torch.Generator().manual_seed(N))
+    call = prepare(attention, q, k, v, mode=mode, causal=causal)
+    with torch.set_grad_enabled(mode == "backward"):
+        return count(call).peak_elements
+
+
+@pytest.mark.parametrize(("attention", "causal"), cases(FORMS))
+def test_at_most_twice_the_output_is_held(attention, causal):
+    assert held(attention, "forward", causal) <= 2 * OUTPUT
+
+
+@pytest.mark.parametrize(("attention", "causal"), cases(TRAINED))
+def test_training_holds_at_most_three_times_what_full_attention_does(attention, causal):
+    assert held(attention, "backward", causal) <= 3 * held(ac.get("softmax"), "backward", causal)
