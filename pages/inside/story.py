@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property, partial, wraps
+from functools import partial, wraps
 from typing import Any, ParamSpec, SupportsIndex
 
 import numpy as np
@@ -86,14 +86,14 @@ class Later:
 
     def __init__(self, title: str, tell: Callable[[], Step]) -> None:
         self.title, self._tell = title, tell
-
-    @cached_property
-    def _step(self) -> Step:
-        return self._tell()
+        self._told: Step | None = None
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - a step's own
         """What the step has, which is told at the first question."""
-        return getattr(self._step, name)
+        # No cached_property: until Python 3.12 it holds one lock for all visitors while it waits for their turn.
+        if self._told is None:
+            self._told = self._tell()
+        return getattr(self._told, name)
 
 
 P = ParamSpec("P")
