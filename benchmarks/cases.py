@@ -25,6 +25,7 @@ class Case:
         root: settings that are the root of n.
         causal: whether it is causal; full attention beside it then is, too.
         peers: names of the peers measured beside it, with equal settings.
+        bound: name in ``bounds.BOUNDS`` of what its time cannot go below; empty for none.
     """
 
     label: str
@@ -33,6 +34,7 @@ class Case:
     root: tuple[str, ...] = ()
     causal: bool = False
     peers: tuple[str, ...] = ()
+    bound: str = ""
 
     def settings_at(self, n: int) -> dict[str, Any]:
         """The settings at n tokens."""
@@ -46,25 +48,48 @@ class Case:
 WINDOWED = ("local-attention", "transformers Longformer", "flex_attention")
 
 MAIN = (
-    Case("local ±64", "local", {"window": 64}, peers=WINDOWED),
+    Case("additive", "additive", bound="pairs, reciprocals and their contraction"),
+    Case("local ±64", "local", {"window": 64}, peers=WINDOWED, bound="bare windows"),
     Case("atrous 64", "atrous", {"stride": 64}),
     Case("sparse 64/64", "sparse", {"window": 64, "stride": 64}, peers=("flex_attention",)),
     Case(
         "longformer ±64, 1 global", "longformer", {"window": 64, "global_tokens": 1}, peers=("transformers Longformer",)
     ),
-    Case("bigbird ±64, 1 global, 3 random", "bigbird", {"window": 64, "global_tokens": 1, "random_keys": 3}),
-    Case("sink 64, 4 sinks", "sink", {"window": 64, "sinks": 4}, peers=("flex_attention",)),
-    Case("topk 32", "topk", {"k": 32}, peers=("x-transformers",)),
+    Case(
+        "bigbird ±64, 1 global, 3 random",
+        "bigbird",
+        {"window": 64, "global_tokens": 1, "random_keys": 3},
+        bound="bare windows",
+    ),
+    Case(
+        "sink 64, 4 sinks", "sink", {"window": 64, "sinks": 4}, peers=("flex_attention",), bound="bare windows before"
+    ),
+    Case("topk 32", "topk", {"k": 32}, peers=("x-transformers",), bound="logits, best of an eighth, k values"),
     Case(
         "reformer 64, 4 rounds",
         "reformer",
         {"bucket_size": 64, "rounds": 4},
         peers=("reformer-pytorch", "transformers Reformer"),
     ),
-    Case("linear elu+1", "linear", peers=("performer-pytorch linear",)),
-    Case("taylor2", "taylor2", peers=("taylor-series-linear-attention", "taylor-series-linear-attention, symmetric")),
+    Case("centred_taylor", "centred_taylor", bound="two products of d²/2 features"),
+    Case("retention", "retention", bound="bare chunks, forth and back"),
+    Case("linear elu+1", "linear", peers=("performer-pytorch linear",), bound="two products of d features"),
+    Case("cosformer", "cosformer", bound="two products of 2 d features"),
+    Case("hedgehog", "hedgehog", bound="two products of 2 d features"),
+    Case(
+        "taylor2",
+        "taylor2",
+        peers=("taylor-series-linear-attention", "taylor-series-linear-attention, symmetric"),
+        bound="two products of d²/2 features",
+    ),
     Case("efficient", "efficient", peers=("linear-attention-transformer", "performer-pytorch efficient")),
-    Case("performer 256", "performer", {"features": 256}, peers=("performer-pytorch", "xformers favor")),
+    Case(
+        "performer 256",
+        "performer",
+        {"features": 256},
+        peers=("performer-pytorch", "xformers favor"),
+        bound="projections, exponentials, two products",
+    ),
     Case("emanet 64", "emanet", {"bases": 64}),
     Case("linformer 256", "linformer", {"rank": 256}, peers=("linformer", "xformers linformer")),
     Case("landmark 64", "landmark", {"landmarks": 64}, peers=("xformers orthoformer",)),

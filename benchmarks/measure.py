@@ -19,7 +19,7 @@ from attention_core.measure.counting import count
 from benchmarks.cases import HEAD_SIZE, HEADS
 from benchmarks.peers.adaptor import quietly
 from benchmarks.rows import Mode, Row
-from benchmarks.subjects import Subject, full
+from benchmarks.subjects import Backward, Subject, full
 
 Clock = Callable[[], float]
 
@@ -41,6 +41,7 @@ class Plan:
         longest: seconds of CPU time; what is expected to take longer in one call is left out and said so.
         memory: bytes; what is expected to need more is left out and said so.
         dtype: what q, k and v are given in.
+        backward: whether the backward is timed, and forward and backward counted.
         minutes: after these no further round is begun, so that every size still gets one.
     """
 
@@ -50,6 +51,7 @@ class Plan:
     longest: float = 4.0
     memory: int = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
     dtype: torch.dtype = torch.float32
+    backward: bool = False
     minutes: float = 6.0
 
 
@@ -66,9 +68,10 @@ class Ready:
     def sample(self, clock: Clock, shortest: float) -> tuple[float, float]:
         """Seconds of one call and of the whole sample, which repeats short calls."""
         repeats = max(1, math.ceil(shortest / max(self.seconds, 1e-5)))
+        call = self.call.alone() if isinstance(self.call, Backward) else self.call
         start = clock()
         for _ in range(repeats):
-            self.call()
+            call()
         whole = clock() - start
         self.seconds = whole / repeats
         return self.seconds, whole
@@ -82,7 +85,7 @@ def measure(subjects: Sequence[Subject], plan: Plan, say: Callable[[str], None])
         plan: how much.
         say: told what is being done.
     """
-    everything = [*(full(causal) for causal in sorted({s.causal for s in subjects})), *subjects]
+    everything = [*(full(causal, backward=plan.backward) for causal in sorted({s.causal for s in subjects})), *subjects]
     end = time.monotonic() + 60 * plan.minutes
     with torch.no_grad(), quietly():
         for n in plan.sizes:

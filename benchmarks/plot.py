@@ -11,14 +11,6 @@ from benchmarks.targets import Table
 WIDTH, HEIGHT, LEFT, TOP, LABELS, BETWEEN = 270, 220, 52, 60, 150, 62
 LINE = 12
 COLOURS = ("#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#17becf", "#8c564b", "#e377c2", "#555555", "#bcbd22")
-TITLES = {
-    "dense": "Dense",
-    "sparse": "Sparse",
-    "kernel": "Kernel",
-    "gated": "Gated",
-    "low_rank": "Low rank",
-    "mixed": "Mixed",
-}
 KINDS = ("time", "memory")
 
 Curve = list[tuple[int, float]]
@@ -61,7 +53,8 @@ def plot(t: Table) -> str:
         low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
         for row, family in enumerate(shown):
             panel = Panel(left, TOP + row * (HEIGHT + TOP), t.sizes, low, max(high, low + 1))
-            title = f"{TITLES[family]}: {kind} over full attention" + (", all cores" if kind == "time" else "")
+            name = family.replace("_", " ").capitalize()
+            title = f"{name}: {kind} over full attention" + (", all cores" if kind == "time" else "")
             parts += _axes(panel, title)
             parts += _curves(panel, curves[family])
     return "\n".join([*parts, "</svg>\n"])

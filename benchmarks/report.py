@@ -6,7 +6,7 @@ from pathlib import Path
 
 from benchmarks.plot import plot
 from benchmarks.rows import MODES, Mode, Preset, Record, Row, Spread
-from benchmarks.targets import COMPARED, Table, Verdict, exponent, memory_growth, time_growth, verdicts
+from benchmarks.targets import COMPARED, Figure, Table, Verdict, exponent, memory_growth, time_growth, verdicts
 
 COLUMNS = (512, 1024, 2048, 8192, 16384)
 LISTED = 8
@@ -55,7 +55,32 @@ Written by `python -m benchmarks --bfloat16`; every sample is in [results.json](
 **Time is divided by that of full attention in bfloat16** (`scaled_dot_product_attention`, causal where the variant is)
 run just before and after in the same round: below 1 is faster. {TIMED}
 """,
+    "backward": """# Backward
+
+Written by `python -m benchmarks --backward`; every sample is in [results.json](results.json). q, k and v are
+(1, 8, n, 64) float32, standard normal. No peers.
+
+**Time is that of the backward alone**, the gradients at q, k and v of a forward that was run before, **divided by that
+of full attention's backward** (`scaled_dot_product_attention`, causal where the variant is) run just before and after
+in the same round: below 1 is faster. A cell is the median over rounds with the quartiles in brackets, or the extremes
+where there were fewer than three rounds. Memory is the most bytes of tensors alive at once beyond q, k and v in forward
+and backward together, as a backward holds what its forward has kept.
+""",
 }
+
+BOUND = """A bound is the bare arithmetic of a variant by torch's own calls, timed in the same rounds: its time cannot
+go below that, as `benchmarks/bounds.py` tells.
+"""
+
+PROFILED = """The operators that take most CPU time themselves, with their shares of one call's, on one thread, at
+the largest of the sizes at which a target of time was missed and a call takes less than half a second.
+
+"""
+
+HELD = """The largest tensors alive when a call holds most, by shape, at the largest such size that missed a target of
+memory.
+
+"""
 
 NOTES = """
 ## How peers are run
@@ -85,11 +110,15 @@ def text(record: Record) -> str:
             parts += [f"\n## Time, {MEASURED[mode]}\n", _preset_times(t, mode, exponents=record.preset == "long")]
         if record.preset == "long":
             parts += ["\n## Bytes of each token\n", _bytes(t)]
+        if record.preset == "backward":
+            parts += ["\n## Memory over full attention\n", _memory(t, t.sizes)]
         return "\n".join([*parts, _pairs("Not run", _skipped(record.rows))])
     parts = [INTRODUCTION, _pairs("Machine", record.stamp), *_targets(record)]
     for mode in MODES:
         parts += [f"\n## Time over full attention, {MEASURED[mode]}\n", _times(t, mode)]
-    parts += ["\n## Memory over full attention\n", _memory(t)]
+    parts += ["\n## Memory over full attention\n", _memory(t, COLUMNS)]
+    for mode in MODES:
+        parts += [f"\n## Ours over its bound, {MEASURED[mode]}\n", BOUND if mode == MODES[0] else "", _bounds(t, mode)]
     for mode in MODES:
         parts += [f"\n## Ours over each peer, {MEASURED[mode]}\n", _duels(t, mode)]
     parts += [f"\n## Time of the explicit matrix over full attention, {MEASURED['one thread']}\n", _explicit(t)]
@@ -102,9 +131,9 @@ def _table(head: Sequence[str], lines: Iterable[Sequence[str]], *, align: str = 
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 
 
-def _pairs(title: str, pairs: dict[str, str]) -> str:
+def _pairs(title: str, pairs: dict[str, str], introduction: str = "") -> str:
     lines = ([name, value] for name, value in pairs.items())
-    return f"\n## {title}\n\n" + _table(("", ""), lines, align="---") if pairs else ""
+    return f"\n## {title}\n\n{introduction}" + _table(("", ""), lines, align="---") if pairs else ""
 
 
 def _targets(record: Record) -> Iterator[str]:
@@ -112,6 +141,26 @@ def _targets(record: Record) -> Iterator[str]:
     both = {mode: verdicts(record, mode) for mode in MODES}
     lines = [[a.text, _verdict(a), _verdict(b)] for a, b in zip(*(both[mode] for mode in MODES), strict=True)]
     yield _table(("target", *(MEASURED[mode] for mode in MODES)), lines, align="---")
+    yield _pairs("Where the time of what is missed goes", _profiles(record), PROFILED)
+    yield _pairs("What is held at the peak of what is missed", _held(record), HELD)
+
+
+def _profiles(record: Record) -> dict[str, str]:
+    return {
+        case: ", ".join(f"{name} {share:.0%}" for name, share in shares.items())
+        for case, shares in record.profiles.items()
+    }
+
+
+def _held(record: Record) -> dict[str, str]:
+    return {
+        case: ", ".join(f"{_sides(shape)} ({size / 2**20:.3g} MiB)" for size, shape in tensors)
+        for case, tensors in record.held.items()
+    }
+
+
+def _sides(shape: Sequence[int]) -> str:
+    return " × ".join(map(str, shape)) or "one number"
 
 
 def _verdict(verdict: Verdict) -> str:
@@ -120,10 +169,14 @@ def _verdict(verdict: Verdict) -> str:
     figures = sorted(verdict.figures, key=lambda f: f.value, reverse=True)
     missed, worst = [f for f in figures if not f.met], figures[0]
     if not missed:
-        return f"**met** in all {len(figures)}; closest {worst.label}: {worst.value:.2f} of {worst.bound:g}"
-    listed = "; ".join(f"{f.label}: {f.value:.2f}" for f in missed[:LISTED])
+        return f"**met** in all {len(figures)}; closest {worst.label}: {worst.value:.2f} of {worst.limit:g}"
+    listed = "; ".join(f"{f.label}: {f.value:.2f}{_alone(f)}" for f in missed[:LISTED])
     rest = f"; and {len(missed) - LISTED} more" if len(missed) > LISTED else ""
-    return f"**missed** in {len(missed)} of {len(figures)} (bound {worst.bound:g}): {listed}{rest}"
+    return f"**missed** in {len(missed)} of {len(figures)} (limit {worst.limit:g}): {listed}{rest}"
+
+
+def _alone(figure: Figure) -> str:
+    return "" if figure.floor is None else f" (its bound alone {figure.floor:.2f})"
 
 
 def _times(t: Table, mode: Mode) -> str:
@@ -172,18 +225,18 @@ def _cell(ratio: Spread, samples: int) -> str:
     return _short(ratio.median) + around
 
 
-def _memory(t: Table) -> str:
+def _memory(t: Table, columns: Sequence[int]) -> str:
     lines = []
     for label, _ in t.variants:
         for name in (label, *t.named(label)):
             cells = []
-            for n in COLUMNS:
+            for n in columns:
                 row, full = t.get(label, name, n, "one thread"), t.full(label, n, "one thread")
                 ratio = None if row is None or full is None else row.held_over(full)
                 held = row.peak / 2**20 if row is not None and row.peak is not None else 0.0
                 cells.append("" if ratio is None else f"{ratio:.3g} ({held:.3g} MiB)")
             lines.append([f"**{label}**" if name == label else f"· {name}", *cells])
-    return _table(("", *(f"n = {n}" for n in COLUMNS)), lines)
+    return _table(("", *(f"n = {n}" for n in columns)), lines)
 
 
 def _duels(t: Table, mode: Mode) -> str:
@@ -202,6 +255,18 @@ def _duels(t: Table, mode: Mode) -> str:
             lines.append([label, name, *cells])
     heads = [word for n in COMPARED for word in (f"time, n = {n}", f"memory, n = {n}")]
     return _table(("ours", "peer", *heads), lines)
+
+
+def _bounds(t: Table, mode: Mode) -> str:
+    lines = []
+    for label, name in t.bounds.items():
+        cells = []
+        for n in COLUMNS:
+            own, floor = t.own(label, n, mode), t.floor(label, n, mode)
+            both = own is not None and floor is not None
+            cells.append(_cell(own.over(floor), min(len(own.seconds), len(floor.seconds))) if both else "")
+        lines.append([label, name, *cells])
+    return _table(("ours", "its bound", *(f"n = {n}" for n in COLUMNS)), lines)
 
 
 def _explicit(t: Table) -> str:

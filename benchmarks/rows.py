@@ -13,8 +13,8 @@ import torch
 from benchmarks.machine import machine
 
 Mode = Literal["one thread", "all cores"]
-Preset = Literal["full", "long", "decode", "bfloat16"]
-Role = Literal["full", "variant", "peer", "explicit"]
+Preset = Literal["full", "long", "decode", "bfloat16", "backward"]
+Role = Literal["full", "variant", "bound", "peer", "explicit"]
 MODES: tuple[Mode, ...] = ("all cores", "one thread")
 
 
@@ -41,7 +41,7 @@ class Row:
     Attributes:
         label: the case it belongs to; its own name for full attention.
         key: the variant's key, empty for full attention.
-        name: the subject: the case's label, a peer's name, ``explicit`` or ``full``.
+        name: the subject: the case's label, its bound's or a peer's name, ``explicit``, or full attention's label.
         role: what it is.
         n: tokens.
         mode: one thread by CPU time, or all cores by the clock.
@@ -88,6 +88,8 @@ class Record:
         missing: peers that could not run, with the reason.
         rows: everything measured.
         preset: what was asked, which decides how it is judged.
+        profiles: where the time of what missed a target goes, operators with their shares, by case and size.
+        held: the largest tensors alive at the peak of what missed a target of memory, as bytes and shape, likewise.
     """
 
     stamp: dict[str, str]
@@ -95,12 +97,15 @@ class Record:
     missing: dict[str, str]
     rows: list[Row]
     preset: Preset = "full"
+    profiles: dict[str, dict[str, float]] = field(default_factory=dict)
+    held: dict[str, list[tuple[int, tuple[int, ...]]]] = field(default_factory=dict)
 
     def save(self, path: Path) -> None:
         """Write it as JSON, a line per row, times to four digits."""
         rows = [{k: _rounded(v) for k, v in asdict(row).items() if v not in ([], "", None)} for row in self.rows]
         checks = {name: _rounded(error) for name, error in self.checks.items()}
         head = {"stamp": self.stamp, "checks": checks, "missing": self.missing, "preset": self.preset}
+        head |= {"profiles": self.profiles, "held": self.held}
         lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
         text = json.dumps(head, ensure_ascii=False, indent=1).removesuffix("\n}") + f',\n "rows": [\n{lines}\n]}}\n'
         path.write_text(text, encoding="utf-8")

@@ -1,13 +1,16 @@
-"""What is timed: full attention, each variant, its peers, and its explicit matrix times v."""
+"""What is timed: full attention, each variant, what it cannot go below, its peers, and its explicit matrix times v."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from benchmarks.bounds import BOUNDS
 from benchmarks.cases import Case
 from benchmarks.peers import PEERS
 from benchmarks.rows import Mode, Role, Row
@@ -76,33 +79,74 @@ class Subject:
         )
 
 
-def full(causal: bool) -> Subject:
-    """Full attention by torch's own kernel."""
+class Backward:
+    """Forward and backward together where it is called, as it is counted; ``alone`` is what is timed.
+
+    Args:
+        attend: of q, k and v.
+        q: ``[1, H, n, d]``.
+        k: as q.
+        v: as q.
+    """
+
+    def __init__(self, attend: Callable[[Tensor, Tensor, Tensor], Tensor], q: Tensor, k: Tensor, v: Tensor) -> None:
+        self._attend = attend
+        self._leaves = [x.detach().requires_grad_() for x in (q, k, v)]
+        self._gradient = torch.ones_like(v)
+
+    def __call__(self) -> Any:  # noqa: ANN401 - gradients, None where a variant does not look
+        """The gradients at q, k and v."""
+        return torch.autograd.grad(self._forward(), self._leaves, self._gradient, allow_unused=True)
+
+    def alone(self) -> Call:
+        """The backward of a forward that is run now; it may be called again and again."""
+        of = partial(torch.autograd.grad, self._forward(), self._leaves, self._gradient)
+        return partial(of, allow_unused=True, retain_graph=True)
+
+    @torch.enable_grad()
+    def _forward(self) -> Tensor:
+        return self._attend(*self._leaves)
+
+
+def full(causal: bool, *, backward: bool = False) -> Subject:
+    """Full attention by torch's own kernel, or its backward."""
     label = "full attention, causal" if causal else "full attention"
 
     def build(q: Tensor, k: Tensor, v: Tensor, n: int) -> Call:
-        return lambda: F.scaled_dot_product_attention(q, k, v, is_causal=causal)
+        attend = partial(F.scaled_dot_product_attention, is_causal=causal)
+        return Backward(attend, q, k, v) if backward else partial(attend, q, k, v)
 
     return Subject(label, "", label, "full", causal, build)
 
 
 def subjects(cases: Sequence[Case], absent: Mapping[str, str]) -> list[Subject]:
-    """The variants, each followed by its peers, the absent ones left out, and by its explicit matrix."""
+    """The variants, each followed by its bound, its peers, the absent ones left out, and its explicit matrix."""
     found = []
     for case in cases:
         names = [name for name in case.peers if name not in absent]
-        found += [variant_of(case), *(_peer(case, name) for name in names), _explicit(case)]
+        bound = [_bound(case)] if case.bound else []
+        found += [variant_of(case), *bound, *(_peer(case, name) for name in names), _explicit(case)]
     return found
 
 
-def variant_of(case: Case) -> Subject:
-    """The variant itself."""
+def variant_of(case: Case, *, backward: bool = False) -> Subject:
+    """The variant itself, or its backward."""
 
     def build(q: Tensor, k: Tensor, v: Tensor, n: int) -> Call:
-        attention = case.attention(case.settings_at(n))
-        return lambda: attention.attend(q, k, v, causal=case.causal)
+        attend = partial(case.attention(case.settings_at(n)).attend, causal=case.causal)
+        return Backward(attend, q, k, v) if backward else partial(attend, q, k, v)
 
     return Subject(case.label, case.key, case.label, "variant", case.causal, build)
+
+
+def _bound(case: Case) -> Subject:
+    def build(q: Tensor, k: Tensor, v: Tensor, n: int) -> Call:
+        # Settings that are not given are the defaults.
+        settings = asdict(case.attention(case.settings_at(n)).params)
+        return BOUNDS[case.bound](q, k, v, settings)
+
+    # Its memory says nothing, and counting many small steps takes longer than they do.
+    return Subject(case.label, case.key, case.bound, "bound", case.causal, build, counted=False)
 
 
 def _peer(case: Case, name: str) -> Subject:

@@ -20,16 +20,30 @@ LONG = (8192, 65536)
 
 @dataclass(frozen=True)
 class Figure:
-    """What one target asks of one case: the value found, which must not exceed the bound."""
+    """What one target asks of one case: the value found, which must not exceed the limit.
+
+    Attributes:
+        label: what is judged, in words.
+        case: the case's label.
+        n: tokens; the most where it is about several sizes.
+        value: what was found.
+        limit: what is asked.
+        floor: the same value of the case's bound alone; None where it has none.
+        timed: whether it is about time, not memory.
+    """
 
     label: str
+    case: str
+    n: int
     value: float
-    bound: float
+    limit: float
+    floor: float | None = None
+    timed: bool = True
 
     @property
     def met(self) -> bool:
         """Whether the target holds."""
-        return self.value <= self.bound
+        return self.value <= self.limit
 
 
 @dataclass(frozen=True)
@@ -46,6 +60,7 @@ class Table:
     def __init__(self, record: Record) -> None:
         self.rows = {(r.label, r.name, r.n, r.mode): r for r in record.rows}
         self.variants = list(dict.fromkeys((r.label, r.key) for r in record.rows if r.role == "variant"))
+        self.bounds = {r.label: r.name for r in record.rows if r.role == "bound"}
         self.sizes = sorted({r.n for r in record.rows})
         self.causal = {case.label for case in (*MAIN, *MORE) if case.causal}
         self.others = {case.label for case in MORE}
@@ -58,6 +73,11 @@ class Table:
     def own(self, label: str, n: int, mode: Mode) -> Row | None:
         """The row of the variant itself."""
         return self.get(label, label, n, mode)
+
+    def floor(self, label: str, n: int, mode: Mode) -> Row | None:
+        """The row of what a case's time cannot go below."""
+        name = self.bounds.get(label)
+        return None if name is None else self.get(label, name, n, mode)
 
     def named(self, label: str) -> list[str]:
         """Names of a case's peers, in order."""
@@ -101,6 +121,7 @@ def _full(t: Table, mode: Mode) -> dict[str, Iterator[Figure]]:
         "taylor2: at most 0.75 of full attention at n = 4096": _time(t, ["taylor2"], mode, [4096], 0.75),
         "Each: no more memory than every peer at n = 2048 and 8192": _against(t, everything, mode, Row.held_over),
         "Kernel: at most twice their output's memory at n = 2048": _over_output(t, kernel, 2048, 2.0),
+        "additive: at most 1.3 times its bound": _over_bound(t, ["additive"], mode, from_512, 1.3),
         "taylor2: at most half its peers' time": _against(t, ["taylor2"], mode, _faster, 0.5),
         "taylor2: at most a tenth of its peers' memory": _against(t, ["taylor2"], mode, Row.held_over, 0.1),
         "Quadratic variants: at most twice the fused kernel's memory": _held(t, quadratic, False, 2.0),
@@ -132,11 +153,25 @@ def _bfloat16(t: Table, mode: Mode) -> dict[str, Iterator[Figure]]:
     }
 
 
+def _backward(t: Table, mode: Mode) -> dict[str, Iterator[Figure]]:
+    pattern = t.main(lambda v: v.mask is not None)
+    cheap = t.main(lambda v: v.family in ("kernel", "low_rank"))
+    everything = [label for label, _ in t.variants]
+    return {
+        "Fixed patterns, backward: at most half the time of full attention's at n = 2048": _time(
+            t, pattern, mode, [2048], 0.5
+        ),
+        "Kernel and low-rank, backward: faster than full attention's at n = 2048": _time(t, cheap, mode, [2048], 1.0),
+        "Each, forward and backward: at most 3 times full attention's memory": _held(t, everything, False, 3.0),
+    }
+
+
 TARGETS: dict[Preset, Callable[[Table, Mode], dict[str, Iterator[Figure]]]] = {
     "full": _full,
     "long": _long,
     "decode": _decode,
     "bfloat16": _bfloat16,
+    "backward": _backward,
 }
 
 
@@ -161,46 +196,56 @@ def _slope(found: Mapping[int, float]) -> float | None:
     return statistics.linear_regression([math.log(n) for n in found], [math.log(x) for x in found.values()]).slope
 
 
-def _grown(t: Table, growth: Callable[[Table, str, Mode], float | None], mode: Mode, bound: float) -> Iterator[Figure]:
+def _grown(t: Table, growth: Callable[[Table, str, Mode], float | None], mode: Mode, limit: float) -> Iterator[Figure]:
     for label, _ in t.variants:
         value = growth(t, label, mode)
         if value is not None:
-            yield Figure(f"{label} to {max(_long_rows(t, label, mode)):,}", value, bound)
+            longest = max(_long_rows(t, label, mode))
+            yield Figure(f"{label} to {longest:,}", label, longest, value, limit, timed=growth is time_growth)
 
 
-def exponent(t: Table, label: str, mode: Mode) -> float | None:
-    """The slope of log time over log n, or None where a size is missing."""
-    rows = [t.own(label, n, mode) for n in FITTED]
+def exponent(t: Table, label: str, mode: Mode, *, floor: bool = False) -> float | None:
+    """The slope of a case's log time over log n, or its bound's, or None where a size is missing."""
+    rows = [(t.floor if floor else t.own)(label, n, mode) for n in FITTED]
     if any(row is None for row in rows):
         return None
     times = [math.log(statistics.median(row.seconds)) for row in rows if row is not None]
     return statistics.linear_regression([math.log(n) for n in FITTED], times).slope
 
 
-def _time(t: Table, labels: Iterable[str], mode: Mode, sizes: Iterable[int], bound: float) -> Iterator[Figure]:
+def _time(t: Table, labels: Iterable[str], mode: Mode, sizes: Iterable[int], limit: float) -> Iterator[Figure]:
     for n in sizes:
         for label in labels:
-            row = t.own(label, n, mode)
+            row, floor = t.own(label, n, mode), t.floor(label, n, mode)
             if row is not None:
-                yield Figure(f"{label} at {n}", row.ratio.median, bound)
+                least = None if floor is None else floor.ratio.median
+                yield Figure(f"{label} at {n}", label, n, row.ratio.median, limit, least)
 
 
-def _held(t: Table, labels: Iterable[str], explicit: bool, bound: float) -> Iterator[Figure]:
+def _over_bound(t: Table, labels: Iterable[str], mode: Mode, sizes: Iterable[int], limit: float) -> Iterator[Figure]:
+    for n in sizes:
+        for label in labels:
+            row, floor = t.own(label, n, mode), t.floor(label, n, mode)
+            if row is not None and floor is not None:
+                yield Figure(f"{label} at {n}", label, n, row.over(floor).median, limit)
+
+
+def _held(t: Table, labels: Iterable[str], explicit: bool, limit: float) -> Iterator[Figure]:
     for n in (n for n in t.sizes if n >= 512):
         for label in labels:
             own = t.own(label, n, "one thread")
             other = t.get(label, "explicit", n, "one thread") if explicit else t.full(label, n, "one thread")
             value = None if own is None or other is None else own.held_over(other)
             if value is not None:
-                yield Figure(f"{label} at {n}", value, bound)
+                yield Figure(f"{label} at {n}", label, n, value, limit, timed=False)
 
 
-def _over_output(t: Table, labels: Iterable[str], n: int, bound: float) -> Iterator[Figure]:
+def _over_output(t: Table, labels: Iterable[str], n: int, limit: float) -> Iterator[Figure]:
     output = 4 * HEADS * n * HEAD_SIZE
     for label in labels:
         row = t.own(label, n, "one thread")
         if row is not None and row.peak is not None:
-            yield Figure(f"{label} at {n}", row.peak / output, bound)
+            yield Figure(f"{label} at {n}", label, n, row.peak / output, limit, timed=False)
 
 
 def _faster(own: Row, peer: Row) -> float:
@@ -208,19 +253,23 @@ def _faster(own: Row, peer: Row) -> float:
 
 
 def _against(
-    t: Table, labels: Iterable[str], mode: Mode, compare: Callable[[Row, Row], float | None], bound: float = 1.0
+    t: Table, labels: Iterable[str], mode: Mode, compare: Callable[[Row, Row], float | None], limit: float = 1.0
 ) -> Iterator[Figure]:
     for label in labels:
         for name in t.named(label):
             for n in COMPARED:
                 own, peer = t.own(label, n, mode), t.get(label, name, n, mode)
                 value = None if own is None or peer is None else compare(own, peer)
-                if value is not None:
-                    yield Figure(f"{label} over {name} at {n}", value, bound)
+                if value is None or peer is None:
+                    continue
+                floor = t.floor(label, n, mode) if compare is _faster else None
+                least = None if floor is None else _faster(floor, peer)
+                words = f"{label} over {name} at {n}"
+                yield Figure(words, label, n, value, limit, least, timed=compare is _faster)
 
 
-def _exponents(t: Table, labels: Iterable[str], mode: Mode, bound: float) -> Iterator[Figure]:
+def _exponents(t: Table, labels: Iterable[str], mode: Mode, limit: float) -> Iterator[Figure]:
     for label in labels:
         value = exponent(t, label, mode)
         if value is not None:
-            yield Figure(label, value, bound)
+            yield Figure(label, label, max(FITTED), value, limit, exponent(t, label, mode, floor=True))

@@ -50,6 +50,22 @@ def count(call: Callable[[], Any], *, unit: torch.dtype = torch.float32) -> Coun
     )
 
 
+def held(call: Callable[[], Any], *, most: int = 3) -> list[tuple[int, tuple[int, ...]]]:
+    """The largest tensors that ``call`` has made and that are alive when it holds most, as bytes and shape.
+
+    It is run twice: to find the most, then to look when it is reached.
+
+    Args:
+        call: what to run; its results are dropped.
+        most: how many tensors to name.
+    """
+    with _Counter() as counter:
+        call()
+    with _Counter(look_at=counter.peak) as again:
+        call()
+    return sorted(again.seen, reverse=True)[:most]
+
+
 def _cpu_attention_flops(query: Tensor, key: Tensor, value: Tensor, *_: object, **__: object) -> int:
     return int(sdpa_flop_count(query.shape, key.shape, value.shape))
 
@@ -87,8 +103,11 @@ _MORE: dict[Any, Formula] = {
 class _Counter(TorchDispatchMode):
     """Sees every operation below autograd, adds up its flops and follows the storages it makes until they are freed."""
 
-    def __init__(self) -> None:
+    def __init__(self, look_at: int | None = None) -> None:
         super().__init__()
+        self.seen: list[tuple[int, tuple[int, ...]]] = []
+        self._look_at = look_at
+        self._shapes: dict[int, tuple[int, tuple[int, ...]]] = {}
         self.flops = 0
         self.peak = 0
         self.largest = 0
@@ -115,12 +134,13 @@ class _Counter(TorchDispatchMode):
             self.flops += _MORE[packet](*args, **kwargs)
         elif packet in flop_registry:
             self.flops += int(flop_registry[packet](*args, **kwargs, out_val=result))
-        for storage in _storages(result):
+        for part in _parts(result):
+            storage = part.untyped_storage()
             if storage._cdata not in given:
-                self._follow(storage)
+                self._follow(storage, part.shape)
         return result
 
-    def _follow(self, storage: torch.UntypedStorage) -> None:
+    def _follow(self, storage: torch.UntypedStorage, shape: torch.Size) -> None:
         if storage in self._known:
             return
         size = storage.nbytes()
@@ -128,21 +148,30 @@ class _Counter(TorchDispatchMode):
         self._alive += size
         self.peak = max(self.peak, self._alive)
         self.largest = max(self.largest, size)
-        weakref.finalize(storage, self._free, size)
+        key = storage._cdata
+        self._shapes[key] = size, tuple(shape)
+        if self._alive == self._look_at and not self.seen:
+            self.seen = list(self._shapes.values())
+        weakref.finalize(storage, self._free, size, key)
 
-    def _free(self, size: int) -> None:
+    def _free(self, size: int, key: int) -> None:
         self._alive -= size
+        del self._shapes[key]
 
 
 def _storages(items: object) -> Iterator[torch.UntypedStorage]:
-    """Where the tensors among the items hold their numbers; by hand, as torch's walk took half the time of a count."""
+    """Where the tensors among the items hold their numbers."""
+    return (part.untyped_storage() for part in _parts(items))
+
+
+def _parts(items: object) -> Iterator[Tensor]:
+    """The tensors among the items, sparse ones by parts; by hand, as torch's walk took half the time of a count."""
     todo = [items]
     while todo:
         item = todo.pop()
         if isinstance(item, Tensor):
             sparse = item.layout == torch.sparse_csr
-            parts = (item.crow_indices(), item.col_indices(), item.values()) if sparse else (item,)
-            yield from (part.untyped_storage() for part in parts)
+            yield from (item.crow_indices(), item.col_indices(), item.values()) if sparse else (item,)
         elif isinstance(item, list | tuple):
             todo.extend(item)
         elif isinstance(item, dict):

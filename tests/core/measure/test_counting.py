@@ -3,7 +3,7 @@ import torch
 import torch.nn.functional as F
 
 import attention_core as ac
-from attention_core.measure.counting import count
+from attention_core.measure.counting import count, held
 
 
 def test_products_and_their_results():
@@ -36,6 +36,19 @@ def test_freed_tensors_no_longer_count():
     counts = count(call)
     assert counts.peak_elements == 50 + 60 + 50
     assert counts.largest_elements == 100
+
+
+def test_the_largest_tensors_are_named_as_they_stand_at_the_peak():
+    def call() -> None:
+        a = torch.zeros(9, 10)
+        b = torch.zeros(3, 5)
+        del a
+        c = torch.zeros(7, 14)  # the peak: with b, and without a
+        d = torch.zeros(2)
+        del b, c, d
+        torch.zeros(1, 12)
+
+    assert held(call, most=2) == [(98 * 4, (7, 14)), (15 * 4, (3, 5))]
 
 
 def test_what_existed_before_does_not_count():

@@ -1,0 +1,143 @@
+"""What a variant's time cannot go below: its bare arithmetic by torch's own calls, timed in the same rounds.
+
+A bound leaves out everything that a cleverer form could save: features are there before (unless making them is the
+work), masks, ends of the text, row sums and the joining of pieces are passed over, results stay in memory that is used
+again and fits a cache. What it computes is therefore of no use but to be timed.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from attention_core.algorithms.monomials import width
+
+Call = Callable[[], Any]
+Settings = Mapping[str, Any]
+Build = Callable[[Tensor, Tensor, Tensor, Settings], Call]
+"""``(q, k, v, settings) -> call`` for q, k, v ``[1, H, n, d]``."""
+
+CACHED = 2**18
+"""Numbers worked on at once: a megabyte of float32."""
+BLOCK = 256
+"""Tokens whose features are multiplied at once: products reach full speed here."""
+GROUP = 8
+"""Logits of which only the largest is sorted."""
+
+
+def tanh_pairs(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Call:
+    """One cheap function of all n² d pairs of entries, contracted with a vector: n² d multiply-adds a head.
+
+    ``tanh(x + y) = 1 - 2 / (1 + e^2x e^2y)``: the exponentials are of n d numbers, so what is left of each pair is a
+    multiplication, a reciprocal and the contraction. Torch has no cheaper function than a reciprocal; its sigmoid
+    takes three times and its tanh twenty times as long.
+    """
+    n, d = q.shape[-2:]
+    judge, one, size = q.new_ones(d, 1), q.new_ones(()), max(1, CACHED // (n * d))
+    rows, keys = (x.flatten(0, 1).mul(2).exp() for x in (q, k))
+    room = q.new_empty(size, n, d)
+
+    def call() -> None:
+        for queries, others in zip(rows, keys, strict=True):
+            for some in queries.split(size):
+                torch.addcmul(one, some.unsqueeze(1), others, out=room[: len(some)]).reciprocal_().matmul(judge)
+
+    return call
+
+
+def best_of_all(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Call:
+    """All logits, the k best groups by their largest, and k values for each query: n² d + n k d multiply-adds a head.
+
+    Each logit must be computed and looked at; then at least an eighth of them is sorted and k values are summed.
+    """
+    n, kept = q.shape[-2], p["k"]
+    size = max(1, CACHED // n)
+    room = q.new_empty(size, n)
+    queries, keys, values = (x.flatten(0, 1) for x in (q, k, v))
+
+    def call() -> None:
+        for rows, columns, table in zip(queries, keys, values, strict=True):
+            for some in rows.split(size):
+                logits = torch.mm(some, columns.mT, out=room[: len(some)])
+                best = logits.unflatten(-1, (GROUP, n // GROUP)).amax(-2).topk(min(kept, n // GROUP), sorted=False)
+                F.embedding_bag(best.indices, table, per_sample_weights=best.values, mode="sum")
+
+    return call
+
+
+def two_products(q: Tensor, k: Tensor, v: Tensor, p: Settings, *, features: Callable[[int], int]) -> Call:
+    """Features of keys times values, features of queries times that: 2 n C d multiply-adds a head.
+
+    The features are taken as given: one block of them stands for all, so that they cost nothing and stay in the cache.
+    The sums that rows are divided by are left out.
+    """
+    n, d = q.shape[-2:]
+    made, values = q.new_ones(features(d), min(n, BLOCK)), q.new_ones(min(n, BLOCK), d)
+    state = q.new_empty(features(d), d)
+    times = q[..., 0, 0].numel() * (n // len(values))
+
+    def call() -> None:
+        for _ in range(times):
+            torch.mm(made, values, out=state)
+            made.mT.mm(state)
+
+    return call
+
+
+def random_features(q: Tensor, k: Tensor, v: Tensor, p: Settings) -> Call:
+    """Random projections, their exponentials and the two products: 4 n m d multiply-adds a head."""
+    d, m = q.shape[-1], p["features"]
+    directions, room = q.new_full((d, m), d**-1.0), q.new_empty(BLOCK, m)
+    state = q.new_empty(m, d)
+    queries, keys, values = (x.flatten(0, 1) for x in (q, k, v))
+
+    def call() -> None:
+        for rows, columns, table in zip(queries, keys, values, strict=True):
+            for some, given in zip(columns.split(BLOCK), table.split(BLOCK), strict=True):
+                torch.mm(torch.mm(some, directions, out=room[: len(some)]).exp_().mT, given, out=state)
+            for some in rows.split(BLOCK):
+                torch.mm(some, directions, out=room[: len(some)]).exp_().mm(state)
+
+    return call
+
+
+def windows(q: Tensor, k: Tensor, v: Tensor, p: Settings, *, after: bool = True, block: int = 32) -> Call:
+    """Blocks of queries against the keys around them by the fused kernel, no mask: 2 d b (b + w) multiply-adds a block.
+
+    Only blocks whose window lies within the text are taken: those at its ends are cheaper.
+    """
+    n, w = q.shape[-2], p["window"]
+    reach = min(n, block + w * (1 + after))
+    count = (n - reach) // block + 1
+    queries = q[0, :, : count * block].unflatten(-2, (count, block))
+    keys, values = (x[0].unfold(-2, reach, block).mT for x in (k, v))
+    return lambda: F.scaled_dot_product_attention(queries, keys, values)
+
+
+def decayed_chunks(q: Tensor, k: Tensor, v: Tensor, p: Settings, *, chunk: int = 64, ways: int = 2) -> Call:
+    """Within chunks all pairs once; into a state and out of it, forth and back: 2 d (c + 2 d) multiply-adds a token."""
+    queries, keys, values = (x[0].unflatten(-2, (-1, chunk)).flatten(0, 1) for x in (q, k, v))
+
+    def call() -> None:
+        queries.bmm(keys.mT).bmm(values)
+        for _ in range(ways):
+            queries.bmm(keys.mT.bmm(values))
+
+    return call
+
+
+BOUNDS: dict[str, Build] = {
+    "pairs, reciprocals and their contraction": tanh_pairs,
+    "logits, best of an eighth, k values": best_of_all,
+    "two products of d²/2 features": partial(two_products, features=width),
+    "two products of d features": partial(two_products, features=lambda d: d),
+    "two products of 2 d features": partial(two_products, features=lambda d: 2 * d),
+    "projections, exponentials, two products": random_features,
+    "bare windows": windows,
+    "bare windows before": partial(windows, after=False),
+    "bare chunks, forth and back": decayed_chunks,
+}
+"""By the name that a case gives."""
