@@ -22,7 +22,7 @@ from attention_core.measure.kernels.roofline import roof_of
 from attention_core.measure.kernels.stamp import described, state
 from attention_core.measure.records import LeftOut, gather
 from attention_core.measure.run_file import to_json
-from attention_core.measure.timing import DTYPES, MODES, SIZES, TimingSpec
+from attention_core.measure.timing import DTYPES, SIZES, TimingSpec
 from attention_core.surgery import from_word, layer_range
 
 WIDEST = 100
@@ -70,7 +70,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     bench.add_argument("--alone", action="store_true", help="of a preset: without baselines")
     bench.add_argument("--repeats", type=int, default=30, help="of a preset: calls of each")
-    bench.add_argument("--mode", choices=MODES, default="forward", help="backward: forward and backward together")
+    bench.add_argument(
+        "--mode",
+        choices=bench_of_kernels.APART,
+        default="forward",
+        help="backward: forward and backward together; backward-alone, of a preset: without the forward",
+    )
     bench.add_argument("--causal", action="store_true")
     bench.add_argument("--heads", type=int, default=8, help="a preset has heads of its own")
     bench.add_argument("--head-size", type=int, default=64)

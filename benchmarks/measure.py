@@ -16,10 +16,11 @@ from typing import Any
 import torch
 
 from attention_core.measure.counting import count
+from attention_core.measure.timing import Backward
 from benchmarks.cases import HEAD_SIZE, HEADS
 from benchmarks.peers.adaptor import quietly
 from benchmarks.rows import Mode, Row
-from benchmarks.subjects import Backward, Subject, full
+from benchmarks.subjects import Subject, full
 
 Clock = Callable[[], float]
 

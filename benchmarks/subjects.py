@@ -6,10 +6,10 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from attention_core.measure.timing import Backward
 from benchmarks.bounds import BOUNDS
 from benchmarks.cases import Case
 from benchmarks.peers import PEERS
@@ -77,35 +77,6 @@ class Subject:
             peak=self.peaks.get(n),
             skipped=skipped,
         )
-
-
-class Backward:
-    """Forward and backward together where it is called, as it is counted; ``alone`` is what is timed.
-
-    Args:
-        attend: of q, k and v.
-        q: ``[1, H, n, d]``.
-        k: as q.
-        v: as q.
-    """
-
-    def __init__(self, attend: Callable[[Tensor, Tensor, Tensor], Tensor], q: Tensor, k: Tensor, v: Tensor) -> None:
-        self._attend = attend
-        self._leaves = [x.detach().requires_grad_() for x in (q, k, v)]
-        self._gradient = torch.ones_like(v)
-
-    def __call__(self) -> Any:  # noqa: ANN401 - gradients, None where a variant does not look
-        """The gradients at q, k and v."""
-        return torch.autograd.grad(self._forward(), self._leaves, self._gradient, allow_unused=True)
-
-    def alone(self) -> Call:
-        """The backward of a forward that is run now; it may be called again and again."""
-        of = partial(torch.autograd.grad, self._forward(), self._leaves, self._gradient)
-        return partial(of, allow_unused=True, retain_graph=True)
-
-    @torch.enable_grad()
-    def _forward(self) -> Tensor:
-        return self._attend(*self._leaves)
 
 
 def full(causal: bool, *, backward: bool = False) -> Subject:

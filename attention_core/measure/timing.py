@@ -105,6 +105,35 @@ def inputs(spec: TimingSpec, n: int) -> tuple[Tensor, Tensor, Tensor]:
     return q.to(spec.element), k.to(spec.element), v.to(spec.element)
 
 
+class Backward:
+    """Forward and backward together where it is called; ``alone`` leaves the forward out.
+
+    Args:
+        attend: of q, k and v.
+        q: ``[B, H, n, d]``.
+        k: ``[B, H, n, d]``.
+        v: ``[B, H, n, d_v]``.
+    """
+
+    def __init__(self, attend: Callable[[Tensor, Tensor, Tensor], Tensor], q: Tensor, k: Tensor, v: Tensor) -> None:
+        self._attend = attend
+        self._leaves = tuple(x.detach().requires_grad_() for x in (q, k, v))
+        self._gradient = torch.ones_like(v)
+
+    def __call__(self) -> tuple[Tensor, ...]:
+        """The gradients at q, k and v; None at what a variant weighs without looking at."""
+        return torch.autograd.grad(self._forward(), self._leaves, self._gradient, allow_unused=True)
+
+    def alone(self) -> Callable[[], tuple[Tensor, ...]]:
+        """The backward of a forward that is run now; it may be called again and again, and keeps what that has kept."""
+        of = partial(torch.autograd.grad, self._forward(), self._leaves, self._gradient)
+        return partial(of, allow_unused=True, retain_graph=True)
+
+    @torch.enable_grad()
+    def _forward(self) -> Tensor:
+        return self._attend(*self._leaves)
+
+
 def prepare(attention: Attention, q: Tensor, k: Tensor, v: Tensor, *, mode: str, causal: bool) -> Callable[[], Any]:
     """The call that is timed.
 
@@ -122,17 +151,7 @@ def prepare(attention: Attention, q: Tensor, k: Tensor, v: Tensor, *, mode: str,
         attend = attention.over(q.shape[-2], q.device, causal=causal)
     else:
         attend = partial(attention.attend, causal=causal)
-    if mode == "forward":
-        return lambda: attend(q, k, v)
-    q, k, v = (x.detach().requires_grad_() for x in (q, k, v))
-    gradient = torch.ones_like(v)
-
-    def both() -> tuple[Tensor, ...]:
-        out = attend(q, k, v)
-        # Some variants weigh without looking at the keys.
-        return torch.autograd.grad(out, (q, k, v), gradient, allow_unused=True)
-
-    return both
+    return partial(attend, q, k, v) if mode == "forward" else Backward(attend, q, k, v)
 
 
 def _step(attention: Attention, q: Tensor, k: Tensor, v: Tensor) -> Callable[[], Any]:

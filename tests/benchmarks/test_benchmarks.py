@@ -11,12 +11,11 @@ import torch
 
 from benchmarks import report
 from benchmarks.__main__ import main
-from benchmarks.cases import MAIN, MORE
+from benchmarks.cases import MORE
 from benchmarks.peers import PEERS
 from benchmarks.peers.adaptor import file_module
 from benchmarks.reasons import explain
 from benchmarks.rows import Record, Row
-from benchmarks.subjects import Backward
 
 ROOT = Path(__file__).parent.parent.parent
 SIZES = (64, 128)
@@ -335,17 +334,6 @@ def test_backwards_are_timed_alone_and_counted_with_their_forward(preset):
     n, d = 128, 64
     # The output, its row sums and the three gradients.
     assert found["full attention", n]["peak"] >= 8 * n * (4 * d + 1) * 4
-
-
-def test_a_backward_runs_again_and_again_to_the_same_gradients():
-    for case in (case for case in MAIN if not case.root):
-        attend = case.attention(case.settings_at(96)).attend
-        q, k, v = torch.randn(3, 1, 2, 96, 16, generator=torch.Generator().manual_seed(3))
-        call = Backward(attend, q, k, v)
-        once, alone = call(), call.alone()
-        for _ in range(2):
-            for found, wanted in zip(alone(), once, strict=True):
-                assert found is wanted is None or torch.allclose(found, wanted, atol=1e-5), case.label
 
 
 def test_what_is_missed_has_its_operators_and_what_it_holds(tmp_path):

@@ -21,14 +21,20 @@ from attention_core.measure.clock import Call, Clock, clock_for
 from attention_core.measure.counting import count
 from attention_core.measure.kernels.baselines import Baseline, baselines
 from attention_core.measure.kernels.roofline import roof_of
-from attention_core.measure.timing import DTYPES, prepare, why_not
+from attention_core.measure.timing import DTYPES, MODES, Backward, prepare, why_not
 from attention_core.variant import SOFTMAX, Attention
 
 CHECKED_TOKENS = 256
 TOLERANCE = {"float32": 1e-4, "bfloat16": 3e-2}
 """Relative distance from float64 up to which a result is right; bfloat16 keeps 8 bits, and sums of such lose some."""
-BACKWARD = 3.5
-"""Forward and backward over forward in multiply-adds, where a formula stands for counting: seven products to two."""
+ALONE = "backward-alone"
+APART = (*MODES, ALONE)
+"""What is timed: as on the Timing page, and the backward of a forward that was run before."""
+OVER_FORWARD = {"backward": 3.5, ALONE: 2.5}
+"""Multiply-adds over the forward's, where a formula stands for counting: seven and five products to two."""
+MOVED = {"forward": 4, "backward": 8, ALONE: 7}
+"""Tensors as large as q that a call must move: q, k, v and the output; besides, the output's gradient and those of q, k
+and v, of which a backward alone does without the output."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +67,7 @@ class Row:
     Attributes:
         name: the variant with its settings, or the baseline.
         shape: sizes.
-        mode: one of ``timing.MODES``.
+        mode: one of ``APART``.
         dtype: one of ``timing.DTYPES``.
         causal: whether the future is hidden.
         error: relative distance from float64 on the CPU at few tokens; None where nothing of ours computes the same.
@@ -92,7 +98,7 @@ class Plan:
     Attributes:
         attentions: the variants.
         shapes: sizes.
-        mode: one of ``timing.MODES``.
+        mode: one of ``APART``.
         dtype: one of ``timing.DTYPES``.
         causal: whether the future is hidden.
         device: ``"cpu"`` or ``"cuda"``.
@@ -176,15 +182,17 @@ def _timed(
     device_name: str,
     error: float | None,
 ) -> Row:
-    seconds = clock.each(call, plan.repeats, flush=plan.flush)
+    # What is held is that of forward and backward together: a backward has what its forward has kept.
+    timed = call.alone() if plan.mode == ALONE and isinstance(call, Backward) else call
+    seconds = clock.each(timed, plan.repeats, flush=plan.flush)
     low, middle, high = (float(x) for x in np.quantile(seconds, (0.2, 0.5, 0.8)))
     # Compiled code makes its tensors out of a counter's sight; a device's allocator sees them all.
     peak = clock.peak(call) if plan.device == "cuda" or isinstance(subject, Attention) or subject.counted else None
     if isinstance(subject, Attention):
-        adds = count(call).multiply_adds
+        adds = count(timed).multiply_adds
     else:
         forward = subject.multiply_adds(shape.n, shape.d, plan.causal) * shape.batch * shape.heads
-        adds = int(forward * (BACKWARD if plan.mode == "backward" else 1))
+        adds = int(forward * OVER_FORWARD.get(plan.mode, 1))
     flops, roof = 2 * adds, roof_of(device_name)
     attainable = None if roof is None else roof.attainable(plan.dtype, flops, moved)
     return _row(
@@ -221,20 +229,13 @@ def _call(subject: Subject, plan: Plan, x: tuple[Tensor, Tensor, Tensor]) -> tup
         call = prepare(subject, *x, mode=plan.mode, causal=plan.causal)
     else:
         attend = subject.build(x[0].shape[-2], x[0].device, plan.causal)
-        call = _both(attend, *x) if plan.mode == "backward" else lambda: attend(*x)
+        call = Backward(attend, *x) if plan.mode in OVER_FORWARD else lambda: attend(*x)
     if plan.mode == "decode":
         found = call()
         # A state is read and written; a cache of keys and values is read.
         state = [] if isinstance(found, Tensor) else tree_leaves(found[1])
         return call, 2 * sum(y.numel() * y.element_size() for y in state if isinstance(y, Tensor)) or 2 * size
-    # Forward: q, k, v and the output; backward besides: the output's gradient and those of q, k and v.
-    return call, (8 if plan.mode == "backward" else 4) * size
-
-
-def _both(attend: Callable[..., Tensor], q: Tensor, k: Tensor, v: Tensor) -> Call:
-    leaves = [x.detach().requires_grad_() for x in (q, k, v)]
-    gradient = torch.ones_like(v)
-    return lambda: torch.autograd.grad(attend(*leaves), leaves, gradient)
+    return call, MOVED[plan.mode] * size
 
 
 def _checked(subject: Subject, plan: Plan) -> tuple[float | None, str]:

@@ -45,7 +45,7 @@ def test_presets_keep_tokens_and_width():
     assert {(shape.batch, shape.heads) for shape in ours()} == {(1, 8)}
 
 
-@pytest.mark.parametrize("mode", ["forward", "backward", "decode"])
+@pytest.mark.parametrize("mode", ["forward", "backward", "backward-alone", "decode"])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_each_subject_has_a_row_at_each_shape_with_its_median_and_spread(mode, dtype):
     found = rows(plan("softmax", "linear", "local~window~4", mode=mode, dtype=dtype))
@@ -73,6 +73,39 @@ def test_operations_are_counted_and_shared_out_by_what_the_device_allows(monkeyp
     assert attainable < 1e4
     assert row.share == pytest.approx(flops / 6 / attainable)
     assert rows(plan("softmax", shapes=SHAPES[:1], dtype="bfloat16"), "NVIDIA Toy")[0].share is None
+
+
+def test_a_backward_apart_is_timed_and_counted_without_its_forward_and_holds_what_that_kept(monkeypatch):
+    monkeypatch.setitem(ROOFS, "Toy", Roof({"float32": 1e9}, 1.0))  # so slow a memory that it alone tells the share
+    runs = []
+
+    class Watched(Attention):
+        def attend(self, q, k, v, *, causal=False):
+            runs.append("forward")
+            return super().attend(q, k, v, causal=causal)
+
+    class Clock(FakeClock):
+        def each(self, call, repeats, *, flush):
+            runs.append("timed")
+            call()
+            super().each(call, repeats, flush=flush)
+            runs.append("done")
+            return [1.0] * repeats
+
+    softmax, found = ac.get("softmax"), {}
+    for mode in ("forward", "backward", "backward-alone"):
+        asked = plan(mode=mode, shapes=SHAPES[:1], beside=True)
+        asked = dataclasses.replace(asked, attentions=[Watched(softmax.variant, softmax.params)])
+        found[mode] = {row.name: row for row in rows(asked, "NVIDIA Toy", Clock())}
+    assert runs[-3:] == ["timed", "done", "forward"], "the last run of the forward is that which is counted"
+    for name in ("softmax", "SDPA math"):
+        forward, both, alone = (found[mode][name] for mode in ("forward", "backward", "backward-alone"))
+        assert alone.tflops == pytest.approx(both.tflops - forward.tflops)
+        assert alone.tflops == pytest.approx(2.5 * forward.tflops)
+        assert alone.peak_bytes == both.peak_bytes > forward.peak_bytes
+        # Seconds are one: the share is the bytes that must be moved over a byte a second.
+        size = 4 * 2 * 2 * 32 * 8
+        assert [row.share for row in (forward, both, alone)] == pytest.approx([4 * size, 8 * size, 7 * size])
 
 
 @pytest.mark.parametrize(
@@ -150,7 +183,7 @@ class Lying(Attention):
         return right if q.dtype == torch.float64 else right + v
 
 
-@pytest.mark.parametrize("mode", ["forward", "backward"])
+@pytest.mark.parametrize("mode", ["forward", "backward", "backward-alone"])
 def test_what_is_wrong_is_not_timed(mode):
     softmax = ac.get("softmax")
     asked = dataclasses.replace(plan(mode=mode), attentions=[Lying(softmax.variant, softmax.params)])
@@ -253,6 +286,15 @@ def test_the_command_runs_a_preset_on_the_cpu_and_keeps_rows_and_stamp(tmp_path,
     ]
     assert found["stamp"]["device"]
     assert "is not in the table: no shares." in capsys.readouterr().out
+
+
+def test_a_backward_apart_is_of_a_preset(tmp_path, capsys):
+    out = tmp_path / "k.json"
+    words = ["bench", "--mode", "backward-alone", "--sizes", "16", "--variants", "linear", "--out", str(out)]
+    assert main(words) == 2
+    assert "The mode is 'backward-alone'" in capsys.readouterr().err
+    assert main([*words, "--preset", "16k", "--head-size", "512", "--alone", "--repeats", "1"]) == 0
+    assert json.loads(out.read_text(encoding="utf-8"))["rows"][0]["mode"] == "backward-alone"
 
 
 def test_a_device_that_is_not_there_is_refused_before_anything_runs(tmp_path, capsys, monkeypatch):
