@@ -27,10 +27,10 @@ TOLERANCE = 1e-4
 
 PLANS: dict[Preset, Plan] = {
     "full": Plan(sizes=SIZES),
-    "long": Plan(sizes=growth.LENGTHS, longest=30.0),
+    "long": Plan(sizes=growth.LENGTHS, longest=2.0, rounds=3),
     "decode": Plan(sizes=growth.POSITIONS, rounds=9, shortest=0.05),
-    "bfloat16": Plan(sizes=(2048,), dtype=torch.bfloat16),
-    "backward": Plan(sizes=(512, 2048), backward=True),
+    "bfloat16": Plan(sizes=(2048,), dtype=torch.bfloat16, minutes=5.0),
+    "backward": Plan(sizes=(512, 2048), backward=True, longest=2.0, minutes=5.0),
 }
 SAID = {
     "long": "up to 262,144 tokens, what is linear in n, beside itself at 8,192",

@@ -53,7 +53,7 @@ class Plan:
     memory: int = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
     dtype: torch.dtype = torch.float32
     backward: bool = False
-    minutes: float = 6.0
+    minutes: float = 12.0
 
 
 @dataclass

@@ -16,6 +16,7 @@ from benchmarks.peers import PEERS
 from benchmarks.peers.adaptor import file_module
 from benchmarks.reasons import explain
 from benchmarks.rows import Record, Row
+from benchmarks.subjects import Subject
 
 ROOT = Path(__file__).parent.parent.parent
 SIZES = (64, 128)
@@ -100,6 +101,13 @@ def test_memory_of_an_explicit_matrix_holds_the_matrix(record):
     found = [rows(record, "explicit", n, "one thread") for n in SIZES]
     assert all(len(at) == len(CASES) for at in found)
     assert all(row["peak"] >= 8 * row["n"] ** 2 * 4 for at in found for row in at)
+
+
+@pytest.mark.parametrize(("role", "seconds", "told"), [("explicit", 0.4, "over 1 s"), ("variant", 0.4, "")])
+def test_an_explicit_matrix_is_left_out_sooner_than_a_variant(role, seconds, told):
+    subject = Subject("kda", "kda", "kda", role, False, lambda q, k, v, n: lambda: None)
+    subject.seconds = {512: seconds / 4, 1024: seconds}
+    assert subject.reason_to_skip(2048, longest=4.0, memory=1) == told
 
 
 def test_the_report_names_all_and_the_plot_is_a_picture(folder):
