@@ -118,13 +118,18 @@ def windows(q: Tensor, k: Tensor, v: Tensor, p: Settings, *, after: bool = True,
 
 
 def decayed_chunks(q: Tensor, k: Tensor, v: Tensor, p: Settings, *, chunk: int = 64, ways: int = 2) -> Call:
-    """Within chunks all pairs once; into a state and out of it, forth and back: 2 d (c + 2 d) multiply-adds a token."""
-    queries, keys, values = (x[0].unflatten(-2, (-1, chunk)).flatten(0, 1) for x in (q, k, v))
+    """Pairs within chunks, and from chunk to chunk through a state, one way or both.
+
+    2 n c d + 2 ways (n - c) d² multiply-adds a head: the first chunk has no state to read, the last none to make.
+    """
+    chunks = [x[0].unflatten(-2, (-1, chunk)) for x in (q, k, v)]
+    queries, keys, values = (x.flatten(0, 1) for x in chunks)
+    later, earlier, given = (x.flatten(0, 1) for x in (chunks[0][:, 1:], chunks[1][:, :-1], chunks[2][:, :-1]))
 
     def call() -> None:
         queries.bmm(keys.mT).bmm(values)
         for _ in range(ways):
-            queries.bmm(keys.mT.bmm(values))
+            later.bmm(earlier.mT.bmm(given))
 
     return call
 
@@ -138,6 +143,7 @@ BOUNDS: dict[str, Build] = {
     "projections, exponentials, two products": random_features,
     "bare windows": windows,
     "bare windows before": partial(windows, after=False),
+    "bare chunks": partial(decayed_chunks, ways=1),
     "bare chunks, forth and back": decayed_chunks,
 }
 """By the name that a case gives."""

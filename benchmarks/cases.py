@@ -82,7 +82,12 @@ MAIN = (
         peers=("taylor-series-linear-attention", "taylor-series-linear-attention, symmetric"),
         bound="two products of d²/2 features",
     ),
-    Case("efficient", "efficient", peers=("linear-attention-transformer", "performer-pytorch efficient")),
+    Case(
+        "efficient",
+        "efficient",
+        peers=("linear-attention-transformer", "performer-pytorch efficient"),
+        bound="two products of d features",
+    ),
     Case(
         "performer 256",
         "performer",
@@ -115,9 +120,13 @@ MORE = (
         peers=("transformers BigBird",),
     ),
     Case("linear elu+1 causal", "linear", causal=True, peers=("fla chunked linear", "performer-pytorch causal linear")),
-    Case("retention causal", "retention", causal=True, peers=("fla chunked retention",)),
+    Case("retention causal", "retention", causal=True, peers=("fla chunked retention",), bound="bare chunks"),
     Case(
-        "scalar decay causal", "scalar_decay", causal=True, peers=("fla chunked scalar decay", "transformers Mamba-2")
+        "scalar decay causal",
+        "scalar_decay",
+        causal=True,
+        peers=("fla chunked scalar decay", "transformers Mamba-2"),
+        bound="bare chunks",
     ),
     Case("gla causal", "gla", causal=True, peers=("fla recurrent gla",)),
     Case("deltanet causal", "deltanet", causal=True, peers=("fla chunked delta rule",)),

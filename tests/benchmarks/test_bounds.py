@@ -20,7 +20,8 @@ SAID = {
     "projections, exponentials, two products": lambda n: 4 * n * 256 * D,
     "bare windows": lambda n: (n - 2 * 64) // 32 * 32 * 2 * (2 * 64 + 32) * D,
     "bare windows before": lambda n: (n - 64) // 32 * 32 * 2 * (64 + 32) * D,
-    "bare chunks, forth and back": lambda n: 2 * n * D * (64 + 2 * D),
+    "bare chunks": lambda n: 2 * D * (n * 64 + (n - 64) * D),
+    "bare chunks, forth and back": lambda n: 2 * D * (n * 64 + 2 * (n - 64) * D),
 }
 """Multiply-adds of one head, worked out by hand."""
 

@@ -9,10 +9,12 @@ import torch
 import attention_core as ac
 from attention_core.__main__ import main
 from attention_core.measure.clock import CpuClock, CudaClock
+from attention_core.measure.counting import count
 from attention_core.measure.kernels import bench, stamp
 from attention_core.measure.kernels.baselines import Baseline, baselines, compiled
 from attention_core.measure.kernels.bench import Plan, Shape, measure, ours, sixteen_k, table
 from attention_core.measure.kernels.roofline import ROOFS, Roof, roof_of
+from attention_core.measure.timing import prepare
 from attention_core.variant import Attention
 
 SHAPES = (Shape(batch=2, heads=2, n=32, d=8), Shape(batch=1, heads=2, n=64, d=8))
@@ -106,6 +108,14 @@ def test_a_backward_apart_is_timed_and_counted_without_its_forward_and_holds_wha
         # Seconds are one: the share is the bytes that must be moved over a byte a second.
         size = 4 * 2 * 2 * 32 * 8
         assert [row.share for row in (forward, both, alone)] == pytest.approx([4 * size, 8 * size, 7 * size])
+
+
+@pytest.mark.parametrize("word", ["softmax", "linear", "local~window~64"])
+def test_operations_at_the_longest_shape_are_those_of_the_formula(word):
+    shape, attention = ours()[-1], ac.registry.from_word(word)
+    q, k, v = torch.empty(3, shape.batch, shape.heads, shape.n, shape.d, device="meta")
+    found = count(prepare(attention, q, k, v, mode="forward", causal=False)).multiply_adds
+    assert found == shape.heads * attention.cost(shape.n, shape.d, causal=False).multiply_adds
 
 
 @pytest.mark.parametrize(
