@@ -78,6 +78,26 @@ def test_no_page_knows_another(path):
     assert not others
 
 
+def at_once(page):
+    """Whether a page says that it answers at once, so that a move on it breaks nothing off."""
+    tree = ast.parse((ROOT / "pages" / page / "page.py").read_text())
+    return any(isinstance(node, ast.keyword) and node.arg == "at_once" for node in ast.walk(tree))
+
+
+PAGES = sorted({of_page(path) for path in FILES} - {None})
+
+
+@pytest.mark.parametrize("page", [each for each in PAGES if at_once(each)])
+def test_a_page_that_answers_at_once_starts_nothing_that_takes_long(page):
+    known = {name for path in FILES if of_page(path) == page for name in imported(path)}
+    assert "app.run" not in known
+
+
+def test_some_pages_answer_at_once_and_those_that_sweep_do_not():
+    assert {"matrices", "masks", "home"} <= {each for each in PAGES if at_once(each)}
+    assert not {"inside", "entropy", "claims"} & {each for each in PAGES if at_once(each)}
+
+
 @pytest.mark.parametrize("path", CORE, ids=lambda p: p.relative_to(ROOT).as_posix())
 def test_a_look_is_one_function_of_a_record_and_an_experiment_has_tasks_to_run(path):
     made = {node.name for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)}
