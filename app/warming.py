@@ -44,4 +44,5 @@ def _look_at(source: ac.inputs.TextSource, causal: bool) -> None:
     for attention in first_variants():
         with contextlib.suppress(ac.LabError):
             compute.matrix(view, attention)
+            compute.ranks(view, attention)
             compute.pattern(source, attention, head=view.head, causal=causal)
