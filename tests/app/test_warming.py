@@ -26,4 +26,5 @@ def test_what_a_class_moves_first_is_computed_before_it_comes(monkeypatch):
                         continue
                     view = compute.View(source=source, head=presets.HEAD, causal=causal, special=False)
                     compute.matrix(view, attention)
+                    compute.ranks(view, attention)
                     compute.pattern(source, attention, head=view.head, causal=causal)
