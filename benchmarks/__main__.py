@@ -50,6 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--only", action="append", default=[], metavar="KEY", help="this variant only; may be repeated")
     parser.add_argument("--sizes", type=int, nargs="+", help=f"tokens; the default is {SIZES}, or what the preset says")
     parser.add_argument("--out", type=Path, help="folder for RESULTS.md and its parts; a preset's own, or this one")
+    parser.add_argument("--join", action="store_true", help="leave the other cases' rows in the record that is there")
     parser.add_argument("--report", action="store_true", help="measure nothing; write the report from results.json")
     given = parser.parse_args(arguments)
     here = Path(__file__).parent
@@ -66,7 +67,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         plan = replace(plan, sizes=(256, 512), rounds=1, shortest=0.0)
     plan = replace(plan, sizes=sorted(given.sizes or plan.sizes))
     out.mkdir(parents=True, exist_ok=True)
-    write(record(given.preset, chosen, plan), out)
+    found = record(given.preset, chosen, plan)
+    write(Record.load(out / "results.json").joined(found) if given.join else found, out)
 
 
 def record(preset: Preset, chosen: Sequence[Case], plan: Plan) -> Record:

@@ -3,10 +3,10 @@
 import importlib.metadata
 import json
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import torch
 
@@ -15,6 +15,7 @@ from benchmarks.machine import machine
 Mode = Literal["one thread", "all cores"]
 Preset = Literal["full", "long", "decode", "bfloat16", "backward"]
 Role = Literal["full", "variant", "bound", "peer", "explicit"]
+T = TypeVar("T")
 MODES: tuple[Mode, ...] = ("all cores", "one thread")
 
 
@@ -109,6 +110,28 @@ class Record:
         lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
         text = json.dumps(head, ensure_ascii=False, indent=1).removesuffix("\n}") + f',\n "rows": [\n{lines}\n]}}\n'
         path.write_text(text, encoding="utf-8")
+
+    def joined(self, later: "Record") -> "Record":
+        """This record with what a later run has measured in the place of its own; the stamp says which and when.
+
+        Full attention stays as it was: each row holds its own beside it.
+        """
+        cases = {row.label for row in later.rows if row.role != "full"}
+        ran = {row.name for row in later.rows if row.role == "peer"}
+
+        def kept(found: Mapping[str, T]) -> dict[str, T]:
+            return {name: each for name, each in found.items() if name.rsplit(" at ", 1)[0] not in cases}
+
+        when = f"{later.stamp['date']}, load {later.stamp['load at start']}"
+        return Record(
+            stamp={**later.stamp, **self.stamp, f"measured again, {when}": ", ".join(sorted(cases))},
+            checks=self.checks | later.checks,
+            missing={name: why for name, why in self.missing.items() if name not in ran} | later.missing,
+            rows=[row for row in self.rows if row.label not in cases] + [r for r in later.rows if r.label in cases],
+            preset=self.preset,
+            profiles=kept(self.profiles) | later.profiles,
+            held=kept(self.held) | later.held,
+        )
 
     @staticmethod
     def load(path: Path) -> "Record":

@@ -384,3 +384,38 @@ def test_a_run_that_is_not_quick_takes_several_rounds_and_tells_their_spread(tmp
     (found,) = rows(record, "pyramid", 64, "one thread")
     assert len(found["seconds"]) >= 5
     assert len(set(found["base"])) > 1
+
+
+def test_a_later_run_of_some_cases_takes_their_rows_place_and_leaves_the_others(tmp_path):
+    def row(label, name, role, seconds):
+        return Row(label=label, key="", name=name, role=role, n=512, mode="one thread", seconds=[seconds], base=[1.0])
+
+    def run(date, *rows, **told):
+        return Record(stamp={"date": date, "load at start": "0.1"}, checks={}, rows=[*rows], **told)
+
+    earlier = run(
+        "monday",
+        row("full attention", "full attention", "full", 1.0),
+        row("local", "local", "variant", 0.5),
+        row("topk", "topk", "variant", 4.0),
+        missing={"absent": "is not installed", "other": "is not installed"},
+        profiles={"topk at 512": {"mm": 0.5}, "local at 512": {"bmm": 0.9}},
+    )
+    later = run(
+        "tuesday",
+        row("full attention", "full attention", "full", 9.0),
+        row("topk", "topk", "variant", 2.0),
+        row("topk", "absent", "peer", 3.0),
+        missing={},
+    )
+    found = earlier.joined(later)
+    assert {(r.label, r.name): r.seconds for r in found.rows} == {
+        ("full attention", "full attention"): [1.0],
+        ("local", "local"): [0.5],
+        ("topk", "topk"): [2.0],
+        ("topk", "absent"): [3.0],
+    }
+    assert found.missing == {"other": "is not installed"}
+    assert found.profiles == {"local at 512": {"bmm": 0.9}}
+    assert found.stamp["date"] == "monday"
+    assert found.stamp["measured again, tuesday, load 0.1"] == "topk"
