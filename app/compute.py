@@ -229,7 +229,6 @@ def _look(
 
 
 _compared = _look(compare, 8, 6)
-_ranks = _look(ranks_of, 8)
 pattern = _look(_pattern.pattern, 8, 2)
 hashed = _look(_pattern.hashed)
 inside = _look(_inside.look, 8, 3)
@@ -255,9 +254,19 @@ def matrix(view: View, attention: ac.Attention) -> Compared:
 
 def ranks(view: View, attention: ac.Attention) -> Ranks:
     """The ranks of that matrix, which take longer than its other numbers."""
-    return _ranks(view.source, attention, head=view.head, causal=view.causal, special=view.special)
+    found, key = matrix(view, attention), _key((view, attention))
+
+    def find() -> Frozen[Ranks]:
+        with _turn(len(found.weights)):
+            return Frozen(ranks_of(found))
+
+    if (known := _ranks.known(key)) is not None:
+        return known.result().value
+    with _aside(len(found.weights)):
+        return _ranks.get(key, find).value
 
 
+_ranks: Kept[Frozen[Ranks]] = cache(8)
 _readings: Kept[Any] = cache(1, 9)
 _reaches: Kept[Frozen[_stack.Reach]] = cache(8)
 _miniatures: Kept[Frozen[np.ndarray]] = cache(8)

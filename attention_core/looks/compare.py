@@ -1,5 +1,7 @@
 """Where does each variant look? One variant's matrix on a record, beside the matrix its errors are taken against."""
 
+import math
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -43,8 +45,10 @@ def compare(qkv: QKV, attention: Attention, *, head: int | None, causal: bool, s
     Raises:
         NotCausalError: if the variant cannot be causal and causal is asked.
     """
-    qkv, every = _heads(qkv, attention, head)
+    if head is not None and not attention.variant.couples_heads:  # the others would be computed for nothing
+        qkv, head = qkv.of_head(head), 0
     kept = shown(qkv, special=special)
+    every = slice(None) if head is None else slice(head, head + 1)
     own = attention.weights(qkv.q, qkv.k, causal=causal)[every]
     reference = reference_of(attention, qkv.q, qkv.k, causal=causal)[every]
     allowed = visible(qkv, attention, causal=causal)[every].any(0)
@@ -68,20 +72,10 @@ def compare(qkv: QKV, attention: Attention, *, head: int | None, causal: bool, s
     )
 
 
-def ranks(qkv: QKV, attention: Attention, *, head: int | None, causal: bool, special: bool = True) -> Ranks:
-    """The ranks of a variant's matrix, of which only the tokens shown count; arguments and errors as of ``compare``."""
-    qkv, every = _heads(qkv, attention, head)
-    own = attention.weights(qkv.q, qkv.k, causal=causal)[every]
-    return Ranks.of(keep_tokens(own.mean(0), shown(qkv, special=special)))
-
-
-def _heads(qkv: QKV, attention: Attention, head: int | None) -> tuple[QKV, slice]:
-    """The record that a variant needs, and the heads looked at in it."""
-    if head is None:
-        return qkv, slice(None)
-    if not attention.variant.couples_heads:  # the others would be computed for nothing
-        qkv, head = qkv.of_head(head), 0
-    return qkv, slice(head, head + 1)
+def ranks(found: Compared) -> Ranks:
+    """The ranks of a matrix that is there; NaN where it holds a number that is none."""
+    broken = math.isnan(found.passport.row_sum_max)  # where nothing is, only the pairs that may not look are NaN
+    return Ranks.of(torch.tensor(found.weights if broken else np.nan_to_num(found.weights)))
 
 
 def visible(qkv: QKV, attention: Attention, *, causal: bool) -> Tensor:

@@ -12,17 +12,19 @@ from pages.matrices.comparison import Found
 
 def show(found: Found) -> None:
     """Draw them as a table, with what its columns mean."""
-    columns, output_error = {**Ranks.columns(), **Passport.columns()}, _("output error")
+    known, output_error = {**Passport.columns(), **Ranks.columns()}, _("output error")
+    columns = dict(sorted(known.items(), key=lambda each: each[1].compared))
     rows = []
     for attention, m in found.matrices.items():
         row: dict[str, object] = {_("variant"): label(attention)}
-        for numbers in (compute.ranks(found.view, attention), m.passport):
-            for name, column in numbers.columns().items():
-                if column.compared:
-                    row.setdefault(_("held against"), reference_name(attention))
-                row[_(column.label)] = numbers.cell(name)
-                if name == "relative_error":
-                    row[output_error] = m.output_error
+        numbers = m.passport, compute.ranks(found.view, attention)
+        cells = {name: each.cell(name) for each in numbers for name in each.columns()}
+        for name, column in columns.items():
+            if column.compared:
+                row.setdefault(_("held against"), reference_name(attention))
+            row[_(column.label)] = cells[name]
+            if name == "relative_error":
+                row[output_error] = m.output_error
         row[_("causal")] = _("yes") if attention.variant.causal_reason is None else _("no")
         row[_("time")] = _(attention.variant.complexity)
         rows.append(row)

@@ -269,23 +269,14 @@ def test_a_late_token_may_take_a_tenth_longer_than_an_early_one(judged, ratio, v
 @pytest.mark.parametrize(
     ("ratio", "pattern", "kernel"), [(0.49, "met", "met"), (0.51, "missed", "met"), (1.01, "missed", "missed")]
 )
-def test_bfloat16_is_judged_beside_full_attention_in_bfloat16(judged, ratio, pattern, kernel):
-    made = [row("local ±64", 2048, [ratio], [1.0]), row("linear elu+1", 2048, [ratio], [1.0], key="linear")]
-    found = judged(made, "bfloat16")
-    fixed = found["Fixed patterns in bfloat16: at most half the time of full attention at n = 2048"]
-    cheap = found["Kernel and low-rank in bfloat16: faster than full attention at n = 2048"]
-    assert fixed.count(f"**{pattern}**") == 2
-    assert cheap.count(f"**{kernel}**") == 2
-
-
 @pytest.mark.parametrize(
-    ("ratio", "pattern", "kernel"), [(0.49, "met", "met"), (0.51, "missed", "met"), (1.01, "missed", "missed")]
+    ("preset", "what", "full"), [("bfloat16", " in bfloat16", ""), ("backward", ", backward", "'s")]
 )
-def test_backwards_are_judged_beside_that_of_full_attention(judged, ratio, pattern, kernel):
+def test_a_preset_is_judged_beside_full_attention_in_it(judged, preset, what, full, ratio, pattern, kernel):
     made = [row("local ±64", 2048, [ratio], [1.0]), row("linear elu+1", 2048, [ratio], [1.0], key="linear")]
-    found = judged(made, "backward")
-    fixed = found["Fixed patterns, backward: at most half the time of full attention's at n = 2048"]
-    cheap = found["Kernel and low-rank, backward: faster than full attention's at n = 2048"]
+    found = judged(made, preset)
+    fixed = found[f"Fixed patterns{what}: at most half the time of full attention{full} at n = 2048"]
+    cheap = found[f"Kernel and low-rank{what}: faster than full attention{full} at n = 2048"]
     assert fixed.count(f"**{pattern}**") == 2
     assert cheap.count(f"**{kernel}**") == 2
 

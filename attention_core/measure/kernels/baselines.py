@@ -70,10 +70,11 @@ def compiled(attention: Attention) -> Baseline | None:
         return None
 
     def build(n: int, device: torch.device, causal: bool) -> Attend:
-        from torch._functorch import config
         from torch.nn.attention.flex_attention import create_block_mask, flex_attention  # imports the compiler: seconds
 
-        config.donated_buffer = False  # a backward alone is run again and again on what its forward has kept
+        # a backward alone is run again and again on what its forward has kept; torch promises none of this setting
+        if hasattr(config := getattr(torch._functorch, "config", None), "donated_buffer"):
+            config.donated_buffer = False  # type: ignore[union-attr]
         mask = attention.mask(n, causal=causal)
         assert mask is not None
         mask = mask.to(device)

@@ -1,5 +1,8 @@
 """What stands on the Matrices page, against plain formulas."""
 
+import dataclasses
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -44,12 +47,20 @@ def test_matrix_difference_and_errors(qkv, causal, head):
 @pytest.mark.parametrize("head", [None, 1])
 def test_ranks_are_those_of_the_matrix_on_screen(text, head, special):
     linear = ac.get("linear")
-    shown = compare(text, linear, head=head, causal=False, special=special).weights
+    compared = compare(text, linear, head=head, causal=False, special=special)
+    shown = compared.weights
     values = np.linalg.svd(shown.astype(float), compute_uv=False)
     shares = values / values.sum()
-    found = ranks(text, linear, head=head, causal=False, special=special)
+    found = ranks(compared)
     assert found.rank == np.linalg.matrix_rank(shown)
     assert found.effective_rank == pytest.approx(np.exp(-(shares * np.log(shares)).sum()), rel=1e-4)
+
+
+def test_pairs_that_may_not_look_are_zeros_and_a_broken_matrix_has_no_rank(qkv):
+    local = compare(qkv, ac.get("local", window=3), head=0, causal=True)
+    assert ranks(local).rank == np.linalg.matrix_rank(np.nan_to_num(local.weights)) == 20
+    nothing = dataclasses.replace(qkv, q=qkv.q * math.nan)
+    assert math.isnan(ranks(compare(nothing, ac.get("linear"), head=0, causal=False)).rank)
 
 
 def test_softmax_is_no_error_from_itself(qkv):
