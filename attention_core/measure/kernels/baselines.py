@@ -90,13 +90,20 @@ def compiled(attention: Attention) -> Baseline | None:
     return Baseline(f"flex_attention {attention.word}", build, attention, multiply_adds, counted=False)
 
 
-FLA: Mapping[str, tuple[str, str]] = {
-    "linear": ("fla.ops.linear_attn", "chunk_linear_attn"),
-    "retention": ("fla.ops.retention", "chunk_retention"),
-    "deltanet": ("fla.ops.delta_rule", "chunk_delta_rule"),
-    "gated_deltanet": ("fla.ops.gated_delta_rule", "chunk_gated_delta_rule"),
+FLA: Mapping[str, str] = {
+    "linear": "linear_attn",
+    "retention": "retention",
+    "scalar_decay": "simple_gla",
+    "gla": "gla",
+    "kda": "kda",
+    "deltanet": "delta_rule",
+    "gated_deltanet": "gated_delta_rule",
 }
-"""Module and function of flash-linear-attention's kernel of a kind, by our key."""
+"""flash-linear-attention's name of a kind, by our key: a module of ``fla.ops``, with a function by chunks."""
+BY_HEAD, BY_CHANNEL = {"simple_gla", "gated_delta_rule"}, {"gla", "kda"}
+"""Those that take the logarithms of decays, ``[B, n, H]`` and ``[B, n, H, d]``."""
+DELTA = {"delta_rule", "gated_delta_rule", "kda"}
+"""Those that take keys of length 1 and rates of learning, ``[B, n, H]``."""
 
 
 def fla(attention: Attention) -> Baseline | None:
@@ -106,18 +113,19 @@ def fla(attention: Attention) -> Baseline | None:
     """
     if attention.key not in FLA or importlib.util.find_spec("fla") is None:
         return None
-    module, name = FLA[attention.key]
+    kind = FLA[attention.key]
+    name = f"chunk_{kind}"
 
     def build(n: int, device: torch.device, causal: bool) -> Attend:
-        kernel = getattr(importlib.import_module(module), name)
+        kernel = getattr(importlib.import_module(f"fla.ops.{kind}"), name)
 
         def attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
             q, k, v = (x.transpose(1, 2) for x in (q, k, v))  # tokens before heads
-            more = {"beta": torch.ones_like(q[..., 0])} if "delta" in name else {}
-            if name == "chunk_gated_delta_rule":
-                more["g"] = torch.zeros_like(more["beta"], dtype=torch.float32)
-            if "delta" in name:
-                k = F.normalize(k, dim=-1)
+            more = {}
+            if kind in DELTA:
+                k, more["beta"] = F.normalize(k, dim=-1), torch.ones_like(q[..., 0])
+            if kind in BY_HEAD | BY_CHANNEL:
+                more["g"] = torch.zeros_like(q if kind in BY_CHANNEL else q[..., 0], dtype=torch.float32)
             out: Tensor = kernel(q, k, v, **more)[0]
             return out.transpose(1, 2)
 

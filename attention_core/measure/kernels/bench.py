@@ -35,6 +35,7 @@ OVER_FORWARD = {"backward": 3.5, ALONE: 2.5}
 MOVED = {"forward": 4, "backward": 8, ALONE: 7}
 """Tensors as large as q that a call must move: q, k, v and the output; besides, the output's gradient and those of q, k
 and v, of which a backward alone does without the output."""
+OUT_OF_MEMORY = "The device's memory gave out."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,7 +164,7 @@ def _tried(
             return None
         return _timed(subject, plan, shape, call, moved, clock, device_name, error)
     except torch.OutOfMemoryError:
-        reason = "The device's memory gave out."
+        reason = OUT_OF_MEMORY
     except Exception as failure:
         # Other people's kernels refuse types, shapes and devices; ours may not.
         if isinstance(subject, Attention):
@@ -252,6 +253,8 @@ def _checked(subject: Subject, plan: Plan) -> tuple[float | None, str]:
     x = _inputs(plan, few)
     try:
         found = _flat(_call(subject, plan, x)[0]())
+    except torch.OutOfMemoryError:
+        return None, OUT_OF_MEMORY
     except Exception as failure:
         if isinstance(subject, Attention):
             raise

@@ -1,7 +1,11 @@
 """The bench of kernels, on the CPU and on a clock made up by hand: what it does on a device it does here."""
 
 import dataclasses
+import importlib.util
 import json
+import sys
+from importlib.machinery import ModuleSpec
+from types import ModuleType
 
 import pytest
 import torch
@@ -11,7 +15,7 @@ from attention_core.__main__ import main
 from attention_core.measure.clock import CpuClock, CudaClock
 from attention_core.measure.counting import count
 from attention_core.measure.kernels import bench, stamp
-from attention_core.measure.kernels.baselines import Baseline, baselines, compiled
+from attention_core.measure.kernels.baselines import FLA, Baseline, baselines, compiled, fla
 from attention_core.measure.kernels.bench import Plan, Shape, measure, ours, sixteen_k, table
 from attention_core.measure.kernels.roofline import ROOFS, Roof, roof_of
 from attention_core.measure.timing import prepare
@@ -185,6 +189,20 @@ def test_memory_that_gives_out_is_a_row_and_the_rest_goes_on(monkeypatch):
     assert all(row.ms for row in found if row.shape.n == 32)
 
 
+def test_memory_that_gives_out_in_the_check_is_a_row_too():
+    class Large(Attention):
+        def attend(self, q, k, v, *, causal=False):
+            raise torch.OutOfMemoryError
+
+    large = ac.get("softmax")
+    asked = dataclasses.replace(plan("linear"), attentions=[Large(large.variant, large.params), ac.get("linear")])
+    found = rows(asked)
+    assert [(row.shape.n, row.reason) for row in found if row.name == "softmax"] == [
+        (n, "The device's memory gave out.") for n in (32, 64)
+    ]
+    assert all(row.ms for row in found if row.name != "softmax")
+
+
 class Lying(Attention):
     """Right in float64, wrong in any other type."""
 
@@ -312,3 +330,44 @@ def test_a_device_that_is_not_there_is_refused_before_anything_runs(tmp_path, ca
     assert main(["bench", "--device", "cuda", "--out", str(tmp_path / "k.json")]) == 2
     assert "cuda" in capsys.readouterr().err
     assert not (tmp_path / "k.json").exists()
+
+
+PROMISED = {
+    "linear": ("linear_attn", {}),
+    "retention": ("retention", {}),
+    "scalar_decay": ("simple_gla", {"g": (1, 7, 2)}),
+    "gla": ("gla", {"g": (1, 7, 2, 4)}),
+    "kda": ("kda", {"g": (1, 7, 2, 4), "beta": (1, 7, 2)}),
+    "deltanet": ("delta_rule", {"beta": (1, 7, 2)}),
+    "gated_deltanet": ("gated_delta_rule", {"g": (1, 7, 2), "beta": (1, 7, 2)}),
+}
+"""By our key, the kernel of flash-linear-attention and the sizes of what it takes beside q, k and v."""
+
+
+@pytest.mark.parametrize("key", FLA)
+def test_other_peoples_kernels_are_given_the_sizes_they_take(key, monkeypatch):
+    kind, more = PROMISED[key]
+    given = {}
+
+    def kernel(q, k, v, **others):
+        given.update(others, k=k)
+        assert q.shape == k.shape == v.shape == (1, 7, 2, 4)
+        return v, None
+
+    for name in ("fla", "fla.ops", f"fla.ops.{kind}"):
+        module = ModuleType(name)
+        module.__spec__ = ModuleSpec(name, None)
+        monkeypatch.setitem(sys.modules, name, module)
+    monkeypatch.setattr(sys.modules[f"fla.ops.{kind}"], f"chunk_{kind}", kernel, raising=False)
+    q, k, v = torch.randn(3, 1, 2, 7, 4)
+    found = fla(ac.get(key))
+    assert found.name == f"fla chunk_{kind}"
+    assert torch.equal(found.build(7, torch.device("cpu"), True)(q, k, v), v)
+    lengths = given.pop("k").norm(dim=-1)
+    assert {name: tuple(x.shape) for name, x in given.items()} == more
+    assert ("beta" in given) == torch.allclose(lengths, torch.ones(()))
+
+
+def test_what_is_not_installed_is_no_baseline():
+    assert importlib.util.find_spec("fla") is None
+    assert fla(ac.get("gla")) is None
