@@ -26,6 +26,8 @@ POSITIONS = (1_000, 100_000)
 READ = 1024
 """Tokens that a decoder reads again and again."""
 
+READING = "reading q, k and v"
+
 Say = Callable[[str], None]
 
 
@@ -38,22 +40,30 @@ def lengths(cases: Sequence[Case], plan: Plan, say: Say) -> Iterator[Row]:
         plan: how much.
         say: told what is being done.
     """
-    for case in (case for case in cases if linear(variant(case.key))):
-        subject, calls = variant_of(case), {}
+    for subject in (reading(), *(variant_of(case) for case in cases if linear(variant(case.key)))):
+        calls = {}
         torch.set_num_threads(1)
         for n in plan.sizes:
             reason = subject.reason_to_skip(n, longest=plan.longest, memory=plan.memory)
             if reason:
                 yield from (subject.row(n, mode, skipped=reason) for mode, *_ in CLOCKS)
                 continue
-            say(f"{case.label}: n = {n}")
+            say(f"{subject.name}: n = {n}")
             q, k, v = inputs(HEADS, n)
             calls[n] = call = subject.build(q, k, v, n)
-            subject.peaks[n] = count(call, unit=torch.uint8).peak_elements
+            if subject.counted:
+                subject.peaks[n] = count(call, unit=torch.uint8).peak_elements
             start = time.process_time()
             call()
             subject.seconds[n] = time.process_time() - start
         yield from grown(subject, calls, plan, power=1)
+
+
+def reading() -> Subject:
+    """Each number of q, k and v added up once: no variant can do without, and how long it takes is up to the memory."""
+    return Subject(
+        READING, "", READING, "bound", False, lambda q, k, v, n: lambda: [x.sum() for x in (q, k, v)], counted=False
+    )
 
 
 @torch.no_grad()

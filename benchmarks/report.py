@@ -38,6 +38,9 @@ eight would need half a gigabyte a tensor. Only variants that are linear in n, a
 **Time is divided by what it would be if it grew linearly** from the smallest n on, run just before and after in the
 same round: above 1 it grows faster. Memory, counted, is the most bytes of tensors alive at once beyond q, k and v, the
 output included, of each token. Exponents are slopes of the logarithms through all sizes. {TIMED}
+
+The bound adds each number of q, k and v up once: where it grows faster than n, the memory does, as three tensors of
+8,192 tokens fit a cache and those of 262,144 do not.
 """,
     "decode": f"""# Token by token
 
@@ -195,7 +198,7 @@ def _preset_times(t: Table, mode: Mode, *, exponents: bool) -> str:
     """Milliseconds at the smallest size, the ratios at all, and the exponents if asked."""
     first = t.sizes[0]
     lines = []
-    for label, _ in t.variants:
+    for label in (*t.bounds, *(label for label, _ in t.variants)):
         row, slope = t.own(label, first, mode), time_growth(t, label, mode)
         took = "" if row is None else _short(1e3 * statistics.median(row.seconds))
         cells = [_ratio(t.rows.get((label, label, n, mode))) for n in t.sizes]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from attention_core.registry import variant
 from attention_core.variant import Variant
 from benchmarks.cases import HEAD_SIZE, HEADS, MAIN, MORE, linear
+from benchmarks.growth import READING
 from benchmarks.rows import Mode, Preset, Record, Row
 
 COMPARED = (2048, 8192)
@@ -197,11 +198,13 @@ def _slope(found: Mapping[int, float]) -> float | None:
 
 
 def _grown(t: Table, growth: Callable[[Table, str, Mode], float | None], mode: Mode, limit: float) -> Iterator[Figure]:
+    timed = growth is time_growth
+    floor = time_growth(t, READING, mode) if timed else None
     for label, _ in t.variants:
         value = growth(t, label, mode)
         if value is not None:
             longest = max(_long_rows(t, label, mode))
-            yield Figure(f"{label} to {longest:,}", label, longest, value, limit, timed=growth is time_growth)
+            yield Figure(f"{label} to {longest:,}", label, longest, value, limit, floor, timed)
 
 
 def exponent(t: Table, label: str, mode: Mode, *, floor: bool = False) -> float | None:

@@ -12,6 +12,7 @@ import torch
 from benchmarks import report
 from benchmarks.__main__ import main
 from benchmarks.cases import MORE
+from benchmarks.growth import READING
 from benchmarks.peers import PEERS
 from benchmarks.peers.adaptor import file_module
 from benchmarks.reasons import explain
@@ -251,6 +252,13 @@ def test_long_lengths_are_judged_by_exponents_of_time_and_of_memory(judged, powe
     assert found[memory].count(f"**{verdict}**") == 2
 
 
+def test_what_grows_as_the_memory_does_says_so(judged):
+    sizes, what = (8192, 16384, 65536, 262144), "Linear variants: time exponent from n = 8192 on"
+    bound = [row(READING, n, [n**0.12], [1.0], role="bound", key="", peak=None) for n in sizes]
+    assert "linear elu+1 to 262,144: 1.10 (its bound alone 1.12)" in judged([*grown(sizes, 1.1), *bound], "long")[what]
+    assert "bound" not in judged(grown(sizes, 1.1), "long")[what]
+
+
 @pytest.mark.parametrize(("sizes", "judgement"), [((8192, 65536), "to 65,536: 1.20"), ((8192, 16384), "not measured")])
 def test_long_lengths_are_judged_up_to_what_was_measured_and_not_by_short_ones(judged, sizes, judgement):
     found = judged(grown(sizes, 1.2), "long")
@@ -306,7 +314,8 @@ def preset(tmp_path):
 
 def test_long_lengths_are_timed_beside_linear_growth_where_it_is_promised(preset):
     found = preset("long", "linear", "softmax")
-    assert found.keys() == {(label, n) for label in CASES[:2] for n in SIZES}
+    assert found.keys() == {(label, n) for label in (READING, *CASES[:2]) for n in SIZES}
+    assert "peak" not in found[READING, SIZES[0]]
     near, far = (found["linear elu+1", n] for n in SIZES)
     assert near["seconds"] == near["base"]
     assert far["base"] == [pytest.approx(2 * near["seconds"][0], rel=1e-3)]
