@@ -105,7 +105,7 @@ def _wait(ticket: Ticket, waiting: Waiting | None) -> None:
 
 def visitor() -> Hashable:
     """Who this script runs for: the same as long as the session."""
-    return st.session_state.setdefault("visitor", uuid.uuid4())
+    return st.session_state.get("visitor") or st.session_state.setdefault("visitor", uuid.uuid4())
 
 
 _rows: Kept[Frozen[tuple[Any, ...]]] = compute.cache(256, 2)

@@ -8,7 +8,7 @@ import streamlit as st
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 
-from app import server_options, watching
+from app import server_theme, watching
 from app.headers import Safety
 
 
@@ -18,7 +18,7 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
     from app.warming import warm_up
 
     watching.keep_off()
-    server_options.by_section()
+    server_theme.keep()
     await asyncio.to_thread(warm_up)
     yield
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Literal
 
 import torch
@@ -55,9 +56,7 @@ class Rope:
                 "How this model turns queries and keys by RoPE is not known, so they cannot be turned back; choose the "
                 "positions as the input has them."
             )
-        if not self.halves:
-            return rotary(x, self.base, back=back)
-        return _in_halves(rotary(side_by_side(x), self.base, back=back))
+        return rotary(x, self.base, back=back, halves=self.halves)
 
 
 def placed(qkv: QKV, own: Rope | None, wanted: Positions) -> QKV:
@@ -117,7 +116,17 @@ def speeds(d: int, base: float) -> Tensor:
     return base ** (-torch.arange(pairs, dtype=torch.float64) / max(pairs, 1))
 
 
-def rotary(x: Tensor, base: float = BASE, *, back: bool = False) -> Tensor:
+@lru_cache(4)
+def _angles(n: int, d: int, base: float) -> tuple[Tensor, Tensor]:
+    """Cosine and sine of how far each pair of each token is turned, ``[n, d // 2]`` float64.
+
+    Angles reach n radians: float64 keeps them exact to far beyond what float32 coordinates can show.
+    """
+    angle = torch.arange(n, dtype=torch.float64).outer(speeds(d, base))
+    return angle.cos(), angle.sin()
+
+
+def rotary(x: Tensor, base: float = BASE, *, back: bool = False, halves: bool = False) -> Tensor:
     """Rotary position embedding: pair (2i, 2i+1) of token t is turned by the angle ``t base^(-2i/d)``.
 
     The inner product of a turned query and a turned key then depends on their distance, not on where they stand.
@@ -127,27 +136,24 @@ def rotary(x: Tensor, base: float = BASE, *, back: bool = False) -> Tensor:
         x: ``[..., n, d]``.
         base: how slowly the slowest pair turns.
         back: turn back what was turned.
+        halves: whether coordinates i and i + d/2 are a pair instead.
     """
-    pairs = x.shape[-1] // 2
-    # Angles reach n radians: float64 keeps them exact to far beyond what float32 coordinates can show.
-    angle = torch.arange(x.shape[-2], dtype=torch.float64).outer(speeds(x.shape[-1], base))
-    angle = -angle if back else angle
-    cos, sin = angle.cos().to(x.dtype), angle.sin().to(x.dtype)
-    even, odd = x[..., 0 : 2 * pairs : 2], x[..., 1 : 2 * pairs : 2]
+    n, d = x.shape[-2:]
+    pairs = d // 2
+    cos, sin = (each.to(x.dtype) for each in _angles(n, d, base))
+    if back:
+        sin = -sin
+    first, second = (slice(pairs), slice(pairs, 2 * pairs)) if halves else (slice(0, 2 * pairs, 2), slice(1, d, 2))
+    left, right = x[..., first], x[..., second]
     turned = x.clone()
-    turned[..., 0 : 2 * pairs : 2] = even * cos - odd * sin
-    turned[..., 1 : 2 * pairs : 2] = even * sin + odd * cos
+    turned[..., first] = left * cos - right * sin
+    turned[..., second] = left * sin + right * cos
     return turned
 
 
 def side_by_side(x: Tensor) -> Tensor:
     """Pairs (i, i + d/2), as transformers turns them, put side by side; products of queries and keys stay."""
     return x.unflatten(-1, (2, -1)).transpose(-2, -1).flatten(-2)
-
-
-def _in_halves(x: Tensor) -> Tensor:
-    """The way back."""
-    return x.unflatten(-1, (-1, 2)).transpose(-2, -1).flatten(-2)
 
 
 def slopes(heads: int) -> Tensor:

@@ -104,8 +104,9 @@ def keep_tokens(weights: Tensor, kept: Tensor) -> Tensor:
     """
     if kept.all():
         return weights
-    rows = weights[..., kept, :]
-    left = rows[..., kept]
+    at = kept.nonzero().flatten()
+    rows = weights.index_select(-2, at)
+    left = rows.index_select(-1, at)
     total, remaining = rows.abs().sum(-1, keepdim=True), left.abs().sum(-1, keepdim=True)
     return left * torch.where(remaining > 0, total / remaining.clamp_min(torch.finfo(left.dtype).tiny), 1.0)
 

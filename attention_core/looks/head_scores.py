@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from attention_core import registry
 from attention_core.inputs.labels import CONTINUED
 from attention_core.inputs.record import QKV
-from attention_core.looks.compare import keep_tokens, shown
+from attention_core.looks.compare import shown
+from attention_core.looks.miniatures import of_every_head
 from attention_core.metrics.entropy import entropy
 from attention_core.metrics.passport import Numbers, mean_distance, number
 from attention_core.writing import N_
@@ -55,11 +55,11 @@ def head_scores(layers: Sequence[QKV], *, causal: bool, special: bool = True) ->
     Returns:
         Layer by layer, head by head.
     """
-    softmax, found = registry.get("softmax"), []
-    for layer, qkv in enumerate(layers):
-        kept = shown(qkv, special=special)
-        weights = keep_tokens(softmax.weights(qkv.q, qkv.k, causal=causal), kept).double()
-        words = [word for word, keep in zip(qkv.tokens, kept.tolist(), strict=True) if keep]
+    kept = shown(layers[0], special=special).tolist()
+    words = [word for word, keep in zip(layers[0].tokens, kept, strict=True) if keep]
+    found, names = [], tuple(HeadScores.columns())
+    for layer, single in enumerate(of_every_head(layers, causal=causal, special=special)):
+        weights = single.double()
         scores = torch.stack(
             [
                 induction(weights, words),
@@ -70,7 +70,6 @@ def head_scores(layers: Sequence[QKV], *, causal: bool, special: bool = True) ->
             ],
             -1,
         ).tolist()
-        names = tuple(HeadScores.columns())
         found += [
             HeadScores(layer=layer, head=head, **dict(zip(names, row, strict=True))) for head, row in enumerate(scores)
         ]
@@ -87,13 +86,17 @@ def induction(weights: Tensor, tokens: Sequence[str]) -> Tensor:
         tokens: one label per position.
     """
     following: dict[str, list[int]] = {}
-    masses = []
+    queries: list[int] = []
+    keys: list[int] = []
     for i, token in enumerate(tokens):
-        if after := [j for j in following.get(token, ()) if j < i]:
-            masses.append(weights[..., i, after].sum(-1))
+        after = [j for j in following.get(token, ()) if j < i]
+        queries += [i] * len(after)
+        keys += after
         if token != CONTINUED:
             following.setdefault(token, []).append(i + 1)
-    return torch.stack(masses, -1).mean(-1) if masses else weights.new_full(weights.shape[:-2], math.nan)
+    if not queries:
+        return weights.new_full(weights.shape[:-2], math.nan)
+    return weights[..., queries, keys].sum(-1) / len({*queries})
 
 
 def ranked(scores: Sequence[HeadScores], by: str) -> tuple[HeadScores, ...]:

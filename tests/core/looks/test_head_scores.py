@@ -101,6 +101,15 @@ def test_miniatures_leave_out_what_the_page_does(layers):
     np.testing.assert_allclose(small[0, 5], weights / weights.max(), atol=1e-5)
 
 
+@pytest.mark.parametrize("n", [9, 10, 11, 19, 20, 21, 95, 96])
+@pytest.mark.parametrize("causal", [False, True])
+def test_a_miniature_shows_the_largest_weight_of_what_each_cell_covers(n, causal):
+    qkv = ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=n, heads=3, d=8))
+    pooled = torch.nn.functional.adaptive_max_pool2d(ac.get("softmax").weights(qkv.q, qkv.k, causal=causal), min(n, 10))
+    small = miniatures([qkv, qkv], causal=causal, size=10)
+    assert torch.equal(small[1], pooled / pooled.amax((-2, -1), keepdim=True))
+
+
 def test_heads_are_ranked_by_what_sets_them_apart():
     def head(number, **scores):
         rest = dict.fromkeys(HeadScores.columns(), 0.5) | scores
