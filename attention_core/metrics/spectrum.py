@@ -8,12 +8,22 @@ from attention_core.metrics.error import ratio
 
 
 def singular_values(weights: Tensor) -> Tensor:
-    """Singular values in descending order, ``[..., n]`` float64; NaN where the matrix holds NaN or infinity.
+    """Singular values in descending order, ``[..., m]`` float64; NaN where the matrix holds NaN or infinity.
 
-    In float64, as float32 would save a quarter of the time only. O(n³), the only metric above O(n²).
+    Those of a float64 matrix are found from itself; those of a shorter type as roots of the eigenvalues of ``A Aᵀ`` in
+    float64, in two thirds of the time: they are off by up to 1e-8 of the largest, of which such a matrix itself is off
+    by more. O(n³), the only metric above O(n²).
+
+    Args:
+        weights: ``[..., n, n]``, or with fewer columns or rows than the other, of which there are m.
     """
     sane = weights.isfinite().all(-1).all(-1)[..., None]
-    return torch.linalg.svdvals(torch.where(sane[..., None], weights, 0.0).double()).masked_fill(~sane, torch.nan)
+    finite = torch.where(sane[..., None], weights, 0.0)
+    if weights.dtype == torch.float64:
+        return torch.linalg.svdvals(finite).masked_fill(~sane, torch.nan)
+    wide = (finite.mT if weights.shape[-2] > weights.shape[-1] else finite).double()
+    squares = torch.linalg.eigvalsh(wide @ wide.mT).clamp_min(0.0)
+    return squares.flip(-1).sqrt().masked_fill(~sane, torch.nan)
 
 
 def rank(weights: Tensor) -> Tensor:

@@ -60,6 +60,23 @@ def test_singular_values_against_numpy():
     np.testing.assert_allclose(found, np.linalg.svd(matrix.double().numpy(), compute_uv=False), atol=1e-13)
 
 
+@given(
+    rows=st.integers(1, 40),
+    columns=st.integers(1, 40),
+    decades=st.floats(0, 12),
+    seed=st.integers(0, 99),
+    dtype=st.sampled_from([torch.float32, torch.float64]),
+)
+def test_singular_values_over_many_decades_against_numpy(rows, columns, decades, seed, dtype):
+    left, right = (torch.linalg.qr(random(size, size, seed=seed + i)).Q for i, size in enumerate((rows, columns)))
+    few = min(rows, columns)
+    sizes = 10 ** -torch.linspace(0, decades, few, dtype=torch.float64)
+    matrix = (left[:, :few] * sizes @ right[:few]).to(dtype)
+    wanted = np.linalg.svd(matrix.double().numpy(), compute_uv=False)
+    off = 3e-8 if dtype == torch.float32 else 1e-13
+    np.testing.assert_allclose(metrics.singular_values(matrix), wanted, rtol=0, atol=off * wanted[0])
+
+
 def test_a_broken_head_is_nan_and_spares_the_others():
     matrix = random(3, 6, 6)
     expected = metrics.effective_rank(matrix[2])
