@@ -4,6 +4,7 @@ import streamlit as st
 
 import attention_core as ac
 from app import navigation, takeaway
+from app.form import fold
 from app.input_panel import Chosen
 from app.text import _
 from attention_core.variant import Paper
@@ -21,8 +22,7 @@ def show(attention: ac.Attention, chosen: Chosen) -> None:
         st.markdown(_(variant.note))
     st.markdown(sources(variant))
     takeaway.snippet(attention.snippet())
-    with st.expander(_("The variant's own file")):
-        st.code(variant.source_code(), language="python")
+    fold(_("The variant's own file"), lambda: st.code(variant.source_code(), language="python"), key="about.file")
 
 
 def cost_in_words(attention: ac.Attention, *, n: int, d: int) -> str:

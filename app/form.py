@@ -1,4 +1,4 @@
-"""A form behind a button, built once that was pressed: of many, closed ones would be most of what a run sends."""
+"""What is built once it was opened, a form behind a button or what is folded up: closed, it would be most of a run."""
 
 import re
 from collections.abc import Callable
@@ -30,6 +30,23 @@ def form(label: str, draw: Callable[[], None], *, brief: str = "", key: str, **l
             draw()
         elif not brief:
             st.empty()  # a button with nothing behind it cannot be pressed
+
+
+def fold(label: str, draw: Callable[[], object], *, key: str, **look: Any) -> None:  # noqa: ANN401
+    """Put a line on the page that unfolds, and what is behind it while that is unfolded.
+
+    Args:
+        label: of the line.
+        draw: draws what is behind it.
+        key: of the line.
+        look: of ``st.expander``.
+    """
+    folded = st.expander(label, key=key, on_change="rerun", **look)
+    with folded:
+        if folded.open or in_markup(key) in st.session_state.get(OPENED, ()):
+            draw()
+        else:
+            st.empty()
 
 
 def in_markup(key: str) -> str:

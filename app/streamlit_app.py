@@ -8,7 +8,7 @@ import streamlit as st
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 
-from app import server_theme, watching
+from app import server_theme, session_reading, watching
 from app.headers import Safety
 
 
@@ -19,6 +19,7 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
 
     watching.keep_off()
     server_theme.keep()
+    session_reading.one_by_one()
     await asyncio.to_thread(warm_up)
     yield
 

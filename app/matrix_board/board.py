@@ -200,25 +200,25 @@ def pack(
     diverging: bool = False,
     heard: int = 0,
 ) -> tuple[bytes, dict[str, bytes]]:
-    """The board's messages to the browser: what holds it together, with the small panels, and each other by its key.
+    """The board's messages to the browser: what holds it together, and large panels by their keys.
 
     Arguments and errors are those of `matrix_board`, but for ``heard``, the last turn of a knob that the panels show.
     """
     if not panels:
         raise ValueError("a board needs at least one panel")
     parts = {panel.key: _pack_panel(panel, row_labels, col_labels, diverging) for panel in panels}
-    small = [message for message in parts.values() if len(message) < SMALL]
+    apart = parts if sum(map(len, parts.values())) > SMALL else {}
+    inside = [] if apart else list(parts.values())
     header = {
         "kind": "board",
         "key": key,
         "parts": list(map(digest_of, parts.values())),
-        "inside": list(map(len, small)),
+        "inside": list(map(len, inside)),
         "row_labels": _listed(row_labels),
         "col_labels": _listed(col_labels),
         "heard": heard,
     }
-    apart = {name: message for name, message in parts.items() if len(message) >= SMALL}
-    return encode(header, b"".join(small)), apart
+    return encode(header, b"".join(inside)), apart
 
 
 def _pack_panel(

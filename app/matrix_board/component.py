@@ -2,7 +2,8 @@
 
 Streamlit sends a component's data again whenever any of it changes. Each large matrix therefore travels in a mount of
 its own, so that a knob sends its panel alone; a pin, a colour scale or a word travels apart from them all, and a click
-costs a kilobyte, not megabytes. Small ones travel with their board, as each mount costs every run a millisecond. Only
+costs a kilobyte, not megabytes. Few and small ones travel with their board, as each mount costs every run a
+millisecond. Only
 the board's own mount is seen. What draws them is in the page's script (``app/page_script.py``): a component's own is
 sent with each of its messages.
 """
@@ -19,8 +20,8 @@ import streamlit as st
 from app.javascript import script
 
 _HERE = Path(__file__).parent
-SMALL = 16_000
-"""Bytes of a panel below which it travels with its board: of some ninety tokens."""
+SMALL = 100_000
+"""Bytes of all panels up to which they travel with their board: of four with some hundred and ten tokens."""
 
 
 def receiver(name: str, *styles: Path) -> Callable[..., Any]:

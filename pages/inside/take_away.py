@@ -1,9 +1,12 @@
 """What to take away of a variant taken apart: its formula and code, its parts, and the Python that finds them again."""
 
+from functools import partial
+
 import streamlit as st
 
 import attention_core as ac
 from app import about, chart, takeaway
+from app.form import fold
 from app.input_panel import Chosen
 from app.text import _
 from pages.inside.story import Seen
@@ -11,15 +14,17 @@ from pages.inside.story import Seen
 
 def show(seen: Seen, chosen: Chosen) -> None:
     """Offer the variant's formula and code, and the numbers shown."""
-    with st.expander(_("Formula and code")):
-        about.show(seen.attention, chosen)
-    with st.expander(_("Take away")):
-        chart.choose_format()
-        with st.container(horizontal=True):
-            arrays = {**seen.parts, "weights": seen.weights, "reference": seen.reference}
-            takeaway.download(_("All parts (NPZ)"), lambda: takeaway.to_npz(arrays), f"{seen.attention.key}-inside.npz")
-            takeaway.download(_("Q, K, V (NPZ)"), lambda: ac.inputs.to_npz(seen.qkv), "qkv.npz")
-        takeaway.snippet(snippet(seen))
+    fold(_("Formula and code"), partial(about.show, seen.attention, chosen), key="inside.about")
+    fold(_("Take away"), partial(_files, seen), key="inside.files")
+
+
+def _files(seen: Seen) -> None:
+    chart.choose_format()
+    with st.container(horizontal=True):
+        arrays = {**seen.parts, "weights": seen.weights, "reference": seen.reference}
+        takeaway.download(_("All parts (NPZ)"), lambda: takeaway.to_npz(arrays), f"{seen.attention.key}-inside.npz")
+        takeaway.download(_("Q, K, V (NPZ)"), lambda: ac.inputs.to_npz(seen.qkv), "qkv.npz")
+    takeaway.snippet(snippet(seen))
 
 
 def snippet(seen: Seen) -> str:

@@ -13,6 +13,7 @@ from app.figures.categories import OTHER, steps
 from app.figures.curves import Curve, curves
 from app.figures.front import front
 from app.figures.theme import GREY
+from app.form import fold
 from app.matrix_board import Category, Panel, matrix_board
 from app.matrix_board.pair_kinds import hide_future
 from app.naming import label, tokens
@@ -110,21 +111,24 @@ def show(followed: Followed) -> None:
     found, first, depth = followed.found, followed.first, followed.depth
     _curves(found, followed.stack)
     _front(found, first, depth)
-    with st.expander(_("How reach is computed")):
-        st.markdown(
-            _(
-                "Layer by layer, query i holds what it held before (the residual connection) and what every token it "
-                "looks at held. A pair (i, j) is connected once i holds something of token j:"
-            )
+    fold(_("How reach is computed"), _explained, key="reach.explained")
+
+
+def _explained() -> None:
+    st.markdown(
+        _(
+            "Layer by layer, query i holds what it held before (the residual connection) and what every token it "
+            "looks at held. A pair (i, j) is connected once i holds something of token j:"
         )
-        st.latex(r"R_0 = I, \qquad R_l = (M_l \lor I)\, R_{l-1}")
-        st.markdown(
-            _(
-                "The products are boolean and M is the pattern found on this input, with any head in it when the "
-                "average is chosen. The stack repeats. Its smallest depth is found by doubling whole rounds of it. "
-                "Being connected says that information can flow, not that the weights let much of it through."
-            )
+    )
+    st.latex(r"R_0 = I, \qquad R_l = (M_l \lor I)\, R_{l-1}")
+    st.markdown(
+        _(
+            "The products are boolean and M is the pattern found on this input, with any head in it when the average "
+            "is chosen. The stack repeats. Its smallest depth is found by doubling whole rounds of it. Being connected "
+            "says that information can flow, not that the weights let much of it through."
         )
+    )
 
 
 def _follow(view: View, stack: list[ac.Attention]) -> Reach:
@@ -209,16 +213,14 @@ def _curves(found: Found, stack: list[ac.Attention]) -> None:
 
 def _front(found: Found, all_first: np.ndarray, depth: int) -> None:
     n = len(found.labels)
-    left, right, save = st.columns([4, 4, 2], vertical_alignment="bottom")
-    with left:
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         MasksOptions.front.draw(
             index=None,
             placeholder=_("{place}  {token} (the middle)", place=n // 2, token=found.labels[n // 2]),
+            width=320,
             **tokens(found.labels),
         )
-    with right:
-        MasksOptions.front_way.draw()
-    with save:
+        MasksOptions.front_way.draw(width="content")
         chart.choose_format()
     options = MasksOptions.now()
     token = n // 2 if options.front is None else options.front

@@ -2,11 +2,10 @@
 
 from typing import Literal
 
-import streamlit as st
-
 import attention_core as ac
 from app import share
 from app.controls import Control, Options, choice, kept
+from app.form import form
 from app.text import N_, _
 from app.visit import AUTOMATIC, PINNED, Visit
 from attention_core.limits import current
@@ -70,7 +69,10 @@ class MatricesOptions(Options):
 def show_display() -> None:
     """How the matrices are drawn."""
     MatricesOptions.view.draw()
-    with st.popover(_("Display"), icon=":material/tune:", type="tertiary"):
-        MatricesOptions.tone.draw()
-        MatricesOptions.scale.draw()
-        Visit.special.draw()
+    form(_("Display"), _display, key="matrices.display", icon=":material/tune:", type="tertiary")
+
+
+def _display() -> None:
+    MatricesOptions.tone.draw()
+    MatricesOptions.scale.draw()
+    Visit.special.draw()

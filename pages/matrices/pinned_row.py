@@ -21,9 +21,8 @@ PICKER = "row.pinned"
 
 def show(found: Found) -> None:
     """Draw how far the variants are off, the choice of the query, and its row in all of them."""
-    left, right = st.columns([4, 1], vertical_alignment="center")
-    left.markdown(overall(found.matrices))  # faded by app/style.css while a knob is held
-    with right:
+    with st.container(horizontal=True, vertical_alignment="center", key="row.overall"):
+        st.markdown(overall(found.matrices), width="stretch")  # faded by app/style.css while a knob is held
         st.session_state[PICKER] = found.row
         st.selectbox(
             _(MatricesOptions.row.title),
@@ -32,6 +31,7 @@ def show(found: Found) -> None:
             placeholder=_("Pick a token, or click one"),
             on_change=_take,
             label_visibility="collapsed",
+            width=240,
             **tokens(found.labels),
         )
     MatricesOptions.coloured.fit(found.shown)

@@ -165,13 +165,15 @@ def test_what_are_no_miniatures_is_refused(images):
         shades(images)
 
 
-def test_small_panels_travel_with_their_board_and_large_ones_apart():
-    small, large = np.random.default_rng(0).random((2, 20, 20)), np.random.default_rng(1).random((100, 100))
-    panels = [Panel("a", "A", "", small[0]), Panel("b", "B", "", large), Panel("c", "C", "", small[1])]
+@pytest.mark.parametrize(("n", "travels"), [(100, "with"), (130, "apart")])
+def test_small_panels_travel_with_their_board_and_large_ones_apart(n, travels):
+    matrices = np.random.default_rng(0).random((3, n, n))
+    panels = [Panel(key, key.upper(), "", matrix) for key, matrix in zip("abc", matrices, strict=True)]
     message, apart = pack(panels, None, None, key="k")
-    assert list(apart) == ["b"]
+    assert list(apart) == ([] if travels == "with" else ["a", "b", "c"])
+    assert (len(message) < 700) == (travels == "apart")
     header, payload = joined(message, apart)
     assert [panel["key"] for panel in header["panels"]] == ["a", "b", "c"]
-    np.testing.assert_allclose(decoded(header["panels"][2], payload, start=2 * (400 + 10_000)), small[1], rtol=1e-3)
-    alone, _ = pack(panels[1:2], None, None, key="k")
-    assert len(alone) < 500
+    np.testing.assert_allclose(decoded(header["panels"][2], payload, start=4 * n * n), matrices[2], rtol=1e-3)
+    again, _ = pack([*panels[:2], Panel("c", "C", "", matrices[0])], None, None, key="k")
+    assert again != message
