@@ -23,7 +23,7 @@ def widened(x: Tensor) -> Tensor:
 
 def scores(q: Tensor, k: Tensor) -> Tensor:
     """Logits ``q kᵀ / √d``, ``[..., n, n]``."""
-    return q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])
+    return (q @ k.transpose(-1, -2)).div_(math.sqrt(q.shape[-1]))
 
 
 def distances(n: int, device: torch.device | None = None) -> Tensor:

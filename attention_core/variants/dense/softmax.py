@@ -1,11 +1,12 @@
 """Full attention: each query weighs all keys by the softmax of their scaled inner products."""
 
+import math
 from dataclasses import dataclass
 
 from torch import Tensor
 
 from attention_core.algorithms.exact import exact_attention
-from attention_core.algorithms.masked import masked_softmax, scores, visible
+from attention_core.algorithms.masked import causal_mask, scores
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 
@@ -25,8 +26,12 @@ class SoftmaxParams(Params):
 
 def weights(q: Tensor, k: Tensor, p: SoftmaxParams, *, causal: bool) -> Tensor:
     """``S(q kᵀ / (√d T))``, ``[..., n, n]``."""
-    logits = scores(q, k) / p.temperature  # [..., n, n]
-    return masked_softmax(logits, visible(q, causal=causal))
+    logits = scores(q, k)  # [..., n, n], ours alone: worked on in place, as a page shows all heads of a model at once
+    if p.temperature != 1:
+        logits /= p.temperature
+    if causal:
+        logits.masked_fill_(~causal_mask(q.shape[-2], q.device), -math.inf)
+    return logits.softmax(-1)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: SoftmaxParams, *, causal: bool) -> Tensor:
