@@ -1,7 +1,7 @@
 """Forms behind buttons are built once they were opened; what they ask for stands in links all the same."""
 
 import pytest
-from driver import chosen, open_page
+from driver import chosen, open_page, set_state
 
 import attention_core as ac
 from app.form import OPENED, in_markup
@@ -34,6 +34,25 @@ def test_the_form_that_was_opened_is_built_and_no_other():
     menu = forms(opened("matrices", "variants.menu", variants=chosen(*EIGHT)))
     assert menu == {f"variants.menu.{family}" for family in ac.families()}
     assert "inside.knob.nystrom.landmarks" in forms(opened("inside", "inside.settings"))
+
+
+def test_what_is_folded_is_built_once_it_is_unfolded():
+    at = opened("inside")
+    assert [each.label for each in at.expander] == ["Formula and code", "Take away"]
+    assert not at.code
+    at = set_state(at, **{"inside.about": True})
+    assert any('ac.get("nystrom"' in each.value for each in at.code)
+    assert [each.label for each in at.expander] == ["Formula and code", "The variant's own file", "Take away"]
+    assert not at.get("download_button")
+    at = set_state(at, **{"inside.files": True})
+    assert [each.proto.label for each in at.get("download_button")] == ["All parts (NPZ)", "Q, K, V (NPZ)"]
+
+
+def test_the_display_of_matrices_is_set_in_an_opened_form_and_by_links():
+    at = opened("matrices", scale="panel", tone="log")
+    assert not {"scale", "tone", "special"} & set(knobs(at))
+    assert (at.query_params["scale"], at.query_params["tone"]) == ("panel", "log")
+    assert {"scale", "tone", "special"} <= set(knobs(opened("matrices", "matrices.display")))
 
 
 def test_each_chip_says_what_its_variant_is_before_it_is_opened():

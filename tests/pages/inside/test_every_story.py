@@ -73,7 +73,9 @@ def test_every_step_says_and_draws_something(attention, given):
     reason, told = attention.variant.causal_reason, [c.value for c in at.main.caption if "cannot be causal" in c.value]
     assert bool(told) == bool(reason and given.get("causal"))
     assert all(reason in words for words in told)
-    for number in range(1, len(at.segmented_control(key="step").options) + 1):
+    steps = at.segmented_control(key="step").options
+    assert all(re.fullmatch(rf"{number} · \S.*", each) for number, each in enumerate(steps, 1)), steps
+    for number in range(1, len(steps) + 1):
         at = at.segmented_control(key="step").set_value(number).run()
         assert not at.exception, (number, at.exception)
         assert not at.error
