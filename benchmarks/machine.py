@@ -3,6 +3,7 @@
 import datetime
 import os
 import platform
+import time
 from pathlib import Path
 
 
@@ -16,6 +17,13 @@ def machine() -> dict[str, str]:
         "system": f"{platform.system()} {platform.release()}, Python {platform.python_version()}",
         "load at start": f"{os.getloadavg()[0]:.1f}",
     }
+
+
+def pace() -> float:
+    """CPU milliseconds of a loop of 100,000 additions: longer where a processor's core is shared with somebody else."""
+    began = time.process_time()
+    sum(range(100_000))
+    return 1000 * (time.process_time() - began)
 
 
 def _cpu_model() -> str:

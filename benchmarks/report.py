@@ -101,11 +101,17 @@ def write(record: Record, folder: Path) -> None:
     record.save(folder / "results.json")
     if record.preset == "full":
         (folder / "results.svg").write_text(plot(Table(record)), encoding="utf-8")
-    (folder / "RESULTS.md").write_text(text(record), encoding="utf-8")
+    there = [Record.load(file) for name in PRESETS if (file := folder / name / "results.json").exists()]
+    (folder / "RESULTS.md").write_text(text(record, there), encoding="utf-8")
 
 
-def text(record: Record) -> str:
-    """RESULTS.md."""
+def text(record: Record, presets: Sequence[Record] = ()) -> str:
+    """RESULTS.md.
+
+    Args:
+        record: what it is about.
+        presets: what was asked besides, each in a folder of its own: their targets stand with the others.
+    """
     t = Table(record)
     if record.preset != "full":
         parts = [PRESETS[record.preset], _pairs("Machine", record.stamp), *_targets(record)]
@@ -117,6 +123,9 @@ def text(record: Record) -> str:
             parts += ["\n## Memory over full attention\n", _memory(t, t.sizes)]
         return "\n".join([*parts, _pairs("Not run", _skipped(record.rows))])
     parts = [INTRODUCTION, _pairs("Machine", record.stamp), *_targets(record)]
+    for each in presets:
+        title = PRESETS[each.preset].splitlines()[0].lstrip("# ")
+        parts += [f"\n### [{title}]({each.preset}/RESULTS.md), {each.stamp.get('date', '')}\n", _judged(each)]
     for mode in MODES:
         parts += [f"\n## Time over full attention, {MEASURED[mode]}\n", _times(t, mode)]
     parts += ["\n## Memory over full attention\n", _memory(t, COLUMNS)]
@@ -141,11 +150,15 @@ def _pairs(title: str, pairs: dict[str, str], introduction: str = "") -> str:
 
 def _targets(record: Record) -> Iterator[str]:
     yield "\n## Targets\n"
-    both = {mode: verdicts(record, mode) for mode in MODES}
-    lines = [[a.text, _verdict(a), _verdict(b)] for a, b in zip(*(both[mode] for mode in MODES), strict=True)]
-    yield _table(("target", *(MEASURED[mode] for mode in MODES)), lines, align="---")
+    yield _judged(record)
     yield _pairs("Where the time of what is missed goes", _profiles(record), PROFILED)
     yield _pairs("What is held at the peak of what is missed", _held(record), HELD)
+
+
+def _judged(record: Record) -> str:
+    both = {mode: verdicts(record, mode) for mode in MODES}
+    lines = [[a.text, _verdict(a), _verdict(b)] for a, b in zip(*(both[mode] for mode in MODES), strict=True)]
+    return _table(("target", *(MEASURED[mode] for mode in MODES)), lines, align="---")
 
 
 def _profiles(record: Record) -> dict[str, str]:

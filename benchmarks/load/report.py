@@ -35,6 +35,10 @@ A wait is the time from the request to the end of the run that answers it; the f
 address. An answer that is overdue at the end counts with the time waited so far. Quantiles are waits that occurred.
 Visitors and server share the machine: the visitors' own CPU time stands beside the server's. Memory is PSS, over every
 process of the server. An error is an exception on a page, a connection lost, or no answer within two minutes.
+
+The loop beside each machine is one of 100,000 additions, by CPU time: its best before, and its middle under load. The
+two differ as far as the machine's cores are shared with each other or with others' machines, which no load average
+says.
 """
 
 HOW = """

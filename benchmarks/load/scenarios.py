@@ -13,6 +13,7 @@ from benchmarks.load.results import Cost, Result, waits
 from benchmarks.load.server import Watch, clocks, stepped_back
 from benchmarks.load.tab import LostError, RefusedError, Tab, loopback
 from benchmarks.load.visitors import Log, Visitor, pages_of
+from benchmarks.machine import pace
 
 MOST_VISITORS, MOST_SECONDS = 500, 3600
 """Bounds of what this client does to a server."""
@@ -24,6 +25,8 @@ COSTED = ("", "matrices", "masks", "inside", "entropy", "error", "timing", "caus
 """The pages whose costs are taken."""
 REST = 0.2
 """Seconds in which a server comes to rest."""
+PACES = 50
+"""Loops of which the fastest says what the machine is worth when nothing else runs."""
 
 
 @dataclass(frozen=True)
@@ -113,6 +116,7 @@ async def run(
     log, watch, roots = Log(), Watch(roots), list(roots)
     tabs: list[Tab] = []
     pages = [*pages_of(chosen.visitors), *["entropy"] * chosen.sweepers]
+    alone, paces = min(pace() for _ in range(PACES)), [pace()]
     began, spent = time.monotonic(), time.process_time()
 
     async def visit(i: int, page: str) -> None:
@@ -137,7 +141,7 @@ async def run(
     if roots:
         watch.look()
     beside = [_look(watch, max(2.0, chosen.seconds / 200)) if roots else None, _check(servers[0], checks, log)]
-    beside += [drop() if chosen.dropped else None, follow()]
+    beside += [drop() if chosen.dropped else None, follow(), _pace(paces)]
     tasks = [asyncio.create_task(work) for work in (*beside, *(visit(*each) for each in enumerate(pages))) if work]
     await asyncio.wait(tasks, timeout=chosen.seconds, return_when=asyncio.FIRST_EXCEPTION)
     for task in tasks:
@@ -160,7 +164,7 @@ async def run(
         visitors=chosen.visitors,
         sweepers=chosen.sweepers,
         seconds=round(time.monotonic() - began, 1),
-        stamp=stamp,
+        stamp={**stamp, "a loop before, under load": f"{alone:.2f} ms, {statistics.median(paces):.2f} ms"},
         knob=waits(*of("knob")),
         opening=waits(*of("first", "change")),
         first=waits(*of("first")),
@@ -183,6 +187,12 @@ async def _look(watch: Watch, every: float) -> None:
     while True:
         await asyncio.sleep(every)
         await asyncio.to_thread(watch.look)  # the kernel walks a gigabyte of pages for it
+
+
+async def _pace(found: list[float]) -> None:
+    while True:
+        await asyncio.sleep(1.0)
+        found.append(pace())
 
 
 async def _check(server: str, found: list[float], log: Log) -> None:

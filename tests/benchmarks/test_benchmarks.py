@@ -252,6 +252,16 @@ def test_long_lengths_are_judged_by_exponents_of_time_and_of_memory(judged, powe
     assert found[memory].count(f"**{verdict}**") == 2
 
 
+def test_the_targets_of_presets_stand_beside_those_of_the_whole(judged, tmp_path):
+    assert "### " not in (judged([row("local ±64", 1024, [1.0], [1.0])]), (tmp_path / "RESULTS.md").read_text())[1]
+    judged(grown((8192, 65536), 1.2), "long")
+    (tmp_path / "long").mkdir()
+    (tmp_path / "results.json").rename(tmp_path / "long" / "results.json")
+    found = judged([row("local ±64", 1024, [1.0], [1.0])])
+    assert "to 65,536: 1.20" in found["Linear variants: time exponent from n = 8192 on"]
+    assert "### [Long texts](long/RESULTS.md)" in (tmp_path / "RESULTS.md").read_text(encoding="utf-8")
+
+
 def test_what_grows_as_the_memory_does_says_so(judged):
     sizes, what = (8192, 16384, 65536, 262144), "Linear variants: time exponent from n = 8192 on"
     bound = [row(READING, n, [n**0.12], [1.0], role="bound", key="", peak=None) for n in sizes]

@@ -345,6 +345,13 @@ def test_an_overdue_answer_counts_with_the_time_waited(crowd):
     assert crowd.health.count >= 1
 
 
+def test_how_fast_the_machine_was_stands_beside_its_name(crowd):
+    assert crowd.stamp["system"] == "a test"
+    before, under_load = (float(each.split()[0]) for each in crowd.stamp["a loop before, under load"].split(", "))
+    assert before > 0
+    assert under_load > 0
+
+
 def test_the_server_is_measured_with_its_children(crowd):
     [process] = crowd.processes
     assert process.count == 1
