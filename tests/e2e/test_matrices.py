@@ -127,7 +127,8 @@ def test_a_knob_repaints_its_panel_alone_and_enters_the_link(page, server):
     value = slider.get_attribute("aria-valuetext")
     expect(page.locator('[data-panel="local"] .knob')).to_have_attribute("data-shown", value)
     assert query(page) == link, "while it is held its panel alone is drawn"
-    told, notes = page.get_by_test_id("stColumn").filter(has_text="closest to softmax"), page.locator(".strip .note")
+    told = page.locator(".st-key-row-overall > *").filter(has_text="closest to softmax")
+    notes = page.locator(".strip .note")
     expect(told).to_have_css("opacity", "0.35")  # it speaks of the window as it was
     assert [bool(note) for note in notes.all_text_contents()] == [
         title != "Local" for title in page.locator(".strip .title").all_text_contents()

@@ -11,7 +11,7 @@ from benchmarks.load.tab import Tab
 PANEL = 1
 """The first number of the places in the panel on the left."""
 MOVES = [
-    ("matrices", "scale", ["per panel"], False),
+    ("matrices", "view", ["difference"], False),
     ("masks", "masks_part", ["Numbers"], False),
     ("masks", "picture", ["SVG"], True),  # which the way to another page in the panel carries
     ("inside", "step", ["2 · Three factors"], True),  # a page whose runs may be long, so that a move breaks them off
