@@ -7,10 +7,10 @@ long inputs pass one gate, so that light pages stay quick; what takes longer is 
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from functools import wraps
+from functools import partial, wraps
 from operator import attrgetter
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -32,6 +32,7 @@ import attention_core.looks.performer_bias as _performer_bias
 import attention_core.looks.recurrent_state as _recurrent_state
 import attention_core.looks.special_case as _special_case
 import attention_core.looks.stack as _stack
+import attention_core.looks.telling_row as _telling_row
 import attention_core.looks.thresholds as _thresholds
 import attention_core.looks.token_weight as _token_weight
 from app.gate import Gate
@@ -142,6 +143,33 @@ def _aside(tokens: int) -> AbstractContextManager[None]:
     return drawing().away() if tokens > LIGHT else nullcontext()
 
 
+_waited_for = threading.local()
+
+
+@contextmanager
+def spinner(words: str) -> Iterator[None]:
+    """Say these words on the page from when something is asked for that is not kept: to be ready costs a run a thread.
+
+    Args:
+        words: what is computed.
+    """
+    with ExitStack() as shown:
+        around = getattr(_waited_for, "tell", None)
+        _waited_for.tell = lambda: shown.enter_context(st.spinner(words, show_time=True))
+        try:
+            yield
+        finally:
+            _waited_for.tell = around
+
+
+def begin() -> None:
+    """What is asked for is not kept: whoever has words for that says them now."""
+    tell = getattr(_waited_for, "tell", None)
+    if tell is not None:
+        _waited_for.tell = None
+        tell()
+
+
 def _bytes(parts: int) -> int:
     return current().cached_bytes * parts // PARTS
 
@@ -159,6 +187,7 @@ def record(source: Source, tokens: int | None = None) -> ac.inputs.QKV:
     known = records().known(source, tokens)
     if known is not None:
         return known
+    begin()
     with drawing().away():
         if tokens is None and source.layer_count > 1:
             return records().kept.get((repr(source), tokens), lambda: every_layer(source)[source.layer])
@@ -221,6 +250,7 @@ def _look(
             with _turn(qkv.n):
                 return Frozen(of(qkv, *args, **kwargs))
 
+        begin()
         qkv = record(source)
         with _aside(qkv.n):
             return kept.get(key, find).value
@@ -262,10 +292,19 @@ def ranks(view: View, attention: ac.Attention) -> Ranks:
 
     if (known := _ranks.known(key)) is not None:
         return known.result().value
+    begin()
     with _aside(len(found.weights)):
         return _ranks.get(key, find).value
 
 
+def telling_row(view: View, attention: ac.Attention) -> int | None:
+    """The query that tells the most in that matrix; None where no word can look at another."""
+    weights, qkv = matrix(view, attention).weights, record(view.source)
+    find = partial(_telling_row.of_record, weights, qkv, special=view.special)
+    return _telling.get(_key((view, attention)), lambda: Frozen(find())).value
+
+
+_telling: Kept[Frozen[int | None]] = cache(8)
 _ranks: Kept[Frozen[Ranks]] = cache(8)
 _readings: Kept[Any] = cache(1, 9)
 _reaches: Kept[Frozen[_stack.Reach]] = cache(8)
@@ -310,5 +349,6 @@ def _long(kept: Kept[T], key: Hashable, find: Callable[[], T]) -> T:
     """A result that takes long to find: others are drawn until it is there."""
     if (known := kept.known(key)) is not None:
         return known.result()
+    begin()
     with drawing().away():
         return kept.get(key, find)

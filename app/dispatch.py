@@ -95,6 +95,7 @@ def execute(experiment: str, task: Task, waiting: Waiting | None = None) -> tupl
 def _wait(ticket: Ticket, waiting: Waiting | None) -> None:
     if ticket.wait(0):
         return  # what has come while others were drawn is taken at once
+    compute.begin()
     with compute.drawing().away():
         while not ticket.wait(POLL):
             # Asking for the session's state is what ends a script that a newer one has replaced, or whose visitor left.

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-import streamlit as st
-
 import attention_core as ac
+from app import compute
 from app.text import _
 from app.visit import REFERENCE
 
@@ -30,7 +29,7 @@ def tokens(labels: Sequence[str]) -> dict[str, Any]:
 
 def computing(name: str) -> AbstractContextManager[None]:
     """What is shown while something of that name is computed."""
-    return st.spinner(_("Computing {name} …", name=name), show_time=True)
+    return compute.spinner(_("Computing {name} …", name=name))
 
 
 def reference_name(attention: ac.Attention) -> str:

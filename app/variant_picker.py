@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import streamlit as st
 
 import attention_core as ac
-from app import share
+from app import compute, share
 from app.form import form
 from app.naming import family_title, label, readable
 from app.text import _, literal, paragraph, sentence
@@ -68,16 +68,16 @@ def left_out(reason: str) -> str:
     return f":material/block: {paragraph(literal(reason), _('It is left out while causal is on.'))}"
 
 
-def of_each(compute: Callable[[ac.Attention], T]) -> dict[ac.Attention, T]:
+def of_each(find: Callable[[ac.Attention], T]) -> dict[ac.Attention, T]:
     """What is computed of every chosen variant; one that cannot hide the future is left out, and the page says so.
 
     Each is a result of its own, so that a knob moves only its own.
     """
     found, refused = {}, []
-    with st.spinner(_("Computing the variants …"), show_time=True):  # one for all: each is a thread and a message
+    with compute.spinner(_("Computing the variants …")):
         for attention in Visit.variants.value:
             try:
-                found[attention] = compute(attention)
+                found[attention] = find(attention)
             except ac.errors.NotCausalError as error:
                 refused.append(sentence(error))
     for reason in refused:

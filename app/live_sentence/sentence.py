@@ -7,7 +7,6 @@ nothing of the server. At 40 tokens these are a quarter of a megabyte, at 15 ten
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -84,15 +83,12 @@ def live_sentence(
         length: what stands below the savings: at which length they are counted.
         notes: sentences below.
     """
-
-    def settings(reported: Mapping[str, Any]) -> Mapping[str, object]:
-        now = _turn(reported.get("turn")) or turn
-        words = {**_words(), "length": length, "notes": list(notes)}
-        return {"word": now.word, "steps": dict(now.steps), "way": way, "pinned": pinned, "words": words}
+    words = {**_words(), "length": length, "notes": list(notes)}
+    settings = {"word": turn.word, "steps": dict(turn.steps), "way": way, "pinned": pinned, "words": words}
 
     def report(reported: object) -> None:
-        if found := _turn(reported):
-            on_turn(found)
+        if isinstance(reported, dict):
+            on_turn(Turn(int(reported["word"]), dict(reported["steps"])))
 
     message = pack(tokens, rows, key=key)
     mount(message, key=key, events={"turn": report}, settings=settings, receiver=_SENTENCE)
@@ -127,10 +123,6 @@ def pack(tokens: Sequence[str], rows: Sequence[Row], *, key: str) -> bytes:
         ],
     }
     return encode(header, b"".join(row.weights.astype("<f2").tobytes() for row in rows))
-
-
-def _turn(reported: object) -> Turn | None:
-    return Turn(int(reported["word"]), dict(reported["steps"])) if isinstance(reported, dict) else None
 
 
 def _words() -> dict[str, str]:

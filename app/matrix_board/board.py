@@ -7,7 +7,8 @@ becomes zero; NaN means masked. Four panels of n = 256 are 0.5 MB, of n = 512 2.
 which those are sent that changed.
 """
 
-from collections.abc import Callable, Mapping, Sequence, Set
+import weakref
+from collections.abc import Callable, Sequence, Set
 from dataclasses import asdict, dataclass
 from typing import Literal
 
@@ -15,7 +16,7 @@ import numpy as np
 import streamlit as st
 
 from app.form import in_markup
-from app.matrix_board.component import SMALL, digest_of, encode, mount, mount_held
+from app.matrix_board.component import SMALL, digest_of, digested, encode, mount, mount_held
 from app.matrix_board.panel import Category, Panel
 from app.text import _
 
@@ -61,7 +62,7 @@ def matrix_board(
     col_name: str | None = None,
     panel_size: int = 520,
     file_name: str = "attention-matrices",
-) -> BoardEvent | None:
+) -> None:
     """Show matrices side by side.
 
     Panels of one shape share crosshair, zoom and pan. A click on a cell (a second tap, or Enter) pins its row in every
@@ -97,9 +98,6 @@ def matrix_board(
         panel_size: the largest side of a panel, in pixels.
         file_name: name of the downloaded pictures, without its ending.
 
-    Returns:
-        What the visitor did since the last run, None if nothing.
-
     Raises:
         ValueError: if a panel is not a matrix, is empty or holds infinities, or if labels do not fit.
     """
@@ -126,25 +124,22 @@ def matrix_board(
     if categories is not None:
         words["pooled"] = _("Each point shows one of up to {count} cells; zoom in for single cells.")
 
-    def settings(reported: Mapping[str, object]) -> Mapping[str, object]:
-        event = _event(reported.get("pin"))
-        return {
-            "pinned": event.pinned if event else pinned,
-            "scale": scale,
-            "transform": transform,
-            "ceiling": ceiling,
-            "categories": None if categories is None else [asdict(category) for category in categories],
-            "panel_size": panel_size,
-            "pins": on_pin is not None,
-            "opens": in_markup(opens),
-            "file_name": file_name,
-            "words": words,
-        }
+    settings = {
+        "pinned": pinned,
+        "scale": scale,
+        "transform": transform,
+        "ceiling": ceiling,
+        "categories": None if categories is None else [asdict(category) for category in categories],
+        "panel_size": panel_size,
+        "pins": on_pin is not None,
+        "opens": in_markup(opens),
+        "file_name": file_name,
+        "words": words,
+    }
 
     def pin(reported: object) -> None:
-        event = _event(reported)
-        if on_pin and event:
-            on_pin(event)
+        if on_pin and isinstance(reported, dict):
+            on_pin(BoardEvent(reported["row"]))
 
     heard = f"{key}.heard"
 
@@ -159,7 +154,7 @@ def matrix_board(
 
     message, parts = pack(panels, labels, labels, key=key, diverging=diverging, heard=st.session_state.get(heard, 0))
     events = {"pin": pin, "turn": turn, "open": open_settings}
-    told = mount(message, key=key, events=events, settings=settings, parts=parts)
+    mount(message, key=key, events=events, settings=settings, parts=parts)
     if on_turn and redraw:
 
         def packed(panel: str) -> bytes:
@@ -167,7 +162,6 @@ def matrix_board(
             return b"" if drawn is None else _pack_panel(drawn, labels, labels, diverging)
 
         _hold(key, {panel.key for panel in panels}, packed, on_turn)
-    return _event(told.get("pin"))
 
 
 @st.fragment
@@ -185,10 +179,6 @@ def _hold(
     panel, heard = st.session_state.pop(asked, (None, 0))
     header = {"kind": "held", "key": key, "heard": heard}
     mount_held(encode(header, b"" if panel is None else pack_panel(panel)), key=key, turn=turn)
-
-
-def _event(reported: object) -> BoardEvent | None:
-    return BoardEvent(reported["row"]) if isinstance(reported, dict) else None
 
 
 def pack(
@@ -218,26 +208,26 @@ def pack(
         "col_labels": _listed(col_labels),
         "heard": heard,
     }
-    return encode(header, b"".join(inside)), apart
+    return encode(header, b"".join(inside), digest=digested()), apart  # the parts' own digests tell them
 
 
 def _pack_panel(
     panel: Panel, row_labels: Sequence[str] | None, col_labels: Sequence[str] | None, diverging: bool
 ) -> bytes:
-    codes, facts = _half_floats(panel)
+    coded = _coded(panel)
     for labels, common, count in zip(
-        (panel.row_labels, panel.col_labels), (row_labels, col_labels), codes.shape, strict=True
+        (panel.row_labels, panel.col_labels), (row_labels, col_labels), panel.values.shape, strict=True
     ):
         fitting = labels if labels is not None else common
         if fitting is not None and len(fitting) != count:
-            raise ValueError(f"panel {panel.key!r} of shape {codes.shape} has {len(fitting)} labels for {count}")
+            raise ValueError(f"panel {panel.key!r} of shape {panel.values.shape} has {len(fitting)} labels for {count}")
     described = {
         "kind": "part",
         "key": panel.key,
         "title": panel.title,
         "caption": panel.caption,
-        "rows": codes.shape[0],
-        "cols": codes.shape[1],
+        "rows": panel.values.shape[0],
+        "cols": panel.values.shape[1],
         "row_labels": _listed(panel.row_labels),
         "col_labels": _listed(panel.col_labels),
         "row_title": panel.row_title,
@@ -245,18 +235,70 @@ def _pack_panel(
         "borders": list(panel.borders),
         "knob": panel.knob and asdict(panel.knob),
         "settings": panel.settings,
-        **facts,
-        "signed": diverging or facts["signed"],
+        **asdict(coded.facts),
+        "highest": max(coded.facts.highest, panel.top),
+        "signed": diverging or coded.facts.signed,
     }
-    return encode(described, codes.tobytes())
+    return encode(described, coded.codes, digest=coded.digest)
 
 
 def _listed(labels: Sequence[str] | None) -> list[str] | None:
     return None if labels is None else list(labels)
 
 
-def _half_floats(panel: Panel) -> tuple[np.ndarray, dict[str, object]]:
-    """A panel's codes, uint16 ``[rows, cols]``, and what the browser needs to know to read and colour them."""
+@dataclass(frozen=True)
+class Facts:
+    """What the browser needs to know of a panel's codes to read and colour them.
+
+    Attributes:
+        exponent: of the power of two by which the codes are scaled.
+        highest: the largest value, at least 0.
+        lowest: the smallest, at most 0.
+        least: the smallest magnitude above zero.
+        signed: whether a value is negative.
+        masked: whether a cell is masked.
+    """
+
+    exponent: int
+    highest: float
+    lowest: float
+    least: float
+    signed: bool
+    masked: bool
+
+
+@dataclass(frozen=True)
+class Coded:
+    """A matrix as it travels.
+
+    Attributes:
+        codes: uint16, little-endian, row by row.
+        facts: what is known of them.
+        digest: of the codes.
+    """
+
+    codes: bytes
+    facts: Facts
+    digest: str
+
+
+_kept: dict[int, Coded] = {}
+"""By the matrix's ``id``, for as long as that is alive."""
+
+
+def _coded(panel: Panel) -> Coded:
+    """A panel's matrix as it travels; one that nobody can write to is coded once, as each run draws it again."""
+    values = panel.values
+    if values.flags.writeable:
+        return _code(panel)
+    known = _kept.get(id(values))
+    if known is None:
+        known = _kept[id(values)] = _code(panel)
+        weakref.finalize(values, _kept.pop, id(values), None).atexit = False
+    return known
+
+
+def _code(panel: Panel) -> Coded:
     values = np.asarray(panel.values, dtype=np.float32)
     if values.ndim != 2 or 0 in values.shape:
         raise ValueError(f"panel {panel.key!r} must be a matrix with at least one cell, not {values.shape}")
@@ -272,15 +314,16 @@ def _half_floats(panel: Panel) -> tuple[np.ndarray, dict[str, object]]:
     lost = (sizes > 0) & (codes & 0x7FFF == 0)
     codes[lost] |= _TINIEST
     codes[masked] = _MASKED
-    facts: dict[str, object] = {
-        "exponent": exponent,
-        "highest": max(float(np.max(values, where=~masked, initial=0.0)), panel.top),
-        "lowest": float(np.min(values, where=~masked, initial=0.0)),
-        "least": float(np.min(sizes, where=sizes > 0, initial=largest)),
-        "signed": bool((values < 0).any()),
-        "masked": bool(masked.any()),
-    }
-    return codes, facts
+    sent = codes.tobytes()
+    facts = Facts(
+        exponent=exponent,
+        highest=float(np.max(values, where=~masked, initial=0.0)),
+        lowest=float(np.min(values, where=~masked, initial=0.0)),
+        least=float(np.min(sizes, where=sizes > 0, initial=largest)),
+        signed=bool((values < 0).any()),
+        masked=bool(masked.any()),
+    )
+    return Coded(sent, facts, digested(sent))
 
 
 def _words(row: str) -> dict[str, object]:

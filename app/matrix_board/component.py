@@ -2,10 +2,9 @@
 
 Streamlit sends a component's data again whenever any of it changes. Each large matrix therefore travels in a mount of
 its own, so that a knob sends its panel alone; a pin, a colour scale or a word travels apart from them all, and a click
-costs a kilobyte, not megabytes. Few and small ones travel with their board, as each mount costs every run a
-millisecond. Only
-the board's own mount is seen. What draws them is in the page's script (``app/page_script.py``): a component's own is
-sent with each of its messages.
+costs a kilobyte, not megabytes. Each mount costs every run a millisecond, so few and small matrices travel with their
+board, and settings with what is light itself. Only the board's own mount is seen. What draws them is in the page's
+script (``app/page_script.py``): a component's own is sent with each of its messages.
 """
 
 import json
@@ -20,8 +19,11 @@ import streamlit as st
 from app.javascript import script
 
 _HERE = Path(__file__).parent
+DIGEST = 24
 SMALL = 100_000
 """Bytes of all panels up to which they travel with their board: of four with some hundred and ten tokens."""
+LIGHT = 16_000
+"""Bytes of a message up to which its settings travel with it: to send these again costs less than a mount."""
 
 
 def receiver(name: str, *styles: Path) -> Callable[..., Any]:
@@ -41,27 +43,33 @@ _HELD = st.components.v2.component("attention_lab_board_held", js=script(_HERE /
 _SETTINGS = st.components.v2.component("attention_lab_settings", js=script(_HERE / "settings.js"))
 
 
-def encode(header: Mapping[str, object], payload: bytes = b"") -> bytes:
+def encode(header: Mapping[str, object], payload: bytes = b"", *, digest: str = "") -> bytes:
     """The message of a channel of numbers.
 
     Args:
         header: what describes the payload, JSON-serialisable.
         payload: the numbers.
+        digest: from ``digested``, of what tells this payload from others where that is not all of it.
 
     Returns:
         Four bytes with the header's length (little-endian), the header as JSON with a digest of everything added, and
         the payload.
     """
-    text = json.dumps(header)
-    digest = blake2b(text.encode() + payload, digest_size=12).hexdigest()
-    words = json.dumps({**header, "digest": digest}).encode()
+    told = json.dumps(header)
+    both = digested((told + (digest or digested(payload))).encode())
+    words = f'{told[:-1]}, "digest": "{both}"}}'.encode()
     return len(words).to_bytes(4, "little") + words + payload
 
 
+def digested(data: bytes = b"") -> str:
+    """A digest, of ``DIGEST`` characters."""
+    return blake2b(data, digest_size=DIGEST // 2).hexdigest()
+
+
 def digest_of(message: bytes) -> str:
-    """The digest in a message from `encode`."""
-    found: str = json.loads(message[4 : 4 + int.from_bytes(message[:4], "little")])["digest"]
-    return found
+    """The digest in a message from `encode`, which stands last in its header."""
+    end = 4 + int.from_bytes(message[:4], "little") - len('"}')
+    return message[end - DIGEST : end].decode()
 
 
 def mount(
@@ -69,29 +77,35 @@ def mount(
     *,
     key: str,
     events: Mapping[str, Callable[[Any], None]],
-    settings: Callable[[Mapping[str, Any]], Mapping[str, object]],
+    settings: Mapping[str, object],
     parts: Mapping[str, bytes] | None = None,
     receiver: Callable[..., Any] = _NUMBERS,
-) -> Mapping[str, Any]:
+) -> None:
     """Put the component on the page.
 
     Args:
         message: from `encode`.
         key: the element's key, known to all channels.
         events: what the browser may report, by name, each with what is called with it before the script runs.
-        settings: from what the browser reported (None where nothing) to the settings that hold after it.
+        settings: words and what the visitor has chosen, JSON-serialisable.
         parts: what else is sent, from `encode`, each by a name that is unique on the board.
         receiver: of the first channel.
-
-    Returns:
-        What the browser reported since the last run, None where nothing.
     """
     callbacks: dict[str, Any] = {f"on_{event}_change": partial(_tell, key, event, act) for event, act in events.items()}
-    result: Mapping[str, Any] = receiver(key=key, data=message, **callbacks)
+    if not parts and len(message) <= LIGHT:
+        receiver(key=key, data=_with_settings(message, settings), **callbacks)
+        return
+    receiver(key=key, data=message, **callbacks)
     for name, part in (parts or {}).items():
         _PART(key=f"board_part.{key}.{name}", data=part)  # what begins so takes no room: app/style.css
-    _SETTINGS(key=f"board_part.{key}", data={"board": key, **settings(result)})
-    return result
+    # As bytes: in a dictionary Streamlit looks for tables.
+    _SETTINGS(key=f"board_part.{key}", data=json.dumps({"board": key, **settings}).encode())
+
+
+def _with_settings(message: bytes, settings: Mapping[str, object]) -> bytes:
+    end = 4 + int.from_bytes(message[:4], "little")
+    words = message[4 : end - 1] + f', "told": {json.dumps(settings)}}}'.encode()
+    return len(words).to_bytes(4, "little") + words + message[end:]
 
 
 def mount_held(message: bytes, *, key: str, turn: Callable[[Any], None]) -> None:

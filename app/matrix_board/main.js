@@ -60,6 +60,7 @@ function draw({ data, parentElement, setTriggerValue }) {
   }
   const one = shown.get(parentElement) ?? show(parentElement, received);
   Object.assign(one, { message, header, payload });
+  if (header.told) told.set(header.key, JSON.stringify(header.told));
   one.face.send = setTriggerValue;
   one.face.root.dataset.board = header.key;
   if (one.face instanceof Board) boards.set(header.key, one.face);

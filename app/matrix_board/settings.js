@@ -2,8 +2,10 @@
 
 import { TOLD, told } from "./channel.js";
 
-/** @param {import("./types").Mounted<{ board: string }>} mounted */
+/** @param {import("./types").Mounted<Uint8Array>} mounted */
 export default function ({ data }) {
-  told.set(data.board, JSON.stringify(data));
-  dispatchEvent(new CustomEvent(TOLD, { detail: data.board }));
+  const settings = new TextDecoder().decode(data);
+  const { board } = JSON.parse(settings);
+  told.set(board, settings);
+  dispatchEvent(new CustomEvent(TOLD, { detail: board }));
 }

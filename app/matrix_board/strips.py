@@ -1,8 +1,7 @@
 """The pinned row of a board as text: the tokens once per matrix, coloured as the row's cells are there."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from app.matrix_board.component import encode, mount
 from app.text import _
@@ -45,28 +44,25 @@ def row_strips(
         whole: the panel whose strip shows the whole text.
         on_unfold: told the panel whose strip was unfolded, None where it was folded again.
     """
-
-    def settings(reported: Mapping[str, Any]) -> Mapping[str, object]:
-        unfolded = reported.get("unfold")
-        return {
-            "pinned": pinned,
-            "whole": unfolded["strip"] if isinstance(unfolded, dict) else whole,
-            "lines": [asdict(line) for line in lines],
-            "words": {
-                "heading": _("Where “{word}” looks · click another word"),
-                "none": _("Click a word to see where it looks."),
-                "unfold": _("Whole text"),
-                "fold": _("One line"),
-                "help": _(
-                    "The text, coloured by where the pinned query looks. Arrow keys move from word to word and tell "
-                    "its weight in every matrix, Enter pins it, Escape unpins."
-                ),
-            },
-        }
+    settings = {
+        "pinned": pinned,
+        "whole": whole,
+        "lines": [asdict(line) for line in lines],
+        "words": {
+            "heading": _("Where “{word}” looks · click another word"),
+            "none": _("Click a word to see where it looks."),
+            "unfold": _("Whole text"),
+            "fold": _("One line"),
+            "help": _(
+                "The text, coloured by where the pinned query looks. Arrow keys move from word to word and tell "
+                "its weight in every matrix, Enter pins it, Escape unpins."
+            ),
+        },
+    }
 
     def report(reported: object) -> None:
         if isinstance(reported, dict):
             on_unfold(reported["strip"])
 
-    message = encode({"kind": "strips", "key": key, "board": board, "tokens": list(tokens)}, b"")
+    message = encode({"kind": "strips", "key": key, "board": board, "tokens": list(tokens)})
     mount(message, key=key, events={"unfold": report}, settings=settings)

@@ -1,6 +1,6 @@
 """Miniatures of softmax for every head of a model, from which one is chosen."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass
 
 import numpy as np
@@ -39,7 +39,7 @@ def thumbnail_board(
     names: Sequence[Named] = (),
     in_order: bool = False,
     reveal: bool = False,
-) -> tuple[int, int] | None:
+) -> None:
     """Show one miniature per head: rows are layers, columns heads; or the heads named, one after the other.
 
     Each miniature has its own colour scale, of square roots: heads are told apart by where they look, not by how much.
@@ -48,46 +48,36 @@ def thumbnail_board(
         images: ``[L, H, s, s]``, as ``shades`` makes them.
         selected: the (layer, head) in use; a head that is None or negative (an average) marks its whole layer.
         key: the element's key, unique in the app.
-        on_choose: called before the next run of the script, as other widgets' callbacks are.
+        on_choose: called with the (layer, head) chosen before the next run of the script, as other widgets' callbacks
+            are.
         height: the board's height in pixels, where that leaves a head at least twelve.
         largest: the side of a miniature at most, in pixels.
         names: what is said of heads.
         in_order: whether only the heads named are shown, in their order, as large as they may be.
         reveal: whether the page scrolls to the pictures.
-
-    Returns:
-        The (layer, head) chosen since the last run, None if none was.
     """
-
-    def settings(reported: Mapping[str, object]) -> Mapping[str, object]:
-        layer, head = _choice(reported.get("choose")) or selected or (None, None)
-        return {
-            "selected": None if layer is None else [layer, head if head is not None and head >= 0 else None],
-            "height": height,
-            "largest": largest,
-            "names": [list(astuple(each)) for each in names],
-            "in_order": in_order,
-            "reveal": reveal,
-            "words": {
-                "layer": _("layer"),
-                "head": _("head"),
-                "layer_mark": _("L"),
-                "head_mark": _("H"),
-                "help": _("Heads of the model, layers from top to bottom. Arrow keys move, Enter chooses."),
-            },
-        }
+    layer, head = selected or (None, None)
+    settings = {
+        "selected": None if layer is None else [layer, head if head is not None and head >= 0 else None],
+        "height": height,
+        "largest": largest,
+        "names": [list(astuple(each)) for each in names],
+        "in_order": in_order,
+        "reveal": reveal,
+        "words": {
+            "layer": _("layer"),
+            "head": _("head"),
+            "layer_mark": _("L"),
+            "head_mark": _("H"),
+            "help": _("Heads of the model, layers from top to bottom. Arrow keys move, Enter chooses."),
+        },
+    }
 
     def choose(reported: object) -> None:
-        choice = _choice(reported)
-        if on_choose and choice:
-            on_choose(choice)
+        if on_choose and isinstance(reported, list):
+            on_choose((int(reported[0]), int(reported[1])))
 
-    result = mount(pack_thumbnails(images, key=key), key=key, events={"choose": choose}, settings=settings)
-    return _choice(result.get("choose"))
-
-
-def _choice(reported: object) -> tuple[int, int] | None:
-    return (int(reported[0]), int(reported[1])) if isinstance(reported, list) else None
+    mount(pack_thumbnails(images, key=key), key=key, events={"choose": choose}, settings=settings)
 
 
 def shades(images: np.ndarray) -> np.ndarray:

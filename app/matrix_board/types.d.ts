@@ -262,7 +262,7 @@ export type Send = (event: string, value: unknown) => void;
 /** A message of numbers, unpacked. */
 export interface Received<Header = BoardHeader | HeadsHeader | HeldHeader | ReadingHeader | SentenceHeader | StripsHeader | SentPanel> {
   message: Uint8Array;
-  header: Header;
+  header: Header & { told?: object };
   payload: ArrayBuffer;
 }
 

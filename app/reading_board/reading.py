@@ -4,10 +4,9 @@ All losses are sent ahead: to look at another change, or at another token, asks 
 tells of it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from app.matrix_board.component import encode, mount, receiver
 from app.text import _
@@ -65,14 +64,11 @@ def reading_board(
         key: the element's key, unique in the app.
         on_look: called before the next run of the script, once a visitor chose another reading or a token.
     """
-
-    def settings(reported: Mapping[str, Any]) -> Mapping[str, object]:
-        now = _look(reported.get("look")) or look
-        return {"shown": now.shown, "token": now.token, "words": _words()}
+    settings = {"shown": look.shown, "token": look.token, "words": _words()}
 
     def report(reported: object) -> None:
-        if found := _look(reported):
-            on_look(found)
+        if isinstance(reported, dict):
+            on_look(Look(int(reported["shown"]), int(reported["token"])))
 
     message = pack(tokens, original, changed, columns, key=key)
     mount(message, key=key, events={"look": report}, settings=settings, receiver=_READING)
@@ -101,10 +97,6 @@ def pack(
         ],
     }
     return encode(header)
-
-
-def _look(reported: object) -> Look | None:
-    return Look(int(reported["shown"]), int(reported["token"])) if isinstance(reported, dict) else None
 
 
 def _words() -> dict[str, str]:

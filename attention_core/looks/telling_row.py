@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from attention_core.inputs.record import QKV
+from attention_core.looks.compare import shown
+
 SEEN = 0.005
 """A weight, or a difference of weights, that is told: smaller ones would be written as 0.00."""
 
@@ -32,6 +35,21 @@ def once(tokens: Sequence[str]) -> list[bool]:
     """Which tokens stand only once, whatever their capitals: the words a text repeats most say least."""
     counts = Counter(token.casefold() for token in tokens)
     return [counts[token.casefold()] == 1 for token in tokens]
+
+
+def of_record(weights: np.ndarray, qkv: QKV, *, special: bool) -> int | None:
+    """The telling query of softmax's matrix of a record, where words stand that are asked about only once if any are.
+
+    Args:
+        weights: as of ``telling_query``, of the tokens shown.
+        qkv: the record.
+        special: whether tokens the tokenizer added are shown; they are no words.
+    """
+    kept = shown(qkv, special=special).tolist()
+    tokens = [token for token, here in zip(qkv.tokens, kept, strict=True) if here]
+    added = [special and flag for flag, here in zip(qkv.special, kept, strict=True) if here]
+    content = [is_word(token) and not flag for token, flag in zip(tokens, added, strict=True)]
+    return telling_query(weights, content, once(tokens))
 
 
 def telling_query(weights: np.ndarray, content: Sequence[bool], rare: Sequence[bool] = ()) -> int | None:

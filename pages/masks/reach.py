@@ -61,7 +61,7 @@ def follow(found: Found) -> Followed:
     stack = list(map(as_chosen, MasksOptions.stack.value))
     refused = [a for a in stack if found.view.causal and a.variant.causal_reason is not None]
     stack = [a for a in stack if a not in refused]
-    with st.spinner(_("Following the stack …"), show_time=True):
+    with compute.spinner(_("Following the stack …")):
         whole = _follow(found.view, stack) if stack else None
     return Followed(found, stack, refused, whole)
 

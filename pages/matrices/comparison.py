@@ -15,7 +15,6 @@ from app.text import _
 from app.visit import AUTOMATIC, REFERENCE, Visit
 from attention_core.inputs.labels import number_repeats
 from attention_core.looks.compare import Compared
-from attention_core.looks.telling_row import is_word, once, telling_query
 from pages.matrices.options import MatricesOptions
 from pages.matrices.words import caption
 
@@ -85,10 +84,8 @@ def of(chosen: Chosen) -> Found:
     MatricesOptions.row.fit((None, *range(len(words))))
     row: int | None = MatricesOptions.row.value
     if row == AUTOMATIC:
-        first = next((found for attention, found in matrices.items() if attention.key == REFERENCE), None)
-        added = qkv.special if special else [False] * len(words)
-        content = [is_word(word) and not flag for word, flag in zip(words, added, strict=True)]
-        row = None if first is None else telling_query(first.weights, content, once(words))
+        first = next((attention for attention in matrices if attention.key == REFERENCE), None)
+        row = None if first is None else compute.telling_row(view, first)
     return Found(chosen, view, matrices, words, number_repeats(words), row, MatricesOptions.view.value == "difference")
 
 
@@ -98,13 +95,12 @@ def show(found: Found) -> None:
     While a panel's knob is held, that panel alone is drawn again; the rest of the page, and the link, follow when it is
     let go.
     """
-    options = MatricesOptions.now()
     matrix_board(
         [_panel(attention, found) for attention in found.drawn],
         labels=found.labels,
         key=BOARD,
-        scale=options.scale,
-        transform=options.tone,
+        scale=MatricesOptions.scale.value,
+        transform=MatricesOptions.tone.value,
         pinned=found.row,
         on_pin=_pin,
         on_turn=_turn,

@@ -214,6 +214,18 @@ def board(at, key):
     return header, {panel["key"]: (panel, matrix) for panel, matrix in panels}
 
 
+def board_settings(at, key):
+    """How a board is set, whether that came with it or apart."""
+    for proto in (each.proto for each in at.get("bidi_component")):
+        if proto.component_name == "attention_lab_settings":
+            told = json.loads(proto.bytes)
+            if told.pop("board") == key:
+                return told
+        elif f"-{key}-" in f"{proto.id}-" and (told := unpacked(proto.bytes)[0].get("told")) is not None:
+            return told
+    raise KeyError(key)
+
+
 def links(at):
     """The links to other pages, as Streamlit sends them."""
     return [each.proto for each in at.get("page_link")]

@@ -203,11 +203,16 @@ def chart(element):
 def board(element):
     name, proto = element.proto.component_name, element.proto
     if "settings" in name:
-        yield "settings " + as_json({k: v for k, v in json.loads(proto.json).items() if k != "board"})
+        yield "settings " + as_json({k: v for k, v in json.loads(proto.bytes).items() if k != "board"})
     elif "sentence" in name:
         header, payload = message(element)
-        yield "sentence " + as_json({k: v for k, v in header.items() if k not in ("key", "digest")})
+        yield "sentence " + as_json({k: v for k, v in header.items() if k not in ("key", "digest", "told")})
         yield f"  weights {in_short(np.frombuffer(payload, '<f2'))}"
+        yield from with_it(header)
+    elif "reading" in name:
+        header, _payload = message(element)
+        yield "reading " + as_json({k: v for k, v in header.items() if k not in ("key", "digest", "told")})
+        yield from with_it(header)
     elif "board" in name:
         header, payload = message(element)
         if header["kind"] == "held" and not payload:
@@ -222,6 +227,12 @@ def board(element):
         if header["kind"] == "heads":
             codes = np.frombuffer(payload, np.uint8) / 255.0
             yield f"  pictures {codes.mean():.6g}, {math.sqrt((codes**2).mean()):.6g}"
+        yield from with_it(header)
+
+
+def with_it(header):
+    if "told" in header:
+        yield "settings " + as_json(header["told"])
 
 
 def panel(header, payload):
@@ -229,7 +240,7 @@ def panel(header, payload):
     yield f"  panel {as_json({k: v for k, v in header.items() if k not in UNTOLD})} {in_short(matrix)}"
 
 
-UNTOLD = ("key", "digest", "parts", "inside", "exponent")
+UNTOLD = ("key", "digest", "parts", "inside", "exponent", "told")
 """Of a board's header what is no fact of its own: an exponent is a power of two that turns at its edge."""
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from driver import joined, unpacked
+from driver import inside, joined, unpacked
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
@@ -177,3 +177,43 @@ def test_small_panels_travel_with_their_board_and_large_ones_apart(n, travels):
     np.testing.assert_allclose(decoded(header["panels"][2], payload, start=4 * n * n), matrices[2], rtol=1e-3)
     again, _ = pack([*panels[:2], Panel("c", "C", "", matrices[0])], None, None, key="k")
     assert again != message
+
+
+def fixed(values):
+    """A matrix that nobody can write to."""
+    values = np.array(values, np.float32)
+    values.flags.writeable = False
+    return values
+
+
+def test_a_matrix_that_nobody_can_write_to_is_coded_once_and_forgotten_with_it(monkeypatch):
+    coded, code = [], board._code
+    monkeypatch.setattr(board, "_code", lambda panel: coded.append(panel.key) or code(panel))
+    before, values = len(board._kept), fixed([[0.5, 0.25]])
+    first, again = (pack([Panel("p", "P", "", values, top=top)], None, None, key="k")[0] for top in (0.0, 2.0))
+    assert coded == ["p"]
+    np.testing.assert_array_equal(decoded(*inside(*unpacked(first))[0]), values)
+    assert [inside(*unpacked(each))[0][0]["highest"] for each in (first, again)] == [0.5, 2.0]
+    open_to_all = np.array(values)
+    for number in (0.5, 0.75):
+        open_to_all[0, 0] = number
+        assert (
+            decoded(*inside(*unpacked(pack([Panel("o", "O", "", open_to_all)], None, None, key="k")[0]))[0])[0, 0]
+            == number
+        )
+    assert coded == ["p", "o", "o"]
+    assert len(board._kept) == before + 1
+    del values
+    assert len(board._kept) == before
+
+
+@given(arrays(np.float16, (2, 3), elements=st.floats(0, 1, width=16)), st.booleans())
+@settings(deadline=None)
+def test_two_messages_have_one_digest_only_where_they_say_the_same(values, written):
+    changed = values + np.float16(1)
+    one, same, other = (
+        unpacked(pack([Panel("p", "P", "", each if written else fixed(each))], None, None, key="k")[0])[0]
+        for each in (values, values.copy(), changed)
+    )
+    assert one == same
+    assert one["digest"] != other["digest"]

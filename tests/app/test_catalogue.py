@@ -1,6 +1,7 @@
 """What the pages say is what translators are given: in a language that marks its words, all prose is marked."""
 
 import gettext
+import itertools
 import json
 import re
 from pathlib import Path
@@ -9,6 +10,7 @@ from string import Formatter
 import pyarrow as pa
 import pytest
 from babel.messages.extract import extract_from_dir
+from driver import unpacked
 from google.protobuf.message import Message
 from no_model import without_a_model
 from test_pages import open_app
@@ -168,25 +170,19 @@ def of_table(proto):
 
 
 def of_component(proto):
-    data = proto.json and json.loads(proto.json)
-    if proto.bytes:
-        size = int.from_bytes(proto.bytes[:4], "little")
-        data = json.loads(proto.bytes[4 : 4 + size])
-    for name in ("words", "panels", "categories", "rows"):
-        found = data.get(name) if data else None
-        yield from of_json(
-            found,
-            {
-                "title",
-                "caption",
-                "name",
-                "row_title",
-                "col_title",
-                "knob",
-                "note",
-                *(found if name == "words" and found else ()),
-            },
-        )
+    told = []
+    if proto.json:
+        told = [json.loads(proto.json)]
+    elif proto.bytes[:1] == b"{":  # settings, which come alone where there is much else
+        told = [json.loads(proto.bytes)]
+    elif proto.bytes:
+        header, _payload = unpacked(proto.bytes)
+        told = [header, header.get("told", {})]
+    told = [each for each in told if isinstance(each, dict)]
+    for name, each in itertools.product(("words", "panels", "categories", "rows"), told):
+        if found := each.get(name):
+            own = found if name == "words" else ()
+            yield from of_json(found, {"title", "caption", "name", "row_title", "col_title", "knob", "note", *own})
 
 
 def unmarked(words):

@@ -2,6 +2,7 @@
 
 import threading
 from concurrent.futures import Future
+from contextlib import contextmanager, suppress
 
 import numpy as np
 import pytest
@@ -225,3 +226,31 @@ def test_the_file_that_was_looked_at_longest_ago_makes_room():
     assert [kept.get(name) for name in "abcd"] == [b"1234", b"5678", None, b"!"]
     kept.keep("d", b"!")
     assert kept.get("a") == b"1234"
+
+
+def test_words_of_waiting_are_said_only_where_something_is_not_kept(monkeypatch):
+    said = []
+
+    @contextmanager
+    def spinner(words, *, show_time):
+        said.append(words)
+        yield
+        said.append("over")
+
+    monkeypatch.setattr(compute.st, "spinner", spinner)
+    source = SyntheticSource(SyntheticSpec(n=9, d=4, heads=1, seed=20_261_123))
+    for _ in range(2):
+        with compute.spinner("first"):
+            for variant in ("softmax", "linear"):
+                compute.influence(source, ac.get(variant), head=0)
+            said.append("there")
+    assert said == ["first", "there", "over", "there"]
+    said.clear()
+    with compute.spinner("around"), suppress(ac.LabError):
+        with compute.spinner("within"):
+            compute.influence(source, ac.get("cosine"), head=0)
+        compute.influence(source, ac.get("efficient"), head=0)
+        raise ac.LabError("over")
+    assert said == ["within", "over", "around", "over"]
+    compute.influence(source, ac.get("performer"), head=0)  # who has no words waits without
+    assert len(said) == 4

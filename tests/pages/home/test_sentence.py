@@ -1,12 +1,11 @@
 """Home's sentence: what is sent to the browser is what the core computes, and bad input gets one sentence."""
 
-import json
 from functools import partial
 from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 import pytest
-from driver import message, open_page, spoken, visit
+from driver import board_settings, message, open_page, spoken, visit
 
 import attention_core as ac
 from app import presets
@@ -26,7 +25,6 @@ LONG = "The keys were lying on the old piano when the library opened. " * 5
 def sent(at):
     """What the browser is told: the header, each row's matrices, and the settings."""
     [numbers] = [c for c in at.get("bidi_component") if c.proto.component_name == "attention_lab_sentence"]
-    [told] = [c for c in at.get("bidi_component") if "settings" in c.proto.component_name]
     header, payload = message(numbers)
     n, found = len(header["tokens"]), {}
     for row in header["rows"]:
@@ -34,7 +32,7 @@ def sent(at):
         found[row["key"]] = np.frombuffer(payload[:size], "<f2").astype(float).reshape(-1, n, n)
         payload = payload[size:]
     assert not payload
-    return header, found, json.loads(told.proto.json)
+    return header, found, board_settings(at, "home.sentence")
 
 
 def way(settings):

@@ -1,11 +1,10 @@
 """The Matrices page without a browser: every variant, every source, and what stands on and below the board."""
 
-import json
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from driver import board, links, message, numbers, open_page, spoken, traces, visit
+from driver import board, board_settings, links, message, numbers, open_page, spoken, traces, visit
 
 import attention_core as ac
 from app import presets
@@ -141,8 +140,7 @@ LOCAL, LINEAR = ac.get("local", window=4), ac.get("linear")
 
 def settings(at, key="matrices.board"):
     """How the board is set, or what else is set on the page."""
-    found = (json.loads(each.proto.json) for each in at.get("bidi_component") if each.proto.json)
-    return next(each for each in found if each.get("board") == key)
+    return board_settings(at, key)
 
 
 def strips(at):

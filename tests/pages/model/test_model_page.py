@@ -1,12 +1,11 @@
 """The Model page without the browser: every view, what it says and draws, and what a visitor can change."""
 
-import json
 import threading
 from functools import partial
 
 import numpy as np
 import pytest
-from driver import charts, curves, message, numbers, open_page, points, spoken, table, traces, visit
+from driver import board_settings, charts, curves, message, numbers, open_page, points, spoken, table, traces, visit
 from no_model import made_up, written
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import StopException
@@ -26,8 +25,8 @@ VIEWS = ("text", "copying", "layers", "budget", "predicts")
 def board(at):
     """What is sent to the board, and its settings."""
     [sent] = [c for c in at.get("bidi_component") if c.proto.component_name == "attention_lab_reading"]
-    [told] = [c for c in at.get("bidi_component") if "settings" in c.proto.component_name]
-    return message(sent)[0], json.loads(told.proto.json)
+    header = message(sent)[0]
+    return header, board_settings(at, header["key"])
 
 
 @pytest.mark.parametrize("view", VIEWS)
