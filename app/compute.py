@@ -25,7 +25,6 @@ import attention_core.looks.future as _future
 import attention_core.looks.gating as _gating
 import attention_core.looks.gau as _gau
 import attention_core.looks.head_scores as _head_scores
-import attention_core.looks.influence as _influence
 import attention_core.looks.inside as _inside
 import attention_core.looks.pattern as _pattern
 import attention_core.looks.performer_bias as _performer_bias
@@ -130,7 +129,7 @@ def _itself(part: Hashable) -> Hashable:
 
 LIGHT = 128
 """Tokens up to which a look takes milliseconds, and waits for nobody: behind long inputs it would wait for seconds."""
-PARTS = 46
+PARTS = 45
 """Of which each cache has some; a single result that is larger than its cache's stands there alone."""
 
 
@@ -267,7 +266,6 @@ performer_means = _look(_performer_bias.means, 2)
 future_share = _look(_future.future_share, 8)
 columns_and_rows = _look(_cur.look)
 at_every_budget = _look(_budgets.at_every_budget, 4)
-influence = _look(_influence.influence, 8)
 grown = _look(_recurrent_state.grow, 1, 3)
 causal_weights = _look(_token_weight.causal_weights, 2)
 gated = _look(_gating.gated)

@@ -1,9 +1,8 @@
 """Many measurements at each position as one line with a band: the middle, and the quartiles around it."""
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-
-import numpy as np
 
 from app.figures.curves import Curve
 
@@ -54,11 +53,15 @@ def spread(points: Iterable[tuple[float, float]], *, mean: bool = False) -> Spre
         if y is not None and y == y:
             own.append(float(y))
     places = tuple(sorted(groups))
-    gathered = [groups[x] or [np.nan] for x in places]
-    if len({len(own) for own in gathered}) == 1:  # one call for all: a table of heads asks for a hundred spreads
-        low, middle, high = np.quantile(gathered, SHARES, axis=1)
-    else:
-        low, middle, high = np.array([np.quantile(own, SHARES) for own in gathered]).reshape(-1, len(SHARES)).T
+    gathered = [sorted(groups[x]) or [math.nan] for x in places]
+    low, middle, high = (tuple(_quantile(own, share) for own in gathered) for share in SHARES)
     if mean:
-        middle = np.array([np.mean(own) for own in gathered])
-    return Spread(x=places, middle=tuple(middle.tolist()), low=tuple(low.tolist()), high=tuple(high.tolist()))
+        middle = tuple(sum(own) / len(own) for own in gathered)
+    return Spread(x=places, middle=middle, low=low, high=high)
+
+
+def _quantile(ordered: Sequence[float], share: float) -> float:
+    """As ``numpy.quantile``, which takes a tenth of a millisecond: a table of heads asks for hundreds."""
+    place, part = divmod(share * (len(ordered) - 1), 1.0)
+    here, there = ordered[int(place)], ordered[min(int(place) + 1, len(ordered) - 1)]
+    return here + (there - here) * part if part and there != here else here

@@ -1,20 +1,23 @@
 """Leaks: replace one token, and see which outputs move."""
 
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 
 import numpy as np
 import streamlit as st
 
 import attention_core as ac
-from app import chart, compute, takeaway, variant_picker
+from app import chart, compute, dispatch, run, takeaway, variant_picker
 from app.controls import Options, listed_whole
 from app.figures.strips import Strip, strips
 from app.input_panel import Chosen
+from app.line import Standing
 from app.matrix_board import BoardEvent, Panel, matrix_board
 from app.naming import label, tokens
 from app.text import N_, _, literal, paragraph
+from app.text import sentence as words_of
 from app.visit import Visit
+from attention_core.experiments.leaks import tasks
 from attention_core.inputs.labels import number_repeats
 from attention_core.looks.influence import MOST, ROUNDING, Influence
 from attention_core.writing import written
@@ -38,7 +41,12 @@ class LeaksOptions(Options, prefix="c_"):
 def show(chosen: Chosen) -> None:
     """Draw the sentence, the token, the strips and the maps."""
     variant_picker.show(all_stay=True)
-    found = variant_picker.of_each(partial(compute.influence, chosen.source, head=chosen.head))
+    place = st.empty()
+    try:
+        found = _found(chosen, lambda standing: place.caption(run.in_line(standing)))
+    except ac.LabError as error:
+        place.info(literal(words_of(error)))
+        return
     labels = number_repeats(chosen.qkv.tokens[: len(found[Visit.variants.value[0]].moved)])
     t = min(LeaksOptions.token.fit(range(len(labels))), len(labels) - 1)
     LeaksOptions.token.set(t)
@@ -56,6 +64,25 @@ def show(chosen: Chosen) -> None:
     st.caption(notes(len(labels), chosen.qkv.n, every_head=chosen.head is None))
     _explain()
     _take_away(found, labels)
+
+
+def _found(chosen: Chosen, waiting: Callable[[Standing], object]) -> dict[ac.Attention, Influence]:
+    """Every variant's, in workers: that takes as many runs as there are tokens.
+
+    Raises:
+        LabError: if one could not be computed.
+    """
+    shown = Visit.variants.value
+    asked, found = tasks(chosen.source, [attention.word for attention in shown], head=chosen.head), {}
+    with (
+        compute.spinner(_("Computing the variants …")),
+        closing(dispatch.stream("leaks", asked, run.unchanged(waiting))) as outcomes,
+    ):
+        for attention, (_task, outcome) in zip(shown, outcomes, strict=True):
+            if isinstance(outcome, ac.LabError):
+                raise outcome
+            [found[attention]] = outcome
+    return found
 
 
 def sentence(found: Leaks, t: int, labels: Sequence[str]) -> str:

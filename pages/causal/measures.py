@@ -1,10 +1,11 @@
 """The numbers of this page that a lesson may ask for: who leaks, and how much."""
 
 import attention_core as ac
-from app import compute
+from app import dispatch
 from app.lessons.measure import Measure
 from app.lessons.screen import Screen
 from app.text import N_
+from attention_core.experiments.leaks import tasks
 from attention_core.looks.influence import Influence
 from pages.causal.leaks import LeaksOptions
 
@@ -12,7 +13,9 @@ from pages.causal.leaks import LeaksOptions
 def _influence(screen: Screen, attention: ac.Attention | None) -> Influence:
     assert attention is not None
     chosen = screen.chosen
-    return compute.influence(chosen.source, attention, head=chosen.head)
+    [task] = tasks(chosen.source, [attention.word], head=chosen.head)
+    [found] = dispatch.rows("leaks", task)
+    return found
 
 
 def _moved(screen: Screen, attention: ac.Attention | None) -> float:

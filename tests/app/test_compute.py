@@ -47,7 +47,7 @@ def test_who_is_alone_may_read_records_and_nobody_waits_for_ever(places, monkeyp
         with gate.alone():
             source = SyntheticSource(SyntheticSpec(n=8, d=4, heads=1, seed=seed))
             compute.record(source)
-            compute.influence(source, ac.get("softmax"), head=0)
+            compute.causal_weights(source, ac.get("softmax"), head=0)
             log.append(seed)
 
     threads = [threading.Thread(target=alone, args=(20_260_401 + i % 2,), daemon=True) for i in range(4)]
@@ -135,9 +135,9 @@ def test_who_computes_for_long_lets_others_be_drawn_and_who_looks_at_little_does
         for source in (few, many):
             compute.record(source)  # read while others are drawn
         assert len(stepped) == 2
-        compute.influence(few, ac.get("softmax"), head=0)
+        compute.causal_weights(few, ac.get("softmax"), head=0)
         assert len(stepped) == 2
-        compute.influence(many, ac.get("softmax"), head=0)
+        compute.causal_weights(many, ac.get("softmax"), head=0)
         assert len(stepped) == 3
 
 
@@ -146,7 +146,7 @@ def test_two_who_ask_for_the_same_while_one_of_them_is_drawn_both_get_it():
 
     def draw():
         with compute.drawing().turn():
-            found.append(compute.influence(source, ac.get("softmax"), head=0))
+            found.append(compute.causal_weights(source, ac.get("softmax"), head=0))
 
     threads = [threading.Thread(target=draw, daemon=True) for _ in range(6)]
     for thread in threads:
@@ -242,15 +242,15 @@ def test_words_of_waiting_are_said_only_where_something_is_not_kept(monkeypatch)
     for _ in range(2):
         with compute.spinner("first"):
             for variant in ("softmax", "linear"):
-                compute.influence(source, ac.get(variant), head=0)
+                compute.causal_weights(source, ac.get(variant), head=0)
             said.append("there")
     assert said == ["first", "there", "over", "there"]
     said.clear()
     with compute.spinner("around"), suppress(ac.LabError):
         with compute.spinner("within"):
-            compute.influence(source, ac.get("cosine"), head=0)
-        compute.influence(source, ac.get("efficient"), head=0)
+            compute.causal_weights(source, ac.get("cosine"), head=0)
+        compute.causal_weights(source, ac.get("efficient"), head=0)
         raise ac.LabError("over")
     assert said == ["within", "over", "around", "over"]
-    compute.influence(source, ac.get("performer"), head=0)  # who has no words waits without
+    compute.causal_weights(source, ac.get("performer"), head=0)  # who has no words waits without
     assert len(said) == 4

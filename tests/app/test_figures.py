@@ -1,6 +1,7 @@
 """Figures show the numbers they are given."""
 
 import json
+import math
 import re
 from base64 import b64encode
 from itertools import combinations
@@ -9,6 +10,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from plotly.graph_objects import Figure
 from plotly.io import to_json
 
@@ -190,6 +193,23 @@ def test_a_figure_is_sent_as_plotly_itself_would_send_it():
     sent, own = (json.loads(to_json(made, validate=False)) for made in (Drawn(plain), Figure(plain)))
     assert sent == own
     assert "template" not in plain["layout"]
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.floats(-1e6, 1e6)), min_size=1, max_size=40))
+@settings(deadline=None)
+def test_a_spread_has_the_quartiles_of_numpy(points):
+    found = spread(points)
+    assert found.x == tuple(sorted({x for x, y in points}))
+    for x, *own in zip(found.x, found.low, found.middle, found.high, strict=True):
+        expected = np.quantile([y for other, y in points if other == x], (0.25, 0.5, 0.75))
+        np.testing.assert_allclose(own, expected, rtol=1e-12, atol=1e-9)
+
+
+def test_a_spread_has_infinite_values_where_they_are_and_none_where_there_is_none():
+    found = spread([(1, math.inf), (1, math.inf), (1, 2.0), (2, math.nan)])
+    assert (found.low[0], found.middle[0], found.high[0]) == (math.inf, math.inf, math.inf)
+    assert spread([(1, math.inf), (1, 1.0), (1, 2.0)]).middle == (2.0,)
+    assert all(map(math.isnan, (found.low[1], found.middle[1], found.high[1])))
 
 
 def test_a_spread_gathers_by_position():

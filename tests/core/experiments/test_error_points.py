@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -50,6 +51,14 @@ def test_heads_and_seeds_become_a_median_and_a_band():
     [point] = points([row(e / 10, head=e) for e in (3, 1, 9, 5, 7, 2, 8, 4, 10, 6)], "matrix")
     assert (point.low, point.middle, point.high) == (0.3, 0.5, 0.8)
     assert (point.word, point.value, point.multiply_adds) == ("local", 4, 10)
+
+
+@given(st.lists(st.floats(0, allow_infinity=True), min_size=1, max_size=60), st.booleans())
+def test_they_are_numpys_values_of_the_sample(errors, broken):
+    errors = [*errors, math.nan] if broken else errors
+    [point] = points([row(e, floor=e) for e in errors], "matrix")
+    low, middle, high = np.quantile(errors, (0.25, 0.5, 0.75), method="inverted_cdf")
+    np.testing.assert_equal((point.low, point.middle, point.high, point.floor), (low, middle, high, middle))
 
 
 def test_one_infinite_head_leaves_the_others_their_median():

@@ -5,6 +5,8 @@ import pytest
 from driver import board, charts, chosen, numbers, spoken
 
 import attention_core as ac
+from app import dispatch
+from attention_core.errors import WorkerError
 from attention_core.looks.influence import Influence, influence
 from pages.causal.leaks import notes, reasons, sentence
 
@@ -120,3 +122,16 @@ def test_a_long_input_is_cut_and_says_so(open_view):
     at = open_view("leak", variants=chosen("softmax", "linear"), n=300, d=2)
     assert any("Only the first 256 of 300 tokens" in c.value for c in at.caption)
     assert not any("Only the first" in c.value for c in open_view("leak", variants=chosen("softmax")).caption)
+
+
+def test_maps_that_could_not_be_computed_are_one_sentence_and_nothing_is_lost(open_view, monkeypatch):
+    def lost(experiment, asked, waiting):
+        assert experiment == "leaks"
+        for task in asked:
+            yield task, WorkerError("The worker was lost; press Continue.")
+
+    monkeypatch.setattr(dispatch, "stream", lost)
+    at = open_view("leak", variants=chosen("softmax", "nystrom"), c_token=9)
+    assert not at.exception
+    assert [each.value for each in at.info] == ["The worker was lost; press Continue."]
+    assert at.query_params["variants"] == ["softmax", ac.get("nystrom").word]

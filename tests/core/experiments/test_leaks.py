@@ -1,0 +1,21 @@
+"""The leaks of several variants are those of the look, task by task."""
+
+import numpy as np
+
+import attention_core as ac
+from attention_core.experiments import leaks
+from attention_core.inputs import SyntheticSource, SyntheticSpec
+from attention_core.looks.influence import influence
+
+
+def test_each_task_finds_its_variants_own_moves():
+    source = SyntheticSource(SyntheticSpec(n=16, d=4, heads=2))
+    words = ("softmax", "local~window~3", "nystrom~landmarks~4")
+    for head in (1, None):
+        asked = leaks.tasks(source, words, head=head)
+        assert [task.word for task in asked] == list(words)
+        for task in asked:
+            [found] = leaks.run(task)
+            expected = influence(source.load(), ac.from_word(task.word), head=head)
+            np.testing.assert_array_equal(found.moved, expected.moved)
+            assert found.causal == expected.causal
