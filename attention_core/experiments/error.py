@@ -365,8 +365,8 @@ def _point(group: Sequence[ErrorRow], measure: str) -> ErrorPoint:
 def _of_sample(values: Sequence[float]) -> tuple[float, float, float]:
     """The quantiles of ``BAND`` that are values of the sample: a mean with an infinite neighbour would be none.
 
-    NaN where one is. As ``numpy.quantile`` has them by ``inverted_cdf``, which takes a quarter of a millisecond; a chart
-    asks for dozens.
+    NaN where one is. As ``numpy.quantile`` has them by ``inverted_cdf``, in a quarter of a millisecond; a chart asks for
+    dozens.
     """
     if any(map(math.isnan, values)):
         return math.nan, math.nan, math.nan
