@@ -241,7 +241,7 @@ def _look(
 
     @wraps(of)
     def look(source: Source, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        key = _key((source, args, *kwargs.items()))
+        key = _key((source.settled, args, *kwargs.items()))
         if (known := kept.known(key)) is not None:
             return known.result().value
 
@@ -277,12 +277,23 @@ delta_written = _look(_delta_state.written)
 
 def matrix(view: View, attention: ac.Attention) -> Compared:
     """One variant's matrix on a view, and its numbers; errors as of ``compare``."""
+    view = _settled(view)
     return _compared(view.source, attention, head=view.head, causal=view.causal, special=view.special)
+
+
+def _settled(view: View) -> View:
+    """What is seen on a view, asked for in one way alone."""
+    return replace(view, source=view.source.settled, special=_shown(view.source, view.special))
+
+
+def _shown(source: Source, special: bool) -> bool:
+    """Whether special tokens are shown; where there are none they are."""
+    return special or not any(record(source).special)
 
 
 def ranks(view: View, attention: ac.Attention) -> Ranks:
     """The ranks of that matrix, which take longer than its other numbers."""
-    found, key = matrix(view, attention), _key((view, attention))
+    found, key = matrix(view, attention), _key((_settled(view), attention))
 
     def find() -> Frozen[Ranks]:
         with _turn(len(found.weights)):
@@ -299,7 +310,7 @@ def telling_row(view: View, attention: ac.Attention) -> int | None:
     """The query that tells the most in that matrix; None where no word can look at another."""
     weights, qkv = matrix(view, attention).weights, record(view.source)
     find = partial(_telling_row.of_record, weights, qkv, special=view.special)
-    return _telling.get(_key((view, attention)), lambda: Frozen(find())).value
+    return _telling.get(_key((_settled(view), attention)), lambda: Frozen(find())).value
 
 
 _telling: Kept[Frozen[int | None]] = cache(8)
@@ -329,6 +340,7 @@ def head_miniatures(source: Source, causal: bool, special: bool = True, size: in
         with _turn(layers[0].n):
             return Frozen(shades(miniatures(layers, causal=causal, special=special, size=size).numpy()))
 
+    source, special = source.settled, _shown(source, special)
     return _long(_miniatures, _key((source, causal, special, size)), find).value
 
 
@@ -340,6 +352,7 @@ def head_scores(source: Source, causal: bool, special: bool) -> tuple[_head_scor
         with _turn(layers[0].n):
             return Frozen(_head_scores.head_scores(layers, causal=causal, special=special))
 
+    source, special = source.settled, _shown(source, special)
     return _long(_scores, _key((source, causal, special)), find).value
 
 

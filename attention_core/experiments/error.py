@@ -365,7 +365,7 @@ def _point(group: Sequence[ErrorRow], measure: str) -> ErrorPoint:
 def _of_sample(values: Sequence[float]) -> tuple[float, float, float]:
     """The quantiles of ``BAND`` that are values of the sample: a mean with an infinite neighbour would be none.
 
-    NaN where one is. As ``numpy.quantile`` has them by ``inverted_cdf``, in a quarter of a millisecond; a chart asks for
+    NaN where one is. As ``numpy.quantile`` by ``inverted_cdf``, in a quarter of a millisecond; a chart asks for
     dozens.
     """
     if any(map(math.isnan, values)):

@@ -7,7 +7,7 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from attention_core.errors import InputError
 from attention_core.inputs import models
@@ -117,6 +117,12 @@ class Source(ABC):
         """How its queries and keys have been turned; None where they have not, or nobody knows."""
         own = self.own_rope
         return {OWN: own, ROPE: own or Rope()}.get(self.positions)
+
+    @property
+    def settled(self) -> Self:
+        """The same with its own positions where those asked for are its own anyway: numbers alike, notices not."""
+        same = ROPE if self.own_rope else NONE
+        return replace(self, positions=OWN) if self.positions == same else self
 
     def rope_notice(self) -> Notice:
         """Which of the forms with and without RoPE it has, and where the other comes from."""

@@ -16,6 +16,7 @@ from attention_core.inputs import SyntheticSource, SyntheticSpec, TextSource
 from attention_core.inputs.models import recorder
 from attention_core.kept import Frozen
 from attention_core.limits import current
+from attention_core.looks.compare import compare
 
 SOURCE = SyntheticSource(SyntheticSpec(n=12, d=4, heads=2))
 
@@ -254,3 +255,36 @@ def test_words_of_waiting_are_said_only_where_something_is_not_kept(monkeypatch)
     assert said == ["within", "over", "around", "over"]
     compute.causal_weights(source, ac.get("performer"), head=0)  # who has no words waits without
     assert len(said) == 4
+
+
+@pytest.mark.parametrize(
+    ("model", "positions", "special", "same"),
+    [
+        ("smollm2", "rope", False, True),  # it has RoPE, and its tokenizer adds nothing
+        ("smollm2", "own", True, True),
+        ("smollm2", "none", False, False),
+        ("smollm2", "alibi", False, False),
+        ("minilm", "none", False, True),
+        ("minilm", "rope", False, False),
+        ("minilm", "own", True, False),
+    ],
+)
+def test_what_asks_for_the_same_in_other_words_is_not_computed_again(model, positions, special, same):
+    def found(positions, special):
+        source = TextSource("the cat saw the dog", model, 1, positions=positions)
+        view = compute.View(source=source, head=1, causal=True, special=special)
+        softmax = ac.get("softmax")
+        first = source.at_layer(0)
+        return (
+            compute.matrix(view, softmax),
+            compute.ranks(view, softmax),
+            compute.head_miniatures(first, True, special),
+            compute.head_scores(first, True, special),
+        )
+
+    asked, other = found("own", False), found(positions, special)
+    assert [a is b for a, b in zip(asked, other, strict=True)] == [same] * 4
+    if same:
+        qkv = TextSource("the cat saw the dog", model, 1, positions=positions).load()
+        fresh = compare(qkv, ac.get("softmax"), head=1, causal=True, special=special)
+        np.testing.assert_array_equal(other[0].weights, fresh.weights)
