@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 import plotly.io
 import streamlit as st
 
+from app import compute
 from app.figures.ends import narrowed
 from app.figures.theme import Figure
 from app.visit import Visit
@@ -31,6 +32,7 @@ def show(figure: Figure, *, key: str, name: str, alt: str) -> None:
         name: of the saved file, without its ending.
         alt: the figure in one sentence, for those who cannot see it.
     """
+    compute.drawing().give_way()
     layout = figure["layout"]  # the file's name is for app/chart_files.js, which writes it
     figure = {
         **figure,

@@ -36,6 +36,7 @@ import attention_core.looks.thresholds as _thresholds
 import attention_core.looks.token_weight as _token_weight
 from app.gate import Gate
 from app.matrix_board import shades
+from app.once import once
 from attention_core import execution
 from attention_core.inputs.positions import OWN
 from attention_core.inputs.source import Source
@@ -90,19 +91,19 @@ class Uploads:
             return self._files.get(digest)
 
 
-@st.cache_resource
+@once
 def uploads() -> Uploads:
     """The files of this process's visitors."""
     return Uploads(current().uploads_bytes)
 
 
-@st.cache_resource
+@once
 def gate() -> Gate:
     """The one queue of this process for heavy work."""
     return Gate(current().heavy_jobs)
 
 
-@st.cache_resource
+@once
 def drawing() -> Gate:
     """The queue of this process for running pages.
 
@@ -205,7 +206,7 @@ def every_layer(source: Source) -> Sequence[ac.inputs.QKV]:
     return source.each(_long(_readings, _key(own), lambda: own.layers(record)))
 
 
-@st.cache_resource
+@once
 def records() -> execution.Records:
     """What this process's visitors look at."""
     return execution.Records(_bytes(3))

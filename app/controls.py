@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar, overload
 
 import streamlit as st
 
-from app import share
+from app import compute, share
 from app.share import Field
 from app.text import _
 from attention_core.limits import Limits, current
@@ -113,6 +113,7 @@ class Control(Generic[T]):
             Its value.
         """
         assert self._widget is not None, f"{self.name} has no widget of its own"
+        compute.drawing().give_way()
         told = {"help": _(self.help) or None, **self._arguments(), **layout}
         self._widget(_(told.pop("label", self.title)), key=self.name, **told)
         return self.value
@@ -138,6 +139,7 @@ class Control(Generic[T]):
         Returns:
             The one shown.
         """
+        compute.drawing().give_way()
         told = {"help": _(self.help) or None, **layout}
         return widget(
             _(told.pop("label", self.title)), options, **told, **share.mirror(self.name, options, otherwise, key=key)

@@ -13,6 +13,7 @@ import attention_core as ac
 from app import compute
 from app.executors import Cluster, Here, Workers, worker_count
 from app.line import Executor, Line, Standing, Ticket
+from app.once import once
 from attention_core.experiments.task import Task
 from attention_core.kept import Frozen, Kept
 
@@ -128,7 +129,7 @@ def forget(experiment: str, task: Task) -> None:
     _rows.drop((experiment, repr(task)))
 
 
-@st.cache_resource(show_spinner=False, hash_funcs=dict.fromkeys((Workers, Cluster, Here), id))
+@once
 def line(executor: Executor) -> Line:
     """The line before an executor."""
     return Line(executor)
@@ -146,12 +147,12 @@ def executor(task: Task) -> Executor:
     return workers() or _here()
 
 
-@st.cache_resource(show_spinner=False)
+@once
 def _cluster(address: str) -> Cluster:
     return Cluster(address)
 
 
-@st.cache_resource(show_spinner=False)
+@once
 def workers() -> Workers | None:
     """This server's worker processes; None where it has none."""
     path = os.environ.get("ATTENTION_LAB_WORKERS_SOCKET")
@@ -159,6 +160,6 @@ def workers() -> Workers | None:
     return Workers(count, Path(path) if path else None) if count else None
 
 
-@st.cache_resource(show_spinner=False)
+@once
 def _here() -> Here:
     return Here(compute.gate(), compute.records().load)

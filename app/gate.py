@@ -49,6 +49,11 @@ class Places:
             else:
                 self._free += 1
 
+    def wanted(self, due: float) -> bool:
+        """Whether somebody waits who is due before."""
+        with self._lock:
+            return bool(self._waiting) and self._waiting[0][0] < due
+
     @contextmanager
     def taken(self, due: float) -> Iterator[None]:
         """A place, for a while."""
@@ -134,13 +139,29 @@ class Gate:
         finally:
             self._enter(account)  # as if he had waited all the time
 
+    def give_way(self) -> None:
+        """Let those go first who wait and are due before; never while holding a lock that one of them may wait for.
+
+        They are where the visitor inside has taken more than he may at once: a sweep's page is drawn in the gaps
+        between others' moves, and keeps no move waiting until its end.
+        """
+        account: Account | None = getattr(self._inside, "account", None)
+        if account is None:
+            return
+        now = self._clock()
+        account.take(self._inside.since, now)
+        self._inside.since = now
+        if self._places.wanted(account.due):
+            self._leave(account)
+            self._enter(account)
+
     def _enter(self, account: Account) -> None:
         self._places.acquire(account.due)
         self._inside.yes, self._inside.account, self._inside.since = True, account, self._clock()
 
     def _leave(self, account: Account) -> None:
         account.take(self._inside.since, self._clock())
-        self._inside.yes = False
+        self._inside.yes, self._inside.account = False, None
         self._places.release()
 
     @contextmanager

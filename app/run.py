@@ -17,7 +17,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 import attention_core as ac
-from app import dispatch
+from app import compute, dispatch
 from app.line import Standing
 from app.text import _, _n, literal, sentence
 from attention_core.errors import WorkerError
@@ -328,6 +328,7 @@ def _take(
             if not isinstance(outcome, ac.LabError):
                 rows += outcome
             # Before anything that touches the page, which ends a script that another has replaced, or that may fail.
+            compute.drawing().give_way()
             before, clock = clock, time.monotonic()
             run.seconds += clock - before
             run.done = max(run.done, done)

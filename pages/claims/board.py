@@ -86,6 +86,7 @@ class Board:
 
     def _draw(self, claim: Claim) -> None:
         """What is known of a claim, on its card."""
+        compute.drawing().give_way()
         outcome, place = self.outcomes.get(claim.key), self.cards[claim.key]
         if outcome is None:
             if (task := self.waiting.get(claim.key)) is not None:

@@ -120,7 +120,7 @@ def test_the_caches_share_their_bytes_and_no_more(monkeypatch):
     shared = sum(cache.most_bytes for cache in (*compute._caches, compute.records().kept))
     assert shared <= current().cached_bytes
     resources = {
-        name for module in (compute, dispatch) for name, each in vars(module).items() if hasattr(each, "_info")
+        name for module in (compute, dispatch) for name, each in vars(module).items() if hasattr(each, "lasting")
     }
     bounded_otherwise = {"gate", "drawing", "uploads", "records", "line", "workers", "_cluster", "_here"}
     assert resources == bounded_otherwise  # they hold no results, or say themselves how many bytes

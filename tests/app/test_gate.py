@@ -250,3 +250,60 @@ def test_a_long_run_lets_others_go_first_each_time_it_comes_back(monkeypatch):
     for thread in threads:
         thread.join(5)
     assert order == ["student", "sweep"]
+
+
+def drawn(first, then, seconds):
+    """Who draws what in which order, where one draws three things and another comes after the first.
+
+    Args:
+        first: who draws three, and how long he has been inside just before.
+        then: who comes, and how long he has.
+        seconds: that each thing takes.
+    """
+    now, order, came = [1000.0], [], threading.Event()
+    one = Gate(1, lambda: now[0])
+
+    def draw(visitor, count):
+        with one.turn(visitor):
+            for i in range(count):
+                now[0] += seconds
+                order.append(visitor)
+                if count > 1 and i == 0:
+                    came.set()
+                    wait_for(lambda: one._places._waiting)
+                one.give_way()
+
+    for visitor, spent in (first, then):
+        with one.turn(visitor):
+            now[0] += spent
+    now[0] += 0.5
+    threads = [threading.Thread(target=draw, args=(visitor, count)) for (visitor, _), count in ((first, 3), (then, 1))]
+    threads[0].start()
+    assert came.wait(5)
+    now[0] += 0.01
+    threads[1].start()
+    for thread in threads:
+        thread.join(5)
+    return order
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "seconds", "order"),
+    [
+        (("sweep", 5), ("b", 0), 0.05, ["sweep", "b", "sweep", "sweep"]),
+        (("a", 0), ("b", 0), 0.05, "aaab"),  # a page of its own is drawn to its end
+        (("a", 0), ("b", 0), 0.5, "abaa"),  # but for one that takes more than a visitor may at once
+        (("sweep", 5), ("other sweep", 5), 0.05, ["sweep"] * 3 + ["other sweep"]),
+        (("sweep", 5), ("other sweep", 20), 0.05, ["sweep"] * 3 + ["other sweep"]),
+    ],
+)
+def test_who_has_taken_much_gives_way_between_two_things_and_nobody_else_does(first, then, seconds, order):
+    assert drawn(first, then, seconds) == list(order)
+
+
+def test_who_is_not_inside_gives_no_way():
+    gate = Gate(1)
+    gate.give_way()
+    with gate.alone():
+        gate.give_way()
+    assert gate._places._free == 1
