@@ -130,7 +130,7 @@ def _itself(part: Hashable) -> Hashable:
 
 LIGHT = 128
 """Tokens up to which a look takes milliseconds, and waits for nobody: behind long inputs it would wait for seconds."""
-PARTS = 45
+PARTS = 52
 """Of which each cache has some; a single result that is larger than its cache's stands there alone."""
 
 
@@ -316,7 +316,9 @@ def telling_row(view: View, attention: ac.Attention) -> int | None:
 
 _telling: Kept[Frozen[int | None]] = cache(8)
 _ranks: Kept[Frozen[Ranks]] = cache(8)
-_readings: Kept[Any] = cache(1, 9)
+READINGS = 16
+"""Parts for what models read, which takes up to seconds: all texts that a class starts from, and some of its own."""
+_readings: Kept[Any] = cache(1, READINGS)
 _reaches: Kept[Frozen[_stack.Reach]] = cache(8)
 _miniatures: Kept[Frozen[np.ndarray]] = cache(8)
 _scores: Kept[Frozen[tuple[_head_scores.HeadScores, ...]]] = cache(4)

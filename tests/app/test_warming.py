@@ -28,3 +28,15 @@ def test_what_a_class_moves_first_is_computed_before_it_comes(monkeypatch):
                     compute.matrix(view, attention)
                     compute.ranks(view, attention)
                     compute.pattern(source, attention, head=view.head, causal=causal)
+
+
+def test_what_models_read_before_a_class_comes_stays_beside_its_own_texts(monkeypatch):
+    """All texts that a visitor can start from, as each model reads them, in four fifths of what a host keeps."""
+    needed = 0.0
+    for model in ac.inputs.models.BUILT_IN:
+        short = compute.every_layer(ac.inputs.TextSource("the cat saw the dog", model.key))
+        loaded = ac.inputs.models.load(model.key)
+        tokens = sum(len(loaded.tokenizer.encode(text).ids) for text in presets.texts().values())
+        needed += short.nbytes / short[0].n * tokens
+    monkeypatch.setenv("ATTENTION_LAB_PROFILE", "hosted")
+    assert needed < 0.8 * compute._bytes(compute.READINGS)
