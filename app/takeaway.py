@@ -12,6 +12,7 @@ import pandas as pd
 import streamlit as st
 
 from app import provenance
+from app.form import fold
 from app.text import _
 
 FORMULA = re.compile("[=+\\-@\uff1d\uff0b\uff0d\uff20].|[\\t\\r\\n]", re.DOTALL)
@@ -72,11 +73,14 @@ def download(label: str, data: Callable[[], bytes], file_name: str) -> None:
     )
 
 
-def explained(title: str, formula: str, words: str) -> None:
-    """What stands behind a view, folded up: a formula and what it says."""
-    with st.expander(title, icon=":material/function:"):
+def explained(title: str, formula: str, words: str, *, key: str) -> None:
+    """What stands behind a view, folded up: a formula and what it says; ``key`` is the line's."""
+
+    def draw() -> None:
         st.latex(formula)
         st.markdown(words)
+
+    fold(title, draw, key=key, icon=":material/function:")
 
 
 def snippet(code: str) -> None:

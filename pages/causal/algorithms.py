@@ -13,6 +13,7 @@ from app import chart, run, takeaway
 from app.controls import Options, choice
 from app.figures.curves import Curve, curves
 from app.figures.spread import Spread, spread
+from app.form import form
 from app.input_panel import Chosen
 from app.naming import label
 from app.text import N_, _, paragraph
@@ -282,7 +283,7 @@ def notes(n: int, without: Sequence[str]) -> list[str]:
 
 
 def _formulas() -> None:
-    with st.popover(_("The three algorithms"), icon=":material/function:", type="tertiary"):
+    def draw() -> None:
         st.latex(
             r"o_i = \frac{\varphi(q_i)^\top S_i}{\varphi(q_i)^\top z_i},\quad "
             r"S_i = \sum_{j\le i}\varphi(k_j)v_j^\top,\quad z_i = \sum_{j\le i}\varphi(k_j)"
@@ -298,3 +299,5 @@ def _formulas() -> None:
                 chunk=CHUNK,
             )
         )
+
+    form(_("The three algorithms"), draw, key="causal.algorithms", icon=":material/function:", type="tertiary")

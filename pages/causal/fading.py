@@ -11,7 +11,7 @@ from app import chart, compute, takeaway
 from app.controls import Options, choice, listed_whole, several, switch
 from app.figures.curves import Curve, curves
 from app.figures.theme import GREY
-from app.form import form
+from app.form import fold, form
 from app.input_panel import Chosen
 from app.naming import computing, tokens
 from app.text import N_, _, literal, paragraph
@@ -326,11 +326,12 @@ def _explain() -> None:
             "- **Softmax** can come back to an early token whenever a query matches its key.\n"
             "- Weights are worked out in float64; a logarithmic axis ends at a hundred-millionth."
         ),
+        key="causal.method",
     )
 
 
 def _take_away(lines: Sequence[Line], token: int, further: str) -> None:
-    with st.expander(_("Take away"), icon=":material/download:"):
+    def draw() -> None:
         takeaway.download(
             _("Numbers (CSV)"),
             lambda: takeaway.to_csv(
@@ -345,3 +346,5 @@ def _take_away(lines: Sequence[Line], token: int, further: str) -> None:
             'weights = causal_weights(qkv, ac.get("retention", decay=0.8), head=3)\n'
             "print(fade(weights, 1, decay=0.8))\n" + further
         )
+
+    fold(_("Take away"), draw, key="causal.files", icon=":material/download:")

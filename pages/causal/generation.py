@@ -8,6 +8,7 @@ import attention_core as ac
 from app import chart, dispatch, takeaway
 from app.figures.curves import Curve, curves
 from app.figures.timing import stamped
+from app.form import form
 from app.input_panel import Chosen
 from app.naming import label
 from app.palette import place
@@ -301,7 +302,7 @@ def _table(held: Sequence[HeldRow], by_word: dict[str, Series], run: Run, *, liv
 
 
 def _method(chosen: Chosen) -> None:
-    with st.popover(_("How it is measured"), icon=":material/menu_book:", type="tertiary"):
+    def draw() -> None:
         st.latex(
             r"\text{cache} = n\,(d + d_v)\,H\cdot 4\ \text{bytes},\qquad \text{state} \approx C\,(d_v + 1)\,H\cdot 4"
         )
@@ -321,6 +322,8 @@ def _method(chosen: Chosen) -> None:
                 d=d,
             )
         )
+
+    form(_("How it is measured"), draw, key="causal.measured", icon=":material/menu_book:", type="tertiary")
 
 
 def _csv(held: Sequence[HeldRow], lines: Sequence[Series]) -> bytes:

@@ -7,6 +7,7 @@ import streamlit as st
 import attention_core as ac
 from app import chart, run, takeaway
 from app.figures.curves import Curve, curves
+from app.form import fold
 from app.input_panel import Chosen
 from app.naming import label
 from app.text import N_, _, paragraph
@@ -130,7 +131,7 @@ def _table(apart: Sequence[DifferenceRow], key: str) -> None:
 
 
 def _derivation() -> None:
-    with st.expander(_("Why no state has to be kept"), icon=":material/function:"):
+    def draw() -> None:
         st.markdown(_("The numerator's gradient $G_i$ meets every product once:"))
         st.latex(
             r"o_i = \sum_{j\le i} (\varphi(q_i)^\top\varphi(k_j))\, v_j \;\Rightarrow\;"
@@ -154,3 +155,5 @@ def _derivation() -> None:
                 "values, all ones. Source: Katharopoulos et al. 2020, [arXiv 2006.16236](https://arxiv.org/abs/2006.16236)."
             )
         )
+
+    fold(_("Why no state has to be kept"), draw, key="causal.method", icon=":material/function:")

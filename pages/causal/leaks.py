@@ -10,6 +10,7 @@ import attention_core as ac
 from app import chart, compute, dispatch, run, takeaway, variant_picker
 from app.controls import Options, listed_whole
 from app.figures.strips import Strip, strips
+from app.form import fold
 from app.input_panel import Chosen
 from app.line import Standing
 from app.matrix_board import BoardEvent, Panel, matrix_board
@@ -221,12 +222,14 @@ def _explain() -> None:
             rounding=written(ROUNDING, None),
             found=written(1e-16, None),
         ),
+        key="causal.method",
     )
 
 
 def _take_away(found: Leaks, labels: tuple[str, ...]) -> None:
     header = (_("variant"), "t", _("replaced token"), "i", _("output"), _("moves by"))
-    with st.expander(_("Take away"), icon=":material/download:"):
+
+    def draw() -> None:
         with st.container(horizontal=True):
             takeaway.download(
                 _("Maps (CSV)"),
@@ -243,3 +246,5 @@ def _take_away(found: Leaks, labels: tuple[str, ...]) -> None:
             'qkv = ac.inputs.from_text("The cat sat on the mat.", layer=2)\n'
             'print(influence(qkv, ac.get("nystrom"), head=3).moved.round(3))  # row: replaced token, column: output\n'
         )
+
+    fold(_("Take away"), draw, key="causal.files", icon=":material/download:")

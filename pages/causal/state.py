@@ -1,6 +1,7 @@
 """State: what a variant that is a recurrent network remembers, growing token by token."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
 import streamlit as st
@@ -9,6 +10,7 @@ import attention_core as ac
 from app import chart, compute, input_panel, share, takeaway, variant_picker
 from app.controls import Options, kept, listed_whole
 from app.figures.memory import memory
+from app.form import fold, form
 from app.input_panel import Chosen
 from app.matrix_board import Panel, matrix_board
 from app.naming import computing, tokens
@@ -106,8 +108,8 @@ def _pick() -> ac.Attention:
     )
     with right, st.container(horizontal=True, vertical_alignment="bottom"):
         if any(setting.name not in FORM for setting in attention.variant.params.settings()):
-            with st.popover(_("Settings"), icon=":material/tune:", type="tertiary"):
-                variant_picker.knobs(attention, _turn, place="causal.knob", without=FORM)
+            draw = partial(variant_picker.knobs, attention, _turn, place="causal.knob", without=FORM)
+            form(_("Settings"), draw, key="causal.settings", icon=":material/tune:", type="tertiary")
         if Visit.input.value == "text":
             st.text_input(
                 _("Write on"),
@@ -358,11 +360,14 @@ def notes(grown: Grown, n: int, head: int, *, averaged: bool) -> list[str]:
 
 def _explain(attention: ac.Attention, grown: Grown) -> None:
     formula, told = SUMS if grown.changes is None else FAST_WEIGHTS
-    with st.expander(_("What is shown"), icon=":material/function:"):
+
+    def draw() -> None:
         st.latex(formula)
         st.markdown(_(told))
         st.markdown(f"**{_(attention.title)}**: {_(attention.variant.summary)}")
         st.latex(attention.variant.formula)
+
+    fold(_("What is shown"), draw, key="causal.method", icon=":material/function:")
 
 
 def _take_away(grown: Grown, attention: ac.Attention, head: int) -> None:
@@ -376,7 +381,8 @@ def _take_away(grown: Grown, attention: ac.Attention, head: int) -> None:
         "fades": None if changes is None else changes.fades,
         "erases": None if changes is None else changes.erases,
     }
-    with st.expander(_("Take away"), icon=":material/download:"):
+
+    def draw() -> None:
         with st.container(horizontal=True):
             takeaway.download(
                 _("Sizes (CSV)"),
@@ -400,3 +406,5 @@ def _take_away(grown: Grown, attention: ac.Attention, head: int) -> None:
             f"grown = grow(qkv, ac.from_word({attention.word!r}), head={head})\n"
             "print(grown.sums.shape, abs(grown.outputs - grown.full).max())\n"
         )
+
+    fold(_("Take away"), draw, key="causal.files", icon=":material/download:")

@@ -295,4 +295,5 @@ def _method() -> None:
             "up to three quarters of n; line and band are over heads and seeds. *Next door* is one token away, "
             "*beyond n / 2* the mean over the distances drawn there."
         ),
+        key="entropy.method",
     )

@@ -199,4 +199,5 @@ def _method(n: int) -> None:
             "exp(p log x) where x > 0, so a row is softmax of its positive logits' logarithms, with p in the place "
             "of 1 / temperature, and a higher power never makes it more even."
         ),
+        key="entropy.method",
     )

@@ -243,4 +243,5 @@ def _method(question: Question) -> None:
         )
         + "\n- "
         + how_lengths_are_made(question),
+        key="entropy.method",
     )

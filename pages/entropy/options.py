@@ -11,6 +11,7 @@ import attention_core as ac
 from app import chart, presets
 from app.controls import Options, choice, listed_whole, selection, several, stops, switch, whole
 from app.figures.spread import spread
+from app.form import form
 from app.input_panel import Chosen
 from app.text import N_, _, _n
 from app.visit import REFERENCE, Visit
@@ -168,12 +169,15 @@ def question(chosen: Chosen, options: EntropyOptions, *, causal: bool) -> Questi
 
 def show_display() -> None:
     """How things are drawn, and over what."""
-    with st.popover(_("Display"), icon=":material/tune:", type="tertiary"):
+
+    def draw() -> None:
         EntropyOptions.unit.draw()
         EntropyOptions.heads.draw()
         EntropyOptions.line.draw()
         EntropyOptions.band.draw()
         chart.choose_format()
+
+    form(_("Display"), draw, key="entropy.display", icon=":material/tune:", type="tertiary")
 
 
 def show_scales(options: EntropyOptions) -> None:
@@ -184,9 +188,12 @@ def show_scales(options: EntropyOptions) -> None:
         "unscaled": _("no scale"),
     }
     EntropyOptions.scales.draw(format_func=names.__getitem__)
-    with st.popover(_("n₀ and T"), icon=":material/tune:", type="tertiary"):
+
+    def draw() -> None:
         EntropyOptions.base.draw()
         EntropyOptions.temperature.draw()
+
+    form(_("n₀ and T"), draw, key="entropy.scales", icon=":material/tune:", type="tertiary")
 
 
 def effort(task: EntropyTask | NormalizerTask) -> float:

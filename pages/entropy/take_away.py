@@ -4,9 +4,8 @@ import pprint
 from collections.abc import Sequence
 from typing import Any
 
-import streamlit as st
-
 from app import takeaway
+from app.form import fold
 from app.text import _, paragraph, sentence
 from pages.entropy.options import Question
 
@@ -23,10 +22,10 @@ def how_lengths_are_made(question: Question) -> str:
 
 def take_away(rows: Sequence[Any], question: Question, experiment: str, *given: object, **settings: object) -> None:
     """The rows as a table, and the Python that measures them again."""
-    with st.expander(_("Take away"), icon=":material/download:"):
+    settings = settings or {"longest": question.longest, "seeds": question.seeds}
+
+    def draw() -> None:
         takeaway.download(_("Numbers (CSV)"), lambda: takeaway.csv_of(rows, entropy="nats"), f"{experiment}.csv")
-        if not settings:
-            settings = {"longest": question.longest, "seeds": question.seeds}
         words = "".join(f", {pprint.pformat(value, width=100)}" for value in given)
         words += "".join(f", {name}={value!r}" for name, value in settings.items())
         takeaway.snippet(
@@ -36,3 +35,5 @@ def take_away(rows: Sequence[Any], question: Question, experiment: str, *given: 
             f"tasks = {experiment}.tasks(source{words}, causal={question.causal})\n"
             f"rows = [row for task in tasks for row in {experiment}.run(task)]\n"
         )
+
+    fold(_("Take away"), draw, key="entropy.files", icon=":material/download:")

@@ -8,6 +8,7 @@ import streamlit as st
 import attention_core as ac
 from app import chart
 from app.controls import Options, choice, selection, switch
+from app.form import form
 from app.input_panel import Chosen
 from app.text import N_, _, literal, paragraph
 from app.visit import REFERENCE, Visit
@@ -100,9 +101,12 @@ def show_options() -> None:
 
 def show_display() -> None:
     """How things are drawn."""
-    with st.popover(_("Display"), icon=":material/tune:", type="tertiary"):
+
+    def draw() -> None:
         ErrorOptions.log.draw()
         chart.choose_format()
+
+    form(_("Display"), draw, key="error.display", icon=":material/tune:", type="tertiary")
 
 
 def question(chosen: Chosen) -> Question:

@@ -12,6 +12,7 @@ import attention_core as ac
 from app import chart, navigation, palette, run, takeaway
 from app.figures.curves import Curve, curves
 from app.figures.theme import GREY
+from app.form import form
 from app.naming import label, readable, reference_name
 from app.text import _, paragraph
 from app.visit import REFERENCE
@@ -64,8 +65,11 @@ def show(
             navigation.link("matrices", told, variants=tuple(dict.fromkeys((ac.get(REFERENCE), own))))
         if rows:
             takeaway.download(_("Numbers (CSV)"), lambda: csv(rows, times), "error.csv")
-        with st.popover(_("What the words mean"), icon=":material/menu_book:", type="tertiary"):
-            st.markdown(words.definitions())
+        form(_("What the words mean"), _definitions, key="error.words", icon=":material/menu_book:", type="tertiary")
+
+
+def _definitions() -> None:
+    st.markdown(words.definitions())
 
 
 def csv(rows: Sequence[ErrorRow], times: Mapping[str, float] | None) -> bytes:

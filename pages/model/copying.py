@@ -55,6 +55,7 @@ def show(question: Question) -> None:
             "Copying is the same mean of $-\\log p$, in nats, over the tokens that are said again, without the first "
             "of them. A guess among all 49,152 tokens costs 10.8 nats; who is sure of another pays more."
         ),
+        key="model.method",
     )
 
 

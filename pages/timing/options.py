@@ -5,6 +5,7 @@ import streamlit as st
 import attention_core as ac
 from app import chart, share
 from app.controls import Options, choice, kept, selection, switch, whole
+from app.form import form
 from app.naming import label
 from app.text import N_, _
 from app.visit import Visit
@@ -70,8 +71,7 @@ def show() -> TimingSpec:
     TimingOptions.mode.draw()
     if len(devices()) > 1:
         TimingOptions.device.draw()
-    with st.popover(_("Set-up"), icon=":material/tune:", type="tertiary"):
-        _set_up()
+    form(_("Set-up"), _set_up, key="timing.set_up", icon=":material/tune:", type="tertiary")
     options = TimingOptions.now()
     first, last = sorted((options.first, options.last))
     return TimingSpec(

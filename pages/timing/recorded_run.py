@@ -4,6 +4,7 @@ import streamlit as st
 
 import attention_core as ac
 from app import takeaway
+from app.form import form
 from app.text import _, literal, sentence
 from app.timing import measured
 from app.visit import Visit
@@ -31,8 +32,7 @@ def show(spec: TimingSpec) -> Run | None:
         width=300,
         help=None if fitting else _("No recorded run measured this; run it here, or load one."),
     )
-    with st.popover(_("Save and load"), icon=":material/folder_open:", type="tertiary"):
-        _files()
+    form(_("Save and load"), _files, key="timing.files", icon=":material/folder_open:", type="tertiary")
     return fitting.get(picked)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from app.form import form
 from app.text import _, literal
 from app.timing import Series
 from attention_core.measure.summary import TAIL, Ratio
@@ -53,7 +54,8 @@ def mask_in_words(name: str, form: str, masked: Ratio, own: Ratio) -> str:
 
 def show_method() -> None:
     """How it is measured."""
-    with st.popover(_("How it is measured"), icon=":material/menu_book:", type="tertiary"):
+
+    def draw() -> None:
         st.markdown(
             _(
                 "**Order.** Every round visits all lengths and, at each, all variants, forwards and backwards in turn: "
@@ -74,3 +76,5 @@ def show_method() -> None:
                 tail=TAIL,
             )
         )
+
+    form(_("How it is measured"), draw, key="timing.method", icon=":material/menu_book:", type="tertiary")

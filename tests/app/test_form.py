@@ -5,6 +5,7 @@ from driver import chosen, open_page, set_state
 
 import attention_core as ac
 from app.form import OPENED, in_markup
+from app.page import discover
 from app.variant_picker import SETTINGS
 
 EIGHT = ("softmax", "linear", "efficient", "local", "atrous", "sparse", "topk", "nystrom")
@@ -26,6 +27,14 @@ def opened(page, *keys, settings=(), **state):
 @pytest.mark.parametrize("page", ["matrices", "masks", "inside"])
 def test_closed_forms_are_not_built(page):
     assert forms(opened(page, variants=chosen(*EIGHT))) == set()
+
+
+@pytest.mark.parametrize("page", discover())
+def test_no_page_builds_what_nobody_has_opened(page):
+    at = opened(page)
+    closed = [each for kind in ("expander", "popover") for each in at.get(kind)]
+    assert closed or page in ("home", "lessons")
+    assert {each.type for block in closed for each in block} <= {"expander", "popover", "empty", "markdown"}
 
 
 def test_the_form_that_was_opened_is_built_and_no_other():
