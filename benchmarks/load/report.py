@@ -28,8 +28,9 @@ Written by `python -m benchmarks.load` from [load/results.json](load/results.jso
 **Visitors** speak the protocol a browser speaks: they load the page, keep its cookies, open the websocket with
 compression, send what a browser sends and keep what a browser keeps. All arrive within 12 s; half are on Matrices, the
 rest on Masks, Inside and Home. After each answer they think for 3 to 9 s, then move any slider, choice or switch of the
-page; one move in ten changes the page instead. **Sweepers** open Entropy, Error, Causal and Claims, one
-after the other without a pause, each time on another layer and head.
+page, or open what may hold some (a form, a variant's settings, what is folded); one move in ten changes the page
+instead. **Sweepers** open Entropy, Error, Causal and Claims, one after the other without a pause, each time on another
+layer and head.
 
 A wait is the time from the request to the end of the run that answers it; the first visit's begins with asking for the
 address. An answer that is overdue at the end counts with the time waited so far. Quantiles are waits that occurred.

@@ -5,7 +5,9 @@ a run no longer draws is forgotten with its value, a value that the server sets 
 the server names by its hash alone is the one that came before.
 """
 
+import json
 import random
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -27,6 +29,12 @@ OPENED = {"popover": "open", "expandable": "expanded"}
 """Containers that tell the server whether they are open, and where their message says so."""
 KNOBS = ("slider", "number_input", "checkbox", *CHOICES, *LISTS, *OPENED)
 """What a visitor moves; a container only where opening it asks the server."""
+FORM = "form"
+"""A container that opens without asking the server: the page's own script tells which was opened."""
+SCRIPT = "page_script.mount"
+"""That script's key."""
+CHIP = "variants.chip."
+"""How the keys of those buttons begin which open the settings of a variant."""
 
 Path = tuple[int, ...]
 
@@ -48,7 +56,14 @@ class Widget(NamedTuple):
     def knob(self) -> bool:
         """Whether to move it is to ask the server for a run."""
         proto, free = self.proto, not getattr(self.proto, "disabled", False) and not getattr(self.proto, "form_id", "")
+        if self.kind in (FORM, "button"):
+            return free and (self.kind == FORM or self.key.startswith(CHIP))
         return self.kind in KNOBS and free and not getattr(proto, "ignore_rerun", False)
+
+    @property
+    def key(self) -> str:
+        """The name that the app has given it; what follows the hash in its id."""
+        return self.id.split("-", 2)[-1]
 
     @property
     def field(self) -> str:
@@ -197,6 +212,7 @@ class Screen:
         self._cached: dict[str, Cached] = {}
         self._sent: set[str] = set()
         self._run, self._runs, self._oldest, self._main = "", 0, 2, ""
+        self._form = ""
 
     # -- messages in
 
@@ -298,7 +314,9 @@ class Screen:
 
     def _closed(self, popover: Path) -> bool:
         widget = self.nodes[popover].widget
-        return widget is None or not self.values[widget.id][1]
+        if widget is None or widget.kind == FORM:
+            return widget is None or widget.id != self._form
+        return not self.values[widget.id][1]
 
     def _send(self, paths: Iterable[Path]) -> None:
         """From now on requests hold the values of what stands there: a browser sends what it has shown once."""
@@ -314,21 +332,53 @@ class Screen:
         return [
             path
             for path, node in sorted(self.nodes.items())
-            if node.widget and node.widget.knob and node.widget.id in self.values
+            if node.widget and node.widget.knob and (node.widget.id in self.values or self._opens(node.widget))
         ]
 
+    def _opens(self, widget: Widget) -> bool:
+        """Whether it opens something, and is closed."""
+        form = widget.kind == FORM and widget.id != self._form and self._script() is not None
+        return form or widget.kind == "button"
+
+    def _script(self) -> Node | None:
+        """The page's own script, which tells the server of forms."""
+        return next((node for node in self.nodes.values() if node.widget and node.widget.key == SCRIPT), None)
+
     def move(self, rng: random.Random) -> tuple[BackMsg, str] | None:
-        """Move any slider, choice or switch; returns the request and its fragment, None where there is nothing."""
+        """Move any slider, choice or switch, or open what may hold some.
+
+        Returns:
+            The request and its fragment; None where there is nothing.
+        """
         for path in rng.sample(known := self._places(), len(known)):
-            widget, fragment = self.nodes[path].widget, self.nodes[path].fragment
-            field, value = self.values[widget.id]
-            moved = widget.moved(value, rng)
+            widget = self.nodes[path].widget
+            if self._opens(widget):
+                return self.touch(path)
+            moved = widget.moved(self.values[widget.id][1], rng)
             if moved is not None:
-                self.values[widget.id] = field, moved
-                opened = set(self._popovers(path))
-                self._send(each for each in self.nodes if opened.intersection(self._popovers(each)) or each == path)
-                return self.rerun(fragment), fragment
+                return self.touch(path, (widget.field, moved))
         return None
+
+    def touch(self, path: Path, value: tuple[str, Any] | None = None) -> tuple[BackMsg, str]:
+        """Give a widget a value, with the field of a request that takes it, press a button or open a form.
+
+        Returns:
+            The request and its fragment.
+        """
+        widget, fragment = self.nodes[path].widget, self.nodes[path].fragment
+        if widget.kind == FORM and (script := self._script()):  # that is the script's to tell, wherever the form stands
+            self._form, fragment = widget.id, script.fragment
+            name = re.sub(r"[^a-zA-Z0-9_-]", "-", widget.key)  # as it stands in the page's markup
+            self.values[script.widget.id] = "json_value", json.dumps({"form": name})
+            self._sent.add(script.widget.id)
+        elif value is not None:
+            self.values[widget.id] = value
+            opened = set(self._popovers(path))
+            self._send(each for each in self.nodes if opened.intersection(self._popovers(each)) or each == path)
+        request = self.rerun(fragment)
+        if widget.kind == "button":
+            request.rerun_script.widget_states.widgets.add(id=widget.id, trigger_value=True)
+        return request, fragment
 
     def rerun(self, fragment: str = "", *, automatic: bool = False) -> BackMsg:
         """Ask for a run.
@@ -371,7 +421,9 @@ class Screen:
 def _widget(drawn: Element | Block) -> Widget | None:
     """The widget that an element or a block is; None for all that has no value."""
     kind = drawn.WhichOneof("type")
-    if kind in (*KNOBS, *TEXTS, "button", "exception"):
+    if kind == "popover" and not drawn.popover.id and drawn.id:
+        return Widget(FORM, drawn.id, drawn.popover)
+    if kind in (*KNOBS, *TEXTS, "button", "bidi_component", "exception"):
         proto = getattr(drawn, kind)
         return Widget(kind, getattr(proto, "id", ""), proto) if kind == "exception" or proto.id else None
     return None

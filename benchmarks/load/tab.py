@@ -139,7 +139,11 @@ class Tab:
             await asyncio.sleep(0.1)
 
     async def move(self, rng: random.Random) -> bool:
-        """Move any slider, choice or switch; returns False where there is none. Errors as of ``ask``."""
+        """Move any slider, choice or switch, or open what may hold some; False where there is none.
+
+        Raises:
+            LostError: as of ``ask``.
+        """
         if (move := self.screen.move(rng)) is None:
             return False
         await self.ask(*move)

@@ -4,6 +4,9 @@ import time
 
 import streamlit as st
 
+from app import page_script
+from app.form import form
+
 state, query = st.session_state, st.query_params
 
 
@@ -60,13 +63,22 @@ def broken():
     raise ValueError("this page is broken")
 
 
+def forms():
+    page_script.mount()
+    form("More", lambda: st.toggle("In a form", key="inside"), key="toy.form")
+    st.button("Local", key="variants.chip.local", on_click=lambda: state.update(chip=not state.get("chip")))
+    if state.get("chip"):
+        st.toggle("In its settings", key="setting")
+    st.button("Another", key="another")
+
+
 def switch():
     st.toggle("Here", key="there")
     tell(layer=query.get("layer", ""))
 
 
 PAGES = {"": knobs, "matrices": knobs, "masks": slow, "inside": broken}
-PAGES |= dict.fromkeys(("entropy", "error", "causal", "claims"), switch) | {"ticking": ticking}
+PAGES |= dict.fromkeys(("entropy", "error", "causal", "claims"), switch) | {"ticking": ticking, "forms": forms}
 st.navigation(
     [st.Page(body, title=path or "home", url_path=path or "home", default=not path) for path, body in PAGES.items()]
 ).run()

@@ -168,6 +168,21 @@ def test_what_nobody_has_opened_is_not_sent(toy):
     visit(toy, "", move)
 
 
+def test_a_form_is_opened_by_the_pages_script_and_settings_by_their_chip(toy):
+    async def open_all(tab):
+        assert keys(tab) == ["toy.form", "variants.chip.local"]
+        for name in keys(tab):
+            [path] = [path for path, node in tab.screen.nodes.items() if node.widget and node.widget.key == name]
+            await tab.ask(*tab.screen.touch(path))
+        assert keys(tab) == ["inside", "variants.chip.local", "setting"]
+        for _ in range(9):
+            assert await tab.move(random.Random(_))
+        assert tab.screen.errors == []
+
+    tab = visit(toy, "forms", open_all)
+    assert sent(tab)[:2] == ["inside", "page_script.mount"]
+
+
 def test_a_widget_in_a_fragment_runs_the_fragment_alone(toy):
     async def move(tab):
         await set_value(tab, "on", True)

@@ -1,8 +1,8 @@
 """A visitor who presses whatever is on a page, over the real websocket, waiting for the answer or not.
 
-    python tests/fuzz/press.py                       every page for five minutes, by either kind of visitor in turn
-    python tests/fuzz/press.py entropy --seconds 60 --seed 7
-    python tests/fuzz/press.py --url ws://localhost:8501/_stcore/stream
+    PYTHONPATH=. python tests/fuzz/press.py          every page for five minutes, by either kind of visitor in turn
+    PYTHONPATH=. python tests/fuzz/press.py entropy --seconds 60 --seed 7
+    PYTHONPATH=. python tests/fuzz/press.py --url ws://localhost:8501/_stcore/stream
 
 Without ``--url`` it starts a server of its own, with the hosted profile. It ends with 1 where a page showed an
 exception or an address that was written opens with a warning, and names the moves that led there.
@@ -20,14 +20,15 @@ import urllib.request
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
-from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
-from streamlit.proto.Slider_pb2 import Slider
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
+from app.page import discover
+from benchmarks.load.screen import FORM, OPENED, Screen
+
 ROOT = Path(__file__).parents[2]
-PAGES = ("home", "matrices", "masks", "entropy", "error", "timing", "causal", "inside", "claims")
+HOME = "home"
 TEXTS = (
     *("", " ", "a", "The cat saw the dog. " * 9, "word " * 700),
     *("نص عربي قصير", "图书管理员", "\x00\u202e\U0001f642<b>"),
@@ -41,98 +42,90 @@ class PageError(Exception):
 
 
 class Visitor:
-    """One session: the widgets on screen, what they stand at, and the address.
+    """One session: a tab's screen, and what stood on it before its last run.
 
     Attributes:
         moves: what was pressed, newest last.
+        warnings: what the last run has warned of.
     """
 
     def __init__(self, stream, random_):
         self.stream, self.random = stream, random_
-        self.widgets, self.values, self.older = {}, {}, {}
-        self.messages, self.hashes = {}, {}
-        self.page, self.query, self.moves, self.warnings = "", "", [], []
+        self.screen, self.older = Screen("http://127.0.0.1/"), {}
+        self.moves, self.warnings = [], []
         self.finished, self.heard = asyncio.Event(), time.monotonic()
 
     async def listen(self):
         """Take in what the server sends, for ever."""
         async for raw in self.stream:
-            message = ForwardMsg.FromString(raw)
-            if message.WhichOneof("type") == "ref_hash":
-                kept = self.messages[message.ref_hash]
-                kept.metadata.CopyFrom(message.metadata)
-                message = kept
-            elif message.metadata.cacheable:
-                self.messages[message.hash] = message
-            self.take(message)
-
-    def take(self, message):
-        """One message."""
-        self.heard = time.monotonic()
-        match message.WhichOneof("type"):
-            case "new_session":
+            self.heard, message = time.monotonic(), ForwardMsg.FromString(raw)
+            if message.WhichOneof("type") == "new_session":
                 self.warnings = []
                 if not message.metadata.run.fragment_ids:
-                    self.older, self.widgets = self.widgets, {}
-            case "navigation":
-                self.page = message.navigation.page_script_hash
-                pages = message.navigation.app_pages
-                self.hashes = {each.url_pathname or "home": each.page_script_hash for each in pages}
-            case "page_info_changed":
-                self.query = message.page_info_changed.query_string
-            case "script_finished":
-                if message.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN:
-                    self.finished.set()
-            case "delta":
-                if message.delta.WhichOneof("type") == "new_element":
-                    self.see(message.delta.new_element, message.delta.fragment_id)
+                    self.older = self.widgets()
+            element = message.delta.new_element
+            if element.WhichOneof("type") == "exception":
+                told = element.exception
+                raise PageError(f"{told.type}: {told.message}\n" + "\n".join(told.stack_trace))
+            if element.WhichOneof("type") == "alert" and element.alert.format == element.alert.WARNING:
+                self.warnings.append(element.alert.body)
+            finished = self.screen.read(raw)
+            if self.screen.errors:
+                raise PageError("; ".join(self.screen.errors))
+            if finished:
+                self.finished.set()
 
-    def see(self, element, fragment):
-        """One element."""
-        kind = element.WhichOneof("type")
-        told = getattr(element, kind)
-        if kind == "exception":
-            raise PageError(f"{told.type}: {told.message}\n" + "\n".join(told.stack_trace))
-        if kind == "alert" and told.format == told.WARNING:
-            self.warnings.append(told.body)
-        if kind not in MOVES or getattr(told, "disabled", False):
-            return
-        self.widgets[told.id] = (kind, told, fragment)
-        if kind in STANDS and (getattr(told, "set_value", False) or told.id not in self.values):
-            self.values[told.id] = STANDS[kind](told)
+    def widgets(self):
+        """What can be pressed, each with its place and the state that it was last in."""
+        screen = self.screen
+        shown = [(node.widget, path) for path, node in screen.nodes.items() if node.widget]
+        return {
+            widget.id: (widget, path, screen.values.get(widget.id))
+            for widget, path in shown
+            if widget.kind in (*MOVES, *OPENED, FORM) and not getattr(widget.proto, "disabled", False)
+        }
 
-    async def ask(self, *, page=None, fragment="", trigger=None):
-        """Send the state of all widgets, as the browser does at each move."""
-        message = BackMsg()
-        state = message.rerun_script
-        state.query_string, state.page_script_hash, state.fragment_id = self.query, page or self.page, fragment
-        for key, (name, value) in self.values.items():
-            if key in self.widgets or key in self.older:
-                _put(state.widget_states.widgets.add(id=key), name, value)
-        if trigger:
-            state.widget_states.widgets.add(id=trigger, trigger_value=True)
+    async def ask(self, request):
+        """Send a request, with what stood on the page before it as well, as a browser does that is not yet told."""
+        sent = {state.id for state in request.rerun_script.widget_states.widgets}
+        for widget, _, state in self.older.values():
+            if state and widget.id not in sent | set(self.screen.values):
+                _put(request.rerun_script.widget_states.widgets.add(id=widget.id), *state)
         self.finished.clear()
         self.heard = time.monotonic()
-        await self.stream.send(message.SerializeToString())
+        await self.stream.send(request.SerializeToString())
 
     async def move(self):
         """Press something; whether there was anything to press."""
-        known = {**self.older, **self.widgets} if self.random.random() < 0.2 else self.widgets
+        known = self.widgets()
+        if self.random.random() < 0.2:
+            known = {**self.older, **known}
         if not known:
             return False
         key = self.random.choice(sorted(known))
-        kind, told, fragment = known[key]
-        pressed = MOVES[kind](told, self.random)
-        label = getattr(told, "label", "") or key
-        if pressed is None:
-            return False
-        if pressed == "trigger":
-            self.moves.append(f"press {label}")
-            await self.ask(fragment=fragment, trigger=key)
-        else:
-            self.moves.append(f"{label} = {str(pressed[1])[:60]!r}")
-            self.values[key] = pressed
-            await self.ask(fragment=fragment)
+        widget, path, state = known[key]
+        label = getattr(widget.proto, "label", "") or key
+        pressed, said = None, f"open or press {label}"
+        if widget.kind in MOVES and widget.kind != "button":
+            pressed = MOVES[widget.kind](widget.proto, self.random)
+            if pressed is None:
+                return False
+            said = f"{label} = {str(pressed[1])[:60]!r}"
+        elif widget.kind in OPENED:
+            if state is None:
+                return False
+            pressed = widget.field, not state[1]
+        self.moves.append(said)
+        node = self.screen.nodes.get(path)
+        if node and node.widget and node.widget.id == key:
+            request, _ = self.screen.touch(path, pressed)
+        else:  # it is gone, and the browser does not know it yet
+            if pressed:
+                self.older[key] = widget, path, pressed
+            request = self.screen.rerun()
+            if widget.kind == "button":
+                request.rerun_script.widget_states.widgets.add(id=key, trigger_value=True)
+        await self.ask(request)
         return True
 
     async def settle(self):
@@ -148,35 +141,7 @@ def _put(state, name, value):
     if name.endswith("array_value"):
         getattr(state, name).data.extend(value)
     else:
-        setattr(state, name, value)
-
-
-def _chosen(told):
-    return list(told.raw_values) if told.set_value else [told.options[i].content for i in told.default]
-
-
-def _slid(told):
-    if told.type == Slider.SELECT_SLIDER:
-        words = list(told.raw_value) if told.set_value else [told.options[int(i)] for i in told.default]
-        return "string_array_value", words
-    return "double_array_value", list(told.value if told.set_value else told.default)
-
-
-def _listed(told):
-    default = told.options[told.default] if told.options else ""
-    return "string_value", told.raw_value if told.set_value else default
-
-
-STANDS = {
-    "button_group": lambda told: ("string_array_value", _chosen(told)),
-    "slider": _slid,
-    "selectbox": _listed,
-    "checkbox": lambda told: ("bool_value", told.value if told.set_value else told.default),
-    "number_input": lambda told: ("double_value", told.value if told.set_value else told.default),
-    "text_area": lambda told: ("string_value", told.value if told.set_value else told.default),
-    "text_input": lambda told: ("string_value", told.value if told.set_value else told.default),
-}
-"""What the browser says that a widget stands at before anybody has touched it, and after the server has set it."""
+        setattr(state, name, int(value) if name == "int_value" else value)
 
 
 def _group(told, random_):
@@ -264,11 +229,10 @@ async def press(url, page, seconds, seed, *, waits):
 
 
 async def _visit(visitor, page):
-    await visitor.ask()
+    await visitor.ask(visitor.screen.rerun())
     await visitor.settle()
-    if page != "home":
-        visitor.query = ""
-        await visitor.ask(page=visitor.hashes[page])
+    if page != HOME:
+        await visitor.ask(visitor.screen.change_page(page))
         await visitor.settle()
 
 
@@ -276,15 +240,15 @@ async def _opens(url, page, visitor):
     """Open the address that was written last in a session of its own: nothing in it may be refused."""
     async with connect(url, subprotocols=["streamlit"], max_size=None) as stream:
         other = Visitor(stream, visitor.random)
-        other.query, other.page = visitor.query, visitor.hashes[page]
+        other.screen.query, other.screen.page = visitor.screen.query, visitor.screen.page
         listening = asyncio.create_task(other.listen())
         try:
-            await other.ask()
+            await other.ask(other.screen.rerun())
             await asyncio.wait({listening, asyncio.create_task(other.settle())}, return_when=asyncio.FIRST_COMPLETED)
             if listening.done():
                 listening.result()
             if refused := [told for told in other.warnings if "link" in told]:
-                raise PageError(f"{page}: its address ?{visitor.query} is refused: {refused}")
+                raise PageError(f"{page}: its address ?{visitor.screen.query} is refused: {refused}")
         finally:
             listening.cancel()
             with suppress(asyncio.CancelledError, Exception):
@@ -320,7 +284,7 @@ def _free_port():
 def main():
     """Press on all pages asked for and tell what was met."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("pages", nargs="*", default=PAGES, metavar="page", help=f"of {', '.join(PAGES)}")
+    parser.add_argument("pages", nargs="*", default=discover(), metavar="page", help=f"of {', '.join(discover())}")
     parser.add_argument("--seconds", type=float, default=300.0, help="on each page")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--url", help="of the stream of a running server")
