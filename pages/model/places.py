@@ -64,29 +64,32 @@ def _open(place: int | None) -> None:
 def _settings(causal: bool, place: int, word: str) -> None:
     with st.container(border=True, horizontal=True, vertical_alignment="bottom", gap="medium"):
         if word != UNIFORM:
-            variant_picker.knobs(registry.from_word(word), partial(_turn, causal, place), place=f"model.knob.{place}")
+            attention = registry.from_word(word)
+            take = partial(_turn, causal, place, attention.key)
+            variant_picker.knobs(attention, take, place=f"model.knob.{place}")
         st.button(
             _("Remove"),
             icon=":material/delete:",
             key="model.remove",
             on_click=_remove,
-            args=(causal, place),
+            args=(causal, word),
             type="tertiary",
         )
         st.button(_("Close"), icon=":material/close:", key="model.close", on_click=_open, args=(None,), type="tertiary")
 
 
-def _turn(causal: bool, place: int, name: str, value: Value) -> None:
+def _turn(causal: bool, place: int, key: str, name: str, value: Value) -> None:
     words = list(_now(causal))
-    turned = variant_picker.turned(registry.from_word(words[place]), name, value).word
+    if place >= len(words) or (attention := registry.from_word(words[place])).key != key:
+        return  # it was removed while the move was on its way
+    turned = variant_picker.turned(attention, name, value).word
     if turned not in words:  # two of a kind are one
         words[place] = turned
         _take(causal, tuple(words))
 
 
-def _remove(causal: bool, place: int) -> None:
-    words = _now(causal)
-    _take(causal, (*words[:place], *words[place + 1 :]))
+def _remove(causal: bool, word: str) -> None:
+    _take(causal, tuple(other for other in _now(causal) if other != word))
     ModelOptions.shown.set(0)
     _open(None)
 

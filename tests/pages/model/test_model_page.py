@@ -5,7 +5,20 @@ from functools import partial
 
 import numpy as np
 import pytest
-from driver import board_settings, charts, curves, message, numbers, open_page, points, spoken, table, traces, visit
+from driver import (
+    board_settings,
+    charts,
+    curves,
+    message,
+    numbers,
+    open_page,
+    points,
+    send,
+    spoken,
+    table,
+    traces,
+    visit,
+)
 from no_model import made_up, written
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import StopException
@@ -172,6 +185,16 @@ def test_a_knob_that_makes_two_equal_changes_nothing():
     at.select_slider(key="model.knob.0.local.window").set_value(32).run()
     assert not at.exception
     assert len(set(at.session_state["m_words"])) == 2
+
+
+@pytest.mark.parametrize("left", [["local~window~64"], ["local~window~64", "topk"], ["local~window~64", "uniform"]])
+def test_a_knob_of_what_was_removed_meanwhile_changes_nothing(left):
+    at = open_model(m_words=("local~window~64", "sink~window~64~sinks~1"))
+    at.button(key="model.chip.1").click().run()
+    at.session_state["m_words"] = tuple(left)
+    send(at, **{"model.knob.1.sink.window": ["16"]})
+    assert not at.exception
+    assert at.session_state["m_words"] == tuple(left)
 
 
 def test_no_more_can_be_added_than_the_bound(monkeypatch):
