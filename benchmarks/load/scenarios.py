@@ -209,7 +209,7 @@ async def _check(server: str, found: list[float], log: Log) -> None:
             await asyncio.sleep(max(0.0, 1.0 - found[-1]))
 
 
-async def cost(server: str, roots: Sequence[int], *, moves: int = 16, seed: int = 0) -> AsyncIterator[Cost]:
+async def cost(server: str, roots: Sequence[int], *, moves: int = 48, seed: int = 0) -> AsyncIterator[Cost]:
     """What a move costs on each page: one visitor, nobody else, one move after the other.
 
     Args:
