@@ -7,7 +7,6 @@ the server names by its hash alone is the one that came before.
 
 import json
 import random
-import re
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -21,6 +20,8 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.NumberInput_pb2 import NumberInput
 from streamlit.proto.Slider_pb2 import Slider
 from streamlit.proto.WidgetStates_pb2 import WidgetState
+
+from app.form import in_markup
 
 CHOICES = ("selectbox", "radio")
 LISTS = ("multiselect", "button_group")
@@ -314,8 +315,10 @@ class Screen:
 
     def _closed(self, popover: Path) -> bool:
         widget = self.nodes[popover].widget
-        if widget is None or widget.kind == FORM:
-            return widget is None or widget.id != self._form
+        if widget is None:
+            return True
+        if widget.kind == FORM:
+            return widget.id != self._form
         return not self.values[widget.id][1]
 
     def _send(self, paths: Iterable[Path]) -> None:
@@ -368,8 +371,7 @@ class Screen:
         widget, fragment = self.nodes[path].widget, self.nodes[path].fragment
         if widget.kind == FORM and (script := self._script()):  # that is the script's to tell, wherever the form stands
             self._form, fragment = widget.id, script.fragment
-            name = re.sub(r"[^a-zA-Z0-9_-]", "-", widget.key)  # as it stands in the page's markup
-            self.values[script.widget.id] = "json_value", json.dumps({"form": name})
+            self.values[script.widget.id] = "json_value", json.dumps({"form": in_markup(widget.key)})
             self._sent.add(script.widget.id)
         elif value is not None:
             self.values[widget.id] = value

@@ -3,8 +3,6 @@
 import subprocess
 import sys
 
-import pytest
-
 THREADS = """
 import ctypes, threading
 {first}
@@ -29,7 +27,6 @@ def heaps(first):
     return done.stderr.count("Arena ")
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="glibc's heaps")
 def test_threads_of_a_warm_server_share_one_heap():
     assert heaps("") > 1
     assert heaps("from app import heap; heap.share()") == 1

@@ -110,6 +110,7 @@ class Visitor:
             pressed = MOVES[widget.kind](widget.proto, self.random)
             if pressed is None:
                 return False
+            pressed = widget.field, pressed[1]
             said = f"{label} = {str(pressed[1])[:60]!r}"
         elif widget.kind in OPENED:
             if state is None:

@@ -197,6 +197,14 @@ def test_a_knob_of_what_was_removed_meanwhile_changes_nothing(left):
     assert at.session_state["m_words"] == tuple(left)
 
 
+def test_a_second_press_on_remove_takes_nothing_more():
+    at = open_model(m_words=("local~window~64", "sink~window~64~sinks~1", "topk"))
+    at.button(key="model.chip.1").click().run()
+    at.session_state["m_words"] = ("local~window~64", "topk")
+    at.button(key="model.remove").click().run()
+    assert at.session_state["m_words"] == ("local~window~64", "topk")
+
+
 def test_no_more_can_be_added_than_the_bound(monkeypatch):
     monkeypatch.setenv("ATTENTION_LAB_PROFILE", "hosted")
     at = open_model(m_words=(*FIRST, "linear", "uniform", "topk~k~8"))
