@@ -416,7 +416,7 @@ class Screen:
         context.is_embedded, context.color_scheme = False, "light"
         for id, (field, value) in self.values.items():
             if id in ids:
-                request.widget_states.widgets.append(_state(id, field, value))
+                request.widget_states.widgets.append(widget_state(id, field, value))
         return request
 
 
@@ -431,7 +431,8 @@ def _widget(drawn: Element | Block) -> Widget | None:
     return None
 
 
-def _state(id: str, field: str, value: Any) -> WidgetState:  # noqa: ANN401 - of the widget's kind
+def widget_state(id: str, field: str, value: Any) -> WidgetState:  # noqa: ANN401 - of the widget's kind
+    """A widget's value as a request holds it."""
     state = WidgetState(id=id)
     if field.endswith("array_value"):
         array = getattr(state, field)

@@ -25,7 +25,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
 from app.page import discover
-from benchmarks.load.screen import FORM, OPENED, Screen
+from benchmarks.load.screen import FORM, OPENED, Screen, widget_state
 
 ROOT = Path(__file__).parents[2]
 HOME = "home"
@@ -90,7 +90,7 @@ class Visitor:
         sent = {state.id for state in request.rerun_script.widget_states.widgets}
         for widget, _, state in self.older.values():
             if state and widget.id not in sent | set(self.screen.values):
-                _put(request.rerun_script.widget_states.widgets.add(id=widget.id), *state)
+                request.rerun_script.widget_states.widgets.append(widget_state(widget.id, *state))
         self.finished.clear()
         self.heard = time.monotonic()
         await self.stream.send(request.SerializeToString())
@@ -136,13 +136,6 @@ class Visitor:
                 await asyncio.wait_for(self.finished.wait(), 1)
             if time.monotonic() - self.heard > WAITED:
                 raise PageError(f"no word within {WAITED} s")
-
-
-def _put(state, name, value):
-    if name.endswith("array_value"):
-        getattr(state, name).data.extend(value)
-    else:
-        setattr(state, name, int(value) if name == "int_value" else value)
 
 
 def _group(told, random_):
