@@ -1,7 +1,11 @@
 """Who may look at whom, and what allows it."""
 
+from functools import reduce
+from operator import or_
+
 import numpy as np
 import torch
+from torch import Tensor
 
 from attention_core.brief import Brief
 from attention_core.inputs.record import QKV
@@ -68,11 +72,15 @@ def pattern(qkv: QKV, attention: Attention, *, head: int | None, causal: bool) -
         NotCausalError: if the variant cannot be causal and causal is asked.
     """
     attention.mask(qkv.n, causal=causal)  # refuses what cannot be causal
+    if head is not None and not attention.variant.couples_heads:  # the others would be found for nothing
+        qkv, head = qkv.of_head(head), 0
     n, every = qkv.n, slice(None) if head is None else slice(head, head + 1)
-    seen = visible(qkv, attention, causal=causal)[every]
-    found = {"pattern": seen} if has_pattern(attention.variant) else {}
-    if attention.variant.primitives is not None:
+    found: dict[str, Tensor] = {}
+    if attention.variant.primitives is None:
+        seen = visible(qkv, attention, causal=causal)[every]
+    else:  # whose union is the pattern, which need not be found a second time
         found = attention.variant.primitives(qkv.q, qkv.k, attention.params, causal=causal)
+        seen = reduce(or_, found.values()).expand(qkv.heads, n, n)[every]
     allowed = seen.any(0)
     queries, keys = allowed.nonzero(as_tuple=True)
     return Pattern(

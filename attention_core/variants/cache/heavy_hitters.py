@@ -72,24 +72,33 @@ def step(state: Held, q: Tensor, k: Tensor, v: Tensor, p: HeavyHittersParams) ->
     place = heavy + state.tokens % (size - heavy)
     keys, values, received, position = state.keys, state.values, state.received, state.position
     if heavy and state.tokens >= size - heavy:
-        into = dropped(state, place)
+        into = dropped(received, position, place, heavy)
         keys, values, received, position = (_moved(x, place, into) for x in (keys, values, received, position))
     keys, values = _written(keys, place, widened(k)), _written(values, place, widened(v))
     received, position = _written(received, place, 0.0), _written(position, place, state.tokens)
-    # Small weights decide who is dropped: rounded, many would tie at zero.
-    logits = (keys.double() @ q.double().unsqueeze(-1)).squeeze(-1) * q.shape[-1] ** -0.5
-    weight = logits.masked_fill(position < 0, -torch.inf).softmax(-1)
+    weight = weigh(q.double(), keys.double(), position)
     out = (weight.to(values).unsqueeze(-2) @ values).squeeze(-2)
     return out.to(v.dtype), Held(keys, values, received + weight.detach(), position, state.tokens + 1, heavy)
 
 
-def dropped(state: Held, place: int) -> Tensor:
+def weigh(q: Tensor, keys: Tensor, position: Tensor) -> Tensor:
+    """What one query gives each place, ``float64 [..., c]``; small weights decide who is dropped: rounded, many tie.
+
+    Args:
+        q: ``float64 [..., d]``.
+        keys: ``float64 [..., c, d]``.
+        position: as in ``Held``; an empty place gets nothing.
+    """
+    logits = (keys @ q.unsqueeze(-1)).squeeze(-1) * q.shape[-1] ** -0.5
+    return logits.masked_fill(position < 0, -torch.inf).softmax(-1)
+
+
+def dropped(received: Tensor, position: Tensor, place: int, heavy: int) -> Tensor:
     """The place that is given up as the token at ``place`` leaves the last ones, ``int64 [..., 1]``: its own, maybe."""
-    rivals = [*range(state.heavy), place]
-    received, position = state.received[..., rivals], state.position[..., rivals]
+    received, position = (torch.cat((x[..., :heavy], x[..., place : place + 1]), -1) for x in (received, position))
     least = received == received.amin(-1, keepdim=True)
     worst = position.masked_fill(~least, -2).argmax(-1, keepdim=True)
-    return worst.masked_fill(worst == state.heavy, place)
+    return worst.masked_fill(worst == heavy, place)
 
 
 def _moved(x: Tensor, place: int, into: Tensor) -> Tensor:
@@ -109,31 +118,37 @@ def _written(x: Tensor, place: int, new: Tensor | float) -> Tensor:
     return x
 
 
-def read(q: Tensor, k: Tensor, v: Tensor, p: HeavyHittersParams) -> tuple[Tensor, Tensor, Held]:
-    """The text token by token.
+def read(q: Tensor, k: Tensor, p: HeavyHittersParams) -> Tensor:
+    """The positions that the cache holds as each query of a text reads it, ``int64 [..., n, c]``; -1 for none.
 
-    Returns:
-        Outputs ``[..., n, d_v]``, the positions that each query saw, ``int64 [..., n, c]`` with -1 for none, and the
-        cache in the end, in which no place is empty.
+    What ``step`` does, but that keys stay in their text and are only pointed at: a tenth of its time.
     """
-    n = q.shape[-2]
+    n, size = q.shape[-2], k.shape[-1]
     recent = min(p.recent, n)
-    state = empty(q[..., 0, :], v[..., 0, :], recent, min(p.heavy, n - recent))
-    outs, positions = [], []
+    heavy = min(p.heavy, n - recent)
+    q, k = q.double(), k.double()
+    position = torch.full((*q.shape[:-2], heavy + recent), -1, device=q.device)
+    received = torch.full_like(position, -1, dtype=torch.float64)
+    found = position.new_empty(*q.shape[:-1], heavy + recent)
     for t in range(n):
-        out, state = step(state, q[..., t, :], k[..., t, :], v[..., t, :], p)
-        outs.append(out)
-        positions.append(state.position)
-    return torch.stack(outs, -2), torch.stack(positions, -2), state
+        place = heavy + t % recent
+        if heavy and t >= recent:
+            into = dropped(received, position, place, heavy)
+            for held in (received, position):
+                held.scatter_(-1, into, held[..., place : place + 1].clone())
+        received[..., place], position[..., place] = 0.0, t
+        keys = k.gather(-2, position.clamp_min(0).unsqueeze(-1).expand(*position.shape, size))
+        received += weigh(q[..., t, :], keys, position)
+        found[..., t, :] = position
+    return found
 
 
 def primitives(q: Tensor, k: Tensor, p: HeavyHittersParams, *, causal: bool) -> dict[str, Tensor]:
     """Pairs with the last tokens and with heavy hitters, ``bool [..., n, n]``."""
     n = q.shape[-2]
-    with torch.no_grad():
-        _, positions, state = read(widened(q), widened(k), widened(k[..., :1]), p)
+    positions = read(q.detach(), k.detach(), p)
     if not causal:
-        positions = state.position.unsqueeze(-2).expand(*q.shape[:-1], -1)
+        positions = positions[..., -1:, :].expand_as(positions)
     seen = torch.zeros(*q.shape[:-1], n + 1, dtype=torch.bool, device=q.device)
     seen.scatter_(-1, positions.where(positions >= 0, n), True)
     place = torch.arange(n, device=q.device)
