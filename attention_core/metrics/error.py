@@ -1,5 +1,6 @@
 """How far one matrix or output is from another, and the floors and the zero that such errors stand between."""
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -12,8 +13,8 @@ def relative_error(a: Tensor, reference: Tensor) -> Tensor:
 
     Beside a zero reference it is 0 for a zero ``a`` and infinite for any other.
     """
-    a, reference = a.double(), reference.double()
-    return ratio(torch.linalg.matrix_norm(a - reference), torch.linalg.matrix_norm(reference))
+    size = torch.linalg.matrix_norm(reference, dtype=torch.float64)
+    return ratio(torch.linalg.matrix_norm(a.double() - reference), size)
 
 
 def cosine(a: Tensor, reference: Tensor) -> Tensor:
@@ -32,7 +33,7 @@ def total_variation(a: Tensor, reference: Tensor) -> Tensor:
 
     For rows that sum to one it is the mass that sits on other keys, from 0 to 1; signed rows may exceed 1.
     """
-    return (a.double() - reference.double()).abs().sum(-1) / 2
+    return torch.linalg.vector_norm(a.double() - reference, 1, -1) / 2
 
 
 def wrong_mass(a: Tensor, reference: Tensor) -> Tensor:
@@ -47,8 +48,10 @@ def kl_divergence(a: Tensor, reference: Tensor) -> Tensor:
     has mass on a key to which the reference gives none, and where just one of the two rows is zero.
     """
     p, r = distribution(a), distribution(reference)
-    # Where p is 0 so are both terms, whatever r is; rounding may leave a sum a little below zero.
-    divergence = (torch.xlogy(p, p) - torch.xlogy(p, r)).sum(-1).clamp_min(0.0)
+    # In place, as new room for n² numbers costs more than what is done with them. Where p is 0 so is its term, whatever
+    # r is; rounding may leave a sum a little below zero.
+    terms = p.log().sub_(r.log()).mul_(p).masked_fill_((p == 0) & ~r.isnan(), 0.0)
+    divergence = terms.sum(-1).clamp_min(0.0)
     lost = (p.sum(-1) == 0) & (r.sum(-1) > 0)
     return divergence.masked_fill(lost, torch.inf)
 
@@ -115,8 +118,10 @@ def ratio(part: Tensor, whole: Tensor) -> Tensor:
 
 
 def _heaviest(weights: Tensor, k: int) -> Tensor:
-    least = weights.topk(min(k, weights.shape[-1]), dim=-1).values[..., -1:]
-    return (weights >= least) & (weights > 0)
+    k = min(k, weights.shape[-1])
+    # A partition leaves the rest unsorted, and takes a fifth of topk's time.
+    least = np.partition(weights.detach().cpu().double().numpy(), -k, -1)[..., -k, None]
+    return (weights >= torch.from_numpy(least).to(weights)) & (weights > 0)
 
 
 def _dropped_squares(reference: Tensor) -> Tensor:
