@@ -135,7 +135,8 @@ PARTS = 52
 
 
 def _turn(tokens: int) -> AbstractContextManager[None]:
-    return gate().turn() if tokens > LIGHT else nullcontext()
+    # Since the page asked to be drawn: who looks at many things waits behind others once, and not for each of them.
+    return gate().turn(asked=drawing().asked) if tokens > LIGHT else nullcontext()
 
 
 def _aside(tokens: int) -> AbstractContextManager[None]:

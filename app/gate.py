@@ -102,12 +102,18 @@ class Gate:
         self._accounts: dict[Hashable, Account] = {}
         self._lock = threading.Lock()
 
+    @property
+    def asked(self) -> float | None:
+        """When this thread asked for the turn that it has, or has given back for a while; None where it has none."""
+        return getattr(self._inside, "asked", None)
+
     @contextmanager
-    def turn(self, visitor: Hashable = None) -> Iterator[None]:
+    def turn(self, visitor: Hashable = None, asked: float | None = None) -> Iterator[None]:
         """Wait for a turn.
 
         Args:
             visitor: whose; None for one who is nobody before and after.
+            asked: since when he waits, by the clock, elsewhere it may be; None for now.
         """
         if getattr(self._inside, "yes", False):
             yield
@@ -117,14 +123,16 @@ class Gate:
             account = Account(now, now)
             if visitor is not None:
                 account = self._accounts.setdefault(visitor, account)
-                account.asked = now
+            account.asked = now if asked is None else asked
             if len(self._accounts) > MANY:
                 self._accounts = {each: kept for each, kept in self._accounts.items() if kept.spent > now}
+        self._inside.asked = account.asked
         self._enter(account)
         try:
             yield
         finally:
             self._leave(account)
+            self._inside.asked = None
 
     @contextmanager
     def away(self) -> Iterator[None]:

@@ -1,6 +1,7 @@
 """The cache of looks: one for each look, keyed on what is asked and on nothing else."""
 
 import threading
+import time
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 
@@ -140,6 +141,36 @@ def test_who_computes_for_long_lets_others_be_drawn_and_who_looks_at_little_does
         assert len(stepped) == 2
         compute.causal_weights(many, ac.get("softmax"), head=0)
         assert len(stepped) == 3
+
+
+def test_a_page_that_looks_at_many_long_inputs_waits_behind_others_once(monkeypatch):
+    gate, drawing, order = Gate(1), Gate(2), []
+    monkeypatch.setattr(compute, "gate", lambda: gate)
+    monkeypatch.setattr(compute, "drawing", lambda: drawing)
+    begun, go_on = threading.Event(), threading.Event()
+
+    def draw(name):
+        with drawing.turn():
+            begun.set()
+            assert name != "first" or go_on.wait(10)  # it looks at other things before
+            with compute._turn(compute.LIGHT + 1):
+                order.append(name)
+
+    def queued(count):
+        while len(gate._places._waiting) < count:
+            time.sleep(0.01)
+
+    first, second = (threading.Thread(target=draw, args=(name,), daemon=True) for name in ("first", "second"))
+    with gate.turn():
+        first.start()
+        assert begun.wait(10)
+        second.start()
+        queued(1)
+        go_on.set()
+        queued(2)
+    for thread in (first, second):
+        thread.join(10)
+    assert order == ["first", "second"]
 
 
 def test_two_who_ask_for_the_same_while_one_of_them_is_drawn_both_get_it():
