@@ -34,6 +34,8 @@ PICTURE = re.compile(r"data:image/png;base64,([\w+/=]+)")
 DRAWING = re.compile(r"data:image/svg\+xml;base64,([\w+/=]+)")
 ROUNDING = re.compile(r"\d+(?:\.\d+)?\s×\s10⁻(?:[⁶-⁹]|[⁰¹²³⁴-⁹]{2})")
 """What arithmetic alone leaves, another machine's something else."""
+LEAST = -9
+"""The power of ten down to which a logarithmic axis is compared, for the same reason."""
 NEAR = {"rel_tol": 1e-3, "abs_tol": 1e-6}
 
 SMALL = "input=synthetic&n=24&d=8&heads=2&head=1"
@@ -191,9 +193,21 @@ def as_json(value):
     return json.dumps(compact(value), ensure_ascii=False, sort_keys=True)
 
 
+def cut_off(layout):
+    """Ends and marks of logarithmic axes no lower than ``LEAST``."""
+    for name, axis in layout.items():
+        if isinstance(axis, dict) and axis.get("type") == "log" and "range" in axis:
+            side, ref = name[0], name.replace("axis", "")
+            axis["range"] = [max(end, LEAST) for end in axis["range"]]
+            for mark in layout.get("annotations", ()):
+                if mark.get(f"{side}ref") == ref:
+                    mark[side] = max(mark[side], LEAST)
+
+
 def chart(element):
     drawn = json.loads(element.proto.spec)
     drawn["layout"].pop("template", None)  # Streamlit's own
+    cut_off(drawn["layout"])
     yield f"chart: {element.proto.alt} {as_json(json.loads(element.proto.config))}"
     yield f"  layout {as_json(drawn['layout'])}"
     for trace in drawn["data"]:
