@@ -1,5 +1,7 @@
 """Each variant's numbers on the input, its passport."""
 
+from itertools import chain
+
 import streamlit as st
 
 from app import compute
@@ -8,16 +10,22 @@ from app.table import table
 from app.text import _
 from attention_core.metrics import Passport, Ranks
 from pages.matrices.comparison import Found
+from pages.matrices.options import MatricesOptions
+
+RANKED = 256
+"""Tokens up to which ranks take milliseconds, and are there unasked: their time grows with the cube."""
 
 
 def show(found: Found) -> None:
     """Draw them as a table, with what its columns mean."""
-    known, output_error = {**Passport.columns(), **Ranks.columns()}, _("output error")
-    columns = dict(sorted(known.items(), key=lambda each: each[1].compared))
+    ranked = len(found.words) <= RANKED or MatricesOptions.ranks.draw()
+    kinds = (Passport, Ranks) if ranked else (Passport,)
+    known, output_error = chain(*(each.columns().items() for each in kinds)), _("output error")
+    columns = dict(sorted(known, key=lambda each: each[1].compared))
     rows = []
     for attention, m in found.matrices.items():
         row: dict[str, object] = {_("variant"): label(attention)}
-        numbers = m.passport, compute.ranks(found.view, attention)
+        numbers = (m.passport, compute.ranks(found.view, attention)) if ranked else (m.passport,)
         cells = {name: each.cell(name) for each in numbers for name in each.columns()}
         for name, column in columns.items():
             if column.compared:

@@ -4,7 +4,7 @@ from typing import Literal
 
 import attention_core as ac
 from app import share
-from app.controls import Control, Options, choice, kept
+from app.controls import Control, Options, choice, kept, switch
 from app.form import form
 from app.text import N_, _
 from app.visit import AUTOMATIC, PINNED, Visit
@@ -51,6 +51,11 @@ class MatricesOptions(Options):
         N_("More"),
         link="more",
         layout={"label_visibility": "collapsed"},
+    )
+    ranks = switch(
+        False,
+        N_("Ranks"),
+        help=N_("Found from all singular values, which takes longer than anything else on this page."),
     )
     head_order = choice(
         {

@@ -239,6 +239,7 @@ VIEWS = {
         {"input": "text", "text": "@repeats"},
         {"more": "heads"},
         {"more": "download"},
+        {"input": "synthetic", "n": "300", "heads": "1", "variants": "softmax"},
     ],
     "masks": [{}, {"masks_part": "order"}],
     "entropy": [

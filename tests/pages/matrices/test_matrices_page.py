@@ -69,6 +69,15 @@ def test_numbers_on_screen_are_those_of_the_core():
         assert row["output error"] == pytest.approx(float(((own - full) @ v).norm() / (full @ v).norm()), abs=1e-4)
 
 
+@pytest.mark.parametrize(("tokens", "asked", "there"), [(256, False, True), (257, False, False), (257, True, True)])
+def test_ranks_of_long_inputs_are_found_where_they_are_asked_for(tokens, asked, there):
+    at = open_matrices(input="synthetic", n=tokens, heads=1, variants=(ac.get("softmax"),), ranks=asked)
+    assert not at.exception
+    shown = at.dataframe[0].value
+    assert ("effective rank" in shown, "rank" in shown, "entropy (nats)" in shown) == (there, there, True)
+    assert [each.label for each in at.toggle if each.label == "Ranks"] == (["Ranks"] if tokens > 256 else [])
+
+
 def test_where_all_variants_agree_none_is_called_the_closest():
     at = open_matrices(input="synthetic", n=1)
     shown = " ".join(m.value for m in at.markdown)
