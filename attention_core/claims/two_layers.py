@@ -8,7 +8,7 @@ from statistics import fmean
 from attention_core import registry
 from attention_core.claims.claim import STANDARD_TO_SPARSE, Ask, Claim, Figure, Numbers, Place, Quantity, Verdict
 from attention_core.inputs.record import QKV
-from attention_core.metrics.reachability import first_layers, reached_share
+from attention_core.metrics.reachability import first_layers, reached_shares
 from attention_core.variant import Attention
 
 MIXED, LOCAL, ATROUS = "local, then atrous", "local twice", "atrous twice"
@@ -53,9 +53,8 @@ def followed(name: str, stack: Sequence[Attention], qkv: QKV, head: int = 0) -> 
     for number, layers in enumerate(zip(*(w > 0 for w in weights), strict=True), head):
         first = first_layers(layers, DEPTH)
         keys = 100 * sum(int(layer.sum()) for layer in layers) / possible
-        for depth in range(DEPTH + 1):
-            share = 100 * reached_share(first, depth, causal=qkv.causal)
-            yield ReachRow(stack=name, layers=depth, head=number, share=share, keys=keys)
+        for depth, share in enumerate(reached_shares(first, DEPTH, causal=qkv.causal)):
+            yield ReachRow(stack=name, layers=depth, head=number, share=100 * share, keys=keys)
 
 
 def numbers(rows: Sequence[ReachRow]) -> Numbers:

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from attention_core.brief import Brief
-from attention_core.metrics.reachability import first_layers, reached_share, smallest_depth
+from attention_core.metrics.reachability import first_layers, reached_shares, smallest_depth
 
 
 class Reach(Brief):
@@ -33,7 +33,7 @@ def reach(stack: Sequence[np.ndarray], depth: int, *, causal: bool) -> Reach:
     """
     layers = [torch.tensor(layer) for layer in stack]
     first = first_layers(layers, depth)
-    shares = tuple(reached_share(first, number, causal=causal) for number in range(depth + 1))
+    shares = reached_shares(first, depth, causal=causal)
     connected = shares[-1] == 1
     return Reach(
         first=first.numpy(),

@@ -4,13 +4,20 @@ A layer's pattern is ``bool [n, n]``, rows queries, columns keys, true = may loo
 token also keeps what it already holds, so what is connected stays connected. In ``first`` the first layer counts as 1.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import count, cycle
 
+import numpy as np
 import torch
 from torch import Tensor
 
 NEVER = -1
 """In a matrix of first layers: not connected within the layers given."""
+SPARSE = 1 / 4
+"""Share of the pairs up to which a layer is followed pair by pair; beyond, one product of floats is faster."""
+WORD = 64
+"""Tokens whose bits stand in one number."""
 
 
 def product(later: Tensor, earlier: Tensor) -> Tensor:
@@ -27,59 +34,73 @@ def first_layers(stack: Sequence[Tensor], depth: int) -> Tensor:
         depth: layers in all; the stack repeats.
     """
     n = stack[0].shape[-1]
-    reached = torch.eye(n, dtype=torch.bool, device=stack[0].device)
-    first = torch.full((n, n), NEVER, dtype=torch.int16, device=reached.device).masked_fill(reached, 0)
+    reached = _packed(np.eye(n, dtype=bool))
+    first = np.full((n, n), NEVER, dtype=np.int16)
+    np.fill_diagonal(first, 0)
     idle = 0
-    for number in range(depth):
-        new = product(stack[number % len(stack)], reached) & ~reached
-        first = first.masked_fill(new, number + 1)
-        reached = reached | new
-        idle = 0 if new.any() else idle + 1
+    for number, layer in zip(range(1, depth + 1), cycle(map(_layer, stack)), strict=False):
+        further = reached | layer(reached)
+        new = further & ~reached
+        first[_unpacked(new, n)] = number
+        reached, idle = further, 0 if new.any() else idle + 1
         if idle == len(stack):  # a whole round has added nothing, nor will the next
             break
-    return first
+    return torch.from_numpy(first).to(stack[0].device)
 
 
-def reached_share(first: Tensor, depth: int, *, causal: bool) -> float:
-    """Share of the pairs that may ever be connected (causal: j <= i) which are after so many layers, 0 to 1."""
+def _layer(allowed: Tensor) -> Callable[[np.ndarray], np.ndarray]:
+    """What each query finds when it looks through a layer at what tokens hold, both as of ``_packed``."""
+    n = allowed.shape[-1]
+    if int(allowed.sum()) > SPARSE * n * n:
+        return lambda held: _packed(product(allowed.cpu(), torch.from_numpy(_unpacked(held, n))).numpy())
+    queries, keys = allowed.cpu().numpy().nonzero()
+    looking, begins = np.unique(queries, return_index=True)
+    return partial(_gathered, looking, begins, keys)
+
+
+def _gathered(looking: np.ndarray, begins: np.ndarray, keys: np.ndarray, held: np.ndarray) -> np.ndarray:
+    found = np.zeros_like(held)
+    if len(keys):
+        found[looking] = np.bitwise_or.reduceat(held.take(keys, axis=0), begins, axis=0)
+    return found
+
+
+def _packed(rows: np.ndarray) -> np.ndarray:
+    """``bool [n, n]`` as bits, ``uint64 [n, ⌈n / 64⌉]``: an operation takes 64 tokens at once."""
+    bits = np.packbits(rows, axis=-1)
+    return np.pad(bits, ((0, 0), (0, -bits.shape[-1] % (WORD // 8)))).view(np.uint64)
+
+
+def _unpacked(words: np.ndarray, n: int) -> np.ndarray:
+    return np.unpackbits(words.view(np.uint8), axis=-1, count=n).view(bool)
+
+
+def reached_shares(first: Tensor, depth: int, *, causal: bool) -> tuple[float, ...]:
+    """Share of the pairs that may ever be connected (causal: j <= i) which are, after 0, 1, ... ``depth`` layers."""
     n = first.shape[-1]
-    return int(((first >= 0) & (first <= depth)).sum()) / (n * (n + 1) // 2 if causal else n * n)
+    new = torch.bincount(first.flatten() - NEVER, minlength=depth + 2)[1 : depth + 2]
+    return tuple((new.cumsum(0).double() / (n * (n + 1) // 2 if causal else n * n)).tolist())
 
 
 def smallest_depth(layers: Sequence[Tensor], *, causal: bool) -> int | None:
     """How many layers connect every pair (causal: every j <= i) when these are stacked over and over; None: never.
 
-    At least one. For a single pattern this is the diameter of its graph. It takes O(log depth) products.
+    At least one. For a single pattern this is the diameter of its graph.
 
     Args:
         layers: one round of the stack, ``bool [n, n]`` each, the first layer first; at least one.
         causal: whether no layer looks ahead.
     """
     n = layers[0].shape[-1]
-    itself = torch.eye(n, dtype=torch.bool, device=layers[0].device)
-    layers = [layer | itself for layer in layers]
-    wanted = torch.ones_like(itself).tril() if causal else torch.ones_like(itself)
-
-    def complete(reached: Tensor) -> bool:
-        return bool((reached | ~wanted).all())
-
-    once = itself
-    for layer in layers:
-        once = product(layer, once)
-    powers = [once]  # of one round: 1, 2, 4, ... rounds
-    while not complete(powers[-1]):
-        twice = product(powers[-1], powers[-1])
-        if torch.equal(twice, powers[-1]):
-            return None
-        powers.append(twice)
-    # The most rounds that do not yet connect everything; the layer sought lies in the round after them.
-    reached, depth = itself, 0
-    for exponent in reversed(range(len(powers) - 1)):
-        further = product(powers[exponent], reached)
-        if not complete(further):
-            reached, depth = further, depth + len(layers) * 2**exponent
-    for layer in layers:
-        reached, depth = product(layer, reached), depth + 1
-        if complete(reached):
+    reached = _packed(np.eye(n, dtype=bool))
+    wanted = _packed(np.tri(n, dtype=bool) if causal else np.ones((n, n), dtype=bool))
+    idle = 0
+    for number, layer in zip(count(1), cycle(map(_layer, layers))):
+        further = reached | layer(reached)
+        if not (wanted & ~further).any():
+            return number
+        idle = idle + 1 if np.array_equal(further, reached) else 0
+        if idle == len(layers):
             break
-    return depth
+        reached = further
+    return None

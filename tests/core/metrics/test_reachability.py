@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 import attention_core as ac
-from attention_core.metrics.reachability import first_layers, reached_share, smallest_depth
+from attention_core.metrics.reachability import first_layers, reached_shares, smallest_depth
 
 
 def searched(layers: list[Tensor]) -> list[list[int]]:
@@ -39,6 +39,24 @@ def test_first_layers_are_those_a_search_finds(layers):
     depth = 2 * len(layers) + 1
     repeated = [layers[i % len(layers)] for i in range(depth)]
     assert first_layers(layers, depth).tolist() == searched(repeated)
+
+
+@pytest.mark.parametrize("n", [63, 64, 65, 128, 130])
+@pytest.mark.parametrize("share", [0.005, 0.05, 0.24, 0.26, 1.0])
+def test_long_patterns_sparse_and_dense_are_searched_alike(n, share):
+    generator = torch.Generator().manual_seed(n)
+    layers = [torch.rand(n, n, generator=generator) < each for each in (share, share / 2)]
+    layers[1][n // 2] = False  # a query that looks at nothing
+    reached, found = torch.eye(n), torch.where(torch.eye(n) > 0, 0, -1)
+    for depth in range(1, 40):
+        reached = ((layers[(depth - 1) % 2].float() + torch.eye(n)) @ reached > 0).float()
+        found[(reached > 0) & (found < 0)] = depth
+    first = first_layers(layers, 5)
+    assert first.dtype == torch.int16
+    assert torch.equal(first.long(), torch.where(found > 5, -1, found))
+    assert smallest_depth(layers, causal=False) == (None if (found < 0).any() else int(found.max()))
+    shares = [float(((found >= 0) & (found <= depth)).double().mean()) for depth in range(6)]
+    assert reached_shares(first, 5, causal=False) == pytest.approx(shares)
 
 
 @given(stacks(), st.booleans())
@@ -89,7 +107,7 @@ def test_sparse_with_equal_window_and_stride_is_local_and_atrous_together(n, w, 
 def test_atrous_alone_never_connects_its_classes():
     layer = ac.get("atrous", stride=4).mask(40)
     assert smallest_depth([layer], causal=False) is None
-    assert reached_share(first_layers([layer], 8), 8, causal=False) == pytest.approx(1 / 4)
+    assert reached_shares(first_layers([layer], 8), 8, causal=False)[-1] == pytest.approx(1 / 4)
 
 
 @pytest.mark.parametrize("key", [v.key for v in ac.all_variants() if v.mask is not None])
@@ -97,8 +115,9 @@ def test_causal_reach_never_goes_to_the_future(key):
     layer = ac.get(key).mask(50, causal=True)
     first = first_layers([layer], 6)
     assert (first.triu(1) == torch.full((50, 50), -1).triu(1)).all()
-    shares = [reached_share(first, depth, causal=True) for depth in range(7)]
-    assert shares == sorted(shares)
+    shares = reached_shares(first, 6, causal=True)
+    assert list(shares) == sorted(shares)
+    assert len(shares) == 7
     assert shares[0] == pytest.approx(50 / (50 * 51 / 2))
     assert shares[-1] <= 1
 
