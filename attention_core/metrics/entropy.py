@@ -25,8 +25,13 @@ def entropy(weights: Tensor, base: float | None = None) -> Tensor:
         weights: ``[..., n, n]``.
         base: base of the logarithm: None for nats, 2 for bits.
     """
-    nats = torch.special.entr(distribution(weights)).sum(-1)
+    nats = entropy_of(distribution(weights))
     return nats if base is None else nats / math.log(base)
+
+
+def entropy_of(shares: Tensor) -> Tensor:
+    """Entropy of rows that are a ``distribution`` already, ``[..., n]`` float64, in nats."""
+    return torch.special.entr(shares).sum(-1)
 
 
 def sparsity(weights: Tensor, seen: Tensor | None = None) -> Tensor:

@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attention_core.metrics.entropy import distribution
+from attention_core.metrics.entropy import distribution, entropy_of
 
 
 def relative_error(a: Tensor, reference: Tensor) -> Tensor:
@@ -47,11 +47,20 @@ def kl_divergence(a: Tensor, reference: Tensor) -> Tensor:
     Taken between the rows' ``distribution``s, so that signed and unnormalised rows have one too. Infinite where ``a``
     has mass on a key to which the reference gives none, and where just one of the two rows is zero.
     """
-    p, r = distribution(a), distribution(reference)
-    # In place, as new room for n² numbers costs more than what is done with them. Where p is 0 so is its term, whatever
-    # r is; rounding may leave a sum a little below zero.
-    terms = p.log().sub_(r.log()).mul_(p).masked_fill_((p == 0) & ~r.isnan(), 0.0)
-    divergence = terms.sum(-1).clamp_min(0.0)
+    return kl_of(distribution(a), distribution(reference))
+
+
+def kl_of(p: Tensor, r: Tensor, entropy: Tensor | None = None) -> Tensor:
+    """``kl_divergence`` of rows that are a ``distribution`` already, ``[..., n]`` float64.
+
+    Args:
+        p: ``[..., n, n]``.
+        r: ``[..., n, n]``.
+        entropy: that of p's rows, ``[..., n]``, where it is known.
+    """
+    # Where p is 0 its term is 0, whatever r is; rounding may leave a sum a little below zero.
+    terms = r.log().masked_fill_((p == 0) & ~r.isnan(), 0.0).mul_(p)
+    divergence = (-terms.sum(-1) - (entropy_of(p) if entropy is None else entropy)).clamp_min(0.0)
     lost = (p.sum(-1) == 0) & (r.sum(-1) > 0)
     return divergence.masked_fill(lost, torch.inf)
 
@@ -119,8 +128,11 @@ def ratio(part: Tensor, whole: Tensor) -> Tensor:
 
 def _heaviest(weights: Tensor, k: int) -> Tensor:
     k = min(k, weights.shape[-1])
+    known = weights.detach().cpu()
+    if known.dtype.itemsize < torch.float32.itemsize:
+        known = known.float()  # numpy has no bfloat16
     # A partition leaves the rest unsorted, and takes a fifth of topk's time.
-    least = np.partition(weights.detach().cpu().double().numpy(), -k, -1)[..., -k, None]
+    least = np.partition(known.numpy(), -k, -1)[..., -k, None]
     return (weights >= torch.from_numpy(least).to(weights)) & (weights > 0)
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attention_core.metrics.entropy import entropy, sparsity
-from attention_core.metrics.error import kl_divergence, ratio, relative_error, top_k_overlap, wrong_mass
+from attention_core.metrics.entropy import distribution, entropy_of, sparsity
+from attention_core.metrics.error import kl_of, ratio, relative_error, top_k_overlap, wrong_mass
 from attention_core.metrics.spectrum import effective_rank_of, rank_of, singular_values
 from attention_core.writing import between
 
@@ -117,17 +117,19 @@ def passport(weights: Tensor, reference: Tensor, *, causal: bool, mask: Tensor |
         mask: the pairs the density counts, ``bool``, broadcastable; None for all.
     """
     sums = row_sums(weights)
+    spread, other = distribution(weights), distribution(reference)
+    nats = entropy_of(spread)
     seen = torch.arange(1, weights.shape[-1] + 1, device=weights.device) if causal else None
     return Passport(
         row_sum_min=float(sums.min()),
         row_sum_max=float(sums.max()),
         negative_mass=float(negative_mass(weights).mean()),
         density=float(density(weights, causal=causal, mask=mask).mean()),
-        entropy=float(entropy(weights).mean()),
+        entropy=float(nats.mean()),
         sparsity=float(sparsity(weights, seen).mean()),
         relative_error=float(relative_error(weights, reference).mean()),
         total_variation=float(wrong_mass(weights, reference).mean()),
-        kl=float(kl_divergence(weights, reference).mean()),
+        kl=float(kl_of(spread, other, nats).mean()),
         top_k_overlap=float(top_k_overlap(weights, reference, HEAVIEST).mean()),
     )
 
@@ -150,13 +152,13 @@ def rows_of_one(lowest_sum: float, highest_sum: float) -> bool:
 
 def row_sums(weights: Tensor) -> Tensor:
     """Sum of each row, ``[..., n]`` float64; one wherever the output is a weighted mean of v."""
-    return weights.double().sum(-1)
+    return weights.sum(-1, dtype=torch.float64)
 
 
 def negative_mass(weights: Tensor) -> Tensor:
     """Share of ``Σ |a_ij|`` on negative entries, ``[...]`` float64, from 0 to 1; 0 for a zero matrix."""
-    weights = weights.double()
-    return ratio((-weights).clamp_min(0.0).sum((-2, -1)), weights.abs().sum((-2, -1)))
+    negative = -weights.clamp_max(0.0).sum((-2, -1), dtype=torch.float64)
+    return ratio(negative, torch.linalg.vector_norm(weights, 1, (-2, -1), dtype=torch.float64))
 
 
 def density(weights: Tensor, *, causal: bool = False, mask: Tensor | None = None) -> Tensor:

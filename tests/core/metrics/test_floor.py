@@ -59,7 +59,9 @@ def test_no_matrix_lies_below_its_floor(n, seed, share, single):
     low = (u[:, :m] * s[:m]) @ vh[:m]
     for own in (sparse, low, low.float() if single else low, reference):
         floor = floor_beneath(own, reference)
-        assert floor.error <= float(metrics.relative_error(own, reference)) + 1e-9
+        # Rounded to its type, a matrix of a rank is one no longer, and may lie so much nearer.
+        rounding = n * torch.finfo(own.dtype).eps
+        assert floor.error <= float(metrics.relative_error(own, reference)) + rounding + 1e-12
 
 
 def test_low_rank_is_judged_by_rank_and_reaches_its_floor():
