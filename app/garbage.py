@@ -6,6 +6,8 @@ from which imports, models and caches are taken out: most of all objects, and ev
 
 import gc
 
+from app import heap
+
 OLD = 100
 """Passes over what is young before one over everything. Python's own 10 is every fifty runs: with a hundred sessions a
 tenth of a second under the lock, for the few that have gone."""
@@ -25,6 +27,14 @@ def settle(what: str) -> None:
     if what in _settled:
         return
     _settled.add(what)
+    if _after not in gc.callbacks:
+        gc.callbacks.append(_after)
     gc.set_threshold(*gc.get_threshold()[:2], OLD)
     gc.collect()
     gc.freeze()
+
+
+def _after(phase: str, info: dict[str, int]) -> None:
+    """Give back what is free after each pass over everything: every few hundred runs, for some milliseconds."""
+    if phase == "stop" and info["generation"] == 2:
+        heap.give_back()

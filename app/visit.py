@@ -126,7 +126,11 @@ class Visit(LessonOptions):
             presets.texts()["english"],
             read_text,
             write_text,
-            takes=lambda: _("up to {n:,} characters", n=current().text_characters),
+            takes=lambda: _(
+                "a text of up to {n:,} characters as a link of this app packs it, or an example by its name: {names}",
+                n=current().text_characters,
+                names=", ".join(f"@{name}" for name in presets.texts()),
+            ),
             opening=presets.texts()["story"],
         ),
         N_("Your text"),

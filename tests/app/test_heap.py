@@ -1,4 +1,4 @@
-"""Threads share a heap: what one has freed another takes."""
+"""Threads share a heap: what one has freed another takes, and what all have freed the system gets back."""
 
 import subprocess
 import sys
@@ -30,3 +30,29 @@ def heaps(first):
 def test_threads_of_a_warm_server_share_one_heap():
     assert heaps("") > 1
     assert heaps("from app import heap; heap.share()") == 1
+
+
+HOLES = """
+import gc, re
+from pathlib import Path
+{first}
+def resident():
+    return int(re.search(r"VmRSS:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) / 1024
+kept = [bytearray(b"x" * 60_000) for _ in range(4000)]
+between, kept = kept[::2], kept[1::2]
+del between
+before = resident()
+gc.collect()
+print(before - resident(), len(kept))
+"""
+
+
+def given_back(first):
+    """MiB that a pass over all garbage returns where every other of 4000 pieces of 60 kB is free."""
+    done = subprocess.run([sys.executable, "-c", HOLES.format(first=first)], capture_output=True, text=True, check=True)
+    return float(done.stdout.split()[0])
+
+
+def test_a_pass_over_all_garbage_gives_back_what_is_free_between_what_is_in_use():
+    assert given_back("") < 1
+    assert given_back("from app import garbage; garbage.settle('test')") > 90

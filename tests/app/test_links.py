@@ -121,6 +121,16 @@ def test_hostile_words_fall_back_and_are_named(page):
             assert f"{name} is " in share.refusal(values, {name: kind}, {name: [word]})
 
 
+@pytest.mark.parametrize("word", [" ", "The cat sat.", "a " * 1750])
+def test_a_text_written_into_an_address_as_it_is_is_told_what_a_link_holds(word):
+    fields = Visit.fields()
+    values, refused = share.read_link({"text": [word]}, fields)
+    told = share.refusal(values, fields, {name: [word] for name in refused})
+    assert "a text of up to 20,000 characters as a link of this app packs it" in told
+    assert "@story" in told
+    assert share.read_link({"text": visit.write_text(word)}, fields) == ({**values, "text": word}, ())
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_a_word_given_twice_is_refused(page):
     for name, kind in own(page).items():
