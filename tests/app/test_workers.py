@@ -2,7 +2,9 @@
 
 import os
 import pickle
+import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -41,9 +43,27 @@ def line(workers):
 
 @pytest.fixture
 def in_workers(workers, line, monkeypatch):
-    """The app's tasks run in the workers."""
+    """The app's tasks run in the workers, which here do not step back: other tests may leave no processor idle."""
     monkeypatch.setattr(dispatch, "executor", lambda task: workers)
     monkeypatch.setattr(dispatch, "line", lambda executor: line)
+    over = threading.Event()
+
+    def lift():
+        while not over.wait(0.05):  # they are begun when they are needed, and step back by themselves
+            schedule(workers, os.SCHED_OTHER)
+
+    lifting = threading.Thread(target=lift, daemon=True)
+    lifting.start()
+    yield
+    over.set()
+    lifting.join()
+    schedule(workers, os.SCHED_IDLE)
+
+
+def schedule(workers, policy):
+    for child in children(workers):
+        with suppress(ProcessLookupError):
+            os.sched_setscheduler(child, policy, os.sched_param(0))
 
 
 def children(workers):
