@@ -121,7 +121,7 @@ def _written(x: Tensor, place: int, new: Tensor | float) -> Tensor:
 def read(q: Tensor, k: Tensor, p: HeavyHittersParams) -> Tensor:
     """The positions that the cache holds as each query of a text reads it, ``int64 [..., n, c]``; -1 for none.
 
-    What ``step`` does, but that keys stay in their text and are only pointed at: a tenth of its time.
+    What ``step`` does, but that keys stay in their text and are only pointed at, where each step copies its cache.
     """
     n, size = q.shape[-2], k.shape[-1]
     recent = min(p.recent, n)
