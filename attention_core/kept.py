@@ -62,7 +62,11 @@ class Kept(Generic[T]):
                         self.held += self._sizes[key]
                     future.set_result(result)
                     self._make_room()
-        return future.result()
+        try:
+            return future.result()
+        finally:
+            # An error holds this frame, which would hold the error: all that its way up computed would stay with them.
+            del found, future
 
     def drop(self, key: Hashable) -> None:
         """Let a result be made anew."""

@@ -1,7 +1,9 @@
 """The cache of looks: one for each look, keyed on what is asked and on nothing else."""
 
+import gc
 import threading
 import time
+import weakref
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 
@@ -171,6 +173,28 @@ def test_a_page_that_looks_at_many_long_inputs_waits_behind_others_once(monkeypa
     for thread in (first, second):
         thread.join(10)
     assert order == ["first", "second"]
+
+
+def test_a_refusal_takes_what_was_computed_before_it_along():
+    """Who cannot hide the future refuses at every run: what was held until a collection was 300 MB in a class."""
+    source = SyntheticSource(SyntheticSpec(n=24, seed=77))
+    view = compute.View(source=source, head=0, causal=True, special=True)
+
+    class Held:
+        """Stands for what a page has computed so far."""
+
+    def page() -> weakref.ref[Held]:
+        held = Held()
+        with pytest.raises(ac.errors.NotCausalError):
+            compute.matrix(view, ac.get("linformer"))
+        return weakref.ref(held)
+
+    gc.collect()
+    gc.disable()
+    try:
+        assert page()() is None
+    finally:
+        gc.enable()
 
 
 def test_two_who_ask_for_the_same_while_one_of_them_is_drawn_both_get_it():
