@@ -5,13 +5,17 @@ from which imports, models and caches are taken out: most of all objects, and ev
 """
 
 import gc
+import time
 
 from app import heap
 
 OLD = 100
 """Passes over what is young before one over everything. Python's own 10 is every fifty runs: with a hundred sessions a
 tenth of a second under the lock, for the few that have gone."""
+BETWEEN = 10.0
+"""Seconds after which what is free is given back whatever was collected: holes that arrays leave are no garbage."""
 
+_given_back = -BETWEEN
 _settled: set[str] = set()
 
 
@@ -35,6 +39,10 @@ def settle(what: str) -> None:
 
 
 def _after(phase: str, info: dict[str, int]) -> None:
-    """Give back what is free after each pass over everything: every few hundred runs, for some milliseconds."""
-    if phase == "stop" and info["generation"] == 2:
-        heap.give_back()
+    """Give back what is free, for some milliseconds: after each pass over everything, else now and then."""
+    global _given_back
+    if phase == "stop" and info["generation"]:
+        now = time.monotonic()
+        if info["generation"] == 2 or now - _given_back > BETWEEN:
+            heap.give_back()
+            _given_back = now

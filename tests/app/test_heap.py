@@ -42,17 +42,51 @@ kept = [bytearray(b"x" * 60_000) for _ in range(4000)]
 between, kept = kept[::2], kept[1::2]
 del between
 before = resident()
-gc.collect()
+{last}
 print(before - resident(), len(kept))
 """
 
 
-def given_back(first):
-    """MiB that a pass over all garbage returns where every other of 4000 pieces of 60 kB is free."""
-    done = subprocess.run([sys.executable, "-c", HOLES.format(first=first)], capture_output=True, text=True, check=True)
+def given_back(first, last="gc.collect()"):
+    """MiB that a collection returns where every other of 4000 pieces of 60 kB is free."""
+    done = subprocess.run(
+        [sys.executable, "-c", HOLES.format(first=first, last=last)], capture_output=True, text=True, check=True
+    )
     return float(done.stdout.split()[0])
 
 
 def test_a_pass_over_all_garbage_gives_back_what_is_free_between_what_is_in_use():
     assert given_back("") < 1
     assert given_back("from app import garbage; garbage.settle('test')") > 90
+
+
+def test_what_is_free_is_given_back_now_and_then_after_any_pass_over_what_is_no_longer_young():
+    long_ago = "from app import garbage; garbage.settle('test'); garbage._given_back -= 2 * garbage.BETWEEN"
+    assert given_back(long_ago, "gc.collect(0)") < 1
+    assert given_back(long_ago, "gc.collect(1)") > 90
+    assert given_back("from app import garbage; garbage.settle('test'); garbage.BETWEEN = 600", "gc.collect(1)") < 1
+
+
+FAULTS = """
+import resource, torch
+{first}
+def faults():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+def look():
+    return [torch.empty(4, 512, 512).fill_(1) for _ in range(6)]
+for _ in range(3): look()
+before = faults()
+for _ in range(20): look()
+print(faults() - before)
+"""
+
+
+def page_faults(first):
+    """How often a process takes a page anew that makes six matrices of 4 MiB, twenty times over."""
+    asked = [sys.executable, "-c", FAULTS.format(first=first)]
+    return int(subprocess.run(asked, capture_output=True, text=True, check=True).stdout)
+
+
+def test_matrices_of_long_inputs_are_made_where_others_have_been():
+    anew = page_faults("from app import heap; heap.share()")
+    assert anew < page_faults("") / 4
