@@ -104,7 +104,7 @@ def show(found: Found) -> None:
         pinned=found.row,
         on_pin=_pin,
         on_turn=_turn,
-        redraw=partial(_redraw, found),
+        redraw=partial(_redraw, replace(found, matrices={})),  # held as long as the page is open, by each visitor
         on_open=variant_picker.open_settings,
         opens=variant_picker.PLACE,
         diverging=found.difference,

@@ -1,5 +1,7 @@
 """The Matrices page without a browser: every variant, every source, and what stands on and below the board."""
 
+import gc
+import weakref
 from types import SimpleNamespace
 
 import numpy as np
@@ -7,7 +9,7 @@ import pytest
 from driver import board, board_settings, links, message, numbers, open_page, spoken, traces, visit
 
 import attention_core as ac
-from app import presets
+from app import compute, presets
 from app.naming import label
 from app.visit import AUTOMATIC, default_variants
 from attention_core.looks.telling_row import once, telling_query
@@ -376,3 +378,24 @@ def test_every_page_leads_to_the_large_heads():
     elsewhere = visit("masks", {"input": ["synthetic"], "n": ["12"]})
     [link] = [each for each in links(elsewhere) if "All heads" in each.label]
     assert set(link.query_string.split("&")) == {"input=synthetic", "n=12", "more=heads"}
+
+
+def test_an_open_page_holds_no_matrix_beyond_what_the_caches_do(monkeypatch):
+    """Its knobs may be held as long as it is open: eight matrices of 512 tokens for each visitor were 16 MiB."""
+    seen, kept, compared = [], [], compute.matrix
+
+    def watched(*args):
+        found = compared(*args)
+        seen.append(weakref.ref(found))
+        return found
+
+    monkeypatch.setattr(compute, "matrix", watched)
+    monkeypatch.setattr(comparison, "matrix_board", lambda *args, redraw, **settings: kept.append(redraw))
+    assert not open_matrices(input="synthetic", n=24, seed=41).exception
+    for cache in compute._caches:
+        for key in list(cache._kept):
+            cache.drop(key)
+    gc.collect()
+    assert kept
+    assert seen
+    assert not any(each() for each in seen)
