@@ -7,7 +7,7 @@ from contextlib import suppress
 TRIM, MAPPED, ARENAS = -1, -3, -8
 """M_TRIM_THRESHOLD, M_MMAP_THRESHOLD and M_ARENA_MAX in glibc's ``malloc.h``."""
 TOP = 64 * 2**20
-"""Bytes that may be free at the heap's end before the system gets them back, of which glibc takes half for one array.
+"""Bytes that may be free at the heap's end before the system gets them back; arrays of up to half of it are made there.
 
 What glibc itself settles on grows with the arrays it has seen. Until then a matrix of 512 tokens is given back once it
 is free and its pages taken anew for the next: a new comparison of eight has ten times the page faults.
