@@ -12,7 +12,7 @@ from app import heap
 OLD = 100
 """Passes over what is young before one over everything. Python's own 10 is every fifty runs: with a hundred sessions a
 tenth of a second under the lock, for the few that have gone."""
-BETWEEN = 10.0
+BETWEEN = 3.0
 """Seconds after which what is free is given back whatever was collected: holes that arrays leave are no garbage."""
 
 _given_back = -BETWEEN

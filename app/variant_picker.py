@@ -77,9 +77,11 @@ def of_each(find: Callable[[ac.Attention], T]) -> dict[ac.Attention, T]:
     with compute.spinner(_("Computing the variants …")):
         for attention in Visit.variants.value:
             try:
-                found[attention] = find(attention)
+                attention.check_causal(Visit.causal.value)  # not by asking for it, behind others' long inputs each time
             except ac.errors.NotCausalError as error:
                 refused.append(sentence(error))
+            else:
+                found[attention] = find(attention)
     for reason in refused:
         st.caption(left_out(reason))
     return found

@@ -248,12 +248,12 @@ class Attention:
 
     def mask(self, n: int, *, causal: bool = False) -> Tensor | None:
         """The pairs that may look at each other, ``bool [n, n]``, or None where every pair may or the data decides."""
-        self._check_causal(causal)
+        self.check_causal(causal)
         return None if self.variant.mask is None else self.variant.mask(n, self.params, causal=causal)
 
     def cost(self, n: int, d: int, *, causal: bool = False) -> Cost:
         """What ``attend`` costs for one head of n tokens and size d."""
-        self._check_causal(causal)
+        self.check_causal(causal)
         return self.variant.cost(n, d, self.params, causal=causal)
 
     def anatomy(self, q: Tensor, k: Tensor, v: Tensor, *, causal: bool = False) -> dict[str, Tensor]:
@@ -280,14 +280,19 @@ class Attention:
             "print(attention.attend(q, k, v).shape, attention.weights(q, k).shape)\n"
         )
 
-    def _check_causal(self, causal: bool) -> None:
+    def check_causal(self, causal: bool) -> None:
+        """Say at once what every method here would say.
+
+        Raises:
+            NotCausalError: if causal is asked of a variant that cannot be.
+        """
         if causal and self.variant.causal_reason is not None:
             raise NotCausalError(
                 "{title} cannot be causal: {reason}", title=self.title, reason=self.variant.causal_reason
             )
 
     def _check(self, q: Tensor, k: Tensor, v: Tensor, causal: bool) -> None:
-        self._check_causal(causal)
+        self.check_causal(causal)
         if q.ndim < 2 or q.shape != k.shape or v.shape[:-1] != k.shape[:-1] or q.shape[-2] == 0:
             raise ShapeError(
                 "Queries {q}, keys {k} and values {v} do not fit: "

@@ -1,8 +1,10 @@
 """What the picker says of variants that are left out."""
 
+import pytest
 from driver import chosen, open_page
 
 import attention_core as ac
+from app import compute
 from app.variant_picker import left_out
 from attention_core.limits import current
 
@@ -22,6 +24,18 @@ def test_a_chip_says_why_its_variant_is_left_out_and_only_while_it_is():
         f"Left out while causal is on: {reason}"
     ]
     assert said(variants=chosen("softmax", "linformer", "local"))[0] == []
+
+
+@pytest.mark.parametrize("page", ["matrices", "masks"])
+def test_who_sees_again_what_is_there_waits_for_nobody_though_a_variant_is_left_out(page, monkeypatch):
+    variants = chosen("softmax", "linformer", "local")
+    at = open_page(page, input="synthetic", n=compute.LIGHT + 1, variants=variants, causal=True)
+    turns = []
+    monkeypatch.setattr(compute, "gate", lambda: turns.append("taken") or pytest.fail("a turn"))
+    at.run()
+    assert not at.exception
+    assert turns == []
+    assert len([c for c in at.caption if "cannot be causal" in c.value]) == 1
 
 
 def test_the_most_that_can_be_compared_is_said_where_it_is_reached():
