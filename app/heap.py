@@ -17,7 +17,8 @@ is free and its pages taken anew for the next: a new comparison of eight has ten
 def share() -> None:
     """Let threads that are begun from now on allocate where others do, and keep what the next array takes up again.
 
-    Linux with glibc; elsewhere nothing changes.
+    Linux with glibc; elsewhere nothing changes. To be called before a process begins its first thread: heaps that were
+    made until then stay, are dealt out again, and are never given back at their ends.
 
     glibc makes up to eight heaps for each processor, and every run of a page is a thread of its own: what one leaves
     free the next does not find, and after some thousand moves a third of a process's own memory is such holes.

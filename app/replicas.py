@@ -25,6 +25,7 @@ from http import HTTPStatus
 from multiprocessing.context import ForkProcess
 from pathlib import Path
 
+from app import heap
 from app.executors import worker_count
 from attention_core import workers
 
@@ -104,6 +105,7 @@ def _free_ports(number: int) -> list[int]:
 
 def _warm_up() -> None:
     """Load what every replica shares. One torch thread, as those of OpenMP would be missing after a fork."""
+    heap.share()  # before the threads that load models
     from transformers.utils.logging import disable_progress_bar
 
     logging.disable(logging.WARNING)  # that caches are made outside a server

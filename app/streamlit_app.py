@@ -8,7 +8,7 @@ import streamlit as st
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 
-from app import server_theme, session_reading, watching
+from app import heap, server_theme, session_reading, watching
 from app.headers import Safety
 
 
@@ -17,6 +17,7 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
     """Be warm before the health check answers."""
     from app.warming import warm_up
 
+    heap.share()  # before the threads that warm it
     watching.keep_off()
     server_theme.keep()
     session_reading.one_by_one()

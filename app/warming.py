@@ -7,14 +7,13 @@ from itertools import product
 
 import app as app_package
 import attention_core as ac
-from app import compute, dispatch, garbage, heap, page, presets
+from app import compute, dispatch, garbage, page, presets
 from app.visit import first_variants
 from attention_core.measure.device import use_threads
 
 
 def warm_up() -> None:
     """Import what the pages need, load the default model and run it once."""
-    heap.share()
     use_threads()
     if workers := dispatch.workers():
         workers.start()  # it steps back, so that this process is warm first

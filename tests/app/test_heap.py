@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 THREADS = """
 import ctypes, threading
 {first}
@@ -27,9 +29,25 @@ def heaps(first):
     return done.stderr.count("Arena ")
 
 
-def test_threads_of_a_warm_server_share_one_heap():
+ONE_PROCESS = """
+import asyncio
+from app import streamlit_app
+async def start():
+    async with streamlit_app.lifespan(streamlit_app.app):
+        pass
+asyncio.run(start())
+"""
+OF_SEVERAL = "from app import replicas; replicas._warm_up()"
+
+
+def test_threads_have_heaps_of_their_own_until_they_are_told_to_share():
     assert heaps("") > 1
     assert heaps("from app import heap; heap.share()") == 1
+
+
+@pytest.mark.parametrize("warm", [ONE_PROCESS, OF_SEVERAL], ids=["one process", "of several"])
+def test_a_warm_server_has_one_heap_as_no_thread_began_before_it_was_shared(warm):
+    assert heaps(warm) == 1
 
 
 RESIDENT = """
