@@ -65,7 +65,7 @@ class Masked(Attention):
 
     def cost(self, n: int, d: int, *, causal: bool = False) -> Cost:
         """See ``Attention``: two n x n x d products, whatever the mask hides."""
-        self._check_causal(causal)
+        self.check_causal(causal)
         held = n * (d + 1) if self.form == "fused" else n * n
         return Cost(multiply_adds=2 * n * n * d, peak_elements=n * n + held)
 
