@@ -60,7 +60,14 @@ def matrix_rows(matrices: Mapping[str, np.ndarray], tokens: Sequence[str]) -> li
 
 
 def download(label: str, data: Callable[[], bytes], file_name: str) -> None:
-    """A button that makes the file when it is pressed, not before; a CSV and an NPZ say where they come from."""
+    """A button that makes the file when it is pressed, not before; a CSV and an NPZ say where they come from.
+
+    Args:
+        label: of the button.
+        data: makes what stands in the file, in a thread that knows of no visitor. Each visitor who was offered it holds
+            it for as long as the page is open, so it finds what is large again, in the caches, and holds none of it.
+        file_name: as it is saved.
+    """
     mime, origin = mimetypes.guess_type(file_name)[0], provenance.now(label)
 
     def made() -> bytes:

@@ -332,11 +332,12 @@ def _explain() -> None:
 
 def _take_away(lines: Sequence[Line], token: int, further: str) -> None:
     def draw() -> None:
+        followed = [(line.word, line.found.weights.tolist()) for line in lines]  # no view of all n x n weights
         takeaway.download(
             _("Numbers (CSV)"),
             lambda: takeaway.to_csv(
                 (_("variant"), "j", "i", _("weight")),
-                [[a.word, token, token + i, w] for a in lines for i, w in enumerate(a.found.weights.tolist())],
+                [[word, token, token + i, w] for word, weights in followed for i, w in enumerate(weights)],
             ),
             "fading.csv",
         )

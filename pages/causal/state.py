@@ -1,6 +1,6 @@
 """State: what a variant that is a recurrent network remembers, growing token by token."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 import numpy as np
@@ -78,8 +78,9 @@ class StateOptions(Options, prefix="c_"):
 def show(chosen: Chosen) -> None:
     """Draw the choice of the variant, and the part that plays."""
     attention, head = _pick(), chosen.head or 0
+    again = partial(compute.grown, chosen.source, attention, head=head)
     with computing(_(attention.title)):
-        grown = compute.grown(chosen.source, attention, head=head)
+        grown = again()
     labels = number_repeats(chosen.qkv.tokens[: len(grown.sums)])
     StateOptions.last.fit(range(len(labels)))
     for words in notes(grown, chosen.qkv.n, head, averaged=chosen.head is None):
@@ -87,9 +88,10 @@ def show(chosen: Chosen) -> None:
     # Only the part that plays runs again at every picture, and only while it plays.
     last = len(labels) - 1
     play = Play(key="causal", option=StateOptions.last, first=0, last=last, stride=-(-len(labels) // PICTURES))
-    st.fragment(_draw, run_every=play.clock)(play, grown, labels, _(attention.title), play.going)
+    st.fragment(_draw, run_every=play.clock)(play, again, labels, _(attention.title), play.going)
     _explain(attention, grown)
-    _take_away(grown, attention, head)
+    header = ("i", *_sizes(grown), _("difference of the outputs"), _("distance from softmax's"))
+    _take_away(again, header, attention, head)
 
 
 def _pick() -> ac.Attention:
@@ -147,8 +149,12 @@ def _turn(name: str, value: Value) -> None:
     StateOptions.variant.set(variant_picker.turned(StateOptions.variant.value, name, value))
 
 
-def _draw(play: Play, grown: Grown, labels: tuple[str, ...], name: str, ticking: bool) -> None:
-    """The slider, the play button and the pictures: they alone run again when one of them moves or the clock ticks."""
+def _draw(play: Play, again: Callable[[], Grown], labels: tuple[str, ...], name: str, ticking: bool) -> None:
+    """The slider, the play button and the pictures: they alone run again when one of them moves or the clock ticks.
+
+    What is kept between two pictures is how the state is found again, not the state, for every visitor has one.
+    """
+    grown = again()
     i, last = play.step(ticking), play.last
     told = st.empty()
     if last:
@@ -370,8 +376,15 @@ def _explain(attention: ac.Attention, grown: Grown) -> None:
     fold(_("What is shown"), draw, key="causal.method", icon=":material/function:")
 
 
-def _take_away(grown: Grown, attention: ac.Attention, head: int) -> None:
-    sizes, changes = _sizes(grown), grown.changes
+def _rows(grown: Grown) -> list[list[object]]:
+    """The numbers of the curves, of each token."""
+    sizes = zip(*_sizes(grown).values(), strict=True)
+    return [[i, *map(float, row), grown.difference(i), grown.lost(i)] for i, row in enumerate(sizes)]
+
+
+def _arrays(grown: Grown) -> dict[str, np.ndarray]:
+    """All that the view shows, by the names of its formula; without what the variant does not have."""
+    changes = grown.changes
     arrays = {
         "S": grown.sums,
         "z": grown.keys,
@@ -381,25 +394,14 @@ def _take_away(grown: Grown, attention: ac.Attention, head: int) -> None:
         "fades": None if changes is None else changes.fades,
         "erases": None if changes is None else changes.erases,
     }
+    return {name: held for name, held in arrays.items() if held is not None}
 
+
+def _take_away(again: Callable[[], Grown], header: Sequence[str], attention: ac.Attention, head: int) -> None:
     def draw() -> None:
         with st.container(horizontal=True):
-            takeaway.download(
-                _("Sizes (CSV)"),
-                lambda: takeaway.to_csv(
-                    ("i", *sizes, _("difference of the outputs"), _("distance from softmax's")),
-                    [
-                        [i, *map(float, row), grown.difference(i), grown.lost(i)]
-                        for i, row in enumerate(zip(*sizes.values(), strict=True))
-                    ],
-                ),
-                "state.csv",
-            )
-            takeaway.download(
-                _("States (NPZ)"),
-                lambda: takeaway.to_npz({name: held for name, held in arrays.items() if held is not None}),
-                "state.npz",
-            )
+            takeaway.download(_("Sizes (CSV)"), lambda: takeaway.to_csv(header, _rows(again())), "state.csv")
+            takeaway.download(_("States (NPZ)"), lambda: takeaway.to_npz(_arrays(again())), "state.npz")
         takeaway.snippet(
             "import attention_core as ac\nfrom attention_core.looks.recurrent_state import grow\n\n"
             'qkv = ac.inputs.from_text("The cat sat on the mat.", layer=2)\n'

@@ -5,10 +5,11 @@ from functools import partial
 import streamlit as st
 
 import attention_core as ac
-from app import about, chart, takeaway
+from app import about, chart, compute, takeaway
 from app.form import fold
 from app.input_panel import Chosen
 from app.text import _
+from attention_core.inputs.source import Source
 from pages.inside.story import Seen
 
 
@@ -21,10 +22,16 @@ def show(seen: Seen, chosen: Chosen) -> None:
 def _files(seen: Seen) -> None:
     chart.choose_format()
     with st.container(horizontal=True):
-        arrays = {**seen.parts, "weights": seen.weights, "reference": seen.reference}
-        takeaway.download(_("All parts (NPZ)"), lambda: takeaway.to_npz(arrays), f"{seen.attention.key}-inside.npz")
-        takeaway.download(_("Q, K, V (NPZ)"), lambda: ac.inputs.to_npz(seen.qkv), "qkv.npz")
+        parts = partial(_parts, seen.source, seen.attention, seen.head, causal=seen.causal)
+        takeaway.download(_("All parts (NPZ)"), parts, f"{seen.attention.key}-inside.npz")
+        source = seen.source
+        takeaway.download(_("Q, K, V (NPZ)"), lambda: ac.inputs.to_npz(compute.record(source)), "qkv.npz")
     takeaway.snippet(snippet(seen))
+
+
+def _parts(source: Source, attention: ac.Attention, head: int, *, causal: bool) -> bytes:
+    found = compute.inside(source, attention, head, causal)
+    return takeaway.to_npz({**found.parts, "weights": found.weights, "reference": found.reference})
 
 
 def snippet(seen: Seen) -> str:

@@ -1,8 +1,13 @@
 """The patterns in numbers: pairs, how far they look, how many layers connect all."""
 
+from collections.abc import Sequence
+from functools import partial
+
 import streamlit as st
 
-from app import takeaway
+import attention_core as ac
+from app import compute, takeaway
+from app.compute import View
 from app.naming import label
 from app.table import table
 from app.text import _
@@ -58,21 +63,26 @@ def show(found: Found) -> None:
     )
 
 
+def _masks(view: View, attentions: Sequence[ac.Attention]) -> bytes:
+    arrays = {}
+    for attention in attentions:
+        pattern = compute.pattern(view.source, attention, head=view.head, causal=view.causal)
+        arrays[attention.key] = pattern.allowed
+        arrays |= {f"{attention.key}.{name}": part for name, part in pattern.primitives.items()}
+    return takeaway.to_npz(arrays)
+
+
 def take_away(found: Found) -> None:
     """The numbers and the masks to take away, and Python that makes such a stack."""
     st.caption(_("The boards' own buttons save them as pictures (PNG, SVG). Here are the numbers."))
     rows = _rows(found)
-    arrays = {}
-    for attention, pattern in found.patterns.items():
-        arrays[attention.key] = pattern.allowed
-        arrays |= {f"{attention.key}.{name}": part for name, part in pattern.primitives.items()}
     with st.container(horizontal=True):
         takeaway.download(
             _("Numbers (CSV)"),
             lambda: takeaway.to_csv(list(rows[0]), [list(row.values()) for row in rows]),
             "masks.csv",
         )
-        takeaway.download(_("Masks (NPZ)"), lambda: takeaway.to_npz(arrays), "masks.npz")
+        takeaway.download(_("Masks (NPZ)"), partial(_masks, found.view, tuple(found.patterns)), "masks.npz")
     takeaway.snippet(
         "import torch\nimport attention_core as ac\nfrom attention_core.metrics.reachability import smallest_depth\n\n"
         'local, atrous = ac.get("local", window=16), ac.get("atrous", stride=8)\n'

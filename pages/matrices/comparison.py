@@ -1,6 +1,7 @@
 """The comparison: every chosen variant's matrix on the same queries, keys and values, on one board."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -70,8 +71,7 @@ class Found:
 
     def values(self, attention: ac.Attention) -> np.ndarray:
         """One variant's matrix as it is shown, ``[n, n]``."""
-        found = self.matrices[attention]
-        return found.difference if self.difference else found.weights
+        return _values(self.matrices[attention], difference=self.difference)
 
 
 def of(chosen: Chosen) -> Found:
@@ -89,14 +89,20 @@ def of(chosen: Chosen) -> Found:
     return Found(chosen, view, matrices, words, number_repeats(words), row, MatricesOptions.view.value == "difference")
 
 
+def again(view: View, attentions: Iterable[ac.Attention], *, difference: bool) -> dict[str, np.ndarray]:
+    """The variants' matrices, ``[n, n]``, by their keys: for a file, which is made long after they were shown."""
+    return {a.key: _values(compute.matrix(view, a), difference=difference) for a in attentions}
+
+
 def show(found: Found) -> None:
     """Draw every chosen variant's matrix on one board; a click pins a query.
 
     While a panel's knob is held, that panel alone is drawn again; the rest of the page, and the link, follow when it is
     let go.
     """
+    n = found.chosen.qkv.n
     matrix_board(
-        [_panel(attention, found) for attention in found.drawn],
+        [_panel(a, found.matrices[a], n, difference=found.difference) for a in found.drawn],
         labels=found.labels,
         key=BOARD,
         scale=MatricesOptions.scale.value,
@@ -104,7 +110,8 @@ def show(found: Found) -> None:
         pinned=found.row,
         on_pin=_pin,
         on_turn=_turn,
-        redraw=partial(_redraw, replace(found, matrices={})),  # held as long as the page is open, by each visitor
+        # Held as long as the page is open, by each visitor: what is looked at, and nothing that was computed.
+        redraw=partial(_redraw, found.view, n, difference=found.difference),
         on_open=variant_picker.open_settings,
         opens=variant_picker.PLACE,
         diverging=found.difference,
@@ -114,26 +121,30 @@ def show(found: Found) -> None:
     )
 
 
-def _redraw(found: Found, key: str) -> Panel | None:
+def _redraw(view: View, n: int, key: str, *, difference: bool) -> Panel | None:
     """One panel with the settings that its variant has now, on what the board shows; None where it has been removed."""
     attention = next((each for each in Visit.variants.value if each.key == key), None)
     if attention is None:
         return None
     with compute.drawing().turn(dispatch.visitor()):
-        return _panel(attention, replace(found, matrices={attention: compute.matrix(found.view, attention)}))
+        return _panel(attention, compute.matrix(view, attention), n, difference=difference)
 
 
-def _panel(attention: ac.Attention, found: Found) -> Panel:
+def _values(compared: Compared, *, difference: bool) -> np.ndarray:
+    return compared.difference if difference else compared.weights
+
+
+def _panel(attention: ac.Attention, compared: Compared, n: int, *, difference: bool) -> Panel:
     budget, knob, title = attention.variant.budget, None, _(attention.title)
     others = [setting for setting in attention.variant.params.settings() if setting != budget]
     if budget is not None:
         now = getattr(attention.params, budget.name)
-        knob = Knob(readable(budget.name), variant_picker.stops(budget, now, found.chosen.qkv.n), now)
+        knob = Knob(readable(budget.name), variant_picker.stops(budget, now, n), now)
     return Panel(
         attention.key,
         label(attention) if knob is None else title,
-        caption(attention, found.matrices[attention], difference=found.difference),
-        found.values(attention),
+        caption(attention, compared, difference=difference),
+        _values(compared, difference=difference),
         knob=knob,
         settings=_("Settings of {name}", name=title) if others else "",
     )

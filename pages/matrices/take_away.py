@@ -3,29 +3,34 @@
 import streamlit as st
 
 import attention_core as ac
-from app import takeaway
+from app import compute, takeaway
 from app.text import _
 from app.visit import Visit
+from pages.matrices import comparison
 from pages.matrices.comparison import Found
 
 
 def show(found: Found) -> None:
     """Draw the buttons and the code."""
     st.caption(_("The board's own buttons save it as a picture (PNG, SVG). Here are the numbers, in full precision."))
-    shown, qkv = found.shown, found.chosen.qkv
+    # Not `found` itself in what a button is given: that would keep the matrices for as long as the button is there.
+    view, labels, difference = found.view, found.labels, found.difference
+    every, drawn = tuple(found.matrices), found.drawn
     header = (_("variant"), _("query"), _("query token"), _("key"), _("key token"), found.unit)
     with st.container(horizontal=True):
         takeaway.download(
             _("Matrices (CSV)"),
-            lambda: takeaway.to_csv(header, takeaway.matrix_rows(shown, found.labels)),
+            lambda: takeaway.to_csv(
+                header, takeaway.matrix_rows(comparison.again(view, drawn, difference=difference), labels)
+            ),
             "matrices.csv",
         )
         takeaway.download(
             _("Matrices (NPZ)"),
-            lambda: takeaway.to_npz({a.key: m.weights for a, m in found.matrices.items()}),
+            lambda: takeaway.to_npz(comparison.again(view, every, difference=False)),
             "matrices.npz",
         )
-        takeaway.download(_("Q, K, V (NPZ)"), lambda: ac.inputs.to_npz(qkv), "qkv.npz")
+        takeaway.download(_("Q, K, V (NPZ)"), lambda: ac.inputs.to_npz(compute.record(view.source)), "qkv.npz")
     takeaway.snippet(
         "import attention_core as ac\n\n"
         'qkv = ac.inputs.from_upload(open("qkv.npz", "rb").read(), "qkv.npz")\n'
