@@ -40,7 +40,7 @@ from app.once import once
 from attention_core import execution
 from attention_core.inputs.positions import OWN
 from attention_core.inputs.source import Source
-from attention_core.kept import Frozen, Kept
+from attention_core.kept import Frozen, Kept, digest
 from attention_core.limits import current
 from attention_core.looks.compare import Compared, compare
 from attention_core.looks.compare import ranks as ranks_of
@@ -115,7 +115,7 @@ def drawing() -> Gate:
 
 # Everything a frozen spec says stands in its repr, but not an upload's bytes: those are hashed once, when they arrive.
 _KEYS: dict[type[Any], Callable[[Any], Hashable]] = {ac.Attention: attrgetter("word")}
-_KEYS |= dict.fromkeys((*Source.__subclasses__(), View, _gating.Gate), repr)
+_KEYS |= dict.fromkeys((*Source.__subclasses__(), View, _gating.Gate), digest)
 _KEYS[tuple] = lambda parts: tuple(map(_key, parts))
 
 
@@ -191,7 +191,7 @@ def record(source: Source, tokens: int | None = None) -> ac.inputs.QKV:
     begin()
     with drawing().away():
         if tokens is None and source.layer_count > 1:
-            return records().kept.get((repr(source), tokens), lambda: every_layer(source)[source.layer])
+            return records().kept.get((digest(source), tokens), lambda: every_layer(source)[source.layer])
         return records().load(source, tokens)
 
 
@@ -245,7 +245,7 @@ def _look(
     def look(source: Source, /, *args: P.args, **kwargs: P.kwargs) -> T:
         key = _key((source.settled, args, *kwargs.items()))
         if (known := kept.known(key)) is not None:
-            return known.result().value
+            return known.value
 
         def find() -> Frozen[T]:
             with _turn(qkv.n):
@@ -302,7 +302,7 @@ def ranks(view: View, attention: ac.Attention) -> Ranks:
             return Frozen(ranks_of(found))
 
     if (known := _ranks.known(key)) is not None:
-        return known.result().value
+        return known.value
     begin()
     with _aside(len(found.weights)):
         return _ranks.get(key, find).value
@@ -363,7 +363,7 @@ def head_scores(source: Source, causal: bool, special: bool) -> tuple[_head_scor
 def _long(kept: Kept[T], key: Hashable, find: Callable[[], T]) -> T:
     """A result that takes long to find: others are drawn until it is there."""
     if (known := kept.known(key)) is not None:
-        return known.result()
+        return known
     begin()
     with drawing().away():
         return kept.get(key, find)

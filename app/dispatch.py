@@ -15,7 +15,7 @@ from app.executors import Cluster, Here, Workers, worker_count
 from app.line import Executor, Line, Standing, Ticket
 from app.once import once
 from attention_core.experiments.task import Task
-from attention_core.kept import Frozen, Kept
+from attention_core.kept import Frozen, Kept, digest
 
 Waiting = Callable[[Standing], object]
 """Told how a task stands while its visitor waits for it."""
@@ -72,7 +72,7 @@ def stream(
                         ahead += 1
                     _wait(asked[i], waiting)
                     found = asked[i].rows()
-                    found = _rows.get((experiment, repr(task)), partial(Frozen, found)).value
+                    found = _rows.get((experiment, digest(task)), partial(Frozen, found)).value
             except ac.LabError as error:
                 found = error
             if i in asked:
@@ -115,18 +115,18 @@ _rows: Kept[Frozen[tuple[Any, ...]]] = compute.cache(256, 2)
 
 def known(experiment: str, task: Task) -> tuple[Any, ...] | None:
     """A task's rows where they are kept; None where it has not been run."""
-    found = _rows.known((experiment, repr(task)))
-    return None if found is None else found.result().value
+    found = _rows.known((experiment, digest(task)))
+    return None if found is None else found.value
 
 
 def keep(experiment: str, task: Task, rows: tuple[Any, ...]) -> None:
     """Take over a task's rows that are there already, so that nobody waits for them in line."""
-    _rows.get((experiment, repr(task)), partial(Frozen, rows))
+    _rows.get((experiment, digest(task)), partial(Frozen, rows))
 
 
 def forget(experiment: str, task: Task) -> None:
     """Let ``rows`` compute a task anew, where its results differ from run to run."""
-    _rows.drop((experiment, repr(task)))
+    _rows.drop((experiment, digest(task)))
 
 
 @once

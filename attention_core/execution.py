@@ -7,7 +7,7 @@ from typing import Any
 from attention_core.experiments.task import Load, Task
 from attention_core.inputs.record import QKV
 from attention_core.inputs.source import Source
-from attention_core.kept import Kept
+from attention_core.kept import Kept, digest
 from attention_core.measure.device import use_threads
 from attention_core.steps import unwatched
 
@@ -27,14 +27,13 @@ class Records:
 
     def known(self, source: Source, tokens: int | None = None) -> QKV | None:
         """The record of a source if it is kept."""
-        found = self.kept.known((repr(source), tokens))
-        return None if found is None else found.result()
+        return self.kept.known((digest(source), tokens))
 
     def load(self, source: Source, tokens: int | None = None) -> QKV:
         """The record of a source, as ``source.load``; who asks while another reads it waits for that."""
         # An upload's bytes do not stand in its repr, but their digest does.
         with unwatched():
-            return self.kept.get((repr(source), tokens), lambda: source.load(tokens))
+            return self.kept.get((digest(source), tokens), lambda: source.load(tokens))
 
 
 def execute(experiment: str, task: Task, load: Load) -> tuple[Any, ...]:

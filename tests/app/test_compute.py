@@ -1,8 +1,11 @@
 """The cache of looks: one for each look, keyed on what is asked and on nothing else."""
 
 import gc
+import pickle
+import sys
 import threading
 import time
+import tracemalloc
 import weakref
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
@@ -15,6 +18,7 @@ import attention_core as ac
 from app import compute, dispatch
 from app.gate import Gate
 from attention_core import execution, kept
+from attention_core.experiments import entropy_length
 from attention_core.inputs import SyntheticSource, SyntheticSpec, TextSource
 from attention_core.inputs.models import recorder
 from attention_core.kept import Frozen
@@ -107,15 +111,49 @@ def test_results_leave_when_their_bytes_or_their_number_is_spent():
             cache.get(word, lambda word=word: made.append(word) or word)
         return [made.pop(0) for _ in range(len(made))]
 
-    few = kept.Kept(5, len)
+    few = kept.Kept(5999, lambda word: 1000 * len(word) - kept.ENTRY - sys.getsizeof(word))
     assert ask(few, "aaa", "bb", "aaa") == ["aaa", "bb"]
     assert ask(few, "c", "aaa", "bb") == ["c", "bb"]  # which was asked for longest ago
     assert ask(few, "much more", "much more") == ["much more"]
     assert ask(few, "aaa", "much more") == ["aaa", "much more"]
     few.drop("much more")
     assert ask(few, "aaa", "bb", "much more") == ["aaa", "bb", "much more"]
-    two = kept.Kept(1000, len, most=2)
+    two = kept.Kept(10_000, len, most=2)
     assert ask(two, "a", "b", "c", "b", "a") == ["a", "b", "c", "a"]
+
+
+def test_what_a_cache_counts_is_what_it_takes():
+    task = entropy_length.tasks(SyntheticSource(SyntheticSpec(heads=4)), ["softmax"], longest=16)[0]
+    rows = execution.execute_here("entropy_length", task)
+    results = [rows, (np.ones((40, 50)), np.ones(3, np.float32)[:2]), {"word": ("some text", 1.5)}]
+    for made in results:
+        for _ in range(2):  # Python keeps freed tuples of the first time for the second
+            tidy, sent = kept.Kept(2**40, lambda found: found.nbytes), pickle.dumps(made)
+            gc.collect()
+            tracemalloc.start()
+            before = tracemalloc.get_traced_memory()[0]
+            for i in range(1000, 1200):
+                tidy.get(("entropy", str(i).encode()), lambda sent=sent: kept.Frozen(pickle.loads(sent)))
+            gc.collect()
+            taken = tracemalloc.get_traced_memory()[0] - before
+            tracemalloc.stop()
+        assert 0.75 < tidy.held / taken < 1.8, "of a small entry a good part is shared with others"
+
+
+def test_a_long_text_asks_by_a_short_key():
+    one, other = (TextSource(text="so long " * 500 + end) for end in "ab")
+    assert kept.digest(one) == kept.digest(TextSource(text=one.text)) != kept.digest(other)
+    assert len(kept.digest(one)) == 16
+    assert kept.digest(TextSource(text="\ud800"))
+
+
+def test_what_is_dropped_while_it_is_made_is_not_kept():
+    few = kept.Kept(2**20, len)
+    assert few.get("word", lambda: few.drop("word") or "old") == "old"
+    assert few.known("word") is None
+    assert few.get("word", lambda: "new") == "new" == few.known("word")
+    few.drop("word")
+    assert few.held == 0
 
 
 def test_the_caches_share_their_bytes_and_no_more(monkeypatch):

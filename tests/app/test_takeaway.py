@@ -92,7 +92,7 @@ def test_a_button_holds_nothing_that_the_caches_let_go(offered, view):
         weakref.ref(array)
         for cache in caches
         for key in list(cache._kept)
-        for array in arrays(getattr(cache.known(key).result(), "value", cache.known(key).result()))
+        for array in arrays(getattr(cache.known(key), "value", cache.known(key)))
         if array.nbytes >= 20 * 20
     ]
     for cache in caches:
