@@ -130,7 +130,7 @@ def _itself(part: Hashable) -> Hashable:
 
 LIGHT = 128
 """Tokens up to which a look takes milliseconds, and waits for nobody: behind long inputs it would wait for seconds."""
-PARTS = 52
+PARTS = 58
 """Of which each cache has some; a single result that is larger than its cache's stands there alone."""
 
 

@@ -110,7 +110,11 @@ def visitor() -> Hashable:
     return st.session_state.get("visitor") or st.session_state.setdefault("visitor", uuid.uuid4())
 
 
-_rows: Kept[Frozen[tuple[Any, ...]]] = compute.cache(256, 2)
+ROWS = 8
+"""Parts for rows, which take ten to hundreds of times as long by the byte as a matrix: all that a class sweeps, and as
+much again. Who goes through it in the same order again would find nothing of it once a little had to make room."""
+
+_rows: Kept[Frozen[tuple[Any, ...]]] = compute.cache(256, ROWS)
 
 
 def known(experiment: str, task: Task) -> tuple[Any, ...] | None:

@@ -15,9 +15,10 @@ import pytest
 import torch
 
 import attention_core as ac
-from app import compute, dispatch
+from app import compute, dispatch, presets
 from app.gate import Gate
-from attention_core import execution, kept
+from app.visit import first_variants
+from attention_core import execution, kept, limits
 from attention_core.experiments import entropy_length
 from attention_core.inputs import SyntheticSource, SyntheticSpec, TextSource
 from attention_core.inputs.models import recorder
@@ -165,6 +166,16 @@ def test_the_caches_share_their_bytes_and_no_more(monkeypatch):
     }
     bounded_otherwise = {"gate", "drawing", "uploads", "records", "line", "workers", "_cluster", "_here"}
     assert resources == bounded_otherwise  # they hold no results, or say themselves how many bytes
+
+
+def test_all_that_a_class_sweeps_is_kept_and_as_much_again():
+    source = TextSource(presets.texts()["story"], "minilm")
+    tasks = entropy_length.tasks(source, [attention.key for attention in first_variants()], longest=256)
+    one_head = sum(Frozen(execution.execute_here("entropy_length", task)).nbytes for task in tasks)
+    heads = execution.Records(2**30).load(source).heads * source.layer_count
+    pages = 2  # Entropy, and the other three together take no more
+    assert heads == 72
+    assert 2 * pages * heads * one_head < limits.HOSTED.cached_bytes * dispatch.ROWS // compute.PARTS
 
 
 def test_who_computes_for_long_lets_others_be_drawn_and_who_looks_at_little_does_not_queue_again(monkeypatch):
