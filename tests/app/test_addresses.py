@@ -194,11 +194,12 @@ def as_json(value):
 
 
 def cut_off(layout):
-    """Ends and marks of logarithmic axes no lower than ``LEAST``."""
+    """Marks of logarithmic axes no lower than ``LEAST``; of an axis that goes below it neither end counts."""
     for name, axis in layout.items():
         if isinstance(axis, dict) and axis.get("type") == "log" and "range" in axis:
             side, ref = name[0], name.replace("axis", "")
-            axis["range"] = [max(end, LEAST) for end in axis["range"]]
+            if min(axis["range"]) < LEAST:  # and the other end stands off by a share of the whole
+                axis["range"] = [LEAST]
             for mark in layout.get("annotations", ()):
                 if mark.get(f"{side}ref") == ref:
                     mark[side] = max(mark[side], LEAST)

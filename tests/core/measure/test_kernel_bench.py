@@ -321,7 +321,7 @@ def test_a_backward_apart_is_of_a_preset(tmp_path, capsys):
     words = ["bench", "--mode", "backward-alone", "--sizes", "16", "--variants", "linear", "--out", str(out)]
     assert main(words) == 2
     assert "The mode is 'backward-alone'" in capsys.readouterr().err
-    assert main([*words, "--preset", "16k", "--head-size", "512", "--alone", "--repeats", "1"]) == 0
+    assert main([*words, "--preset", "ours", "--head-size", "8", "--alone", "--repeats", "1"]) == 0
     assert json.loads(out.read_text(encoding="utf-8"))["rows"][0]["mode"] == "backward-alone"
 
 
