@@ -17,17 +17,20 @@ import { ReadingBoard } from "./reading_board/reading.js";
 import { followWays } from "./ways.js";
 
 const MOUNTED = Symbol.for("attention-lab.page");
-const browser = /** @type {{ [MOUNTED]?: boolean }} */ (globalThis);
+const browser = /** @type {{ [MOUNTED]?: string }} */ (globalThis);
 
-/* global GLOSSARY -- app/page_script.py puts it before all this, in the visitor's language */
+/* global GLOSSARY, SERVER -- app/page_script.py puts them before all this, the one in the visitor's language */
 
 /** @param {{ setStateValue(name: string, value: unknown): void }} page */
 export default function ({ setStateValue }) {
+  const mounted = browser[MOUNTED];
+  // A server of another version has taken over: what it sends is drawn by its own scripts alone.
+  if (mounted !== undefined && mounted !== SERVER) return location.reload();
   watchForms((name) => setStateValue("form", name));
   lightCharts((narrow) => setStateValue("narrow", narrow));
   watchConnection((time) => setStateValue("returned", time));
-  if (browser[MOUNTED]) return;
-  browser[MOUNTED] = true;
+  if (mounted === SERVER) return;
+  browser[MOUNTED] = SERVER;
   keepHistory();
   followWays();
   stepByArrows();

@@ -3,6 +3,7 @@
 import json
 import zlib
 from functools import cache
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,18 @@ def mount() -> None:
 def _component(terms: str) -> Any:  # noqa: ANN401 - streamlit's own
     """The script that knows the glossary in one language: what it says is then sent once, not with every run."""
     name = f"attention_lab_page_{zlib.crc32(terms.encode()):08x}"
-    told = f"const GLOSSARY = {terms};\n"
-    return st.components.v2.component(name, js=told + script(Path(__file__).with_name("page.js")))
+    text = script(Path(__file__).with_name("page.js"))
+    told = f"const GLOSSARY = {terms};\nconst SERVER = {json.dumps(version_of(text))};\n"
+    return st.components.v2.component(name, js=told + text)
+
+
+def version_of(text: str) -> str:
+    """What tells a version of the server from others, in whatever language: the page's script, and Streamlit's own.
+
+    Args:
+        text: of the page's script.
+    """
+    return blake2b(f"{st.__version__} {text}".encode(), digest_size=6).hexdigest()
 
 
 def _take_form() -> None:

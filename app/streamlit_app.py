@@ -8,7 +8,7 @@ import streamlit as st
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 
-from app import heap, server_theme, session_reading, watching
+from app import heap, server_theme, session_reading, untold, watching
 from app.headers import Safety
 
 
@@ -21,6 +21,7 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
     watching.keep_off()
     server_theme.keep()
     session_reading.one_by_one()
+    untold.leave_out()
     await asyncio.to_thread(warm_up)
     yield
 

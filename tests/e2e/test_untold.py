@@ -1,0 +1,58 @@
+"""What a browser hears of the server, and that it takes over the scripts of another version."""
+
+import platform
+
+import streamlit as st
+from browser import settle, visit
+from conftest import ROOT
+from playwright.sync_api import expect
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+
+from app.page_script import version_of
+
+ADDRESS = "/masks?input=synthetic&n=24"
+MOUNTED = 'globalThis[Symbol.for("attention-lab.page")]'
+
+
+def test_no_message_tells_a_path_or_a_version(newly_opened, server):
+    heard = []
+    newly_opened.on("websocket", lambda socket: socket.on("framereceived", lambda frame: heard.append(frame)))
+    visit(newly_opened, server + ADDRESS)
+    told = b"".join(each if isinstance(each, bytes) else each.encode() for each in heard)
+    assert len(told) > 10_000
+    for word in (str(ROOT), st.__version__, platform.python_version()):
+        assert word.encode() not in told
+    newly_opened.get_by_test_id("stMainMenu").click()
+    expect(newly_opened.get_by_test_id("stMainMenuList")).to_be_visible()
+    expect(newly_opened.get_by_text("Made with")).to_have_count(0)
+
+
+def test_a_page_that_meets_another_version_is_loaded_anew_and_shows_the_same(newly_opened, server):
+    connections, other = [], version_of("an older script")
+
+    def of_a_server_before(raw):
+        message = ForwardMsg.FromString(raw)
+        component = message.delta.new_element.bidi_component
+        head, told, tail = component.js_content.partition('const SERVER = "')
+        if told:
+            component.js_content = head + told + other + tail[len(other) :]
+            message.hash = "0" * 32  # by which the browser keeps it
+        return message.SerializeToString()
+
+    def connect(socket):
+        upstream, first = socket.connect_to_server(), not connections
+        connections.append(socket)
+        upstream.on_message(lambda raw: socket.send(of_a_server_before(raw) if first else raw))
+
+    newly_opened.route_web_socket("**/_stcore/stream", connect)
+    visit(newly_opened, server + ADDRESS)
+    assert newly_opened.evaluate(MOUNTED) == other
+    newly_opened.evaluate("window.before = true")
+    connections[0].close(code=1012)
+    newly_opened.wait_for_function("() => window.before === undefined")
+    newly_opened.wait_for_selector('[data-testid="stApp"]')
+    settle(newly_opened)
+    assert len(connections) == 3
+    assert newly_opened.evaluate(MOUNTED) not in (other, None)
+    assert newly_opened.url == server + ADDRESS
+    expect(newly_opened.get_by_text("Softmax").first).to_be_visible()
