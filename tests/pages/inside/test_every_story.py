@@ -37,6 +37,9 @@ TURNED = [
     ac.get("funnel", stride=64),
     ac.get("scalar_decay", decay=1.0),
     ac.get("gla", gate="harmonic"),
+    ac.get("path", strength=0.0),
+    ac.get("path", along="fixed", strength=2.0),
+    ac.get("mesa", gate="keys", ridge=100.0),
 ]
 BOTH_WAYS = ("reformer", "pooled")
 """Their causal forms differ enough from the others that knobs are turned in both."""

@@ -1,0 +1,118 @@
+"""Mesa: the query that least squares makes of a query, and what it finds where linear attention would find it all."""
+
+import numpy as np
+
+from app.text import _, literal, paragraph
+from attention_core.looks.factors import bearing, cosines, lengths
+from attention_core.writing import number, percent
+from pages.inside import pictures
+from pages.inside.reference import beside_reference
+from pages.inside.story import Later, Seen, Step
+
+
+def steps(seen: Seen) -> tuple[Step | Later, ...]:
+    """From the solved query to the weights it gives, and to softmax's."""
+    sums = seen.weights.sum(-1)
+    ending = _("A row of it sums to {low} … {high}.", low=number(sums.min()), high=number(sums.max()))
+    return _solved(seen), _found(seen), beside_reference(seen, ending)
+
+
+def _solved(seen: Seen) -> Step:
+    queries, solved = seen.parts["queries"], seen.parts["solved"]
+    turned, left = np.diag(cosines(queries, solved)), lengths(solved)
+
+    def draw(key: str) -> None:
+        pictures.bars(
+            {_("cosine with the query"): turned, _("length"): left},
+            seen.labels,
+            key=key,
+            x_title=_("token"),
+            y_title=_("the solved query"),
+            alt=_("Bars: how each solved query lies to its query, and how long it is"),
+        )
+
+    return Step(
+        title=_("The query, solved"),
+        formula=r"\hat q_i = (H_i + \lambda I)^{-1} q_i,\qquad H_i = \sum_{l \le i} \Gamma_{il}\, k_l k_l^\top"
+        if seen.causal
+        else r"\hat q_i = (H_n + \lambda I)^{-1} q_i,\qquad H_n = \sum_{l \le n} \Gamma_{nl}\, k_l k_l^\top",
+        shapes={"Q": queries.shape, r"\hat Q": solved.shape, "H": (queries.shape[-1],) * 2},
+        sentence=paragraph(
+            solved_sentence(turned, left, seen.labels, seen.setting("ridge")),
+            "" if seen.causal else _("As no future is hidden, one system holds for all queries: that of all keys."),
+        ),
+        draw=draw,
+    )
+
+
+def solved_sentence(turned: np.ndarray, left: np.ndarray, labels: tuple[str, ...], ridge: float) -> str:
+    """How far least squares turns the queries, and how long they are then.
+
+    Args:
+        turned: each solved query's cosine with its query.
+        left: the solved queries' lengths, where the queries' own is one.
+        labels: one per token.
+        ridge: λ.
+    """
+    least = int(turned.argmin())
+    return _(
+        "Where keys say much the query is shortened most, and by that it turns to where they say little: the cosine "
+        "with the query is {mean:.2f} on average and {least:.2f} at “{token}”, the length between {low} and "
+        "{high}. Without any key it would be 1/λ = {most}.",
+        mean=turned.mean(),
+        least=turned[least],
+        token=literal(labels[least]),
+        low=number(left.min()),
+        high=number(left.max()),
+        most=number(1 / ridge),
+    )
+
+
+def _found(seen: Seen) -> Step:
+    linear, read = seen.parts["linear"], seen.parts["read"]
+
+    def draw(key: str) -> None:
+        pictures.board(
+            key,
+            pictures.pairs(seen, _("By the query"), linear, _("linear attention")),
+            pictures.pairs(seen, _("By the solved query"), read),
+            scale="panel",
+            unit=_("product"),
+            diverging=True,
+        )
+
+    return Step(
+        title=_("What it finds"),
+        formula=r"q_i^\top k_j\, \Gamma_{ij} \;\longrightarrow\; \hat q_i^\top k_j\, \Gamma_{ij}",
+        shapes={"K": seen.parts["keys"].shape, r"\hat Q K^\top": read.shape},
+        sentence=found_sentence(
+            float(bearing(linear).mean()),
+            float(bearing(read).mean()),
+            float((linear[seen.visible] < 0).mean()),
+            float((read[seen.visible] < 0).mean()),
+        ),
+        draw=draw,
+    )
+
+
+def found_sentence(before: float, after: float, negative_before: float, negative_after: float) -> str:
+    """On how many tokens a row rests, and how much of it is negative, with the query and with the solved one.
+
+    Args:
+        before: equal weights that a row amounts to by the query, on average.
+        after: by the solved query.
+        negative_before: the share of weights below zero by the query.
+        negative_after: by the solved query.
+    """
+    told = {"before": number(before), "after": number(after)}
+    rests = (
+        _("A row of linear attention rests on {before} tokens on average, with the solved query on {after}.", **told)
+        if number(before) != number(after)
+        else _("A row rests on {after} tokens on average, by the query as by the solved one.", **told)
+    )
+    signs = _(
+        "{after} of its weights are negative, of linear attention's {before}.",
+        after=percent(negative_after),
+        before=percent(negative_before),
+    )
+    return paragraph(rests, signs)

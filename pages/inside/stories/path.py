@@ -1,0 +1,166 @@
+"""PaTH: directions of the tokens between a key and a query, what each takes out, and what is left of the product."""
+
+import numpy as np
+
+from app.text import _, paragraph
+from attention_core.looks.factors import cosines, lengths, product
+from attention_core.writing import percent
+from pages.inside import pictures
+from pages.inside.reference import beside_reference
+from pages.inside.story import Later, Seen, Step
+
+
+def steps(seen: Seen) -> tuple[Step | Later, ...]:
+    """From directions that overlap to what tokens on the way leave of a product."""
+    ending = _("{share:.0%} of its weights are negative.", share=(seen.weights[seen.visible] < 0).mean())
+    return _directions(seen), _taken(seen), _left(seen), beside_reference(seen, ending)
+
+
+def _before(seen: Seen) -> np.ndarray:
+    """Pairs of a token and one that came before it, ``bool [n, n]``."""
+    return np.tri(len(seen.weights), k=-1, dtype=bool)
+
+
+def _directions(seen: Seen) -> Step:
+    directions, before = seen.parts["directions"], _before(seen)
+    shared = cosines(directions, directions)
+    return Step(
+        title=_("A direction for each token"),
+        formula=r"H_t = I - \beta\, w_t w_t^\top,\qquad \lVert w_t \rVert = 1",
+        shapes={"W": directions.shape},
+        sentence=directions_sentence(shared[before], seen.setting("strength")),
+        draw=lambda key: pictures.board(
+            key,
+            pictures.panel(
+                "W Wᵀ",
+                np.where(before, shared, np.nan),
+                seen.labels,
+                seen.labels,
+                row=_("token"),
+                column=_("token before"),
+            ),
+            unit=_("cosine"),
+            diverging=True,
+        ),
+    )
+
+
+def directions_sentence(shared: np.ndarray, strength: float) -> str:
+    """What a token does to all that passes, and how much the tokens' directions have in common.
+
+    Args:
+        shared: the cosine of every two directions; none where there is just one token.
+        strength: β.
+    """
+    if strength == 0:
+        told = _("At β = 0 no token takes anything out: whatever passes stays as it is.")
+    elif strength == 1:
+        told = _("Each token takes out of all that passes what lies along its own direction w.")
+    elif strength == 2:
+        told = _("Each token turns over what lies along its own direction w of all that passes: a reflection.")
+    else:
+        told = _(
+            "Of all that passes each token takes {strength:.0%} of what lies along its own direction w.",
+            strength=strength,
+        )
+    if not shared.size:
+        return paragraph(told, _("There is one token only: nothing passes it."))
+    return paragraph(
+        told,
+        _(
+            "Two directions have a cosine of {mean:.2f} on average, without the sign, and of {most:.2f} at most.",
+            mean=abs(shared).mean(),
+            most=abs(shared).max(),
+        ),
+    )
+
+
+def _taken(seen: Seen) -> Step:
+    written, before = seen.parts["met"], _before(seen)
+    taken = product(seen.parts["inverse"], written)
+    words = {"row": _("token on the way"), "column": _("key")}
+    return Step(
+        title=_("What each takes out"),
+        formula=r"T\,\beta\,(W K^\top \odot M^-),\qquad T = \left(I + \beta\, W W^\top \odot M^-\right)^{-1}",
+        shapes={r"W K^\top": written.shape, "T": seen.parts["inverse"].shape},
+        sentence=taken_sentence(written[before], taken[before]),
+        draw=lambda key: pictures.board(
+            key,
+            *(
+                pictures.panel(title, np.where(before, matrix, np.nan), seen.labels, seen.labels, **words)
+                for title, matrix in ((_("Of the key as written"), written), (_("Of what is left of it"), taken))
+            ),
+            unit=_("taken out"),
+            diverging=True,
+        ),
+    )
+
+
+def taken_sentence(written: np.ndarray, taken: np.ndarray) -> str:
+    """What tokens find to take out of a key, if it came as it was written and after those before them.
+
+    Args:
+        written: of every key and every later token, what that would take of the key as it was written.
+        taken: what it takes of what others have left.
+    """
+    if not written.size:
+        return _("There is one token only: no key passes another.")
+    as_written, left = abs(written).mean(), abs(taken).mean()
+    if not as_written:
+        return _("Nothing is taken out of any key.")
+    told = {"written": percent(as_written), "left": percent(left)}
+    if left < as_written:
+        return _(
+            "Of a key as it was written a later token would take {written} of its length on average, without the sign. "
+            "It takes {left}: those before it have taken some of that already.",
+            **told,
+        )
+    return _(
+        "Of a key as it was written a later token would take {written} of its length on average, without the sign. It "
+        "takes {left}: those before it have left no less along its direction.",
+        **told,
+    )
+
+
+def _left(seen: Seen) -> Step:
+    read = seen.parts["read"]
+    on_the_way = product(seen.parts["turned"], product(seen.parts["inverse"], seen.parts["met"]))
+    plain, left = (matrix[seen.visible] for matrix in (read, seen.weights))
+    size, whole = lengths(np.stack([left, plain]))
+    way = (
+        _("Between key j and query i stand the tokens j + 1 to i.")
+        if seen.causal
+        else _("As no future is hidden, every query reads what all tokens have left: a key has all behind it to pass.")
+    )
+    return Step(
+        title=_("What is left of a product"),
+        formula=r"q_i^\top H_i H_{i-1} \cdots H_{j+1}\, k_j",
+        shapes={"Q": seen.parts["queries"].shape, "K": seen.parts["keys"].shape, "A": read.shape},
+        sentence=paragraph(left_sentence(size, whole, float((plain * left < 0).mean())), way),
+        draw=lambda key: pictures.board(
+            key,
+            pictures.pairs(seen, _("Without the way"), read),
+            pictures.pairs(seen, _("Taken on the way"), on_the_way),
+            pictures.pairs(seen, _("What is left"), seen.weights),
+            unit=_("product"),
+            diverging=True,
+        ),
+    )
+
+
+def left_sentence(size: float, whole: float, turned: float) -> str:
+    """What the way makes of all products of a query with a key.
+
+    Args:
+        size: of what is left, over all pairs.
+        whole: of the products themselves.
+        turned: the share of them whose sign has changed.
+    """
+    if not whole:
+        return _("Every product of a query with a key is zero, whatever lies on the way.")
+    return _(
+        "Of the size of all products of a query with a key the way leaves {share}; {turned:.0%} of them change their "
+        "sign.",
+        share=percent(size / whole),
+        turned=turned,
+    )
