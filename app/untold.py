@@ -2,13 +2,13 @@
 
 import inspect
 from functools import wraps
-from typing import Any
+from typing import Any, Literal
 
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.NewSession_pb2 import Initialize, NewSession
 from streamlit.runtime import app_session
 
-PATH = "main_script_path"
+PATH: Literal["main_script_path"] = "main_script_path"
 ABOUT = ("environment_info", "user_info")
 """Parts of a session's first words: versions and system, and what tells this machine from others."""
 

@@ -111,7 +111,7 @@ def found_sentence(before: float, after: float, negative_before: float, negative
         else _("A row rests on {after} tokens on average, by the query as by the solved one.", **told)
     )
     signs = _(
-        "{after} of its weights are negative, of linear attention's {before}.",
+        "{after} of the weights by the solved query are negative, {before} of those by the query.",
         after=percent(negative_after),
         before=percent(negative_before),
     )

@@ -49,7 +49,7 @@ def test_on_how_many_tokens_a_row_rests_is_counted_for_both_queries(causal):
     at = open_step(ac.get("mesa"), 2, causal=causal)
     told = said(at, r"rests on ([\d.]+) tokens on average, with the solved query on ([\d.]+)\.")
     np.testing.assert_allclose(told, [rests(linear), rests(read)], rtol=0.06)
-    negative = said(at, r"([\d.]+)% of its weights are negative, of linear attention's ([\d.]+)%")
+    negative = said(at, r"([\d.]+)% of the weights by the solved query are negative, ([\d.]+)% of those by the query")
     wanted = [100 * (x[seen_pairs] < 0).mean() for x in (read, linear)]
     np.testing.assert_allclose(negative, wanted, rtol=0.06)
 
@@ -57,7 +57,9 @@ def test_on_how_many_tokens_a_row_rests_is_counted_for_both_queries(causal):
 def test_rows_that_rest_on_as_many_are_said_to():
     assert "rests on 3.0 tokens on average, by the query as by the solved one" in found_sentence(3.001, 2.999, 0, 0)
     assert "rests on 5 tokens on average, with the solved query on 3." in found_sentence(5, 3, 0.25, 0.5)
-    assert "50% of its weights are negative, of linear attention's 25%" in found_sentence(5, 3, 0.25, 0.5)
+    assert "50% of the weights by the solved query are negative, 25% of those by the query" in found_sentence(
+        5, 3, 0.25, 0.5
+    )
 
 
 def test_the_query_that_turns_most_is_named():
