@@ -8,7 +8,7 @@ import streamlit as st
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 
-from app import heap, server_theme, session_reading, untold, watching
+from app import heap, message_cache, server_theme, session_reading, untold, watching
 from app.headers import Safety
 
 
@@ -22,6 +22,7 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
     server_theme.keep()
     session_reading.one_by_one()
     untold.leave_out()
+    message_cache.mirror()
     await asyncio.to_thread(warm_up)
     yield
 

@@ -1,0 +1,136 @@
+"""A message is named by its hash where the browser holds it, and nowhere else, however little anybody waits."""
+
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.runtime.scriptrunner_utils import script_run_context
+from streamlit.runtime.scriptrunner_utils.script_run_context import ScriptRunContext
+from streamlit.web.server.starlette import starlette_websocket
+from streamlit.web.server.starlette.starlette_websocket import StarletteSessionClient
+
+from app import message_cache
+from app.message_cache import Held
+from benchmarks.load.screen import Screen
+
+WRITE, RESET = StarletteSessionClient.write_forward_msg, ScriptRunContext.reset
+OLDEST = 2
+
+
+@pytest.fixture(autouse=True)
+def put_back(monkeypatch):
+    monkeypatch.setattr(StarletteSessionClient, "write_forward_msg", WRITE)
+    monkeypatch.setattr(ScriptRunContext, "reset", RESET)
+
+
+def large(name, part="", place=0):
+    message = ForwardMsg(hash=name)
+    message.metadata.cacheable = True
+    message.metadata.delta_path[:] = [0, place]
+    message.delta.fragment_id = part
+    message.delta.new_element.markdown.body = name * 9
+    return message
+
+
+def begun(parts=(), run="run"):
+    message = ForwardMsg()
+    message.metadata.run.script_run_id, message.metadata.run.fragment_ids[:] = run, parts
+    message.new_session.config.max_cached_message_age = OLDEST
+    return message
+
+
+def ended(parts=(), status=ForwardMsg.FINISHED_SUCCESSFULLY, run="run"):
+    message = ForwardMsg(script_finished=status)
+    message.metadata.run.script_run_id, message.metadata.run.fragment_ids[:] = run, parts
+    return message
+
+
+def kinds(held, *messages):
+    return [held.sent(message).WhichOneof("type") for message in messages]
+
+
+def test_what_is_held_is_named_with_its_place_and_comes_whole_again_once_it_is_gone():
+    held = Held(OLDEST)
+    assert kinds(held, large("a"), ended(), ended()) == ["delta", "script_finished", "script_finished"]
+    named = held.sent(large("a", place=7))
+    assert (named.ref_hash, [*named.metadata.delta_path]) == ("a", [0, 7])
+    assert kinds(held, ended(), ended(), large("a")) == [*["script_finished"] * 2, "ref_hash"]
+    assert kinds(held, ended(), ended(), ended(), large("a"))[-1] == "delta"
+
+
+def test_a_run_of_one_part_lets_go_of_nothing_else_and_one_broken_off_of_nothing():
+    held = Held(OLDEST)
+    kinds(held, large("page"), large("one", "one"), large("other", "other"))
+    kinds(held, *[ended(["one"], ForwardMsg.FINISHED_FRAGMENT_RUN_SUCCESSFULLY)] * 5)
+    assert kinds(held, large("page"), large("one", "one"), large("other", "other")) == ["ref_hash", "delta", "ref_hash"]
+    kinds(held, *[ended(status=ForwardMsg.FINISHED_EARLY_FOR_RERUN)] * 5)
+    assert kinds(held, large("page")) == ["ref_hash"]
+
+
+def test_small_messages_go_as_they_are():
+    held, small = Held(OLDEST), large("a")
+    small.metadata.cacheable = False
+    assert kinds(held, small, small) == ["delta", "delta"]
+
+
+RUNS = st.lists(
+    st.tuples(
+        st.sampled_from([(), ("one",), ("other",), ("one", "other")]),
+        st.lists(st.sampled_from("abcdefg"), max_size=4),
+        st.booleans(),
+    ),
+    max_size=30,
+)
+
+
+@given(RUNS)
+@settings(max_examples=300)
+def test_a_browser_never_misses_what_it_is_named_and_is_sent_nothing_that_it_holds(runs):
+    held, screen = Held(OLDEST), Screen("http://127.0.0.1/")
+    for number, (parts, names, whole) in enumerate(runs):
+        run = str(number)
+        screen.read(begun(parts, run).SerializeToString())
+        for place, name in enumerate(names):
+            holds = name in screen._cached
+            message = large(name, "one" if name in "abc" else "other" if name in "de" else "", place)
+            sent = held.sent(message)
+            assert (sent.WhichOneof("type") == "ref_hash") == holds
+            screen.read(sent.SerializeToString())
+        usual = ForwardMsg.FINISHED_FRAGMENT_RUN_SUCCESSFULLY if parts else ForwardMsg.FINISHED_SUCCESSFULLY
+        status = usual if whole else ForwardMsg.FINISHED_EARLY_FOR_RERUN
+        screen.read(held.sent(ended(parts, status, run)).SerializeToString())
+    assert not screen.errors
+
+
+def test_every_connection_has_its_own_and_what_browsers_tell_is_not_asked(monkeypatch):
+    wrote, told = [], []
+    monkeypatch.setattr(StarletteSessionClient, "write_forward_msg", lambda self, msg: wrote.append(msg))
+
+    def reset(self, query_string="", cached_message_hashes=None):
+        told.append((query_string, cached_message_hashes))
+
+    monkeypatch.setattr(ScriptRunContext, "reset", reset)
+    assert message_cache.mirror()
+    for client in (one := SimpleNamespace(), SimpleNamespace(), one):
+        StarletteSessionClient.write_forward_msg(client, large("a"))
+    assert [message.WhichOneof("type") for message in wrote] == ["delta", "delta", "ref_hash"]
+    ScriptRunContext.reset(None, query_string="n=24", cached_message_hashes=frozenset("a"))
+    assert told == [("n=24", None)]
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "other"),
+    [
+        (starlette_websocket, "StarletteSessionClient", None),
+        (script_run_context, "ScriptRunContext", None),
+        (StarletteSessionClient, "write_forward_msg", lambda self, msg, later: None),
+        (ScriptRunContext, "reset", lambda self, query_string: None),
+    ],
+)
+def test_a_streamlit_that_does_it_otherwise_is_left_alone(monkeypatch, place, name, other):
+    monkeypatch.setattr(place, name, other)
+    before = StarletteSessionClient.write_forward_msg, ScriptRunContext.reset
+    assert not message_cache.mirror()
+    assert (StarletteSessionClient.write_forward_msg, ScriptRunContext.reset) == before
