@@ -24,7 +24,12 @@ def readable(name: str) -> str:
 
 def tokens(labels: Sequence[str]) -> dict[str, Any]:
     """What a widget is given that picks one of these tokens."""
-    return {"options": range(len(labels)), "format_func": lambda i: f"{i}  {labels[i]}"}
+
+    def name(i: int) -> str:
+        # A value in flight may be of a longer text: Streamlit asks for its name before it finds that it is no option.
+        return f"{i}  {labels[i]}" if i < len(labels) else str(i)
+
+    return {"options": range(len(labels)), "format_func": name}
 
 
 def computing(name: str) -> AbstractContextManager[None]:

@@ -70,7 +70,8 @@ def _take_preset() -> None:
 
 
 def _append(key: str) -> None:
-    MasksOptions.stack.set((*MasksOptions.stack.value, key))
+    # Of two presses at once the second finds no room.
+    MasksOptions.stack.set((*MasksOptions.stack.value, key)[: current().stack_layers])
 
 
 def _drop(place: int) -> None:

@@ -10,6 +10,7 @@ import attention_core as ac
 from app import play
 from app.naming import label
 from app.text import literal
+from attention_core.limits import current
 from attention_core.looks.pattern import has_pattern
 from pages.masks.hashed_order import sorting
 
@@ -78,6 +79,15 @@ def test_a_preset_and_the_layers_make_the_stack():
     at.button(key="reach.layer.0").click().run()
     assert not at.exception
     assert any("stack is empty" in i.value for i in at.info)
+
+
+def test_of_two_layers_added_at_once_the_one_beyond_the_most_finds_no_room():
+    most = current().stack_layers
+    at = open_masks(stack=("local",) * (most - 1))
+    at.session_state["stack"] = ("local",) * most  # by a press before, which the page has not answered yet
+    at = at.button(key="reach.add.atrous").click().run()
+    assert not at.exception
+    assert at.session_state["stack"] == ("local",) * most
 
 
 def test_the_front_counts_what_the_stack_reaches():
