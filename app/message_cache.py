@@ -29,15 +29,19 @@ class Held:
         self._oldest, self._runs = oldest, 0
         self._held: dict[str, tuple[int, str]] = {}  # by hash: runs ended when it was last used, and whose part it is
 
-    def sent(self, message: ForwardMsg) -> ForwardMsg:
-        """What to send for a message: itself, or its name where the browser holds it."""
-        if message.metadata.cacheable and message.hash:
-            known = self._held.get(message.hash)
-            self._held[message.hash] = self._runs, message.delta.fragment_id if known is None else known[1]
-            return message if known is None else create_reference_msg(message)
-        if message.WhichOneof("type") == "script_finished":
+    def named(self, message: ForwardMsg) -> ForwardMsg:
+        """What to send for a message: its name where the browser holds it, or itself."""
+        held = message.metadata.cacheable and message.hash in self._held
+        return create_reference_msg(message) if held else message
+
+    def read(self, message: ForwardMsg) -> None:
+        """Take note of what was sent; one too large to be sent has become another by then, which nobody keeps."""
+        kind, name = message.WhichOneof("type"), message.ref_hash or message.hash
+        if kind == "script_finished":
             self._end(message)
-        return message
+        elif kind == "ref_hash" or message.metadata.cacheable:
+            _, part = self._held.get(name, (0, message.delta.fragment_id))
+            self._held[name] = self._runs, part
 
     def _end(self, message: ForwardMsg) -> None:
         if message.script_finished == ForwardMsg.FINISHED_EARLY_FOR_RERUN:
@@ -71,10 +75,12 @@ def mirror() -> bool:
         held = self.__dict__.get(MIRROR)
         if held is None:
             held = self.__dict__[MIRROR] = Held(int(config.get_option("global.maxCachedMessageAge")))
-        write(self, held.sent(msg))
+        sent = held.named(msg)
+        write(self, sent)
+        held.read(sent)
 
-    def reset_untold(self: Any, *args: Any, cached_message_hashes: object = None, **kwargs: Any) -> None:  # noqa: ANN401
+    def reset_unclaimed(self: Any, *args: Any, cached_message_hashes: object = None, **kwargs: Any) -> None:  # noqa: ANN401
         reset(self, *args, **kwargs)
 
-    client.write_forward_msg, context.reset = write_shortened, reset_untold
+    client.write_forward_msg, context.reset = write_shortened, reset_unclaimed
     return True

@@ -47,14 +47,21 @@ def ended(parts=(), status=ForwardMsg.FINISHED_SUCCESSFULLY, run="run"):
     return message
 
 
+def sent(held, message):
+    """What comes of a message that is written at once."""
+    found = held.named(message)
+    held.read(found)
+    return found
+
+
 def kinds(held, *messages):
-    return [held.sent(message).WhichOneof("type") for message in messages]
+    return [sent(held, message).WhichOneof("type") for message in messages]
 
 
 def test_what_is_held_is_named_with_its_place_and_comes_whole_again_once_it_is_gone():
     held = Held(OLDEST)
     assert kinds(held, large("a"), ended(), ended()) == ["delta", "script_finished", "script_finished"]
-    named = held.sent(large("a", place=7))
+    named = sent(held, large("a", place=7))
     assert (named.ref_hash, [*named.metadata.delta_path]) == ("a", [0, 7])
     assert kinds(held, ended(), ended(), large("a")) == [*["script_finished"] * 2, "ref_hash"]
     assert kinds(held, ended(), ended(), ended(), large("a"))[-1] == "delta"
@@ -73,6 +80,20 @@ def test_small_messages_go_as_they_are():
     held, small = Held(OLDEST), large("a")
     small.metadata.cacheable = False
     assert kinds(held, small, small) == ["delta", "delta"]
+
+
+def test_what_was_too_large_to_be_sent_is_held_by_nobody(monkeypatch):
+    def write(self, msg):
+        if msg.hash == "huge":
+            msg.metadata.cacheable = False  # as Streamlit does that sends an error in its place
+        wrote.append(msg.WhichOneof("type"))
+
+    wrote, client = [], SimpleNamespace()
+    monkeypatch.setattr(StarletteSessionClient, "write_forward_msg", write)
+    assert message_cache.mirror()
+    for name in ("huge", "huge", "fits", "fits"):
+        StarletteSessionClient.write_forward_msg(client, large(name))
+    assert wrote == ["delta", "delta", "delta", "ref_hash"]
 
 
 RUNS = st.lists(
@@ -95,12 +116,12 @@ def test_a_browser_never_misses_what_it_is_named_and_is_sent_nothing_that_it_hol
         for place, name in enumerate(names):
             holds = name in screen._cached
             message = large(name, "one" if name in "abc" else "other" if name in "de" else "", place)
-            sent = held.sent(message)
-            assert (sent.WhichOneof("type") == "ref_hash") == holds
-            screen.read(sent.SerializeToString())
+            found = sent(held, message)
+            assert (found.WhichOneof("type") == "ref_hash") == holds
+            screen.read(found.SerializeToString())
         usual = ForwardMsg.FINISHED_FRAGMENT_RUN_SUCCESSFULLY if parts else ForwardMsg.FINISHED_SUCCESSFULLY
         status = usual if whole else ForwardMsg.FINISHED_EARLY_FOR_RERUN
-        screen.read(held.sent(ended(parts, status, run)).SerializeToString())
+        screen.read(sent(held, ended(parts, status, run)).SerializeToString())
     assert not screen.errors
 
 
