@@ -36,6 +36,8 @@ ROUNDING = re.compile(r"\d+(?:\.\d+)?\s×\s10⁻(?:[⁶-⁹]|[⁰¹²³⁴-⁹]{
 """What arithmetic alone leaves, another machine's something else."""
 LEAST = -9
 """The power of ten down to which a logarithmic axis is compared, for the same reason."""
+ROOM = 0.05 / 1.1
+"""Of an axis's length, what lies beyond its values on either side."""
 NEAR = {"rel_tol": 1e-3, "abs_tol": 1e-6}
 
 SMALL = "input=synthetic&n=24&d=8&heads=2&head=1"
@@ -194,12 +196,16 @@ def as_json(value):
 
 
 def cut_off(layout):
-    """Marks of logarithmic axes no lower than ``LEAST``; of an axis that goes below it neither end counts."""
+    """Ends and marks of logarithmic axes no lower than ``LEAST``.
+
+    An axis that goes below it ends where its values do: the room beyond them is a share of its whole length.
+    """
     for name, axis in layout.items():
         if isinstance(axis, dict) and axis.get("type") == "log" and "range" in axis:
             side, ref = name[0], name.replace("axis", "")
-            if min(axis["range"]) < LEAST:  # and the other end stands off by a share of the whole
-                axis["range"] = [LEAST]
+            low, high = axis["range"]
+            if low < LEAST:
+                axis["range"] = [LEAST, high - ROOM * (high - low)]
             for mark in layout.get("annotations", ()):
                 if mark.get(f"{side}ref") == ref:
                     mark[side] = max(mark[side], LEAST)

@@ -318,10 +318,10 @@ def test_the_command_runs_a_preset_on_the_cpu_and_keeps_rows_and_stamp(tmp_path,
 
 def test_a_backward_apart_is_of_a_preset(tmp_path, capsys):
     out = tmp_path / "k.json"
-    words = ["bench", "--mode", "backward-alone", "--sizes", "16", "--variants", "linear", "--out", str(out)]
+    words = ["bench", "--mode", "backward-alone", "--sizes", "16", "--variants", "softmax", "--out", str(out)]
     assert main(words) == 2
     assert "The mode is 'backward-alone'" in capsys.readouterr().err
-    assert main([*words, "--preset", "ours", "--head-size", "8", "--alone", "--repeats", "1"]) == 0
+    assert main([*words, "--preset", "16k", "--head-size", "2048", "--alone", "--repeats", "1"]) == 0
     assert json.loads(out.read_text(encoding="utf-8"))["rows"][0]["mode"] == "backward-alone"
 
 
