@@ -44,6 +44,23 @@ def pairs(seen: Seen, title: str, values: np.ndarray, caption: str = "") -> Pane
     return panel(title, seen.masked(values), seen.labels, seen.labels, caption=caption)
 
 
+def earlier(
+    seen: Seen, title: str, values: np.ndarray, *, row: str, column: str = "", with_itself: bool = False
+) -> Panel:
+    """A matrix of all tokens and those before each, masked where there is none.
+
+    Args:
+        seen: whose tokens.
+        title: as of ``panel``.
+        values: ``[n, n]``.
+        row: what one row is.
+        column: what one column is; a token before if empty.
+        with_itself: whether a token counts among those before it.
+    """
+    shown = np.where(np.tri(len(values), k=0 if with_itself else -1, dtype=bool), values, np.nan)
+    return panel(title, shown, seen.labels, seen.labels, row=row, column=column or _("token before"))
+
+
 def board(
     key: str,
     *panels: Panel,

@@ -48,14 +48,7 @@ def _overlaps(seen: Seen) -> Step:
         sentence=overlap_sentence(found[before]),
         draw=lambda key: pictures.board(
             key,
-            pictures.panel(
-                _("What a key reads"),
-                np.where(before, found, np.nan),
-                seen.labels,
-                seen.labels,
-                row=_("token that writes"),
-                column=_("token before"),
-            ),
+            pictures.earlier(seen, _("What a key reads"), found, row=_("token that writes")),
             unit=_("share read"),
             diverging=True,
         ),
@@ -100,14 +93,7 @@ def _inverse(seen: Seen) -> Step:
         ),
         draw=lambda key: pictures.board(
             key,
-            pictures.panel(
-                "T",
-                np.where(np.tri(len(found), dtype=bool), found, np.nan),
-                seen.labels,
-                seen.labels,
-                row=_("token that writes"),
-                column=_("token before"),
-            ),
+            pictures.earlier(seen, "T", found, row=_("token that writes"), with_itself=True),
             unit=_("entry"),
             diverging=True,
         ),

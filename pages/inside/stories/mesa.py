@@ -83,7 +83,9 @@ def _found(seen: Seen) -> Step:
 
     return Step(
         title=_("What it finds"),
-        formula=r"q_i^\top k_j\, \Gamma_{ij} \;\longrightarrow\; \hat q_i^\top k_j\, \Gamma_{ij}",
+        formula=r"q_i^\top k_j\, \Gamma_{ij} \;\longrightarrow\; \hat q_i^\top k_j\, \Gamma_{ij}"
+        if seen.causal
+        else r"q_i^\top k_j\, \Gamma_{nj} \;\longrightarrow\; \hat q_i^\top k_j\, \Gamma_{nj}",
         shapes={"K": seen.parts["keys"].shape, r"\hat Q K^\top": read.shape},
         sentence=found_sentence(
             float(bearing(linear).mean()),

@@ -30,17 +30,7 @@ def _directions(seen: Seen) -> Step:
         shapes={"W": directions.shape},
         sentence=directions_sentence(shared[before], seen.setting("strength")),
         draw=lambda key: pictures.board(
-            key,
-            pictures.panel(
-                "W Wᵀ",
-                np.where(before, shared, np.nan),
-                seen.labels,
-                seen.labels,
-                row=_("token"),
-                column=_("token before"),
-            ),
-            unit=_("cosine"),
-            diverging=True,
+            key, pictures.earlier(seen, "W Wᵀ", shared, row=_("token")), unit=_("cosine"), diverging=True
         ),
     )
 
@@ -78,7 +68,6 @@ def directions_sentence(shared: np.ndarray, strength: float) -> str:
 def _taken(seen: Seen) -> Step:
     written, before = seen.parts["met"], _before(seen)
     taken = product(seen.parts["inverse"], written)
-    words = {"row": _("token on the way"), "column": _("key")}
     return Step(
         title=_("What each takes out"),
         formula=r"T\,\beta\,(W K^\top \odot M^-),\qquad T = \left(I + \beta\, W W^\top \odot M^-\right)^{-1}",
@@ -87,7 +76,7 @@ def _taken(seen: Seen) -> Step:
         draw=lambda key: pictures.board(
             key,
             *(
-                pictures.panel(title, np.where(before, matrix, np.nan), seen.labels, seen.labels, **words)
+                pictures.earlier(seen, title, matrix, row=_("token on the way"), column=_("key"))
                 for title, matrix in ((_("Of the key as written"), written), (_("Of what is left of it"), taken))
             ),
             unit=_("taken out"),
@@ -134,7 +123,9 @@ def _left(seen: Seen) -> Step:
     )
     return Step(
         title=_("What is left of a product"),
-        formula=r"q_i^\top H_i H_{i-1} \cdots H_{j+1}\, k_j",
+        formula=r"q_i^\top H_i H_{i-1} \cdots H_{j+1}\, k_j"
+        if seen.causal
+        else r"q_i^\top H_n H_{n-1} \cdots H_{j+1}\, k_j",
         shapes={"Q": seen.parts["queries"].shape, "K": seen.parts["keys"].shape, "A": read.shape},
         sentence=paragraph(left_sentence(size, whole, float((plain * left < 0).mean())), way),
         draw=lambda key: pictures.board(

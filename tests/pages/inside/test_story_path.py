@@ -65,17 +65,19 @@ def test_what_tokens_take_out_is_what_they_meet_on_the_way(along, strength):
     np.testing.assert_allclose(found, [100 * np.abs(x).mean() for x in (written, taken)], rtol=0.06)
 
 
-def test_a_query_reads_what_the_tokens_up_to_it_have_left():
+@pytest.mark.parametrize("causal", [True, False])
+def test_a_query_reads_what_the_tokens_on_the_way_have_left(causal):
     attention = ac.get("path")
     q, k, _ = (unit(x).numpy() for x in head())
     w = np.float64(seen(attention).parts["directions"])
-    pairs = [(i, j) for i in range(24) for j in range(i + 1)]
+    pairs = [(i, j) for i in range(24) for j in range(i + 1 if causal else 24)]
     plain = np.array([q[i] @ k[j] for i, j in pairs])
-    left = np.array([q[i] @ along_the_way(k[j], w, 1.0, i + 1, j) for i, j in pairs])
-    at = open_step(attention, 3, causal=True)
+    left = np.array([q[i] @ along_the_way(k[j], w, 1.0, i + 1 if causal else 24, j) for i, j in pairs])
+    at = open_step(attention, 3, causal=causal)
     share, turned = said(at, r"the way leaves ([\d.]+)%; (\d+)% of them change")
     assert share == pytest.approx(100 * np.linalg.norm(left) / np.linalg.norm(plain), rel=0.06)
     assert turned == pytest.approx(100 * (plain * left < 0).mean(), abs=0.51)
+    assert ("H_i" in at.main.latex[0].value, "H_n" in at.main.latex[0].value) == (causal, not causal)
 
 
 @pytest.mark.parametrize(("causal", "words"), [(True, "the tokens j + 1 to i"), (False, "all behind it to pass")])
