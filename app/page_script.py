@@ -9,7 +9,7 @@ from typing import Any
 
 import streamlit as st
 
-from app import glossary
+from app import glossary, share
 from app.chart import NARROW
 from app.form import OPENED
 from app.javascript import script
@@ -48,7 +48,9 @@ def _take_form() -> None:
 
 def _draw_again() -> None:
     """The connection was lost and is there again: this run is all that was asked for."""
+    share.stay()
 
 
 def _take_narrow() -> None:
     st.session_state[NARROW] = bool(st.session_state[_KEY].narrow)
+    share.stay()

@@ -45,6 +45,8 @@ class Link:
         unchecked: the words of values that came from a link and may yet turn out not to fit what is on screen.
         fields: what this run has asked for.
         refused: the words of values that did not fit, by name.
+        told: what the notice named, by name: what did not fit, and what the page does not know.
+        stays: whether the next run is nobody's move, after which the notice still stands.
         place: where on the page the notice goes.
         arriving: whether this is a session's first run, which leaves the address as it came: it does stand for what is
             shown, and to put it right now would lead "back" to it again.
@@ -59,6 +61,8 @@ class Link:
     unchecked: dict[str, list[str]] = field(default_factory=dict)
     fields: dict[str, "Field"] = field(default_factory=dict)
     refused: dict[str, list[str]] = field(default_factory=dict)
+    told: dict[str, list[str]] = field(default_factory=dict)
+    stays: bool = False
     place: DeltaGenerator | None = None
     arriving: bool = False
 
@@ -223,7 +227,14 @@ def open_link() -> None:
         overtaken = []
     elif given in overtaken:
         overtaken = overtaken[overtaken.index(given) :]
-    state[LINK] = Link(None, last.written, page, overtaken, last.valid, last.opened, last.unchecked)
+    told = last.told if last.stays else {}
+    state[LINK] = Link(None, last.written, page, overtaken, last.valid, last.opened, last.unchecked, refused={**told})
+
+
+def stay() -> None:
+    """Let a notice stand through the next run, which no visitor asked for: the browser has told something of itself."""
+    if LINK in st.session_state:
+        st.session_state[LINK].stays = True
 
 
 def _ours(given: dict[str, list[str]], page: str, last: Link) -> bool:
@@ -371,8 +382,9 @@ def announce() -> None:
     link: Link = st.session_state[LINK]
     write_link()
     unknown = {name: words for name, words in (link.given or {}).items() if name not in link.fields}
-    if link.place and (link.refused or unknown):
-        link.place.warning(refusal(st.session_state, link.fields, link.refused | unknown))
+    link.told = link.refused | unknown
+    if link.place and link.told:
+        link.place.warning(refusal(st.session_state, link.fields, link.told))
 
 
 def close_link() -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from driver import CONTROLS, drawn, moved, open_page
+from driver import visit as driver_visit
 from no_model import without_a_model
 
 import attention_core as ac
@@ -348,3 +349,13 @@ def test_whatever_is_set_on_a_page_is_in_its_link(page, asked):
 
 def test_every_page_has_addresses_that_show_its_controls():
     assert set(VIEWS) == set(PAGES)
+
+
+def test_a_notice_stands_through_a_run_that_nobody_asked_for_and_no_longer():
+    at = driver_visit("timing", {"t_from": "65", "unheard": "3"})
+    [told] = [each.value for each in at.warning]
+    assert "t_from is" in told
+    assert "does not know" in told
+    at.session_state[LINK].stays = True  # as the browser has it that tells how wide it is
+    assert [each.value for each in at.run().warning] == [told]
+    assert not at.run().warning

@@ -1,6 +1,6 @@
 """Back and forward in the browser: one step for each thing a visitor did."""
 
-from browser import query, settle, visit
+from browser import query, settle, switch, visit
 from playwright.sync_api import expect
 
 
@@ -75,3 +75,13 @@ def test_a_link_that_is_put_right_leaves_no_step_behind(newly_opened, server):
     page.wait_for_url("**/timing?causal=1")
     settle(page)
     assert entries(page) == before + 2
+
+
+def test_on_a_phone_too_a_notice_stands_until_something_is_moved(phone, server):
+    told = phone.get_by_text("The link carried values that do not fit")
+    visit(phone, f"{server}/causal?c_at=zz&input=synthetic&n=24&heads=2")
+    settle(phone)  # the screen has told that it is narrow, and names beside lines have moved below
+    expect(told).to_be_visible()
+    assert "c_at" not in query(phone)
+    switch(phone, "2 · Generation")
+    expect(told).to_have_count(0)
