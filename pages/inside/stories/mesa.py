@@ -6,6 +6,7 @@ from app.text import _, literal, paragraph
 from attention_core.looks.factors import bearing, cosines, lengths
 from attention_core.writing import number, percent
 from pages.inside import pictures
+from pages.inside.pictures import Curve
 from pages.inside.reference import beside_reference
 from pages.inside.story import Later, Seen, Step
 
@@ -22,13 +23,16 @@ def _solved(seen: Seen) -> Step:
     turned, left = np.diag(cosines(queries, solved)), lengths(solved)
 
     def draw(key: str) -> None:
-        pictures.bars(
-            {_("cosine with the query"): turned, _("length"): left},
-            seen.labels,
-            key=key,
-            x_title=_("token"),
+        places = list(range(len(left)))
+        pictures.lines(
+            [
+                Curve(name, places, values.tolist(), colour=colour, marks=len(places) < 3)
+                for colour, (name, values) in enumerate(((_("cosine with the query"), turned), (_("length"), left)))
+            ],
+            key=f"{key}.solved",
+            x_title=_("token i"),
             y_title=_("the solved query"),
-            alt=_("Bars: how each solved query lies to its query, and how long it is"),
+            alt=_("Lines: how each solved query lies to its query, and how long it is"),
         )
 
     return Step(
