@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from driver import board
 from stories import open_step, seen
 
 import attention_core as ac
@@ -96,3 +97,13 @@ def test_channels_that_fade_each_by_itself_have_no_one_eigenvalue():
     assert r"\Gamma_{ijc}" in shown[0].formula
     assert r"\operatorname{diag}(\alpha_i)" in shown[2].formula
     assert len(deltanet.steps(seen(ac.get("kda", gate="constant")))) == 5
+
+
+def test_a_token_is_drawn_beside_those_before_it_and_corrects_itself_by_one():
+    at = open_step(ac.get("deltanet"), 1)
+    [(_, overlaps)] = board(at, "inside.deltanet.1")[1].values()
+    np.testing.assert_array_equal(np.isnan(overlaps), ~np.tri(24, k=-1, dtype=bool))
+    at = open_step(ac.get("deltanet"), 2, again=at)
+    [(_, inverse)] = board(at, "inside.deltanet.2")[1].values()
+    np.testing.assert_array_equal(np.isnan(inverse), ~np.tri(24, dtype=bool))
+    np.testing.assert_allclose(np.diag(inverse), 1)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from driver import board
 from stories import head, open_step, said, seen
 
 import attention_core as ac
@@ -49,6 +50,8 @@ def test_on_how_many_tokens_a_row_rests_is_counted_for_both_queries(causal):
     negative = said(at, r"([\d.]+)% of the weights by the solved query are negative, ([\d.]+)% of those by the query")
     wanted = [100 * (x[seen_pairs] < 0).mean() for x in (read, linear)]
     np.testing.assert_allclose(negative, wanted, rtol=0.06)
+    for (_, drawn), matrix in zip(board(at, "inside.mesa.2")[1].values(), (linear, read), strict=True):
+        np.testing.assert_allclose(drawn, np.where(seen_pairs, matrix, np.nan), atol=2e-3)
 
 
 def test_rows_that_rest_on_as_many_are_said_to():

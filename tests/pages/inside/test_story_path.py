@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from driver import board
 from stories import figures, head, open_step, said, seen
 
 import attention_core as ac
@@ -83,3 +84,25 @@ def test_a_query_reads_what_the_tokens_on_the_way_have_left(causal):
 @pytest.mark.parametrize(("causal", "words"), [(True, "the tokens j + 1 to i"), (False, "all behind it to pass")])
 def test_who_stands_on_the_way_is_told(causal, words):
     assert words in path.steps(seen(ac.get("path"), causal=causal))[2].sentence
+
+
+def shown(at, step):
+    return [matrix for _, matrix in board(at, f"inside.path.{step}")[1].values()]
+
+
+@pytest.mark.parametrize("causal", [True, False])
+def test_what_is_drawn_adds_up_and_nobody_passes_before_he_came(causal):
+    attention = ac.get("path")
+    at = open_step(attention, 1, causal=causal)
+    [directions] = shown(at, 1)
+    before = np.tri(24, k=-1, dtype=bool)
+    w = seen(attention).parts["directions"]
+    np.testing.assert_allclose(directions, np.where(before, w @ w.T, np.nan), atol=1e-3)
+    at = open_step(attention, 2, again=at, causal=causal)
+    for matrix in shown(at, 2):
+        np.testing.assert_array_equal(np.isnan(matrix), ~before)
+    at = open_step(attention, 3, again=at, causal=causal)
+    plain, taken, left = shown(at, 3)
+    np.testing.assert_allclose(plain - taken, left, atol=2e-3)
+    assert np.nanmax(abs(taken)) > 0.05
+    np.testing.assert_array_equal(np.isnan(left), np.triu(np.ones((24, 24), bool), 1) & causal)
