@@ -10,6 +10,7 @@ import { keepHistory } from "./history.js";
 import { leadToInput } from "./input_panel.js";
 import { reachByKeys } from "./keyboard.js";
 import { stepByArrows } from "./lessons/arrows.js";
+import { showFigures } from "./lessons/figure.js";
 import { Sentence } from "./live_sentence/sentence.js";
 import { linkTexts } from "./matrix_board/links.js";
 import { offer } from "./matrix_board/main.js";
@@ -34,6 +35,7 @@ export default function ({ setStateValue }) {
   keepHistory();
   followWays();
   stepByArrows();
+  showFigures();
   reachByKeys();
   saveCharts();
   leadToInput();

@@ -90,8 +90,9 @@ def _around(page: Page[object]) -> tuple[object, ...]:
 
 
 def _sidebar() -> Any:  # noqa: ANN401 - a word or a width
-    """How wide the panel on the left is; a frame in another page has no room for it until it is asked for."""
-    return "collapsed" if st.context.is_embedded else 325
+    """Return the sidebar's width, or "collapsed" in an embedding frame and during a lesson, which need the room."""
+    lesson = Visit.lesson.name in st.query_params or st.session_state.get(Visit.lesson.name)
+    return "collapsed" if lesson or st.context.is_embedded else 325
 
 
 def _style() -> str:

@@ -49,9 +49,9 @@ def show(page: str) -> Callable[[], None]:
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             st.html(_head(lesson, place, said), width="stretch")
             st.button(_("Leave"), icon=":material/close:", type="tertiary", key="lesson.leave", on_click=_leave)
-        left, right = st.columns([6, 5], gap="medium")
-        left.html(_told(step, said))
-        with right:
+        found = answer.find(step)
+        st.html(_told(step, said, table=found is not None and found.measure.in_table))
+        with st.container(gap="xsmall"):
             if page != step.page:
                 elsewhere = html.escape(_("This step is on another page."))
                 st.html(f"<p>{elsewhere} {_way(lesson, place, _('Go there'))}</p>")
@@ -59,7 +59,10 @@ def show(page: str) -> Callable[[], None]:
                 st.html(f'<p class="ask">{html.escape(said(step.ask))}</p>')
                 if key in st.session_state.get(ANSWERED, {}):
                     return partial(_reveal, step, said, st.session_state[ANSWERED][key], st.empty())
-                _question(step, said, key)
+                try:
+                    _question(step, said, key)
+                except ac.LabError as error:
+                    st.html(f"<p>{html.escape(sentence(error))}</p>")
     return _nothing
 
 
@@ -111,14 +114,15 @@ def _head(lesson: Lesson, place: int, said: Callable[[str], str]) -> str:
     )
 
 
-def _told(step: Step, said: Callable[[str], str]) -> str:
-    parts = [f"<p>{html.escape(said(step.say))}</p>" if step.say else ""]
+def _told(step: Step, said: Callable[[str], str], *, table: bool) -> str:
+    """Return a step's text and task; app/lessons/figure.js scrolls its figure or its table into view."""
+    parts = [f'<p class="told" data-figure="{"table" if table else "chart"}">{html.escape(said(step.say))}</p>']
     parts += [f'<p class="do"><b>{html.escape(_("Do"))}</b> {html.escape(said(step.do))}</p>' if step.do else ""]
-    return "".join(parts) or "<p></p>"
+    return "".join(parts)
 
 
 def _question(step: Step, said: Callable[[str], str], key: str) -> None:
-    """Draw what a guess is made with."""
+    """Draw the guess, which has to be made before it can be checked, and the way to see the answer without one."""
     found, guess, ready = answer.find(step), f"{key}.guess", True
     names = list(map(literal, choices(step, said)))
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
@@ -127,22 +131,24 @@ def _question(step: Step, said: Callable[[str], str], key: str) -> None:
             look: Any = {"format_func": format_func, "label_visibility": "collapsed"}
             ready = st.pills(label, places, key=guess, on_change=_keep, args=(key,), **look) is not None
         elif found is not None:
-            _slider(found.measure, key)
+            _slider(found.measure, Screen.of(step.at, step.reveal), key)
+            ready = key in _guesses()
         check, show_it = partial(_take, step, key, guessed=True), partial(_take, step, key, guessed=False)
         st.button(_("Check"), key=f"{key}.check", type="primary", disabled=not ready, on_click=check)
         st.button(_("Show it"), key=f"{key}.show", type="tertiary", on_click=show_it)
 
 
-def _slider(measure: Measure, key: str) -> None:
-    """A number to drag, which begins in the middle."""
-    low, high, step = float(measure.low), float(measure.high), float(measure.step)
+def _slider(measure: Measure, screen: Screen, key: str) -> None:
+    """Draw a slider for a number that is possible on a screen; it is no guess until the visitor has moved it."""
+    low, high, step = float(measure.low), float(measure.highest(screen)), float(measure.step)
     digits = next(digits for digits in range(4) if round(step, digits) == step)
+    middle = low + round((high - low) / 2 / step) * step
     unit = " " + _(measure.unit).replace("%", "%%") if measure.unit else ""
     st.slider(
         _("Your guess"),
         low,
         high,
-        _guesses().setdefault(key, low + round((high - low) / 2 / step) * step),
+        min(middle if (guess := _guesses().get(key)) is None else guess, high),
         step,
         format=f"%.{digits}f{unit}",
         key=f"{key}.guess",

@@ -5,7 +5,9 @@ from dataclasses import replace
 import streamlit as st
 
 from app import share
+from app.lessons import answer
 from app.lessons.lesson import LENGTHS, MOST_STEPS, Lesson, LessonError, Step, query
+from app.lessons.screen import Screen
 from app.text import N_
 from app.visit import Visit
 
@@ -34,7 +36,7 @@ def screen(page: str) -> str:
     """
     if Visit.input.value == "upload":
         raise LessonError(
-            N_("A screen that shows an uploaded file cannot be a step: whoever takes it has no such file.")
+            N_("A screen with an uploaded file cannot be a step: the people who take the lesson do not have the file.")
         )
     words = share.query_string({name: each for name, each in share.here().items() if name not in AROUND})
     if len(page + words) > LENGTHS["at"]:
@@ -67,6 +69,40 @@ def reveals(at: str, place: int) -> None:
     before, after = (query(each.partition("?")[2]) for each in (step.at, at))
     changed = {name: words for name, words in after.items() if before.get(name) != words}
     put(place, reveal=share.query_string(changed)[1:])
+
+
+def shows_answer(step: Step) -> bool:
+    """Whether a step's own screen already shows the number it asks for, so that nobody has to guess.
+
+    It does where showing the answer changes nothing, or only adds variants other than those the question is about.
+    """
+    found = answer.find(step)
+    if found is None:
+        return False
+    asked, revealed = Screen.of(step.at), Screen.of(step.at, step.reveal)
+    if any(asked.values[name] != revealed.values[name] for name in asked.values if name != Visit.variants.name):
+        return False
+    before, after = asked.visit.variants, revealed.visit.variants
+    if not found.measure.of_variant:
+        return before == after
+    keys = found.rivals(revealed) if found.rank else [found.key]
+    return all(each in before for each in after if each.key in keys)
+
+
+def hide(place: int) -> None:
+    """Take the variant that a step asks for off its own screen; showing the answer brings it back."""
+    found = draft()
+    if found is None or (asked := answer.find(found.steps[place])) is None:
+        return
+    step = found.steps[place]
+    words = [each.word for each in Screen.of(step.at, step.reveal).visit.variants]
+    left = [each.word for each in Screen.of(step.at).visit.variants if each.key != asked.key]
+    name, at = Visit.variants.name, query(step.at.partition("?")[2])
+    put(
+        place,
+        at=step.page + share.query_string({**at, name: left}),
+        reveal=share.query_string({**query(step.reveal), name: words})[1:],
+    )
 
 
 def put(place: int, **changes: object) -> None:

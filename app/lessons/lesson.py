@@ -189,7 +189,9 @@ def check(step: Step, place: int) -> None:
     found = answer.find(step)
     if found is None:
         raise LessonError(
-            N_("Step {place}: “answer” names no number that its page shows: {known}."),
+            N_("Step {place}: “answer” names no number that its page shows: {known}.")
+            if step.answer
+            else N_("Step {place} asks a question without an answer. Choose a number of its page: {known}."),
             place=place,
             known=", ".join(discover()[step.page].measures) or "–",
         )

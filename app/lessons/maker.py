@@ -33,11 +33,16 @@ def show(page: str) -> None:
         icon=":material/add_to_photos:",
         key="lesson.add",
         disabled=full,
-        on_click=draft.add,
+        on_click=_add,
         args=(at,),
     )
     if found is not None:
-        label = _n(
-            "Your lesson has {n} step: go on with it", "Your lesson has {n} steps: go on with it", n=len(found.steps)
-        )
+        label = _n("Edit your lesson ({n} step)", "Edit your lesson ({n} steps)", n=len(found.steps))
         navigation.link(PAGE, label, fields={draft.DRAFT: write_lesson(found)} if write_lesson(found) else {})
+
+
+def _add(at: str) -> None:
+    draft.add(at)
+    found = draft.draft()
+    if found is not None:
+        st.toast(_("Added as step {n} of your lesson.", n=len(found.steps)), icon=":material/check:")

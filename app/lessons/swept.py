@@ -17,5 +17,5 @@ def rows(experiment: str, tasks: Sequence[Task]) -> list[Any]:
     """
     found = [dispatch.known(experiment, task) for task in tasks]
     if any(each is None for each in found):
-        raise LessonError(N_("The page has not measured this to its end; let it run, or press “Continue”."))
+        raise LessonError(N_("The page has not finished measuring. Let it run, or press “Continue”."))
     return [row for each in found for row in each or ()]

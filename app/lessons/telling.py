@@ -36,7 +36,7 @@ def told(step: Step, said: Callable[[str], str], guess: float | None, now: Scree
     shown = found.measure.written(truth)
     if names:
         right = choice_verdict(names[between(step.bounds, truth)], chosen)
-        lines = [paragraph(right, _("Here it is {truth}.", truth=shown))]
+        lines = [paragraph(right, _("Measured: {truth}.", truth=shown))]
     else:
         lines = [verdict(found.measure, truth, guess)]
     if here is not None and found.measure.written(here) != shown:
@@ -68,12 +68,12 @@ def between(bounds: Sequence[float], number: float) -> int:
 
 
 def choice_verdict(right: str, chosen: str | None) -> str:
-    """What a choice comes to beside the right one; None for who wanted to see it without."""
+    """Return how a choice compares with the right one; None for a visitor who asked to see it without choosing."""
     if chosen is None:
-        return _("It is: {right}.", right=right)
+        return _("Answer: {right}.", right=right)
     if chosen == right:
         return _("Right: {right}.", right=right)
-    return _("You said: {chosen}. It is: {right}.", chosen=chosen, right=right)
+    return _("Not {chosen}: {right}.", chosen=chosen, right=right)
 
 
 def numbers(found: Answer, screen: Screen) -> str:
@@ -84,5 +84,5 @@ def numbers(found: Answer, screen: Screen) -> str:
 
 
 def as_set(answered: str) -> str:
-    """What the answer would be on the screen as the visitor has set it by now."""
-    return _("On the screen as you have set it now: {told}.", told=answered)
+    """Return what the answer is on the screen with the visitor's own settings."""
+    return _("With your settings: {told}.", told=answered)

@@ -29,9 +29,14 @@ def _leaking(screen: Screen, attention: ac.Attention | None) -> float:
     return float(sum(_influence(screen, each).share > 0 for each in screen.visit.variants))
 
 
+def _token(screen: Screen) -> int:
+    """The position of the replaced token, which is also the number of outputs before it."""
+    return max(1, min(screen.options(LeaksOptions).token, screen.chosen.qkv.n - 1))
+
+
 MEASURES = {
     "leak": Measure(
-        title=N_("share of earlier pairs in which {name} leaks"),
+        title=N_("share of earlier outputs, over all replaced tokens, that {name} leaks into"),
         find=lambda screen, attention: 100 * _influence(screen, attention).share,
         unit="%",
         high=100,
@@ -40,20 +45,20 @@ MEASURES = {
         near=8,
     ),
     "moved": Measure(
-        title=N_("outputs of {name} before the replaced token that move"),
+        title=N_("number of outputs before the replaced token that change with {name}"),
         find=_moved,
         unit=N_("outputs"),
-        high=60,
+        high=_token,
         step=1,
         digits=0,
         near=1,
     ),
     "leaking": Measure(
-        title=N_("how many of the compared variants leak"),
+        title=N_("number of compared variants that leak"),
         find=_leaking,
         of_variant=False,
         unit=N_("variants"),
-        high=12,
+        high=lambda screen: len(screen.visit.variants),
         step=1,
         digits=0,
         near=0,

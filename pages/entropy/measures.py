@@ -30,12 +30,17 @@ def _slope(screen: Screen, attention: ac.Attention | None) -> float | None:
     return fit_power(found.x, [math.exp(h) for h in found.middle]).exponent if len(found.x) > 1 else None
 
 
+def _highest(screen: Screen) -> float:
+    """The entropy of uniform weights at the longest length measured."""
+    return math.log(question(screen.chosen, screen.options(EntropyOptions), causal=screen.visit.causal).longest)
+
+
 MEASURES = {
     "last_entropy": Measure(
-        title=N_("entropy of a row of {name} at the longest length measured"),
+        title=N_("entropy of the rows of {name} at the longest length measured"),
         find=lambda screen, attention: _curve(screen, attention).middle[-1],
         unit=N_("nats"),
-        high=10,
+        high=_highest,
         step=0.1,
         digits=2,
         near=0.3,
@@ -48,6 +53,6 @@ MEASURES = {
         step=0.05,
         digits=2,
         near=0.1,
-        none=N_("One length alone has no slope: take a longer input."),
+        none=N_("A slope needs at least two lengths. Use a longer input."),
     ),
 }

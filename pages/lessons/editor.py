@@ -9,22 +9,23 @@ import streamlit as st
 
 import attention_core as ac
 from app import takeaway
-from app.lessons import card, draft, lesson
+from app.lessons import answer, card, draft, lesson
 from app.lessons.draft import OPEN
 from app.lessons.lesson import CHOICE, LENGTHS, MOST_CHOICES, Lesson, Step
 from app.lessons.screen import Screen
 from app.page import discover
 from app.text import N_, _, literal, sentence
+from app.visit import REFERENCE
 from pages.lessons.options import LessonsOptions
 
 KINDS = {
-    "none": N_("nothing"),
-    "number": N_("a number of the page"),
-    "least": N_("which variant has least"),
-    "most": N_("which variant has most"),
-    "choice": N_("a choice of my own"),
+    "none": N_("none"),
+    "number": N_("number on the page"),
+    "least": N_("variant with the lowest value"),
+    "most": N_("variant with the highest value"),
+    "choice": N_("own choices"),
 }
-"""What a step can ask."""
+"""The types of question that a step can ask."""
 TOLD = 60
 """Characters of a step in the list of all."""
 
@@ -35,8 +36,8 @@ def show() -> None:
     if found is None:
         st.info(
             _(
-                "Open any page, set the screen as your class shall see it, and press **Share**, then **Add this screen "
-                "to a lesson**. What you add is put together here."
+                "To make a lesson, set up any page as your class should see it, then choose **Share**, **Add this "
+                "screen to a lesson**. Your steps appear here."
             ),
             icon=":material/add_to_photos:",
         )
@@ -66,12 +67,12 @@ def _hand_out(found: Lesson) -> None:
         st.warning(literal(sentence(error)), icon=":material/edit_note:")
         return
     name = re.sub(r"[^a-z0-9]+", "-", found.title.lower()).strip("-") or "lesson"
-    takeaway.download(_("Save the lesson"), partial(_file, whole), f"{name}.toml")
+    takeaway.download(_("Download lesson"), partial(_file, whole), f"{name}.toml")
     if lesson.pack(whole):
         there = (st.context.url or "").split("?")[0].rpartition("/")[0]
         st.code(f"{there}/{card.address(whole, 1, present=False).removeprefix('./')}", language=None, wrap_lines=True)
     else:
-        st.caption(_("This lesson is too long for a link: hand out the file."))
+        st.caption(_("This lesson is too long for a link. Hand out the file instead."))
     with st.container(horizontal=True):
         tried = st.button(_("Try it"), icon=":material/play_arrow:", key="lessons.try")
         st.button(_("Start over"), icon=":material/delete:", type="tertiary", key="lessons.clear", on_click=_clear)
@@ -110,13 +111,13 @@ def _step(step: Step, place: int, count: int) -> None:
             args=(place,),
         )
     st.code(step.at, language=None, wrap_lines=True)
-    _words(step, place, "say", _("What it says"))
-    _words(step, place, "do", _("What there is to do"))
+    _words(step, place, "say", _("Text"))
+    _words(step, place, "do", _("Task"))
     kind = _kind(step)
     names = {key: _(name) for key, name in KINDS.items() if key in ("none", "choice") or discover()[step.page].measures}
     st.session_state["lessons.kind"] = kind
     st.segmented_control(
-        _("It asks for"),
+        _("Question type"),
         list(names),
         format_func=names.__getitem__,
         key="lessons.kind",
@@ -126,27 +127,27 @@ def _step(step: Step, place: int, count: int) -> None:
     )
     if kind == "none":
         return
-    _words(step, place, "ask", _("The question"))
+    _words(step, place, "ask", _("Question"))
     if kind == "choice":
         _choices(step, place)
     else:
         _measure(step, place, kind)
+        _warn(step, place)
         _reveal(step, place)
-    _words(step, place, "then", _("What it says after the answer"))
+    _words(step, place, "then", _("Explanation"))
 
 
 def _kind(step: Step) -> str:
     if step.right or (step.choices and not step.answer):
         return "choice"
-    if not step.answer:
+    if not step.ask and not step.answer:
         return "none"
-    first = step.answer.split()[0]
+    first = step.answer.partition(" ")[0]
     return first if first in ("least", "most") else "number"
 
 
 def _take_kind(step: Step, place: int) -> None:
     kind = st.session_state["lessons.kind"]
-    measures = discover()[step.page].measures
     ask = step.ask or _("What do you expect?")
     if kind == "none":
         draft.put(place, ask="", answer="", choices=(), bounds=(), right=0)
@@ -155,9 +156,8 @@ def _take_kind(step: Step, place: int) -> None:
             place, ask=ask, answer="", bounds=(), choices=step.choices or (_("yes"), _("no")), right=step.right or 1
         )
     else:
-        name = next((name for name, each in measures.items() if each.of_variant), "")
-        words = f"{name} {_keys(step)[0]}" if kind == "number" else f"{kind} {name}"
-        draft.put(place, ask=ask, choices=(), bounds=(), right=0, answer=words)
+        # No number is chosen for the author: one that stood there by itself would answer another question.
+        draft.put(place, ask=ask, choices=(), bounds=(), right=0, answer="" if kind == "number" else kind)
 
 
 def _keys(step: Step) -> list[str]:
@@ -171,23 +171,22 @@ def _measure(step: Step, place: int, kind: str) -> None:
     ranked = kind in ("least", "most")
     word, _space, key = step.answer.removeprefix(f"{kind} ").partition(" ")
     measures = {name: each for name, each in discover()[step.page].measures.items() if each.of_variant or not ranked}
-    if word not in measures:
-        return
     known = list(dict.fromkeys([*_keys(step), *([key] if key else [])]))
     with st.container(horizontal=True):
-        st.session_state["lessons.measure"] = word
+        st.session_state["lessons.measure"] = word if word in measures else None
         st.selectbox(
             _("Number"),
             list(measures),
             format_func=lambda name: _(measures[name].title, name=_("a variant")),
             key="lessons.measure",
+            placeholder=_("Choose a number"),
             on_change=_take_measure,
             args=(place, kind, key or known[0]),
         )
-        if not ranked and measures[word].of_variant:
+        if not ranked and word in measures and measures[word].of_variant:
             st.session_state["lessons.variant"] = key
             st.selectbox(
-                _("Of"),
+                _("Variant"),
                 known,
                 format_func=lambda each: _(ac.variant(each).title),
                 key="lessons.variant",
@@ -196,9 +195,21 @@ def _measure(step: Step, place: int, kind: str) -> None:
             )
 
 
+def _warn(step: Step, place: int) -> None:
+    """Say so where the answer can be read off the step's own screen, and offer to hide it."""
+    if not draft.shows_answer(step):
+        return
+    st.warning(_("The step's own screen already shows the answer."), icon=":material/visibility:")
+    found = answer.find(step)
+    if found is not None and found.key not in ("", REFERENCE):
+        name = _(ac.variant(found.key).title)
+        label = _("Hide {name} until the answer", name=name)
+        st.button(label, key="lessons.hide", type="tertiary", on_click=draft.hide, args=(place,))
+
+
 def _take_measure(place: int, kind: str, key: str) -> None:
     word, found = st.session_state["lessons.measure"], draft.draft()
-    if found is None:
+    if found is None or word is None:
         return
     each = discover()[found.steps[place].page].measures[word]
     own = f"{word} {key}" if each.of_variant else word
@@ -214,7 +225,7 @@ def _choices(step: Step, place: int) -> None:
     key = f"lessons.{place}.choices"
     st.session_state[key] = "\n".join(step.choices)
     st.text_area(
-        _("Choices, a line each"),
+        _("Choices, one per line"),
         key=key,
         height=110,
         max_chars=MOST_CHOICES * CHOICE,
@@ -224,7 +235,7 @@ def _choices(step: Step, place: int) -> None:
     if len(step.choices) > 1:
         st.session_state["lessons.right"] = min(step.right or 1, len(step.choices)) - 1
         st.selectbox(
-            _("The right one"),
+            _("Right choice"),
             range(len(step.choices)),
             format_func=lambda i: step.choices[i],
             key="lessons.right",
@@ -247,19 +258,19 @@ def _reveal(step: Step, place: int) -> None:
     found = draft.draft()
     others = [i for i, each in enumerate(found.steps) if i != place and each.page == step.page] if found else []
     st.caption(
-        _("The answer is shown with these changes: {changes}", changes=literal(step.reveal))
+        _("Showing the answer changes the screen: {changes}", changes=literal(step.reveal))
         if step.reveal
-        else _("The answer is shown on the step's own screen.")
+        else _("Showing the answer does not change the screen.")
     )
     if others:
         with st.container(horizontal=True):
             for i in others:
                 at = found.steps[i].at if found else ""
-                label = _("Show it on the screen of step {place}", place=i + 1)
+                label = _("Show the answer on the screen of step {place}", place=i + 1)
                 st.button(label, key=f"lessons.reveal.{i}", type="tertiary", on_click=draft.reveals, args=(at, place))
             if step.reveal:
                 st.button(
-                    _("On its own screen"),
+                    _("Show the answer on the same screen"),
                     key="lessons.own",
                     type="tertiary",
                     on_click=partial(draft.put, place, reveal=""),

@@ -47,23 +47,33 @@ def _complete(screen: Screen, attention: ac.Attention | None) -> float | None:
     return None if reached is None or reached.complete is None else float(reached.complete)
 
 
+def _tokens(screen: Screen) -> int:
+    return screen.chosen.qkv.n
+
+
 MEASURES = {
     "pairs": Measure(
-        title=N_("share of all pairs that {name} lets look"), find=_kept, unit="%", high=100, step=1, digits=1, near=4
+        title=N_("share of query–key pairs that {name} allows"),
+        find=_kept,
+        unit="%",
+        high=100,
+        step=1,
+        digits=1,
+        near=4,
     ),
     "depth": Measure(
-        title=N_("layers of {name} alone that connect every pair"),
+        title=N_("number of layers of {name} that connect every pair"),
         find=_depth,
         unit=N_("layers"),
         low=1,
-        high=100,
+        high=_tokens,
         step=1,
         digits=0,
         near=1,
-        none=N_("However many layers are stacked, they never connect every pair."),
+        none=N_("No number of these layers connects every pair."),
     ),
     "connected": Measure(
-        title=N_("share of the pairs that this stack connects"),
+        title=N_("share of pairs that this stack connects"),
         find=_connected,
         of_variant=False,
         unit="%",
@@ -71,18 +81,18 @@ MEASURES = {
         step=1,
         digits=1,
         near=5,
-        none=N_("The stack is empty: it connects nothing."),
+        none=N_("The stack is empty. Add a layer."),
     ),
     "complete": Measure(
-        title=N_("layers until this stack connects every pair"),
+        title=N_("number of layers after which this stack connects every pair"),
         find=_complete,
         of_variant=False,
         unit=N_("layers"),
         low=1,
-        high=100,
+        high=_tokens,
         step=1,
         digits=0,
         near=1,
-        none=N_("However deep, this stack never connects every pair."),
+        none=N_("This stack never connects every pair."),
     ),
 }

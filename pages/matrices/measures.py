@@ -1,5 +1,7 @@
 """The numbers of this page that a lesson may ask for, each the one in its table."""
 
+import math
+
 import attention_core as ac
 from app import compute
 from app.lessons.measure import Measure
@@ -27,18 +29,31 @@ def _sink(screen: Screen, attention: ac.Attention | None) -> float | None:
     return 100 * found[0] if found else None
 
 
+def _shown(screen: Screen) -> int:
+    """The number of tokens that the matrices show: special tokens may be hidden."""
+    record = screen.chosen.qkv
+    return record.n if screen.visit.special else record.n - sum(record.special)
+
+
 MEASURES = {
     "entropy": Measure(
-        title=N_("entropy of a row of {name}, the mean over rows"),
+        title=N_("entropy of the rows of {name}, averaged over rows"),
         find=lambda screen, attention: _compared(screen, attention).passport.entropy,
         unit=N_("nats"),
-        high=8,
+        high=lambda screen: math.log(max(_shown(screen), 1)),
         step=0.1,
         digits=2,
         near=0.3,
     ),
     "effective_rank": Measure(
-        title=N_("effective rank of the matrix of {name}"), find=_effective_rank, high=200, step=1, digits=1, near=5
+        title=N_("effective rank of the matrix of {name}"),
+        find=_effective_rank,
+        low=1,
+        high=_shown,
+        step=1,
+        digits=1,
+        near=5,
+        in_table=True,
     ),
     "matrix_error": Measure(
         title=N_("matrix error of {name}"),
@@ -49,7 +64,7 @@ MEASURES = {
         near=0.1,
     ),
     "misplaced": Measure(
-        title=N_("mass that {name} puts on other keys than its reference (total variation)"),
+        title=N_("share of its weight that {name} puts on other keys than its reference (total variation)"),
         find=lambda screen, attention: 100 * _compared(screen, attention).passport.total_variation,
         unit="%",
         high=100,
@@ -67,7 +82,7 @@ MEASURES = {
         near=8,
     ),
     "sink": Measure(
-        title=N_("softmax's mean weight on the first token in this head"),
+        title=N_("weight that softmax gives to the first token in this head, averaged over queries"),
         find=_sink,
         of_variant=False,
         unit="%",
@@ -75,6 +90,6 @@ MEASURES = {
         step=1,
         digits=0,
         near=8,
-        none=N_("This screen shows the average of the heads, which has no such number: choose one head."),
+        none=N_("This screen shows the average of all heads. Choose one head to see this number."),
     ),
 }

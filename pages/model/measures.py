@@ -35,7 +35,7 @@ def _scores(screen: Screen) -> tuple[Score, Score]:
     """
     question = _question(screen)
     if not question.words:
-        raise LessonError(N_("Nothing stands in softmax's place; add what is to be measured."))
+        raise LessonError(N_("No variant replaces softmax. Add one to measure it."))
     original, changed = reading.scores(question, _rows(reading.tasks(question)))
     return original, changed[min(question.options.shown, len(changed) - 1)]
 
@@ -56,17 +56,18 @@ def _forecast(screen: Screen, attention: ac.Attention | None) -> float:
 
 MEASURES = {
     "times": Measure(
-        title=N_("perplexity of the line that is chosen, over that of the model as it is"),
+        title=N_("perplexity with the selected variant, relative to the original model"),
         find=_times,
         of_variant=False,
         unit=N_("times"),
+        low=0.1,
         high=10,
         step=0.1,
         digits=1,
         near=0.2,
     ),
     "copied": Measure(
-        title=N_("loss of a copied token, of the line that is chosen"),
+        title=N_("loss per copied token with the selected variant"),
         find=_copied,
         of_variant=False,
         unit=N_("nats"),
@@ -76,7 +77,7 @@ MEASURES = {
         near=0.5,
     ),
     "forecast": Measure(
-        title=N_("rank correlation of the outputs' error with perplexity"),
+        title=N_("rank correlation of output error with perplexity"),
         find=_forecast,
         of_variant=False,
         low=-1,

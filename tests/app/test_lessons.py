@@ -1,6 +1,8 @@
 """Lessons: every number revealed is the one its page shows, a guess is judged by it, and a file is read or refused."""
 
+import math
 import re
+from dataclasses import replace
 from urllib.parse import parse_qs
 
 import pytest
@@ -30,6 +32,10 @@ def begun(key, place=1, **state):
     """A step as its link opens it."""
     page, _mark, words = address(shipped()[key], place, present=False).partition("?")
     return visit(page, parse_qs(words))
+
+
+def guess(at, value):
+    return next(s for s in at.slider if s.key.startswith("lesson.")).set_value(value).run()
 
 
 def card(at):
@@ -154,7 +160,7 @@ def test_what_a_step_reveals_is_what_its_page_shows(key, place):
         assert found.measure.written(number).replace("\N{NO-BREAK SPACE}", " ") in card(at)
     if found.rank:
         assert ac.variant(found.first(screen)).title in card(at)
-    assert "On the screen as you have set it now" not in card(at)
+    assert "With your settings" not in card(at)
     assert step.then[:20].replace("'", "&#x27;") in card(at)
 
 
@@ -191,21 +197,42 @@ def test_the_lessons_that_ship_compute_every_answer():
 
 
 def test_a_guess_is_judged_by_the_number_found():
+    at = press(guess(begun("flat"), 4.5), ".check")
+    assert "Your guess: 4.50 nats. Answer: 4.62 nats, close to it." in card(at)
+    assert "(2.62 nats higher)" in card(press(guess(begun("flat"), 2.0), ".check"))
+
+
+def test_a_slider_that_nobody_has_moved_is_no_guess():
     at = begun("flat")
-    at = next(s for s in at.slider if s.key.startswith("lesson.")).set_value(4.5).run()
-    at = press(at, ".check")
-    assert "You said 4.50 nats; here it is 4.62 nats: close." in card(at)
-    at = begun("flat")
-    at = next(s for s in at.slider if s.key.startswith("lesson.")).set_value(2.0).run()
-    assert "2.62 nats more" in card(press(at, ".check"))
+    check = next(b for b in at.button if (b.key or "").endswith(".check"))
+    assert check.disabled
+    at = guess(at, 0.0)
+    assert next(s for s in at.slider if s.key.startswith("lesson.")).value == 0.0
+    assert not next(b for b in at.button if (b.key or "").endswith(".check")).disabled
+    assert "Your guess: 0.00 nats." in card(press(at, ".check"))
+
+
+@pytest.mark.parametrize(("key", "place"), STEPS)
+def test_a_guess_has_room_for_the_answer_and_for_nothing_impossible(key, place):
+    step = step_of(key, place)
+    found, screen = answer.find(step), Screen.of(step.at, step.reveal)
+    low, high = found.measure.low, found.measure.highest(screen)
+    name = step.answer.split()[0]
+    n = 1024 if key == "log_n" else screen.chosen.qkv.n - (0 if screen.visit.special else 2)
+    most = {"effective_rank": n, "depth": n, "moved": 20, "leaking": 7}
+    most |= dict.fromkeys(("entropy", "last_entropy"), math.log(n))
+    assert high <= most.get(name, math.inf) + 1e-9
+    assert high >= most.get(name, 0) - found.measure.step, "no possible number is left out"
+    if name in ("output_error", "moved", "leak", "leaking", "entropy", "effective_rank", "pairs", "depth", "connected"):
+        assert low <= found.number(screen) <= high + found.measure.step
 
 
 def test_a_knob_turned_after_the_answer_tells_what_it_is_now():
     at = press(begun("window_and_sink"), ".show")
     at.session_state["variants"] = (ac.get("softmax"), ac.get("local", window=3))
     said = card(at.run())
-    assert "Here it is 49%" in said
-    assert re.search(r"On the screen as you have set it now: \d+%", said)
+    assert "Answer: 49%" in said
+    assert re.search(r"With your settings: \d+%", said)
 
 
 def test_a_choice_is_made_before_it_is_checked():
@@ -247,15 +274,21 @@ MEASURE = Measure(
     ("truth", "guess", "words"),
     [
         (None, 3.0, "No."),
-        (40.0, None, "Here it is 40%."),
-        (40.0, 45.0, "You said 45%; here it is 40%: close."),
-        (40.0, 46.0, "You said 46%; here it is 40%: 6% less."),
-        (40.0, 34.0, "You said 34%; here it is 40%: 6% more."),
-        (-40.0, None, "Here it is −40%."),
+        (40.0, None, "Answer: 40%."),
+        (40.0, 45.0, "Your guess: 45%. Answer: 40%, close to it."),
+        (40.0, 46.0, "Your guess: 46%. Answer: 40% (6 percentage points lower)."),
+        (40.0, 34.0, "Your guess: 34%. Answer: 40% (6 percentage points higher)."),
+        (-40.0, None, "Answer: −40%."),
     ],
 )
 def test_a_guess_in_words(truth, guess, words):
     assert verdict(MEASURE, truth, guess) == words
+
+
+def test_a_difference_of_percentages_is_in_points_and_others_keep_their_unit():
+    assert MEASURE.difference(1.0) == "1 percentage point"
+    assert MEASURE.difference(6.4) == "6 percentage points"
+    assert replace(MEASURE, unit="nats", digits=1).difference(6.4) == "6.4\N{NO-BREAK SPACE}nats"
 
 
 @pytest.mark.parametrize(("number", "place"), [(-1.0, 0), (0.0, 1), (0.5, 1), (1.0, 2), (7.0, 2)])
@@ -264,9 +297,9 @@ def test_a_number_between_bounds(number, place):
 
 
 def test_a_choice_in_words():
-    assert telling.choice_verdict("A", None) == "It is: A."
+    assert telling.choice_verdict("A", None) == "Answer: A."
     assert telling.choice_verdict("A", "A") == "Right: A."
-    assert telling.choice_verdict("A", "B") == "You said: B. It is: A."
+    assert telling.choice_verdict("A", "B") == "Not B: A."
 
 
 def test_the_length_of_a_lesson_in_words():

@@ -30,10 +30,15 @@ def test_a_lesson_is_taken_from_home_to_its_end_by_guessing_first(page, server):
         expect(card(page).locator("p.answer")).to_have_count(0)
         expect(board(page, "matrices.board")).to_be_visible(timeout=60_000)
         settle(page)
-        card(page).get_by_role("button", name="Check").click()
+        check = card(page).get_by_role("button", name="Check")
+        expect(check).to_be_disabled()
+        card(page).get_by_role("slider").focus()
+        page.keyboard.press("ArrowRight")
+        expect(check).to_be_enabled()
+        settle(page)
+        check.click()
         told = answered(page)
-        assert re.match(r"You said 100%; here it is \d+%|You said 50%; here it is \d+%", told)
-        number = re.search(r"here it is (\d+)%", told)[1]
+        number = re.match(r"Your guess: (?:101|51)%\. Answer: (\d+)%", told)[1]
         if step.answer.startswith("output_error"):
             name = {"local": "Local", "sink": "Sink"}[step.answer.split()[1]]
             sentence = page.get_by_test_id("stMain").get_by_text(re.compile("On this input the output"))
@@ -61,7 +66,7 @@ def test_a_class_is_shown_a_lesson_by_the_arrow_keys(page, server):
     expect(card(page)).to_contain_text("Step 3 of 4")
     settle(page)
     card(page).get_by_role("button", name="Show it").click()
-    assert re.match(r"Here it is [\d.]+%", answered(page))
+    assert re.match(r"Answer: [\d.]+%", answered(page))
     slider = page.get_by_test_id("stMain").get_by_role("slider").first
     slider.focus()
     page.keyboard.press("ArrowLeft")
@@ -69,15 +74,38 @@ def test_a_class_is_shown_a_lesson_by_the_arrow_keys(page, server):
     expect(card(page)).to_contain_text("Step 3 of 4")
 
 
-@pytest.mark.parametrize("key", sorted({*shipped()} - {"window_and_sink"}))
-def test_a_lesson_is_played_to_its_end_by_who_wants_to_see(page, server, key):
+def figure_in_view(page):
+    """Whether a figure, or the table that the step asks about, is in view next to the lesson's card."""
+    return page.evaluate(
+        """() => {
+            const table = document.querySelector(".st-key-lesson [data-figure=table]");
+            const kinds = table ? ["stDataFrame"] : ["stPlotlyChart", "stBidiComponentIsolated"];
+            const hosts = kinds.flatMap((kind) => [...document.querySelectorAll(`[data-testid=${kind}]`)]);
+            const card = document.querySelector(".st-key-lesson").getBoundingClientRect();
+            return hosts.some((host) => {
+                if (host.shadowRoot?.querySelector(".strips, .thumbnails")) return false;
+                const { top, bottom, height, left } = host.getBoundingClientRect();
+                const seen = Math.min(bottom, innerHeight) - Math.max(top, 56);
+                return height > 60 && left >= card.right && seen >= Math.min(height, 300) - 1;
+            });
+        }"""
+    )
+
+
+@pytest.mark.parametrize("key", sorted(shipped()))
+def test_a_class_sees_the_figure_of_each_step_before_and_after_its_answer(page, server, key):
     steps = shipped()[key].steps
-    visit(page, f"{server}/{steps[0].at}&lesson={key}", until=f"Step 1 of {len(steps)}")
+    page.set_viewport_size({"width": 1280, "height": 720})
+    visit(page, f"{server}/{steps[0].at}&lesson={key}&present=1", until=f"Step 1 of {len(steps)}")
     for place, step in enumerate(steps, 1):
         expect(card(page)).to_contain_text(f"Step {place} of {len(steps)}", timeout=60_000)
         expect(card(page)).to_contain_text(step.ask)
+        settle(page)
+        assert figure_in_view(page), f"step {place} before its answer"
         card(page).get_by_role("button", name="Show it").click()
         assert answered(page)
+        settle(page)
+        assert figure_in_view(page), f"step {place} with its answer"
         if place < len(steps):
             card(page).get_by_role("link", name="Next").click()
     expect(card(page).get_by_role("link", name="Next")).to_have_count(0)
@@ -88,7 +116,7 @@ def test_a_lesson_about_a_sweep_waits_for_it(page, server, key):
     step = shipped()[key].steps[0]
     visit(page, f"{server}/{step.at}&lesson={key}", until="Step 1 of 3")
     card(page).get_by_role("button", name="Show it").click()
-    number = re.match(r"Here it is ([\d.]+) nats", answered(page))[1]
+    number = re.match(r"Answer: ([\d.]+) nats", answered(page))[1]
     expect(page.get_by_test_id("stMain").get_by_text(re.compile("From n = 16 to 1024"))).to_contain_text(
         f"to {number} nats"
     )
@@ -98,18 +126,23 @@ def test_a_lesson_is_made_by_hand_saved_and_taken_by_another_browser(page, elsew
     visit(page, f"{server}/masks?input=synthetic&n=24&variants=softmax&variants=local~window~3")
     page.get_by_role("button", name="Share").click()
     page.get_by_role("button", name="Add this screen to a lesson").click()
-    page.get_by_role("link", name="Your lesson has 1 step").click()
+    page.get_by_role("link", name="Edit your lesson (1 step)").click()
     expect(page.get_by_text("Make your own")).to_be_visible()
     settle(page)
-    page.get_by_text("a number of the page", exact=True).click()
-    asked = page.get_by_label("The question", exact=True)
+    page.get_by_text("number on the page", exact=True).click()
+    settle(page)
+    number = page.get_by_label("Number", exact=True)
+    number.press_sequentially("share of query", delay=50)
+    number.press("Enter")
+    settle(page)
+    asked = page.get_by_label("Question", exact=True)
     expect(asked).to_be_visible()
     settle(page)
     asked.fill("How many pairs may look?")
     asked.press("Enter")
     expect(page.get_by_role("button", name="1. Masks · How many pairs may look?")).to_be_visible()
     settle(page)
-    file = saved(page, "Save the lesson")
+    file = saved(page, "Download lesson")
     assert 'ask = "How many pairs may look?"' in file.read_text("utf-8")
 
     visit(elsewhere, f"{server}/lessons")
@@ -121,5 +154,5 @@ def test_a_lesson_is_made_by_hand_saved_and_taken_by_another_browser(page, elsew
     expect(board(elsewhere, "masks.board")).to_be_visible(timeout=60_000)
     settle(elsewhere)
     card(elsewhere).get_by_role("button", name="Show it").click()
-    number = re.match(r"Here it is ([\d.]+)%", answered(elsewhere))[1]
+    number = re.match(r"Answer: ([\d.]+)%", answered(elsewhere))[1]
     expect(elsewhere.get_by_test_id("stMain").get_by_text(re.compile("pairs look")).first).to_contain_text(f"{number}%")

@@ -44,27 +44,30 @@ def ask_for(at, words):
 
 
 KINDS = {
-    "nothing": "none",
-    "a number of the page": "number",
-    "which variant has least": "least",
-    "which variant has most": "most",
-    "a choice of my own": "choice",
+    "none": "none",
+    "number on the page": "number",
+    "variant with the lowest value": "least",
+    "variant with the highest value": "most",
+    "own choices": "choice",
 }
 
 
 def test_a_lesson_is_put_together_from_screens_of_several_pages():
     at = add(visit("matrices", TINY))
-    assert "Your lesson has 1 step" in str([link.proto.label for link in at.get("page_link")])
+    assert "Edit your lesson (1 step)" in str([link.proto.label for link in at.get("page_link")])
     at = add(go(at, "masks", TINY))
     at = go(at, "lessons")
     assert [step.page for step in made(at).steps] == ["matrices", "masks"]
     assert "local~window~3" in made(at).steps[0].at
     at = type_in(at, "Title", "Windows")
-    at = type_in(at, "What it says", "Look at <b>this</b>.")
-    at = ask_for(at, "a number of the page")
-    at = type_in(at, "The question", "How many?")
+    at = type_in(at, "Text", "Look at <b>this</b>.")
+    at = ask_for(at, "number on the page")
+    at = type_in(at, "Question", "How many?")
     assert made(at).title == "Windows"
     assert made(at).steps[1].ask == "How many?"
+    assert made(at).steps[1].answer == "", "no number is chosen for the author"
+    assert "Step 2 asks a question without an answer" in at.warning[0].value
+    at = at.selectbox(key="lessons.measure").set_value("pairs").run()
     assert made(at).steps[1].answer == "pairs local"
     at = button(at, "Earlier").click().run()
     assert [step.page for step in made(at).steps] == ["masks", "matrices"]
@@ -87,9 +90,13 @@ def test_each_kind_of_question_makes_a_lesson_that_can_be_read():
     at = editing(Step(at="matrices?input=synthetic&n=12&variants=softmax&variants=local"))
     for words in KINDS:
         at = ask_for(at, words)
+        if KINDS[words] in ("number", "least", "most"):
+            assert "Step 1" in at.warning[0].value, "the number is still to be chosen"
+            at = at.selectbox(key="lessons.measure").set_value("output_error").run()
+            assert made(at).steps[0].answer.endswith(("output_error local", "least output_error", "most output_error"))
         assert lesson.read(lesson.write(made(at)).encode()) == made(at)
         assert "lessons.download" not in str(at.warning)
-        assert not at.warning
+        assert not [each for each in at.warning if "Step 1" in each.value]
     at = next(each for each in at.text_area).set_value("one\n\n  two \nthree").run()
     assert made(at).steps[0].choices == ("one", "two", "three")
     at = at.selectbox(key="lessons.right").set_value(2).run()
@@ -98,7 +105,7 @@ def test_each_kind_of_question_makes_a_lesson_that_can_be_read():
 
 def test_a_page_without_numbers_still_asks_a_choice():
     at = editing(Step(at="timing?variants=softmax"))
-    assert [o.content for o in at.button_group(key="lessons.kind").proto.options] == ["nothing", "a choice of my own"]
+    assert [o.content for o in at.button_group(key="lessons.kind").proto.options] == ["none", "own choices"]
 
 
 def test_the_answer_can_be_shown_on_another_step():
@@ -107,9 +114,9 @@ def test_the_answer_can_be_shown_on_another_step():
         Step(at="masks?variants=softmax&variants=local~window~2"),
     )
     at = at.button(key="lessons.step.0").click().run()
-    at = button(at, "Show it on the screen of step 2").click().run()
+    at = button(at, "Show the answer on the screen of step 2").click().run()
     assert lesson.query(made(at).steps[0].reveal) == {"variants": ["softmax", "local~window~2"]}
-    at = button(at, "On its own screen").click().run()
+    at = button(at, "Show the answer on the same screen").click().run()
     assert made(at).steps[0].reveal == ""
 
 
@@ -160,3 +167,42 @@ def test_moves_beyond_the_ends_change_nothing():
     at = editing(Step(at="masks"), Step(at="home"))
     assert button(at.button(key="lessons.step.0").click().run(), "Earlier").disabled
     assert draft.OPEN in at.session_state
+
+
+def test_an_answer_that_stands_on_the_step_s_own_screen_can_be_hidden():
+    screen = "matrices?input=synthetic&n=12&variants=softmax&variants=local~window~3&variants=linear"
+    at = editing(Step(at=screen, ask="How far off?", answer="output_error local"))
+    assert "already shows the answer" in at.warning[0].value
+    at = button(at, "Hide Local until the answer").click().run()
+    [step] = made(at).steps
+    assert lesson.query(step.at.partition("?")[2])["variants"] == ["softmax", "linear"]
+    assert lesson.query(step.reveal)["variants"] == ["softmax", "local~window~3", "linear"]
+    assert lesson.query(step.at.partition("?")[2])["n"] == ["12"], "nothing else has changed"
+    assert not at.warning
+
+
+TWO = "variants=softmax&variants=local"
+
+
+@pytest.mark.parametrize(
+    ("at", "answer", "reveal", "shown"),
+    [
+        (f"matrices?{TWO}", "entropy local", "", True),
+        (f"matrices?{TWO}", "entropy local", "variants=softmax&variants=local~window~2", False),
+        (f"matrices?{TWO}", "entropy local", "layer=0", False),
+        ("matrices?variants=softmax", "entropy local", TWO, False),
+        (f"matrices?{TWO}&variants=linear", "least entropy", "", True),
+        (f"matrices?{TWO}", "least entropy", f"{TWO}&variants=linear", False),
+        ("matrices?variants=softmax", "sink", "", True),
+        ("matrices?variants=softmax", "sink", "head=1", False),
+    ],
+)
+def test_whether_a_screen_shows_the_answer(at, answer, reveal, shown):
+    assert draft.shows_answer(Step(at=at, ask="?", answer=answer, reveal=reveal)) is shown
+
+
+def test_adding_a_screen_is_confirmed():
+    at = add(visit("matrices", TINY))
+    assert [each.value for each in at.toast] == ["Added as step 1 of your lesson."]
+    at = add(go(at, "masks", TINY))
+    assert [each.value for each in at.toast] == ["Added as step 2 of your lesson."]

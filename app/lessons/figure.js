@@ -1,0 +1,45 @@
+// Next to a lesson, the figure that a step asks about is scrolled into view, and again when its answer is shown.
+
+const CARD = ".st-key-lesson";
+const TABLE = '[data-testid="stDataFrame"]';
+const CHART = ':is([data-testid="stPlotlyChart"], [data-testid="stBidiComponentIsolated"])';
+/** Pixels of a figure's height below which it is no figure: scripts and controls are components too. */
+const LEAST = 120;
+/** Pixels that Streamlit's header covers. */
+const HEADER = 64;
+
+/** @param {Element} host Of a chart or a component: strips of text above a board are not what is asked about. */
+function isFigure(host) {
+  return host.getBoundingClientRect().height >= LEAST && !host.shadowRoot?.querySelector(".strips");
+}
+
+/** Follow the steps of lessons; the style sheet's animation reports each new step and each answer. */
+export function showFigures() {
+  const drawn = new ResizeObserver(show);
+
+  function show() {
+    const card = document.querySelector(CARD);
+    if (!card || getComputedStyle(card).position !== "fixed") return; // above the page it would scroll away itself
+    const table = card.querySelector("[data-figure=table]") && document.querySelector(TABLE);
+    const figure = table ?? [...document.querySelectorAll(CHART)].find(isFigure);
+    if (!figure) return;
+    const { top, bottom, height } = figure.getBoundingClientRect();
+    if (top >= HEADER && bottom <= innerHeight) return;
+    const fits = height <= innerHeight - HEADER;
+    if (!fits && top >= HEADER && top < innerHeight / 4) return;
+    figure.scrollIntoView({ block: fits ? "end" : "start" });
+  }
+
+  function watch() {
+    const page = document.querySelector('[data-testid="stMainBlockContainer"]');
+    if (page) drawn.observe(page); // reports its size immediately, and whenever the page grows while it is drawn
+  }
+
+  addEventListener("animationstart", ({ animationName }) => {
+    if (animationName === "lesson-step") watch();
+  });
+  for (const act of ["wheel", "pointerdown", "keydown"]) {
+    addEventListener(act, () => drawn.disconnect(), { capture: true, passive: true }); // the visitor scrolls now
+  }
+  if (document.querySelector(CARD)) watch();
+}
