@@ -477,10 +477,15 @@ def link_of(
 
 
 def here() -> dict[str, list[str]]:
-    """The query of the address that stands for what is on screen; one that says nothing stands for a first visit."""
+    """Return the query of the address that opens what is on screen.
+
+    It names every value that differs from its default, on a first visit too: what an empty address opens may change.
+    """
     now, fields = values(), st.session_state[LINK].fields
-    new = {name: kind.write(now[name]) for name, kind in fields.items() if now[name] != kind.opens()}
-    return link_of(now, fields) or new if new else {}
+    # An address without a single word opens a first visit, so a state of defaults alone names what differs from that.
+    return link_of(now, fields) or {
+        name: kind.write(now[name]) for name, kind in fields.items() if now[name] != kind.opens()
+    }
 
 
 def query_string(link: Mapping[str, list[str]]) -> str:

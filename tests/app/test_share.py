@@ -80,16 +80,24 @@ def test_a_first_visit_may_begin_with_what_no_earlier_link_stood_for():
     assert share.link_of(defaults() | {"special": False}, KNOWN) == {"special": ["0"]}
 
 
+WORDS = ["softmax", "local", "linear", "nystrom~landmarks~16"]
+"""The variants of a first visit, as an address names them."""
+
+
 def test_an_empty_address_hides_special_tokens_and_one_that_says_anything_does_what_it_did():
     first = driver.visit("matrices")
     assert first.session_state["special"] is False
     assert first.session_state["text"] == presets.texts()["story"]
     assert first.session_state["variants"] == visit.first_variants()
-    assert not first.run().query_params
+    written = dict(first.run().query_params)
+    assert written == {"text": "@story", "variants": WORDS, "special": "0"}
+    again = driver.visit("matrices", {"text": ["@story"], "variants": WORDS, "special": ["0"]})
+    for name in ("text", "variants", "special"):
+        assert again.session_state[name] == first.session_state[name], "the address opens what the first visit shows"
     moved = first.toggle(key="causal").set_value(True).run().query_params
     assert (moved["special"], moved["text"], moved["causal"]) == ("0", "@story", "1")
-    assert moved["variants"] == ["softmax", "local", "linear", "nystrom~landmarks~16"]
-    assert not first.toggle(key="causal").set_value(False).run().query_params
+    assert moved["variants"] == WORDS
+    assert dict(first.toggle(key="causal").set_value(False).run().query_params) == written
     alike = driver.visit("matrices", {"text": ["@english"], "special": ["0"]})
     written = alike.toggle(key="special").set_value(True).run().query_params
     assert (written["special"], written["text"], len(written["variants"])) == ("1", "@english", 8)
