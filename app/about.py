@@ -7,6 +7,7 @@ from app import navigation, takeaway
 from app.form import fold
 from app.input_panel import Chosen
 from app.text import _
+from app.visit import Visit, opens_causal
 from attention_core.variant import Paper
 
 
@@ -50,6 +51,8 @@ def _cited(paper: Paper) -> str:
 
 
 def link_inside(attention: ac.Attention) -> None:
-    """A link that takes a variant apart on the same input; nothing for one without an inside worth seeing."""
+    """Draw a link that takes a variant apart on the same input; nothing for a variant without an anatomy."""
     if attention.variant.anatomy:
-        navigation.link("inside", _("Take it apart"), icon=":material/biotech:", fields={"inside": [attention.word]})
+        changes = {Visit.causal.name: True} if opens_causal(attention.variant) else {}
+        fields = {"inside": [attention.word]}
+        navigation.link("inside", _("Take it apart"), icon=":material/biotech:", fields=fields, **changes)

@@ -194,6 +194,11 @@ class HashOptions(Options):
     hash_round = listed_whole(0, 0, 63, N_("Round"), layout={"width": 120})
 
 
+def opens_causal(variant: ac.Variant) -> bool:
+    """Whether a variant is taken apart with the causal mask on: recurrent variants are defined token by token."""
+    return variant.family == "gated"
+
+
 def as_chosen(key: str) -> ac.Attention:
     """A variant with the settings of this visit, with its defaults where it is not among the chosen."""
     return next((attention for attention in Visit.variants.value if attention.key == key), None) or ac.get(key)

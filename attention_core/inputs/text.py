@@ -188,7 +188,7 @@ def tokenise(text: str, *, model: str = "minilm", max_tokens: int | None = None)
     if len(kept) < len(special):
         notices.append(
             _notice(
-                "The text makes {total} tokens; the first {kept} are kept, up to «{words}».",
+                "The text makes {total} tokens; the first {kept} are kept, up to “{words}”.",
                 total=len(special),
                 kept=len(kept),
                 words=_last_words(text[: max(end for _, end in offsets)]),
@@ -261,7 +261,7 @@ def _readable_text(text: str) -> tuple[str, list[Notice]]:
     if len(text) > limit:
         notices.append(
             _notice(
-                "The text has {total:,} characters; the first {limit:,} are read, up to «{words}».",
+                "The text has {total:,} characters; the first {limit:,} are read, up to “{words}”.",
                 total=len(text),
                 limit=limit,
                 words=_last_words(whole),

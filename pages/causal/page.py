@@ -7,6 +7,7 @@ from app.controls import choice
 from app.input_panel import Chosen
 from app.page import Page
 from app.text import N_, _
+from app.visit import Visit
 from pages.causal import algorithms, fading, generation, gradient, leaks, state
 from pages.causal.algorithms import AlgorithmsOptions
 from pages.causal.fading import FadingOptions
@@ -61,7 +62,8 @@ def _chapter() -> None:
     """Which chapter is read, the way to the next, and what it adds."""
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
         view = CausalOptions.view.draw()
-        if after := following(view):
+        # During a lesson its own “Next” leads on; a second one would leave it.
+        if (after := following(view)) and Visit.lesson.value is None:
             st.button(
                 _("Next: {chapter}", chapter=_(CHAPTERS[after][0])),
                 icon=":material/arrow_forward:",

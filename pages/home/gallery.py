@@ -15,7 +15,7 @@ from app.compute import View
 from app.figures.picture import picture
 from app.naming import family_line, family_title
 from app.text import _
-from app.visit import REFERENCE, Visit
+from app.visit import REFERENCE, Visit, opens_causal
 from attention_core.inputs.source import SyntheticSource
 from attention_core.inputs.synthetic import SyntheticSpec
 from pages.home.options import HomeOptions
@@ -55,9 +55,8 @@ def row(variant: ac.Variant, query: Mapping[str, list[str]], *, dark: bool) -> s
     compare = {**query, "variants": list(dict.fromkeys((REFERENCE, variant.key)))}
     ways = [way("matrices", compare, f":material/arrow_forward: {_('Compare it with softmax')}")]
     if variant.anatomy:
-        ways.append(
-            way("inside", {**query, "inside": [ac.get(variant.key).word]}, f":material/biotech: {_('Take it apart')}")
-        )
+        apart = {**query, "inside": [ac.get(variant.key).word], **({"causal": ["1"]} if opens_causal(variant) else {})}
+        ways.append(way("inside", apart, f":material/biotech: {_('Take it apart')}"))
     parts = (
         '<div class="variant">',
         f'<div class="matrix" role="img" aria-label="{html.escape(alt)}" style="background-image:url('

@@ -16,8 +16,9 @@ def top() -> None:
     sentence.show()
     about = _(
         "**Attention Lab** shows and measures attention mechanisms side by side: softmax, linear, sparse and low-rank "
-        "variants on the very same queries, keys and values, from your own text through a real trained model. Every "
-        "number and every picture on these pages is computed from the input you chose."
+        "variants on the same queries, keys and values, from your own text through a real trained model. The pages "
+        "compute their numbers and pictures from the input you choose, or name the recorded run that they show. The "
+        "gallery below draws every variant on one small fixed input."
     )
     parts = f"**{_('Lessons: guess first, then see')}**", card.contents(), about
     st.markdown("\n\n".join(parts), unsafe_allow_html=True)

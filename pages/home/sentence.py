@@ -51,7 +51,7 @@ def show() -> None:
 
 def cut(text: str) -> str:
     """What is said, as Markdown, where only a text's beginning is shown."""
-    return _("Shown is the beginning, up to «{words}»: more than {most} tokens are hard to tell apart here.").format(
+    return _("Shown is the beginning, up to “{words}”: more than {most} tokens are hard to tell apart here.").format(
         words=literal(" ".join(text.split()[-3:])[-presets.SENTENCE_TOKENS :]), most=presets.SENTENCE_TOKENS
     )
 

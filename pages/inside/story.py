@@ -52,6 +52,11 @@ class Seen:
         """A token's label, for a sentence."""
         return literal(self.labels[i])
 
+    @property
+    def last_word(self) -> int:
+        """The position of the last token that the tokenizer did not add, where there is one: a query to begin with."""
+        return max((i for i, added in enumerate(self.qkv.special) if not added), default=len(self.labels) - 1)
+
     def masked(self, values: np.ndarray) -> np.ndarray:
         """A matrix of queries and keys as a board shows it: masked where the query may not see the key."""
         return np.where(self.visible, values, np.nan)

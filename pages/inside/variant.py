@@ -9,6 +9,7 @@ from app.form import form
 from app.naming import family_title, label
 from app.text import _
 from app.variant_picker import knobs, turned
+from app.visit import Visit, opens_causal
 from attention_core.variant import Value
 from pages.inside.options import InsideOptions
 from pages.inside.stories import discover
@@ -48,6 +49,8 @@ def _take_variant(menu: str) -> None:
     if key is not None:  # a second click on the one shown leaves it where it is
         InsideOptions.attention.set(ac.get(key))
         InsideOptions.step.set(1)
+        if opens_causal(ac.variant(key)):
+            Visit.causal.set(True)
 
 
 def _turn(name: str, value: Value) -> None:

@@ -210,8 +210,7 @@ def moves_sentence(alphas: Sequence[float], kept: np.ndarray, keys: float) -> st
 
 
 def _query(seen: Seen, key: str) -> int:
-    """The row looked at; the last where none was picked."""
-    last = len(seen.labels) - 1
+    """Draw the query picker; it begins with the last word."""
     return InsideOptions.query.draw_among(
-        otherwise=last, key=f"{key}.query", label=N_("Query that looks"), width=240, **tokens(seen.labels)
+        otherwise=seen.last_word, key=f"{key}.query", label=N_("Query that looks"), width=240, **tokens(seen.labels)
     )

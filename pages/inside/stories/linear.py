@@ -173,7 +173,7 @@ def _sum_first(seen: Seen) -> Step:
 
     def draw(key: str) -> None:
         query = InsideOptions.query.draw_among(
-            otherwise=n - 1, key=f"{key}.query", label=N_("Query that reads"), width=240, **tokens(seen.labels)
+            otherwise=seen.last_word, key=f"{key}.query", label=N_("Query that reads"), width=240, **tokens(seen.labels)
         )
         found = sum_for(seen.qkv, seen.attention, query, head=seen.head, causal=seen.causal)
         left, right = st.columns(2)

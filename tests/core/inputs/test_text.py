@@ -166,8 +166,8 @@ def test_a_long_text_is_cut_with_a_notice_that_says_where(model, kept):
     assert f"{qkv.total_tokens} tokens" in notice
     assert f"first {kept} " in notice
     last = [token for token, special in zip(qkv.tokens, qkv.special, strict=True) if not special][-1]
-    assert notice.endswith(f"{last}».")
-    words = notice.split("«… ")[1].split("»")[0]
+    assert notice.endswith(f"{last}”.")
+    words = notice.split("“… ")[1].split("”")[0]
     assert len(words) > 20
     assert words in LONG
 

@@ -119,5 +119,11 @@ def test_the_chapters_tell_one_story_from_the_first_to_the_last():
     assert not any(button.key == "causal.next" for button in at.button)
 
 
+def test_during_a_lesson_only_the_lesson_has_a_next():
+    at = visit("causal", {"n": "24", "lesson": "pooling"})
+    assert "Step 1 of 4" in " ".join(each.proto.body for each in at.get("html"))
+    assert not any(button.key == "causal.next" for button in at.button)
+
+
 def test_an_address_without_a_chapter_opens_the_one_it_always_did():
     assert visit("causal", {"n": "24"}).session_state["c_view"] == "leak"

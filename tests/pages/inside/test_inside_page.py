@@ -1,6 +1,7 @@
 """The Inside page: which variant is taken apart, its steps one at a time, and what is taken away."""
 
 import io
+import re
 
 import pytest
 from driver import open_page, spoken
@@ -8,6 +9,7 @@ from driver import open_page, spoken
 import attention_core as ac
 from attention_core.inputs.source import SyntheticSource
 from attention_core.inputs.synthetic import SyntheticSpec
+from pages.home import gallery
 from pages.inside.steps import refusal
 
 SMALL = {"input": ["synthetic"], "n": ["11"], "d": ["8"], "heads": ["2"]}
@@ -134,3 +136,34 @@ def test_a_variant_that_cannot_be_causal_says_why_and_what_its_model_hides():
 def test_the_future_that_a_model_hides_is_told_where_it_does(model, hides):
     at = open_page("inside", {"text": "@english", "model": model, "layer": "1", "head": "0", "causal": "1"})
     assert ("The model hides the future: " in told(at)) == hides
+
+
+def test_a_query_picker_begins_with_the_last_word_and_not_with_a_special_token():
+    for key in ("linear", "entmax"):
+        at = open_page("inside", {"text": ["@english"], "inside": [key]})
+        picked = []
+        for number in range(1, len(steps(at)) + 1):
+            at = at.segmented_control(key="step").set_value(number).run()
+            picked += [int(box.value) for box in at.selectbox if (box.key or "").endswith(".query")]
+        record = ac.inputs.from_text(at.session_state["text"], model="minilm", layer=0)
+        assert picked, "some step has a query picker"
+        assert not any(record.special[value] for value in picked)
+
+
+@pytest.mark.parametrize(
+    ("key", "causal"), [("path", True), ("deltanet", True), ("mesa", True), ("gla", True), ("linformer", False)]
+)
+def test_a_recurrent_variant_is_taken_apart_with_the_causal_mask(key, causal):
+    at = open_inside(inside=["nystrom"])
+    assert at.session_state["causal"] is False
+    at = at.button_group(key=f"inside.menu.{ac.variant(key).family}").set_value(key).run()
+    assert not at.exception
+    assert at.session_state["inside"].key == key
+    assert at.session_state["causal"] is causal
+
+
+@pytest.mark.parametrize(("key", "words"), [("path", "causal=1"), ("linformer", "")])
+def test_the_gallery_s_link_to_a_recurrent_variant_hides_the_future(key, words):
+    row = gallery.row(ac.variant(key), {}, dark=False)
+    [link] = re.findall(r"inside\?[^\"')]*", row)
+    assert ("causal=1" in link) == bool(words)
