@@ -140,7 +140,9 @@ class Variant:
             softmax of the scaled ``q kᵀ``.
         reference_name: what that matrix is called on screen; variants are ranked only beside those that share it.
         causal_reason: why it cannot be causal; None where it can.
-        rows_sum_to_one: every row sums to one (a row that may look nowhere is zero).
+        rows_sum_to_one: every row sums to one, but for zero rows of queries that may attend to no key.
+        zero_rows: a row may be zero although its query may attend to keys: all products of its features vanish or
+            are below the smallest number of the inputs' type.
         signed: entries may be negative.
         random: it draws random numbers, from its ``seed`` alone; ``(p) -> bool`` where its settings decide.
         values: ``(v, p) -> [..., n, d_v]``, what the weights are of, where that is not v itself.
@@ -174,6 +176,7 @@ class Variant:
     reference_name: str = SOFTMAX
     causal_reason: str | None = None
     rows_sum_to_one: bool = True
+    zero_rows: bool = False
     signed: bool = False
     random: bool | Callable[[Any], bool] = False
     values: Callable[..., Tensor] | None = None

@@ -24,9 +24,12 @@ def landmarks(x: Tensor, m: int, method: str) -> Tensor:
     centres = pool(x, even_segments(x.shape[-2], m))
     if method == "segment_means" or m >= x.shape[-2]:
         return centres
+    # Relative to their mean: squares of a large common part would leave no digits for the distances.
+    mean = x.mean(-2, keepdim=True)
+    x, centres = x - mean, centres - mean
     for _ in range(LLOYD_ROUNDS):
         centres = _moved(centres, x)
-    return centres
+    return centres + mean
 
 
 def _moved(centres: Tensor, x: Tensor) -> Tensor:

@@ -29,6 +29,8 @@ HALF_TOLERANCE = 2.0
 HALVES = (torch.float16, torch.bfloat16)
 DEVIATIONS = (1, 4, 8)
 """Standard deviations of queries and keys at which half precision must hold; trained heads reach the second."""
+LARGE = 20_000
+"""Standard deviation of queries and keys at which logits are as large as an upload may bring them: see ``limits``."""
 REREAD = 1e-7
 """Relative error of float64 numbers read in another order; keys expanded along d leave singular landmarks behind."""
 COUNTED = (509, 1024)
@@ -160,9 +162,9 @@ def check_flags(a: Attention) -> None:
     sums, lowest = [], []
     for n in LENGTHS:
         for causal in causal_forms(a):
-            matrix = a.weights(*inputs(n)[:2], causal=causal)
-            total = matrix.sum(-1)
-            sums.append(torch.where((matrix == 0).all(-1), 1.0, total).sub(1).abs().max().item())
+            q, k, _ = inputs(n)
+            matrix = a.weights(q, k, causal=causal)
+            sums.append(off_one(a, matrix.sum(-1), matrix, q, k, causal=causal))
             lowest.append(matrix.min().item())
     if a.variant.rows_sum_to_one:
         assert max(sums) <= 1e-9, f"a row sums to one but for {max(sums):.1e}"
@@ -171,8 +173,12 @@ def check_flags(a: Attention) -> None:
 
 
 def check_flags_needed(variant: Variant) -> None:
-    """A flag that warns (negative weights, rows that do not sum to one) is true of some settings at least."""
+    """A flag that warns (negative weights, zero rows, other row sums than one) is true of some settings at least."""
     matrices = [Attention(variant, p).weights(*inputs(n)[:2]) for p in settings_of(variant) for n in LENGTHS if n > 1]
+    if variant.zero_rows:
+        large = [LARGE * x for x in inputs(7, torch.float32, lead=(64,), d=4)]
+        of_large = [Attention(variant, p).weights(*large[:2]) for p in settings_of(variant)]
+        assert any((m == 0).all(-1).any() for m in of_large), "no row is ever zero"
     if variant.signed:
         assert any((m < 0).any() for m in matrices), "no weight is ever negative"
     if not variant.rows_sum_to_one:
@@ -326,11 +332,69 @@ def check_patterns(a: Attention) -> None:
 
 
 def check_large_logits(a: Attention) -> None:
-    """Nothing overflows where logits reach the thousands."""
+    """Both faces are finite at the largest logits that an upload allows, and rows sum to one where the variant says so.
+
+    Rows are summed in both faces. The last value of each token is 1, so the last output of ``attend`` is its row's sum.
+    """
+    for n, causal in itertools.product((7, 64), causal_forms(a)):
+        q, k, v = inputs(n, torch.float32)
+        q, k, v[..., -1] = LARGE * q, LARGE * k, 1
+        matrix, out = a.weights(q, k, causal=causal), a.attend(q, k, v, causal=causal)
+        case = f"n={n} causal={causal}: "
+        assert matrix.isfinite().all(), case + "a weight is not finite"
+        assert out.isfinite().all(), case + "an output is not finite"
+        off = 0.0 if a.variant.zero_rows else error(out, matrix.double() @ a.values(v).double())
+        assert off <= 1e-3, f"{case}the faces differ by {off:.1e}"  # float32 resolves such logits to about 100
+        if a.variant.rows_sum_to_one:
+            sums = [matrix.sum(-1)] if a.variant.values is not None else [matrix.sum(-1), out[..., -1]]
+            for name, total in zip(("weights", "attend"), sums, strict=False):
+                off = off_one(a, total, matrix, q, k, causal=causal)
+                assert off <= TOLERANCE[torch.float32], f"{case}a row of {name} sums to one but for {off:.1e}"
+
+
+def off_one(a: Attention, total: Tensor, matrix: Tensor, q: Tensor, k: Tensor, *, causal: bool) -> float:
+    """How far the sums of rows are from one, at most, beyond what rounding the entries of a row may move its sum.
+
+    A zero row counts as a sum of 1 where its query may attend to no key, and where the variant says that rows may
+    be zero.
+    """
+    empty = total == 0 if a.variant.zero_rows else ~allowed_pairs(a, q, k, causal=causal).any(-1)
+    rounding = 16 * torch.finfo(matrix.dtype).eps * matrix.abs().sum(-1)
+    return ((torch.where(empty, 1.0, total) - 1).abs() - rounding).max().item()
+
+
+def allowed_pairs(a: Attention, q: Tensor, k: Tensor, *, causal: bool) -> Tensor:
+    """The pairs that may attend, ``bool``, broadcastable to ``[..., n, n]``."""
+    if a.variant.pattern is not None:
+        return a.variant.pattern(q, k, a.params, causal=causal)
+    mask = a.mask(q.shape[-2], causal=causal)
+    return torch.ones(q.shape[-2], q.shape[-2], dtype=torch.bool) if mask is None else mask
+
+
+def check_shift(a: Attention) -> None:
+    """In float32, a variant whose formula ignores a vector added to all keys ignores large vectors, too.
+
+    Adding a vector to all keys adds a constant to all logits of a row, as softmax ignores. Whether a formula ignores it
+    is found in float64 at a moderate vector. Keys and vectors are multiples of 1/64, so that sums are exact in float32.
+    The result may be off by what rounding moves a logit. The last case has the largest logits that an upload allows:
+    there each row's largest logit decides.
+    """
     for causal in causal_forms(a):
-        q, k, v = inputs(64, torch.float32)
-        for x in (a.attend(100 * q, 100 * k, v, causal=causal), a.weights(100 * q, 100 * k, causal=causal)):
-            assert x.isfinite().all(), f"causal={causal}"
+        q, k, v = ((64 * x).round() / 64 for x in inputs(33))
+        c = (2 * k[..., :1, :].sin()).round()
+        if error(a.weights(q, k + 256 * c, causal=causal), a.weights(q, k, causal=causal)) > 1e-9:
+            return
+        for scale, shift in ((1, 2**4), (1, 2**10), (1, 2**14), (LARGE, 1)):
+            near, far = [scale * x for x in (q, k)], [(scale * x).float() for x in (q, k + shift * c)]
+            largest = (far[0] @ far[1].mT).abs().max().item() / HEAD**0.5
+            rounding = 4 * torch.finfo(torch.float32).eps * largest if scale == 1 else 1e-3
+            for name, found, wanted in (
+                ("weights", a.weights(*far, causal=causal), a.weights(*near, causal=causal)),
+                ("attend", a.attend(*far, v.float(), causal=causal), a.attend(*near, v, causal=causal)),
+            ):
+                off = error(found, wanted)
+                case = f"causal={causal} scale={scale} shift={shift}"
+                assert off <= TOLERANCE[torch.float32] + rounding, f"{case}: {name} is off by {off:.1e}"
 
 
 def counted(a: Attention, q: Tensor, k: Tensor, v: Tensor, *, causal: bool) -> Counts:
@@ -473,6 +537,7 @@ PER_SETTING: tuple[Callable[[Attention], None], ...] = (
     check_gradients,
     check_patterns,
     check_large_logits,
+    check_shift,
     check_cost,
     check_memory,
 )

@@ -14,8 +14,8 @@ import attention_core as ac
 from attention_core.algorithms.exact import exact_attention
 from attention_core.variant import Attention, Cost, Decoder, Params, Variant, param
 
-SOFTMAX, LOCAL, TOPK, NYSTROM, REFORMER = (
-    ac.variant(key) for key in ("softmax", "local", "topk", "nystrom", "reformer")
+SOFTMAX, LOCAL, TOPK, NYSTROM, REFORMER, HEDGEHOG = (
+    ac.variant(key) for key in ("softmax", "local", "topk", "nystrom", "reformer", "hedgehog")
 )
 
 
@@ -34,6 +34,37 @@ def full(q: Tensor, k: Tensor, p: Params, *, causal: bool) -> Tensor:
 def unsafe(q: Tensor, k: Tensor, p: Params, *, causal: bool) -> Tensor:
     e = (q @ k.mT).exp()
     return e / e.sum(-1, keepdim=True)
+
+
+def sparse_unshifted(q: Tensor, k: Tensor, p: Params, *, causal: bool) -> Tensor:
+    """Sparsemax whose thresholds are searched next to the logits themselves."""
+    logits = q @ k.mT / q.shape[-1] ** 0.5
+    if causal:
+        logits = logits.masked_fill(torch.ones(logits.shape[-2:], dtype=torch.bool).triu(1), -torch.inf)
+    high = logits.amax(-1, keepdim=True)
+    low = high - 1
+    for _ in range(60):
+        middle = (low + high) / 2
+        above = (logits - middle).clamp_min(0).sum(-1, keepdim=True) >= 1
+        low, high = torch.where(above, middle, low), torch.where(above, high, middle)
+    return (logits - low).clamp_min(0)
+
+
+def series_multiplied_out(q: Tensor, k: Tensor, p: Params, *, causal: bool) -> Tensor:
+    """The second-order series of softmax with its squares multiplied out, so that large parts cancel."""
+    x = q @ k.mT / q.shape[-1] ** 0.5
+    mean = x.mean(-1, keepdim=True)
+    square = x.square() - 2 * x * mean + mean.square()
+    return (1 + x - mean + (square - square.mean(-1, keepdim=True)) / 2) / x.shape[-1]
+
+
+def by_matrix(weights: Callable[..., Tensor], **changes: Any) -> Variant:
+    """A variant of these weights in both faces."""
+
+    def attend(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tensor:
+        return weights(q, k, p, causal=causal) @ v
+
+    return wrong(weights=weights, attend=attend, **changes)
 
 
 def answering(change: Callable[[Tensor], Tensor | float]) -> Variant:
@@ -155,10 +186,12 @@ WRONG: dict[Callable[[Any], None], dict[str, Variant]] = {
     contract.check_flags: {
         "rows sum to 0.9": weighing(lambda m, causal: 0.9 * m),
         "hides negative weights": weighing(lambda m, causal: 2 * m - m.flip(-2)),
+        "loses a row": weighing(lambda m, causal: m * (torch.arange(m.shape[-2]) != 3)[:, None]),
     },
     contract.check_flags_needed: {
         "claims negative weights": wrong(signed=True),
         "claims odd row sums": wrong(rows_sum_to_one=False),
+        "claims zero rows": wrong(zero_rows=True),
     },
     contract.check_random: {
         "claims to be random": wrong(random=True),
@@ -192,7 +225,14 @@ WRONG: dict[Callable[[Any], None], dict[str, Variant]] = {
             LOCAL, primitives=lambda q, k, p, causal: {"self": torch.eye(len(q[0, 0])) > 0}
         ),
     },
-    contract.check_large_logits: {"overflows": wrong(weights=unsafe)},
+    contract.check_large_logits: {
+        "overflows": wrong(weights=unsafe),
+        "overflows in attend alone": wrong(attend=lambda q, k, v, p, causal: unsafe(q, k, p, causal=causal) @ v),
+        "loses its threshold": by_matrix(sparse_unshifted),
+        "does not say that rows vanish": wrong(HEDGEHOG, zero_rows=False),
+        "has other faces at large logits": wrong(weights=lambda q, k, p, causal: full(q, k.flip(-2), p, causal=causal)),
+    },
+    contract.check_shift: {"cancels large parts": by_matrix(series_multiplied_out, causal_reason="it takes all keys.")},
     contract.check_cost: {
         "states twice its operations": costing(multiply_adds=2),
         "states twice its memory": costing(peak_elements=2),

@@ -76,7 +76,9 @@ def gathered(x: Tensor, nearest: Tensor, count: int) -> tuple[Tensor, Tensor]:
 def weights(q: Tensor, k: Tensor, p: QuantisedKeysParams, *, causal: bool) -> Tensor:
     """Softmax over the codes in the keys' places, ``[..., n, n]``."""
     codes, nearest = quantised(k, p)
-    return masked_softmax(scores(q, codes.take_along_dim(nearest.unsqueeze(-1), -2)), None)
+    # One logit per code: products with copies of a code may be rounded differently, which large logits would show.
+    logits = scores(q, codes).take_along_dim(nearest.unsqueeze(-2), -1)
+    return masked_softmax(logits, None)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: QuantisedKeysParams, *, causal: bool) -> Tensor:

@@ -35,9 +35,10 @@ class EntmaxParams(Params):
 def entmax(logits: Tensor, alpha: float) -> Tensor:
     """``[(α-1) z - τ]₊^{1/(α-1)}`` with the τ at which each row sums to one, ``[..., n]``; ``-inf`` weighs nothing.
 
-    The gradient is exact: a last step of Newton's, taken in sight of it, moves τ as the logits do.
+    Rows are computed relative to their largest logit: where logits are large, ``τ`` beside them would lose its digits.
+    The gradient is exact: autograd sees the last Newton step, which moves τ as the logits do.
     """
-    x, power = (alpha - 1) * logits, 1 / (alpha - 1)
+    x, power = (alpha - 1) * (logits - logits.detach().amax(-1, keepdim=True)), 1 / (alpha - 1)
     tau = _tau(x.detach(), power)
     excess, slope = _row(x - tau, power)
     return (x - tau - excess / slope.detach()).clamp_min(0).pow(power)
@@ -45,12 +46,16 @@ def entmax(logits: Tensor, alpha: float) -> Tensor:
 
 def threshold(logits: Tensor, alpha: float) -> Tensor:
     """The logit ``τ / (α-1)`` above which a key weighs something, of each row, ``[..., 1]``."""
-    return _tau((alpha - 1) * logits, 1 / (alpha - 1)) / (alpha - 1)
+    largest = logits.amax(-1, keepdim=True)
+    return largest + _tau((alpha - 1) * (logits - largest), 1 / (alpha - 1)) / (alpha - 1)
 
 
 def _tau(x: Tensor, power: float) -> Tensor:
-    """The τ at which ``[x - τ]₊^power`` sums to one, ``[..., 1]``, by Newton's steps from below."""
-    tau = x.amax(-1, keepdim=True) - 1  # there a row sums to one or more
+    """The τ at which ``[x - τ]₊^power`` sums to one, ``[..., 1]``, by Newton's steps from below.
+
+    The largest of each row of ``x`` is 0, so that τ lies between -1 and 0.
+    """
+    tau = torch.full_like(x[..., :1], -1.0)  # there a row sums to one or more
     for _ in range(STEPS):
         excess, slope = _row(x - tau, power)
         step = excess / slope

@@ -10,7 +10,9 @@ Sums over the keys of 1, x and x²/2 with the values and with ones are enough fo
 
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
+import torch
 from torch import Tensor
 
 from attention_core.algorithms.causal_scan import with_ones
@@ -33,14 +35,17 @@ class CentredTaylorParams(Params):
 
 
 def weights(q: Tensor, k: Tensor, p: CentredTaylorParams, *, causal: bool) -> Tensor:
-    """``(1 + c + (c² - mean c²) / 2) / n`` of the centred logits c, ``[..., n, n]``."""
-    logits, n = scores(q, k), keys_seen(q, causal=causal).to(q)
+    """``(1 + c + (c² - mean c²) / 2) / n`` of the centred logits c, ``[..., n, n]``.
+
+    Computed in float64: entries of opposite signs cancel in a row's sum.
+    """
+    logits, n = scores(q.double(), k.double()), keys_seen(q, causal=causal)
     shown = logits.new_ones(logits.shape[-2:]).tril() if causal else logits.new_ones(())
     c = (logits - (logits * shown).sum(-1, keepdim=True) / n) * shown
     series = 1 + c
     if p.order == 2:
         series = series + (c.square() - c.square().sum(-1, keepdim=True) / n) / 2
-    return series * shown / n
+    return (series * shown / n).to(q.dtype)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: CentredTaylorParams, *, causal: bool) -> Tensor:
@@ -50,16 +55,21 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: CentredTaylorParams, *, causal: b
 
 def attend_head(q: Tensor, k: Tensor, v: Tensor, p: CentredTaylorParams, *, causal: bool) -> Tensor:
     """One head, ``[n, d]`` and ``[n, d_v]``."""
-    state, size = init_state(q[..., 0, :], v[..., 0, :], p), block_size(q.shape[-2])
+    state, size = empty(q[..., 0, :], v[..., 0, :], p), block_size(q.shape[-2])
     into = None if wants_gradient(q, k, v) else state.new_empty(len(state), size)
     if causal:
+        k = relative(k, k[..., :1, :])
         out, _ = by_chunks(partial(take, order=p.order, into=into), state, q, k, v, size=size)
         return out.to(v.dtype)
-    k = widened(k)
-    k = k - k.mean(-2, keepdim=True)  # changes nothing but the digits that are left
+    k = relative(k, widened(k).mean(-2, keepdim=True))
     _, state = by_chunks(partial(gather, order=p.order, into=into), state, k, v, size=size)
     out, _ = by_chunks(partial(read, order=p.order, into=into), state, q, size=size)
     return out.to(v.dtype)
+
+
+def relative(k: Tensor, origin: Tensor) -> Tensor:
+    """Keys relative to one vector, ``[..., n, d]``: the series is the same, and large common parts cost no digits."""
+    return widened(k) - widened(origin)
 
 
 def block_size(n: int) -> int:
@@ -110,17 +120,36 @@ def centred(ones: Tensor, first: Tensor, second: Tensor | None = None) -> Tensor
     return out
 
 
-def init_state(q: Tensor, v: Tensor, p: CentredTaylorParams) -> Tensor:
+def empty(q: Tensor, v: Tensor, p: CentredTaylorParams) -> Tensor:
     """The sums before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
     *lead, d_v = v.shape
     return widened(v).new_zeros(*lead, width(q.shape[-1], p.order), d_v + 1)
 
 
-def step(state: Tensor, q: Tensor, k: Tensor, v: Tensor, p: CentredTaylorParams) -> tuple[Tensor, Tensor]:
-    """One token, ``[..., d]`` and ``[..., d_v]``, to its output and the next sums."""
-    q, k, v = (x.unsqueeze(-2) for x in (q, k, v))
-    out, state = take(state, q, k, v, p.order)
-    return out.squeeze(-2).to(v.dtype), state
+class State(NamedTuple):
+    """What the decoder remembers.
+
+    Attributes:
+        sums: ``Σ φ(k_j) [v_j, 1]ᵀ`` of the keys relative to the first, ``[..., C, d_v + 1]``.
+        first: the first key, ``[..., d]``.
+    """
+
+    sums: Tensor
+    first: Tensor
+
+
+def init_state(q: Tensor, v: Tensor, p: CentredTaylorParams) -> State:
+    """The state before any token, for one token's query ``[..., d]`` and value ``[..., d_v]``."""
+    return State(empty(q, v, p), widened(q).new_zeros(q.shape))
+
+
+def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: CentredTaylorParams) -> tuple[Tensor, State]:
+    """One token, ``[..., d]`` and ``[..., d_v]``, to its output and the next state."""
+    tokens = state.sums[..., :1, -1]  # the feature 1 times the value 1, summed
+    first = torch.where(tokens == 0, widened(k), state.first)
+    q, k, v = (x.unsqueeze(-2) for x in (q, relative(k, first), v))
+    out, sums = take(state.sums, q, k, v, p.order)
+    return out.squeeze(-2).to(v.dtype), State(sums, first)
 
 
 def cost(n: int, d: int, p: CentredTaylorParams, *, causal: bool) -> Cost:
@@ -128,7 +157,7 @@ def cost(n: int, d: int, p: CentredTaylorParams, *, causal: bool) -> Cost:
     C, columns, c = width(d, p.order), d + 1, block_size(n)
     held = c * C  # features
     if causal:
-        inside, kept = n // c * c**2 + (n % c) ** 2, 0
+        inside, kept = n // c * c**2 + (n % c) ** 2, n * d  # the keys relative to the first
         held += C * columns + c * ((1 + p.order) * c + 2 * p.order * columns)
     else:
         inside, kept = 0, n * d  # the centred keys
@@ -155,6 +184,7 @@ VARIANT = Variant(
     signed=True,
     decoder=Decoder(init_state, step, normalised=False),
     note="It follows softmax where logits differ little within a row; weights far from their row's mean may be "
-    "negative. At order 1 time is n d².",
+    "negative. At order 1 time is n d². A row's sum is 1 up to the rounding of its entries: where entries are in the "
+    "millions, float32 does not resolve it.",
     source=Paper("Softmax attention expanded to second order", 2026, "https://kexue.fm/archives/11814"),
 )

@@ -104,6 +104,7 @@ VARIANT = Variant(
     weights=weights,
     attend=attend,
     cost=cost,
+    zero_rows=True,
     decoder=Decoder(init_state, step),
     note="A row whose query has no positive entry in common with a key is a zero row. The causal form fades over its "
     "length setting in place of n.",

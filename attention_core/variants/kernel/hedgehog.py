@@ -62,9 +62,11 @@ VARIANT = Variant(
     weights=weights,
     attend=attend,
     cost=cost,
+    zero_rows=True,
     decoder=Decoder(init_state, step),
     note="Models train a linear map of each head's queries and keys before the softmaxes, so that the weights copy "
-    "softmax's; here there is none.",
+    "softmax's; here there is none. A row is zero where all products of features are below the smallest number that "
+    "float32 holds.",
     source=Paper(
         "The Hedgehog & the Porcupine: Expressive Linear Attentions with Softmax Mimicry",
         2024,

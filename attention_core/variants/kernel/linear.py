@@ -101,9 +101,11 @@ VARIANT = Variant(
     weights=weights,
     attend=attend,
     cost=cost,
+    zero_rows=True,
     decoder=Decoder(init_state, step),
     anatomy=anatomy,
-    note="A row whose features all vanish, which only relu allows, is a zero row.",
+    note="A row is zero where no product of its features is above zero: with relu, where query and keys have no "
+    "positive entry in common; else, where exponentials are below the smallest number that float32 holds.",
     source=Paper("Transformers are RNNs", 2020, "https://arxiv.org/abs/2006.16236"),
     further=(
         Paper("Must attention have a softmax?", 2020, "https://kexue.fm/archives/7546"),

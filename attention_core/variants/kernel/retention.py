@@ -228,8 +228,10 @@ VARIANT = Variant(
     weights=weights,
     attend=attend,
     cost=cost,
+    zero_rows=True,
     decoder=Decoder(init_state, step),
-    note="A row whose features all vanish, which only relu allows, is a zero row.",
+    note="A row is zero where no product of its features is above zero: with relu, where query and keys have no "
+    "positive entry in common; else, where exponentials are below the smallest number that float32 holds.",
     source=Paper("Retentive Network: A Successor to Transformer", 2023, "https://arxiv.org/abs/2307.08621"),
     special_cases=(SpecialCase("linear", {"decay": 1.0}, shared=("feature_map",)),),
 )

@@ -64,7 +64,7 @@ def cost(n: int, d: int, p: LandmarkParams, *, causal: bool) -> Cost:
     search = landmark_multiply_adds(n, m, d, p.method)
     return Cost(
         multiply_adds=4 * n * m * d + 2 * search,
-        peak_elements=3 * m * d + max(n * (d + 1), n * (m + 2) if search else 0),
+        peak_elements=3 * m * d + max(n * (d + 1), n * (d + m + 2) if search else 0),
     )
 
 

@@ -88,7 +88,7 @@ def cost(n: int, d: int, p: NystromParams, *, causal: bool) -> Cost:
     if p.inverse == "exact":
         # q, k, v and the output once more in float64.
         return Cost(multiply_adds=adds, peak_elements=9 * n * d + 6 * m * d)
-    clusters = n * (m + 2) if p.method == "kmeans" else 0
+    clusters = n * (d + m + 2) if p.method == "kmeans" else 0
     return Cost(
         multiply_adds=adds + 4 * p.iterations * m**3, peak_elements=max(n * (d + 1), 10 * m * m, clusters) + 3 * m * d
     )

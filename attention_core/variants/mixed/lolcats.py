@@ -159,8 +159,11 @@ VARIANT = Variant(
     attend=attend,
     cost=cost,
     approximates="softmax",
+    zero_rows=True,
     decoder=Decoder(init_state, step, normalised=False),
-    note="Models train the feature map so that both parts fit together, and a factor between them; here there is none.",
+    note="Models train the feature map so that both parts fit together, and a factor between them; here there is none. "
+    "With a window of 0, a row is zero where all products of features are below the smallest number that float32 "
+    "holds.",
     source=Paper("LoLCATs: On Low-Rank Linearizing of Large Language Models", 2024, "https://arxiv.org/abs/2410.10254"),
     special_cases=(SpecialCase("hedgehog", {"window": 0}), SpecialCase("softmax", {"window": TOKENS})),
 )

@@ -88,8 +88,10 @@ def test_where_logits_are_equal_it_is_softmax():
 
 
 @pytest.mark.parametrize("order", [1, 2])
-def test_token_by_token(order):
+@pytest.mark.parametrize("shift", [0, 2**20])
+def test_token_by_token(order, shift):
     q, k, v = normal(3, 2, 20, 5)
+    k = k + shift
     series = ac.get("centred_taylor", order=order)
     decoder, p = series.variant.decoder, series.params
     state, outs = decoder.init_state(q[:, 0], v[:, 0], p), []

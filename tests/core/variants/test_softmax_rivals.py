@@ -13,7 +13,7 @@ from transformers.models.gpt_oss.modeling_gpt_oss import eager_attention_forward
 
 import attention_core as ac
 from attention_core.algorithms.masked import scores
-from attention_core.variants.dense.entmax import entmax
+from attention_core.variants.dense.entmax import entmax, threshold
 
 
 def normal(*shape, seed=0, size=1.0):
@@ -97,6 +97,19 @@ def test_entmax_is_what_sorting_finds(z):
     for alpha, reference in ((2.0, sparsemax), (1.5, entmax15)):
         found = entmax(torch.tensor([z], dtype=torch.float64), alpha)[0].numpy()
         np.testing.assert_allclose(found, reference(np.array(z)), atol=1e-7)
+
+
+@pytest.mark.parametrize("alpha", [1.1, 1.5, 2.0])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_entmax_ignores_a_constant_that_all_logits_of_a_row_share(alpha, dtype):
+    logits = torch.tensor([1, 0.5, 0, -0.25, 0.75], dtype=dtype)
+    plain, within = entmax(logits, alpha), threshold(logits, alpha)
+    torch.testing.assert_close(plain.sum(), torch.ones_like(plain.sum()))
+    for constant in (2.0**10, 2.0**20, 2.0**21, -(2.0**21)):  # such sums are exact in float32
+        assert torch.equal(entmax(logits + constant, alpha), plain)
+        torch.testing.assert_close(threshold(logits + constant, alpha), within + constant)
+    for factor in (1e9, 1e12):
+        assert entmax(logits * factor, alpha).tolist() == [1, 0, 0, 0, 0]
 
 
 @given(logits, st.floats(1.1, 2.0))
