@@ -34,22 +34,24 @@ class CosformerParams(Params):
     )
 
 
-def phi(x: Tensor, angles: Tensor) -> LogFeatures:
-    """``[relu(x) cos a, relu(x) sin a]``, ``[..., n, 2d]``, for angles ``[n, 1]``."""
-    x = widened(x)
-    # After the angles, whose cosines and sines are not negative: a backward then keeps the features alone.
-    return LogFeatures(torch.cat([x * angles.cos().to(x), x * angles.sin().to(x)], -1).relu_())
+def phi(x: Tensor, turns: Tensor) -> LogFeatures:
+    """``[relu(x) cos a, relu(x) sin a]``, ``[..., n, 2d]``, for turns ``[n, 1]`` as ``quarter_turns`` gives them."""
+    x, angles = widened(x), turns * (math.pi / 2)
+    # π/2 is rounded, so that its cosine is not zero.
+    cosines = angles.cos().masked_fill(turns == 1, 0.0)
+    # Rectified after the products, as no factor is below zero: a backward then keeps the features alone.
+    return LogFeatures(torch.cat([x * cosines.to(x), x * angles.sin().to(x)], -1).relu_())
 
 
-def angles(positions: Tensor, length: int) -> Tensor:
-    """The positions as angles, a right one at ``length`` and beyond, float64."""
-    return positions.double().clamp_max(length) * (math.pi / 2 / length)
+def quarter_turns(positions: Tensor, length: int) -> Tensor:
+    """The angles of the positions in quarter turns, float64: 1 at ``length`` and beyond."""
+    return positions.double().clamp_max(length) / length
 
 
 def along(q: Tensor, p: CosformerParams, *, causal: bool) -> Tensor:
-    """The angles of all tokens, ``[n, 1]``."""
+    """The turns of all tokens, ``[n, 1]``."""
     n = q.shape[-2]
-    return angles(torch.arange(n), p.length if causal else n).unsqueeze(-1).to(q.device)
+    return quarter_turns(torch.arange(n), p.length if causal else n).unsqueeze(-1).to(q.device)
 
 
 def weights(q: Tensor, k: Tensor, p: CosformerParams, *, causal: bool) -> Tensor:
@@ -82,8 +84,8 @@ def init_state(q: Tensor, v: Tensor, p: CosformerParams) -> State:
 
 def step(state: State, q: Tensor, k: Tensor, v: Tensor, p: CosformerParams) -> tuple[Tensor, State]:
     """One token, ``[..., d]`` and ``[..., d_v]``, to its output and the next state."""
-    a = angles(state.position, p.length)
-    out, sums = kernel_step(state.state, paired(phi, q.unsqueeze(-2), k.unsqueeze(-2), a, causal=True), v)
+    turns = quarter_turns(state.position, p.length)
+    out, sums = kernel_step(state.state, paired(phi, q.unsqueeze(-2), k.unsqueeze(-2), turns, causal=True), v)
     return out, State(sums, state.position + 1)
 
 

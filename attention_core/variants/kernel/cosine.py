@@ -9,6 +9,7 @@ from the query. Only directions count, however large the logits: it replaces sof
 from dataclasses import dataclass
 from functools import partial
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor
 
@@ -31,9 +32,13 @@ class CosineParams(Params):
 
 
 def phi(x: Tensor) -> Tensor:
-    """``[1, x / ‖x‖]``, ``[..., n, d + 1]``."""
+    """``[1, x / ‖x‖]``, ``[..., n, d + 1]``.
+
+    Directions are too short by what rounding may add to a cosine, so that no ``1 + cos`` is below zero.
+    """
     x = widened(x)
-    return F.pad(x / nonzero(x.norm(dim=-1, keepdim=True)), (1, 0), value=1.0)
+    longer = 1 + x.shape[-1] * torch.finfo(x.dtype).eps
+    return F.pad(x / nonzero(longer * x.norm(dim=-1, keepdim=True)), (1, 0), value=1.0)
 
 
 def weights(q: Tensor, k: Tensor, p: CosineParams, *, causal: bool) -> Tensor:

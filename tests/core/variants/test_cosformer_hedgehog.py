@@ -31,7 +31,8 @@ def hedgehog(q, k, *, causal):
 
 def cosformer(q, k, length, *, causal):
     i = np.minimum(np.arange(len(q)), length)
-    fading = np.cos(math.pi / 2 * np.subtract.outer(i, i) / length)
+    apart = np.subtract.outer(i, i) / length
+    fading = np.where(np.abs(apart) == 1, 0, np.cos(math.pi / 2 * apart))
     return over_sum(np.maximum(q.numpy(), 0) @ np.maximum(k.numpy(), 0).T * fading, causal=causal)
 
 
@@ -74,6 +75,43 @@ def test_no_weight_of_cosformer_is_negative_however_far_past_its_length():
     A = ac.get("cosformer", length=20).weights(ones, ones, causal=True)
     assert A[20:, 0].max() < 1e-15, "twenty tokens away nothing is left"
     torch.testing.assert_close(A[59, 20:], A[59, 20].expand(40))
+
+
+@pytest.mark.parametrize("length", [1, 25, 41, 50, 64, 100])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_cosformer_rectifies_before_it_turns(length, dtype):
+    # Beyond the length all tokens have a quarter turn, whose cosine is 0 and is rounded to less at some lengths.
+    n = length + 60
+    q, k, v = normal(n, 6).to(dtype), normal(n, 6, seed=1).to(dtype), normal(n, 3, seed=2).to(dtype)
+    q[-1] = -q[-1].abs() - 0.1
+    k[0] = -k[0].abs() - 0.1
+    attention = ac.get("cosformer", length=length)
+    A = cosformer(q.double(), k.double(), length, causal=True)
+    found, out = attention.weights(q, k, causal=True), attention.attend(q, k, v, causal=True)
+    torch.testing.assert_close(found.double(), A, rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(out.double(), A @ v.double(), rtol=1e-5, atol=1e-5)
+    assert (found[-1] == 0).all(), "a query without a positive entry has a zero row"
+    assert (out[-1] == 0).all()
+    assert (found[:, 0] == 0).all(), "a key without a positive entry has a zero column"
+
+
+@pytest.mark.parametrize("length", [25, 64, 100])
+def test_cosformer_weighs_nothing_at_its_length(length):
+    # The only key with an entry in common with the last query lies a quarter turn away.
+    q, k = torch.zeros(length + 1, 2), torch.zeros(length + 1, 2)
+    q[:, 0], k[:, 1], k[0] = 1.0, 1.0, torch.tensor([1.0, 0.0])
+    weights = ac.get("cosformer", length=length).weights(q, k, causal=True)
+    assert (weights[length - 1] == torch.eye(length + 1)[0]).all()
+    assert (weights[length] == 0).all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_no_weight_of_cosine_attention_is_negative_where_keys_point_away_from_the_query(dtype):
+    for d in (1, 3, 16, 64, 256):
+        q = normal(200, d, seed=d).to(dtype)
+        k = -q * torch.linspace(0.1, 10, 200, dtype=dtype)[:, None]
+        for causal in (False, True):
+            assert (ac.get("cosine").weights(q, k, causal=causal) >= 0).all()
 
 
 @pytest.mark.parametrize("key", ["hedgehog", "cosformer"])
