@@ -16,7 +16,7 @@ def show(attention: ac.Attention, chosen: Chosen) -> None:
     variant = attention.variant
     st.markdown(_(variant.summary))
     st.latex(variant.formula)
-    st.markdown(cost_in_words(attention, n=chosen.qkv.n, d=chosen.qkv.q.shape[-1]))
+    st.markdown(cost_in_words(attention, n=chosen.qkv.n, d=chosen.qkv.q.shape[-1], heads=chosen.qkv.heads))
     if variant.causal_reason:
         st.markdown(_("**Not causal:** {reason}", reason=_(variant.causal_reason)))
     if variant.note:
@@ -26,15 +26,25 @@ def show(attention: ac.Attention, chosen: Chosen) -> None:
     fold(_("The variant's own file"), lambda: st.code(variant.source_code(), language="python"), key="about.file")
 
 
-def cost_in_words(attention: ac.Attention, *, n: int, d: int) -> str:
-    """What a variant costs on n tokens with heads of d, beside softmax."""
-    cost, full = (a.variant.cost(n, d, a.params, causal=False) for a in (attention, ac.get("softmax")))
-    return _(
-        "Time grows as **{complexity}**: {own:,} multiply-adds per head with values as long as keys, {share:.2f} times "
-        "softmax's.",
+def cost_in_words(attention: ac.Attention, *, n: int, d: int, heads: int) -> str:
+    """Return what a variant costs on n tokens with heads of size d, compared with softmax, without a causal mask."""
+    cost, full = (a.cost(n, d, heads=heads) for a in (attention, ac.get("softmax")))
+    told = _(
+        "Time grows as **{complexity}**: without a causal mask, {own:,} multiply-adds per head with values as long as "
+        "keys, {share:.2f} times softmax's.",
         complexity=_(attention.variant.complexity),
-        own=cost.multiply_adds,
+        own=cost.multiply_adds // heads,
         share=cost.multiply_adds / full.multiply_adds,
+    )
+    return f"{told} {what_is_counted()}"
+
+
+def what_is_counted() -> str:
+    """Return the convention behind every number of multiply-adds, in two sentences."""
+    return _(
+        "Multiply-adds are those of matrix products, attention kernels and distances, not of elementwise functions, "
+        "inverses or decompositions. A causal mask saves the blocks of keys that lie entirely ahead of a block of "
+        "queries."
     )
 
 

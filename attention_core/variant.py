@@ -44,10 +44,11 @@ Family = Literal["dense", "sparse", "kernel", "gated", "low_rank", "cache", "mix
 
 @dataclass(frozen=True)
 class Cost:
-    """What ``attend`` costs for one head.
+    """What ``attend`` costs.
 
     Attributes:
-        multiply_adds: multiply-adds in matrix products, as torch's flop counter counts them (two flops each).
+        multiply_adds: multiply-adds that ``measure.counting`` counts: matrix products, attention kernels and distances;
+            causal forms without the blocks of keys that lie entirely ahead of a block of queries.
         peak_elements: most numbers alive at once beyond q, k and v, the output included.
     """
 
@@ -127,7 +128,8 @@ class Variant:
         weights: ``(q, k, p, *, causal) -> [..., n, n]``, the explicit matrix, for looking at; it is given at least
             float32, for a logit rounded to half precision may change its weight by half.
         attend: ``(q, k, v, p, *, causal) -> [..., n, d_v]``, the algorithm one would run; never n x n.
-        cost: ``(n, d, p, *, causal) -> Cost`` for one head with ``d_v = d``.
+        cost: ``(n, d, p, *, causal) -> Cost`` for one head with ``d_v = d``; with ``couples_heads``
+            ``(n, d, p, *, causal, heads) -> Cost`` for all heads together.
         source: paper or article.
         further: papers or articles that derive it, or one of its settings, too.
         mask: ``(n, p, *, causal) -> bool [n, n]``, where the pattern is fixed in advance; true = may look.
@@ -254,10 +256,13 @@ class Attention:
         self.check_causal(causal)
         return None if self.variant.mask is None else self.variant.mask(n, self.params, causal=causal)
 
-    def cost(self, n: int, d: int, *, causal: bool = False) -> Cost:
-        """What ``attend`` costs for one head of n tokens and size d."""
+    def cost(self, n: int, d: int, *, causal: bool = False, heads: int = 1) -> Cost:
+        """Return what ``attend`` costs for all heads together, each of n tokens and size d."""
         self.check_causal(causal)
-        return self.variant.cost(n, d, self.params, causal=causal)
+        if self.variant.couples_heads:
+            return self.variant.cost(n, d, self.params, causal=causal, heads=heads)
+        one = self.variant.cost(n, d, self.params, causal=causal)
+        return Cost(multiply_adds=heads * one.multiply_adds, peak_elements=heads * one.peak_elements)
 
     def anatomy(self, q: Tensor, k: Tensor, v: Tensor, *, causal: bool = False) -> dict[str, Tensor]:
         """What the variant makes on the way, by name.

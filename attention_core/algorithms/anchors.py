@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from torch import Tensor
 
+from attention_core.algorithms.blockwise import pairs
 from attention_core.algorithms.pieces import columns, columns_rows
 from attention_core.algorithms.union import Piece, among, merging, union_elements
 
@@ -48,7 +49,7 @@ def anchor_pairs(n: int, anchors: int, *, first_keys: int, causal: bool) -> int:
         first_keys: keys that the anchors see.
         causal: whether query i sees keys 0..i only.
     """
-    return anchors * (anchors if causal else first_keys) + (n - anchors) * anchors
+    return (pairs(anchors, causal=True) if causal else anchors * first_keys) + (n - anchors) * anchors
 
 
 def anchored_elements(n: int, d: int, anchors: int, *, rows: int, mask: int) -> int:

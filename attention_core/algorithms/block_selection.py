@@ -6,8 +6,10 @@ import torch
 from torch import Tensor
 
 from attention_core.algorithms import key_blocks
+from attention_core.algorithms.blockwise import pairs
 from attention_core.algorithms.exact import exact_attention
 from attention_core.algorithms.key_blocks import block_count, chosen_elements, chosen_multiply_adds, chosen_parts
+from attention_core.algorithms.layouts import block_pairs
 from attention_core.algorithms.partial import merged
 from attention_core.algorithms.parts import own_block
 from attention_core.variant import Cost
@@ -71,9 +73,8 @@ class Selection:
     def cost(self, n: int, d: int, *, causal: bool) -> Cost:
         """Two products over all blocks looked at, and their scores; the parts' outputs and one step of tiles."""
         if self.number >= block_count(n, self.block) - 1:
-            return Cost(multiply_adds=2 * n * n * d, peak_elements=n * (d + 1))
-        whole, rest = divmod(n, self.block)
-        own = 2 * d * (whole * self.block**2 + rest**2)
+            return Cost(multiply_adds=2 * d * pairs(n, causal=causal), peak_elements=n * (d + 1))
+        own = 2 * d * block_pairs(n, self.block, causal=causal)
         if self.number == 0:
             return Cost(multiply_adds=own, peak_elements=n * (d + 2) + (n * (d + 1) if n % self.block else 0))
         scoring = key_blocks.scoring_multiply_adds(

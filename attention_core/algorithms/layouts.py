@@ -10,6 +10,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from attention_core.algorithms.blockwise import pairs
+
 BLOCK = 32
 """Queries that share one window of a band: fewer waste less outside it, more fill the kernel better."""
 
@@ -124,10 +126,16 @@ def restored(outs: Iterable[Tensor], like: Tensor, stride: int) -> Tensor:
     return result
 
 
-def residue_pairs(n: int, stride: int) -> int:
-    """Pairs of query and key a multiple of the stride apart, diagonal included."""
+def residue_pairs(n: int, stride: int, *, causal: bool) -> int:
+    """Pairs of query and key a multiple of the stride apart, those of hidden blocks of keys left out."""
     longer = n % stride
-    return longer * (n // stride + 1) ** 2 + (stride - longer) * (n // stride) ** 2
+    return longer * pairs(n // stride + 1, causal=causal) + (stride - longer) * pairs(n // stride, causal=causal)
+
+
+def block_pairs(n: int, block: int, *, causal: bool) -> int:
+    """Pairs of query and key in one block, those of hidden blocks of keys left out; the last block may be short."""
+    whole, rest = divmod(n, block)
+    return whole * pairs(block, causal=causal) + pairs(rest, causal=causal)
 
 
 def same_residue(distance: Tensor, stride: int) -> Tensor:

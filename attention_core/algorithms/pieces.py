@@ -1,6 +1,7 @@
 """The pieces that patterns are cut into: blocks of a band, classes of residues, a few columns, a share at a time."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -135,6 +136,7 @@ def columns(
     *,
     rows: range | None = None,
     allowed: Callable[[Tensor], Tensor] | None = None,
+    seen: Callable[[int], int] | None = None,
     causal: bool = False,
 ) -> Iterator[Piece]:
     """Queries that all look at the same keys.
@@ -144,27 +146,34 @@ def columns(
         chosen: the keys: their positions, or a slice.
         rows: the queries' positions, one after the other; None means all.
         allowed: says of query positions ``[r, 1]`` which of the keys may be seen, ``[r, S]``; None means all.
+        seen: says how many of the keys, from the first, the queries before a position see; None means all.
         causal: whether query i sees keys 0..i of these only; rows then stay together.
     """
     n = like.shape[-2]
     rows = range(n) if rows is None else rows
     step = len(rows) if causal else min(ROWS, columns_rows(n)) if allowed else columns_rows(n)
 
-    def keys(x: Tensor) -> Tensor:
-        return x[:, None, chosen]
+    def keys(x: Tensor, some: Tensor | slice) -> Tensor:
+        return x[:, None, some]
 
-    def add(into: Tensor, what: Tensor) -> None:
-        if isinstance(chosen, slice):
-            into[:, chosen].add_(what[:, 0])
+    def add(into: Tensor, what: Tensor, some: Tensor | slice) -> None:
+        if isinstance(some, slice):
+            into[:, some].add_(what[:, 0])
         else:
-            into.index_add_(1, chosen, what[:, 0])
+            into.index_add_(1, some, what[:, 0])
 
     for start in rows[::step]:
         stop = min(start + step, rows.stop)
-        bias = None
+        bias, some = None, chosen
+        if seen is not None and isinstance(chosen, Tensor):
+            some = chosen[: seen(stop)]
+            if not len(some):
+                continue
         if allowed is not None:
-            bias = lowest_bias(allowed(torch.arange(start, stop, dtype=torch.int32, device=like.device)[:, None]), like)
-        yield Piece(queries=_rows(start, stop), keys=keys, add=add, bias=bias, causal=causal)
+            may = allowed(torch.arange(start, stop, dtype=torch.int32, device=like.device)[:, None])
+            bias = lowest_bias(may if isinstance(some, slice) else may[:, : len(some)], like)
+        here, back = partial(keys, some=some), partial(add, some=some)
+        yield Piece(queries=_rows(start, stop), keys=here, add=back, bias=bias, causal=causal)
 
 
 def columns_rows(n: int) -> int:

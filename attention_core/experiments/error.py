@@ -220,8 +220,10 @@ def run(task: ErrorTask, *, load: Load = load) -> tuple[ErrorRow, ...]:
     budget, n, d = None if task.uniform else attention.variant.budget, qkv.n, qkv.q.shape[-1]
     candidates = [attention] if task.uniform else draws(attention)
     matrices = [None if task.uniform else _every_head(one, qkv, task.causal) for one in candidates]
-    # The mean of the values adds up n of them in every column; a running one does no more.
-    spent = n * d if task.uniform else attention.cost(n, d, causal=task.causal).multiply_adds
+    # The mean of the values adds up n of them in every column; a running one does no more. Heads that are computed
+    # together share their cost evenly.
+    whole = attention.cost(n, d, causal=task.causal, heads=qkv.heads).multiply_adds
+    spent = n * d if task.uniform else whole // qkv.heads
     found = []
     for head in range(qkv.heads) if task.head is None else (task.head,):
         q, k, v = qkv.q[head], qkv.k[head], qkv.v[head]

@@ -203,8 +203,8 @@ def _too_much(
         return large, most_bytes / MIB
     if spec.mode == "decode" or not shorter:
         return None, None
-    whole = attention.cost(n, spec.head_size, causal=spec.causal)
-    parts = {m: attention.cost(m, spec.head_size, causal=spec.causal) for m in shorter}
+    whole, *costs = (attention.cost(m, spec.head_size, causal=spec.causal, heads=spec.heads) for m in (n, *shorter))
+    parts = dict(zip(shorter, costs, strict=True))
     # The least of what each length foretells: at any one of them something else may have held the machine up.
     seconds = min(k.ms / 1e3 * whole.multiply_adds / max(parts[m].multiply_adds, 1) for m, k in shorter.items())
     held = min(k.peak_bytes * whole.peak_elements / max(parts[m].peak_elements, 1) for m, k in shorter.items())
@@ -218,4 +218,4 @@ def _too_much(
 def _promised(attention: Attention, spec: TimingSpec, n: int) -> int | None:
     if spec.mode != "forward":
         return None
-    return spec.heads * attention.cost(n, spec.head_size, causal=spec.causal).multiply_adds
+    return attention.cost(n, spec.head_size, causal=spec.causal, heads=spec.heads).multiply_adds

@@ -25,7 +25,7 @@ class Steps(Brief):
         attentions: the variant at each setting, the smallest budget first; itself alone where that is no whole number.
         weights: its matrix at each, ``float32 [S, n', n']``; NaN where the pair may not look at each other.
         output_errors: at each, as ``output_error`` of ``Compared``.
-        savings: at each, softmax's multiply-adds over its own, for one head of `LONG` tokens.
+        savings: at each, softmax's multiply-adds over its own, for all heads of `LONG` tokens.
     """
 
     attentions: tuple[Attention, ...]
@@ -96,7 +96,7 @@ def _steps(qkv: QKV, attention: Attention, head: int, kept: Tensor) -> Steps:
     reference = reference_of(attention, seen.q, seen.k, causal=False)[place]
     v = seen.v[place]
     size = qkv.q.shape[-1]
-    full = registry.get(SOFTMAX).cost(LONG, size).multiply_adds
+    full = registry.get(SOFTMAX).cost(LONG, size, heads=qkv.heads).multiply_adds
     every = settings(attention, qkv.n)
     shown, errors = [], []
     for each in every:
@@ -108,7 +108,7 @@ def _steps(qkv: QKV, attention: Attention, head: int, kept: Tensor) -> Steps:
         attentions=every,
         weights=torch.stack(shown).numpy(),
         output_errors=tuple(errors),
-        savings=tuple(full / each.cost(LONG, size).multiply_adds for each in every),
+        savings=tuple(full / each.cost(LONG, size, heads=qkv.heads).multiply_adds for each in every),
     )
 
 

@@ -66,7 +66,7 @@ def influence(qkv: QKV, attention: Attention, *, head: int | None, seed: int = 0
     heads, n, d = inputs[0].shape
     before = attention.attend(*inputs, causal=causal)[looked]
     usual = nonzero(before.square().sum((0, -1)).mean().sqrt())
-    numbers = heads * (3 * n * d + attention.cost(n, d, causal=causal).peak_elements)
+    numbers = 3 * heads * n * d + attention.cost(n, d, causal=causal, heads=heads).peak_elements
     moved = []
     for some in torch.arange(n).split(max(1, ALIVE // numbers)):
         after = attention.attend(

@@ -1,6 +1,10 @@
 """Counts what a computation does: multiply-adds, most numbers alive at once, and the largest single tensor.
 
 Counts do not depend on the machine or on what else it does, so cost formulas are checked against them.
+
+Multiply-adds are those of matrix products, attention kernels and distances between vectors. Elementwise functions,
+sorting, and the inverses and decompositions of matrices are not counted. A causal form skips the blocks of keys that
+lie entirely ahead of a block of queries, so these are not counted; a block that is hidden in part counts in full.
 """
 
 import weakref
@@ -13,6 +17,8 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry, sdpa_backward_flop_count, sdpa_flop_count
 
+from attention_core.algorithms.blockwise import pairs
+
 Formula = Callable[..., int]
 
 
@@ -21,7 +27,7 @@ class Counts:
     """What a call did.
 
     Attributes:
-        multiply_adds: multiply-adds in matrix products and attention kernels; elementwise work is not counted.
+        multiply_adds: multiply-adds in matrix products, attention kernels and distances, as the module says.
         peak_elements: most numbers alive at once beyond those that existed before, results included; a number narrower
             or wider than ``unit`` counts by its bytes.
         largest_elements: numbers in the largest single tensor made, likewise.
@@ -70,6 +76,10 @@ def _cpu_attention_flops(query: Tensor, key: Tensor, value: Tensor, *_: object, 
     return int(sdpa_flop_count(query.shape, key.shape, value.shape))
 
 
+def _distance_flops(left: Tensor, right: Tensor, *_: object, **__: object) -> int:
+    return 2 * left.numel() * right.shape[-2]
+
+
 def _cpu_attention_backward_flops(
     grad: Tensor, query: Tensor, key: Tensor, value: Tensor, *_: object, **__: object
 ) -> int:
@@ -97,7 +107,21 @@ _MORE: dict[Any, Formula] = {
     _ATEN._embedding_bag: _bag_flops,
     _ATEN._scaled_dot_product_flash_attention_for_cpu: _cpu_attention_flops,
     _ATEN._scaled_dot_product_flash_attention_for_cpu_backward: _cpu_attention_backward_flops,
+    _ATEN._cdist_forward: _distance_flops,
 }
+
+
+def _skipped_when_causal(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], flops: int) -> int:  # noqa: ANN401
+    """What is left of a causal attention kernel's flops without the blocks of keys that it skips.
+
+    torch's formulas ignore the causal mask, and each kernel has blocks of its own size. All are counted with the
+    blocks of ``blockwise_attention``, so that equal mathematics has equal counts.
+    """
+    given = dict(zip((argument.name for argument in func._schema.arguments), args, strict=False)) | kwargs
+    if not given.get("is_causal"):
+        return flops
+    n = given["query"].shape[-2]
+    return flops * pairs(n, causal=True) // (n * n)
 
 
 class _Counter(TorchDispatchMode):
@@ -130,10 +154,13 @@ class _Counter(TorchDispatchMode):
         given = {storage._cdata for storage in _storages((args, kwargs))}
         result = func(*args, **kwargs)
         packet = func._overloadpacket
+        flops = 0
         if packet in _MORE:
-            self.flops += _MORE[packet](*args, **kwargs)
+            flops = _MORE[packet](*args, **kwargs)
         elif packet in flop_registry:
-            self.flops += int(flop_registry[packet](*args, **kwargs, out_val=result))
+            flops = int(flop_registry[packet](*args, **kwargs, out_val=result))
+        if flops:
+            self.flops += _skipped_when_causal(func, args, kwargs, flops)
         for part in _parts(result):
             storage = part.untyped_storage()
             if storage._cdata not in given:

@@ -63,11 +63,11 @@ class Masked(Attention):
 
         return explicit
 
-    def cost(self, n: int, d: int, *, causal: bool = False) -> Cost:
+    def cost(self, n: int, d: int, *, causal: bool = False, heads: int = 1) -> Cost:
         """See ``Attention``: two n x n x d products, whatever the mask hides."""
         self.check_causal(causal)
         held = n * (d + 1) if self.form == "fused" else n * n
-        return Cost(multiply_adds=2 * n * n * d, peak_elements=n * n + held)
+        return Cost(multiply_adds=heads * 2 * n * n * d, peak_elements=heads * (n * n + held))
 
     def bytes(self, n: int, heads: int, element: torch.dtype) -> int:
         """About how many bytes the mask's making and one call, forward and backward, hold at most."""

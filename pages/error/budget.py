@@ -61,9 +61,13 @@ def without_budget(point: ErrorPoint) -> bool:
 
 
 def cheaper_upwards(own: Sequence[ErrorPoint]) -> bool:
-    """Whether a knob saves when it is turned up, as a stride does, and never costs more on the way."""
-    costs = [p.multiply_adds for p in sorted(own, key=lambda p: p.budget)]
-    return costs[-1] < costs[0] and all(after <= before for before, after in pairwise(costs))
+    """Return whether a knob saves from its first step on, as a stride does, and never costs more on the way.
+
+    A causal window saves at its last step alone: a window over the whole text runs as full attention, whose kernel
+    skips hidden blocks that are smaller than those of the window.
+    """
+    first, *costs = [p.multiply_adds for p in sorted(own, key=lambda p: p.budget)]
+    return bool(costs) and costs[0] < first and all(after <= before for before, after in pairwise(costs))
 
 
 def captions(question: Question, found: Sequence[ErrorPoint]) -> list[str]:

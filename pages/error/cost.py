@@ -7,6 +7,7 @@ from functools import partial
 import streamlit as st
 
 from app import palette, run
+from app.about import what_is_counted
 from app.figures.curves import Curve
 from app.figures.theme import GREY
 from app.text import _
@@ -27,7 +28,8 @@ def show(question: Question) -> None:
     axis = _("time forward, all heads, ms") if timed else _("multiply-adds, one head")
     front = _("Grey steps and rings: the Pareto front, points that nothing cheaper matches against softmax.")
     drawn = None if times == {} else partial(lines, times=times)
-    sweep.show(question, tasks, drawn, axis=axis, captions=lambda question, found: [front], times=times)
+    told = [front] if timed else [front, what_is_counted()]
+    sweep.show(question, tasks, drawn, axis=axis, captions=lambda question, found: told, times=times)
 
 
 def _times(question: Question, tasks: Sequence[ErrorTask]) -> dict[str, float]:

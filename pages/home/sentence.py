@@ -69,7 +69,7 @@ def notes(found: Budgets) -> list[str]:
             "of all values is off by {mean}.",
             mean=percent(found.uniform_error),
         ),
-        _("Cheaper: fewer multiply-adds, counted with the same setting."),
+        _("Cheaper: fewer multiply-adds in matrix products, at the same setting and without a causal mask."),
     ]
 
 

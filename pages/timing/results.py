@@ -7,6 +7,7 @@ import streamlit as st
 
 import attention_core as ac
 from app import chart, palette, takeaway
+from app.about import what_is_counted
 from app.figures.curves import Curve, curves
 from app.figures.theme import GREY, SERIES, ruled
 from app.figures.timing import stamped
@@ -56,6 +57,8 @@ def show(live: Run | None, beside: Run | None, key: str) -> None:
     st.dataframe(rows, hide_index=True, key=f"{key}.table", column_config=_columns(), column_order=shown)
     if said := empty_cells(rows, shown):
         st.caption(said)
+    if side == "work" or TimingOptions.columns.value:
+        st.caption(what_is_counted())
     if key.endswith("end"):
         with st.container(horizontal=True, vertical_alignment="center"):
             TimingOptions.columns.draw()

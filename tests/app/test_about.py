@@ -1,20 +1,27 @@
 """What is said of a variant: what it costs on an input, and where it comes from."""
 
 import attention_core as ac
-from app.about import cost_in_words, sources
+from app.about import cost_in_words, sources, what_is_counted
 from attention_core.variant import Paper
 
 
-def test_a_cost_is_told_beside_softmaxs():
+def test_a_cost_is_compared_with_softmaxs_and_names_what_is_counted():
     softmax, local = ac.get("softmax"), ac.get("local", window=4)
     own, full = (a.cost(64, 8).multiply_adds for a in (local, softmax))
     assert own < full
-    assert cost_in_words(local, n=64, d=8) == (
-        f"Time grows as **{local.variant.complexity}**: {own:,} multiply-adds per head with values as long as keys, "
-        f"{own / full:.2f} times softmax's."
+    assert cost_in_words(local, n=64, d=8, heads=3) == (
+        f"Time grows as **{local.variant.complexity}**: without a causal mask, {own:,} multiply-adds per head with "
+        f"values as long as keys, {own / full:.2f} times softmax's. {what_is_counted()}"
     )
-    assert cost_in_words(softmax, n=64, d=8).endswith("1.00 times softmax's.")
-    assert cost_in_words(ac.get("local", window=9), n=64, d=8) != cost_in_words(local, n=64, d=8)
+    assert "1.00 times softmax's. " in cost_in_words(softmax, n=64, d=8, heads=3)
+    assert cost_in_words(ac.get("local", window=9), n=64, d=8, heads=3) != cost_in_words(local, n=64, d=8, heads=3)
+
+
+def test_a_head_has_its_share_of_what_all_heads_cost_together():
+    latents = ac.get("mla", rank=8)
+    whole = latents.cost(64, 8, heads=9).multiply_adds
+    assert f" {whole // 9:,} multiply-adds per head" in cost_in_words(latents, n=64, d=8, heads=9)
+    assert whole > 9 * latents.cost(64, 8).multiply_adds
 
 
 def cited(paper: Paper) -> str:

@@ -7,15 +7,15 @@ from typing import Any
 import contract
 import pytest
 import torch
-from contract import PER_SETTING, PER_VARIANT, check_growth, power_of_n
+from contract import PER_SETTING, PER_VARIANT, check_growth, power_of
 from torch import Tensor
 
 import attention_core as ac
 from attention_core.algorithms.exact import exact_attention
 from attention_core.variant import Attention, Cost, Decoder, Params, Variant, param
 
-SOFTMAX, LOCAL, TOPK, NYSTROM, REFORMER, HEDGEHOG = (
-    ac.variant(key) for key in ("softmax", "local", "topk", "nystrom", "reformer", "hedgehog")
+SOFTMAX, LOCAL, TOPK, NYSTROM, REFORMER, HEDGEHOG, MLA = (
+    ac.variant(key) for key in ("softmax", "local", "topk", "nystrom", "reformer", "hedgehog", "mla")
 )
 
 
@@ -236,10 +236,23 @@ WRONG: dict[Callable[[Any], None], dict[str, Variant]] = {
     contract.check_cost: {
         "states twice its operations": costing(multiply_adds=2),
         "states twice its memory": costing(peak_elements=2),
+        "counts heads that are computed together as if each were alone": wrong(
+            MLA,
+            cost=lambda n, d, p, causal, heads: Cost(
+                multiply_adds=heads * MLA.cost(n, d, p, causal=causal, heads=1).multiply_adds,
+                peak_elements=MLA.cost(n, d, p, causal=causal, heads=heads).peak_elements,
+            ),
+        ),
+    },
+    contract.check_causal_cost: {
+        "counts the keys that a causal mask hides": wrong(
+            cost=lambda n, d, p, causal: SOFTMAX.cost(n, d, p, causal=False)
+        )
     },
     contract.check_memory: {"holds the n x n matrix": wrong(attend=explicit)},
     contract.check_growth: {
         "promises linear time": wrong(complexity="n d"),
+        "promises another power of d": wrong(complexity="n² d²"),
         "promises no formula": wrong(complexity="n d (mostly) much"),
         "states quadratic memory": wrong(
             cost=lambda n, d, p, causal: Cost(multiply_adds=2 * n * n * d, peak_elements=n * n)
@@ -275,6 +288,10 @@ def test_every_check_has_a_wrong_variant():
     assert set(WRONG) == {*PER_SETTING, *PER_VARIANT, check_growth}
 
 
+def test_power_of_d():
+    assert [power_of(text, "d") for text in ("n² d", "n d³ / 2", "n m + d²", "n² d + n d²")] == [1, 3, 2, 2]
+
+
 @pytest.mark.parametrize(
     ("complexity", "power"),
     [
@@ -288,4 +305,4 @@ def test_every_check_has_a_wrong_variant():
     ],
 )
 def test_power_of_n(complexity: str, power: float):
-    assert power_of_n(complexity) == power
+    assert power_of(complexity, "n") == power

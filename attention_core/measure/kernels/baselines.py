@@ -35,11 +35,6 @@ class Baseline:
     counted: bool = True
 
 
-def pairs_of_all(n: int, causal: bool) -> int:
-    """Pairs of query and key that full attention allows."""
-    return n * (n + 1) // 2 if causal else n * n
-
-
 BACKENDS = {
     "flash": SDPBackend.FLASH_ATTENTION,
     "cuDNN": SDPBackend.CUDNN_ATTENTION,
@@ -59,7 +54,12 @@ def fused(softmax: Attention) -> list[Baseline]:
         return attend
 
     return [
-        Baseline(f"SDPA {name}", partial(build, backend), softmax, lambda n, d, causal: 2 * d * pairs_of_all(n, causal))
+        Baseline(
+            f"SDPA {name}",
+            partial(build, backend),
+            softmax,
+            lambda n, d, causal: softmax.cost(n, d, causal=causal).multiply_adds,
+        )
         for name, backend in BACKENDS.items()
     ]
 

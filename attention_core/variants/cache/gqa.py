@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from attention_core.algorithms.blockwise import pairs
 from attention_core.algorithms.exact import exact_attention
 from attention_core.algorithms.masked import masked_softmax, scores, visible, widened
 from attention_core.algorithms.pooling import even_segments, pool, spread
@@ -52,9 +53,11 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: GqaParams, *, causal: bool) -> Te
     return exact_attention(widened(q), shared(widened(k), p), shared(widened(v), p), causal=causal).to(v.dtype)
 
 
-def cost(n: int, d: int, p: GqaParams, *, causal: bool) -> Cost:
-    """Softmax's: what is saved is the cache, not the products."""
-    return Cost(multiply_adds=2 * n * n * d, peak_elements=n * (d + 1))
+def cost(n: int, d: int, p: GqaParams, *, causal: bool, heads: int) -> Cost:
+    """Softmax's multiply-adds: what is saved is the cache, not the products; pooled keys and values if heads share."""
+    adds = 2 * d * pairs(n, causal=causal)
+    pooled = 2 * n * d if p.groups < heads else 0
+    return Cost(multiply_adds=heads * adds, peak_elements=heads * (n * (d + 1) + pooled))
 
 
 def cache(heads: int, d: int, d_v: int, p: GqaParams) -> Cache:

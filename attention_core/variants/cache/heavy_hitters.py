@@ -11,6 +11,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from attention_core.algorithms.blockwise import pairs
 from attention_core.algorithms.causal_scan import by_token
 from attention_core.algorithms.exact import exact_attention
 from attention_core.algorithms.masked import masked_softmax, scores, widened
@@ -183,7 +184,7 @@ def cost(n: int, d: int, p: HeavyHittersParams, *, causal: bool) -> Cost:
     """Two products for every token and place, and as many again where all read the end; a few copies of the cache."""
     size = p.recent + p.heavy
     if size >= n:
-        return Cost(multiply_adds=2 * n * n * d, peak_elements=n * (d + 1))
+        return Cost(multiply_adds=2 * d * pairs(n, causal=causal), peak_elements=n * (d + 1))
     work = 2 * n * size * d
     if causal:
         return Cost(multiply_adds=work, peak_elements=n * d + max(n * d + 9 * size * d // 2, size * (8 * d + 14)))

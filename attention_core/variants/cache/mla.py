@@ -96,12 +96,19 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: MlaParams, *, causal: bool) -> Te
     return exact_attention(widened(q), through_latents(k, p.rank), through_latents(v, p.rank)).to(v.dtype)
 
 
-def cost(n: int, d: int, p: MlaParams, *, causal: bool) -> Cost:
-    """Softmax's, and for keys and values a matrix of all pairs of columns and the product with the projection."""
-    if p.rank >= min(n, d):
-        return Cost(multiply_adds=2 * n * n * d, peak_elements=n * (d + 1))
-    projection = d * d * min(p.rank, d)
-    return Cost(multiply_adds=2 * n * n * d + 4 * n * d * d + 2 * projection, peak_elements=4 * n * d + d * d)
+def cost(n: int, d: int, p: MlaParams, *, causal: bool, heads: int) -> Cost:
+    """Softmax's, and for the keys and values of all heads side by side their Gram matrix and a projection.
+
+    The eigenvectors of the Gram matrix are not counted.
+    """
+    columns = heads * d
+    if p.rank >= min(n, columns):
+        return Cost(multiply_adds=2 * n * n * columns, peak_elements=n * (columns + heads))
+    size, square = n * columns, columns**2
+    latents = 2 * n * square + square * p.rank
+    # Several heads side by side are a copy; next to it are the keys in float64, or eigenvectors and workspace.
+    peak = size * (heads > 1) + max(4 * size + square, 3 * size + 6 * square)
+    return Cost(multiply_adds=2 * n * size + 2 * latents, peak_elements=peak)
 
 
 def cache(heads: int, d: int, d_v: int, p: MlaParams) -> Cache:

@@ -42,7 +42,7 @@ def first_codes(k: Tensor, p: QuantisedKeysParams) -> Tensor:
     found, away = [at], torch.full(k.shape[:-1], torch.inf, dtype=k.dtype, device=k.device)
     for draw in draws[1:]:
         code = k.take_along_dim(at[..., None, None], -2)  # [..., 1, d]
-        away = torch.minimum(away, (k - code).square().sum(-1))
+        away = torch.minimum(away, far(k, code).squeeze(-1))
         total = away.double().cumsum(-1)
         at = (total <= draw * total[..., -1:]).sum(-1).clamp(max=n - 1)
         found.append(at)
@@ -91,9 +91,11 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: QuantisedKeysParams, *, causal: b
 
 
 def cost(n: int, d: int, p: QuantisedKeysParams, *, causal: bool) -> Cost:
-    """Queries times codes and the shares times values; distances are no products."""
+    """Distances of the keys to the codes in k-means, queries times codes, and the shares times values."""
     c = min(p.codes, n)
-    return Cost(multiply_adds=2 * n * c * d, peak_elements=n * (c + max(c, d) + 3))
+    # The first codes are drawn by c - 1 distances of each key; then each key finds its code, again after each move.
+    distances = (c - 1) + c * (1 + ROUNDS * (p.codes < n))
+    return Cost(multiply_adds=n * d * (distances + 2 * c), peak_elements=n * (c + max(c, d) + 3))
 
 
 def cache(heads: int, d: int, d_v: int, p: QuantisedKeysParams) -> Cache:

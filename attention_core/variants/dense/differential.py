@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from attention_core.algorithms.blockwise import pairs
 from attention_core.algorithms.exact import exact_attention
 from attention_core.algorithms.masked import masked_softmax, visible
 from attention_core.variant import Cost, Paper, Params, Variant, param
@@ -49,8 +50,8 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: DifferentialParams, *, causal: bo
 
 
 def cost(n: int, d: int, p: DifferentialParams, *, causal: bool) -> Cost:
-    """Two attentions of n x n x d products twice, the halves made as wide as the values; not halved when causal."""
-    return Cost(multiply_adds=4 * n * n * d, peak_elements=n * (4 * d + 1))
+    """Two attentions of two products over the pairs each, the halves made as wide as the values."""
+    return Cost(multiply_adds=4 * d * pairs(n, causal=causal), peak_elements=n * (4 * d + 1))
 
 
 VARIANT = Variant(

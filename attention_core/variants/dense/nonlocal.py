@@ -65,7 +65,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: NonlocalParams, *, causal: bool) 
 def cost(n: int, d: int, p: NonlocalParams, *, causal: bool) -> Cost:
     """Quadratic for gaussian and concat; dot takes two products with a d x d state, and its chunks when causal."""
     if p.similarity == "gaussian":
-        return Cost(multiply_adds=2 * n * n * d, peak_elements=n * (d + 1))
+        return Cost(multiply_adds=2 * d * pairs(n, causal=causal), peak_elements=n * (d + 1))
     if p.similarity == "concat":
         return Cost(
             multiply_adds=2 * n * d + d * pairs(n, causal=causal), peak_elements=n * (d + 2) + 2 * largest_block(n)

@@ -64,9 +64,11 @@ def _rows(state: State, q: Tensor, causal: bool) -> tuple[Tensor, State]:
     return masked_softmax(logits, seen) @ v[..., :keys, :], (stop, lost, k, v)
 
 
-def cost(n: int, d: int, p: SelectiveParams, *, causal: bool) -> Cost:
+def cost(n: int, d: int, p: SelectiveParams, *, causal: bool, heads: int) -> Cost:
     """Two products over the pairs in the blocks; the output, and what a block's logits become on their way."""
-    return Cost(multiply_adds=2 * d * pairs(n, causal=causal), peak_elements=n * d + 4 * largest_block(n))
+    return Cost(
+        multiply_adds=heads * 2 * d * pairs(n, causal=causal), peak_elements=heads * (n * d + 4 * largest_block(n))
+    )
 
 
 VARIANT = Variant(

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from attention_core.algorithms.blockwise import pairs
 from attention_core.algorithms.masked import masked_softmax, scores, visible
 from attention_core.algorithms.partial import partial_attention
 from attention_core.variant import Cost, Paper, Params, Variant, param
@@ -45,8 +46,8 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: SinkLogitParams, *, causal: bool)
 
 
 def cost(n: int, d: int, p: SinkLogitParams, *, causal: bool) -> Cost:
-    """Two n x n x d products; the counter does not halve them for a causal mask."""
-    return Cost(multiply_adds=2 * n * n * d, peak_elements=n * (2 * d + 2))
+    """Two products over the pairs of query and key."""
+    return Cost(multiply_adds=2 * d * pairs(n, causal=causal), peak_elements=n * (2 * d + 2))
 
 
 VARIANT = Variant(

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from attention_core.algorithms.blockwise import pairs
 from attention_core.algorithms.exact import exact_attention
 from attention_core.algorithms.masked import causal_mask, scores
 from attention_core.variant import Cost, Paper, Params, Variant, param
@@ -40,8 +41,8 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: SoftmaxParams, *, causal: bool) -
 
 
 def cost(n: int, d: int, p: SoftmaxParams, *, causal: bool) -> Cost:
-    """Two n x n x d products; the counter does not halve them for a causal mask."""
-    return Cost(multiply_adds=2 * n * n * d, peak_elements=n * (d + 1))
+    """Two products over the pairs of query and key."""
+    return Cost(multiply_adds=2 * d * pairs(n, causal=causal), peak_elements=n * (d + 1))
 
 
 VARIANT = Variant(

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from attention_core.algorithms.blockwise import pairs
 from attention_core.algorithms.exact import exact_attention
 from attention_core.algorithms.masked import keys_seen, masked_softmax, scores, visible, widened
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
@@ -44,8 +45,8 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: SoftmaxLogNParams, *, causal: boo
 
 
 def cost(n: int, d: int, p: SoftmaxLogNParams, *, causal: bool) -> Cost:
-    """Two n x n x d products, not halved for a causal mask, whose scaled queries live beside the output."""
-    return Cost(multiply_adds=2 * n * n * d, peak_elements=n * ((2 if causal else 1) * d + 1))
+    """Two products over the pairs of query and key; causal, the scaled queries next to the output."""
+    return Cost(multiply_adds=2 * d * pairs(n, causal=causal), peak_elements=n * ((2 if causal else 1) * d + 1))
 
 
 VARIANT = Variant(

@@ -74,7 +74,7 @@ VARIANT = Variant(
     "matrix for every text.",
     formula=r"A = \operatorname{softmax}\left(\operatorname{relu}(Q W_1)\, W_2^\top\right)"
     r"\quad\text{or}\quad \operatorname{softmax}(R)",
-    complexity="n² d",
+    complexity="n² d + n d²",
     params=SynthesizerParams,
     weights=weights,
     attend=attend,

@@ -111,7 +111,7 @@ VARIANT = Variant(
     summary="A parabola that touches the exponential at zero and is always positive, as a product of features.",
     formula=r"A_{ij} = \frac{1 + x_{ij} + x_{ij}^2 / 2}{\sum_l \left(1 + x_{il} + x_{il}^2 / 2\right)},"
     r"\quad x_{ij} = \frac{q_i \cdot k_j}{\sqrt d}",
-    complexity="n d³ / 2",
+    complexity="n d³",
     params=Taylor2Params,
     weights=weights,
     attend=attend,

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from attention_core.algorithms.exact import exact_attention
-from attention_core.algorithms.layouts import residue_pairs, window_pairs
+from attention_core.algorithms.layouts import block_pairs, residue_pairs
 from attention_core.algorithms.masked import causal_mask, masked_softmax, product_of, scores, widened
 from attention_core.algorithms.partial import merged
 from attention_core.algorithms.parts import earlier_blocks, own_block
@@ -101,7 +101,7 @@ def cost(n: int, d: int, p: PooledParams, *, causal: bool) -> Cost:
     peak = n * (d + 1) + 2 * m * d
     if not causal:
         return Cost(multiply_adds=2 * n * m * d, peak_elements=peak)
-    pairs = window_pairs(n, block=p.stride) + residue_pairs(later, p.stride)
+    pairs = block_pairs(n, p.stride, causal=True) + residue_pairs(later, p.stride, causal=True)
     union = max(2 * later * (d + 2), (n + later) * d) if later else 0
     return Cost(multiply_adds=2 * pairs * d, peak_elements=peak + union)
 

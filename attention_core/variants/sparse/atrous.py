@@ -42,9 +42,11 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: AtrousParams, *, causal: bool) ->
 
 
 def cost(n: int, d: int, p: AtrousParams, *, causal: bool) -> Cost:
-    """Two products for every visible pair; the output, and a share of it on its way there."""
+    """Two products over the pairs in the classes; the output, and a share of it on its way there."""
     rows = class_elements(n, p.stride)
-    return Cost(multiply_adds=2 * residue_pairs(n, p.stride) * d, peak_elements=union_elements(n, d, rows=rows))
+    return Cost(
+        multiply_adds=2 * d * residue_pairs(n, p.stride, causal=causal), peak_elements=union_elements(n, d, rows=rows)
+    )
 
 
 VARIANT = Variant(

@@ -6,6 +6,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
+from attention_core.algorithms.blockwise import pairs
 from attention_core.algorithms.exact import exact_attention
 from attention_core.algorithms.layouts import BLOCK, window_pairs
 from attention_core.algorithms.masked import distances
@@ -53,7 +54,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: LocalParams, *, causal: bool) -> 
 def cost(n: int, d: int, p: LocalParams, *, causal: bool) -> Cost:
     """Two products for every pair that the blocks hold; the output, and a share of it on its way there."""
     if p.window >= n - 1:
-        return Cost(multiply_adds=2 * n * n * d, peak_elements=n * (d + 1))
+        return Cost(multiply_adds=2 * d * pairs(n, causal=causal), peak_elements=n * (d + 1))
     after = 0 if causal else p.window
     rows, mask = band_elements(n, p.window + after)
     return Cost(

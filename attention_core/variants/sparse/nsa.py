@@ -15,6 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from attention_core.algorithms.block_selection import Selection
+from attention_core.algorithms.blockwise import pairs
 from attention_core.algorithms.exact import exact_attention
 from attention_core.algorithms.key_blocks import block_count, cut, filled
 from attention_core.algorithms.layouts import BLOCK, residue_pairs, window_pairs
@@ -163,7 +164,7 @@ def cost(n: int, d: int, p: NsaParams, *, causal: bool) -> Cost:
         if not causal:
             adds, peaks = 2 * n * m * d, [n * (d + 1) + 2 * m * d]
         elif n >= p.block:
-            adds, peaks = 2 * residue_pairs(n + 1 - p.block, p.block) * d, [n * (3 * d + 2) + 2 * m * d]
+            adds, peaks = 2 * residue_pairs(n + 1 - p.block, p.block, causal=True) * d, [n * (3 * d + 2) + 2 * m * d]
     if p.gate_selected:
         chosen = selection(p).cost(n, d, causal=causal)
         adds, peaks = adds + chosen.multiply_adds, [*peaks, chosen.peak_elements]
@@ -171,7 +172,7 @@ def cost(n: int, d: int, p: NsaParams, *, causal: bool) -> Cost:
         reach = p.window - 1
         after = 0 if causal else reach
         if reach >= n - 1:
-            adds, peaks = adds + 2 * n * n * d, [*peaks, n * (d + 1)]
+            adds, peaks = adds + 2 * d * pairs(n, causal=causal), [*peaks, n * (d + 1)]
         else:
             rows, mask = band_elements(n, reach + after)
             adds += 2 * d * window_pairs(n, block=BLOCK, before=reach, after=after)

@@ -86,11 +86,12 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: PowerBertParams, *, causal: bool)
     return torch.zeros_like(v).scatter_(-2, rows.expand_as(out), out)
 
 
-def cost(n: int, d: int, p: PowerBertParams, *, causal: bool) -> Cost:
+def cost(n: int, d: int, p: PowerBertParams, *, causal: bool, heads: int) -> Cost:
     """One product of all pairs for the significance, two of the survivors with all; a block of weights, the outputs."""
     m = kept_count(n, p)
     return Cost(
-        multiply_adds=n * n * d + 2 * m * n * d, peak_elements=max(n + 2 * largest_block(n), n * d + m * (d + 3))
+        multiply_adds=heads * (n * n * d + 2 * m * n * d),
+        peak_elements=heads * max(n + 2 * largest_block(n), n * d + m * (d + 3)),
     )
 
 

@@ -12,7 +12,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from attention_core.algorithms.layouts import BLOCK, residue_pairs, same_residue, window_pairs
+from attention_core.algorithms.layouts import BLOCK, block_pairs, residue_pairs, same_residue, window_pairs
 from attention_core.algorithms.masked import distances
 from attention_core.algorithms.pattern import restricted_to
 from attention_core.algorithms.pieces import ROWS, band, band_elements, class_elements, classes, columns, columns_rows
@@ -56,6 +56,11 @@ def summaries(n: int, p: SparseParams, device: torch.device) -> Tensor:
     return position[position % p.stride >= p.stride - p.summary]
 
 
+def earlier_summaries(stop: int, p: SparseParams) -> int:
+    """How many summary columns lie in blocks before that of the query ahead of ``stop``."""
+    return (stop - 1) // p.stride * min(p.summary, p.stride)
+
+
 def parts(n: int, p: SparseParams, device: torch.device | None, *, causal: bool) -> dict[str, Tensor]:
     """The pairs by what allows them, ``bool [n, n]`` each."""
     distance = distances(n, device)  # i - j, [n, n]
@@ -92,21 +97,25 @@ def fixed_pieces(like: Tensor, p: SparseParams, *, causal: bool, backward: bool)
         return places // p.stride < i // p.stride if causal else places // p.stride != i // p.stride
 
     if len(places):
-        yield from merging(columns(like, places, allowed=elsewhere))
+        earlier = partial(earlier_summaries, p=p) if causal else None
+        yield from merging(columns(like, places, allowed=elsewhere, seen=earlier))
 
 
 def cost(n: int, d: int, p: SparseParams, *, causal: bool) -> Cost:
     """Two products for every pair that the halves hold; the output, a share of it, and a mask."""
     if p.pattern == "strided":
         after = 0 if causal else p.window
-        pairs = residue_pairs(n, p.stride) + window_pairs(n, block=BLOCK, before=p.window, after=after)
+        pairs = residue_pairs(n, p.stride, causal=causal) + window_pairs(n, block=BLOCK, before=p.window, after=after)
         rows, mask = band_elements(n, p.window + after)
         peak = union_elements(n, d, rows=class_elements(n, p.stride), mask=0, again=rows)
         peak = max(peak, union_elements(n, d, rows=rows, mask=mask))
     else:
         seen = len(summaries(n, p, torch.device("cpu")))
-        pairs = window_pairs(n, block=p.stride) + n * seen
         rows = min(n, ROWS, columns_rows(n))
+        pairs = block_pairs(n, p.stride, causal=causal)
+        for start in range(0, n, rows):
+            stop = min(start + rows, n)
+            pairs += (stop - start) * (earlier_summaries(stop, p) if causal else seen)
         peak = union_elements(n, d, rows=band_elements(n, 0, block=p.stride)[0], again=rows * (seen > 0))
         peak = max(peak, union_elements(n, d, rows=rows, mask=rows * seen) + 2 * seen * d)
     return Cost(multiply_adds=2 * pairs * d, peak_elements=peak)

@@ -132,7 +132,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: TopKParams, *, causal: bool) -> T
 def cost(n: int, d: int, p: TopKParams, *, causal: bool) -> Cost:
     """A product for every pair computed and one for those kept; the output and what becomes of a block of scores."""
     if p.k >= n:
-        return Cost(multiply_adds=2 * n * n * d, peak_elements=n * (d + 1))
+        return Cost(multiply_adds=2 * d * pairs(n, causal=causal), peak_elements=n * (d + 1))
     blocks = row_blocks(n, causal=causal)
     mixed = sum(rows.size * (p.k + 1 if one_by_one(rows.keys, p) else rows.keys) for rows in blocks)
     # Beside the scores: their softmax, or places of two numbers each, twice while they are joined or drawn from.

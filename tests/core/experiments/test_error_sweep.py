@@ -137,6 +137,11 @@ def test_each_measure_by_its_formula():
     assert row.multiply_adds == ac.get("linear").cost(20, 8).multiply_adds
 
 
+def test_one_head_costs_its_share_of_heads_that_are_computed_together():
+    rows = error.run(ErrorTask(source=SMALL, word="mla~rank~4"))
+    assert {row.multiply_adds for row in rows} == {ac.get("mla", rank=4).cost(20, 8, heads=3).multiply_adds // 3}
+
+
 @pytest.mark.parametrize("causal", [False, True])
 def test_reformer_is_held_against_softmax_of_its_own_logits(causal):
     [row] = error.run(ErrorTask(source=SMALL, word="reformer~rounds~16", head=0, causal=causal))[:1]

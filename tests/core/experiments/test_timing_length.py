@@ -6,6 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+import attention_core as ac
 from attention_core.errors import LabError
 from attention_core.experiments import timing_length
 from attention_core.experiments.timing_length import (
@@ -137,6 +138,11 @@ def test_real_times_and_counts_on_this_machine():
     backward = next(measure(spec(mode="backward", variants=("softmax",))))
     assert backward.promised is None
     assert backward.multiply_adds > 2 * 2 * 8 * 8 * 4
+
+
+def test_the_formula_of_heads_computed_together_is_that_of_all_heads():
+    row = next(measure(spec(variants=("mla~rank~4",), heads=3)))
+    assert row.multiply_adds == row.promised > 3 * ac.get("mla", rank=4).cost(row.n, 4).multiply_adds
 
 
 def test_a_run_stops_where_nobody_asks_any_more():
