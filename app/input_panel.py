@@ -11,6 +11,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 import attention_core as ac
 from app import compute, navigation, presets, share
 from app.matrix_board import thumbnail_board
+from app.scope import Scope
 from app.text import N_, _, _n, literal, paragraph, sentence
 from app.visit import Visit, kinds, take_text
 from attention_core.errors import InputError
@@ -44,16 +45,13 @@ class Chosen:
     head: int | None
 
 
-def show(*, hides_special: bool, open_heads: Callable[[], None] | None = None) -> str:
+def show(*, hides_special: bool, open_heads: Callable[[], None] | None = None) -> None:
     """Draw the panel.
 
     Args:
         hides_special: whether the page leaves out the tokenizer's own tokens where the visitor wants that; on every
             other page all of them take part.
         open_heads: shows all heads at large on this page; None where another page does.
-
-    Returns:
-        What is looked at in a line, as Markdown; empty where there is nothing yet.
     """
     known = forms()
     form = known[Visit.input.draw(format_func=lambda key: known[key].title)]
@@ -61,12 +59,12 @@ def show(*, hides_special: bool, open_heads: Callable[[], None] | None = None) -
     Visit.positions.draw(on_change=_take_positions)
     try:
         if (source := form.source(Visit.now())) is None:
-            return ""
+            return
         if Visit.input.value == "text" or Visit.model.value in [info.key for info in ac.inputs.models.BUILT_IN]:
             Visit.layer.fit(range(ac.inputs.models.layer_count(Visit.model.value)))  # loads one that is not built in
         qkv = compute.record(source := form.source(Visit.now()) or source)  # what is fitted may be another layer
     except ac.LabError:
-        return ""  # the page says it, where there is room for a sentence
+        return  # the page says it, where there is room for a sentence
     Visit.head.fit(range(AVERAGE, qkv.heads))
     drops = hides_special and not Visit.special.value
     _head(source, qkv, special=not drops, open_heads=open_heads)
@@ -74,10 +72,6 @@ def show(*, hides_special: bool, open_heads: Callable[[], None] | None = None) -
     st.caption(size_in_words(qkv, shown=shown))
     for notice in qkv.notices:
         st.info(literal(sentence(notice)), icon=":material/info:")
-    head = Visit.head.value
-    layer = Visit.layer.value if source.layer_count > 1 else None
-    told = headline(qkv, model=form.name(), layer=layer, head=None if head == AVERAGE else head, shown=shown)
-    return " · ".join([told, *placed_in_words(source)])
 
 
 def size_in_words(qkv: ac.inputs.QKV, *, shown: int) -> str:
@@ -94,26 +88,27 @@ def size_in_words(qkv: ac.inputs.QKV, *, shown: int) -> str:
     return f"{left}, {hidden} · {heads}"
 
 
-def headline(qkv: ac.inputs.QKV, *, model: str, layer: int | None, head: int | None, shown: int) -> str:
-    """What is looked at in a line, for the top of a page: ``MiniLM-L6 · layer 2 · head 3 · 54 of 56 tokens``.
+def scope(chosen: Chosen, *, hides_special: bool = False) -> Scope:
+    """The scope of a view that shows the chosen head, or the average, of the whole input.
 
     Args:
-        qkv: the record.
-        model: what made it, on screen.
-        layer: None where there is just one.
-        head: None for the average.
-        shown: how many of its tokens the page draws.
+        chosen: the input.
+        hides_special: whether the page leaves out the tokenizer's own tokens where the visitor wants that.
     """
+    qkv = chosen.qkv
+    tokens = len(shown_tokens(qkv)) if hides_special and not Visit.special.value else qkv.n
+    return Scope(head=chosen.head, heads=qkv.heads, n=qkv.n, tokens=tokens)
+
+
+def headline(source: Source, scope: Scope) -> str:
+    """What a view shows in a line, as Markdown: ``MiniLM-L6 · layer 2 · head 3 · 54 of 56 tokens``."""
     return " · ".join(
         [
-            model,
-            *([_("layer {layer}", layer=layer)] if layer is not None else []),
-            _n("average of {n} head", "average of {n} heads", n=qkv.heads)
-            if head is None
-            else _("head {head}", head=head),
-            _n("{n} token", "{n} tokens", n=shown)
-            if shown == qkv.n
-            else _n("{shown} of {n} token", "{shown} of {n} tokens", n=qkv.n, shown=shown),
+            forms()[source.key].name(),
+            *([_("layer {layer}", layer=Visit.layer.value)] if source.layer_count > 1 else []),
+            scope.heads_in_words(),
+            scope.tokens_in_words(),
+            *placed_in_words(source),
         ]
     )
 

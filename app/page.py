@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from app.controls import Options
 from app.lessons.measure import Measures
+from app.scope import Scope
 from app.text import N_
 
 Q = TypeVar("Q")
@@ -39,6 +40,8 @@ class Page(Generic[Q]):
         open_heads: shows all heads of the input's model at large, on the page that does.
         at_once: whether it is drawn so soon that no move need break off the one before; a move then draws it alone.
         hides_special: whether it leaves out tokens that the tokenizer added where the visitor wants that.
+        scope: returns which heads, tokens and variants the numbers on screen come from: of the chosen input, or
+            without an argument on a page that reads none. None where they are the chosen head's, on the whole input.
         measures: the numbers it shows that a lesson may ask for, by their words in lessons.
     """
 
@@ -58,6 +61,7 @@ class Page(Generic[Q]):
     open_heads: Callable[[], None] | None = None
     at_once: bool = False
     hides_special: bool = False
+    scope: Callable[..., Scope] | None = None
     measures: Measures = field(default_factory=dict)
 
     def draw(self) -> None:

@@ -11,6 +11,7 @@ import streamlit as st
 
 from app import input_panel, share
 from app.page import discover
+from app.scope import Scope
 from app.text import _
 from app.visit import Visit
 
@@ -22,34 +23,49 @@ may have a head or a layer of its own."""
 
 PAGE = "provenance.page"
 """The page that is drawn, in the session's state."""
+SCOPE = "provenance.scope"
+"""What its numbers come from, there too."""
 Origin = Mapping[str, str]
 
 
-def at(page: str) -> None:
-    """Remember which page is drawn."""
-    st.session_state[PAGE] = page
+def at(page: str, scope: Scope | None) -> None:
+    """Remember which page is drawn, and what its numbers come from; None where it has no input yet."""
+    st.session_state[PAGE], st.session_state[SCOPE] = page, scope
 
 
-def now(title: str) -> Origin:
-    """Where what is on screen comes from, by what each word is; what does not apply is left out.
+def shortened(text: str) -> str:
+    """Return as much of a text as a file repeats."""
+    return text if len(text) <= TEXT else text[:TEXT] + "…"
+
+
+def now(title: str, *, whole_input: bool = False) -> Origin:
+    """Return where what is on screen comes from, by the name of each fact; what does not apply is left out.
 
     Args:
         title: of what is saved.
+        whole_input: whether the file holds all heads and tokens of the input, whatever the page shows of it.
     """
     page, kind, text = discover()[st.session_state[PAGE]], Visit.input.value, Visit.text.value
+    scope: Scope = st.session_state[SCOPE] or Scope()
+    if whole_input:
+        scope = scope.every_head()
     here = {"title": f"{_(page.title)} · {title}"}
     if page.uses_input:
         named = kind != "upload" or input_panel.UPLOAD in st.session_state
         here |= {
             "input": kind,
-            "text": "" if kind != "text" else text if len(text) <= TEXT else text[:TEXT] + "…",
+            "text": shortened(text) if kind == "text" else "",
             "model": input_panel.forms()[kind].name() if named else "",
             "layer": str(Visit.layer.value) if kind == "text" else "",
-            "head": _("average") if Visit.head.value == input_panel.AVERAGE else str(Visit.head.value),
+            "head": scope.heads_in_file() if scope.heads else "",
+            "tokens": scope.tokens_in_words() if scope.heads else "",
         }
+    words = [attention.word for attention in Visit.variants.value] if scope.variants is None else scope.variants
+    causal = Visit.causal.value if scope.causal is None else scope.causal
     here |= {
-        "causal": _("yes") if Visit.causal.value else _("no"),
-        "settings": " ".join(attention.word for attention in Visit.variants.value),
+        **scope.told,
+        "causal": "" if whole_input else _("yes") if causal else _("no"),
+        "settings": " ".join(words),
         "link": (st.context.url or "").split("?")[0] + share.query_string(share.here()),
         "made with": "Attention Lab",
     }

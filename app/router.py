@@ -12,8 +12,10 @@ from app.form import form
 from app.input_panel import UPLOAD
 from app.lessons import card, maker
 from app.page import SECTIONS, Page, discover
+from app.scope import Scope
 from app.text import _, listen
 from app.visit import Visit, opening_on, write_text
+from attention_core.errors import LabError
 
 FOLDER = Path(__file__).parent
 
@@ -35,12 +37,10 @@ def _run() -> None:
 
     def body() -> None:
         share.use(page.options.fields())
-        provenance.at(key)
-        told = ""
         if page.uses_input:
             with st.sidebar:
-                told = input_panel.show(hides_special=page.hides_special, open_heads=page.open_heads)
-        draw = partial(_draw, key, page, told)
+                input_panel.show(hides_special=page.hides_special, open_heads=page.open_heads)
+        draw = partial(_draw, key, page)
         if page.at_once:
             part.show(partial(_take_up, page), draw, partial(_around, page))
         else:
@@ -65,15 +65,31 @@ def _run() -> None:
     garbage.settle(here.url_path)
 
 
-def _draw(key: str, page: Page[object], told: str) -> None:
-    """Draw all that stands beside the panel on the left, and write the link to it."""
+def _draw(key: str, page: Page[object]) -> None:
+    """Draw the page without the panel on the left, and write the link to it."""
     share.show_notices(st.empty())
-    _header(key, page, told)
+    scope, subtitle = _scope(page)
+    provenance.at(key, scope)
+    _header(key, page, subtitle)
     reveal = card.show(key)
     with suppress(input_panel.NoInputError):
         page.draw()
     reveal()
     share.close_link()
+
+
+def _scope(page: Page[object]) -> tuple[Scope | None, str]:
+    """What the numbers on the page come from, and its subtitle; None and empty where there is no input yet."""
+    if not page.uses_input:
+        return (page.scope() if page.scope else None), ""
+    try:
+        chosen = input_panel.looked_at(Visit.now())
+    except LabError:
+        return None, ""  # the page says it
+    if chosen is None:
+        return None, ""
+    scope = page.scope(chosen) if page.scope else input_panel.scope(chosen, hides_special=page.hides_special)
+    return scope, input_panel.headline(chosen.source, scope)
 
 
 def _take_up(page: Page[object]) -> None:
@@ -105,16 +121,16 @@ def _sheets(*names: str) -> str:
     return f"<style>{''.join((FOLDER / name).read_text('utf-8') for name in names)}</style>"
 
 
-def _header(key: str, page: Page[object], told: str) -> None:
-    """The page's question, what is looked at, the causal switch, the page's own controls, and how to share it."""
+def _header(key: str, page: Page[object], subtitle: str) -> None:
+    """Draw the page's question, its subtitle, the causal switch, the page's own controls, and the Share form."""
     share.announce()
     if not page.question:
         return
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
         with st.container(width="content", gap=None, key="question"):
             st.markdown(f"# {_(page.question)}", anchors=False)
-            if told:
-                st.caption(f"[{told}](#input)")  # which app/input_panel.js follows
+            if subtitle:
+                st.caption(f"[{subtitle}](#input)")  # which app/input_panel.js follows
         with st.container(horizontal=True, vertical_alignment="center", width="content", gap="xsmall"):
             if page.switch:
                 Visit.causal.draw(width="content")

@@ -59,7 +59,7 @@ def matrix_rows(matrices: Mapping[str, np.ndarray], tokens: Sequence[str]) -> li
     return rows
 
 
-def download(label: str, data: Callable[[], bytes], file_name: str) -> None:
+def download(label: str, data: Callable[[], bytes], file_name: str, *, whole_input: bool = False) -> None:
     """A button that makes the file when it is pressed, not before; a CSV and an NPZ say where they come from.
 
     Args:
@@ -67,8 +67,9 @@ def download(label: str, data: Callable[[], bytes], file_name: str) -> None:
         data: makes what stands in the file, in a thread that knows of no visitor. Each visitor who was offered it holds
             it for as long as the page is open, so it finds what is large again, in the caches, and holds none of it.
         file_name: as it is saved.
+        whole_input: whether the file holds all heads and tokens of the input, whatever the page shows of it.
     """
-    mime, origin = mimetypes.guess_type(file_name)[0], provenance.now(label)
+    mime, origin = mimetypes.guess_type(file_name)[0], provenance.now(label, whole_input=whole_input)
 
     def made() -> bytes:
         if file_name.endswith(".csv"):

@@ -46,6 +46,11 @@ class Influence(Brief):
         return int(np.count_nonzero(np.tril(self.moved, -1))) / max(1, n * (n - 1) // 2)
 
 
+def replaced_tokens(qkv: QKV, *, head: int | None) -> int:
+    """Return how many of a record's tokens are replaced in turn: ``MOST`` of one head, fewer of several."""
+    return min(qkv.n, int(MOST * (1 if head is not None else qkv.heads) ** (-1 / 3)))
+
+
 def influence(qkv: QKV, attention: Attention, *, head: int | None, seed: int = 0) -> Influence:
     """Replace every token in turn; the variant runs causally if it can.
 
@@ -56,7 +61,7 @@ def influence(qkv: QKV, attention: Attention, *, head: int | None, seed: int = 0
         seed: of what tokens are replaced by.
     """
     causal = attention.variant.causal_reason is None
-    tokens = int(MOST * (1 if head is not None else qkv.heads) ** (-1 / 3))
+    tokens = replaced_tokens(qkv, head=head)
     inputs = [x[:, :tokens].double() for x in qkv.tensors]
     others = [_like(x, seed, place) for place, x in enumerate(inputs)]
     looked = slice(None) if head is None else slice(head, head + 1)

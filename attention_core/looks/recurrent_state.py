@@ -100,6 +100,15 @@ class Grown(Brief):
         return float(relative_error(torch.tensor(self.outputs[i : i + 1]), reference))
 
 
+def followed(qkv: QKV, attention: Attention) -> int:
+    """Return how many of a record's tokens `grow` follows: as many as have ``NUMBERS`` numbers in all their states."""
+    decoder = attention.variant.decoder
+    assert decoder is not None
+    first, value = qkv.q[0, 0].double(), qkv.v[0, 0].double()
+    state = _state(decoder.init_state(first, value, attention.params))
+    return min(qkv.n, max(1, NUMBERS // state.sums.numel()))
+
+
 def grow(qkv: QKV, attention: Attention, *, head: int) -> Grown:
     """Run a variant's decoder over one head, token by token, in float64.
 
@@ -114,8 +123,7 @@ def grow(qkv: QKV, attention: Attention, *, head: int) -> Grown:
     decoder, p = attention.variant.decoder, attention.params
     assert decoder is not None
     q, k, v = (x[head].double() for x in qkv.tensors)
-    memory = decoder.init_state(q[0], v[0], p)
-    kept = max(1, NUMBERS // _state(memory).sums.numel())
+    memory, kept = decoder.init_state(q[0], v[0], p), followed(qkv, attention)
     q, k, v = q[:kept], k[:kept], v[:kept]
     outputs, states, alone, taken = [], [], [], []
     for token in zip(q, k, v, strict=True):

@@ -3,19 +3,21 @@
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 import attention_core as ac
-from app import chart, run, takeaway
+from app import chart, input_panel, run, takeaway
 from app.controls import Options, choice
 from app.figures.curves import Curve, curves
 from app.figures.spread import Spread, spread
 from app.form import form
 from app.input_panel import Chosen
 from app.naming import label
+from app.scope import Scope
 from app.text import N_, _, paragraph
 from attention_core.algorithms.causal_scan import CHUNK
 from attention_core.experiments import causal_modes
@@ -48,7 +50,7 @@ class AlgorithmsOptions(Options, prefix="c_"):
 
 def show(chosen: Chosen) -> None:
     """Draw it."""
-    attentions = with_settings(v for v in ac.all_variants() if causal_modes.forms(v))
+    attentions = _compared()
     options = AlgorithmsOptions.now()
     counted = next(a for a in attentions if a.key == options.counted)
     tasks = causal_modes.tasks(
@@ -78,6 +80,17 @@ def show(chosen: Chosen) -> None:
         _formulas()
         if rows:
             takeaway.download(_("Numbers (CSV)"), lambda: takeaway.csv_of([*rows, *times]), "causal-algorithms.csv")
+
+
+def _compared() -> list[ac.Attention]:
+    """The variants whose algorithms are compared."""
+    return with_settings(v for v in ac.all_variants() if causal_modes.forms(v))
+
+
+def scope(chosen: Chosen) -> Scope:
+    """What is compared: one head, or all of them, on the first tokens."""
+    words = tuple(attention.word for attention in _compared())
+    return replace(input_panel.scope(chosen), joined="each", tokens=min(chosen.qkv.n, AGREED), variants=words)
 
 
 def _times(tasks: tuple[causal_modes.CostTask, ...], row: DeltaGenerator) -> list[TimeRow]:

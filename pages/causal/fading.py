@@ -1,19 +1,20 @@
 """Fading: what an early token still weighs in later rows, plain accumulation beside decay, a gate and softmax."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import streamlit as st
 
 import attention_core as ac
-from app import chart, compute, takeaway
+from app import chart, compute, input_panel, takeaway
 from app.controls import Options, choice, listed_whole, several, switch
 from app.figures.curves import Curve, curves
 from app.figures.theme import GREY
 from app.form import fold, form
 from app.input_panel import Chosen
 from app.naming import computing, tokens
+from app.scope import Scope
 from app.text import N_, _, literal, paragraph
 from attention_core.inputs.labels import number_repeats
 from attention_core.limits import current
@@ -102,6 +103,15 @@ def show(chosen: Chosen) -> None:
     _take_away(lines, token, gates.snippet(gate, options.feature_map) if gate else "")
 
 
+def scope(chosen: Chosen) -> Scope:
+    """What is shown: the chosen head, or the average of the heads' weights, under the curves that are drawn."""
+    options, gate = FadingOptions.now(), gates.chosen()
+    words = [attention.word for attention in variants(sorted(options.decays), options.feature_map)]
+    if gate is not None:
+        words += [gates.word(gate), gates.even_word(gate)]
+    return replace(input_panel.scope(chosen), variants=tuple(words))
+
+
 def _colours() -> dict[str, int]:
     return places(["softmax", "linear", "retention", gates.KEY])
 
@@ -140,7 +150,7 @@ def _gated_lines(gate: Gate, gated: Gated, token: int) -> list[Line]:
         )
         for name, word, weights, dash in (
             (gates.name(gate), gates.word(gate), gated.weights, "solid"),
-            (gates.even_name(gated), f"{gates.word(gate)}~even", gated.even, "dot"),
+            (gates.even_name(gated), gates.even_word(gate), gated.even, "dot"),
         )
     ]
 

@@ -68,6 +68,11 @@ def word(gate: Gate) -> str:
     return f"gate~{gate.kind}~decay~{gate.decay:g}" + (f"~seed~{gate.seed}" if gate.kind == DRAWN else "")
 
 
+def even_word(gate: Gate) -> str:
+    """Return the name in files of the fixed decay that forgets as much as a gate."""
+    return f"{word(gate)}~even"
+
+
 def controls() -> None:
     """Which gate, and what it keeps where its key says nothing."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):

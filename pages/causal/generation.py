@@ -1,17 +1,19 @@
 """What a new token costs: a key-value cache beside the constant state of every variant that is a recurrent network."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import streamlit as st
 
 import attention_core as ac
-from app import chart, dispatch, takeaway
+from app import chart, dispatch, input_panel, takeaway
 from app.figures.curves import Curve, curves
 from app.figures.timing import stamped
 from app.form import form
 from app.input_panel import Chosen
 from app.naming import label
 from app.palette import place
+from app.scope import Scope
 from app.text import _, paragraph
 from app.timing import Series, faster_from, in_one_sentence, run_here, stamp_lines
 from attention_core.experiments import generation
@@ -35,7 +37,7 @@ def show(chosen: Chosen) -> None:
     """Draw it."""
     attentions = with_settings(recurrent())
     heads, d, d_v = chosen.qkv.heads, chosen.qkv.q.shape[-1], chosen.qkv.v.shape[-1]
-    words = [a.word for a in (*attentions, *with_settings(smaller_caches()))]
+    words = _words()
     tasks = generation.tasks(words, heads=heads, d=d, d_v=d_v)
     held = [row for task in tasks for row in dispatch.rows("generation", task, light=True)]
     spec = TimingSpec(
@@ -55,6 +57,16 @@ def show(chosen: Chosen) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         chart.choose_format()
         _method(chosen)
+
+
+def _words() -> list[str]:
+    """The words of the variants whose states and caches are compared."""
+    return [a.word for a in (*with_settings(recurrent()), *with_settings(smaller_caches()))]
+
+
+def scope(chosen: Chosen) -> Scope:
+    """What is shown: sizes of all heads, with a mark at the input's length."""
+    return replace(input_panel.scope(chosen), head=None, joined="each", variants=(REFERENCE, *_words()))
 
 
 def _sizes(width: int) -> tuple[int, ...]:

@@ -1,15 +1,17 @@
 """The gradient of causal linear attention: running sums beside autograd through all states and through the matrix."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import streamlit as st
 
 import attention_core as ac
-from app import chart, run, takeaway
+from app import chart, input_panel, run, takeaway
 from app.figures.curves import Curve, curves
 from app.form import fold
 from app.input_panel import Chosen
 from app.naming import label
+from app.scope import Scope
 from app.text import N_, _, paragraph
 from attention_core.experiments import causal_gradient
 from attention_core.experiments.causal_gradient import STATES, SUMS, BytesRow, BytesTask, DifferenceRow
@@ -51,6 +53,13 @@ def show(chosen: Chosen) -> None:
         chart.choose_format()
         if rows:
             takeaway.download(_("Numbers (CSV)"), lambda: takeaway.csv_of(rows), "causal-gradient.csv")
+
+
+def scope(chosen: Chosen) -> Scope:
+    """What is compared: the gradients of one head, or of all of them, on the first tokens."""
+    [attention] = with_settings([ac.variant("linear")])
+    tokens = min(chosen.qkv.n, causal_gradient.COMPARED)
+    return replace(input_panel.scope(chosen), joined="each", tokens=tokens, variants=(attention.word,))
 
 
 def _effort(task: BytesTask | causal_gradient.DifferenceTask) -> float:

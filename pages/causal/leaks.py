@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 
 import numpy as np
 import streamlit as st
 
 import attention_core as ac
-from app import chart, compute, dispatch, run, takeaway, variant_picker
+from app import chart, compute, dispatch, input_panel, run, takeaway, variant_picker
 from app.controls import Options, listed_whole
 from app.figures.strips import Strip, strips
 from app.form import fold
@@ -15,12 +16,13 @@ from app.input_panel import Chosen
 from app.line import Standing
 from app.matrix_board import BoardEvent, Panel, matrix_board
 from app.naming import label, tokens
+from app.scope import Scope
 from app.text import N_, _, literal, paragraph
 from app.text import sentence as words_of
 from app.visit import Visit
 from attention_core.experiments.leaks import tasks
 from attention_core.inputs.labels import number_repeats
-from attention_core.looks.influence import MOST, ROUNDING, Influence
+from attention_core.looks.influence import MOST, ROUNDING, Influence, replaced_tokens
 from attention_core.writing import written
 
 Leaks = Mapping[ac.Attention, Influence]
@@ -65,6 +67,12 @@ def show(chosen: Chosen) -> None:
     st.caption(notes(len(labels), chosen.qkv.n, every_head=chosen.head is None))
     _explain()
     _take_away(found, labels)
+
+
+def scope(chosen: Chosen) -> Scope:
+    """What the maps come from: one head, or all side by side, and the first tokens."""
+    tokens = replaced_tokens(chosen.qkv, head=chosen.head)
+    return replace(input_panel.scope(chosen), joined="each", tokens=tokens)
 
 
 def _found(chosen: Chosen, waiting: Callable[[Standing], object]) -> dict[ac.Attention, Influence]:

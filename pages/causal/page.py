@@ -1,11 +1,14 @@
 """Causal: can it generate, and at what cost?"""
 
+from dataclasses import replace
+
 import streamlit as st
 
 from app import input_panel
 from app.controls import choice
 from app.input_panel import Chosen
 from app.page import Page
+from app.scope import Scope
 from app.text import N_, _
 from app.visit import Visit
 from pages.causal import algorithms, fading, generation, gradient, leaks, state
@@ -37,6 +40,14 @@ CHAPTERS = {
     "gradient": (N_("Gradient"), N_("And its gradient keeps no state of every token: two running sums are enough.")),
 }
 """The views in the order in which they tell one story, each with what it adds."""
+VIEWS = {
+    "leak": leaks,
+    "algorithms": algorithms,
+    "state": state,
+    "fading": fading,
+    "generation": generation,
+    "gradient": gradient,
+}
 
 
 def _numbered() -> dict[str, str]:
@@ -82,6 +93,11 @@ def following(view: str) -> str:
     return order[order.index(view) + 1]
 
 
+def scope(chosen: Chosen) -> Scope:
+    """What the numbers of the chapter on screen come from; each of its variants is causal where it can be."""
+    return replace(VIEWS[CausalOptions.view.value].scope(chosen), causal=True)
+
+
 PAGE = Page(
     title=N_("Causal"),
     icon=":material/timeline:",
@@ -93,12 +109,6 @@ PAGE = Page(
     switch=False,
     top=top,
     view=CausalOptions.view,
-    views={
-        "leak": leaks.show,
-        "algorithms": algorithms.show,
-        "state": state.show,
-        "fading": fading.show,
-        "generation": generation.show,
-        "gradient": gradient.show,
-    },
+    views={name: view.show for name, view in VIEWS.items()},
+    scope=scope,
 )

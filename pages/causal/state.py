@@ -1,6 +1,7 @@
 """State: what a variant that is a recurrent network remembers, growing token by token."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -15,12 +16,13 @@ from app.input_panel import Chosen
 from app.matrix_board import Panel, matrix_board
 from app.naming import computing, tokens
 from app.play import Play
+from app.scope import Scope
 from app.text import N_, _, literal, paragraph
 from app.visit import Visit, as_chosen, of_variant, take_text
 from attention_core.inputs.labels import number_repeats
 from attention_core.limits import current
 from attention_core.looks.factors import lengths
-from attention_core.looks.recurrent_state import Grown
+from attention_core.looks.recurrent_state import Grown, followed
 from attention_core.registry import matrix_states
 from attention_core.settings import Value
 from attention_core.writing import number, percent, written
@@ -92,6 +94,13 @@ def show(chosen: Chosen) -> None:
     _explain(attention, grown)
     header = ("i", *_sizes(grown), _("difference of the outputs"), _("distance from softmax's"))
     _take_away(again, header, attention, head)
+
+
+def scope(chosen: Chosen) -> Scope:
+    """What is shown: the state of one head, the first where the average is chosen, over the tokens it is followed."""
+    attention: ac.Attention = StateOptions.variant.value
+    found = input_panel.scope(chosen)
+    return replace(found, head=chosen.head or 0, tokens=followed(chosen.qkv, attention), variants=(attention.word,))
 
 
 def _pick() -> ac.Attention:

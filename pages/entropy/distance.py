@@ -9,6 +9,7 @@ from app import chart, run, takeaway
 from app.figures.curves import Curve, curves, guide
 from app.figures.spread import spread
 from app.figures.theme import GREY
+from app.scope import Scope
 from app.text import _, literal, paragraph
 from attention_core.experiments import distance
 from attention_core.experiments.distance import BIASED, PLAIN, TURNED, DistanceRow
@@ -39,6 +40,11 @@ def show(question: Question) -> None:
         _table(question.of_heads(rows), n, question)
         _method()
         take_away(rows, question, "distance", n=n, seeds=question.seeds)
+
+
+def scope(question: Question) -> Scope:
+    """What the numbers of this view come from."""
+    return question.scope(tokens=question.record.n, seeds=question.seeds, variants=("softmax",))
 
 
 def origin(source: Source) -> str:

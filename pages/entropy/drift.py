@@ -8,6 +8,7 @@ import streamlit as st
 from app import chart, palette, run, takeaway
 from app.figures.curves import curves, guide
 from app.figures.spread import Spread, spread
+from app.scope import Scope
 from app.text import _, paragraph
 from attention_core.experiments import length_drift
 from attention_core.experiments.length_drift import NORMALIZERS, SOFTMAX, DriftRow
@@ -43,6 +44,11 @@ def show(question: Question) -> None:
         _table(question.of_heads(rows), base, question)
         _method(question)
         take_away(rows, question, "length_drift")
+
+
+def scope(question: Question) -> Scope:
+    """What the numbers of this view come from."""
+    return question.scope_of_sweep((SOFTMAX, "relu2"))
 
 
 def names() -> dict[str, str]:

@@ -7,6 +7,7 @@ import streamlit as st
 from app import chart, palette, run, takeaway
 from app.figures.curves import curves, guide
 from app.figures.spread import Spread, spread
+from app.scope import Scope
 from app.text import _
 from attention_core.experiments import homogeneity, powers
 from attention_core.experiments.homogeneity import FACTORS, VARIANTS, HomogeneityRow
@@ -31,7 +32,7 @@ def show(question: Question) -> None:
         st.markdown(sentence(factor, softmax, relu2, _change(kept, VARIANTS[1], factor), question.unit))
         _chart(kept, question, key)
 
-    n = min(question.record.n, MOST)
+    n = measured(question)
     tasks = homogeneity.tasks(question.source, n=n, causal=question.causal)
     rows = run.at_once("homogeneity", tasks, draw, key="entropy.factor")
     if rows:
@@ -40,6 +41,16 @@ def show(question: Question) -> None:
         _powers(_at(_entropy(kept, VARIANTS[0], question), 1.0), question, n)
         _method(n)
         take_away(rows, question, "homogeneity", n=n)
+
+
+def measured(question: Question) -> int:
+    """How many of the input's tokens are measured."""
+    return min(question.record.n, MOST)
+
+
+def scope(question: Question) -> Scope:
+    """What the numbers of this view come from."""
+    return question.scope(tokens=measured(question), variants=VARIANTS)
 
 
 def names() -> dict[str, str]:

@@ -11,6 +11,7 @@ from app import chart, palette, run, takeaway, variant_picker
 from app.figures.curves import Curve, curves, guide
 from app.figures.spread import Spread, spread
 from app.naming import label
+from app.scope import Scope
 from app.text import _
 from app.visit import Visit
 from attention_core.experiments import entropy_length
@@ -40,8 +41,10 @@ def show(question: Question) -> None:
         options.show_scales(question.options)
         options.show_extent(question)
     options.show_hint(question)
+    lines, refused = lines_of(question)
     with st.container():
-        lines = _lines(question)
+        for told in refused:
+            st.caption(told)
 
     def draw(rows: list[EntropyRow], key: str) -> None:
         heads = question.of_heads(rows)
@@ -61,13 +64,18 @@ def show(question: Question) -> None:
         take_away(rows, question, "entropy_length", list(lines))
 
 
-def _lines(question: Question) -> dict[str, Line]:
-    """The curves by the variant's word: the chosen variants, then softmax with other scales."""
-    lines = {}
+def scope(question: Question) -> Scope:
+    """What the numbers of this view come from."""
+    return question.scope_of_sweep(lines_of(question)[0])
+
+
+def lines_of(question: Question) -> tuple[dict[str, Line], list[str]]:
+    """Return the curves by the variant's word (the chosen variants, then softmax with other scales), and who is out."""
+    lines, refused = {}, []
     for attention in Visit.variants.value:
         if question.causal and (reason := attention.variant.causal_reason):
             told = _("{title} cannot be causal: {reason}", title=_(attention.title), reason=_(reason))
-            st.caption(variant_picker.left_out(told))
+            refused.append(variant_picker.left_out(told))
         else:
             lines[attention.word] = Line(attention=attention, name=label(attention), label=_(attention.title))
     base, temperature = question.options.base, question.options.temperature
@@ -93,7 +101,7 @@ def _lines(question: Question) -> dict[str, Line]:
     }
     for line in (scaled[scale] for scale in question.options.scales):
         lines.setdefault(line.attention.word, line)
-    return lines
+    return lines, refused
 
 
 def _gathered(rows: Sequence[EntropyRow], word: str, question: Question, measure: str = "entropy") -> Spread:

@@ -9,6 +9,7 @@ import streamlit as st
 from app import chart, palette, run, takeaway
 from app.figures.curves import Curve, curves, guide
 from app.figures.spread import Spread, spread
+from app.scope import Scope
 from app.text import _, paragraph
 from attention_core.experiments import normalizer_length
 from attention_core.experiments.normalizer_length import NormalizerRow
@@ -40,6 +41,11 @@ def show(question: Question) -> None:
         _table(question.of_heads(rows), question)
         _method(question)
         take_away(rows, question, "normalizer_length")
+
+
+def scope(question: Question) -> Scope:
+    """What the numbers of this view come from."""
+    return question.scope_of_sweep(normalizer_length.TOTALS)
 
 
 def names() -> dict[str, str]:

@@ -13,11 +13,12 @@ from app.controls import Options, choice, listed_whole, selection, several, stop
 from app.figures.spread import spread
 from app.form import form
 from app.input_panel import Chosen
+from app.scope import Scope
 from app.text import N_, _, _n
 from app.visit import REFERENCE, Visit
 from attention_core.experiments.entropy_length import EntropyTask
 from attention_core.experiments.homogeneity import FACTORS
-from attention_core.experiments.lengths import SHORTEST
+from attention_core.experiments.lengths import SHORTEST, ladder
 from attention_core.experiments.normalizer_length import NormalizerTask
 from attention_core.experiments.task import H, S
 from attention_core.inputs.record import QKV
@@ -141,6 +142,31 @@ class Question:
     def mean(self) -> bool:
         """Whether lines are means rather than medians."""
         return self.options.line == "mean"
+
+    def scope(self, *, tokens: int, shortest: int | None = None, seeds: int = 1, variants: Iterable[str]) -> Scope:
+        """What a view's numbers come from.
+
+        Args:
+            tokens: the most tokens that it measures.
+            shortest: the fewest, where it measures several lengths.
+            seeds: sequences that it draws.
+            variants: words of what it measures.
+        """
+        return Scope(
+            head=self.head,
+            heads=self.record.heads,
+            joined="mean" if self.mean else "median",
+            seeds=seeds,
+            n=self.record.n,
+            tokens=tokens,
+            shortest=shortest,
+            variants=tuple(variants),
+        )
+
+    def scope_of_sweep(self, variants: Iterable[str]) -> Scope:
+        """The same of a view that measures every length up to the longest."""
+        lengths = ladder(self.longest)
+        return self.scope(tokens=lengths[-1], shortest=lengths[0], seeds=self.seeds, variants=variants)
 
     def of_heads(self, rows: Iterable[H]) -> list[H]:
         """The rows of the heads looked at."""

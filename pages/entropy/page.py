@@ -1,19 +1,32 @@
 """Entropy: does attention dilute as text grows?"""
 
 from app import input_panel, variant_picker
+from app.input_panel import Chosen
 from app.page import Page
+from app.scope import Scope
 from app.text import N_
 from app.visit import Visit
 from pages.entropy import distance, drift, factor, growth, normalizer
 from pages.entropy.measures import MEASURES
 from pages.entropy.options import EntropyOptions, Question, opening, question, show_display
 
+VIEWS = {"entropy": growth, "normalizer": normalizer, "drift": drift, "distance": distance, "factor": factor}
+
 
 def top() -> Question:
     """Which of the questions is asked, and the variants where it is about them."""
     if EntropyOptions.view.draw() == "entropy":
         variant_picker.show()
-    return question(input_panel.chosen(), EntropyOptions.now(), causal=Visit.causal.value)
+    return _asked(input_panel.chosen())
+
+
+def scope(chosen: Chosen) -> Scope:
+    """What the numbers of the view on screen come from."""
+    return VIEWS[EntropyOptions.view.value].scope(_asked(chosen))
+
+
+def _asked(chosen: Chosen) -> Question:
+    return question(chosen, EntropyOptions.now(), causal=Visit.causal.value)
 
 
 PAGE = Page(
@@ -28,11 +41,6 @@ PAGE = Page(
     header=show_display,
     top=top,
     view=EntropyOptions.view,
-    views={
-        "entropy": growth.show,
-        "normalizer": normalizer.show,
-        "drift": drift.show,
-        "distance": distance.show,
-        "factor": factor.show,
-    },
+    views={name: view.show for name, view in VIEWS.items()},
+    scope=scope,
 )

@@ -2,11 +2,11 @@
 
 import pprint
 from collections.abc import Sequence
-from typing import Any
 
 from app import takeaway
 from app.form import fold
 from app.text import _, paragraph, sentence
+from attention_core.experiments.task import OfHead
 from pages.entropy.options import Question
 
 
@@ -20,20 +20,22 @@ def how_lengths_are_made(question: Question) -> str:
     )
 
 
-def take_away(rows: Sequence[Any], question: Question, experiment: str, *given: object, **settings: object) -> None:
+def take_away(rows: Sequence[OfHead], question: Question, experiment: str, *given: object, **settings: object) -> None:
     """The rows as a table, and the Python that measures them again."""
     settings = settings or {"longest": question.longest, "seeds": question.seeds}
 
     def draw() -> None:
-        takeaway.download(_("Numbers (CSV)"), lambda: takeaway.csv_of(rows, entropy="nats"), f"{experiment}.csv")
+        own = question.of_heads(rows)
+        takeaway.download(_("Numbers (CSV)"), lambda: takeaway.csv_of(own, entropy="nats"), f"{experiment}.csv")
         words = "".join(f", {pprint.pformat(value, width=100)}" for value in given)
         words += "".join(f", {name}={value!r}" for name, value in settings.items())
+        only = "" if question.head is None else f" if row.head == {question.head}"
         takeaway.snippet(
             "import attention_core as ac\n"
             f"from attention_core.experiments import {experiment}\n\n"
             f"source = {question.source.code}\n"
             f"tasks = {experiment}.tasks(source{words}, causal={question.causal})\n"
-            f"rows = [row for task in tasks for row in {experiment}.run(task)]\n"
+            f"rows = [row for task in tasks for row in {experiment}.run(task){only}]\n"
         )
 
     fold(_("Take away"), draw, key="entropy.files", icon=":material/download:")

@@ -7,18 +7,27 @@ from app.naming import label
 from app.text import _
 from attention_core.experiments import error
 from attention_core.experiments.error import ErrorPoint
+from attention_core.inputs.source import Source
 from attention_core.limits import current
 from pages.error import sweep
 from pages.error.options import Question
 from pages.error.sweep import curve, uniform
 
 
+def lengths(source: Source, n: int) -> tuple[int, ...]:
+    """Return the lengths measured of an input of n tokens, ascending."""
+    # A sequence that is made can be made longer; a text or a file is as long as it is.
+    return error.lengths_to(max(n, current().matrix_tokens) if source.made else n)
+
+
 def show(question: Question) -> None:
     """Run every length and draw it."""
-    # A sequence that is made can be made longer; a text or a file is as long as it is.
-    longest = max(question.n, current().matrix_tokens) if question.source.made else question.n
     tasks = error.length_tasks(
-        question.source, error.lengths_to(longest), question.words, head=question.head, causal=question.causal
+        question.source,
+        lengths(question.source, question.n),
+        question.words,
+        head=question.head,
+        causal=question.causal,
     )
     sweep.show(question, tasks, lines, axis=_("tokens"))
 

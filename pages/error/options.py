@@ -109,11 +109,15 @@ def show_display() -> None:
     form(_("Display"), draw, key="error.display", icon=":material/tune:", type="tertiary")
 
 
+def able() -> list[ac.Attention]:
+    """Return the chosen variants, without those that cannot be causal while causal is on."""
+    return [a for a in Visit.variants.value if not (Visit.causal.value and a.variant.causal_reason)]
+
+
 def question(chosen: Chosen) -> Question:
     """The question as it stands; says what is left out of it."""
-    causal, variants = Visit.causal.value, Visit.variants.value
-    unable = [a for a in variants if causal and a.variant.causal_reason]
-    for attention in unable:
+    causal, attentions = Visit.causal.value, able()
+    for attention in (a for a in Visit.variants.value if a not in attentions):
         reason = _(attention.variant.causal_reason or "")
         told = _("{name} cannot be causal: {reason}", name=_(attention.title), reason=reason)
         st.caption(f":material/block: {paragraph(literal(told), _('It is left out while causal is on.'))}")
@@ -124,6 +128,6 @@ def question(chosen: Chosen) -> Question:
         head=chosen.head,
         heads=chosen.qkv.heads if chosen.head is None else 1,
         causal=causal,
-        attentions=[a for a in variants if a not in unable],
+        attentions=attentions,
         options=ErrorOptions.now(),
     )

@@ -1,11 +1,15 @@
 """Error: what does the cheap version cost in fidelity? Against its price, its own knob, and the length."""
 
+from dataclasses import replace
+
 from app import input_panel, variant_picker
+from app.input_panel import Chosen
 from app.page import Page
+from app.scope import Scope
 from app.text import N_
 from pages.error import budget, cost, length
 from pages.error.measures import MEASURES
-from pages.error.options import ErrorOptions, Question, question, show_display, show_options
+from pages.error.options import ErrorOptions, Question, able, question, show_display, show_options
 
 
 def top() -> Question:
@@ -13,6 +17,19 @@ def top() -> Question:
     variant_picker.show()
     show_options()
     return question(input_panel.chosen())
+
+
+def scope(chosen: Chosen) -> Scope:
+    """What the numbers on screen come from: the median of the heads, at the input's length or at several."""
+    n, by_length = chosen.qkv.n, ErrorOptions.against.value == "length"
+    lengths = length.lengths(chosen.source, n) if by_length else (n,)
+    return replace(
+        input_panel.scope(chosen),
+        joined="median",
+        tokens=lengths[-1],
+        shortest=lengths[0],
+        variants=tuple(attention.word for attention in able()),
+    )
 
 
 PAGE = Page(
@@ -26,5 +43,6 @@ PAGE = Page(
     header=show_display,
     top=top,
     view=ErrorOptions.against,
+    scope=scope,
     views={"budget": budget.show, "length": length.show, "cost": cost.show},
 )

@@ -1,9 +1,14 @@
 """Inside: one variant taken apart, step by step, with its real intermediates on the input."""
 
+from dataclasses import replace
+
+import attention_core as ac
 from app import input_panel
 from app.input_panel import Chosen
 from app.page import Page
+from app.scope import Scope
 from app.text import N_
+from app.visit import Visit
 from pages.inside import steps, variant
 from pages.inside.options import InsideOptions
 
@@ -14,6 +19,17 @@ def top() -> Chosen:
     return input_panel.chosen()
 
 
+def scope(chosen: Chosen) -> Scope:
+    """What the steps show: one head, the first where the average is chosen, under the variant that is taken apart."""
+    attention: ac.Attention = InsideOptions.attention.value
+    return replace(
+        input_panel.scope(chosen),
+        head=chosen.head or 0,
+        variants=(attention.word,),
+        causal=Visit.causal.value and attention.variant.causal_reason is None,
+    )
+
+
 PAGE = Page(
     title=N_("Inside"),
     icon=":material/biotech:",
@@ -21,6 +37,7 @@ PAGE = Page(
     rank=2,
     question=N_("How does it work?"),
     options=InsideOptions,
+    scope=scope,
     top=top,
     views={"steps": steps.show},
 )

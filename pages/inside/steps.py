@@ -25,7 +25,7 @@ def show(chosen: Chosen) -> None:
     if causal and attention.variant.causal_reason:
         hidden = chosen.qkv.causal and chosen.qkv.n > 1
         share = compute.future_share(chosen.source, head=chosen.head or 0) if hidden else None
-        st.caption(f":material/block: {refusal(attention, share)}")
+        st.caption(f":material/block: {refusal(attention, share, chosen.head or 0)}")
         causal = False
     if chosen.head is None:
         st.caption(":material/info: " + _("An average of heads has no inside; this is head 0."))
@@ -51,12 +51,13 @@ def show(chosen: Chosen) -> None:
     take_away.show(seen, chosen)
 
 
-def refusal(attention: ac.Attention, future_share: float | None) -> str:
+def refusal(attention: ac.Attention, future_share: float | None, head: int) -> str:
     """Why a variant is shown without the causal mask.
 
     Args:
         attention: the variant.
         future_share: the share of softmax's mass on later tokens, where the model itself hides them.
+        head: the head it is measured in.
     """
     told = _(
         "{name} cannot be causal: {reason} It is shown without.",
@@ -67,9 +68,10 @@ def refusal(attention: ac.Attention, future_share: float | None) -> str:
         told = paragraph(
             told,
             _(
-                "The model hides the future: {share:.0%} of softmax's mass then lies on later tokens, which it never "
-                "sees.",
+                "The model hides the future: {share:.0%} of softmax's mass in head {head} then lies on later tokens, "
+                "which it never sees.",
                 share=future_share,
+                head=head,
             ),
         )
     return told

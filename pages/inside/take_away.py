@@ -25,7 +25,9 @@ def _files(seen: Seen) -> None:
         parts = partial(_parts, seen.source, seen.attention, seen.head, causal=seen.causal)
         takeaway.download(_("All parts (NPZ)"), parts, f"{seen.attention.key}-inside.npz")
         source = seen.source
-        takeaway.download(_("Q, K, V (NPZ)"), lambda: ac.inputs.to_npz(compute.record(source)), "qkv.npz")
+        takeaway.download(
+            _("Q, K, V (NPZ)"), lambda: ac.inputs.to_npz(compute.record(source)), "qkv.npz", whole_input=True
+        )
     takeaway.snippet(snippet(seen))
 
 

@@ -1,7 +1,11 @@
 """Masks: who may look at whom, and how far does it reach?"""
 
+from dataclasses import replace
+
 from app import input_panel, variant_picker
+from app.input_panel import Chosen
 from app.page import Page
+from app.scope import Scope
 from app.text import N_
 from pages.masks import hashed_order, numbers, patterns, reach
 from pages.masks.measures import MEASURES
@@ -18,6 +22,11 @@ def top() -> Followed:
     return followed
 
 
+def scope(chosen: Chosen) -> Scope:
+    """What the patterns come from: one head, or all of them side by side."""
+    return replace(input_panel.scope(chosen), joined="each")
+
+
 PAGE = Page(
     title=N_("Masks"),
     icon=":material/grid_on:",
@@ -30,6 +39,7 @@ PAGE = Page(
     header=show_add_all,
     top=top,
     view=MasksOptions.below,
+    scope=scope,
     views={
         "reach": reach.show,
         "numbers": lambda followed: numbers.show(followed.found),

@@ -54,6 +54,13 @@ def show(found: Found) -> None:
     )
     if len(found.words) < found.chosen.qkv.n:
         st.caption(_("Hidden special tokens take part in the output error, and in no other number."))
+    if found.view.head is None:
+        st.caption(
+            _(
+                "Numbers of a matrix are those of the average of the heads' matrices. The output error is taken over "
+                "the outputs of all heads."
+            )
+        )
     for attention in found.matrices:
         if attention.variant.reference is not None:
             st.caption(_("{name}: {note}", name=_(attention.title), note=_(attention.variant.note)))

@@ -30,7 +30,9 @@ def show(found: Found) -> None:
             lambda: takeaway.to_npz(comparison.again(view, every, difference=False)),
             "matrices.npz",
         )
-        takeaway.download(_("Q, K, V (NPZ)"), lambda: ac.inputs.to_npz(compute.record(view.source)), "qkv.npz")
+        takeaway.download(
+            _("Q, K, V (NPZ)"), lambda: ac.inputs.to_npz(compute.record(view.source)), "qkv.npz", whole_input=True
+        )
     takeaway.snippet(
         "import attention_core as ac\n\n"
         'qkv = ac.inputs.from_upload(open("qkv.npz", "rb").read(), "qkv.npz")\n'

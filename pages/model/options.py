@@ -9,7 +9,9 @@ import streamlit as st
 from app import presets, share
 from app.controls import Control, Options, choice, kept, place, selection, switch, whole
 from app.naming import readable
+from app.provenance import shortened
 from app.reading_board import Look
+from app.scope import Scope
 from app.share import CutError, Field
 from app.text import N_, _, _n
 from app.visit import Visit, read_text, write_text
@@ -181,6 +183,20 @@ def asked(now: ModelOptions, own: str) -> Question:
         live=now.live,
         options=now,
     )
+
+
+def scope() -> Scope:
+    """What the numbers of this page come from: the variants in softmax's place, the model, its layers and the text."""
+    now, titles = ModelOptions.now(), {info.key: info.title for info in models.BUILT_IN}
+    if now.view == "encoder":
+        low, high = now.encoder_layers
+        told = {"text": shortened(now.query), "model": titles[embedding.ENCODER], "layers": f"{low}-{high}"}
+        return Scope(variants=tuple(now.encoders), causal=False, told=told)
+    found = question()
+    told = {"text": shortened(found.text), "model": titles[swap.MODEL]}
+    if now.view != "layers":  # which replaces them one after the other; the rows name them
+        told["layers"] = f"{found.layers[0]}-{found.layers[-1]}"
+    return Scope(variants=tuple(found.words), causal=True, told=told)
 
 
 def layers_in_words(layers: Sequence[int]) -> str:

@@ -7,7 +7,7 @@ from app.text import N_
 from app.visit import Visit
 from pages.model import budget, continuation, copying, encoder, layers, places, predicts, reading
 from pages.model.measures import MEASURES
-from pages.model.options import OWN, ModelOptions, Question, question
+from pages.model.options import OWN, ModelOptions, Question, question, scope
 
 
 def top() -> Question:
@@ -56,4 +56,5 @@ PAGE = Page(
     header=header,
     switch=False,
     uses_input=False,
+    scope=scope,
 )

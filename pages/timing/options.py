@@ -7,6 +7,7 @@ from app import chart, share
 from app.controls import Options, choice, kept, selection, switch, whole
 from app.form import form
 from app.naming import label
+from app.scope import Scope
 from app.text import N_, _
 from app.visit import Visit
 from attention_core.limits import current
@@ -103,6 +104,12 @@ def _set_up() -> None:
     st.caption(
         _("Queries, keys and values are Gaussian, the batch is 1: how long a variant takes hardly depends on them.")
     )
+
+
+def scope() -> Scope:
+    """What the numbers of this page come from: the variants that are timed, in the mode that is chosen."""
+    causal = Visit.causal.value and TimingOptions.mode.value != "decode"
+    return Scope(variants=tuple(attention.word for attention in subjects()), causal=causal)
 
 
 def subjects() -> tuple[ac.Attention, ...]:

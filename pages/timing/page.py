@@ -33,6 +33,7 @@ PAGE = Page(
     options=TimingOptions,
     header=show_side,
     uses_input=False,
+    scope=options.scope,
     top=variant_picker.show,
     views={"timing": show},
 )

@@ -8,7 +8,7 @@ from driver import board, go, open_page, visit
 
 import attention_core as ac
 from app import compute, presets
-from app.input_panel import UPLOAD, biased_in_words, headline, placed_in_words, shown_tokens, size_in_words, unmasked
+from app.input_panel import UPLOAD, biased_in_words, placed_in_words, shown_tokens, size_in_words, unmasked
 from attention_core.inputs.positions import ALIBI, NONE, OWN, ROPE
 from attention_core.inputs.source import SyntheticSource, TextSource
 from attention_core.inputs.synthetic import SyntheticSpec
@@ -62,15 +62,6 @@ def test_a_file_stands_where_all_visitors_files_do_and_one_that_made_room_is_ask
     assert error.value == (
         "m?ine.npz had to make room, as all visitors' files may take 1024 MiB here; upload it again."
     )
-
-
-def test_the_line_at_the_top_says_what_is_looked_at():
-    qkv = record([True] + [False] * 15)
-    text = {"model": "MiniLM-L6", "layer": 2, "head": 3}
-    assert headline(qkv, **text, shown=16) == "MiniLM-L6 · layer 2 · head 3 · 16 tokens"
-    assert headline(qkv, **text, shown=15) == "MiniLM-L6 · layer 2 · head 3 · 15 of 16 tokens"
-    alone = {"model": "Clustered", "layer": None, "head": None}
-    assert headline(qkv, **alone, shown=16) == "Clustered · average of 1 head · 16 tokens"
 
 
 @pytest.mark.parametrize(

@@ -77,8 +77,8 @@ def told(monkeypatch):
     found = []
     now = provenance.now
 
-    def noting(title):
-        found.append(now(title))
+    def noting(title, **how):
+        found.append(now(title, **how))
         return found[-1]
 
     monkeypatch.setattr(provenance, "now", noting)
@@ -92,7 +92,7 @@ def test_what_is_on_screen_is_what_a_file_tells(told):
     )
     [matrices, *_others] = told
     assert matrices["title"] == "Matrices · Matrices (CSV)"
-    assert (matrices["model"], matrices["layer"], matrices["head"]) == ("MiniLM-L6", "1", "2")
+    assert (matrices["model"], matrices["layer"], matrices["head"]) == ("MiniLM-L6", "1", "head 2")
     assert matrices["settings"] == "softmax local~window~3"
     assert "layer=1" in matrices["link"]
     assert matrices["text"].split()

@@ -35,7 +35,7 @@ def offered(monkeypatch):
     """The files that a view offers by their names, each a function as Streamlit calls it: where no script runs."""
     made = {}
 
-    def download(label, data, name):
+    def download(label, data, name, **how):
         made[name] = data
 
     def press(name):

@@ -125,10 +125,11 @@ def test_what_is_taken_away_is_what_was_shown():
 
 def test_a_variant_that_cannot_be_causal_says_why_and_what_its_model_hides():
     attention = ac.get("nystrom")
-    told = refusal(attention, None)
+    told = refusal(attention, None, 0)
     assert told == f"Nyström cannot be causal: {attention.variant.causal_reason} It is shown without."
-    assert refusal(attention, 0.256) == (
-        f"{told} The model hides the future: 26% of softmax's mass then lies on later tokens, which it never sees."
+    assert refusal(attention, 0.256, 5) == (
+        f"{told} The model hides the future: 26% of softmax's mass in head 5 then lies on later tokens, "
+        "which it never sees."
     )
 
 
