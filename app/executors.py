@@ -22,11 +22,26 @@ from attention_core.limits import current
 from attention_core.steps import Told, watched
 from attention_core.writing import N_
 
-PATIENCE = 60.0
-"""Seconds until the process that forks workers must listen: it imports torch first."""
+PATIENCE = 120.0
+"""Seconds until a process that forks workers for several servers must listen: it imports torch and a model first."""
 REACH = 5.0
 """Seconds until a cluster must answer."""
-LOST = N_("The computation ended unexpectedly, perhaps for want of memory. Try again, or choose a smaller input.")
+LOST = N_(
+    "The worker process ended unexpectedly, perhaps because memory ran out. Try again, or choose a smaller input."
+)
+"""For a worker that died at work, and for nothing else: every other cause has a sentence of its own."""
+BROKEN = N_(
+    "The worker processes of this server cannot start; its log says why. Restarted with ATTENTION_LAB_WORKERS=0, it "
+    "computes without them."
+)
+ABSENT = N_(
+    "No process listens at ATTENTION_LAB_WORKERS_SOCKET. Start python -m attention_core.workers with that path, then "
+    "try again."
+)
+SCHEDULER = N_(
+    "No Dask scheduler answers at the address in ATTENTION_LAB_SCHEDULER; start it and try again, or unset "
+    "the variable."
+)
 
 
 def worker_count() -> int:
@@ -80,10 +95,13 @@ class Workers:
             return Path(self._folder.name, "workers")
 
     def connect(self) -> socket.socket:
-        """A new worker.
+        """Return a connection to a new worker.
+
+        Waits until the process that forks workers listens: as long as it lives if it is this server's own, ``PATIENCE``
+        seconds otherwise.
 
         Raises:
-            WorkerError: if there is none to be had.
+            WorkerError: if that process ends before it listens, or does not listen in time.
         """
         path, until = self.start(), time.monotonic() + PATIENCE
         while True:
@@ -92,8 +110,10 @@ class Workers:
                 connection.connect(str(path))
             except OSError:  # it does not listen yet
                 connection.close()
-                if time.monotonic() > until or (self._process is not None and self._process.poll() is not None):
-                    raise WorkerError(LOST) from None
+                if self._process is not None and self._process.poll() is not None:
+                    raise WorkerError(BROKEN) from None
+                if self._process is None and time.monotonic() > until:
+                    raise WorkerError(ABSENT) from None
                 time.sleep(0.05)
             else:
                 return connection
@@ -125,7 +145,8 @@ class Worker:
         try:
             if self._ended:  # while it was begun
                 raise EOFError
-            self._connection.sendall(pickle.dumps((experiment, task)))
+            # Bytes in bytes: a task that the worker cannot read leaves the stream between them whole.
+            self._connection.sendall(pickle.dumps(pickle.dumps((experiment, task))))
             with self._connection.makefile("rb") as stream:
                 kind, about = pickle.load(stream)
                 while kind in ("held", "step"):
@@ -196,10 +217,7 @@ class Cluster:
                 try:
                     self._client = Client(self._address, timeout=REACH, set_as_default=False)
                 except (OSError, ValueError):
-                    raise WorkerError(
-                        "No Dask scheduler answers at the address in ATTENTION_LAB_SCHEDULER; start it and try again, "
-                        "or unset the variable."
-                    ) from None
+                    raise WorkerError(SCHEDULER) from None
             return self._client
 
     def place(self) -> Place:
@@ -228,9 +246,12 @@ class OnCluster:
             raise
         except Exception as error:
             from distributed import CancelledError, KilledWorker
+            from distributed.comm import CommClosedError
 
-            if isinstance(error, CancelledError | KilledWorker | OSError):
+            if isinstance(error, KilledWorker):
                 raise WorkerError(LOST) from error
+            if isinstance(error, CancelledError | CommClosedError | TimeoutError):
+                raise WorkerError(SCHEDULER) from error
             raise
         finally:
             self._future = None  # the cluster keeps what is referred to

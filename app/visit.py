@@ -14,7 +14,7 @@ from app.controls import Options, choice, kept, listed_whole, selection, switch,
 from app.lessons.options import LessonOptions
 from app.share import CutError, Field, number, only
 from app.text import N_, _
-from attention_core.inputs import Source, models
+from attention_core.inputs import Source, SyntheticSource, models
 from attention_core.inputs.positions import ALIBI, NONE, OWN, ROPE
 from attention_core.inputs.synthetic import KINDS, SyntheticSpec
 from attention_core.limits import current
@@ -184,7 +184,15 @@ class Visit(LessonOptions):
 
 
 def opening_on(own: Mapping[str, Any]) -> dict[str, Field]:
-    """The fields that all pages have, as they open on a page that has openings of its own, by name."""
+    """Return the fields that all pages have, as they open on a page that has openings of its own.
+
+    Without the default model's weights, an empty address opens on synthetic input.
+
+    Args:
+        own: what the page opens on, by the field's name.
+    """
+    if not models.are_default_weights_installed():
+        own = {Visit.input.name: SyntheticSource.key, **own}
     return {name: replace(kind, opening=own[name]) if name in own else kind for name, kind in Visit.fields().items()}
 
 

@@ -2,8 +2,9 @@
 
 ``python -m attention_core.workers PATH`` imports everything, loads the default model and listens on a Unix socket. A
 worker costs some ten milliseconds and the memory that it alone writes to. Into its connection go pairs of an experiment
-and a task; out of it come pairs of a word and what it is about: ``("held", None)`` whenever the task has to wait for
-the machine, ``("step", (done, total))`` as often as it tells, then ``("rows", rows)`` or ``("error", exception)``.
+and a task, each pickled to bytes of its own; out of it come pairs of a word and what it is about:
+``("held", None)`` whenever the task has to wait for the machine, ``("step", (done, total))`` as often as it tells, then
+``("rows", rows)`` or ``("error", exception)``.
 Whoever closes the connection, or dies, ends the worker at once, whatever it is doing. Both sides are processes of one
 user: nobody else may open the socket.
 """
@@ -27,12 +28,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from tqdm import tqdm
 
 from attention_core import claims, experiments, registry
-from attention_core.errors import InputError
+from attention_core.errors import InputError, LabError
 from attention_core.execution import execute_here
 from attention_core.inputs import from_text
 from attention_core.limits import current
@@ -57,8 +58,8 @@ def serve(path: Path, *, owned: bool) -> None:
         path.unlink(missing_ok=True)
         listener.bind(str(path))
         path.chmod(0o600)
-        listener.listen()
         warm_up()
+        listener.listen()  # after the warm-up: a process that fails in it never accepts a connection it cannot answer
         ready.register(listener, selectors.EVENT_READ)
         if owned:
             ready.register(sys.stdin, selectors.EVENT_READ)
@@ -82,7 +83,8 @@ def warm_up() -> None:
     claims.discover()
     for module in pkgutil.iter_modules(experiments.__path__, f"{experiments.__name__}."):
         importlib.import_module(module.name)
-    from_text("Every worker has read this.", model="minilm")
+    with suppress(LabError):  # without the weights, tasks on synthetic input and uploads still run
+        from_text("Every worker has read this.", model="minilm")
     gc.collect()
     gc.freeze()  # a collection in a worker would write to, and so copy, every page of this
 
@@ -91,10 +93,11 @@ def work(connection: socket.socket) -> NoReturn:
     """Be a worker: run the tasks that come until the connection is closed."""
     # Pages are drawn first, and what is left of the machine is ours. However nice, we would keep a processor for some
     # milliseconds each time that a page's thread wakes, which it does dozens of times for each run.
-    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+    with suppress(OSError):  # some containers forbid it
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     bound_memory(current().worker_bytes)
-    tasks: SimpleQueue[tuple[str, Any]] = SimpleQueue()
+    tasks: SimpleQueue[bytes] = SimpleQueue()
 
     def read() -> None:
         try:
@@ -110,14 +113,15 @@ def work(connection: socket.socket) -> NoReturn:
         connection.sendall(pickle.dumps((kind, about)))
 
     while True:
-        experiment, task = tasks.get()
+        received = tasks.get()
         try:
+            experiment, task = pickle.loads(received)
             alone = getattr(task, "timed", False)
             with machine(alone=alone, held=lambda: answer("held", None)), watched(lambda *at: answer("step", at)):
-                found: tuple[str, object] = "rows", execute_here(experiment, task)
+                rows = execute_here(experiment, task)
+            answer("rows", rows)
         except Exception as error:
-            found = "error", told(error)
-        answer(*found)
+            answer("error", told(error))
 
 
 def told(error: Exception) -> Exception:
@@ -142,8 +146,10 @@ def bound_memory(most_bytes: int) -> None:
     task. One on addresses, RLIMIT_AS, would count every library that is mapped and what allocators only set aside.
     """
     lines = Path("/proc/self/status").read_text().splitlines()
-    held = next(int(line.split()[1]) for line in lines if line.startswith("VmData:")) * 1024
-    resource.setrlimit(resource.RLIMIT_DATA, (held + most_bytes, resource.RLIM_INFINITY))
+    held = next((int(line.split()[1]) * 1024 for line in lines if line.startswith("VmData:")), None)
+    hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+    if held is not None and (hard == resource.RLIM_INFINITY or held + most_bytes < hard):  # else the host's own holds
+        resource.setrlimit(resource.RLIMIT_DATA, (held + most_bytes, hard))
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000")
 

@@ -69,6 +69,11 @@ def test_errors_come_back_as_they_are(cluster):
         dispatch.rows("trial", Trial(what="refuse"))
 
 
+def test_a_bug_in_a_task_is_not_blamed_on_memory_or_the_network(cluster):
+    with pytest.raises(FileNotFoundError):
+        dispatch.rows("trial", Trial(what="open_missing"))
+
+
 def test_what_is_timed_stays_on_this_machine(cluster, monkeypatch):
     monkeypatch.setattr(dispatch, "workers", lambda: None)
     assert isinstance(dispatch.executor(Trial(what="square")), Cluster)

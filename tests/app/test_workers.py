@@ -1,7 +1,10 @@
 """Worker processes: the same rows, a death that costs one task, a stop that costs nobody else's, and timing alone."""
 
+import errno
 import os
 import pickle
+import signal
+import socket
 import threading
 import time
 from contextlib import suppress
@@ -17,6 +20,7 @@ from app import compute, dispatch, executors
 from app.executors import Workers
 from app.line import Line
 from attention_core import errors, execution
+from attention_core import workers as workers_module
 from attention_core.errors import InputError, LabError, SettingError, WorkerError
 from attention_core.experiments import entropy_length
 from attention_core.inputs import SyntheticSource, SyntheticSpec, TextSource, UploadSource
@@ -163,6 +167,60 @@ def test_errors_come_back_as_they_are(line):
     with pytest.raises(ZeroDivisionError) as bug:
         found(ask(line, "fail"))
     assert 'in fail\n    raise ZeroDivisionError("a bug")' in bug.value.__notes__[0]
+
+
+class Unreadable:
+    def __reduce__(self):
+        return divmod, (1, 0)  # which fails where it is unpickled
+
+
+def test_a_task_that_a_worker_cannot_read_and_rows_that_cannot_be_sent_name_their_cause(line, workers):
+    found(ask(line, "describe"))
+    before = children(workers)
+    with pytest.raises(ZeroDivisionError):
+        found(line.ask("one", "trial", Unreadable(), object()))
+    with pytest.raises((AttributeError, pickle.PicklingError), match="lambda"):
+        found(ask(line, "unsendable"))
+    assert found(ask(line, "square", i=6)) == (36,)
+    assert before <= children(workers), "no worker died of it"
+
+
+def test_a_process_that_cannot_start_is_not_blamed_on_memory(monkeypatch):
+    monkeypatch.setattr(executors.sys, "executable", "/bin/false")
+    with pytest.raises(WorkerError, match="cannot start; its log says why"):
+        Workers(1).connect()
+
+
+def test_a_socket_where_nobody_listens_is_not_blamed_on_memory(monkeypatch, tmp_path):
+    monkeypatch.setattr(executors, "PATIENCE", 0)
+    with pytest.raises(WorkerError, match="No process listens at ATTENTION_LAB_WORKERS_SOCKET"):
+        Workers(1, tmp_path / "socket").connect()
+
+
+def test_a_process_that_fails_while_it_warms_up_accepts_no_connection(tmp_path, monkeypatch):
+    class FailedError(Exception):
+        """Its warm-up fails."""
+
+    refused = []
+
+    def fail():
+        with socket.socket(socket.AF_UNIX) as visitor:
+            refused.append(visitor.connect_ex(str(tmp_path / "socket")))
+        raise FailedError
+
+    monkeypatch.setattr(workers_module, "warm_up", fail)
+    before = signal.getsignal(signal.SIGCHLD)
+    try:
+        with pytest.raises(FailedError):
+            workers_module.serve(tmp_path / "socket", owned=False)
+    finally:
+        signal.signal(signal.SIGCHLD, before)
+    assert refused == [errno.ECONNREFUSED]
+
+
+def test_a_limit_that_the_host_has_set_does_not_end_a_worker(line):
+    ticket = ask(line, "hard_limit")
+    assert found(ticket) == (True, True)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in vars(errors).values() if isinstance(kind, type)])

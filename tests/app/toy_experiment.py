@@ -1,6 +1,7 @@
 """An experiment for workers to be tried with: it is where a worker looks for it once it has read one of its tasks."""
 
 import os
+import resource
 import signal
 import sys
 import time
@@ -12,6 +13,7 @@ import torch
 
 from attention_core.errors import InputError
 from attention_core.inputs import Source
+from attention_core.workers import bound_memory
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +52,23 @@ def die(task, load):
 
 def fill(task, load):
     torch.empty(2**33) if task.i else np.empty(2**32)  # 32 GiB, of which nothing is written
+
+
+def open_missing(task, load):
+    return (Path("/no/such/file").read_text(),)
+
+
+def unsendable(task, load):
+    return (lambda: None,)
+
+
+def hard_limit(task, load):
+    """Whether a worker can start under a limit on its memory that the host has set."""
+    resource.setrlimit(resource.RLIMIT_DATA, (2**36, 2**36))
+    bound_memory(2**30)
+    lower = resource.getrlimit(resource.RLIMIT_DATA)[0] < 2**36
+    bound_memory(2**40)
+    return lower, resource.getrlimit(resource.RLIMIT_DATA)[1] == 2**36
 
 
 def describe(task, load):

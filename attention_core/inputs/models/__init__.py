@@ -11,7 +11,7 @@ from attention_core.errors import ModelError, nearest
 from attention_core.inputs.models import minilm, smollm2
 from attention_core.inputs.models.info import NAME, Loaded, ModelInfo
 
-__all__ = ["BUILT_IN", "Loaded", "ModelInfo", "layer_count", "load", "may_ask"]
+__all__ = ["BUILT_IN", "Loaded", "ModelInfo", "are_default_weights_installed", "layer_count", "load", "may_ask"]
 
 BUILT_IN: tuple[ModelInfo, ...] = (minilm.INFO, smollm2.INFO)
 
@@ -45,6 +45,11 @@ def load(model: str) -> Loaded:
 def may_ask(model: str) -> bool:
     """Whether a model is built in, or so named that the hub may have it, where the profile lets one ask the hub."""
     return model in _READERS or (limits.current().hub_models and NAME.fullmatch(model) is not None)
+
+
+def are_default_weights_installed() -> bool:
+    """Return whether the weights of MiniLM, which reads a text unless another model is chosen, are installed."""
+    return minilm.WEIGHTS.are_installed()
 
 
 def layer_count(model: str) -> int:

