@@ -5,11 +5,21 @@
     loaded = ac.inputs.models.load("smollm2")
     with ac.surgery.swapped(loaded.model, {layer: ac.get("local", window=64) for layer in range(30)}):
         hidden = loaded.model(input_ids=ids).last_hidden_state
+
+A model of your own is loaded with ``attn_implementation="attention_lab_record"``, a name that importing this module makes
+known to transformers::
+
+    model = AutoModel.from_pretrained(path, attn_implementation="attention_lab_record")
+    with ac.surgery.swapped(model, {0: ac.get("local", window=64)}):
+        hidden = model(input_ids=ids).last_hidden_state
 """
 
+from attention_core.inputs.models import registration
 from attention_core.surgery.copying import copy_losses, repeated
 from attention_core.surgery.predictions import losses, perplexity, unembedding
 from attention_core.surgery.swap import MEAN, UNIFORM, Attends, from_word, layer_range, swapped
+
+registration.register()
 
 __all__ = [
     "MEAN",

@@ -1,0 +1,48 @@
+"""Makes the name ``attention_lab_record`` known to transformers in any program that imports this library.
+
+Importing transformers' models takes seconds, so this library does not import them for that. It waits until the program
+itself does.
+"""
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+MODELS = "transformers.modeling_utils"
+"""The module that holds transformers' attention interface, and that each of its models imports."""
+RECORDER = "attention_core.inputs.models.recorder"
+"""The module that registers the name when it is imported."""
+
+
+def register() -> None:
+    """Register the name now if transformers' models are imported, else right after they will be."""
+    if MODELS in sys.modules:
+        importlib.import_module(RECORDER)
+    else:
+        sys.meta_path.insert(0, _AfterModels())
+
+
+class _AfterModels(MetaPathFinder):
+    """Finds the module ``MODELS`` as usual, once, and imports ``RECORDER`` after it."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return the module's usual specification with a loader that also imports ``RECORDER``."""
+        if fullname != MODELS:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(fullname)
+        if spec is not None and spec.loader is not None:
+            run = spec.loader.exec_module
+
+            def run_and_register(module: ModuleType) -> None:
+                run(module)
+                importlib.import_module(RECORDER)
+
+            spec.loader.exec_module = run_and_register  # type: ignore[method-assign]
+        return spec
