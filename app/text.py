@@ -2,14 +2,17 @@
 
 import gettext
 import threading
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import streamlit as st
 
 from attention_core.errors import LabError
 from attention_core.inputs.record import Notice
 from attention_core.writing import N_ as N_
+from attention_core.writing import Written
 
 LOCALES = Path(__file__).parent / "locale"
 
@@ -40,7 +43,12 @@ def _(message: str, **values: object) -> str:
     """The message in the visitor's language, with its values filled in."""
     # gettext answers the empty string with the catalogue's header.
     words = _spoken().gettext(message) if message else ""
-    return words.format(**values) if values else words
+    return words.format(**_written(values)) if values else words
+
+
+def _written(values: Mapping[str, object]) -> dict[str, object]:
+    """Return a sentence's values with its numbers as the lab writes them, whatever format the sentence names."""
+    return {name: Written(value) if isinstance(value, float | np.floating) else value for name, value in values.items()}
 
 
 def _n(one: str, many: str, *, n: int, **values: object) -> str:
@@ -52,7 +60,7 @@ def _n(one: str, many: str, *, n: int, **values: object) -> str:
         n: how many; fills ``{n}``.
         **values: what else is filled in.
     """
-    return _spoken().ngettext(one, many, n).format(n=n, **values)
+    return _spoken().ngettext(one, many, n).format(n=n, **_written(values))
 
 
 def paragraph(*sentences: str) -> str:

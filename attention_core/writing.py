@@ -1,6 +1,8 @@
 """Numbers as they are written for reading, in sentences, tables and figures; and words marked for translators."""
 
 import math
+import re
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 SMALL = 3
 """Zeros after the point up to which a number is written out."""
@@ -67,9 +69,49 @@ def memory(held: float) -> str:
 
 
 def formatted(value: float, form: str) -> str:
-    """A number as Python formats it, with a minus sign in place of its hyphen."""
+    """Return a number in one of Python's formats, as the lab writes numbers.
+
+    A minus sign replaces the hyphen, zero has no sign, powers of ten are written out (``1.4 × 10³``), NaN is a dash and
+    an infinite number ``∞``.
+    """
+    if not math.isfinite(value):
+        return "–" if math.isnan(value) else "∞" if value > 0 else f"{MINUS}∞"
     text = format(value, form)
+    mantissa, exponent, size = text.partition("e")
+    if exponent and form.endswith("g") and 0 <= int(size) < HUGE:  # "1.2e+02" is 120
+        text = format(float(text), "+,.0f" if "+" in form else ",.0f")
+    elif exponent:
+        percent = "%" if size.endswith("%") else ""
+        text = mantissa + _power(int(size.removesuffix("%"))) + percent
+    if not re.search("[1-9]", mantissa):
+        return text.lstrip("+-")
     return MINUS + text[1:] if text.startswith("-") else text
+
+
+class Written(float):
+    """A number that a sentence formats as ``formatted`` does, in whatever format the sentence names."""
+
+    def __format__(self, form: str) -> str:
+        """Return the number in this format."""
+        return formatted(float(self), form)
+
+
+def at_most(value: float, digits: int = 1) -> str:
+    """Return an upper bound as ``number`` writes it, rounded up: the value never exceeds what is written."""
+    return number(_towards(value, digits, ROUND_CEILING), digits)
+
+
+def at_least(value: float, digits: int = 1) -> str:
+    """Return a lower bound as ``number`` writes it, rounded down: the value is never below what is written."""
+    return number(_towards(value, digits, ROUND_FLOOR), digits)
+
+
+def _towards(value: float, digits: int, rounding: str) -> float:
+    if not math.isfinite(value) or value == 0:
+        return value
+    exact = Decimal(repr(float(value)))  # as short as tells it apart: 3e-6 is not rounded up to 4e-6
+    last = Decimal(1).scaleb(exact.adjusted() - digits + 1)
+    return float(exact.quantize(last, rounding, Context(prec=400)))
 
 
 def between(low: float, high: float, form: str) -> str:

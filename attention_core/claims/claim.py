@@ -18,7 +18,7 @@ from attention_core.inputs.record import QKV
 from attention_core.inputs.source import Source, TextSource
 from attention_core.looks.future import future_share
 from attention_core.variant import Paper
-from attention_core.writing import written
+from attention_core.writing import at_most, number, written
 
 # Articles that several claims are taken from.
 NYSTROMFORMER = Paper(
@@ -77,12 +77,18 @@ class Quantity:
         label: what it is, in a few words.
         unit: ``"ms"``, ``"nats"``, ``"tokens"``; empty for a ratio or a count.
         digits: significant digits shown.
+        bound: whether its sentence states it as an upper bound, which is then rounded up.
     """
 
     name: str
     label: str
     unit: str = ""
     digits: int = 3
+    bound: bool = False
+
+    def written(self, value: float) -> str:
+        """Return the number for reading, without its unit."""
+        return (at_most if self.bound else number)(value, self.digits)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -287,7 +293,7 @@ class Claim(Generic[R]):
 
     def found(self, numbers: Numbers) -> dict[str, str]:
         """The quantities as they are written, without units: what fills the placeholders of ``sentence``."""
-        return {each.name: written(numbers[each.name], each.digits) for each in self.quantities}
+        return {each.name: each.written(numbers[each.name]) for each in self.quantities}
 
     def thresholds(self) -> dict[str, str]:
         """The bounds as they are written: what fills the placeholders of ``rule``."""

@@ -80,7 +80,7 @@ CLAIM = Claim(
     "the head where it is least, at β = 3 {far} times in the median head, from {half} times at half of the text.",
     quantities=(
         Quantity("beyond", "least factor, β = 2.1"),
-        Quantity("within", "largest factor, β up to 2"),
+        Quantity("within", "largest factor, β up to 2", bound=True),
         Quantity("far", "median factor, β = 3"),
         Quantity("half", "the same at half of the text"),
     ),

@@ -72,7 +72,7 @@ CLAIM = Claim(
     finding="While every token sees all, a row of the double softmax is at most {off} from one (with elu + 1 instead, "
     "rows reach {other}); with the future hidden rows fall to {hidden} and must be divided after all.",
     quantities=(
-        Quantity("off", "furthest from one, all seen"),
+        Quantity("off", "furthest from one, all seen", bound=True),
         Quantity("used", "the same as this input attends"),
         Quantity("hidden", "smallest row sum, future hidden"),
         Quantity("other", "largest row sum with elu + 1"),

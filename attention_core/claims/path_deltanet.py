@@ -84,7 +84,7 @@ CLAIM = Claim(
     finding="Over {n} tokens the entries differ by {same} at most for w = k. With keys turned it is {turned} in the "
     "median head, with one direction for all {fixed}.",
     quantities=(
-        Quantity("same", "largest difference, w = k", digits=2),
+        Quantity("same", "largest difference, w = k", digits=2, bound=True),
         Quantity("turned", "the same with w = k turned, median head"),
         Quantity("fixed", "the same with one w for all tokens, median head"),
         Quantity("n", "tokens"),

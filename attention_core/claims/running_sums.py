@@ -113,13 +113,14 @@ CLAIM = Claim(
     "running sums, and how many times as many grows like the head's size to a power within {off} of one, whatever the "
     "constant before it; partly where only the power is not so.",
     bounds={"same": 1e-6, "off": 0.2},
-    finding="The gradients differ by {difference} of their largest number; at {n} tokens and a head of {size} all "
-    "states hold {states} KiB, {times} times what running sums hold ({sums} KiB); from heads of {smallest} on this "
+    finding="The gradients differ by at most {difference} of their largest number; at {n} tokens and a head of {size} "
+    "all states hold {states} KiB, {times} times what running sums hold ({sums} KiB); from heads of {smallest} on this "
     "ratio grows like their size to the power {growth}.",
     cases=(
         Case(
-            finding="The gradients differ by {difference} of their largest number; at {n} tokens and a head of {size}, "
-            "which has no half, all states hold {states} KiB, {times} times what running sums hold ({sums} KiB).",
+            finding="The gradients differ by at most {difference} of their largest number; at {n} tokens and a head of "
+            "{size}, which has no half, all states hold {states} KiB, {times} times what running sums hold ({sums} "
+            "KiB).",
             applies=lambda numbers: numbers["smallest"] == numbers["size"],
         ),
     ),
@@ -128,7 +129,7 @@ CLAIM = Claim(
         Quantity("size", "size of the head"),
         Quantity("growth", "exponent of the ratio's growth with the size"),
         Quantity("smallest", "smallest size"),
-        Quantity("difference", "largest difference of the gradients, as a share", digits=2),
+        Quantity("difference", "largest difference of the gradients, as a share", digits=2, bound=True),
         Quantity("sums", "held by running sums", "KiB"),
         Quantity("states", "held by all states", "KiB"),
         Quantity("n", "length", "tokens"),

@@ -121,7 +121,7 @@ CLAIM = Claim(
     finding="The outputs differ by {difference} at most; with d = {size} the cumulative sum holds {below} times as "
     "many numbers as the matrix at {short} tokens and {above} times as many at {long}.",
     quantities=(
-        Quantity("difference", "largest difference of outputs", digits=2),
+        Quantity("difference", "largest difference of outputs", digits=2, bound=True),
         Quantity("below", "memory over the matrix's, n = d²/2"),
         Quantity("above", "the same, n = 2d²"),
         Quantity("size", "head size d"),

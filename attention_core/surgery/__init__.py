@@ -6,8 +6,8 @@
     with ac.surgery.swapped(loaded.model, {layer: ac.get("local", window=64) for layer in range(30)}):
         hidden = loaded.model(input_ids=ids).last_hidden_state
 
-A model of your own is loaded with ``attn_implementation="attention_lab_record"``, a name that importing this module makes
-known to transformers::
+A model of your own is loaded with ``attn_implementation="attention_lab_record"``, a name that importing this module
+makes known to transformers::
 
     model = AutoModel.from_pretrained(path, attn_implementation="attention_lab_record")
     with ac.surgery.swapped(model, {0: ac.get("local", window=64)}):

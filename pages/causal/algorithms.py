@@ -23,7 +23,7 @@ from attention_core.algorithms.causal_scan import CHUNK
 from attention_core.experiments import causal_modes
 from attention_core.experiments.causal_modes import AGREED, DTYPES, MATRIX, ROUNDS, AgreementRow, CostRow, TimeRow
 from attention_core.limits import current
-from attention_core.writing import MIB, read_off, written
+from attention_core.writing import MIB, at_most, formatted, read_off
 from pages.causal.legend import COLOURS, FORMS, bold, dash, with_settings
 
 HEIGHT = 400
@@ -165,7 +165,7 @@ def sentence(
         rounds: whole ones that there are of the times.
     """
     single, double = (
-        written(max((row.difference for row in agreed if row.dtype == name), default=0.0), 1) for name in DTYPES
+        at_most(max((row.difference for row in agreed if row.dtype == name), default=0.0)) for name in DTYPES
     )
     if n < causal_modes.compared(n):
         told = _(
@@ -262,7 +262,7 @@ def _table(attentions: Sequence[ac.Attention], agreed: Sequence[AgreementRow], k
                 max((found[at] for pair in those if (at := (attention.word, dtype, pair)) in found), default=None)
                 for dtype in DTYPES
             ]
-            row[title] = " · ".join(f"{value:.1e}" for value in worst if value is not None) or "—"
+            row[title] = " · ".join(formatted(value, ".1e") for value in worst if value is not None) or "—"
         shown.append(row)
     st.markdown(
         "## " + _("Largest difference of two answers over the largest output, float32 · float64"), anchors=False

@@ -16,7 +16,7 @@ from app.text import N_, _, paragraph
 from attention_core.experiments import causal_gradient
 from attention_core.experiments.causal_gradient import STATES, SUMS, BytesRow, BytesTask, DifferenceRow
 from attention_core.experiments.causal_modes import DTYPES, MATRIX
-from attention_core.writing import MIB, memory, written
+from attention_core.writing import MIB, at_most, formatted, memory
 from pages.causal.legend import COLOURS, bold, dash, with_settings
 
 TOLD = 512
@@ -90,9 +90,7 @@ def sentence(held: Sequence[BytesRow], apart: Sequence[DifferenceRow], name: str
         )
         if n is not None
         else "",
-        _("The gradients differ by at most {most} of the largest.", most=written(single, 1))
-        if single is not None
-        else "",
+        _("The gradients differ by at most {most} of the largest.", most=at_most(single)) if single is not None else "",
     )
 
 
@@ -126,7 +124,7 @@ def _table(apart: Sequence[DifferenceRow], key: str) -> None:
     shown = [
         {_("gradient at"): letter}
         | {
-            f"{title}, {dtype}": f"{found[letter, way, dtype]:.1e}"
+            f"{title}, {dtype}": formatted(found[letter, way, dtype], ".1e")
             for way, title in ((STATES, _("from all states")), (MATRIX, _("from the matrix")))
             for dtype in DTYPES
             if (letter, way, dtype) in found

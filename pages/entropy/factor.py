@@ -12,6 +12,7 @@ from app.text import _
 from attention_core.experiments import homogeneity, powers
 from attention_core.experiments.homogeneity import FACTORS, VARIANTS, HomogeneityRow
 from attention_core.experiments.powers import POWERS, PowerRow
+from attention_core.writing import at_most
 from pages.entropy.growth import sums_in_words
 from pages.entropy.options import HEIGHT, EntropyOptions, Question
 from pages.entropy.take_away import take_away
@@ -174,17 +175,17 @@ def power_sentence(found: Spread, unit: str, moved: float) -> str:
         "first": found.middle[0],
         "last": found.middle[-1],
         "unit": unit,
-        "moved": moved,
+        "moved": at_most(moved),
     }
     if found.middle[0] - found.middle[-1] < SAME:
         return _(
             "From p = {low:g} to p = {high:g} the entropy stays at {first:.2f} {unit}, and logits twice as large move "
-            "no weight by more than {moved:.1g} at any of these powers.",
+            "no weight by more than {moved} at any of these powers.",
             **told,
         )
     return _(
         "From p = {low:g} to p = {high:g} the entropy falls from {first:.2f} to {last:.2f} {unit}, while logits twice "
-        "as large move no weight by more than {moved:.1g} at any of these powers: it is the power, not a factor, that "
+        "as large move no weight by more than {moved} at any of these powers: it is the power, not a factor, that "
         "sharpens a row.",
         **told,
     )

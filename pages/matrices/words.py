@@ -77,12 +77,37 @@ def overall(matrices: Mapping[Attention, Compared]) -> str:
 
 
 def headline(against: str, rivals: Sequence[Rival]) -> str:
-    """Who comes closest and who is farthest among variants with one reference, beside the plain mean of the values.
+    """Return which variants come closest to their reference and which are farthest, in the same words in any order.
+
+    Variants whose error is not finite are not ranked but named.
 
     Args:
         against: the reference's name.
-        rivals: at least one, all held against it.
+        rivals: at least one, all compared with this reference.
     """
+    ranked = sorted((each for each in rivals if math.isfinite(each.error)), key=lambda each: each.name)
+    broken = sorted(each.name for each in rivals if not math.isfinite(each.error))
+    zero = rivals[0].zero
+    if ranked and not math.isfinite(zero):
+        return paragraph(_("The output of {against} itself is not finite.", against=against), not_finite(broken))
+    words = _ranked(against, ranked) if ranked else ""
+    if against != _(REFERENCE):
+        words = paragraph(words, _("What is held against {against} is not ranked beside the others.", against=against))
+    return paragraph(words, not_finite(broken))
+
+
+def not_finite(names: Sequence[str]) -> str:
+    """Return which variants have numbers that are not finite, and what helps; empty for none."""
+    if not names:
+        return ""
+    return _(
+        "No error can be computed for **{names}**: some of its numbers are not finite. Smaller queries and keys help.",
+        names=", ".join(names),
+    )
+
+
+def _ranked(against: str, rivals: Sequence[Rival]) -> str:
+    """Return the ranking of variants with finite errors next to a finite error of the plain mean of the values."""
     errors = [_shown(rival.error) for rival in rivals]
     low, high, zero = min(errors), max(errors), rivals[0].zero
     told = {
@@ -120,8 +145,6 @@ def headline(against: str, rivals: Sequence[Rival]) -> str:
             "{zero:.0%}: that of **{first}** is off by {error:.0%}, that of **{last}**, the farthest, by {most:.0%}.",
             **told,
         )
-    if against != _(REFERENCE):
-        words = paragraph(words, _("What is held against {against} is not ranked beside the others.", against=against))
     return words
 
 

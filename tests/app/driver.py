@@ -54,6 +54,13 @@ def complete(coroutine):
         return thread.submit(asyncio.run, coroutine).result()
 
 
+def read_number(words):
+    """A number as the lab writes it, such as ``−1.4 × 10⁻⁷``, as a float."""
+    raised = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹−", "-0123456789-")
+    mantissa, _times, power = words.replace("\N{NO-BREAK SPACE}", "").partition("×10")
+    return float(f"{mantissa.translate(raised)}e{power.translate(raised) or 0}")
+
+
 class All:
     """Whatever is asked for is among them."""
 

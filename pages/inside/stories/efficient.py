@@ -4,6 +4,7 @@ import numpy as np
 
 from app.text import _, _n, paragraph
 from attention_core.looks.factors import perplexity
+from attention_core.writing import at_most
 from pages.inside import pictures
 from pages.inside.options import InsideOptions
 from pages.inside.reference import beside_reference
@@ -107,9 +108,11 @@ def shares_sentence(wide: float, top: np.ndarray) -> str:
 def _product(seen: Seen) -> Step:
     rows, columns = seen.weights.sum(-1), seen.weights.sum(0)
     most = columns.argmax()
-    told = _("No row was divided by anything, and none is further from one than {off:.0e}.", off=np.abs(rows - 1).max())
+    told = _(
+        "No row was divided by anything, and none is further from one than {off}.", off=at_most(np.abs(rows - 1).max())
+    )
     if seen.causal:
-        told = _("No row is further from one than {off:.0e}.", off=np.abs(rows - 1).max())
+        told = _("No row is further from one than {off}.", off=at_most(np.abs(rows - 1).max()))
         told = paragraph(told, _(seen.attention.variant.note))
     told = paragraph(
         told,

@@ -8,6 +8,7 @@ import streamlit as st
 
 from app.text import _, _n, literal
 from attention_core.looks.factors import perplexity, product
+from attention_core.writing import at_most
 from pages.inside import pictures
 from pages.inside.pictures import Curve
 from pages.inside.reference import beside_reference
@@ -222,12 +223,12 @@ def _product(seen: Seen) -> Step:
         shapes={r"\operatorname{softmax}_b(\cdot)": given.shape, r"\hat Z^\top": taken.shape, "A": seen.weights.shape},
         sentence=_(
             "{n} × {b} times {b} × {n}: {held} numbers instead of {whole}, and rows that sum to one with no division "
-            "(off by at most {off:.0e}).",
+            "(off by at most {off}).",
             n=len(given),
             b=given.shape[-1],
             held=2 * given.size,
             whole=seen.weights.size,
-            off=np.abs(seen.weights.sum(-1) - 1).max(),
+            off=at_most(np.abs(seen.weights.sum(-1) - 1).max()),
         ),
         draw=draw,
     )

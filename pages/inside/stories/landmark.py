@@ -7,6 +7,7 @@ from app import compute
 from app.compute import View
 from app.text import N_, _, paragraph
 from attention_core.looks import factors
+from attention_core.writing import at_most
 from pages.inside import landmarks, pictures
 from pages.inside.reference import beside_reference
 from pages.inside.story import Later, Seen, Step, later
@@ -25,11 +26,11 @@ def _maps(seen: Seen) -> Step:
     told = _(
         "Queries look at {m} landmarks of the keys, {m} landmarks of the queries look at all {n} keys; the key "
         "landmark looked at most holds {share:.0%} of all weight. Rows of both maps sum to one, so rows of their "
-        "product do (none is further off than {off:.0e}), and nothing is negative: no inverse is needed.",
+        "product do (none is further off than {off}), and nothing is negative: no inverse is needed.",
         m=m,
         n=n,
         share=most.max(),
-        off=np.abs(product.sum(-1) - 1).max(),
+        off=at_most(np.abs(product.sum(-1) - 1).max()),
     )
 
     def draw(key: str) -> None:

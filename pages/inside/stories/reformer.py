@@ -18,7 +18,7 @@ from attention_core.experiments import hash_rounds, reversible
 from attention_core.experiments.hash_rounds import HashRoundsRow
 from attention_core.experiments.reversible import CHECKPOINTS, MOST, PLAIN, REVERSIBLE, WAYS, ReversibleRow
 from attention_core.looks.pattern import Hashed
-from attention_core.writing import MIB, memory, written
+from attention_core.writing import MIB, at_most, memory
 from pages.inside import pictures
 from pages.inside.options import InsideOptions
 from pages.inside.pictures import Curve
@@ -509,6 +509,6 @@ def memory_sentence(rows: Sequence[ReversibleRow]) -> str:
         )
     back = _(
         "Run backwards in float32, the blocks give the input back to within {error} of its size.",
-        error=written(error, 2),
+        error=at_most(error, 2),
     )
     return paragraph(words, back)

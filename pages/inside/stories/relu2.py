@@ -9,7 +9,7 @@ from app.text import N_, _, _n, paragraph
 from attention_core.experiments import homogeneity
 from attention_core.experiments.homogeneity import FACTORS, VARIANTS, HomogeneityRow
 from attention_core.looks.gau import EXPANSION, Look, block_price, shared_size, unit_price
-from attention_core.writing import number, span
+from attention_core.writing import at_most, number, span
 from pages.inside import pictures
 from pages.inside.options import InsideOptions
 from pages.inside.pictures import Curve
@@ -163,7 +163,7 @@ def _factor(seen: Seen) -> Step:
                 lines.append(found.curve(title, i, dash="dash" if i == 2 else "solid"))
                 if i == 1 and own:
                     most = max(row.change for row in own)
-                    st.caption(_("Over the row sum no weight moves by more than {most}.", most=number(most, 1)))
+                    st.caption(_("Over the row sum no weight moves by more than {most}.", most=at_most(most)))
                 if i == 2 and own:
                     sums = span(min(row.row_low for row in own), max(row.row_high for row in own), ".2g")
                     st.caption(_("Over the length a row sums to {sums} at these factors, not to 1.", sums=sums))

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from driver import points, spoken, table
+from driver import points, read_number, spoken, table
 
 import attention_core as ac
 from app.run import Run
@@ -40,7 +40,7 @@ def test_the_table_says_who_lacks_cumsum(open_view):
     assert set(lacking) == {"Performer · features 64", "Retention", "Second-order Taylor"}
     note = next(c.value for c in at.caption if "no cumsum form" in c.value)
     assert all(f"**{name}**" in note for name in lacking)
-    single, double = map(float, found.loc["Linear", "chunked − recurrent"].split(" · "))
+    single, double = map(read_number, found.loc["Linear", "chunked − recurrent"].split(" · "))
     assert 1e-9 < single < 5e-6
     assert double < 1e-14
 

@@ -1,7 +1,7 @@
 """Gradient: the bytes of each way and how far the gradients lie apart."""
 
 import pytest
-from driver import points, spoken, table
+from driver import points, read_number, spoken, table
 
 import attention_core as ac
 from attention_core.experiments import causal_gradient
@@ -23,8 +23,8 @@ def test_the_gradients_bytes_and_differences(open_view):
     assert "At n = 512" in spoken(at)
     found = table(at)
     assert list(found.index) == ["q", "k", "v"]
-    assert found.filter(like="float64").astype(float).to_numpy().max() < 1e-12
-    assert 0 < found.filter(like="float32").astype(float).to_numpy().max() < 1e-4
+    assert found.filter(like="float64").map(read_number).to_numpy().max() < 1e-12
+    assert 0 < found.filter(like="float32").map(read_number).to_numpy().max() < 1e-4
 
 
 def test_the_gradient_takes_linears_own_feature_map(open_view):

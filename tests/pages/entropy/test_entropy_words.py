@@ -126,7 +126,7 @@ def test_a_factor_is_told_by_what_it_moves():
     softmax, relu2 = spread([(1.0, 2.5), (4.0, 1.25), (8.0, 1.0)]), spread([(1.0, 3.5), (4.0, 3.25), (8.0, 3.0)])
     assert factor.sentence(4.0, softmax, relu2, 2e-16, "bits") == (
         "At λ = 4 **softmax**'s entropy goes from 2.50 to 1.25 bits. **Squared ReLU** divided by its row sum stays at "
-        "3.25: the largest change of any weight is 2e-16."
+        "3.25: the largest change of any weight is 2\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}10⁻¹⁶."
     )
     for lacks in ((softmax, spread([(1.0, 1.0)])), (spread([(1.0, 1.0)]), relu2), (spread([(4.0, 1.0)]), relu2)):
         assert factor.sentence(4.0, *lacks, 0.0, "bits") == "Measuring λ = 4 …"

@@ -68,7 +68,7 @@ def test_columns_are_free():
     weights[:, 3] += 0.5
     weights[:, 4] -= 1 / 48
     told = efficient.steps(seen(ac.get("efficient"), parts={"weights": weights}))[2].sentence
-    assert "none is further from one than 5e-01." in told
+    assert "none is further from one than 0.5." in told
     assert told.endswith("“t3” is given 13.00 in all, the least of all tokens 0.50.")
 
 

@@ -1,6 +1,7 @@
 """The sentences on Matrices are functions of numbers: each branch on either side of where it turns."""
 
 import dataclasses
+import itertools
 import math
 
 import pytest
@@ -38,6 +39,21 @@ def test_the_closest_and_the_farthest_are_told_apart(order):
         "On this input the output closest to softmax's is that of **Near**, off by 12%; the farthest that of **Far**, "
         "off by 178%. The plain mean of the values would be off by 95%."
     )
+
+
+@pytest.mark.parametrize("broken", [math.nan, math.inf])
+def test_an_error_that_is_not_finite_is_named_and_not_ranked_in_any_order(broken):
+    given = rivals(Near=0.12, Far=1.78, Broken=broken, Also=math.nan)
+    told = {headline("softmax", list(order)) for order in itertools.permutations(given)}
+    assert told == {
+        "On this input the output closest to softmax's is that of **Near**, off by 12%; the farthest that of **Far**, "
+        "off by 178%. The plain mean of the values would be off by 95%. No error can be computed for **Also, Broken**: "
+        "some of its numbers are not finite. Smaller queries and keys help."
+    }
+    alone = headline("softmax", rivals(Broken=broken))
+    assert alone.startswith("No error can be computed for **Broken**")
+    lost = headline("softmax", rivals(zero=math.nan, A=0.1))
+    assert lost == "The output of softmax itself is not finite."
 
 
 def test_what_reads_alike_is_not_ranked():
