@@ -14,7 +14,7 @@ from torch import Tensor
 
 from attention_core.algorithms.blockwise import STEP, largest_block, row_blocks
 from attention_core.algorithms.exact import exact_attention
-from attention_core.algorithms.masked import masked_softmax, scores, widened
+from attention_core.algorithms.masked import masked_softmax, scores
 from attention_core.variant import Cost, Paper, Params, SpecialCase, Variant, param
 
 
@@ -39,14 +39,18 @@ def kept_count(n: int, p: PowerBertParams) -> int:
 
 @torch.no_grad()
 def significance(q: Tensor, k: Tensor) -> Tensor:
-    """Attention each token receives, summed over queries and over heads (axis -3), ``[..., n]`` at least float32."""
+    """Attention each token receives, summed over queries and over heads (axis -3), ``float64 [..., n]``.
+
+    In float32 many small sums would be 0, and tokens would be eliminated by their position.
+    """
     lead, n = q.shape[:-2], q.shape[-2]
-    q, k = (widened(x).reshape(-1, *x.shape[-2:]) for x in (q, k))
-    received = q.new_zeros(q.shape[:-1])
+    q, k = (x.reshape(-1, *x.shape[-2:]) for x in (q, k))
+    received = torch.zeros(q.shape[:-1], dtype=torch.float64, device=q.device)
     together = max(1, STEP // largest_block(n))
     for heads in (slice(at, at + together) for at in range(0, len(q), together)):
+        keys = k[heads].double()
         for rows in row_blocks(n, causal=False):
-            received[heads] += scores(q[heads, rows.start : rows.stop], k[heads]).softmax(-1).sum(-2)
+            received[heads] += scores(q[heads, rows.start : rows.stop].double(), keys).softmax(-1).sum(-2)
     return received.reshape(*lead[:-1], -1, n).sum(-2)
 
 
@@ -87,11 +91,12 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: PowerBertParams, *, causal: bool)
 
 
 def cost(n: int, d: int, p: PowerBertParams, *, causal: bool, heads: int) -> Cost:
-    """One product of all pairs for the significance, two of the survivors with all; a block of weights, the outputs."""
+    """One product of all pairs for the significance, in float64, two of the survivors with all keys; the outputs."""
     m = kept_count(n, p)
+    judged = min(heads, max(1, STEP // largest_block(n)))  # heads at once
     return Cost(
         multiply_adds=heads * (n * n * d + 2 * m * n * d),
-        peak_elements=heads * max(n + 2 * largest_block(n), n * d + m * (d + 3)),
+        peak_elements=max(2 * heads * n + judged * (2 * n * d + 4 * largest_block(n)), heads * (n * d + m * (d + 3))),
     )
 
 

@@ -35,11 +35,11 @@ class VerticalSlashParams(Params):
 def chosen(q: Tensor, k: Tensor, p: VerticalSlashParams) -> tuple[Tensor, Tensor]:
     """The columns ``int64 [..., c]`` and the distances i - j of the diagonals ``int64 [..., s]``.
 
-    Of two that tie the lower number is taken.
+    Of two that tie the lower number is taken. Weights are float64: small ones decide, and in float32 many would be 0.
     """
-    q, k, n = widened(q), widened(k), q.shape[-2]
+    n = q.shape[-2]
     judges = min(p.judges, n)
-    weight = scores(q[..., n - judges :, :], k).softmax(-1)  # [..., judges, n]
+    weight = scores(q[..., n - judges :, :].double(), k.double()).softmax(-1)  # [..., judges, n]
     i, j = torch.arange(n - judges, n, device=q.device)[:, None], torch.arange(n, device=q.device)
     along = (i - j + n - 1).flatten().expand(*weight.shape[:-2], -1)
     diagonal = weight.new_zeros(*weight.shape[:-2], 2 * n - 1).scatter_add_(-1, along, weight.flatten(-2))
@@ -104,7 +104,7 @@ def cost(n: int, d: int, p: VerticalSlashParams, *, causal: bool) -> Cost:
     rows = chosen_rows(n, diagonals)
     return Cost(
         multiply_adds=judges * n * d + 2 * n * (p.columns + diagonals) * d,
-        peak_elements=max((5 * judges + 2) * n, 5 * n * diagonals + 2 * n * d + rows * diagonals * (d + 3)),
+        peak_elements=max((6 * judges + 2) * n, 5 * n * diagonals + 2 * n * d + rows * diagonals * (d + 3)),
     )
 
 

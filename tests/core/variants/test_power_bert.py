@@ -46,6 +46,15 @@ def test_it_is_what_the_definition_says(n, heads, percent, seed):
     torch.testing.assert_close(attention.attend(q, k, v), wanted @ v)
 
 
+@pytest.mark.parametrize("size", [1, 12, 20])
+def test_in_float32_the_tokens_survive_that_float64_lets_survive(size):
+    q, k = (size * numbers(1, 16, 16, seed=seed).float() for seed in (1, 2))
+    received = full_softmax(q.double(), k.double()).sum((0, 1))
+    for count in range(1, 16):
+        ranked = sorted(range(16), key=lambda j: (-received[j], j))
+        assert survivors(q, k, keep=count / 16).tolist() == sorted(ranked[:count])
+
+
 @pytest.mark.parametrize(
     ("n", "keep", "count"), [(1, 0.05, 1), (9, 0.05, 1), (7, 0.5, 4), (33, 0.5, 17), (100, 0.3, 30), (10, 1.0, 10)]
 )

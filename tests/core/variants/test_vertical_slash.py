@@ -9,25 +9,36 @@ from hypothesis import strategies as st
 
 import attention_core as ac
 from attention_core.errors import NotCausalError, SettingError
+from attention_core.variants.sparse.vertical_slash import chosen
 
 
 def normal(*shape, seed=0):
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
-def naive(q, k, p):
-    """One head's matrix, pair by pair."""
-    n = len(q)
-    logits = [[float(q[i] @ k[j]) / math.sqrt(q.shape[1]) for j in range(n)] for i in range(n)]
+def judged(logits, p):
+    """The columns and diagonals that the last queries choose, in order."""
+    n = len(logits)
     column, diagonal = dict.fromkeys(range(n), 0.0), dict.fromkeys(range(1 - n, n), 0.0)
     for i in range(max(0, n - p.judges), n):
-        total = sum(math.exp(x) for x in logits[i])
+        each = [math.exp(x - max(logits[i])) for x in logits[i]]
         for j in range(n):
-            column[j] += math.exp(logits[i][j]) / total
-            diagonal[i - j] += math.exp(logits[i][j]) / total
+            column[j] += each[j] / sum(each)
+            diagonal[i - j] += each[j] / sum(each)
     diagonal[0] = math.inf
     columns = sorted(column, key=lambda j: (-column[j], j))[: p.columns]
     diagonals = sorted(diagonal, key=lambda o: (-diagonal[o], o))[: p.diagonals]
+    return columns, diagonals
+
+
+def pairwise(q, k):
+    return [[float(a @ b) / math.sqrt(q.shape[1]) for b in k] for a in q]
+
+
+def naive(q, k, p):
+    """One head's matrix, pair by pair."""
+    n, logits = len(q), pairwise(q, k)
+    columns, diagonals = judged(logits, p)
     matrix = torch.zeros(n, n, dtype=q.dtype)
     for i in range(n):
         each = {j: math.exp(logits[i][j]) for j in range(n) if j in columns or i - j in diagonals}
@@ -44,6 +55,15 @@ def test_both_faces_are_the_rule_written_out(n, d, columns, diagonals, judges):
     wanted = naive(q, k, attention.params)
     torch.testing.assert_close(attention.weights(q, k), wanted, rtol=1e-9, atol=1e-11)
     torch.testing.assert_close(attention.attend(q, k, v), wanted @ v, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("size", [1, 12**0.5, 12])
+@pytest.mark.parametrize("judges", [1, 4, 64])
+def test_in_float32_it_chooses_what_float64_chooses(size, judges):
+    q, k = (size * normal(64, 16, seed=seed).float() for seed in (1, 2))
+    p = ac.get("vertical_slash", columns=24, diagonals=24, judges=judges).params
+    columns, diagonals = chosen(q, k, p)
+    assert (columns.tolist(), diagonals.tolist()) == judged(pairwise(q.double(), k.double()), p)
 
 
 @pytest.mark.parametrize("settings", [{"columns": 20}, {"columns": 64}, {"columns": 0, "diagonals": 39}])
