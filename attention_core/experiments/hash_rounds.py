@@ -12,6 +12,7 @@ from attention_core.experiments.task import Load, load
 from attention_core.inputs.source import Source
 from attention_core.looks.compare import visible
 from attention_core.looks.factors import cosines
+from attention_core.metrics.error import relative_error
 from attention_core.variant import Attention
 from attention_core.variants.sparse.reformer import ReformerParams, stretches
 
@@ -100,7 +101,7 @@ def run(task: HashRoundsTask, *, load: Load = load) -> tuple[HashRoundsRow, ...]
                 seed=seed,
                 pairs=pairs / max(1, possible),
                 mass=float((full * seen).sum(-1).mean()),
-                error=float((attention.weights(qkv.q, qkv.k, causal=task.causal) - full).norm() / full.norm()),
+                error=float(relative_error(attention.weights(qkv.q, qkv.k, causal=task.causal), full)),
             )
         )
     return tuple(rows)

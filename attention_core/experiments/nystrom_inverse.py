@@ -8,6 +8,7 @@ from attention_core import registry
 from attention_core.experiments.error import reference_of
 from attention_core.experiments.task import Load, load
 from attention_core.inputs.source import Source
+from attention_core.metrics.error import relative_error
 from attention_core.variant import Attention
 
 
@@ -67,7 +68,7 @@ def run(task: InverseTask, *, load: Load = load) -> tuple[InverseRow, ...]:
         rows.append(
             InverseRow(
                 iterations=iterations,
-                error=float((found - exact).norm() / exact.norm()),
+                error=float(relative_error(found, exact)),
                 residual=float(parts["residuals"][-1]),
                 largest=float(parts["inverse"].abs().max()),
                 negative=float(found.clamp(max=0).abs().sum() / found.abs().sum()),

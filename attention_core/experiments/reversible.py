@@ -19,6 +19,7 @@ from attention_core.algorithms.reversible import Block, Streams, checkpointed, f
 from attention_core.experiments.task import Load, load
 from attention_core.inputs.source import Source
 from attention_core.measure.counting import count
+from attention_core.metrics.error import relative_error
 
 PLAIN, CHECKPOINTS, REVERSIBLE = "plain", "checkpoints", "reversible"
 WAYS = (PLAIN, CHECKPOINTS, REVERSIBLE)
@@ -105,7 +106,7 @@ def run(task: ReversibleTask, *, load: Load = load) -> tuple[ReversibleRow]:
     if task.way == REVERSIBLE:
         with torch.no_grad():
             back = restored(*forward(x, x, blocks), blocks)
-        error = max((one - x).norm().item() for one in back) / (x.norm().item() or 1.0)
+        error = max(float(relative_error(one[0, 0], x[0, 0])) for one in back)
     return (ReversibleRow(way=task.way, depth=task.depth, n=n, d=d, peak_bytes=held, error=error),)
 
 

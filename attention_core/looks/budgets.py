@@ -9,7 +9,8 @@ from attention_core.brief import Brief
 from attention_core.errors import InputError
 from attention_core.experiments.error import reference_of
 from attention_core.inputs.record import QKV
-from attention_core.looks.compare import keep_tokens, relative, visible
+from attention_core.looks.compare import keep_tokens, visible
+from attention_core.metrics.error import relative_error
 from attention_core.variant import SOFTMAX, Attention
 
 LONG = 8192
@@ -72,7 +73,7 @@ def at_every_budget(qkv: QKV, attentions: tuple[Attention, ...], *, head: int) -
     return Budgets(
         tokens=tokens,
         variants=tuple(_steps(qkv, attention, head, kept) for attention in attentions),
-        uniform_error=relative(qkv.v[head].mean(-2).expand_as(qkv.v[head]), full @ qkv.v[head]),
+        uniform_error=float(relative_error(qkv.v[head].mean(-2).expand_as(qkv.v[head]), full @ qkv.v[head])),
         farthest=_farthest(keep_tokens(full, kept), tokens),
     )
 
@@ -103,7 +104,7 @@ def _steps(qkv: QKV, attention: Attention, head: int, kept: Tensor) -> Steps:
         own = each.weights(seen.q, seen.k)[place]
         allowed = visible(seen, each, causal=False)[place]
         shown.append(keep_tokens(own, kept).masked_fill(~allowed[kept][:, kept], torch.nan))
-        errors.append(relative(own @ each.values(seen.v)[place], reference @ v))
+        errors.append(float(relative_error(own @ each.values(seen.v)[place], reference @ v)))
     return Steps(
         attentions=every,
         weights=torch.stack(shown).numpy(),

@@ -10,6 +10,7 @@ from attention_core.algorithms.masked import causal_mask
 from attention_core.brief import Brief
 from attention_core.experiments.error import reference_of
 from attention_core.inputs.record import QKV
+from attention_core.metrics.error import relative_error
 from attention_core.metrics.passport import Passport, Ranks, passport
 from attention_core.variant import Attention
 
@@ -67,8 +68,8 @@ def compare(qkv: QKV, attention: Attention, *, head: int | None, causal: bool, s
         weights=seen.masked_fill(~may, torch.nan).numpy(),
         difference=(seen - beside).masked_fill(~could, torch.nan).numpy(),
         passport=passport(seen, beside, causal=causal),
-        output_error=relative(own @ attention.values(qkv.v)[every], exact),
-        uniform_error=relative(uniform @ v, exact),
+        output_error=over_heads(own @ attention.values(qkv.v)[every], exact),
+        uniform_error=over_heads(uniform @ v, exact),
     )
 
 
@@ -114,7 +115,6 @@ def keep_tokens(weights: Tensor, kept: Tensor) -> Tensor:
     return left * torch.where(remaining > 0, total / remaining.clamp_min(torch.finfo(left.dtype).tiny), 1.0)
 
 
-def relative(a: Tensor, b: Tensor) -> float:
-    """``‖a − b‖ / ‖b‖`` of two arrays of one shape; 0 where b vanishes."""
-    size = float(b.norm())
-    return float((a - b).norm()) / size if size else 0.0
+def over_heads(output: Tensor, reference: Tensor) -> float:
+    """The relative error of the outputs ``[H, n, d_v]`` of all heads together."""
+    return float(relative_error(output.flatten(0, -2), reference.flatten(0, -2)))

@@ -1,6 +1,9 @@
 """What a matrix of one head, or a factor of it, comes to: sizes, ranks, products, angles; numpy in, numpy out."""
 
 import numpy as np
+import torch
+
+from attention_core.metrics.error import relative_error
 
 
 def product(left: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -10,9 +13,8 @@ def product(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 
 def off(matrix: np.ndarray, reference: np.ndarray) -> float:
-    """How far a matrix is off another in the Frobenius norm, as a share of that one, both ``[n, n]``."""
-    difference, whole = matrix.astype(float) - reference, reference.astype(float)
-    return float(np.linalg.norm(difference) / np.linalg.norm(whole))
+    """How far a matrix is from another in the Frobenius norm, as a share of the other's norm, both ``[n, n]``."""
+    return float(relative_error(*(torch.from_numpy(x.astype(float)) for x in (matrix, reference))))
 
 
 def uniform(allowed: np.ndarray) -> np.ndarray:

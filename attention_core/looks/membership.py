@@ -7,6 +7,7 @@ from torch import Tensor
 from attention_core.algorithms.landmarks import landmarks
 from attention_core.algorithms.pooling import even_segments, spread
 from attention_core.inputs.record import QKV
+from attention_core.metrics.error import relative_error
 
 
 def sides(qkv: QKV, head: int) -> dict[str, Tensor]:
@@ -40,8 +41,7 @@ def drift(x: Tensor, m: int, method: str) -> float:
     centres = landmarks(x.double(), m, method)
     shares = torch.from_numpy(membership(x, m, method))
     moved = torch.where(shares.sum(-1, keepdim=True) > 0, shares @ x.double(), centres)
-    size = float(centres.norm())
-    return float((moved - centres).norm()) / size if size else 0.0
+    return float(relative_error(moved, centres))
 
 
 def lost(x: Tensor, shares: np.ndarray) -> float:

@@ -81,8 +81,8 @@ class Grown(Brief):
 
     @property
     def channels(self) -> np.ndarray:
-        """How much each channel holds after each token, the length of its row of ``S_i``, ``[n, C]``."""
-        held: np.ndarray = np.linalg.norm(self.sums, axis=-1)
+        """How much each channel holds after each token, the length of its row of ``S_i``, ``float64 [n, C]``."""
+        held: np.ndarray = np.linalg.norm(self.sums.astype(float), axis=-1)
         return held
 
     @property

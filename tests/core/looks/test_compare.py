@@ -43,6 +43,21 @@ def test_matrix_difference_and_errors(qkv, causal, head):
     assert found.uniform_error == pytest.approx(float((uniform - full @ v).norm() / (full @ v).norm()), rel=1e-4)
 
 
+@pytest.mark.parametrize("head", [None, 1])
+def test_errors_of_large_finite_matrices_are_finite(qkv, head):
+    # The squares of such outputs are beyond float32.
+    large = dataclasses.replace(qkv, q=2e5 * qkv.q, k=2e5 * qkv.k)
+    series, pick = ac.get("centred_taylor"), slice(None) if head is None else slice(head, head + 1)
+    found = compare(large, series, head=head, causal=False)
+    v = large.v[pick].double()
+    own, full = (a.weights(large.q, large.k)[pick].double() @ v for a in (series, ac.get("softmax")))
+    assert np.isfinite(found.weights).all()
+    assert found.output_error == pytest.approx(float((own - full).norm() / full.norm()), rel=1e-4)
+    assert found.output_error > 1e19
+    own, full = (a.weights(large.q, large.k)[pick].mean(0).double() for a in (series, ac.get("softmax")))
+    assert found.passport.relative_error == pytest.approx(float((own - full).norm() / full.norm()), rel=1e-4)
+
+
 @pytest.mark.parametrize("special", [False, True])
 @pytest.mark.parametrize("head", [None, 1])
 def test_ranks_are_those_of_the_matrix_on_screen(text, head, special):

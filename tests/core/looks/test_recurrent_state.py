@@ -203,6 +203,12 @@ def test_states_beyond_float32_are_shown_in_units_of_their_own():
     np.testing.assert_allclose(grown.keys, shifted, rtol=1e-5, atol=1e-30)
 
 
+def test_sizes_of_large_states_are_finite():
+    qkv = record()
+    grown, usual = (grow(replace(qkv, v=size * qkv.v), ac.get("linear"), head=0) for size in (1e25, 1))
+    np.testing.assert_allclose(grown.channels, 1e25 * usual.channels, rtol=1e-5)
+
+
 def test_one_token():
     grown = grow(record(n=1), ac.get("retention"), head=0)
     np.testing.assert_allclose(grown.sums, grown.added)

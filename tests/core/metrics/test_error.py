@@ -1,4 +1,6 @@
 import math
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from hypothesis.extra.numpy import arrays
 from attention_core import metrics
 from attention_core.algorithms.masked import causal_mask, masked_softmax, scores
 
+ROOT = Path(__file__).parents[3]
 METRICS = {
     "relative_error": metrics.relative_error,
     "cosine": metrics.cosine,
@@ -181,3 +184,16 @@ def test_uniform_error_is_the_error_of_the_plain_mean(causal):
         metrics.uniform_error(softmax, causal=causal),
         torch.linalg.matrix_norm(mean - softmax) / softmax.norm(dim=(1, 2)),
     )
+
+
+def test_relative_errors_are_computed_in_one_place():
+    # Each further place had its own precision and its own answer next to a zero reference.
+    sources = [p for folder in ("attention_core", "app", "pages", "benchmarks") for p in (ROOT / folder).rglob("*.py")]
+    assert len(sources) > 300
+    elsewhere = [
+        f"{path.relative_to(ROOT)}:{i}"
+        for path in sources
+        for i, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if re.search(r"norm\(.*-.*/.*norm\(|\(\w+ - \w+\)\.norm\(.*/", line)
+    ]
+    assert elsewhere == []
