@@ -1,38 +1,51 @@
-"""Which colour a variant has: its own on every page, whatever else is chosen with it."""
+"""The colour, dash and mark of each variant: the same on every page and with every selection."""
 
 from collections.abc import Sequence
 from functools import cache
 from itertools import count
 
 import attention_core as ac
-from app.visit import default_variants, first_variants
+from app.figures.theme import PLACES
 
 COMPARED = ("softmax_log_n", "relu2", "retention")
-"""What pages put beside softmax unasked."""
+"""Variants that pages draw without being asked to."""
+
+# Append only: the position of a variant is its colour, dash and mark. The first eleven have one colour each.
+_PLACES = """
+    softmax local linear nystrom efficient atrous sparse topk softmax_log_n relu2 retention
+    additive alibi differential entmax fox nonlocal selective sigmoid sink_logit softpick
+    synthesizer sink bigbird blocks longformer nsa power_bert reformer vertical_slash centred_taylor
+    cosformer cosine emanet hedgehog performer taylor2 deltanet gated_deltanet gla kda
+    mesa path scalar_decay softmax_gdn funnel landmark linformer pooled pyramid gqa
+    heavy_hitters mla quantised_keys lolcats flash_mixed
+"""
 
 
 @cache
 def _order() -> dict[str, int]:
-    """Every variant's place. What a first visit compares, what an old address does and what pages do come first.
+    """Return the place of each variant: its position in the list, and for variants that are not listed the next ones.
 
-    These have the colours that are told apart best, one each; the others follow in the registry's order. Places do
-    not depend on what is chosen, so no line changes its colour when another is added or removed, and as no two places
-    look alike (``figures.theme.style``), no two variants on screen do.
+    Variants that are not listed follow in the order of their keys.
     """
-    first = [attention.key for attention in (*first_variants(), *default_variants())]
-    rest = [variant.key for variant in ac.all_variants()]
-    return {key: place for place, key in enumerate(dict.fromkeys([*first, *COMPARED, *rest]))}
+    listed = _PLACES.split()
+    new = sorted({variant.key for variant in ac.all_variants()} - set(listed))
+    return {key: i for i, key in enumerate([*listed, *new])}
 
 
 def places(words: Sequence[str]) -> list[int]:
-    """The places of variants with their settings: the first of each variant has its own, others one behind all."""
-    found, behind = [], count(len(_order()))
+    """Return a place for each word (a variant with its settings), all of them different.
+
+    The first word of a variant takes the variant's place. A second one, with other settings, takes the last free place,
+    which does not move when a variant is added.
+    """
+    found: list[int] = []
+    spare = count(PLACES - 1, -1)
     for word in words:
-        own = place(word.split("~")[0])
-        found.append(next(behind) if own in found or own == len(_order()) else own)
+        own = _order().get(word.split("~")[0])
+        found.append(next(spare) if own is None or own in found else own)
     return found
 
 
 def place(key: str) -> int:
-    """A variant's place in the shared series of colours; the one after all variants for what is none."""
-    return _order().get(key, len(_order()))
+    """Return the place of a variant in the series of colours; the last place for a key that is not a variant."""
+    return _order().get(key, PLACES - 1)

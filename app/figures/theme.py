@@ -43,6 +43,8 @@ ROUNDS = (
 )
 """Stroke, mark and its sign in words, filled and open, of the places in the series: the first go once through all
 colours, the next once more with another stroke, and so on."""
+PLACES = COLOURS * len(ROUNDS)
+"""The number of different combinations of colour, stroke and mark."""
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,63 @@
 """A variant has one look on every page, and no other variant has it."""
 
+from dataclasses import replace
+
+import pytest
+
 import attention_core as ac
 from app import palette
-from app.figures.theme import COLOURS, GREY, SERIES, style
+from app.figures.theme import COLOURS, GREY, PLACES, SERIES, style
 from app.visit import default_variants, first_variants
+
+RECORDED = """
+    softmax local linear nystrom efficient atrous sparse topk softmax_log_n relu2 retention additive alibi differential
+    entmax fox nonlocal selective sigmoid sink_logit softpick synthesizer sink bigbird blocks longformer nsa power_bert
+    reformer vertical_slash centred_taylor cosformer cosine emanet hedgehog performer taylor2 deltanet gated_deltanet
+    gla kda mesa path scalar_decay softmax_gdn funnel landmark linformer pooled pyramid gqa heavy_hitters mla
+    quantised_keys lolcats flash_mixed
+"""
+"""The first 56 variants in the order of their colours, as recorded when there were 56."""
+
+
+@pytest.fixture
+def register(monkeypatch):
+    """Return a function that adds toy variants to the registry, each at a position of its own."""
+
+    def add(**toys: int) -> None:
+        known = list(ac.all_variants())
+        for key, position in toys.items():
+            known.insert(position, replace(ac.variant("softmax"), key=key))
+        monkeypatch.setattr(ac, "all_variants", lambda: tuple(known))
+        palette._order.cache_clear()
+
+    yield add
+    monkeypatch.undo()
+    palette._order.cache_clear()
+
+
+def test_the_first_56_variants_keep_their_place():
+    assert [palette.place(key) for key in RECORDED.split()] == list(range(56))
+
+
+@pytest.mark.parametrize("position", [0, 1, 12, 30, 56])
+def test_a_new_variant_changes_no_other_look(register, position):
+    known = ac.all_variants()
+    words = ["local~window~64", "uniform", "local~window~128", "flash_mixed", "flash_mixed~heads~2"]
+    before, repeats = [style(palette.place(v.key)) for v in known], palette.places(words)
+    register(toy=position)
+    assert [style(palette.place(v.key)) for v in known] == before
+    assert palette.places(words) == repeats
+    assert palette.place("toy") == len(known)
+
+
+def test_variants_that_are_not_listed_take_the_next_places_in_the_order_of_their_keys(register):
+    register(toy_b=5, toy_a=40, toy_c=0)
+    assert [palette.place(f"toy_{letter}") for letter in "abc"] == [56, 57, 58]
+
+
+def test_every_variant_has_a_place_of_its_own():
+    found = [palette.place(variant.key) for variant in ac.all_variants()]
+    assert sorted(found) == list(range(len(found)))
 
 
 def test_no_two_variants_look_alike():
@@ -18,8 +72,8 @@ def test_what_pages_begin_with_has_colours_of_its_own():
     assert len({style(palette.place(key)).colour for key in keys}) == len(keys) <= COLOURS
 
 
-def test_what_is_no_variant_comes_after_all_that_are():
-    assert palette.place("gate by surprise") == len(ac.all_variants())
+def test_a_key_that_is_not_a_variant_takes_the_last_place():
+    assert palette.place("gate by surprise") == PLACES - 1 > max(palette.place(v.key) for v in ac.all_variants())
 
 
 def test_a_variant_that_stands_there_twice_has_its_own_look_once():
