@@ -3,7 +3,7 @@
 
 import { clamp, make } from "../matrix_board/page.js";
 import { path, stroke } from "./arcs.js";
-import { fill, percent, times } from "./story.js";
+import { fill, percent } from "./story.js";
 
 const DRAWN_IN = "http://www.w3.org/2000/svg";
 const WRITTEN = 0.01; // weights from which on their numbers stand below the words
@@ -85,12 +85,12 @@ export class Row {
 
   /** @param {SentenceWords} words */
   tell(words) {
-    const { settings, errors, savings } = this.sent;
-    const [error, ratio] = [percent(errors[this.step]), times(savings[this.step])];
+    const { settings, errors, costs } = this.sent;
+    const [error, share] = [percent(errors[this.step]), percent(costs[this.step])];
     this.setting.textContent = String(settings[this.step]);
     this.slider.setAttribute("aria-valuetext", `${settings[this.step]}, ${fill(words.error, { error })}`);
     if (this.asks) this.counts.replaceChildren(words.reference);
-    else this.counts.replaceChildren(count(words.error, error), count(words.saving, ratio), make("small", {}, words.length));
+    else this.counts.replaceChildren(count(words.error, error), count(words.cost, share), make("small", {}, words.length));
     this.text.querySelector("[role=radiogroup]")?.setAttribute("aria-label", words.help);
   }
 

@@ -31,7 +31,7 @@ class Row:
         words: the variant with that setting, in links.
         weights: its matrices, ``[S, n, n]``; NaN where the pair may not look at each other.
         errors: how far its output is off at each step, as a share.
-        savings: how many times cheaper than the first row it is.
+        costs: its cost at each step, as a share of the first row's.
     """
 
     key: str
@@ -42,7 +42,7 @@ class Row:
     words: Sequence[str]
     weights: np.ndarray
     errors: Sequence[float]
-    savings: Sequence[float]
+    costs: Sequence[float]
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def live_sentence(
         on_turn: called before the next run of the script, once a visitor has come to rest on other ones.
         way: the address of the page with whole matrices; the variants of all rows, and the word, are added to it.
         pinned: the name of the word's place there.
-        length: what stands below the savings: at which length they are counted.
+        length: the line below error and cost: the number of tokens that both are of.
         notes: sentences below.
     """
     words = {**_words(), "length": length, "notes": list(notes)}
@@ -117,7 +117,7 @@ def pack(tokens: Sequence[str], rows: Sequence[Row], *, key: str) -> bytes:
                 "settings": list(row.settings),
                 "words": list(row.words),
                 "errors": list(row.errors),
-                "savings": list(row.savings),
+                "costs": list(row.costs),
             }
             for row in rows
         ],
@@ -144,7 +144,7 @@ def _words() -> dict[str, str]:
         "nowhere": _("{row}: “{word}” looks nowhere."),
         "seen": _("“{target}” {weight}"),
         "error": _("off by {error}"),
-        "saving": _("{times} cheaper"),
+        "cost": _("{share} of softmax’s cost"),
         "reference": _("what the others are held against"),
         "way": _("See the whole matrices"),
     }

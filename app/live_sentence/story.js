@@ -18,12 +18,6 @@ export function percent(share) {
 }
 
 /**
- * How many times cheaper.
- * @param {number} ratio
- */
-export const times = (ratio) => (ratio < 9.95 ? String(Number(ratio.toFixed(1))) : Math.round(ratio).toLocaleString()) + "\u00a0×";
-
-/**
  * A sentence with its places filled in.
  * @param {string} template
  * @param {Record<string, string>} values

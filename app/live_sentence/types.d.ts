@@ -9,7 +9,7 @@ export interface SentRow {
   settings: (number | null)[];
   words: string[];
   errors: number[];
-  savings: number[];
+  costs: number[];
 }
 
 export interface SentenceHeader {
@@ -42,7 +42,7 @@ export interface SentenceWords extends StoryWords {
   named: string;
   help: string;
   error: string;
-  saving: string;
+  cost: string;
   length: string;
   reference: string;
   way: string;

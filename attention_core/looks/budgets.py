@@ -13,8 +13,6 @@ from attention_core.looks.compare import keep_tokens, visible
 from attention_core.metrics.error import relative_error
 from attention_core.variant import SOFTMAX, Attention
 
-LONG = 8192
-"""The length at which costs are counted by formula: there what grows like n² is told from what grows like n."""
 FAR = 3
 """Tokens from which on a look is far."""
 
@@ -26,25 +24,27 @@ class Steps(Brief):
         attentions: the variant at each setting, the smallest budget first; itself alone where that is no whole number.
         weights: its matrix at each, ``float32 [S, n', n']``; NaN where the pair may not look at each other.
         output_errors: at each, as ``output_error`` of ``Compared``.
-        savings: at each, softmax's multiply-adds over its own, for all heads of `LONG` tokens.
+        costs: at each, its multiply-adds as a share of softmax's, for all heads of the same tokens as the error.
     """
 
     attentions: tuple[Attention, ...]
     weights: np.ndarray
     output_errors: tuple[float, ...]
-    savings: tuple[float, ...]
+    costs: tuple[float, ...]
 
 
 class Budgets(Brief):
     """Variants on one head of one record, each at every setting of its budget.
 
     Attributes:
+        n: the number of tokens that errors and costs are of, special ones included.
         tokens: those shown, n' of them.
         variants: one for each variant.
         uniform_error: as of ``Compared``: what the plain mean of v would be off by.
         farthest: the token whose largest weight on one far away is the largest in softmax's matrix.
     """
 
+    n: int
     tokens: tuple[str, ...]
     variants: tuple[Steps, ...]
     uniform_error: float
@@ -71,6 +71,7 @@ def at_every_budget(qkv: QKV, attentions: tuple[Attention, ...], *, head: int) -
     full = exact.weights(qkv.q, qkv.k)[head]  # [n, n]
     tokens = tuple(token for token, special in zip(qkv.tokens, qkv.special, strict=True) if not special)
     return Budgets(
+        n=qkv.n,
         tokens=tokens,
         variants=tuple(_steps(qkv, attention, head, kept) for attention in attentions),
         uniform_error=float(relative_error(qkv.v[head].mean(-2).expand_as(qkv.v[head]), full @ qkv.v[head])),
@@ -97,7 +98,7 @@ def _steps(qkv: QKV, attention: Attention, head: int, kept: Tensor) -> Steps:
     reference = reference_of(attention, seen.q, seen.k, causal=False)[place]
     v = seen.v[place]
     size = qkv.q.shape[-1]
-    full = registry.get(SOFTMAX).cost(LONG, size, heads=qkv.heads).multiply_adds
+    full = registry.get(SOFTMAX).cost(qkv.n, size, heads=qkv.heads).multiply_adds
     every = settings(attention, qkv.n)
     shown, errors = [], []
     for each in every:
@@ -109,7 +110,7 @@ def _steps(qkv: QKV, attention: Attention, head: int, kept: Tensor) -> Steps:
         attentions=every,
         weights=torch.stack(shown).numpy(),
         output_errors=tuple(errors),
-        savings=tuple(full / each.cost(LONG, size, heads=qkv.heads).multiply_adds for each in every),
+        costs=tuple(each.cost(qkv.n, size, heads=qkv.heads).multiply_adds / full for each in every),
     )
 
 

@@ -12,7 +12,7 @@ from app.text import _, literal, sentence
 from app.visit import PINNED, REFERENCE, Visit
 from attention_core.inputs.source import TextSource
 from attention_core.inputs.text import beginning
-from attention_core.looks.budgets import LONG, Budgets, Steps
+from attention_core.looks.budgets import Budgets, Steps
 from attention_core.writing import percent
 from pages.home.options import HomeOptions
 
@@ -44,7 +44,7 @@ def show() -> None:
         on_turn=partial(_take, found),
         way=_way(text),
         pinned=PINNED,
-        length=_("at {long:,} tokens", long=LONG),
+        length=_("both at {n} tokens", n=found.n),
         notes=notes(found),
     )
 
@@ -69,7 +69,11 @@ def notes(found: Budgets) -> list[str]:
             "of all values is off by {mean}.",
             mean=percent(found.uniform_error),
         ),
-        _("Cheaper: fewer multiply-adds in matrix products, at the same setting and without a causal mask."),
+        _(
+            "Cost: multiply-adds in matrix products for the same {n} tokens, at the same setting and without a causal "
+            "mask. Error and cost both change with length; the page Error shows both for longer texts.",
+            n=found.n,
+        ),
     ]
 
 
@@ -86,7 +90,7 @@ def row(steps: Steps) -> Row:
         words=[each.word for each in steps.attentions],
         weights=steps.weights,
         errors=steps.output_errors,
-        savings=steps.savings,
+        costs=steps.costs,
     )
 
 

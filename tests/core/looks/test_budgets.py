@@ -5,7 +5,7 @@ import pytest
 
 import attention_core as ac
 from attention_core.inputs.text import beginning
-from attention_core.looks.budgets import LONG, at_every_budget, settings
+from attention_core.looks.budgets import at_every_budget, settings
 from attention_core.looks.compare import compare
 
 HEAD = 1
@@ -28,9 +28,7 @@ def test_every_step_is_what_the_variant_computes_at_that_setting(text, found, ke
     steps = found.variants[list(BUDGETS).index(key)]
     budget = ac.variant(key).budget
     assert len(steps.weights) == len(steps.attentions) == len(BUDGETS[key])
-    for value, weights, error, saved in zip(
-        BUDGETS[key], steps.weights, steps.output_errors, steps.savings, strict=True
-    ):
+    for value, weights, error, cost in zip(BUDGETS[key], steps.weights, steps.output_errors, steps.costs, strict=True):
         attention = ac.get(key) if budget is None else ac.get(key, **{budget.name: value})
         alone = compare(text, attention, head=HEAD, causal=False, special=False)
         np.testing.assert_allclose(weights, alone.weights, atol=1e-6)
@@ -41,7 +39,8 @@ def test_every_step_is_what_the_variant_computes_at_that_setting(text, found, ke
         assert error == pytest.approx(alone.output_error, abs=1e-6)
         assert found.uniform_error == pytest.approx(alone.uniform_error, rel=1e-5)
         d = text.q.shape[-1]
-        assert saved == pytest.approx(2 * LONG * LONG * d / attention.cost(LONG, d).multiply_adds)
+        softmax = 2 * text.n**2 * d
+        assert cost == pytest.approx(attention.cost(text.n, d).multiply_adds / softmax), "at the length of the error"
 
 
 def test_a_budget_goes_as_far_as_it_makes_a_difference():

@@ -69,6 +69,19 @@ def test_what_the_numbers_are_is_told_with_the_plain_mean_of_the_values(first):
     assert errors.endswith(f"the plain mean of all values is off by {off:.0%}.")
 
 
+@pytest.mark.parametrize("text", [presets.SENTENCE, SHORT])
+def test_error_and_cost_are_of_the_same_tokens(text):
+    header, _matrices, settings = sent(open_page("home", sentence=text))
+    qkv = ac.inputs.from_text(text, layer=presets.SENTENCE_LAYER)
+    heads, n, d = qkv.q.shape
+    softmax = ac.get("softmax").cost(n, d, heads=heads).multiply_adds
+    for row in header["rows"]:
+        for word, cost in zip(row["words"], row["costs"], strict=True):
+            assert cost == pytest.approx(ac.from_word(word).cost(n, d, heads=heads).multiply_adds / softmax)
+    assert settings["words"]["length"] == f"both at {n} tokens"
+    assert f"for the same {n} tokens" in settings["words"]["notes"][2]
+
+
 def test_the_first_visit_is_light(first):
     _header, matrices, _settings = first
     assert sum(each.size for each in matrices.values()) * 2 < 12_000
@@ -176,7 +189,7 @@ def test_rows_that_do_not_fit_the_sentence_are_refused():
         words=["softmax"],
         weights=np.ones((1, 3, 3)),
         errors=[0.0],
-        savings=[1.0],
+        costs=[1.0],
     )
     assert pack(["a", "b", "c"], [row], key="k")
     with pytest.raises(ValueError, match="2 tokens"):
