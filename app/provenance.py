@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import zipfile
+from codecs import BOM_UTF8
 from collections.abc import Callable, Mapping
 
 import numpy as np
@@ -73,25 +74,26 @@ def now(title: str, *, whole_input: bool = False) -> Origin:
 
 
 def in_csv(data: bytes, origin: Origin, safe: Callable[[object], object]) -> bytes:
-    """A CSV file with a column for each word behind its own, filled in its first row: readers of the table stay right.
+    """Add a column for each entry of the origin to a CSV file, filled in the first row and empty in all others.
+
+    Every row gets the same number of fields, as pyarrow and DuckDB require.
 
     Args:
-        data: the file, its first row the columns' names.
+        data: the file, its first row the columns' names; returned unchanged if it has no other row.
         origin: from `now`.
         safe: makes a cell that no spreadsheet computes.
     """
-    mark = b"\xef\xbb\xbf" if data.startswith(b"\xef\xbb\xbf") else b""
-    lines = [line + "\n" for line in data.decode("utf-8-sig").split("\n")]
-    reader = csv.reader(lines)
-    ends = [reader.line_num for _row in zip(range(2), reader, strict=False)]
-    if len(ends) < 2 or not lines[ends[0]].strip():
+    mark = BOM_UTF8 if data.startswith(BOM_UTF8) else b""
+    rows = csv.reader(io.StringIO(data.decode("utf-8-sig"), newline=""))
+    header, first = next(rows, None), next(rows, None)
+    if header is None or first is None:
         return data
-    names = [f"{MEMBER} {name}" for name in origin]
-    for end, cells in zip(ends, (names, map(safe, origin.values())), strict=True):
-        more = io.StringIO()
-        csv.writer(more, lineterminator="").writerow(cells)
-        lines[end - 1] = f"{lines[end - 1].rstrip(chr(13) + chr(10))},{more.getvalue()}\r\n"
-    return mark + "".join(lines)[:-1].encode()
+    out, empty = io.StringIO(newline=""), [""] * len(origin)
+    writer = csv.writer(out)
+    writer.writerow(header + [f"{MEMBER} {name}" for name in origin])
+    writer.writerow(first + [str(safe(words)) for words in origin.values()])
+    writer.writerows(row + empty for row in rows)
+    return mark + out.getvalue().encode()
 
 
 def in_npz(data: bytes, origin: Origin) -> bytes:
