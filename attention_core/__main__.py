@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import shutil
 import sys
 import textwrap
@@ -27,20 +28,32 @@ from attention_core.surgery import from_word, layer_range
 
 WIDEST = 100
 """Characters of a printed line at most: longer ones are hard to follow."""
+PIPE = 13
+"""The number of the signal SIGPIPE, which Windows does not have."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command.
 
     Returns:
-        0, or 2 where the request does not fit, with one sentence on the error stream.
+        0, 2 where the request does not fit, with one sentence on the error stream, or 141 where the program that reads
+        the output has ended, as a shell reports it.
     """
-    given = _parser().parse_args(arguments)
     try:
-        given.command(given)
-    except LabError as error:
-        print(error, file=sys.stderr)
-        return 2
+        try:
+            given = _parser().parse_args(arguments)
+            given.command(given)
+        except LabError as error:
+            print(error, file=sys.stderr)
+            return 2
+        finally:
+            sys.stdout.flush()  # here, where a broken pipe can still be answered
+    except BrokenPipeError:
+        # Python flushes both streams once more when it ends.
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        for stream in (sys.stdout, sys.stderr):
+            os.dup2(nowhere, stream.fileno())
+        return 128 + PIPE
     return 0
 
 
@@ -111,9 +124,13 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _list(_: argparse.Namespace) -> None:
-    for variant in registry.all_variants():
-        causal = "not causal" if variant.causal_reason else "causal"
-        print(f"{variant.key:<14} {variant.family:<9} {variant.complexity:<22} {causal}")
+    rows = [
+        (each.key, each.family, each.complexity, "not causal" if each.causal_reason else "causal")
+        for each in registry.all_variants()
+    ]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        print("  ".join(f"{word:<{width}}" for word, width in zip(row, widths, strict=True)).rstrip())
 
 
 def _bench(given: argparse.Namespace) -> None:
@@ -228,7 +245,7 @@ def _swap(given: argparse.Namespace) -> None:
     use_threads()
     text = given.text if given.file is None else _text_of(given.file)
     layers = layer_range(given.layers, models.layer_count(given.model))
-    rows = []
+    rows, width = [], max(32, *map(len, given.variants))
     for word in given.variants:
         from_word(word)  # what is misspelt is said before anything is read
     for word in given.variants:
@@ -251,9 +268,12 @@ def _swap(given: argparse.Namespace) -> None:
         )
         if not given.json:
             if len(rows) == 1:
-                print(f"{'variant':<32} {'layers':<7} {'tokens':>6} {'perplexity':>12} {'copy_loss':>9} {'seconds':>7}")
-            form = "{variant:<32} {layers:<7} {tokens:>6} {perplexity:>12,.2f} {copy_loss:>9.3f} {seconds:>7.2f}"
-            print(form.format(**rows[-1]), flush=True)
+                print(
+                    f"{'variant':<{width}} {'layers':<7} {'tokens':>6} {'perplexity':>12} {'copy_loss':>9} "
+                    f"{'seconds':>7}"
+                )
+            form = "{variant:<{width}} {layers:<7} {tokens:>6} {perplexity:>12,.2f} {copy_loss:>9.3f} {seconds:>7.2f}"
+            print(form.format(width=width, **rows[-1]), flush=True)
     if given.json:
         print(json.dumps(rows, indent=2))
 

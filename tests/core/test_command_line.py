@@ -1,7 +1,9 @@
 import json
+import os
 import subprocess
 import sys
 from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +15,7 @@ from attention_core.inputs import SyntheticSource, models
 from attention_core.measure.run_file import from_json
 from attention_core.surgery import losses, perplexity, swapped
 
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
 TINY = ["--sizes", "16", "8", "--heads", "1", "--head-size", "4", "--rounds", "2"]
 
 
@@ -23,6 +26,47 @@ def test_list_names_every_variant_with_family_and_causality(capsys):
     for variant in ac.all_variants():
         assert variant.family in lines[variant.key]
         assert ("not causal" in lines[variant.key]) == (variant.causal_reason is not None)
+
+
+def test_the_columns_of_the_list_are_aligned(capsys):
+    assert main(["list"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    variants = [*ac.all_variants()]
+    for start, words in (
+        (0, [variant.key for variant in variants]),
+        (lines[0].index(variants[0].family), [variant.family for variant in variants]),
+        (lines[0].index(variants[0].complexity), [variant.complexity for variant in variants]),
+        (
+            lines[0].index("causal"),
+            ["not causal" if variant.causal_reason is not None else "causal" for variant in variants],
+        ),
+    ):
+        assert [line[start : start + len(word)] for line, word in zip(lines, words, strict=True)] == words
+        assert {line[start - 1 : start] for line in lines} <= {"", " "}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["--help"], 0),  # argparse itself ignores the broken pipe
+        (["list"], 141),
+        (["bench", "--variants", "softmax", *TINY, "--out", "run.json"], 141),
+        (["claims", "--tokens", "24", "--only", "two_layers"], 141),
+        (["swap", "--variants", "softmax", "--text", "one two", "--tokens", "2"], 141),
+        (["swap", "--variants", "none_such", "--text", "one two"], 141),
+    ],
+)
+def test_a_reader_that_leaves_ends_a_command_without_a_traceback(tmp_path, monkeypatch, arguments, code):
+    """As in ``python -m attention_core list | head``: the end of the pipe is closed before anything is written."""
+    monkeypatch.chdir(tmp_path)
+    reader, writer = os.pipe()
+    os.close(reader)
+    program = f"import sys; from attention_core.__main__ import main; sys.exit(main({arguments!r}))"
+    errors = subprocess.PIPE if "none_such" not in arguments else subprocess.STDOUT
+    done = subprocess.run([sys.executable, "-c", program], stdout=writer, stderr=errors, text=True, env=ENVIRONMENT)
+    os.close(writer)
+    assert done.returncode == code
+    assert errors == subprocess.STDOUT or "BrokenPipe" not in done.stderr
 
 
 @pytest.mark.parametrize("mode", ["forward", "backward", "decode"])

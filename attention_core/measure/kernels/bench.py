@@ -282,11 +282,12 @@ def _distance(found: Tensor, wanted: Tensor) -> float:
 
 def table(rows: Sequence[Row]) -> str:
     """The rows as text, a line each."""
+    width = max([32, *(len(row.name) for row in rows)])
     lines = [
-        f"{'subject':<32} {'B':>4} {'H':>3} {'n':>7} {'ms':>9} {'20 %':>9} {'80 %':>9} {'TFLOP/s':>8} {'share':>6}"
+        f"{'subject':<{width}} {'B':>4} {'H':>3} {'n':>7} {'ms':>9} {'20 %':>9} {'80 %':>9} {'TFLOP/s':>8} {'share':>6}"
     ]
     for row in rows:
-        size = f"{row.name:<32} {row.shape.batch:>4} {row.shape.heads:>3} {row.shape.n:>7} "
+        size = f"{row.name:<{width}} {row.shape.batch:>4} {row.shape.heads:>3} {row.shape.n:>7} "
         if row.ms is None or row.tflops is None:
             lines.append(size + row.reason)
             continue
