@@ -50,6 +50,9 @@ class Link:
         place: where on the page the notice goes.
         arriving: whether this is a session's first run, which leaves the address as it came: it does stand for what is
             shown, and to put it right now would lead "back" to it again.
+        unread: what a new link says while no run has ended since. Streamlit interrupts a run when the browser sends
+            the next request, and a run that was interrupted early has read only some of the link's values.
+        read: the names of the fields that have been read from it.
     """
 
     given: dict[str, list[str]] | None
@@ -65,6 +68,8 @@ class Link:
     stays: bool = False
     place: DeltaGenerator | None = None
     arriving: bool = False
+    unread: dict[str, list[str]] | None = None
+    read: set[str] = field(default_factory=set)
 
 
 @dataclass(frozen=True)
@@ -220,7 +225,7 @@ def open_link() -> None:
     last: Link | None = state.get(LINK)
     stepped, page = getattr(context, "is_history_navigation", False), getattr(context, "page_script_hash", "")
     if last is None or stepped or (given and not _ours(given, page, last)):
-        state[LINK] = Link(given, given, page, arriving=last is None)
+        state[LINK] = Link(given, given, page, arriving=last is None, unread=given)
         return
     overtaken = last.overtaken if page == last.page else []
     if given == last.written:
@@ -228,7 +233,18 @@ def open_link() -> None:
     elif given in overtaken:
         overtaken = overtaken[overtaken.index(given) :]
     told = last.told if last.stays else {}
-    state[LINK] = Link(None, last.written, page, overtaken, last.valid, last.opened, last.unchecked, refused={**told})
+    state[LINK] = Link(
+        None,
+        last.written,
+        page,
+        overtaken,
+        last.valid,
+        last.opened,
+        last.unchecked,
+        refused={**told},
+        unread=last.unread,
+        read=last.read,
+    )
 
 
 def stay() -> None:
@@ -249,25 +265,35 @@ def use(fields: Mapping[str, Field]) -> None:
     state = st.session_state
     link: Link = state[LINK]
     link.fields.update(fields)
-    if link.given is None:
-        for name, kind in fields.items():
-            if name not in state or (name in link.opened and _value(name, link) == link.opened[name]):
-                state[name] = link.opened[name] = kind.opens()
-            else:
-                # A widget that is not drawn in a run loses its state; writing it keeps it.
-                state[name] = _value(name, link)
-        return
-    values, refused = read_link(link.given, fields)
-    if not [name for name in link.given if name not in link.fields or not link.fields[name].around]:
-        link.opened |= {name: kind.opens() for name, kind in fields.items() if name not in link.given}
-        values |= {name: link.opened[name] for name in fields if name not in link.given}
-    for name in set(values) - set(link.given):
+    unread = {}
+    if link.unread is not None:
+        unread = {name: kind for name, kind in fields.items() if link.given is not None or name not in link.read}
+        _read_values(unread, link.unread, link)
+    for name, kind in fields.items():
+        if name in unread:
+            continue
+        if name not in state or (name in link.opened and _value(name, link) == link.opened[name]):
+            state[name] = link.opened[name] = kind.opens()
+        else:
+            # A widget that is not drawn in a run loses its state; writing it keeps it.
+            state[name] = _value(name, link)
+
+
+def _read_values(fields: Mapping[str, Field], given: Mapping[str, list[str]], link: Link) -> None:
+    """Put into the session what a new link says about these values."""
+    state = st.session_state
+    values, refused = read_link(given, fields)
+    if not [name for name in given if name not in link.fields or not link.fields[name].around]:
+        link.opened |= {name: kind.opens() for name, kind in fields.items() if name not in given}
+        values |= {name: link.opened[name] for name in fields if name not in given}
+    for name in set(values) - set(given):
         if name in state and not fields[name].write(value(name)):
             del values[name]  # what is too long for an address is not gone because an address does not hold it
     state.update(values)
+    link.read |= {*fields}
     link.valid |= values
-    link.refused |= {name: link.given[name] for name in refused}
-    link.unchecked |= {name: link.given[name] for name in fields if name in link.given and name not in refused}
+    link.refused |= {name: given[name] for name in refused}
+    link.unchecked |= {name: given[name] for name in fields if name in given and name not in refused}
 
 
 def value(name: str) -> Any:  # noqa: ANN401 - any field's
@@ -390,7 +416,8 @@ def announce() -> None:
 def close_link() -> None:
     """The same at the end of a run, when everything has been checked."""
     announce()
-    st.session_state[LINK].arriving = False
+    link: Link = st.session_state[LINK]
+    link.arriving, link.unread = False, None
 
 
 def refusal(state: Mapping[Any, Any], fields: Mapping[str, Field], refused: Mapping[str, Sequence[str]]) -> str:

@@ -4,6 +4,7 @@ import driver
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from streamlit.testing.v1 import AppTest
 
 import attention_core as ac
 from app import presets, share, visit
@@ -217,3 +218,36 @@ def test_a_long_default_is_called_one():
         assert f"a is {shown}, not “?”" in share.refusal({"a": default}, {"a": share.choice(default)}, {"a": ["?"]})
     changed = share.refusal({"a": long}, {"a": share.one_of("y", [long])}, {"a": ["?"]})
     assert f"a is “{brief}…”, not “?”" in changed
+
+
+def interrupted_page():
+    """A page whose first run ends before it has read what the link says, as when the browser asks twice."""
+    import streamlit as st
+
+    from app import share
+
+    share.open_link()
+    share.use({"first": share.whole(1, 0, 9)})
+    if "again" not in st.session_state:
+        st.session_state["again"] = True
+        st.rerun()
+    share.use({"second": share.whole(2, 0, 9)})
+    st.write(f"{st.session_state['first']} {st.session_state['second']}")
+    share.close_link()
+
+
+def test_a_run_that_was_interrupted_loses_no_value_of_the_link():
+    page = AppTest.from_function(interrupted_page)
+    page.query_params["first"], page.query_params["second"] = "5", "7"
+    page.run()
+    assert page.markdown[0].value == "5 7"
+    assert page.query_params == {"first": "5", "second": "7"}
+
+
+def test_a_value_changed_after_an_interrupted_run_is_kept():
+    page = AppTest.from_function(interrupted_page)
+    page.query_params["first"], page.query_params["second"] = "5", "7"
+    page.run()
+    page.session_state["second"] = 8
+    page.run()
+    assert page.markdown[0].value == "5 8"
