@@ -143,7 +143,7 @@ def _panel(attention: ac.Attention, compared: Compared, n: int, *, difference: b
     return Panel(
         attention.key,
         label(attention) if knob is None else title,
-        caption(attention, compared, difference=difference),
+        caption(attention, compared, difference=difference, hidden=len(compared.weights) < n),
         _values(compared, difference=difference),
         knob=knob,
         settings=_("Settings of {name}", name=title) if others else "",

@@ -153,19 +153,35 @@ def _shown(error: float) -> float:
     return float(f"{error:.0%}".rstrip("%"))
 
 
-def caption(attention: Attention, found: Compared, *, difference: bool) -> str:
-    """A panel's line under its title: what is subtracted, how far it is off and from what, its entropy and its sums."""
+def caption(attention: Attention, found: Compared, *, difference: bool, hidden: bool) -> str:
+    """Return the line under a panel's title: errors and their reference, entropy, and row sums other than one.
+
+    Args:
+        attention: the variant.
+        found: its numbers.
+        difference: whether the panel shows the difference from the reference.
+        hidden: whether special tokens are hidden. The matrix error then covers the shown tokens only, the output
+            error all tokens.
+    """
     numbers = found.passport
+    if not math.isfinite(numbers.row_sum_max):
+        return _("some weights are not finite: smaller queries and keys help")
     entropy = _("entropy {entropy:.2f} nats", entropy=numbers.entropy).replace(" ", "\N{NO-BREAK SPACE}")
     if attention.word == REFERENCE:
         return entropy
-    told = {"error": numbers.relative_error, "reference": reference_name(attention)}
-    if difference:
-        words = _("minus {reference} · matrix error {error:.2f}", **told)
-    elif attention.variant.reference is not None:
-        words = _("matrix error {error:.2f} beside {reference}", **told)
+    told = {
+        "error": numbers.relative_error,
+        "output": found.output_error,
+        "reference": reference_name(attention),
+    }
+    if hidden:
+        words = _("matrix error {error:.2f} (shown tokens) · output error {output:.2f} (all tokens)", **told)
     else:
-        words = _("matrix error {error:.2f}", **told)
+        words = _("matrix error {error:.2f} · output error {output:.2f}", **told)
+    if difference:
+        words = _("minus {reference} · {errors}", errors=words, **told)
+    elif attention.variant.reference is not None:
+        words = _("{errors} · compared with {reference}", errors=words, **told)
     words += f" · {entropy}"
     if not rows_of_one(numbers.row_sum_min, numbers.row_sum_max):
         words += " · " + _("rows sum to {sums}", sums=span(numbers.row_sum_min, numbers.row_sum_max, ".3g"))

@@ -131,13 +131,26 @@ def test_a_panel_says_which_error_and_from_what():
         ("softmax", True, "entropy\N{NO-BREAK SPACE}"),
     ):
         attention = ac.get(key)
-        assert caption(attention, found(attention), difference=difference).startswith(begins)
+        assert caption(attention, found(attention), difference=difference, hidden=False).startswith(begins)
     reformer = ac.get("reformer")
     numbers = dataclasses.replace(found(reformer).passport, relative_error=0.25, entropy=1.5)
     told = dataclasses.replace(found(reformer), passport=numbers)
-    assert caption(reformer, told, difference=False) == (
-        "matrix error 0.25 beside shared-QK softmax · entropy\N{NO-BREAK SPACE}1.50\N{NO-BREAK SPACE}nats"
+    told = dataclasses.replace(told, output_error=0.5)
+    assert caption(reformer, told, difference=False, hidden=False) == (
+        "matrix error 0.25 · output error 0.50 · compared with shared-QK softmax · "
+        "entropy\N{NO-BREAK SPACE}1.50\N{NO-BREAK SPACE}nats"
     )
+
+
+def test_a_panel_says_which_tokens_each_error_covers_when_special_tokens_are_hidden():
+    words = caption(*measured("local", output=0.75, relative_error=0.125, **WHOLE), difference=False, hidden=True)
+    assert words.startswith("matrix error 0.12 (shown tokens) · output error 0.75 (all tokens) · entropy")
+
+
+def test_a_panel_whose_weights_are_not_finite_says_so_and_what_helps():
+    broken = {"row_sum_min": math.nan, "row_sum_max": math.nan, "relative_error": math.nan, "entropy": math.nan}
+    words = caption(*measured("local", output=math.nan, **broken), difference=False, hidden=True)
+    assert words == "some weights are not finite: smaller queries and keys help"
 
 
 def test_what_is_no_closer_than_the_plain_mean_is_told_from_the_nearest_to_the_farthest():
@@ -196,15 +209,15 @@ def test_one_variant_is_told_with_its_numbers():
 @pytest.mark.parametrize(
     ("key", "difference", "begins"),
     [
-        ("local", False, "matrix error 0.33"),
-        ("local", True, "minus softmax · matrix error 0.33"),
-        ("reformer", False, "matrix error 0.33 beside shared-QK softmax"),
-        ("reformer", True, "minus shared-QK softmax · matrix error 0.33"),
+        ("local", False, "matrix error 0.33 · output error 0.25"),
+        ("local", True, "minus softmax · matrix error 0.33 · output error 0.25"),
+        ("reformer", False, "matrix error 0.33 · output error 0.25 · compared with shared-QK softmax"),
+        ("reformer", True, "minus shared-QK softmax · matrix error 0.33 · output error 0.25"),
     ],
 )
 def test_a_panels_line_is_its_error_its_entropy_and_its_negative_mass(key, difference, begins, negative, tail):
     attention, told = measured(key, relative_error=1 / 3, entropy=1.5, negative_mass=negative)
-    words = caption(attention, told, difference=difference)
+    words = caption(attention, told, difference=difference, hidden=False)
     assert words == f"{begins} · entropy\N{NO-BREAK SPACE}1.50\N{NO-BREAK SPACE}nats{tail}"
 
 
@@ -214,13 +227,13 @@ def test_a_panels_line_is_its_error_its_entropy_and_its_negative_mass(key, diffe
 )
 def test_a_panels_line_tells_what_rows_sum_to_that_do_not_share_out_one(low, high, tail):
     told = {"relative_error": 1 / 3, "entropy": 1.5, "negative_mass": 0.0}
-    words = caption(*measured("sigmoid", **told, row_sum_min=low, row_sum_max=high), difference=False)
-    assert words == f"matrix error 0.33 · entropy\N{NO-BREAK SPACE}1.50\N{NO-BREAK SPACE}nats{tail}"
+    words = caption(*measured("sigmoid", **told, row_sum_min=low, row_sum_max=high), difference=False, hidden=False)
+    assert words == f"matrix error 0.33 · output error 0.25 · entropy\N{NO-BREAK SPACE}1.50\N{NO-BREAK SPACE}nats{tail}"
 
 
 @pytest.mark.parametrize("difference", [False, True])
 def test_softmax_itself_has_no_error(difference):
-    words = caption(*measured("softmax", entropy=1.5), difference=difference)
+    words = caption(*measured("softmax", entropy=1.5), difference=difference, hidden=False)
     assert words == "entropy\N{NO-BREAK SPACE}1.50\N{NO-BREAK SPACE}nats"
 
 
