@@ -71,9 +71,13 @@ def beside(followed: Followed) -> None:
     most = current().stack_layers
     complete = followed.whole.complete if followed.whole else None
     play = Play(key="masks", option=MasksOptions.stack_depth, first=1, last=min(most, complete or most))
-    # While it stands still, what moves here is told by what stands below too.
-    part = st.fragment(_beside, run_every=play.clock) if play.going else _beside
-    part(play, followed, play.going)
+    if play.going:
+        st.fragment(_beside, run_every=play.clock)(play, followed, True)
+        return
+    # While nothing plays, the views below depend on these widgets, so a fragment would be too small a part. A fragment
+    # draws into a container of its own: without this one the boards would be removed and drawn again at each start.
+    with st.container():
+        _beside(play, followed, False)
 
 
 def _beside(play: Play, followed: Followed, ticking: bool) -> None:
@@ -124,9 +128,10 @@ def _explained() -> None:
     st.latex(r"R_0 = I, \qquad R_l = (M_l \lor I)\, R_{l-1}")
     st.markdown(
         _(
-            "The products are boolean and M is the pattern found on this input, with any head in it when the average "
-            "is chosen. The stack repeats. Its smallest depth is found by doubling whole rounds of it. Being connected "
-            "says that information can flow, not that the weights let much of it through."
+            "The products are boolean. M is the pattern found on this input; if the average is chosen, a pair counts "
+            "when any head allows it. The stack repeats. The smallest depth is found layer by layer: layers are added "
+            "until every pair is connected, or until a whole round connects no further pair. A connected pair means "
+            "that information can flow, not how much of it the weights let through."
         )
     )
 

@@ -169,11 +169,7 @@ def caption(attention: Attention, found: Compared, *, difference: bool, hidden: 
     entropy = _("entropy {entropy:.2f} nats", entropy=numbers.entropy).replace(" ", "\N{NO-BREAK SPACE}")
     if attention.word == REFERENCE:
         return entropy
-    told = {
-        "error": numbers.relative_error,
-        "output": found.output_error,
-        "reference": reference_name(attention),
-    }
+    told = {"error": numbers.relative_error, "output": found.output_error, "reference": reference_name(attention)}
     if hidden:
         words = _("matrix error {error:.2f} (shown tokens) · output error {output:.2f} (all tokens)", **told)
     else:

@@ -65,6 +65,23 @@ def test_the_whole_path(page, server):
     page.wait_for_function(f"(plot) => ({rows_drawn})(plot) === 7", arg=figure.element_handle())
 
 
+def test_playing_the_stack_moves_nothing_on_the_page(page, server):
+    masks(page, server, f"{SMALL}&stack_depth=1")
+    page.evaluate(
+        """() => {
+            window.moved = 0;
+            const add = (list) => list.getEntries().forEach((entry) => (window.moved += entry.value));
+            new PerformanceObserver(add).observe({ type: "layout-shift" });
+        }"""
+    )
+    page.get_by_role("button", name="Play", exact=True).click()
+    expect(page.get_by_role("button", name="Stop", exact=True)).to_be_visible()
+    expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible(timeout=30_000)
+    settle(page)
+    assert "stack_depth=1" not in query(page)
+    assert page.evaluate("window.moved") < 0.05
+
+
 def test_a_click_takes_the_token_whose_front_is_followed(page, server):
     masks(page, server)
     board(page, "reach.board").locator(".grid").focus()
