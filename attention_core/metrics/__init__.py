@@ -18,7 +18,7 @@ from attention_core.metrics.error import (
     wrong_mass,
 )
 from attention_core.metrics.passport import Passport, Ranks, density, mean_distance, negative_mass, passport, row_sums
-from attention_core.metrics.ranks import farthest_off, kendall, rank_correlation
+from attention_core.metrics.ranks import farthest_off, kendall, rank_correlation, same_order
 from attention_core.metrics.spectrum import (
     effective_rank,
     rank,
@@ -48,6 +48,7 @@ __all__ = [
     "rank_correlation",
     "relative_error",
     "row_sums",
+    "same_order",
     "singular_values",
     "sparsity",
     "top_k_overlap",

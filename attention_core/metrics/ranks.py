@@ -25,6 +25,24 @@ def farthest_off(x: Sequence[float], y: Sequence[float]) -> int:
     return int((ranks(x) - ranks(y)).abs().argmax())
 
 
+def same_order(x: Sequence[float], y: Sequence[float], groups: Sequence[object]) -> tuple[int, int]:
+    """Count the pairs of values from different groups that both measures put in the same order.
+
+    Args:
+        x: one measure of m things.
+        y: the other, of the same things.
+        groups: what each thing belongs to; pairs within a group do not count.
+
+    Returns:
+        How many pairs have the same order in both, and how many pairs both measures tell apart.
+    """
+    a, b = (torch.as_tensor(values, dtype=torch.float64) for values in (x, y))
+    names = {group: i for i, group in enumerate(dict.fromkeys(groups))}
+    place = torch.tensor([names[group] for group in groups])
+    agree = torch.sign(a[:, None] - a) * torch.sign(b[:, None] - b) * (place[:, None] != place)
+    return int((agree > 0).sum()) // 2, int((agree != 0).sum()) // 2
+
+
 def kendall(x: Sequence[float], y: Sequence[float]) -> float:
     """Kendall's τ-b: pairs in the same order less pairs in the other, over those that either tells apart."""
     a, b = (torch.as_tensor(values, dtype=torch.float64) for values in (x, y))

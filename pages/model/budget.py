@@ -8,6 +8,7 @@ import streamlit as st
 from app import chart, palette
 from app.figures.curves import Curve, curves
 from app.figures.theme import GREY
+from app.naming import readable
 from app.text import _, paragraph
 from attention_core import registry
 from attention_core.experiments import swap
@@ -36,7 +37,7 @@ def show(question: Question) -> None:
     def draw(rows: list[SwapRow], key: str) -> None:
         lines = {word: both for word in with_knob if (both := along(rows, word))}
         st.markdown(in_one_sentence(lines, rows))
-        sweep.draw(lines, rows, key=key, x_title=_("budget: each variant's own knob"), log_x=True)
+        sweep.draw(lines, rows, key=key, x_title=_("budget: each variant's own knob"), log_x=True, name_of=swept)
         _positions(question, rows, key)
         st.caption(words.origin(rows))
 
@@ -48,6 +49,16 @@ def along(rows: Sequence[SwapRow], word: str) -> list[Both]:
     """One variant's numbers by its budget."""
     ladder = {each.word: budget(each.word) for each in swap.ladder(word, swap.PERIOD * 2)}
     return sweep.pairs([row for row in rows if row.layers], lambda row: ladder.get(row.word))
+
+
+def swept(word: str) -> str:
+    """Return the name of a line over a variant's budget: the variant, the budget, and other changed settings."""
+    attention = registry.from_word(word)
+    knob = attention.variant.budget
+    assert knob is not None
+    others = attention.params.changed().keys() - {knob.name}
+    values = (f"{readable(name)} {_(str(getattr(attention.params, name)))}" for name in sorted(others))
+    return " · ".join([_(attention.title), readable(knob.name), *values])
 
 
 def budget(word: str) -> float:

@@ -38,9 +38,10 @@ def show(question: Question) -> None:
         chart.show(figure, key=f"{key}.chart", name="copying", alt=told)
         st.caption(
             _(
-                "{period} random common tokens, said twice; the mean of {n} draws, bands from the least to the most. "
-                "Whoever looks up what followed a token the last time says it again at little cost. A window reaches "
-                "back fewer tokens than the {period} that lie between.",
+                "{period} random common tokens, repeated once; the mean of {n} draws, bands from the lowest to the "
+                "highest. A model that finds what followed a token the first time predicts its repetition at a low "
+                "loss. The first occurrence is {period} tokens back: a variant that cannot attend that far cannot "
+                "find it.",
                 period=swap.PERIOD,
                 n=max(row.seed for row in rows if isinstance(row, CopyRow)) + 1 if first else 0,
             )

@@ -9,7 +9,7 @@ import streamlit as st
 
 from app import chart, palette
 from app.figures.scatter import Points, scatter
-from app.text import _, paragraph
+from app.text import _, _n, paragraph
 from attention_core import metrics, registry
 from attention_core.experiments import swap
 from attention_core.experiments.swap import CopyRow, ReadingRow, StrayRow, SwapRow, SwapTask
@@ -101,16 +101,31 @@ def points(rows: Sequence[SwapRow]) -> list[Point]:
 
 
 def in_one_sentence(found: Sequence[Point]) -> str:
-    """How well the error puts the others in order, and who lies farthest off."""
+    """Return how well the error orders perplexity and copying, over all points and between variants."""
     if len(found) < FEWEST:
         return _("Too few points yet to speak of an order.")
     errors = [p.output for p in found]
+    keys = [registry.from_word(p.word).key for p in found]
     told = []
     for name, values in ((_("perplexity"), [p.perplexity for p in found]), (_("copying"), [p.copied for p in found])):
         rho = metrics.rank_correlation(errors, values)
         off = metrics.farthest_off(errors, values)
         told.append(_order(name, rho, called(found[off].word), len(found)))
+        told.append(_between(name, *metrics.same_order(errors, values, keys)))
     return paragraph(*told)
+
+
+def _between(name: str, same: int, pairs: int) -> str:
+    """Return how often the error orders two points of different variants rightly."""
+    if not pairs:
+        return _("All points are of one variant, which its budget puts in order.")
+    return _n(
+        "Of the {n} pair of points from different variants, {same} has the same order in the error and in {name}.",
+        "Of the {n} pairs of points from different variants, {same} have the same order in the error and in {name}.",
+        n=pairs,
+        same=same,
+        name=name,
+    )
 
 
 def _order(name: str, rho: float, who: str, n: int) -> str:

@@ -54,7 +54,7 @@ def tell(question: Question, rows: Sequence[SwapRow]) -> None:
         st.info(_("Add what is to stand in softmax's place: the button is above."))
     tokens = tokens_in_words(read.tokens, read.total)
     on_what = words.setting(where=question.where, tokens=tokens, title=question.title)
-    st.caption(paragraph(on_what, words.origin(rows)))
+    st.caption(paragraph(on_what, words.keys_of_last(question.words, read.tokens), words.origin(rows)))
 
 
 def take_away(rows: Sequence[SwapRow]) -> None:

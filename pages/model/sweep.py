@@ -53,8 +53,9 @@ def draw(
     x_title: str,
     log_x: bool = False,
     x_ticks: Sequence[float] = (),
+    name_of: Callable[[str], str] = called,
 ) -> None:
-    """Both charts.
+    """Draw both charts.
 
     Args:
         lines: what was found of each word.
@@ -63,6 +64,7 @@ def draw(
         x_title: what is swept.
         log_x: whether equal ratios are equal distances.
         x_ticks: where the axis is labelled.
+        name_of: what a word's line is called.
     """
     ends = [both.x for found in lines.values() for both in found]
     if not ends:
@@ -77,7 +79,7 @@ def draw(
     )
     for place, (name, title, level, log) in zip(st.columns(2), sides, strict=True):
         placed = zip(lines.items(), palette.places(list(lines)), strict=True)
-        drawn = [_curve(word, found, name, colour) for (word, found), colour in placed]
+        drawn = [_curve(name_of(word), word, found, name, colour) for (word, found), colour in placed]
         if level:
             drawn.append(guide(_("The model as it is"), span, level[:1] * 2))
         figure = curves(drawn, x_title=x_title, y_title=title, log_x=log_x, log_y=log, height=380, x_ticks=x_ticks)
@@ -86,11 +88,11 @@ def draw(
             chart.show(figure, key=f"{key}.{name}", name=f"model-{name}", alt=told)
 
 
-def _curve(word: str, found: Sequence[Both], name: str, colour: int) -> Curve:
+def _curve(title: str, word: str, found: Sequence[Both], name: str, colour: int) -> Curve:
     floor = word in FLOORS
     own = [both for both in found if getattr(both, name) is not None]
     return Curve(
-        called(word),
+        title,
         [both.x for both in own],
         [getattr(both, name) for both in own],
         colour=GREY if floor else colour,

@@ -6,18 +6,21 @@ from dataclasses import dataclass
 from statistics import mean
 
 from app.text import _, _n, paragraph
+from attention_core import registry
 from attention_core.experiments.swap import CopyRow, ReadingRow, SwapRow
 from attention_core.inputs import models
+from attention_core.surgery import UNIFORM
 from attention_core.writing import number
+from pages.model.options import called
 
 SAME = 1.05
-"""Ratio of perplexities up to which a text is read as before."""
+"""Ratio of perplexities up to which a text counts as read as well as before."""
 WORSE = 1.5
-"""Ratio from which on it is read much worse."""
+"""Ratio from which on it counts as read much worse, where layers are compared."""
 COPIED = 0.2
-"""Share of what copying saves that may be lost and copying is still told as kept."""
+"""Share of what copying saves that may be lost while copying still counts as kept."""
 LOST = 0.8
-"""Share from which on it is told as lost."""
+"""Share from which on copying counts as lost."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,12 +32,15 @@ class Score:
         perplexity: on the text; NaN as long as that is not there.
         copied: loss per copied token in nats, mean over the draws that are there; None likewise.
         first: loss per token when it is said first.
+        covered: tokens of the text if the variant attends to all of them as softmax does, so that nothing can change;
+            0 otherwise.
     """
 
     name: str
     perplexity: float
     copied: float
     first: float
+    covered: int = 0
 
     @property
     def complete(self) -> bool:
@@ -46,11 +52,36 @@ def score(name: str, word: str, layers: tuple[int, ...], rows: Sequence[SwapRow]
     """What rows hold of one reader."""
     own = [row for row in rows if (row.word, row.layers) == (word, layers)]
     copies = [row for row in own if isinstance(row, CopyRow)]
+    read = next((row for row in own if isinstance(row, ReadingRow)), None)
     return Score(
         name=name,
-        perplexity=next((row.perplexity for row in own if isinstance(row, ReadingRow)), math.nan),
+        perplexity=read.perplexity if read else math.nan,
+        covered=read.tokens if read and layers and attends_to_all(word, read.tokens) else 0,
         copied=mean(row.copied for row in copies) if copies else math.nan,
         first=mean(row.first for row in copies) if copies else math.nan,
+    )
+
+
+def attends_to_all(word: str, n: int) -> bool:
+    """Return whether a fixed pattern allows every earlier token of a text of ``n`` tokens, as softmax does."""
+    if word == UNIFORM:
+        return False
+    mask = registry.from_word(word).mask(n, causal=True)
+    return mask is not None and int(mask.tril().sum()) == n * (n + 1) // 2
+
+
+def keys_of_last(words: Sequence[str], n: int) -> str:
+    """Return how many of ``n`` tokens the last one attends to in each variant with a fixed pattern; empty for none."""
+    masks = {word: registry.from_word(word).mask(n, causal=True) for word in words if word != UNIFORM}
+    counts = {word: int(mask[-1].sum()) for word, mask in masks.items() if mask is not None}
+    if not counts:
+        return ""
+    return _(
+        "The last of {n} tokens attends to: {counts}.",
+        n=n,
+        counts=", ".join(
+            _n("{n} key in {name}", "{n} keys in {name}", n=count, name=called(word)) for word, count in counts.items()
+        ),
     )
 
 
@@ -96,18 +127,27 @@ def verdict(original: Score, each: Score) -> str:
         "copied": number(each.copied, 2),
         "whole": number(original.copied, 2),
     }
-    if ratio <= SAME:
-        reads = _("With **{name}** the text is read as before, at a perplexity of {after}, {before} as it is.", **told)
-    elif ratio < WORSE:
-        reads = _("With **{name}** perplexity rises a little, from {before} to {after}.", **told)
+    if each.covered and 1 / SAME <= ratio <= SAME:
+        reads = _n(
+            "**{name}** attends to the only token of the text, like softmax, so perplexity stays {after}.",
+            "**{name}** attends to all {n} tokens of the text, like softmax, so perplexity stays {after}.",
+            n=each.covered,
+            **told,
+        )
+    elif ratio > SAME:
+        reads = _("With **{name}** perplexity rises from {before} to {after}, {ratio} times the original.", **told)
+    elif ratio < 1 / SAME:
+        reads = _("With **{name}** perplexity falls from {before} to {after}, {ratio} times the original.", **told)
     else:
-        reads = _("With **{name}** perplexity rises from {before} to {after}, {ratio} times what it was.", **told)
+        reads = _(
+            "With **{name}** perplexity stays within {same:.0%}: from {before} to {after}.", same=SAME - 1, **told
+        )
     if lost <= COPIED:
-        copies = _("Copying stays: {copied} nats a token, {whole} as it is.", **told)
+        copies = _("Copying is kept: {copied} nats a token, {whole} in the original.", **told)
     elif lost < LOST:
-        copies = _("Copying suffers: {copied} nats a token, {whole} as it is.", **told)
+        copies = _("Copying gets worse: {copied} nats a token, {whole} in the original.", **told)
     else:
-        copies = _("Copying is lost: {copied} nats a token, {whole} as it is.", **told)
+        copies = _("Copying is lost: {copied} nats a token, {whole} in the original.", **told)
     return paragraph(reads, copies)
 
 

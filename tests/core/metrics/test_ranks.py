@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attention_core.metrics import farthest_off, kendall, rank_correlation
+from attention_core.metrics import farthest_off, kendall, rank_correlation, same_order
 from attention_core.metrics.ranks import ranks
 
 VALUES = st.lists(st.tuples(st.integers(-5, 5), st.integers(-5, 5)), min_size=2, max_size=12)
@@ -53,3 +53,14 @@ def test_one_order_is_one_and_the_other_minus_one():
 
 def test_who_differs_most_lies_farthest_off():
     assert farthest_off([1, 2, 3, 4], [2, 3, 4, 1]) == 3
+
+
+@given(VALUES, st.lists(st.integers(0, 2), min_size=12, max_size=12))
+def test_the_order_of_pairs_from_different_groups_is_counted_pair_by_pair(pairs, groups):
+    x, y = zip(*pairs, strict=True)
+    same = told = 0
+    for i, j in itertools.combinations(range(len(pairs)), 2):
+        product = (x[i] - x[j]) * (y[i] - y[j])
+        if groups[i] != groups[j] and product:
+            told, same = told + 1, same + (product > 0)
+    assert same_order(x, y, groups[: len(pairs)]) == (same, told)

@@ -68,7 +68,7 @@ def test_it_opens_with_a_window_and_a_sink_and_both_numbers_of_each():
     ]
     assert settings["shown"] == 0
     said = spoken(at, "caption")
-    assert "**Local · window 64** perplexity rises from 10 to 201, 20 times what it was. Copying is lost" in said
+    assert "**Local · window 64** perplexity rises from 10 to 201, 20 times the original. Copying is lost" in said
     assert "In all 30 layers of SmolLM2-135M, 4-bit quantised" in said
     assert "of the text “Long”" in said
 
@@ -145,7 +145,7 @@ def test_the_budget_has_a_point_for_each_rung_and_the_loss_by_position():
     at = open_model(m_view="budget")
     assert not at.exception
     assert len(charts(at)) == 3
-    assert sorted(points(at, 0)["Local · window 64"]) == [1, 2, 4, 8, 16, 32, 64, 128, 192]
+    assert sorted(points(at, 0)["Local · window"]) == [1, 2, 4, 8, 16, 32, 64, 128, 192]
     assert "**Local** reads worse at every window tried. It copies at none." in spoken(at)
     assert not open_model(m_view="budget", m_words=("linear",)).exception
 

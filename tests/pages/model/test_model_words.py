@@ -1,5 +1,6 @@
 """What the Model page says, on each side of each branch."""
 
+import dataclasses
 import math
 
 import pytest
@@ -22,11 +23,12 @@ def of(perplexity, copied):
 @pytest.mark.parametrize(
     ("perplexity", "told"),
     [
-        (20.9, "the text is read as before, at a perplexity of 20.9, 20 as it is."),
-        (21.1, "perplexity rises a little, from 20 to 21.1."),
-        (29.9, "perplexity rises a little, from 20 to 29.9."),
-        (30.1, "perplexity rises from 20 to 30.1, 1.5 times what it was."),
-        (10.0, "the text is read as before"),
+        (20.9, "perplexity stays within 5%: from 20 to 20.9."),
+        (21.1, "perplexity rises from 20 to 21.1, 1.1 times the original."),
+        (29.8, "perplexity rises from 20 to 29.8, 1.5 times the original."),
+        (19.1, "perplexity stays within 5%: from 20 to 19.1."),
+        (19.0, "perplexity falls from 20 to 19, 0.95 times the original."),
+        (10.0, "perplexity falls from 20 to 10, 0.50 times the original."),
     ],
 )
 def test_how_the_text_is_read(perplexity, told):
@@ -35,10 +37,37 @@ def test_how_the_text_is_read(perplexity, told):
 
 @pytest.mark.parametrize(
     ("copied", "told"),
-    [(2.9, "Copying stays"), (3.1, "Copying suffers"), (8.9, "Copying suffers"), (9.1, "Copying is lost")],
+    [(2.9, "Copying is kept"), (3.1, "Copying gets worse"), (8.9, "Copying gets worse"), (9.1, "Copying is lost")],
 )
 def test_what_becomes_of_copying(copied, told):
     assert told in of(20.0, copied)
+
+
+def test_a_pattern_that_covers_the_whole_text_cannot_change_its_perplexity():
+    rows = [read(20.0), read(20.0, layers=(0,)), dataclasses.replace(COPY, word="w", layers=(0,))]
+    for tokens, window, covered in ((63, 62, True), (63, 61, False), (1, 1, True)):
+        word = f"local~window~{window}"
+        own = [dataclasses.replace(row, word=word) for row in rows[1:]]
+        own[0] = dataclasses.replace(own[0], tokens=tokens)
+        found = words.score("X", word, (0,), own)
+        assert found.covered == (tokens if covered else 0)
+        assert ("like softmax, so perplexity stays" in words.verdict(AS_IT_IS, found)) == covered
+    assert not words.attends_to_all("linear", 63), "its weights differ from softmax's although it attends to all"
+    assert not words.attends_to_all("uniform", 63)
+
+
+def test_windows_are_compared_by_the_keys_that_a_token_attends_to():
+    told = words.keys_of_last(["local~window~64", "sink~window~64", "linear", "uniform", "local~window~1"], 200)
+    assert told == (
+        "The last of 200 tokens attends to: 65 keys in Local · window 64, 68 keys in Attention sinks · window 64, "
+        "2 keys in Local · window 1."
+    )
+    assert words.keys_of_last(["linear", "uniform"], 200) == ""
+
+
+def test_a_line_over_a_budget_is_not_named_after_one_of_its_values():
+    assert budget.swept("local~window~64") == "Local · window"
+    assert budget.swept("sink~window~64~sinks~1") == "Attention sinks · window · sinks 1"
 
 
 def test_neither_number_is_told_without_the_other():
@@ -159,6 +188,16 @@ def test_how_well_the_error_forecasts(copies, told):
     assert told in said
     assert "puts perplexity in order" in said
     assert "Too few" in predicts.in_one_sentence(cloud((0, 1, 2, 3)))
+
+
+def test_the_order_between_variants_is_counted_apart_from_the_order_within_one():
+    two = [*cloud((0, 1, 2, 3, 4.0)), Point(word="linear", output=1.5, perplexity=0.5, copied=9.0)]
+    said = predicts.in_one_sentence(two)
+    assert (
+        "Of the 5 pairs of points from different variants, 4 have the same order in the error and in perplexity" in said
+    )
+    assert "Of the 5 pairs of points from different variants, 2 have the same order in the error and in copying" in said
+    assert "All points are of one variant" in predicts.in_one_sentence(cloud((0, 1, 2, 3, 4.0)))
 
 
 def test_names():
