@@ -7,13 +7,13 @@ from functools import partial
 from streamlit.delta_generator import DeltaGenerator
 
 from app import run
-from app.text import N_, _, literal, paragraph
+from app.text import N_, _, _n, literal, paragraph
 from attention_core.experiments import timing_length
 from attention_core.experiments.timing_length import unfinished
 from attention_core.measure.device import stamp
 from attention_core.measure.masked import Masked
 from attention_core.measure.records import LeftOut, Observed, Point, Run, gather
-from attention_core.measure.summary import REFERENCE, Ratio, crossing
+from attention_core.measure.summary import REFERENCE, Crossing, Ratio, crossing
 from attention_core.measure.timing import TimingSpec
 from attention_core.writing import read_off
 
@@ -34,8 +34,8 @@ FINDINGS = {
 }
 """Who overtakes softmax where, by ``Crossing.where``."""
 FASTER = {
-    ("at", True): N_("{n} tokens"),
-    ("at", False): N_("{n} tokens, so far"),
+    ("at", True): N_("{n} tokens ({range})"),
+    ("at", False): N_("{n} tokens ({range}), so far"),
     ("below", True): N_("below {n}"),
     ("below", False): N_("below {n}, so far"),
     ("beyond", True): N_("not within the measured lengths"),
@@ -140,7 +140,7 @@ def in_one_sentence(found: Sequence[Series]) -> str:
         if at is not None:
             name = f"**{literal(line.name)}**"
             if at.where == "at":
-                name = _("{name} at {n} tokens", name=name, n=read_off(at.tokens))
+                name = _("{name} at {n} tokens ({range})", name=name, n=read_off(at.tokens), range=_range(at))
             where.setdefault(at.where, []).append((at.tokens, name))
     where.get("at", []).sort()
     if not where:
@@ -152,7 +152,21 @@ def in_one_sentence(found: Sequence[Series]) -> str:
     ]
     line, missing = found[0], so_far(found[0].run)
     frame = FRAMES[line.live, not missing]
-    return paragraph(_(frame, device=literal(line.run.stamp.device), findings="; ".join(told)), missing)
+    certain = ""
+    if "at" in where:
+        certain = _n(
+            "One round was measured, so nothing says how certain these lengths are.",
+            "In brackets: the measured lengths between which the quartiles of {n} rounds leave the order open.",
+            n=min(len(point.ms) for point in line.points),
+        )
+    return paragraph(_(frame, device=literal(line.run.stamp.device), findings="; ".join(told)), certain, missing)
+
+
+def _range(at: Crossing) -> str:
+    """Return between which measured lengths a variant overtakes softmax, as far as the quartiles tell."""
+    if at.slower is None:
+        return _("up to {n:,}", n=at.faster or 0)
+    return _("{low:,} to {high:,}", low=at.slower, high=at.faster or 0)
 
 
 def so_far(run: Run) -> str:
@@ -176,8 +190,9 @@ def faster_from(line: Series) -> str:
     at = crossing(line.ratios)
     if at is None:
         return ""
-    n = read_off(at.tokens) if at.where == "at" else f"{at.tokens:,.0f}"
-    return _(FASTER[at.where, unfinished(line.run) is None], n=n)
+    if at.where != "at":
+        return _(FASTER[at.where, unfinished(line.run) is None], n=f"{at.tokens:,.0f}")
+    return _(FASTER["at", unfinished(line.run) is None], n=read_off(at.tokens), range=_range(at))
 
 
 def stamp_lines(run: Run, *, live: bool) -> list[str]:

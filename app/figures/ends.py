@@ -132,8 +132,8 @@ def labels(
                 "x1": 10**x1 if log_x else x1,
                 "y0": 10**y0 if log_y else y0,
                 "y1": 10**y1 if log_y else y1,
-                "line": {"color": look.colour, "width": 1},
-                "opacity": 0.4,
+                "line": {"color": look.colour, "width": 1, "dash": "dot"},  # a solid one reads as data
+                "opacity": 0.6,
             }
         )
     return {"annotations": names, "shapes": joints}

@@ -33,10 +33,16 @@ class Crossing:
         where: ``"at"`` a length; ``"below"`` the shortest measured one: faster at all; ``"beyond"`` the longest: slower
             there; ``"even"``: at the longest the quartiles of the ratio lie on both sides of one.
         tokens: that length; the shortest or the longest measured one where it is not crossed.
+        slower: the longest measured length up to which the lower quartile of the ratio is at least one; None without
+            one, or where nothing is crossed.
+        faster: the shortest measured length from which on the upper quartile is below one; None where nothing is
+            crossed.
     """
 
     where: Literal["at", "below", "beyond", "even"]
     tokens: float
+    slower: int | None = None
+    faster: int | None = None
 
 
 def of_variant(run: Run, word: str) -> list[Point]:
@@ -83,7 +89,12 @@ def crossing(ratios: Sequence[Ratio]) -> Crossing | None:
         return Crossing(where="below", tokens=ratios[0].n)
     a, b = ratios[above[-1]], ratios[above[-1] + 1]
     share = math.log(a.middle) / (math.log(a.middle) - math.log(b.middle))
-    return Crossing(where="at", tokens=math.exp(math.log(a.n) + share * (math.log(b.n) - math.log(a.n))))
+    return Crossing(
+        where="at",
+        tokens=math.exp(math.log(a.n) + share * (math.log(b.n) - math.log(a.n))),
+        slower=max((r.n for r in ratios[: above[-1] + 1] if r.low >= 1), default=None),
+        faster=min(r.n for r in ratios if all(later.high < 1 for later in ratios if later.n >= r.n)),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -49,7 +49,7 @@ def show(live: Run | None, beside: Run | None, key: str) -> None:
         st.markdown("## " + _(SIDES[side]), anchors=False)
         _chart(side_lines(side, found), _(UNITS[side]), runs, found, f"{key}.{side}", side)
     names = {attention.key: name(attention) for attention in subjects()}
-    told = [each for run, on in runs for each in left_out(run, names, live=on)]
+    told = [each for run, on in runs for each in (*left_out(run, names, live=on), *otherwise(run, live=on))]
     if told:
         st.caption("  \n".join(f":material/block: {each}" for each in told))
     rows = [row(line) for line in found]
@@ -211,7 +211,7 @@ def row(line: Series) -> dict[str, object]:
 
 def first_columns() -> list[str]:
     """The columns of the table that are shown first."""
-    return [_("variant"), _("run"), _("faster from"), _("ms"), _("× softmax")]
+    return [_("variant"), _("run"), _("faster from"), _("at n"), _("ms"), _("× softmax")]
 
 
 def empty_cells(rows: Sequence[Mapping[str, object]], shown: Sequence[str]) -> str:
@@ -268,6 +268,29 @@ def left_out(run: Run, names: Mapping[str, str], *, live: bool) -> list[str]:
             reason=literal(reason),
         )
         for (tokens, reason), gathered in missing.items()
+    ]
+
+
+def otherwise(run: Run, *, live: bool) -> list[str]:
+    """Return which chosen variants a run did not measure, and which it measured with other settings.
+
+    Args:
+        run: any.
+        live: whether the run was made here and now.
+    """
+    where = _("the live run") if live else _("the recorded run")
+    measured: dict[str, list[str]] = {}
+    for word in run.spec.variants:
+        measured.setdefault(word.partition("~")[0], []).append(word)
+    missing = [literal(name(each)) for each in subjects() if each.key not in measured]
+    others = [
+        _("{own} instead of {chosen}", own=literal(name(subject(words[0]))), chosen=literal(name(each)))
+        for each in subjects()
+        if (words := measured.get(each.key)) and each.word not in words
+    ]
+    return [
+        *([_("Not in {run}: {names}.", run=where, names=", ".join(missing))] if missing else []),
+        *([_("In {run}: {names}.", run=where, names="; ".join(others))] if others else []),
     ]
 
 

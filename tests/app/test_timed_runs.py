@@ -54,7 +54,7 @@ LINES = {"at": (2.0, 8.0), "below": (0.5, 8.0), "beyond": (2.0, 17.0), "even": (
 @pytest.mark.parametrize(
     ("where", "told", "cell"),
     [
-        ("at", "overtaking softmax: **Local** at 32 tokens", "32 tokens"),
+        ("at", "overtaking softmax: **Local** at 32 tokens (16 to 64)", "32 tokens (16 to 64)"),
         ("below", "faster than softmax from 16 tokens on: **Local**", "below 16"),
         ("beyond", "slower at the longest length measured: **Local**", "not within the measured lengths"),
         ("even", "no clear difference at the longest length: **Local**", "no clear difference"),
@@ -63,12 +63,13 @@ LINES = {"at": (2.0, 8.0), "below": (0.5, 8.0), "beyond": (2.0, 17.0), "even": (
 @pytest.mark.parametrize("live", [True, False])
 def test_where_a_variant_overtakes_softmax_is_told_live_and_recorded_whole_and_so_far(where, told, cell, live):
     machine = "On this machine" if live else r"On A \*GPU\*"
+    certain = " One round was measured, so nothing says how certain these lengths are." if where == "at" else ""
     whole = series({"softmax": SOFTMAX, "local": LINES[where]}, live=live)
-    assert in_one_sentence(whole) == f"{machine}, {told}."
+    assert in_one_sentence(whole) == f"{machine}, {told}.{certain}"
     assert faster_from(whole[1]) == cell
     part = series({"softmax": SOFTMAX, "local": LINES[where]}, spec=dataclasses.replace(SPEC, rounds=2), live=live)
     missing = "The run is not complete: 1 of 2 rounds are there."
-    assert in_one_sentence(part) == f"{machine}, so far, {told}. {missing}"
+    assert in_one_sentence(part) == f"{machine}, so far, {told}.{certain} {missing}"
     assert faster_from(part[1]) == f"{cell}, so far"
 
 
@@ -77,10 +78,25 @@ def test_all_that_is_found_stands_in_one_sentence():
     lines = series(times | {"atrous": (2.0, 17.0), "nystrom": (2.0, 18.0), "longformer": (0.9, 1.0)})
     assert in_one_sentence(lines) == (
         "On this machine, faster than softmax from 16 tokens on: **Local**, **Longformer**; "
-        "overtaking softmax: **Linear** at 32 tokens, **Top-k** at 60 tokens; "
+        "overtaking softmax: **Linear** at 32 tokens (16 to 64), **Top-k** at 60 tokens (16 to 64); "
         "no clear difference at the longest length: **Sparse**; "
-        "slower at the longest length measured: **Atrous**, **Nyström**."
+        "slower at the longest length measured: **Atrous**, **Nyström**. "
+        "One round was measured, so nothing says how certain these lengths are."
     )
+
+
+def test_a_crossover_comes_with_the_lengths_between_which_the_rounds_leave_the_order_open():
+    softmax, local = (
+        ((1.0, 1.0, 1.0), (4.0, 4.0, 4.0), (16.0, 16.0, 16.0)),
+        ((2.0, 2.0, 2.0), (3.0, 5.0, 4.5), (8.0, 8.0, 8.0)),
+    )
+    lines = series({"softmax": softmax, "local": local}, sizes=(16, 32, 64), spec=dataclasses.replace(SPEC, rounds=3))
+    assert "(16 to 64). In brackets: the measured lengths between which the quartiles of 3 rounds" in in_one_sentence(
+        lines
+    )
+    early = ((1.0, 1.5, 0.8), (3.0, 3.0, 3.0), (8.0, 8.0, 8.0))
+    lines = series({"softmax": softmax, "local": early}, sizes=(16, 32, 64), spec=dataclasses.replace(SPEC, rounds=3))
+    assert faster_from(lines[1]).endswith("tokens (up to 32)")
 
 
 def test_large_lengths_are_written_with_commas_and_read_off_to_two_digits():

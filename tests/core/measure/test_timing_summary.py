@@ -48,6 +48,25 @@ def test_what_is_said_where_there_is_no_single_crossing(time, where, tokens):
     assert found.tokens == pytest.approx(tokens)
 
 
+def test_a_crossing_lies_between_what_is_surely_slower_and_what_is_surely_faster():
+    rows = [
+        Sample(variant=word, n=n, round=i, ms=ms, multiply_adds=n, promised=n, peak_bytes=n)
+        for i in range(3)
+        for n, softmax, local in ((64, 1, 2), (128, 2, (3, 4, 0.5)[i]), (256, 4, (3, 5, 3)[i]), (512, 8, 4))
+        for word, ms in (("softmax", float(softmax)), ("local", float(local)))
+    ]
+    found = crossing(
+        ratios(
+            gather(TimingSpec(variants=("softmax", "local"), sizes=(64, 128, 256, 512), rounds=3), STAMP, rows), "local"
+        )
+    )
+    assert (found.where, found.slower, found.faster) == ("at", 64, 512)
+    assert 128 < found.tokens < 256
+    never_surely_slower = run({"softmax": lambda n: n**2, "linear": lambda n: n * (n if n == 64 else 10)})
+    assert crossing(ratios(never_surely_slower, "linear")).slower == 64
+    assert crossing(ratios(run({"softmax": lambda n: n**2, "linear": lambda n: 10.0 * n}), "linear")).faster is None
+
+
 def test_without_softmax_there_is_nothing_to_cross():
     alone = run({"linear": lambda n: n})
     assert reference(alone) is None

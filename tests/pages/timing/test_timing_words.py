@@ -229,7 +229,19 @@ def test_empty_cells_say_why_in_one_sentence_of_the_columns_on_screen():
     )
 
 
-def test_the_table_begins_with_five_columns_of_its_own():
+def test_variants_that_a_run_lacks_or_has_with_other_settings_are_named(monkeypatch):
+    chosen = (ac.get("softmax"), ac.get("local", window=4), ac.get("nystrom"), ac.get("linear"))
+    monkeypatch.setattr(results, "subjects", lambda: chosen)
+    assert results.otherwise(RUN, live=False) == [
+        "Not in the recorded run: Nyström · landmarks 32, Linear.",
+        "In the recorded run: Local · window 16 instead of Local · window 4.",
+    ]
+    monkeypatch.setattr(results, "subjects", lambda: (ac.get("softmax"), ac.get("local")))
+    assert results.otherwise(RUN, live=True) == []
+
+
+def test_the_table_begins_with_the_columns_that_a_reader_needs_and_its_length_is_one():
     first = results.first_columns()
-    assert len(first) == 5
+    assert len(first) == 6
+    assert "at n" in first
     assert set(first) < set(results.row(line("local")))
