@@ -6,6 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+LEAST_POSITIONS, LEAST_SPAN = 3, 4.0
+"""Positions, and the ratio of the largest to the smallest, below which no exponent of growth is stated."""
+TAIL = 4
+"""Positions at the end that are fitted again, to find out whether the curve bends."""
+BEND = 0.1
+"""Difference of the two exponents from which on a curve counts as bending."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class PowerFit:
@@ -60,3 +67,32 @@ def fit_power(x: Sequence[float], y: Sequence[float]) -> PowerFit:
         log_factor=float(w.mean()) - exponent * float(u.mean()),
         r2=1.0 if flat else 1.0 - left / spread,
     )
+
+
+def fit_growth(x: Sequence[float], y: Sequence[float]) -> PowerFit | None:
+    """Fit a power law to a curve whose exponent is to be stated as its growth.
+
+    Args:
+        x: positions, positive, ascending.
+        y: values, positive, one per position.
+
+    Returns:
+        None from fewer than ``LEAST_POSITIONS`` positions, or from positions within a factor of ``LEAST_SPAN``.
+    """
+    if len(x) < LEAST_POSITIONS or x[-1] < LEAST_SPAN * x[0]:
+        return None
+    return fit_power(x, y)
+
+
+def fit_bend(x: Sequence[float], y: Sequence[float]) -> PowerFit | None:
+    """Fit the last ``TAIL`` positions alone; None where their exponent is within ``BEND`` of the whole curve's.
+
+    Args:
+        x: positions, positive, ascending.
+        y: values, positive, one per position.
+    """
+    whole = fit_growth(x, y)
+    if whole is None or len(x) <= TAIL:
+        return None
+    tail = fit_power(x[-TAIL:], y[-TAIL:])
+    return tail if abs(tail.exponent - whole.exponent) > BEND else None

@@ -289,7 +289,8 @@ def notes(n: int, without: Sequence[str]) -> list[str]:
             "numbers. Multiply-adds are those of the algorithms' products, feature maps and divisions aside."
         ),
         _(
-            "A chunk has {chunk} tokens: up to there *chunked* makes one explicit matrix and costs what that does.",
+            "A chunk has {chunk} tokens: up to that length *chunked* computes one explicit matrix, and the state in "
+            "addition.",
             chunk=CHUNK,
         ),
     ]

@@ -13,7 +13,7 @@ from app.text import _, paragraph
 from attention_core.experiments import length_drift
 from attention_core.experiments.length_drift import NORMALIZERS, SOFTMAX, DriftRow
 from attention_core.experiments.lengths import ladder
-from attention_core.metrics.fit import fit_power
+from attention_core.metrics.fit import fit_growth
 from pages.entropy import options
 from pages.entropy.options import EntropyOptions, Question, by_head
 from pages.entropy.take_away import how_lengths_are_made, take_away
@@ -178,9 +178,8 @@ def _table(rows: Sequence[DriftRow], base: int, question: Question) -> None:
 
 
 def _exponent(found: Spread) -> float | None:
-    if len(found.x) < 2 or min(found.middle) <= 0:
-        return None
-    return fit_power(found.x, found.middle).exponent
+    fit = fit_growth(found.x, found.middle) if min(found.middle, default=0) > 0 else None
+    return None if fit is None else fit.exponent
 
 
 def _method(question: Question) -> None:

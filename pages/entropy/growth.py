@@ -12,12 +12,12 @@ from app.figures.curves import Curve, curves, guide
 from app.figures.spread import Spread, spread
 from app.naming import label
 from app.scope import Scope
-from app.text import _
+from app.text import _, paragraph
 from app.visit import Visit
 from attention_core.experiments import entropy_length
 from attention_core.experiments.entropy_length import EntropyRow
 from attention_core.experiments.homogeneity import HomogeneityRow
-from attention_core.metrics.fit import PowerFit, fit_power
+from attention_core.metrics.fit import TAIL, PowerFit, fit_bend, fit_growth
 from attention_core.writing import span
 from pages.entropy import options
 from pages.entropy.options import EntropyOptions, Question, by_head, quartiles
@@ -140,8 +140,8 @@ def _chart(rows: Sequence[EntropyRow], lines: dict[str, Line], question: Questio
 
 
 def _slope(lengths: Sequence[float], nats: Sequence[float]) -> PowerFit | None:
-    """Entropy against log n: the exponent of the perplexity ``exp H``; None from fewer than two lengths."""
-    return fit_power(lengths, [math.exp(h) for h in nats]) if len(lengths) > 1 else None
+    """Fit entropy against log n, as the exponent of the perplexity ``exp H``; None from too few lengths."""
+    return fit_growth(lengths, [math.exp(h) for h in nats])
 
 
 def _slope_of(found: Spread, per_nat: float) -> PowerFit | None:
@@ -163,29 +163,56 @@ def sentence(softmax: Spread, scaled: Spread | None, unit: str, *, per_nat: floa
     own, alike = _slope_of(softmax, per_nat), _slope(softmax.x, uniform(softmax.x, causal=causal))
     low, high = softmax.middle[0], softmax.middle[-1]
     told = {"a": int(softmax.x[0]), "b": int(softmax.x[-1]), "low": low, "high": high, "unit": unit}
-    if own is None or alike is None:
+    if len(softmax.x) == 1:
         return _("At n = {a} **softmax**'s entropy is {low:.2f} {unit}. A longer input shows how it grows.", **told)
+    if own is None or alike is None:
+        return _(
+            "At n = {a} **softmax**'s entropy is {low:.2f} {unit}, at n = {b} {high:.2f}. These lengths are too close "
+            "to tell how it grows: a longer input does.",
+            **told,
+        )
     told["share"] = own.exponent / alike.exponent
+    bend = _bend(softmax, per_nat=per_nat, causal=causal)
     steered = _slope_of(scaled, per_nat) if scaled else None
     if steered is None:
         if high < low:
-            return _("From n = {a} to {b} **softmax**'s entropy falls from {low:.2f} to {high:.2f} {unit}.", **told)
-        return _(
-            "From n = {a} to {b} **softmax**'s entropy rises from {low:.2f} to {high:.2f} {unit}, {share:.2f} times as "
-            "steeply as uniform attention's.",
-            **told,
-        )
+            words = _("From n = {a} to {b} **softmax**'s entropy falls from {low:.2f} to {high:.2f} {unit}.", **told)
+        else:
+            words = _(
+                "From n = {a} to {b} **softmax**'s entropy rises from {low:.2f} to {high:.2f} {unit}, {share:.2f} "
+                "times as steeply as uniform attention's.",
+                **told,
+            )
+        return paragraph(words, bend)
     told["steered"] = steered.exponent / alike.exponent
     if high < low:
-        return _(
+        words = _(
             "From n = {a} to {b} **softmax**'s entropy falls from {low:.2f} to {high:.2f} {unit}; with the log n scale "
             "its slope is {steered:.2f} times uniform attention's.",
             **told,
         )
+    else:
+        words = _(
+            "From n = {a} to {b} **softmax**'s entropy rises from {low:.2f} to {high:.2f} {unit}, {share:.2f} times as "
+            "steeply as uniform attention's; with the log n scale {steered:.2f} times.",
+            **told,
+        )
+    return paragraph(words, bend)
+
+
+def _bend(softmax: Spread, *, per_nat: float, causal: bool) -> str:
+    """Return that the curve bends, with its slope over the last lengths; empty where one slope describes it."""
+    tail = fit_bend(softmax.x, [math.exp(h / per_nat) for h in softmax.middle])
+    last = softmax.x[-TAIL:]
+    alike = fit_growth(last, [math.exp(h) for h in uniform(last, causal=causal)])
+    if tail is None or alike is None:
+        return ""
     return _(
-        "From n = {a} to {b} **softmax**'s entropy rises from {low:.2f} to {high:.2f} {unit}, {share:.2f} times as "
-        "steeply as uniform attention's; with the log n scale {steered:.2f} times.",
-        **told,
+        "The curve bends: over its last {n} lengths, from n = {a} to {b}, it is {share:.2f} times.",
+        n=TAIL,
+        a=int(last[0]),
+        b=int(last[-1]),
+        share=tail.exponent / alike.exponent,
     )
 
 

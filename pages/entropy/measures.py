@@ -9,7 +9,7 @@ from app.lessons.measure import Measure
 from app.lessons.screen import Screen
 from app.text import N_
 from attention_core.experiments import entropy_length
-from attention_core.metrics.fit import fit_power
+from attention_core.metrics.fit import fit_growth
 from pages.entropy.options import EntropyOptions, question
 
 
@@ -27,7 +27,8 @@ def _curve(screen: Screen, attention: ac.Attention | None) -> Spread:
 
 def _slope(screen: Screen, attention: ac.Attention | None) -> float | None:
     found = _curve(screen, attention)
-    return fit_power(found.x, [math.exp(h) for h in found.middle]).exponent if len(found.x) > 1 else None
+    fit = fit_growth(found.x, [math.exp(h) for h in found.middle])
+    return None if fit is None else fit.exponent
 
 
 def _highest(screen: Screen) -> float:

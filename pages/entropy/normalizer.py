@@ -13,11 +13,13 @@ from app.scope import Scope
 from app.text import _, paragraph
 from attention_core.experiments import normalizer_length
 from attention_core.experiments.normalizer_length import NormalizerRow
-from attention_core.metrics.fit import PowerFit, fit_power
+from attention_core.metrics.fit import TAIL, PowerFit, fit_bend, fit_growth
 from pages.entropy import options
 from pages.entropy.options import Question, by_head, quartiles
 from pages.entropy.take_away import how_lengths_are_made, take_away
 
+SUITS = 0.05
+"""Distance of an exponent from one up to which dividing by n suits a total."""
 LARGEST = 700.0
 """Logarithm up to which a number is drawn: beyond it there is no such float64."""
 
@@ -63,8 +65,8 @@ def growth(rows: Sequence[NormalizerRow], name: str, *, mean: bool) -> Spread:
 
 
 def fit(found: Spread) -> PowerFit | None:
-    """The power law through the middle of a total's growth; None from fewer than two lengths."""
-    return fit_power(found.x, found.middle) if len(found.x) > 1 else None
+    """Fit a power law through the middle of a total's growth; None from too few lengths."""
+    return fit_growth(found.x, found.middle)
 
 
 def _chart(found: dict[str, Spread], question: Question, key: str) -> None:
@@ -107,7 +109,7 @@ def sentence(found: dict[str, Spread]) -> str:
     softmax, relu2 = found["softmax"], found["relu2"]
     law, other = fit(softmax), fit(relu2)
     if law is None:
-        return _("One length says nothing of growth: give a longer input.")
+        return _("These lengths are too few or too close to tell how the totals grow: give a longer input.")
     told = _(
         "While n grows {n:.3g}-fold, from {a} to {b}, **softmax**'s normaliser Z grows {z:.3g}-fold: about as n to the "
         "power {exponent:.2f}.",
@@ -119,23 +121,29 @@ def sentence(found: dict[str, Spread]) -> str:
     )
     if other is None:
         return told
-    if other.exponent < 0.95:
+    tail = fit_bend(relu2.x, relu2.middle)
+    numbers = {"exponent": other.exponent, "tail": tail.exponent if tail else other.exponent, "n": TAIL}
+    sides = {(exponent > 1 - SUITS) + (exponent > 1 + SUITS) for exponent in (numbers["exponent"], numbers["tail"])}
+    if len(sides) > 1:
+        verdict = _(
+            "**Squared ReLU**'s grows as n to the power {exponent:.2f} over all lengths, but {tail:.2f} over the last "
+            "{n}: no one exponent describes it.",
+            **numbers,
+        )
+    elif sides == {0}:
         verdict = _(
             "**Squared ReLU**'s grows as n to the power {exponent:.2f}: dividing by n makes its rows fade in long "
             "texts.",
-            exponent=other.exponent,
+            **numbers,
         )
-    elif other.exponent > 1.05:
+    elif sides == {2}:
         verdict = _(
             "**Squared ReLU**'s grows as n to the power {exponent:.2f}: dividing by n lets its rows swell in long "
             "texts.",
-            exponent=other.exponent,
+            **numbers,
         )
     else:
-        verdict = _(
-            "**Squared ReLU**'s grows as n to the power {exponent:.2f}: dividing by n suits it.",
-            exponent=other.exponent,
-        )
+        verdict = _("**Squared ReLU**'s grows as n to the power {exponent:.2f}: dividing by n suits it.", **numbers)
     return paragraph(told, verdict)
 
 

@@ -105,7 +105,7 @@ def setting(*, where: str, tokens: str, title: str) -> str:
     """
     model = next(info for info in models.BUILT_IN if info.causal)
     return _(
-        "In {where} of {model}, 4-bit quantised, not trained anew; on {tokens} of the text “{title}”.",
+        "In {where} of {model}, 4-bit quantised, not retrained; on {tokens} of the text “{title}”.",
         where=where,
         model=model.title,
         tokens=tokens,

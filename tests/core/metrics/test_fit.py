@@ -5,7 +5,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from attention_core.metrics.fit import fit_power
+from attention_core.metrics.fit import fit_bend, fit_growth, fit_power
 
 N = (16, 32, 64, 300, 4096)
 
@@ -62,3 +62,19 @@ def test_values_beyond_every_number_are_infinite():
 def test_what_has_no_power_law_is_refused(x, y):
     with pytest.raises(ValueError, match="power law"):
         fit_power(x, y)
+
+
+def test_growth_is_stated_from_three_positions_over_a_factor_of_four_on():
+    assert fit_growth([1, 2, 4], [1, 4, 16]).exponent == pytest.approx(2)
+    assert fit_growth([1, 2, 3.9], [1, 4, 16]) is None
+    assert fit_growth([1, 8], [1, 4]) is None
+
+
+@pytest.mark.parametrize(("late", "bends"), [(1.0, False), (1.1, False), (1.4, True), (0.5, True)])
+def test_a_curve_bends_where_its_end_has_another_exponent(late, bends):
+    x = [2.0**i for i in range(9)]
+    y = [2 ** (min(i, 4) + max(0, i - 4) * late) for i in range(9)]
+    tail = fit_bend(x, y)
+    assert (tail is not None) == bends
+    assert not bends or tail.exponent == pytest.approx(fit_power(x[-4:], y[-4:]).exponent)
+    assert fit_bend(x[4:8], y[4:8]) is None, "the whole curve is its own end"

@@ -14,8 +14,11 @@ from pages.entropy.take_away import how_lengths_are_made
 
 
 def line(**values):
-    """A curve through a value at 16 and one at 256 tokens, by the names of their lengths."""
-    return spread((int(n[1:]), value) for n, value in values.items())
+    """A curve through values by the names of their lengths; straight against log n at 64 between 16 and 256."""
+    points = {int(n[1:]): value for n, value in values.items()}
+    if set(points) == {16, 256}:
+        points[64] = (points[16] + points[256]) / 2
+    return spread(points.items())
 
 
 NATS = {"unit": "nats", "per_nat": 1.0, "causal": False}
@@ -70,6 +73,28 @@ def test_a_single_length_does_not_grow():
     assert "log n scale" not in growth.sentence(line(**FLAT), line(n16=1.0), **NATS)
 
 
+def test_lengths_too_close_to_each_other_give_no_slope():
+    told = growth.sentence(line(n3=0.5, n5=0.6, n7=0.75), None, **NATS)
+    assert told == (
+        "At n = 3 **softmax**'s entropy is 0.50 nats, at n = 7 0.75. These lengths are too close to tell how it grows: "
+        "a longer input does."
+    )
+    assert "steeply" in growth.sentence(line(n3=0.5, n5=0.6, n12=0.75), None, **NATS)
+    assert "steeply" not in growth.sentence(line(n3=0.5, n12=0.75), None, **NATS)
+
+
+def test_a_curve_that_bends_is_said_to_bend_with_its_slope_over_the_last_lengths():
+    lengths = [2.0**i for i in range(3, 10)]
+
+    def curve(late):
+        logs = [min(i, 3) * 0.2 + max(0, i - 3) * late for i in range(len(lengths))]
+        return spread((n, math.log(2) * each) for n, each in zip(lengths, logs, strict=True))
+
+    assert "bends" not in growth.sentence(curve(0.25), None, **NATS)
+    told = growth.sentence(curve(0.9), None, **NATS)
+    assert told.endswith("The curve bends: over its last 4 lengths, from n = 64 to 512, it is 0.90 times.")
+
+
 def power(exponent):
     return spread((n, (n / 16) ** exponent) for n in (16, 64, 256))
 
@@ -90,11 +115,21 @@ def test_dividing_by_n_is_judged_by_how_the_total_grows(exponent, verdict):
     )
 
 
+def test_a_total_whose_growth_bends_across_the_verdict_gets_none():
+    bent = spread((2**i, 2 ** (min(i, 4) * 0.5 + max(0, i - 4) * 1.2)) for i in range(9))
+    told = normalizer.sentence({"softmax": power(1.5), "relu2": bent})
+    assert told.endswith("but 1.20 over the last 4: no one exponent describes it.")
+    straight = spread((2**i, 2 ** (i * 1.2)) for i in range(9))
+    assert normalizer.sentence({"softmax": power(1.5), "relu2": straight}).endswith("swell in long texts.")
+
+
 def test_where_a_total_has_no_growth_it_is_not_judged():
     alone = normalizer.sentence({"softmax": power(1.5), "relu2": spread([(16, 1.0)])})
     assert alone.endswith("about as n to the power 1.50.")
     short = {"softmax": spread([(16, 1.0)]), "relu2": power(1)}
-    assert normalizer.sentence(short) == "One length says nothing of growth: give a longer input."
+    assert normalizer.sentence(short) == (
+        "These lengths are too few or too close to tell how the totals grow: give a longer input."
+    )
 
 
 @pytest.mark.parametrize(("log", "words"), [(0.0, "1"), (5.0, "148"), (699.0, "3.73e+303"), (701.4, "e^701")])
