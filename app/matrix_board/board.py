@@ -330,7 +330,7 @@ def _words(row: str) -> dict[str, object]:
     """Everything else the board says, in the visitor's language, a row being called so."""
     return {
         "transforms": {"linear": "", "sqrt": _("square-root scale"), "log": _("log scale")},
-        "own_scale": _("each panel on its own scale"),
+        "own_scale": _("scale below each panel"),
         "over": _("above {end}, up to {most}"),
         "under": _("below {end}, down to {most}"),
         "zoom_in": _("Zoom in (+)"),

@@ -5,7 +5,7 @@ its record has one.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -285,10 +285,19 @@ def pareto_front(offers: Sequence[tuple[float, float]]) -> tuple[int, ...]:
     return tuple(front)
 
 
-def best_within(offers: Iterable[ErrorPoint], multiply_adds: float) -> ErrorPoint | None:
-    """The point with the least error among those that cost no more; of equal ones the cheapest."""
-    able = [p for p in offers if p.multiply_adds <= multiply_adds and math.isfinite(p.middle)]
-    return min(able, key=lambda p: (p.middle, p.multiply_adds), default=None)
+def best_within(
+    offers: Sequence[ErrorPoint], most: float, prices: Mapping[str, float] | None = None
+) -> ErrorPoint | None:
+    """Return the point with the least error among those that cost no more; of equal ones the cheapest.
+
+    Args:
+        offers: the points.
+        most: what a point may cost.
+        prices: what each costs, by its word, points without one left out; multiply-adds where it is None.
+    """
+    price = {id(p): float(p.multiply_adds) if prices is None else prices.get(p.word, math.inf) for p in offers}
+    able = [p for p in offers if price[id(p)] <= most and math.isfinite(p.middle)]
+    return min(able, key=lambda p: (p.middle, price[id(p)]), default=None)
 
 
 def errors(own: Tensor, reference: Tensor, v: Tensor, values: Tensor) -> dict[str, float]:

@@ -50,7 +50,7 @@ def show(
 
     def tell(rows: list[ErrorRow], key: str) -> None:
         found = points(rows, question.options.measure)
-        st.markdown(words.in_one_sentence(question, found))
+        st.markdown(words.in_one_sentence(question, found, times))
         if lines:
             _chart(question, found, lines(question, found), key, axis=axis, of_view=captions(question, found))
 

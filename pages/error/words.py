@@ -1,7 +1,7 @@
 """The Error page in words: the sentence computed from what is found, and how to read the chart."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import attention_core as ac
 from app.naming import label, reference_name
@@ -11,7 +11,7 @@ from attention_core.experiments.error import SEEDS, UNIFORM, ErrorPoint, best_wi
 from pages.error.options import Question
 
 SHARE = 0.5
-"""Variants are compared at no more than this part of softmax's multiply-adds: a saving anyone would notice."""
+"""Variants are compared at no more than this part of softmax's cost: a saving that anyone notices."""
 
 
 def replaces(attention: ac.Attention) -> bool:
@@ -20,11 +20,18 @@ def replaces(attention: ac.Attention) -> bool:
     return variant.approximates is None and variant.reference is None and attention.key != REFERENCE
 
 
-def in_one_sentence(question: Question, found: Sequence[ErrorPoint]) -> str:
-    """Which variant is best at half of softmax's multiply-adds or less, at the greatest length, or that none is.
+def in_one_sentence(question: Question, found: Sequence[ErrorPoint], times: Mapping[str, float] | None = None) -> str:
+    """Return which variant is best at half of softmax's cost or less, at the greatest length, or that none is.
 
-    Only what is held against one and the same reference is ranked: there is a sentence for each.
+    Only variants with one and the same reference are ranked: there is a sentence for each reference.
+
+    Args:
+        question: what is asked.
+        found: the points.
+        times: milliseconds by word where the cost is measured time; None where it is counted in multiply-adds.
     """
+    if times is not None and REFERENCE not in times:
+        return ""  # not measured yet
     n = max((p.n for p in found), default=0)
     here = [p for p in found if p.n == n]
     rivals = [p for _attention, own in question.by_variant(here) for p in own]
@@ -33,13 +40,14 @@ def in_one_sentence(question: Question, found: Sequence[ErrorPoint]) -> str:
     if not rivals:
         return _("Add a variant, with a knob if you can, to see what it loses against softmax.")
     zeros = {p.reference: p.middle for p in here if p.variant == UNIFORM}
-    most = affordable(question, n)
+    most = affordable(question, n) if times is None else SHARE * times[REFERENCE]
     references = dict.fromkeys(p.reference for p in sorted(rivals, key=lambda p: p.reference != REFERENCE))
     return paragraph(
         *(
             verdict(
-                best_within([p for p in rivals if p.reference == reference], most),
+                best_within([p for p in rivals if p.reference == reference], most, times),
                 n=n,
+                cost=_("multiply-adds") if times is None else _("measured time"),
                 zero=zeros.get(reference, math.inf),
                 measure=question.axis,
                 reference=reference_name(ac.get(reference)),
@@ -60,8 +68,8 @@ def affordable(question: Question, n: int) -> float:
     return SHARE * ac.get(REFERENCE).cost(n, question.d, causal=question.causal).multiply_adds
 
 
-def verdict(best: ErrorPoint | None, *, n: int, zero: float, measure: str, reference: str) -> str:
-    """The sentence about variants with one reference at half of softmax's price.
+def verdict(best: ErrorPoint | None, *, n: int, zero: float, measure: str, reference: str, cost: str) -> str:
+    """Return the sentence about variants with one reference at half of softmax's cost.
 
     Args:
         best: the one that errs least there, None if none is as cheap.
@@ -69,13 +77,14 @@ def verdict(best: ErrorPoint | None, *, n: int, zero: float, measure: str, refer
         zero: the error of the plain mean of the values.
         measure: what the errors are, in words.
         reference: what they are taken against, in words.
+        cost: what the cost is, in words.
     """
     if best is None:
         return _(
-            "At n = {n} nothing that is held against {reference} gets by with half of softmax's multiply-adds: here "
-            "the cheap version is not cheap.",
+            "At n = {n} no variant compared with {reference} needs only half of softmax's {cost}.",
             n=n,
             reference=reference,
+            cost=cost,
         )
     told = {
         "name": label(ac.from_word(best.word)),
@@ -84,15 +93,16 @@ def verdict(best: ErrorPoint | None, *, n: int, zero: float, measure: str, refer
         "n": n,
         "measure": measure,
         "reference": reference,
+        "cost": cost,
     }
     if best.middle >= zero:
         return _(
-            "At half of softmax's multiply-adds, **nothing beats the plain mean of the values** beside {reference} at "
+            "At half of softmax's {cost}, **nothing beats the plain mean of the values** beside {reference} at "
             "n = {n}: the best, {name}, has a {measure} of {error:.2g}, the mean {zero:.2g}.",
             **told,
         )
     return _(
-        "At half of softmax's multiply-adds or less, **{name}** comes closest to {reference} at n = {n}, with a "
+        "At half of softmax's {cost} or less, **{name}** comes closest to {reference} at n = {n}, with a "
         "{measure} of {error:.2g}; the plain mean of the values has {zero:.2g}.",
         **told,
     )
@@ -132,6 +142,12 @@ def captions(question: Question, found: Sequence[ErrorPoint], of_view: Sequence[
             if question.heads > 1
             else _("Where chance plays a part, lines are medians and bands hold the middle half of {n} seeds.", n=SEEDS)
         )
+    if question.options.log and (
+        exact := list(dict.fromkeys(label(ac.from_word(p.word)) for p in exact_points(found)))
+    ):
+        told.append(
+            _("Not drawn: {names}. Their error is 0, which a logarithmic axis cannot show.", names=", ".join(exact))
+        )
     if endless := sum(not math.isfinite(p.middle) for own in shown.values() for p in own):
         told.append(
             _n(
@@ -151,6 +167,11 @@ def captions(question: Question, found: Sequence[ErrorPoint], of_view: Sequence[
             )
         )
     return told
+
+
+def exact_points(found: Sequence[ErrorPoint]) -> list[ErrorPoint]:
+    """Return the points of variants without any error, softmax's among them."""
+    return [p for p in found if p.middle == 0 and p.variant != UNIFORM]
 
 
 def definitions() -> str:

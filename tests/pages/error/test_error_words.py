@@ -54,12 +54,14 @@ def test_an_offer_is_ranked_only_among_those_with_its_reference():
 @pytest.mark.parametrize("reference", ["softmax", "shared-QK softmax"])
 @pytest.mark.parametrize(("middle", "better"), [(0.79, True), (0.8, False), (0.9, False)])
 def test_the_best_offer_is_judged_beside_its_own_reference(reference, middle, better):
-    told = words.verdict(point(middle), n=64, zero=0.8, measure="relative error", reference=reference)
+    told = words.verdict(
+        point(middle), n=64, zero=0.8, measure="relative error", reference=reference, cost="multiply-adds"
+    )
     assert (f"**Local · window 4** comes closest to {reference} at n = 64" in told) == better
     assert (f"**nothing beats the plain mean of the values** beside {reference}" in told) != better
     assert f"{middle:.2g}" in told
-    none = words.verdict(None, n=64, zero=0.8, measure="relative error", reference=reference)
-    assert f"nothing that is held against {reference} gets by" in none
+    none = words.verdict(None, n=64, zero=0.8, measure="relative error", reference=reference, cost="multiply-adds")
+    assert none == f"At n = 64 no variant compared with {reference} needs only half of softmax's multiply-adds."
 
 
 def test_the_sentence_is_about_the_greatest_length_and_in_terms_of_the_measure():
@@ -91,7 +93,24 @@ def test_half_of_softmaxs_price_is_still_cheap(causal, spent, cheap):
     assert ac.get("softmax").cost(64, 8).multiply_adds == 65536
     told = words.in_one_sentence(asked("local", causal=causal), [point(0.1, multiply_adds=spent), mean(0.5)])
     assert ("comes closest" in told) == cheap
-    assert ("the cheap version is not cheap" in told) != cheap
+    assert ("no variant compared with softmax needs only half" in told) != cheap
+
+
+@pytest.mark.parametrize(("ms", "cheap"), [(4.9, True), (5.1, False)])
+def test_where_cost_is_measured_time_the_sentence_argues_in_time(ms, cheap):
+    found = [point(0.0, "softmax", "softmax", setting=None, value=None), point(0.1, multiply_adds=10**9), mean(0.5)]
+    question = asked("local", against="cost", price="ms")
+    told = words.in_one_sentence(question, found, {"softmax": 10.0, "local~window~4": ms})
+    assert ("At half of softmax's measured time or less, **Local · window 4** comes closest" in told) == cheap
+    assert ("no variant compared with softmax needs only half of softmax's measured time" in told) != cheap
+    assert words.in_one_sentence(question, found, {}) == ""
+
+
+@pytest.mark.parametrize(("log", "error", "named"), [(True, 0.0, True), (True, 1e-9, False), (False, 0.0, False)])
+def test_a_logarithmic_axis_names_the_variants_that_it_cannot_show(log, error, named):
+    found = [point(0.5), point(error, "softmax", "softmax", setting=None, value=None), mean(0.5)]
+    told = " ".join(words.captions(asked("local", log=log), found, [], above=0))
+    assert ("Not drawn: Softmax. Their error is 0, which a logarithmic axis cannot show." in told) == named
 
 
 def test_softmax_with_other_settings_is_a_rival_and_softmax_as_it_is_is_none():
