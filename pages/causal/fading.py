@@ -100,7 +100,7 @@ def show(chosen: Chosen) -> None:
     averaged = _("Weights are averages over all heads.") if chosen.head is None else ""
     st.caption(paragraph(_("Every variant is causal here."), averaged))
     _explain()
-    _take_away(lines, token, gates.snippet(gate, options.feature_map) if gate else "")
+    _take_away(lines, token, chosen, gates.snippet(gate, options.feature_map, chosen.head) if gate else "")
 
 
 def scope(chosen: Chosen) -> Scope:
@@ -340,8 +340,10 @@ def _explain() -> None:
     )
 
 
-def _take_away(lines: Sequence[Line], token: int, further: str) -> None:
+def _take_away(lines: Sequence[Line], token: int, chosen: Chosen, further: str) -> None:
     def draw() -> None:
+        options = FadingOptions.now()
+        own = [attention.word for attention in variants(sorted(options.decays), options.feature_map)]
         followed = [(line.word, line.found.weights.tolist()) for line in lines]  # no view of all n x n weights
         takeaway.download(
             _("Numbers (CSV)"),
@@ -353,9 +355,11 @@ def _take_away(lines: Sequence[Line], token: int, further: str) -> None:
         )
         takeaway.snippet(
             "import attention_core as ac\nfrom attention_core.looks.token_weight import causal_weights, fade\n\n"
-            'qkv = ac.inputs.from_text("The cat sat on the mat.", layer=2)\n'
-            'weights = causal_weights(qkv, ac.get("retention", decay=0.8), head=3)\n'
-            "print(fade(weights, 1, decay=0.8))\n" + further
+            f"qkv = {chosen.source.code}.load()\n"
+            f"for word in {own!r}:\n"
+            f"    weights = causal_weights(qkv, ac.from_word(word), head={chosen.head})\n"
+            f'    print(word, fade(weights, {token}, decay=getattr(ac.from_word(word).params, "decay", None)))\n'
+            + further
         )
 
     fold(_("Take away"), draw, key="causal.files", icon=":material/download:")

@@ -148,10 +148,10 @@ def draw(found: Gated, token: int, labels: tuple[str, ...], *, colour: int) -> N
     chart.show(figure, key="causal.gates", name="gates", alt=_("A curve: what each token's gate leaves of the past"))
 
 
-def snippet(gate: Gate, feature_map: str) -> str:
+def snippet(gate: Gate, feature_map: str, head: int | None) -> str:
     """The lines of Python that make the gate again, after those that make the record."""
     return (
         "from attention_core.looks.gating import Gate, gated\n\n"
-        f"found = gated(qkv, {gate!r}, {feature_map!r}, head=3)\n"
+        f"found = gated(qkv, {gate!r}, {feature_map!r}, head={head})\n"
         "print(found.gates, found.mean, found.weights[-1, 1], found.even[-1, 1])\n"
     )

@@ -66,7 +66,7 @@ def show(chosen: Chosen) -> None:
     _board(found, t, labels)
     st.caption(notes(len(labels), chosen.qkv.n, every_head=chosen.head is None))
     _explain()
-    _take_away(found, labels)
+    _take_away(found, labels, chosen)
 
 
 def scope(chosen: Chosen) -> Scope:
@@ -234,7 +234,7 @@ def _explain() -> None:
     )
 
 
-def _take_away(found: Leaks, labels: tuple[str, ...]) -> None:
+def _take_away(found: Leaks, labels: tuple[str, ...], chosen: Chosen) -> None:
     header = (_("variant"), "t", _("replaced token"), "i", _("output"), _("moves by"))
 
     def draw() -> None:
@@ -251,8 +251,10 @@ def _take_away(found: Leaks, labels: tuple[str, ...]) -> None:
             )
         takeaway.snippet(
             "import attention_core as ac\nfrom attention_core.looks.influence import influence\n\n"
-            'qkv = ac.inputs.from_text("The cat sat on the mat.", layer=2)\n'
-            'print(influence(qkv, ac.get("nystrom"), head=3).moved.round(3))  # row: replaced token, column: output\n'
+            f"qkv = {chosen.source.code}.load()\n"
+            f"for word in {[attention.word for attention in found]!r}:\n"
+            f"    found = influence(qkv, ac.from_word(word), head={chosen.head})\n"
+            "    print(word, found.moved.round(3))  # row: replaced token, column: output\n"
         )
 
     fold(_("Take away"), draw, key="causal.files", icon=":material/download:")

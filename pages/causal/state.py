@@ -20,6 +20,7 @@ from app.scope import Scope
 from app.text import N_, _, literal, paragraph
 from app.visit import Visit, as_chosen, of_variant, take_text
 from attention_core.inputs.labels import number_repeats
+from attention_core.inputs.source import Source
 from attention_core.limits import current
 from attention_core.looks.factors import lengths
 from attention_core.looks.recurrent_state import Grown, followed
@@ -93,7 +94,7 @@ def show(chosen: Chosen) -> None:
     st.fragment(_draw, run_every=play.clock)(play, again, labels, _(attention.title), play.going)
     _explain(attention, grown)
     header = ("i", *_sizes(grown), _("difference of the outputs"), _("distance from softmax's"))
-    _take_away(again, header, attention, head)
+    _take_away(again, header, attention, head, chosen.source)
 
 
 def scope(chosen: Chosen) -> Scope:
@@ -406,14 +407,16 @@ def _arrays(grown: Grown) -> dict[str, np.ndarray]:
     return {name: held for name, held in arrays.items() if held is not None}
 
 
-def _take_away(again: Callable[[], Grown], header: Sequence[str], attention: ac.Attention, head: int) -> None:
+def _take_away(
+    again: Callable[[], Grown], header: Sequence[str], attention: ac.Attention, head: int, source: Source
+) -> None:
     def draw() -> None:
         with st.container(horizontal=True):
             takeaway.download(_("Sizes (CSV)"), lambda: takeaway.to_csv(header, _rows(again())), "state.csv")
             takeaway.download(_("States (NPZ)"), lambda: takeaway.to_npz(_arrays(again())), "state.npz")
         takeaway.snippet(
             "import attention_core as ac\nfrom attention_core.looks.recurrent_state import grow\n\n"
-            'qkv = ac.inputs.from_text("The cat sat on the mat.", layer=2)\n'
+            f"qkv = {source.code}.load()\n"
             f"grown = grow(qkv, ac.from_word({attention.word!r}), head={head})\n"
             "print(grown.sums.shape, abs(grown.outputs - grown.full).max())\n"
         )

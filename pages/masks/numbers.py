@@ -11,6 +11,7 @@ from app.compute import View
 from app.naming import label
 from app.table import table
 from app.text import _
+from attention_core.limits import current
 from attention_core.looks.pattern import has_pattern
 from pages.masks.patterns import Found
 
@@ -72,7 +73,7 @@ def _masks(view: View, attentions: Sequence[ac.Attention]) -> bytes:
     return takeaway.to_npz(arrays)
 
 
-def take_away(found: Found) -> None:
+def take_away(found: Found, stack: Sequence[ac.Attention]) -> None:
     """The numbers and the masks to take away, and Python that makes such a stack."""
     st.caption(_("The boards' own buttons save them as pictures (PNG, SVG). Here are the numbers."))
     rows = _rows(found)
@@ -84,8 +85,11 @@ def take_away(found: Found) -> None:
         )
         takeaway.download(_("Masks (NPZ)"), partial(_masks, found.view, tuple(found.patterns)), "masks.npz")
     takeaway.snippet(
-        "import torch\nimport attention_core as ac\nfrom attention_core.metrics.reachability import smallest_depth\n\n"
-        'local, atrous = ac.get("local", window=16), ac.get("atrous", stride=8)\n'
-        "stack = [local.mask(512), atrous.mask(512)]\n"
-        "print(smallest_depth(stack, causal=False), [mask.sum().item() for mask in stack])\n"
+        "import attention_core as ac\nfrom attention_core.looks.pattern import pattern\n"
+        "from attention_core.looks.stack import reach\n\n"
+        f"qkv = {found.view.source.code}.load()\n"
+        f"head, causal = {found.view.head}, {found.view.causal}\n"
+        f"stack = [ac.from_word(word) for word in {[attention.word for attention in stack]!r}]\n"
+        "allowed = [pattern(qkv, attention, head=head, causal=causal).allowed for attention in stack]\n"
+        f"print(reach(allowed, {current().stack_layers}, causal=causal) if allowed else 'no layers')\n"
     )

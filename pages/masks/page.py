@@ -44,6 +44,6 @@ PAGE = Page(
         "reach": reach.show,
         "numbers": lambda followed: numbers.show(followed.found),
         "order": lambda followed: hashed_order.show(followed.found),
-        "download": lambda followed: numbers.take_away(followed.found),
+        "download": lambda followed: numbers.take_away(followed.found, followed.stack),
     },
 )
