@@ -63,9 +63,16 @@ class Run(Generic[RowT]):
     earlier: "Run[RowT] | None" = None
 
 
-def time_left(seconds: float, share: float) -> float:
-    """Seconds to go after so many for a share of the work; 0 where none is done yet."""
-    return seconds * (1 - share) / share if share else 0.0
+def time_left(seconds: float, share: float) -> str:
+    """Return how long the rest takes, in words, or that it is not known before any of the work is done.
+
+    Args:
+        seconds: spent so far.
+        share: of the work that is done, from 0 to 1.
+    """
+    if not share:
+        return _("time left not known yet")
+    return _("about {left:.0f} s left", left=seconds * (1 - share) / share)
 
 
 def last(key: str) -> Run[Any] | None:
@@ -110,14 +117,15 @@ def at_once(
         button.button(_("Stop"), icon=":material/stop:", key=f"{key}.stop", on_click=stop, args=(key,))
     else:
         _offer(button, key, run)
-    spent = [0.0, *accumulate(map(effort, tasks))]
-    run.seconds = 0.0  # what is cached is there at once
+    # Cached results take no time, so they say nothing about how long the others take.
+    spent = [0.0, *accumulate(0.0 if dispatch.known(experiment, task) is not None else effort(task) for task in tasks)]
+    began = time.monotonic()
 
     def tell(done: int, steps: tuple[int, int] | None = None) -> None:
         if done == len(tasks):
             return
         # Touching the page is what ends a run that a newer one has replaced.
-        left = time_left(run.seconds, spent[done] / spent[-1])
+        left = time_left(time.monotonic() - began, spent[done] / spent[-1] if spent[-1] else 1.0)
         bar.progress(*_so_far(done, len(tasks), steps, left))
 
     def show(at: int | str) -> None:
@@ -160,20 +168,20 @@ def at_once(
     return rows
 
 
-def _so_far(done: int, every: int, steps: tuple[int, int] | None, left: float) -> tuple[float, str]:
+def _so_far(done: int, every: int, steps: tuple[int, int] | None, left: str) -> tuple[float, str]:
     """The share of a run that is done, and what is said of it.
 
     Args:
         done: tasks that have come to their end.
         every: all of them.
         steps: of the task under way, those done and all; None where it tells of none.
-        left: seconds to go.
+        left: how long the rest takes, in words.
     """
     told = {"i": done, "all": every, "left": left}
     if steps is None:
-        return done / every, _("{i} of {all} · about {left:.0f} s left", **told)
+        return done / every, _("{i} of {all} · {left}", **told)
     step, of = steps
-    words = _("{i} of {all}, and {step} of {of} steps · about {left:.0f} s left", step=step, of=of, **told)
+    words = _("{i} of {all}, and {step} of {of} steps · {left}", step=step, of=of, **told)
     return (done + step / of) / every, words
 
 

@@ -121,7 +121,7 @@ def progress(spec: TimingSpec, found: run.Run[Observed]) -> tuple[float, str]:
     """How much of a run is done, from 0 to 1, and a line that says so."""
     share, count = share_done(spec, found.rows), len(found.rows)
     left = run.time_left(found.seconds, share)
-    told = _("{i} of {all} samples · about {left:.0f} s left", i=count, all=timing_length.total(spec), left=left)
+    told = _("{i} of {all} samples · {left}", i=count, all=timing_length.total(spec), left=left)
     return share, told
 
 

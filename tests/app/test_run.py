@@ -342,9 +342,24 @@ def test_the_time_it_stood_still_does_not_count(calls):
 
 @given(st.floats(0, 1e4), st.floats(1e-6, 1))
 def test_the_time_left_is_that_of_the_work_left(seconds, share):
-    assert run.time_left(seconds, share) + seconds == pytest.approx(seconds / share)
-    assert run.time_left(seconds, 1.0) == 0
-    assert run.time_left(seconds, 0.0) == 0
+    assert run.time_left(seconds, share) == f"about {seconds / share - seconds:.0f} s left"
+    assert run.time_left(seconds, 1.0) == "about 0 s left"
+    assert run.time_left(seconds, 0.0) == "time left not known yet"
+
+
+def test_cached_results_say_nothing_about_the_time_that_is_left(calls, monkeypatch):
+    opened(AT_ONCE, "warm").run()
+    shown, clock = [], [100.0]
+
+    def slow_task():
+        clock[0] += 30.0
+
+    calls.before.update(dict.fromkeys(range(4, 8), slow_task))
+    monkeypatch.setattr(run.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(DeltaGenerator, "progress", lambda self, share, text: shown.append(text))
+    opened(AT_ONCE, "warm", count=8).run()
+    assert shown[:5] == [f"{i} of 8 · time left not known yet" for i in range(5)]
+    assert shown[5:8] == ["5 of 8 · about 90 s left", "6 of 8 · about 60 s left", "7 of 8 · about 30 s left"]
 
 
 def lose():
@@ -451,7 +466,7 @@ def test_the_place_in_line_is_told_while_a_task_waits(calls, monkeypatch, standi
     ],
 )
 def test_how_far_a_run_is(steps, share, words):
-    assert run._so_far(1, 4, steps, 6.6) == (share, words)
+    assert run._so_far(1, 4, steps, "about 7 s left") == (share, words)
 
 
 def test_a_sweep_asks_for_as_many_tasks_as_run_at_once_and_takes_back_what_it_does_not_need(calls, monkeypatch):

@@ -164,7 +164,7 @@ def test_the_host_is_named_where_it_is_not_the_device():
 
 
 def test_progress_is_told_before_the_first_sample_too():
-    assert progress(SPEC, Run(SPEC)) == (0, "0 of 4 samples · about 0 s left")
+    assert progress(SPEC, Run(SPEC)) == (0, "0 of 4 samples · time left not known yet")
     begun = Run(SPEC, [sample("softmax", 16, 1.0)], seconds=3.0)
     assert progress(SPEC, begun) == (pytest.approx(0.1), "1 of 4 samples · about 27 s left")
 
