@@ -135,20 +135,27 @@ def _pick() -> ac.Attention:
 
 
 def _write_on() -> None:
-    """Add what was typed to the text, and take all of it in."""
+    """Add what was typed to the text, and show the state after its last word."""
     typed, st.session_state["causal.typed"] = st.session_state["causal.typed"].strip(), ""
     if typed:
         take_text(f"{Visit.text.value} {typed}")
-        StateOptions.last.set(_tokens() - 1)
+        StateOptions.last.set(_last_word())
 
 
-def _tokens() -> int:
-    """Tokens of the text as it is now that an address can name; the place that is shown, where it cannot be read."""
+def _last_word() -> int:
+    """Return the place of the text's last token that the tokenizer did not add, as far as an address can name it.
+
+    Where the text cannot be read, the place that is shown stays.
+    """
     source = input_panel.forms()["text"].source(Visit.now())
     try:
-        return min(compute.record(source).n, current().matrix_tokens) if source else StateOptions.last.value + 1
+        record = compute.record(source) if source else None
     except ac.LabError:
-        return StateOptions.last.value + 1
+        record = None
+    if record is None:
+        return StateOptions.last.value
+    shown = record.special[: current().matrix_tokens]
+    return max((i for i, special in enumerate(shown) if not special), default=len(shown) - 1)
 
 
 def _take_variant() -> None:

@@ -219,7 +219,8 @@ def test_a_typed_word_joins_the_text_and_is_taken_in(open_view):
     assert at.session_state["text"] == "The cat sat down"
     assert at.text_input(key="causal.typed").value == ""
     assert len(at.select_slider(key="c_at").options) == before + 1
-    assert at.session_state["c_at"] == before
+    assert at.session_state["c_at"] == before - 1, "the state after [SEP] is not that after the word"
+    assert "“down”" in spoken(at)
     at.text_input(key="causal.typed").set_value(" ").run()
     assert at.session_state["text"] == "The cat sat down"
 
