@@ -24,6 +24,7 @@ from attention_core.inputs import SyntheticSource, SyntheticSpec, TextSource
 from attention_core.inputs.models import recorder
 from attention_core.kept import Frozen
 from attention_core.limits import current
+from attention_core.looks import telling_row
 from attention_core.looks.compare import compare
 
 SOURCE = SyntheticSource(SyntheticSpec(n=12, d=4, heads=2))
@@ -392,3 +393,22 @@ def test_what_asks_for_the_same_in_other_words_is_not_computed_again(model, posi
         qkv = TextSource("the cat saw the dog", model, 1, positions=positions).load()
         fresh = compare(qkv, ac.get("softmax"), head=1, causal=True, special=special)
         np.testing.assert_array_equal(other[0].weights, fresh.weights)
+
+
+def test_pictures_of_heads_and_the_telling_row_know_the_causal_mask_and_the_head():
+    source = SyntheticSource(SyntheticSpec(n=24, d=4, heads=3, seed=2))
+    softmax = ac.get("softmax")
+    both = [compute.head_miniatures(source, causal, size=6) for causal in (False, True)]
+    assert not np.array_equal(*both)
+    np.testing.assert_array_equal(compute.head_miniatures(source, False, size=6), both[0])
+    found = {
+        (head, causal): compute.telling_row(
+            compute.View(source=source, head=head, causal=causal, special=True), softmax
+        )
+        for head in (0, 1, 2, None)
+        for causal in (False, True)
+    }
+    for (head, causal), row in found.items():
+        weights = compare(source.load(), softmax, head=head, causal=causal).weights
+        assert row == telling_row.of_record(weights, source.load(), special=True)
+    assert len({*found.values()}) > 2, "heads and masks differ in the row that tells the most"

@@ -118,3 +118,15 @@ def test_what_is_typed_outlives_the_preset_that_still_looks_pressed():
     assert pills.key != pressed.key  # what is in flight from the old one reaches nobody
     pills.set_value("repeats").run()
     assert at.text_area(key="text").value == presets.texts()["repeats"]
+
+
+def test_of_many_addresses_in_flight_the_latest_are_remembered(monkeypatch):
+    monkeypatch.setattr(share, "IN_FLIGHT", 2)
+    at = open_page("entropy", SYNTHETIC | {"h_view": "factor"})
+    first = dict(at.query_params)
+    for factor in ("2", "8", "0.5"):
+        at.query_params.clear()
+        for name, words in first.items():  # the browser still shows the first address
+            at.query_params[name] = words
+        send(at, h_factor=[factor])
+    assert [each["h_factor"] for each in at.session_state[LINK].overtaken] == [["2.0"], ["8.0"]]

@@ -290,3 +290,28 @@ def test_in_this_process_a_task_stops_at_its_next_step(monkeypatch):
     ticket.leave()
     assert ended.wait(20)
     assert taken == list(range(len(taken)))
+
+
+def test_a_task_that_two_visitors_want_still_runs_after_one_of_them_leaves(monkeypatch):
+    steps = Steps()
+    line = Line(steps)
+    first = line.ask("a", "steps", "busy", "busy")
+    one, two = line.ask("b", "steps", "wanted", "wanted"), line.ask("c", "steps", "wanted", "wanted")
+    one.leave()
+    steps.finish("busy")
+    steps.finish("wanted")
+    assert two.wait(20)
+    assert two.rows() == ("wanted", "found")
+    assert first.rows() == ("busy", "found")
+
+
+def test_a_visitor_who_wants_a_task_twice_and_leaves_once_still_gets_it():
+    steps = Steps()
+    line = Line(steps)
+    line.ask("a", "steps", "busy", "busy")
+    one, two = (line.ask("b", "steps", "wanted", "wanted") for _ in range(2))
+    one.leave()
+    steps.finish("busy")
+    steps.finish("wanted")
+    assert two.wait(20)
+    assert two.rows() == ("wanted", "found")

@@ -397,3 +397,16 @@ def test_performer_runs_as_the_input_attends_and_nystrom_is_said_not_to(causal):
 def noted(key, found):
     """What is said after the finding."""
     return " ".join(note.finding for note in claims.claim(key).notes if note.applies(found.numbers))
+
+
+def test_each_head_is_compared_with_the_median_of_its_own_draws():
+    def row(variant, head, error, seed=None):
+        return nystrom_beats_performer.FeaturesRow(
+            times=4, features=64, n=256, future=0.0, variant=variant, head=head, seed=seed, error=error
+        )
+
+    name = nystrom_beats_performer
+    rows = [row(name.PERFORMER, 0, e, i) for i, e in enumerate((0.2, 0.3, 0.4))]
+    rows += [row(name.PERFORMER, 1, e, i) for i, e in enumerate((0.7, 0.8, 0.9))]
+    rows += [row(name.NYSTROM, 0, 0.35), row(name.NYSTROM, 1, 0.75), *(row(name.UNIFORM, h, 1.0) for h in (0, 1))]
+    assert name.numbers(rows)["wins"] == 50.0, "0.35 loses to 0.3, 0.75 beats 0.8; the median of all six is 0.55"

@@ -189,3 +189,21 @@ def test_errors_that_are_rounding_are_alike():
     numbers, verdict = claims.claim("segment_means").judge(rounded)
     assert numbers["ratio"] == pytest.approx(1.03)
     assert verdict is HOLDS
+
+
+def test_both_inverses_are_compared_with_the_double_softmax():
+    def rows(**errors):
+        return [
+            landmark_inverse.InverseRow(share=4, landmarks=8, future=0.0, form=form, head=head, error=error)
+            for form, each in errors.items()
+            for head, error in enumerate(each)
+        ]
+
+    errors = {
+        landmark_inverse.DOUBLE: [0.5] * 4,
+        landmark_inverse.UNIFORM: [1.0] * 4,
+        landmark_inverse.ITERATED: [0.4, 0.6, 0.6, 0.6],
+        landmark_inverse.EXACT: [0.45, 0.55, 0.3, 0.7],
+    }
+    found = landmark_inverse.numbers(rows(**errors))
+    assert (found["iterated_wins"], found["exact_wins"]) == (25.0, 50.0)

@@ -436,3 +436,24 @@ def test_gradients_that_are_zero_do_not_differ():
 )
 def test_running_sums_bounds(changed, verdict):
     assert ruled("running_sums", {"difference": 1e-6, "times": 1.1, "growth": 0.81}, **changed) is verdict
+
+
+def test_each_mask_counts_its_own_leaks():
+    def row(variant, mask, back, *, pools=True, inverts=False, blind=0):
+        return pooling_leaks.LeakRow(
+            variant=variant, mask=mask, pools=pools, inverts=inverts, back=back, blind=blind, n=40
+        )
+
+    found = pooling_leaks.numbers(
+        [
+            *(row(name, pooling_leaks.OPEN, 39) for name in "abc"),
+            *(row(name, pooling_leaks.CUT, back) for name, back in (("a", 5), ("b", 7), ("c", 0))),
+            row("a", pooling_leaks.HIDDEN, 0, blind=3),
+            row("b", pooling_leaks.HIDDEN, 4, inverts=True, blind=1),
+            row("c", pooling_leaks.HIDDEN, 0, blind=9),
+            row("plain", pooling_leaks.CUT, 2, pools=False),
+        ]
+    )
+    assert (found["leaking"], found["pooled"], found["back"]) == (2, 3, 7)
+    assert (found["moved"], found["others"]) == (1, 1)
+    assert (found["left"], found["inverted"], found["fewest"], found["most"]) == (1, 4, 1, 9)

@@ -96,3 +96,18 @@ def test_the_higher_floor_counts_where_both_hold():
     floor = floor_beneath(own, reference)
     assert floor.error == pytest.approx(max(both))
     assert floor.kind == ("rank" if both[0] > both[1] else "keys")
+
+
+def test_what_lies_beyond_the_numerical_rank_lowers_the_floor():
+    u, _ = torch.linalg.qr(drawn(3, 12, 12))
+    v, _ = torch.linalg.qr(drawn(4, 12, 12))
+    sizes = torch.tensor([1.0, 0.5, 0.25] + [1e-9] * 9, dtype=torch.float64)
+    weights = ((u * sizes) @ v.T).float()
+    reference = attention(5, 12).float()
+    found = floor_beneath(weights, reference)
+    own, others = (torch.linalg.svdvals(x.double()) for x in (weights, reference))
+    rank = found.rank
+    tail, left = own[rank:].square().sum().sqrt(), others[rank:].square().sum().sqrt()
+    assert rank < 12
+    assert tail > 0
+    assert found.error == pytest.approx(float((left - tail) / others.square().sum().sqrt()), rel=1e-5)

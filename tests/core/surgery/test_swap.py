@@ -14,6 +14,7 @@ from attention_core.inputs import models
 from attention_core.inputs.models.attending import RECORDER
 from attention_core.inputs.models.recorder import record
 from attention_core.surgery import MEAN, copy_losses, from_word, layer_range, losses, perplexity, repeated, swapped
+from attention_core.surgery.swap import _real
 
 TEXTS = (
     "The librarian who had lost her keys asked the boy beside the window whether he had seen them.",
@@ -311,3 +312,18 @@ def test_a_model_copies_and_one_that_sees_only_its_neighbours_does_not(smol):
 def test_perplexity_of_a_loss_beyond_floats_is_infinite():
     assert perplexity([0.0, 0.0]) == 1.0
     assert perplexity([1e4]) == float("inf")
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_a_window_that_hides_keys_from_late_queries_alone_is_refused_in_a_padded_batch(side):
+    mask = torch.ones(2, 1, 6, 6, dtype=torch.bool).tril()
+    real = torch.tensor([[True] * 6, [False] * 2 + [True] * 4 if side == "left" else [True] * 4 + [False] * 2])
+    assert torch.equal(_real(mask & real[:, None, None], causal=True), real)
+    late = mask & real[:, None, None]
+    late[0, 0, 5, 0] = False
+    with pytest.raises(ModelError, match="sliding window"):
+        _real(late, causal=True)
+    middle = mask & real[:, None, None]
+    middle[1, 0, 3, 2] = False
+    with pytest.raises(ModelError, match="sliding window"):
+        _real(middle, causal=True)

@@ -221,3 +221,13 @@ def test_a_window_beyond_the_text_makes_no_square(key, settings, causal):
         found = count(lambda: ac.get(key, **settings).attend(q, k, v, causal=causal))
     assert found.largest_elements < n * n // 4
     assert found.peak_elements < n * n // 2
+
+
+@pytest.mark.parametrize("causal", FORMS)
+def test_the_first_and_the_last_key_a_query_sees_are_drawn_too(causal):
+    for n in (1, 2, 3):
+        q = numbers(1, n, 4)
+        found = [ac.get("bigbird", random_keys=8, seed=seed) for seed in range(40)]
+        parts = [each.variant.primitives(q, q, each.params, causal=causal)["random"] for each in found]
+        drawn = torch.stack(parts).any(0).reshape(n, n)
+        assert torch.equal(drawn, torch.ones(n, n).tril().bool() if causal else torch.ones(n, n).bool())

@@ -8,8 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import attention_core as ac
+from attention_core.algorithms.random import generator
 from attention_core.errors import NotCausalError, SettingError
 from attention_core.variant import Cache
+from attention_core.variants.cache.heavy_hitters import dropped
+from attention_core.variants.cache.quantised_keys import first_codes
 
 FULL = ac.get("softmax")
 
@@ -257,3 +260,27 @@ def test_what_saw_the_end_of_the_text_is_refused_as_causal(key, reason):
 def test_settings_that_make_no_sense_are_refused(key, wrong):
     with pytest.raises(SettingError, match=next(iter(wrong))):
         ac.get(key, **wrong)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_first_codes_are_drawn_in_proportion_to_the_squared_distance(seed):
+    k, attention = normal(40, 3, seed=seed), ac.get("quantised_keys", codes=6, seed=seed)
+    draws = torch.rand(6, generator=generator(seed), dtype=torch.float64).tolist()
+    chosen = [int(draws[0] * 40)]
+    for draw in draws[1:]:
+        squared = [min(float(((key - k[c]) ** 2).sum()) for c in chosen) for key in k]
+        total, place = 0.0, -1
+        while total <= draw * sum(squared):
+            place += 1
+            total += squared[place]
+        chosen.append(place)
+    assert first_codes(k, attention.params).tolist() == chosen
+
+
+def test_of_several_heavy_hitters_with_the_least_attention_the_latest_is_dropped():
+    received = torch.tensor([2.0, 1.0, 1.0, 5.0, 3.0], dtype=torch.float64)
+    position = torch.tensor([0, 1, 2, 3, 4])
+    assert dropped(received, position, place=4, heavy=4).tolist() == [2]
+    assert dropped(received, torch.tensor([0, 2, 1, 3, 4]), place=4, heavy=4).tolist() == [1]
+    received[4] = 1.0  # the token that leaves the window ties with them and is the latest
+    assert dropped(received, position, place=4, heavy=4).tolist() == [4]

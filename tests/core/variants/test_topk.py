@@ -76,3 +76,15 @@ def test_the_kth_largest_is_that_of_the_sorted_row(size: int, extra: int, kind: 
         logits[..., size // 2 :] = -torch.inf
     wanted = logits.sort(-1, descending=True).values[..., size - 1 : size]
     assert torch.equal(kth_largest(logits, size), wanted)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_in_half_precision_the_pattern_is_that_of_the_unrounded_scores(dtype):
+    q, k = (x.to(dtype) for x in inputs(64)[:2])
+    attention = ac.get("topk", k=5)
+    found = attention.variant.pattern(q, k, attention.params, causal=False)
+    exact = q.double() @ k.double().mT
+    wanted = exact >= exact.topk(5).values[..., -1:]
+    assert torch.equal(found, wanted)
+    rounded = q @ k.mT
+    assert not torch.equal(rounded >= rounded.topk(5).values[..., -1:], wanted), "rounded scores tie and keep more"

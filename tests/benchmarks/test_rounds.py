@@ -1,0 +1,31 @@
+"""One round of a benchmark: each subject's base is full attention just before and just after it."""
+
+from types import SimpleNamespace
+
+from benchmarks.measure import take_round
+
+
+class Timed:
+    """A subject whose calls take known seconds."""
+
+    def __init__(self, *seconds):
+        self.seconds, self.samples, self.base = iter(seconds), [], []
+
+    def sample(self, clock, shortest):
+        found = next(self.seconds)
+        return found, found
+
+
+def test_the_base_of_a_sample_is_the_mean_of_full_attention_before_and_after_it():
+    full = Timed(1.0, 3.0, 7.0)
+    slow, slower = Timed(2.0), Timed(5.0)
+    take_round(full, [slow, slower], None, SimpleNamespace(shortest=0.0))
+    assert (slow.base, slower.base) == ([2.0], [5.0])
+    assert full.samples == full.base == [2.0, 5.0]
+
+
+def test_quick_subjects_share_the_full_attention_around_them():
+    full = Timed(4.0, 6.0)
+    group = [Timed(1.0), Timed(1.0), Timed(1.0)]
+    take_round(full, group, None, SimpleNamespace(shortest=0.0))
+    assert [each.base for each in group] == [[5.0]] * 3
