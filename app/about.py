@@ -6,7 +6,7 @@ import attention_core as ac
 from app import navigation, takeaway
 from app.form import fold
 from app.input_panel import Chosen
-from app.text import _
+from app.text import _, literal
 from app.visit import Visit, opens_causal
 from attention_core.variant import Paper
 
@@ -57,7 +57,7 @@ def sources(variant: ac.Variant) -> str:
 
 
 def _cited(paper: Paper) -> str:
-    return f"[{paper.title} ({paper.year})]({paper.url})"
+    return f"[{literal(paper.heading)} ({paper.year})]({paper.url})"
 
 
 def link_inside(attention: ac.Attention) -> None:

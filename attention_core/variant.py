@@ -71,11 +71,24 @@ class Cache:
 
 @dataclass(frozen=True)
 class Paper:
-    """Where a variant comes from."""
+    """A publication that a variant or a claim cites.
+
+    Attributes:
+        title: in full, with its subtitle; translated into English where the publication is in another language.
+        year: of its first version.
+        url: its address.
+        original: the title in the publication's own language, if ``title`` is a translation.
+    """
 
     title: str
     year: int
     url: str
+    original: str = ""
+
+    @property
+    def heading(self) -> str:
+        """The title, followed by the original title if it is a translation."""
+        return f"{self.title} / {self.original}" if self.original else self.title
 
 
 @dataclass(frozen=True)

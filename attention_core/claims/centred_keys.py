@@ -4,11 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from attention_core import registry
+from attention_core import articles, registry
 from attention_core.claims.claim import Ask, Claim, Figure, Numbers, Place, Quantity, Verdict, check_uneven
 from attention_core.experiments.error import uniform
 from attention_core.metrics.error import relative_error
-from attention_core.variant import Paper
 
 GIVEN, CENTRED = "keys as they are", "keys less their mean"
 
@@ -73,7 +72,7 @@ CLAIM = Claim(
     key="centred_keys",
     number=22,
     statement="Taking the mean key from every key leaves softmax as it is and brings its Taylor series closer.",
-    source=Paper("Softmax attention expanded to second order", 2026, "https://kexue.fm/archives/11814"),
+    source=articles.TAYLOR_EXPANSIONS,
     place=Place("matrices", variants=("softmax", "taylor2", "centred_taylor")),
     experiment="Of every head's logits on this input the exponential is replaced by its second-order Taylor series, "
     "each row over its sum; once with the keys as they are and once with their mean over the text taken from each. "

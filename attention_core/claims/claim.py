@@ -20,12 +20,6 @@ from attention_core.looks.future import future_share
 from attention_core.variant import Paper
 from attention_core.writing import at_most, number, written
 
-# Articles that several claims are taken from.
-NYSTROMFORMER = Paper(
-    "Nyströmformer: linearised attention by matrix decomposition", 2021, "https://kexue.fm/archives/8180"
-)
-MUST_IT_HAVE_SOFTMAX = Paper("Must attention have a softmax?", 2020, "https://kexue.fm/archives/7546")
-STANDARD_TO_SPARSE = Paper("From standard to sparse attention", 2019, "https://kexue.fm/archives/6853")
 DECIMALS = 6
 """Decimals kept of what a fit makes of counts, beyond which is rounding: two stays two."""
 EVEN = 1e-6

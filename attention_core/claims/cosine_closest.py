@@ -5,18 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attention_core import metrics, registry
-from attention_core.claims.claim import (
-    MUST_IT_HAVE_SOFTMAX,
-    Ask,
-    Claim,
-    Figure,
-    Numbers,
-    Place,
-    Quantity,
-    Verdict,
-    check_uneven,
-)
+from attention_core import articles, metrics, registry
+from attention_core.claims.claim import Ask, Claim, Figure, Numbers, Place, Quantity, Verdict, check_uneven
 from attention_core.experiments.error import uniform
 
 COSINE, UNIFORM = "1 + cos", "uniform attention"
@@ -90,7 +80,7 @@ CLAIM = Claim(
     number=4,
     statement="As the exponential's first-order expansion, 1 + cos is closer to softmax than the other kernels of "
     "linear attention (its author later found that it works poorly).",
-    source=MUST_IT_HAVE_SOFTMAX,
+    source=articles.MUST_IT_HAVE_SOFTMAX,
     place=Place("matrices", variants=("softmax", "cosine", "linear", "efficient")),
     experiment="The attention matrices of 1 + cos and of the other kernels without settings (linear attention's four "
     "feature maps and double softmax) are compared with softmax's, head by head, and so is uniform attention.",

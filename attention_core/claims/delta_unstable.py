@@ -6,8 +6,8 @@ from statistics import median
 
 import torch
 
+from attention_core import articles
 from attention_core.claims.claim import EVEN, Ask, Claim, Figure, Numbers, Place, Quantity, UntestableError, Verdict
-from attention_core.variant import Paper
 
 STRENGTHS = (0.5, 1.0, 1.5, 1.9, 2.0, 2.1, 2.5, 3.0)
 STABLE, BEYOND = 2.0, 2.1
@@ -68,7 +68,7 @@ CLAIM = Claim(
     number=25,
     statement="The delta rule is unstable where β‖k‖² is beyond 2: what is in its state grows without end, while up to "
     "2 nothing in it grows.",
-    source=Paper("Stability of the delta rule", 2025, "https://kexue.fm/archives/11486"),
+    source=articles.L2_NORMALISATION,
     place=Place("inside", {"inside": "deltanet", "step": "4"}),
     experiment="Keys of length one take back β times what they read, token after token, in float64. After half of the "
     "text and after all of it, the factor is taken by which a part of what stood there before is left at most, for β "

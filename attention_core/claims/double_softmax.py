@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from attention_core import metrics, registry
+from attention_core import articles, metrics, registry
 from attention_core.algorithms.features import MAPS
-from attention_core.claims.claim import MUST_IT_HAVE_SOFTMAX, Ask, Claim, Figure, Numbers, Place, Quantity, Verdict
+from attention_core.claims.claim import Ask, Claim, Figure, Numbers, Place, Quantity, Verdict
 
 DOUBLE, LANDMARKS, OTHER, HIDDEN = "double softmax", "over landmarks", "elu + 1", "future hidden"
 SMALLEST, LARGEST = "smallest row", "largest row"
@@ -62,7 +62,7 @@ CLAIM = Claim(
     number=3,
     statement="A softmax over the queries' features times a softmax over the keys' positions is already normalised: "
     "every row sums to one, and nothing needs to be divided.",
-    source=MUST_IT_HAVE_SOFTMAX,
+    source=articles.MUST_IT_HAVE_SOFTMAX,
     place=Place("inside", {"inside": "efficient", "step": "3"}),
     experiment="The rows of the product are summed up: of the double softmax, of the one over landmarks, of another "
     "feature map, and of the double softmax once the future is cut away.",

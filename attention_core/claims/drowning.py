@@ -7,13 +7,13 @@ from statistics import fmean, median
 
 import torch
 
-from attention_core import registry
+from attention_core import articles, registry
 from attention_core.claims.claim import Ask, Claim, Figure, Numbers, Place, Quantity, Verdict
 from attention_core.experiments.lengths import ladder
 from attention_core.looks.token_weight import causal_weights, first_share
 from attention_core.metrics import top_k_overlap
 from attention_core.metrics.fit import fit_power
-from attention_core.variant import Attention, Paper
+from attention_core.variant import Attention
 
 FEW = 4
 """How many of the first tokens are called early, and of the last ones late."""
@@ -111,7 +111,7 @@ CLAIM = Claim(
     number=18,
     statement="Linear attention adds up all tokens alike, so that late ones drown early ones as they do not under "
     "softmax; a decay changes which survive.",
-    source=Paper("A brief history of linear attention", 2025, "https://kexue.fm/archives/11033"),
+    source=articles.BRIEF_HISTORY,
     place=Place("causal", {"c_view": "fading"}),
     experiment="This input is read left to right. Of the weight of the newest tokens (a quarter of those so far) the "
     "share on the first 4 tokens and on the last 4 is followed: with plain sums, with softmax on the same queries and "

@@ -6,10 +6,10 @@ from statistics import median
 
 import torch
 
+from attention_core import articles
 from attention_core.algorithms.fast_weights import Tokens, anatomy
 from attention_core.algorithms.masked import nonzero
 from attention_core.claims.claim import EVEN, Ask, Claim, Figure, Numbers, Place, Quantity, Verdict
-from attention_core.variant import Paper
 
 UNIT, FREE = "keys of length one", "keys as long as they are"
 BEYOND = 1e300
@@ -71,7 +71,7 @@ CLAIM = Claim(
     number=24,
     statement="Keys of length one keep every entry of the delta rule's inverse between −1 and 1, however long the text "
     "is.",
-    source=Paper("Entries of the delta rule's inverse", 2026, "https://kexue.fm/archives/11563"),
+    source=articles.CORE_INVERSE,
     place=Place("inside", {"inside": "deltanet", "step": "2"}),
     experiment="The matrix that says who corrects whom, I plus the overlaps of each key with those before it, is "
     "inverted in float64 for growing parts of the text at strength 1: with keys of length one, and with keys whose "

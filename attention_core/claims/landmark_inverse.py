@@ -6,10 +6,9 @@ from functools import partial
 
 import numpy as np
 
-from attention_core import metrics, registry
+from attention_core import articles, metrics, registry
 from attention_core.claims.claim import (
     FUTURE,
-    NYSTROMFORMER,
     READ_BOTH_WAYS,
     Ask,
     Claim,
@@ -90,7 +89,7 @@ CLAIM = Claim(
     number=20,
     statement="With one landmark for every four tokens, the inverse that Nyström attention puts between the two "
     "softmaxes over landmarks brings their product closer to softmax.",
-    source=NYSTROMFORMER,
+    source=articles.NYSTROMFORMER,
     place=Place("inside", {"inside": "landmark", "step": "3"}),
     experiment="The double softmax over landmarks is compared with softmax, head by head, and so is Nyström attention "
     "with the same landmarks, its inverse taken by six iterations and exactly; beside n/4 landmarks n/8 and n/2 are "

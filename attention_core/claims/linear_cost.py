@@ -6,18 +6,8 @@ from functools import partial
 
 from torch import Tensor
 
-from attention_core import registry
-from attention_core.claims.claim import (
-    DECIMALS,
-    MUST_IT_HAVE_SOFTMAX,
-    Ask,
-    Claim,
-    Figure,
-    Numbers,
-    Place,
-    Quantity,
-    Verdict,
-)
+from attention_core import articles, registry
+from attention_core.claims.claim import DECIMALS, Ask, Claim, Figure, Numbers, Place, Quantity, Verdict
 from attention_core.experiments.lengths import ladder
 from attention_core.measure.counting import count
 from attention_core.metrics.fit import fit_power
@@ -81,7 +71,7 @@ CLAIM = Claim(
     number=2,
     statement="With a feature map in place of softmax, attention's cost grows only in proportion to the number of "
     "tokens, and so it is cheaper.",
-    source=MUST_IT_HAVE_SOFTMAX,
+    source=articles.MUST_IT_HAVE_SOFTMAX,
     place=Place("timing", {"t_side": "work"}, variants=("softmax", "linear")),
     experiment="Full attention and linear attention (feature map elu + 1) run at growing lengths of this input; their "
     "multiply-adds and the most numbers alive at once are counted.",

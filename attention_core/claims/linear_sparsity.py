@@ -6,10 +6,9 @@ from statistics import median
 
 import torch
 
-from attention_core import registry
+from attention_core import articles, registry
 from attention_core.claims.claim import Ask, Claim, Figure, Numbers, Place, Quantity, Verdict
 from attention_core.metrics.entropy import sparsity
-from attention_core.variant import Paper
 
 SOFTMAX = "Softmax"
 LINEAR = {"Linear": "linear", "Hedgehog": "hedgehog", "cosFormer": "cosformer"}
@@ -60,7 +59,7 @@ CLAIM = Claim(
     key="linear_sparsity",
     number=23,
     statement="Linear attention is less sparse than softmax: positive features cannot tell keys apart as sharply.",
-    source=Paper("Can attention really concentrate?", 2023, "https://kexue.fm/archives/9889"),
+    source=articles.CONCENTRATE,
     place=Place("entropy", options={"h_measure": "sparsity"}, variants=("softmax", "linear", "hedgehog", "cosformer")),
     experiment="Of every head's rows on this input S = E|a| / √E a² is taken over the keys a query may see, which is "
     "1 where all weigh alike and falls to 1/√n where one of n has all; under softmax and three linear attentions.",

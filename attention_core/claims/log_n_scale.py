@@ -5,13 +5,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from attention_core import registry
+from attention_core import articles, registry
 from attention_core.claims.claim import Ask, Claim, Figure, Numbers, Place, Quantity, Verdict
 from attention_core.experiments import entropy_length, homogeneity
 from attention_core.experiments.homogeneity import HomogeneityTask
 from attention_core.experiments.lengths import ladder
 from attention_core.metrics.fit import fit_power
-from attention_core.variant import Paper
 
 PLAIN, SCALED = "Softmax", "Softmax, log n scale"
 SQUARED, SCALED_SQUARED = "Squared ReLU", "Squared ReLU, log n scale"
@@ -102,7 +101,7 @@ CLAIM = Claim(
     statement="Logits multiplied by log n keep the entropy of softmax attention steady as a text grows, also beyond "
     "the length of training; squared ReLU divided by its sum cannot be steered so, as no factor on the logits changes "
     "it.",
-    source=Paper("Entropy invariance and the scale of attention", 2021, "https://kexue.fm/archives/8823"),
+    source=articles.ENTROPY_INVARIANCE,
     place=Place("entropy", variants=("softmax", "relu2")),
     experiment="At growing lengths of this input the entropy of rows is taken with logits as they are and multiplied "
     "by the log of how many keys a row sees, over the log of a base length; for softmax and for squared ReLU. The base "

@@ -7,10 +7,9 @@ from statistics import median
 
 import torch
 
-from attention_core import metrics, registry
+from attention_core import articles, metrics, registry
 from attention_core.claims.claim import (
     FUTURE,
-    NYSTROMFORMER,
     READ_BOTH_WAYS,
     Ask,
     Claim,
@@ -95,7 +94,7 @@ CLAIM = Claim(
     key="nystrom_all_landmarks",
     number=7,
     statement="With every token its own landmark (m = n) and an exact inverse, Nyström attention is softmax itself.",
-    source=NYSTROMFORMER,
+    source=articles.NYSTROMFORMER,
     place=Place("error", variants=("softmax", "nystrom")),
     experiment="Nyström's matrix with n/8, n/4, n/2 and n landmarks, by the exact inverse and by six iterations, is "
     "compared with softmax's on 256 tokens at most, in double precision.",

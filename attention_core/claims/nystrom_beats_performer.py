@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from functools import partial
 from statistics import fmean, median
 
-from attention_core import metrics, registry
+from attention_core import articles, metrics, registry
 from attention_core.claims.claim import (
     FUTURE,
-    NYSTROMFORMER,
     READ_BOTH_WAYS,
     Ask,
     Claim,
@@ -98,7 +97,7 @@ CLAIM = Claim(
     key="nystrom_beats_performer",
     number=9,
     statement="Nyström with 64 landmarks comes closer to softmax than Performer with several times d random features.",
-    source=NYSTROMFORMER,
+    source=articles.NYSTROMFORMER,
     place=Place("error", variants=("softmax", "nystrom", "performer")),
     experiment="Both matrices are compared with softmax's: Nyström with 64 landmarks, each the mean of four "
     "tokens at least, Performer with d to 8 d features in five draws; 4 d is what is judged.",

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from attention_core import metrics, registry
-from attention_core.claims.claim import NYSTROMFORMER, Ask, Case, Claim, Figure, Numbers, Place, Quantity, Verdict
+from attention_core import articles, metrics, registry
+from attention_core.claims.claim import Ask, Case, Claim, Figure, Numbers, Place, Quantity, Verdict
 from attention_core.experiments.error import draws
 
 NYSTROM, PERFORMER = "Nyström", "Performer"
@@ -58,7 +58,7 @@ CLAIM = Claim(
     key="nystrom_deterministic",
     number=10,
     statement="Performer's answer depends on random numbers, Nyström's does not.",
-    source=NYSTROMFORMER,
+    source=articles.NYSTROMFORMER,
     place=Place("inside", {"inside": "performer"}),
     experiment="Both run several times on this input, Performer with other random features each time; every output is "
     "compared with the first.",

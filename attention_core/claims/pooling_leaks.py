@@ -7,22 +7,11 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from attention_core import registry
+from attention_core import articles, registry
 from attention_core.algorithms.inverse import inverse_steps
 from attention_core.algorithms.masked import rows_over_sum
 from attention_core.algorithms.pooling import even_segments, pooling_matrix
-from attention_core.claims.claim import (
-    NYSTROMFORMER,
-    Ask,
-    Case,
-    Claim,
-    Figure,
-    Numbers,
-    Place,
-    Quantity,
-    UntestableError,
-    Verdict,
-)
+from attention_core.claims.claim import Ask, Case, Claim, Figure, Numbers, Place, Quantity, UntestableError, Verdict
 from attention_core.inputs.source import first_tokens
 from attention_core.looks.influence import MOST
 from attention_core.variant import Attention, Variant
@@ -183,7 +172,7 @@ CLAIM = Claim(
     number=11,
     statement="Attention that pools tokens lets the future leak into the past, so it cannot write text word by word; "
     "no mask laid on afterwards helps.",
-    source=NYSTROMFORMER,
+    source=articles.NYSTROMFORMER,
     place=Place("causal", {"c_view": "leak"}),
     experiment="The last token (of the first 256) gets the opposite query, key and value. Which earlier outputs move: "
     "with all tokens seen; with every weight on the future struck out and the rest of its row scaled back to one; and "

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from attention_core import articles
 from attention_core.claims.claim import Ask, Claim, Figure, Numbers, Place, Quantity, UntestableError, Verdict
 from attention_core.experiments import normalizer_length
 from attention_core.metrics.fit import fit_power
-from attention_core.variant import Paper
 
 SUMS, DIVISOR = "what rows sum to", "n, by which they are divided"
 SHORTEST = 16
@@ -67,7 +67,7 @@ CLAIM = Claim(
     number=12,
     statement="Where squared ReLU replaces softmax and each row is divided by n, what the row sums to grows more "
     "slowly than n: in longer texts the division is too strong.",
-    source=Paper("I hear attention goes better with softmax", 2022, "https://kexue.fm/archives/9019"),
+    source=articles.BETTER_WITH_SOFTMAX,
     place=Place("entropy", {"h_view": "normalizer"}),
     experiment="At growing lengths of this input the squared positive logits of every query are summed up, and a power "
     "law n^a is laid through the growth of the sums (geometric mean over queries), head by head.",

@@ -104,7 +104,11 @@ CLAIM = Claim(
     number=19,
     statement="The gradient of causal linear attention needs one running sum forwards and one backwards; keeping the "
     "state after every token instead would multiply the memory by the size of a head.",
-    source=Paper("Transformers are RNNs", 2020, "https://arxiv.org/abs/2006.16236"),
+    source=Paper(
+        "Transformers are RNNs: Fast Autoregressive Transformers with Linear Attention",
+        2020,
+        "https://arxiv.org/abs/2006.16236",
+    ),
     place=Place("causal", {"c_view": "gradient"}),
     experiment="Gradients on this input are computed by running sums and by torch's own differentiation through all "
     "states; the bytes alive at once on the way are counted for one head of this size, of half of it, a quarter and an "

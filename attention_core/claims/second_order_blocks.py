@@ -6,9 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from attention_core import registry
+from attention_core import articles, registry
 from attention_core.claims.claim import EVEN, Ask, Claim, Figure, Numbers, Place, Quantity, UntestableError, Verdict
-from attention_core.variant import Paper
 
 MEAN, SECOND, MASS = "mean key", "second order", "true mass"
 SCORES = (MEAN, SECOND, "bound", MASS)
@@ -84,7 +83,7 @@ CLAIM = Claim(
     number=27,
     statement="Of as many blocks of keys, those that score best to second order hold more of softmax's mass than those "
     "that score best by their mean key.",
-    source=Paper("Softmax attention expanded to second order", 2026, "https://kexue.fm/archives/11814"),
+    source=articles.TAYLOR_EXPANSIONS,
     place=Place("inside", {"inside": "blocks~score~second order", "step": "3"}),
     experiment="Each query looks at its own block of 8 tokens and at 2 others, chosen by q·k̄ and by q·k̄ + ½ qᵀΣq; "
     "softmax's mass on these is taken over the queries that have more to choose from, head by head and causal where "

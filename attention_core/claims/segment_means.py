@@ -6,11 +6,10 @@ from functools import partial
 
 import numpy as np
 
-from attention_core import metrics, registry
+from attention_core import articles, metrics, registry
 from attention_core.claims.claim import (
     EVEN,
     FUTURE,
-    NYSTROMFORMER,
     READ_BOTH_WAYS,
     Ask,
     Claim,
@@ -99,7 +98,7 @@ CLAIM = Claim(
     number=21,
     statement="With one landmark for every four tokens, means of neighbours serve Nyström attention about as well as "
     "k-means clusters, which cost more to find.",
-    source=NYSTROMFORMER,
+    source=articles.NYSTROMFORMER,
     place=Place("inside", {"inside": "nystrom~method~kmeans"}),
     experiment="Nyström attention is compared with softmax, head by head, with segment means and with k-means "
     "landmarks (four rounds from segment means); beside n/4 landmarks n/8 and n/2 are drawn.",

@@ -84,7 +84,11 @@ CLAIM = Claim(
     key="six_iterations",
     number=8,
     statement="Six iterations are enough to invert the landmarks' matrix of Nyström attention, with 64 landmarks.",
-    source=Paper("Nyströmformer", 2021, "https://arxiv.org/abs/2102.03902"),
+    source=Paper(
+        "Nyströmformer: A Nyström-Based Algorithm for Approximating Self-Attention",
+        2021,
+        "https://arxiv.org/abs/2102.03902",
+    ),
     place=Place("inside", {"inside": "nystrom", "step": "3"}),
     experiment="Twelve iterations run on the matrix of 64 landmarks, each the mean of two tokens at least; after each, "
     "what is missing from an inverse V of that matrix M is measured, and how far attention made with it is from "

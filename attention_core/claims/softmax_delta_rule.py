@@ -8,9 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attention_core import metrics, registry
+from attention_core import articles, metrics, registry
 from attention_core.claims.claim import Ask, Claim, Figure, Numbers, Place, Quantity, Verdict, check_uneven
-from attention_core.variant import Paper
 from attention_core.variants.gated.softmax_gdn import capped, means, tokens
 
 MEAN, FREE, CAPPED = "mean of the values", "delta rule, steps of 1/t", "delta rule, capped"
@@ -78,7 +77,7 @@ CLAIM = Claim(
     number=26,
     statement="Softmax attention is nearly a gated delta rule, without any training: a state of keys off their mean "
     "that fades by 1 − 1/t, added to the mean of the values.",
-    source=Paper("From softmax to a gated delta rule", 2026, "https://kexue.fm/archives/11823"),
+    source=articles.SOFTMAX_TO_GDN,
     place=Place("matrices", variants=("softmax", "softmax_gdn")),
     experiment="The matrix of the state is compared with softmax's, head by head, the future hidden in both: with "
     "steps of 1/t, and with steps capped so that they take back at most what the key reads. The mean of the values is "

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from attention_core import registry
-from attention_core.claims.claim import STANDARD_TO_SPARSE, Ask, Claim, Figure, Numbers, Place, Quantity, Verdict
+from attention_core import articles, registry
+from attention_core.claims.claim import Ask, Claim, Figure, Numbers, Place, Quantity, Verdict
 from attention_core.experiments.lengths import ladder
 from attention_core.measure.counting import count
 from attention_core.metrics.fit import fit_power
@@ -71,7 +71,7 @@ CLAIM = Claim(
     number=14,
     statement="Atrous attention with stride k costs one k-th of full attention; the cost of local attention with "
     "window k grows in proportion to n.",
-    source=STANDARD_TO_SPARSE,
+    source=articles.STANDARD_TO_SPARSE,
     place=Place("masks", {"masks_part": "numbers"}, variants=("softmax", "local", "atrous")),
     experiment="With k = 4, the multiply-adds that each algorithm really does without a causal mask are counted at "
     "growing lengths of this input. Local attention runs in blocks of tokens, so that a short input, of one block or "

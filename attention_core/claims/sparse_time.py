@@ -8,8 +8,8 @@ from statistics import median
 import torch
 from torch import Tensor
 
-from attention_core import registry
-from attention_core.claims.claim import STANDARD_TO_SPARSE, Ask, Case, Claim, Figure, Numbers, Place, Quantity, Verdict
+from attention_core import articles, registry
+from attention_core.claims.claim import Ask, Case, Claim, Figure, Numbers, Place, Quantity, Verdict
 from attention_core.measure.clock import CpuClock
 
 LENGTHS = (32, 128, 512, 1024)
@@ -118,7 +118,7 @@ CLAIM = Claim(
     number=16,
     statement="Local and sparse attention run slower than full attention, though they compute less, and only atrous "
     "attention faster; a mask laid on the full matrix saves nothing.",
-    source=STANDARD_TO_SPARSE,
+    source=articles.STANDARD_TO_SPARSE,
     place=Place("timing", variants=("softmax", "local", "sparse", "atrous")),
     experiment="Local, sparse and atrous attention, as they are set at first, and full attention in three ways (fused, "
     "with the matrix of scores held, and that matrix masked to the local window) are timed in turn on this machine's "

@@ -7,19 +7,9 @@ from functools import partial
 
 from torch import Tensor
 
-from attention_core import metrics, registry
+from attention_core import articles, metrics, registry
 from attention_core.algorithms.causal_scan import CHUNK
-from attention_core.claims.claim import (
-    MUST_IT_HAVE_SOFTMAX,
-    Ask,
-    Claim,
-    Figure,
-    Numbers,
-    Place,
-    Quantity,
-    UntestableError,
-    Verdict,
-)
+from attention_core.claims.claim import Ask, Claim, Figure, Numbers, Place, Quantity, UntestableError, Verdict
 from attention_core.measure.counting import count
 
 MATRIX, CUMSUM = "whole matrix", "cumulative sum"
@@ -110,7 +100,7 @@ CLAIM = Claim(
     number=6,
     statement="Causal linear attention is a recurrent network: token by token, in chunks or by one cumulative sum it "
     "gives one answer, and the cumulative sum pays, in memory, once n exceeds d².",
-    source=MUST_IT_HAVE_SOFTMAX,
+    source=articles.MUST_IT_HAVE_SOFTMAX,
     place=Place("causal", {"c_view": "algorithms"}),
     experiment="Linear attention (elu + 1) runs on this input by all three algorithms (a chunk has 64 tokens) and by "
     "its whole matrix; outputs are compared, and the most numbers alive at once are counted on both sides of n = d², "

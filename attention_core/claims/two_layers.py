@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from attention_core import registry
-from attention_core.claims.claim import STANDARD_TO_SPARSE, Ask, Claim, Figure, Numbers, Place, Quantity, Verdict
+from attention_core import articles, registry
+from attention_core.claims.claim import Ask, Claim, Figure, Numbers, Place, Quantity, Verdict
 from attention_core.inputs.record import QKV
 from attention_core.metrics.reachability import first_layers, reached_shares
 from attention_core.variant import Attention
@@ -84,7 +84,7 @@ CLAIM = Claim(
     number=15,
     statement="A local layer followed by an atrous one lets every token reach every other, though each layer looks at "
     "few pairs only.",
-    source=STANDARD_TO_SPARSE,
+    source=articles.STANDARD_TO_SPARSE,
     place=Place("masks", {"masks_part": "reach"}, variants=("softmax", "local", "atrous")),
     experiment="With a stride r of about √n and a window of r - 1, the weights above zero of both layers on this input "
     "are followed through a stack, each layer keeping what its tokens already hold.",

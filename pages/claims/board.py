@@ -213,7 +213,7 @@ def table(outcomes: Sequence[Outcome]) -> bytes:
                 words.told(outcome),
                 numbers,
                 _(claim.rule, **claim.thresholds()),
-                f"{claim.source.title}, {claim.source.year}, {claim.source.url}",
+                f"{claim.source.heading}, {claim.source.year}, {claim.source.url}",
             ]
         )
     return takeaway.to_csv(header, rows)

@@ -44,7 +44,7 @@ def told(outcome: Outcome) -> str:
 
 def article(source: Paper) -> str:
     """Under which heading its claims stand, as Markdown."""
-    return f"[{literal(source.title)}]({source.url}), {source.year}"
+    return f"[{literal(source.heading)}]({source.url}), {source.year}"
 
 
 def drawn(claim: Claim) -> str:
@@ -69,7 +69,7 @@ def headline(claim: Claim) -> str:
 
 def claimed_in(source: Paper) -> str:
     """Where it is claimed, as Markdown."""
-    return _("Claimed in [{title}]({url}), {year}", title=literal(source.title), url=source.url, year=source.year)
+    return _("Claimed in [{title}]({url}), {year}", title=literal(source.heading), url=source.url, year=source.year)
 
 
 def rule(claim: Claim) -> str:

@@ -2,6 +2,7 @@
 
 import attention_core as ac
 from app.about import cost_in_words, sources, what_is_counted
+from app.text import literal
 from attention_core.variant import Paper
 
 
@@ -25,7 +26,7 @@ def test_a_head_has_its_share_of_what_all_heads_cost_together():
 
 
 def cited(paper: Paper) -> str:
-    return f"[{paper.title} ({paper.year})]({paper.url})"
+    return f"[{literal(paper.heading)} ({paper.year})]({paper.url})"
 
 
 def test_sources_are_cited_with_what_else_there_is():

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from attention_core import articles
 from attention_core.algorithms.masked import masked_softmax, scores, widened
 from attention_core.algorithms.random import generator
 from attention_core.variant import TOKENS, Cache, Cost, Paper, Params, SpecialCase, Variant, param
@@ -122,7 +123,7 @@ VARIANT = Variant(
     source=Paper(
         "Transformer-VQ: Linear-Time Transformers via Vector Quantization", 2023, "https://arxiv.org/abs/2309.16354"
     ),
-    further=(Paper("Vector-quantised keys make attention linear", 2023, "https://kexue.fm/archives/9844"),),
+    further=(articles.VQ_KEYS,),
     note="Models learn their codes while they train; here they are the k-means centres of the text's own keys.",
     special_cases=(SpecialCase("softmax", {"codes": TOKENS}),),
 )

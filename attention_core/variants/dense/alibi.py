@@ -54,6 +54,10 @@ VARIANT = Variant(
     weights=weights,
     attend=attend,
     cost=cost,
-    source=Paper("Train Short, Test Long: Attention with Linear Biases", 2021, "https://arxiv.org/abs/2108.12409"),
+    source=Paper(
+        "Train Short, Test Long: Attention with Linear Biases Enables Input Length Extrapolation",
+        2021,
+        "https://arxiv.org/abs/2108.12409",
+    ),
     note="The article gives head h of H the slope 2^(-8h/H); here every head has the one that is set.",
 )

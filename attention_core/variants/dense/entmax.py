@@ -122,5 +122,11 @@ VARIANT = Variant(
     cost=cost,
     anatomy=anatomy,
     source=Paper("Sparse Sequence-to-Sequence Models", 2019, "https://arxiv.org/abs/1905.05702"),
-    further=(Paper("From Softmax to Sparsemax", 2016, "https://arxiv.org/abs/1602.02068"),),
+    further=(
+        Paper(
+            "From Softmax to Sparsemax: A Sparse Model of Attention and Multi-Label Classification",
+            2016,
+            "https://arxiv.org/abs/1602.02068",
+        ),
+    ),
 )

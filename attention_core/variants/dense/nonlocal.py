@@ -89,7 +89,7 @@ VARIANT = Variant(
     weights=weights,
     attend=attend,
     cost=cost,
-    source=Paper("Non-local Neural Networks", 2018, "https://arxiv.org/abs/1711.07971"),
+    source=Paper("Non-local Neural Networks", 2017, "https://arxiv.org/abs/1711.07971"),
     rows_sum_to_one=False,
     signed=True,
     random=lambda p: p.similarity == "concat",

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from attention_core import articles
 from attention_core.algorithms.blockwise import pairs
 from attention_core.algorithms.exact import exact_attention
 from attention_core.algorithms.masked import keys_seen, masked_softmax, scores, visible, widened
@@ -62,7 +63,7 @@ VARIANT = Variant(
     weights=weights,
     attend=attend,
     cost=cost,
-    source=Paper("Entropy invariance and the scale of attention", 2021, "https://kexue.fm/archives/8823"),
+    source=articles.ENTROPY_INVARIANCE,
     further=(Paper("Scalable-Softmax Is Superior for Attention", 2025, "https://arxiv.org/abs/2501.19399"),),
     note="A row that sees base_length keys is softmax's own. Scalable softmax learns s in s log n, which is "
     "1 / log base_length here.",

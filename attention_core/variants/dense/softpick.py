@@ -60,6 +60,10 @@ VARIANT = Variant(
     attend=attend,
     cost=cost,
     rows_sum_to_one=False,
-    source=Paper("Softpick: No Attention Sink, No Massive Activations", 2025, "https://arxiv.org/abs/2504.20966"),
+    source=Paper(
+        "Softpick: No Attention Sink, No Massive Activations with Rectified Softmax",
+        2025,
+        "https://arxiv.org/abs/2504.20966",
+    ),
     note="A row whose logits are all negative is a zero row.",
 )

@@ -14,12 +14,13 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from attention_core import articles
 from attention_core.algorithms import fast_weights
 from attention_core.algorithms.fast_weights import Tokens
 from attention_core.algorithms.masked import widened
 from attention_core.algorithms.scans import by_chunks
 from attention_core.settings import Params, param
-from attention_core.variant import Cost, Decoder, Paper, Variant
+from attention_core.variant import Cost, Decoder, Variant
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,7 +167,7 @@ VARIANT = Variant(
     signed=True,
     decoder=Decoder(init_state, step, normalised=False, tokens=taken),
     anatomy=anatomy,
-    source=Paper("From softmax to a gated delta rule", 2026, "https://kexue.fm/archives/11823"),
+    source=articles.SOFTMAX_TO_GDN,
     note="Nothing is trained: β is 1/t, or less where a key far from the mean would take back more than the cap. Its "
     "matrix is what becomes of values V = I. Without a causal mask all is written in order, then each query reads the "
     "end's state.",

@@ -15,11 +15,12 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from attention_core import articles
 from attention_core.algorithms.causal_scan import with_ones
 from attention_core.algorithms.masked import keys_seen, scores, widened
 from attention_core.algorithms.monomials import BLOCK, add_products, monomials, width
 from attention_core.algorithms.scans import by_chunks, by_heads, wants_gradient
-from attention_core.variant import Cost, Decoder, Paper, Params, Variant, param
+from attention_core.variant import Cost, Decoder, Params, Variant, param
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,5 +187,5 @@ VARIANT = Variant(
     note="It follows softmax where logits differ little within a row; weights far from their row's mean may be "
     "negative. At order 1 time is n d². A row's sum is 1 up to the rounding of its entries: where entries are in the "
     "millions, float32 does not resolve it.",
-    source=Paper("Softmax attention expanded to second order", 2026, "https://kexue.fm/archives/11814"),
+    source=articles.TAYLOR_EXPANSIONS,
 )

@@ -13,11 +13,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from attention_core import articles
 from attention_core.algorithms.causal_scan import State, by_token, empty_state
 from attention_core.algorithms.features import Features, LogFeatures
 from attention_core.algorithms.kernel import kernel_attention, kernel_cost, kernel_step, similarities
 from attention_core.algorithms.masked import nonzero, rows_over_sum, widened
-from attention_core.variant import Cost, Decoder, Paper, Params, Variant, param
+from attention_core.variant import Cost, Decoder, Params, Variant, param
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,5 +86,5 @@ VARIANT = Variant(
     cost=cost,
     decoder=Decoder(init_state, step),
     note="A row whose keys all point straight away from its query has nothing to divide by and is not to be trusted.",
-    source=Paper("Must attention have a softmax?", 2020, "https://kexue.fm/archives/7546"),
+    source=articles.MUST_IT_HAVE_SOFTMAX,
 )

@@ -144,5 +144,9 @@ VARIANT = Variant(
     causal_reason="its bases are fitted to all tokens together, so each of them already knows the later ones.",
     random=True,
     anatomy=anatomy,
-    source=Paper("Expectation-Maximization Attention Networks", 2019, "https://arxiv.org/abs/1907.13426"),
+    source=Paper(
+        "Expectation-Maximization Attention Networks for Semantic Segmentation",
+        2019,
+        "https://arxiv.org/abs/1907.13426",
+    ),
 )

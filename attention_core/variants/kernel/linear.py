@@ -8,6 +8,7 @@ from functools import partial
 
 from torch import Tensor
 
+from attention_core import articles
 from attention_core.algorithms.causal_scan import CHUNK, State, by_token, empty_state
 from attention_core.algorithms.features import MAPS, Features, LogFeatures, paired
 from attention_core.algorithms.kernel import kernel_attention, kernel_cost, kernel_step, similarities
@@ -106,10 +107,14 @@ VARIANT = Variant(
     anatomy=anatomy,
     note="A row is zero where no product of its features is above zero: with relu, where query and keys have no "
     "positive entry in common; else, where exponentials are below the smallest number that float32 holds.",
-    source=Paper("Transformers are RNNs", 2020, "https://arxiv.org/abs/2006.16236"),
+    source=Paper(
+        "Transformers are RNNs: Fast Autoregressive Transformers with Linear Attention",
+        2020,
+        "https://arxiv.org/abs/2006.16236",
+    ),
     further=(
-        Paper("Must attention have a softmax?", 2020, "https://kexue.fm/archives/7546"),
+        articles.MUST_IT_HAVE_SOFTMAX,
         # Where exp comes from as a feature map: Performer's features with its fixed directions learned instead.
-        Paper("From Performer to linear attention", 2021, "https://kexue.fm/archives/8338"),
+        articles.PERFORMER_TO_LINEAR,
     ),
 )

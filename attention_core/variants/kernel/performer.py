@@ -23,6 +23,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from attention_core import articles
 from attention_core.algorithms.causal_scan import CHUNK, State
 from attention_core.algorithms.features import LogFeatures, paired
 from attention_core.algorithms.kernel import similarities
@@ -231,5 +232,5 @@ VARIANT = Variant(
     "fixed row norms only relu's. With trig weights may be negative, and huge where a row's sum nearly cancels; relu "
     "estimates another kernel than softmax's.",
     source=Paper("Rethinking Attention with Performers", 2020, "https://arxiv.org/abs/2009.14794"),
-    further=(Paper("Performer: attention made linear by random projections", 2020, "https://kexue.fm/archives/7921"),),
+    further=(articles.PERFORMER,),
 )

@@ -232,6 +232,10 @@ VARIANT = Variant(
     decoder=Decoder(init_state, step),
     note="A row is zero where no product of its features is above zero: with relu, where query and keys have no "
     "positive entry in common; else, where exponentials are below the smallest number that float32 holds.",
-    source=Paper("Retentive Network: A Successor to Transformer", 2023, "https://arxiv.org/abs/2307.08621"),
+    source=Paper(
+        "Retentive Network: A Successor to Transformer for Large Language Models",
+        2023,
+        "https://arxiv.org/abs/2307.08621",
+    ),
     special_cases=(SpecialCase("linear", {"decay": 1.0}, shared=("feature_map",)),),
 )

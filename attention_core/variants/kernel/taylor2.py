@@ -9,11 +9,12 @@ from functools import partial
 
 from torch import Tensor
 
+from attention_core import articles
 from attention_core.algorithms.causal_scan import divided, with_ones
 from attention_core.algorithms.masked import rows_over_sum, scores, widened
 from attention_core.algorithms.monomials import BLOCK, add_products, monomials, width
 from attention_core.algorithms.scans import by_chunks, by_heads, wants_gradient
-from attention_core.variant import Cost, Decoder, Paper, Params, Variant, param
+from attention_core.variant import Cost, Decoder, Params, Variant, param
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,9 +121,7 @@ VARIANT = Variant(
     decoder=Decoder(init_state, step),
     note="It follows softmax where logits are small; below -1 it rises again, so that a logit of -10 weighs as much as "
     "one of 8.",
-    source=Paper(
-        "The even-order Taylor polynomials of exp(x) at 0 are positive", 2020, "https://kexue.fm/archives/7919"
-    ),
+    source=articles.EVEN_TAYLOR,
     # The series as a product of features: 1, x and x ⊗ x / √2.
-    further=(Paper("Attention as linear attention of infinite dimension", 2021, "https://kexue.fm/archives/8601"),),
+    further=(articles.INFINITE_DIMENSION,),
 )

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from attention_core import articles
 from attention_core.algorithms.exact import exact_attention
 from attention_core.algorithms.landmarks import METHODS, landmark_multiply_adds, landmarks
 from attention_core.algorithms.masked import product_of, scores, widened
-from attention_core.variant import Cost, Paper, Params, Variant, param
+from attention_core.variant import Cost, Params, Variant, param
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +82,7 @@ VARIANT = Variant(
     weights=weights,
     attend=attend,
     cost=cost,
-    source=Paper("Nyströmformer: linearised attention by matrix decomposition", 2021, "https://kexue.fm/archives/8180"),
+    source=articles.NYSTROMFORMER,
     causal_reason="each landmark is a mean of several tokens, so looking at it shows the later ones among them.",
     anatomy=anatomy,
     note="With m = n it is softmax's matrix times itself, not softmax.",

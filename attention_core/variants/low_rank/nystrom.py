@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from attention_core import articles
 from attention_core.algorithms.exact import exact_attention
 from attention_core.algorithms.inverse import exact_inverse, inverse_steps
 from attention_core.algorithms.landmarks import METHODS, landmark_multiply_adds, landmarks
@@ -135,9 +136,11 @@ VARIANT = Variant(
     rows_sum_to_one=False,
     signed=True,
     anatomy=anatomy,
-    source=Paper("Nyströmformer", 2021, "https://arxiv.org/abs/2102.03902"),
-    further=(
-        Paper("Nyströmformer: linearised attention by matrix decomposition", 2021, "https://kexue.fm/archives/8180"),
+    source=Paper(
+        "Nyströmformer: A Nyström-Based Algorithm for Approximating Self-Attention",
+        2021,
+        "https://arxiv.org/abs/2102.03902",
     ),
+    further=(articles.NYSTROMFORMER,),
     special_cases=(SpecialCase("softmax", {"landmarks": TOKENS, "inverse": "exact"}),),
 )

@@ -6,12 +6,13 @@ from functools import partial
 import torch
 from torch import Tensor
 
+from attention_core import articles
 from attention_core.algorithms.layouts import residue_pairs, same_residue
 from attention_core.algorithms.masked import distances
 from attention_core.algorithms.pattern import restricted_to
 from attention_core.algorithms.pieces import class_elements, classes
 from attention_core.algorithms.union import union_attention, union_elements
-from attention_core.variant import Cost, Paper, Params, SpecialCase, Variant, param
+from attention_core.variant import Cost, Params, SpecialCase, Variant, param
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +66,6 @@ VARIANT = Variant(
     attend=attend,
     cost=cost,
     approximates="softmax",
-    source=Paper("From standard to sparse attention", 2019, "https://kexue.fm/archives/6853"),
+    source=articles.STANDARD_TO_SPARSE,
     special_cases=(SpecialCase("softmax", {"stride": 1}),),
 )

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from attention_core import articles
 from attention_core.algorithms import key_blocks
 from attention_core.algorithms.block_selection import Selection
 from attention_core.algorithms.key_blocks import block_count
@@ -115,7 +116,7 @@ VARIANT = Variant(
             2025,
             "https://arxiv.org/abs/2512.02556",
         ),
-        Paper("Softmax attention expanded to second order", 2026, "https://kexue.fm/archives/11814"),
+        articles.TAYLOR_EXPANSIONS,
     ),
     note="Models train the indexer and learn with their blocks; here nothing is trained. Second order costs up to d "
     "times what mean keys do, true mass as much as all scores.",

@@ -6,6 +6,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
+from attention_core import articles
 from attention_core.algorithms.blockwise import pairs
 from attention_core.algorithms.exact import exact_attention
 from attention_core.algorithms.layouts import BLOCK, window_pairs
@@ -13,7 +14,7 @@ from attention_core.algorithms.masked import distances
 from attention_core.algorithms.pattern import restricted_to
 from attention_core.algorithms.pieces import band, band_elements
 from attention_core.algorithms.union import union_attention, union_elements
-from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
+from attention_core.variant import TOKENS, Cost, Params, SpecialCase, Variant, param
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +80,6 @@ VARIANT = Variant(
     attend=attend,
     cost=cost,
     approximates="softmax",
-    source=Paper("From standard to sparse attention", 2019, "https://kexue.fm/archives/6853"),
+    source=articles.STANDARD_TO_SPARSE,
     special_cases=(SpecialCase("softmax", {"window": TOKENS}),),
 )

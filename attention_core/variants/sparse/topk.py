@@ -160,6 +160,10 @@ VARIANT = Variant(
     pairs="n k",
     approximates="softmax",
     note="It saves no time: every score is computed before the strongest are kept.",
-    source=Paper("Explicit Sparse Transformer", 2019, "https://arxiv.org/abs/1912.11637"),
+    source=Paper(
+        "Explicit Sparse Transformer: Concentrated Attention Through Explicit Selection",
+        2019,
+        "https://arxiv.org/abs/1912.11637",
+    ),
     special_cases=(SpecialCase("softmax", {"k": TOKENS}),),
 )

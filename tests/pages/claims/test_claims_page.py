@@ -150,7 +150,7 @@ def test_the_claims_stand_by_their_article_and_those_that_stand_alone_at_the_end
         alone = [sum(each.source == claim.source for each in EVERY) == 1 for claim in own]
         assert all(alone) if source is None else not any(alone) and {claim.source for claim in own} == {source}
     shown = said(open_claims())
-    places = [shown.index(f"[{plain(source.title)}]({source.url})") for source in groups if source]
+    places = [shown.index(f"[{plain(source.heading)}]({source.url})") for source in groups if source]
     assert places == sorted(places)
     assert shown.index("Articles with one claim each") > places[-1]
     assert set(board.by_article(groups[None])) == {None}

@@ -188,7 +188,7 @@ def test_the_table_of_all_claims_holds_numbers_with_their_units():
     assert found[4].startswith("pairs connected after two layers: 100 %; after the local layer alone: 12.3 %; ")
     assert found[5:] == [
         "Holds where two layers connect 100 % of all pairs, partly where they connect 90 %.",
-        f"{known.source.title}, 2019, {known.source.url}",
+        f"{known.source.heading}, 2019, {known.source.url}",
     ]
     assert unjudged[2:5] == ["not testable on this input", "Needs at least 16 tokens; this input has 3.", ""]
     linear = {each.name: 2.0 for each in claims.claim("linear_cost").quantities}

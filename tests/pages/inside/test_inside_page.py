@@ -7,6 +7,7 @@ import pytest
 from driver import open_page, spoken
 
 import attention_core as ac
+from app.text import literal
 from attention_core.inputs.source import SyntheticSource
 from attention_core.inputs.synthetic import SyntheticSpec
 from pages.home import gallery
@@ -97,7 +98,10 @@ def test_every_place_a_variant_comes_from_is_linked(key):
     [line] = [m.value for m in open_inside(inside=[key]).main.markdown if m.value.startswith("Source: ")]
     variant = ac.get(key).variant
     assert line.index(variant.source.url) < line.index("see also") < line.index(variant.further[0].url)
-    assert all(f"[{paper.title} ({paper.year})]({paper.url})" in line for paper in (variant.source, *variant.further))
+    assert all(
+        f"[{literal(paper.heading)} ({paper.year})]({paper.url})" in line
+        for paper in (variant.source, *variant.further)
+    )
 
 
 def test_a_variant_with_one_source_has_no_more():
