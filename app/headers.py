@@ -4,6 +4,7 @@ import base64
 import hashlib
 import os
 import re
+from functools import cached_property
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -13,14 +14,21 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 FRAME_ANCESTORS = "ATTENTION_LAB_FRAME_ANCESTORS"
 """The environment variable that says which pages may show the lab in a frame, as origins separated by spaces."""
+ANY_HTTPS = "'self' https:"
+LOOPBACK = "http://localhost:* http://127.0.0.1:*"
+"""Pages served from the browser's own machine. A policy cannot name the IPv6 address: its grammar has no brackets."""
 
 
 def policy() -> str:
     """The content security policy: this server alone, and the styles that figures and formulas carry with them.
 
-    A page is framed by any course page unless ``ATTENTION_LAB_FRAME_ANCESTORS`` says otherwise: nobody logs in here, so
-    there is nothing that a page around it could make a visitor do.
+    By default any page over https may show the lab in a frame, and on the visitor's own machine (profile ``own``) a
+    page on a loopback address too. ``ATTENTION_LAB_FRAME_ANCESTORS`` replaces this list. The default can be this wide
+    because nobody logs in here, so a page around the lab has nothing to gain from a visitor's clicks.
     """
+    from attention_core import limits  # not at the top: the heap is set up before torch is loaded
+
+    framing = ANY_HTTPS if limits.current() is limits.HOSTED else f"{ANY_HTTPS} {LOOPBACK}"
     index = (Path(st.__file__).parent / "static" / "index.html").read_text("utf-8")
     inline = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in _SCRIPT.findall(index)]
     rules = {
@@ -33,7 +41,7 @@ def policy() -> str:
         "manifest-src": "'self'",
         "base-uri": "'none'",
         "form-action": "'none'",
-        "frame-ancestors": os.environ.get(FRAME_ANCESTORS) or "'self' https: http://localhost:*",
+        "frame-ancestors": os.environ.get(FRAME_ANCESTORS) or framing,
     }
     return "; ".join(f"{name} {value}" for name, value in rules.items())
 
@@ -46,7 +54,11 @@ class Safety:
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
-        self.headers = {
+
+    @cached_property
+    def headers(self) -> dict[str, str]:
+        """The headers of every answer, made for the first answer."""
+        return {
             "Content-Security-Policy": policy(),
             "X-Content-Type-Options": "nosniff",
             "Referrer-Policy": "same-origin",  # an address holds the visitor's text

@@ -36,10 +36,25 @@ def test_no_script_but_this_servers_and_the_one_inside_its_page():
     assert "unsafe" not in rule
 
 
-@pytest.mark.parametrize("given", ["", "'self'", "https://moodle.example.edu https://www.example.edu"])
-def test_who_may_frame_a_page_is_a_setting(monkeypatch, given):
+def framing(monkeypatch, profile, given=""):
+    monkeypatch.setenv("ATTENTION_LAB_PROFILE", profile)
     monkeypatch.setenv(headers.FRAME_ANCESTORS, given)
-    assert headers.policy().endswith("frame-ancestors " + (given or "'self' https: http://localhost:*"))
+    [rule] = [rule for rule in headers.policy().split("; ") if rule.startswith("frame-ancestors ")]
+    return set(rule.split()[1:])
+
+
+def test_own_machine_may_be_framed_by_loopback_pages(monkeypatch):
+    assert framing(monkeypatch, "own") == {"'self'", "https:", "http://localhost:*", "http://127.0.0.1:*"}
+
+
+def test_hosted_lab_may_be_framed_over_https_only(monkeypatch):
+    assert framing(monkeypatch, "hosted") == {"'self'", "https:"}
+
+
+@pytest.mark.parametrize("profile", ["own", "hosted"])
+@pytest.mark.parametrize("given", ["'self'", "https://moodle.example.edu http://course.example.edu"])
+def test_frame_ancestors_setting_replaces_the_default(monkeypatch, profile, given):
+    assert framing(monkeypatch, profile, given) == set(given.split())
 
 
 @pytest.mark.parametrize(
