@@ -58,6 +58,8 @@ class Held:
 def mirror() -> bool:
     """Let messages be named by their hashes only where the browser surely holds them, if Streamlit does it as in 1.67.
 
+    The rules of ``Held`` are those of one version's JavaScript: ``app/streamlit_patches.py`` checks the exact version.
+
     Returns:
         Whether it could be done: this rests on methods that are none of Streamlit's promises.
     """

@@ -8,7 +8,7 @@ import streamlit as st
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 
-from app import heap, message_cache, server_theme, session_reading, untold, watching
+from app import heap, streamlit_patches
 from app.headers import Safety
 
 
@@ -18,11 +18,7 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
     from app.warming import warm_up
 
     heap.share()  # before the threads that warm it
-    watching.keep_off()
-    server_theme.keep()
-    session_reading.one_by_one()
-    untold.leave_out()
-    message_cache.mirror()
+    streamlit_patches.apply()
     await asyncio.to_thread(warm_up)
     yield
 

@@ -14,12 +14,14 @@ def keep_off() -> bool:
     up for ten seconds.
 
     Returns:
-        Whether something had to be kept off, and could be: this rests on a method that is none of Streamlit's promises.
+        Whether no session that returns watches files that it should not: False if Streamlit's method, which is not part
+        of its public interface, is another one than expected.
     """
     session = getattr(app_session, "AppSession", None)
     watch = getattr(session, "register_file_watchers", None)
-    off = st.get_option("server.fileWatcherType") == "none"
-    if not off or session is None or watch is None or [*inspect.signature(watch).parameters] != ["self"]:
+    if st.get_option("server.fileWatcherType") != "none":
+        return True
+    if session is None or watch is None or [*inspect.signature(watch).parameters] != ["self"]:
         return False
     session.register_file_watchers = lambda self: None
     return True

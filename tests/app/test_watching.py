@@ -30,7 +30,7 @@ def test_a_session_that_comes_back_watches_nothing(session, monkeypatch):
 def test_where_files_are_watched_they_still_are(session, monkeypatch):
     before = AppSession.register_file_watchers
     set_to(monkeypatch, "auto")
-    assert not watching.keep_off()
+    assert watching.keep_off()
     assert AppSession.register_file_watchers is before
 
 

@@ -1,0 +1,92 @@
+"""Patches of Streamlit are applied on the version they were written for, and a warning says which are off."""
+
+import asyncio
+import logging
+import re
+import tomllib
+from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+import streamlit as st
+from streamlit.runtime import app_session
+from streamlit.runtime.app_session import AppSession
+from streamlit.runtime.scriptrunner_utils.script_run_context import ScriptRunContext
+from streamlit.runtime.state.safe_session_state import SafeSessionState
+from streamlit.web.server.starlette.starlette_websocket import StarletteSessionClient
+
+from app import streamlit_app, streamlit_patches, warming
+
+ROOT = Path(__file__).parents[2]
+REPLACED = (
+    (AppSession, "register_file_watchers"),
+    (AppSession, "_create_new_session_message"),
+    (AppSession, "_handle_git_information_request"),
+    (app_session, "_populate_theme_msg"),
+    (SafeSessionState, "filtered_state"),
+    (StarletteSessionClient, "write_forward_msg"),
+    (ScriptRunContext, "reset"),
+)
+
+
+@pytest.fixture(autouse=True)
+def restored(monkeypatch):
+    for place, name in REPLACED:
+        monkeypatch.setattr(place, name, getattr(place, name))
+    monkeypatch.setattr(warming, "warm_up", lambda: None)
+    option = st.get_option
+    monkeypatch.setattr(st, "get_option", lambda name: "none" if name == "server.fileWatcherType" else option(name))
+
+
+def started():
+    """The replaceable methods after a server started, which is when it applies the patches."""
+
+    async def begin():
+        async with streamlit_app.lifespan(streamlit_app.app):
+            pass
+
+    with ThreadPoolExecutor(1) as pool:  # a browser in this process may have a loop in this thread
+        pool.submit(asyncio.run, begin()).result()
+    return [getattr(place, name) for place, name in REPLACED]
+
+
+def warnings(caplog):
+    return [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+
+
+def test_all_patches_are_applied_without_a_warning_on_the_version_they_were_written_for(caplog):
+    before = [getattr(place, name) for place, name in REPLACED]
+    after = started()
+    assert all(old is not new for old, new in zip(before, after, strict=True))
+    assert not warnings(caplog)
+
+
+@pytest.mark.parametrize("version", ["1.67.1", "1.66.0", "1.68.0"])
+def test_another_version_of_streamlit_is_not_patched_and_each_patch_is_reported(monkeypatch, caplog, version):
+    before = [getattr(place, name) for place, name in REPLACED]
+    monkeypatch.setattr(st, "__version__", version)
+    assert started() == before
+    found = warnings(caplog)
+    for module in ("watching", "server_theme", "session_reading", "untold", "message_cache"):
+        [line] = [each for each in found if f"app.{module}." in each]
+        assert f"Streamlit {streamlit_patches.WRITTEN_FOR}, and {version} is installed" in line
+
+
+def test_a_patch_whose_methods_are_not_there_is_the_only_one_reported(monkeypatch, caplog):
+    monkeypatch.setattr(app_session, "_populate_theme_msg", lambda message, part: None)
+    started()
+    [line] = warnings(caplog)
+    assert line.startswith("Patch app.server_theme.keep is off")
+
+
+def test_every_patch_names_a_function():
+    for patch in streamlit_patches.PATCHES:
+        assert callable(getattr(import_module(patch.module), patch.function))
+
+
+def test_the_package_asks_for_the_version_that_is_patched():
+    asked = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    assert f"streamlit[performance]=={streamlit_patches.WRITTEN_FOR}" in asked
+    pinned = (ROOT / "requirements.txt").read_text()
+    assert re.search(rf"^streamlit\[performance\]=={re.escape(streamlit_patches.WRITTEN_FOR)}$", pinned, re.MULTILINE)
