@@ -46,7 +46,7 @@ SPOKEN = {"text", "title", "name", "hovertemplate", "ticktext", "label", "custom
 NUMBERS = " ".join(map(str, range(100, 124)))
 """A text without words, so that no token is taken for prose."""
 MARKED = re.compile(
-    r"⟦.*?⟧|<style>.*?</style>|\$\$.*?\$\$|\$[^$]*\$|`[^`]*`|<[^>]*>|\[[^]]*\]\(http[^)]*\)|\]\([^)]*\)|:[\w/-]+:|:[\w-]+\[|%?\{[^}]*\}|&\w+;",
+    r"⟦.*?⟧|<style>.*?</style>|\$\$.*?\$\$|\$[^$]*\$|`[^`]*`|<[^>]*>|\[(?:\[[^]]*\]|[^]])*\]\(http[^)]*\)|\]\([^)]*\)|:[\w/-]+:|:[\w-]+\[|%?\{[^}]*\}|&\w+;",
     re.DOTALL,
 )
 """What is in the catalogue, formulas, code, markup, and places filled in by the browser."""
@@ -244,3 +244,4 @@ def test_words_beside_the_catalogue_are_found():
     assert unmarked(marked("of {n} tokens, {name:.2f}").format(n=3, name=1.5)) == []
     assert unmarked(marked("{name} looks far").format(name="the last")) == ["the", "last"]
     assert unmarked("$$ x_{max} $$ `code` **bold** :material/block: [Paper (2017)](https://a.b) <b>") == ["bold"]
+    assert unmarked(r"[Entries in \[−1, 1\]](https://a.b) told") == ["told"]
