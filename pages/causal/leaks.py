@@ -17,7 +17,7 @@ from app.line import Standing
 from app.matrix_board import BoardEvent, Panel, matrix_board
 from app.naming import label, tokens
 from app.scope import Scope
-from app.text import N_, _, literal, paragraph
+from app.text import N_, _, _n, literal, paragraph
 from app.text import sentence as words_of
 from app.visit import Visit
 from attention_core.experiments.leaks import tasks
@@ -126,8 +126,7 @@ def sentence(found: Leaks, t: int, labels: Sequence[str]) -> str:
 def _strips(found: Leaks, t: int, labels: tuple[str, ...]) -> None:
     rows = []
     for attention, leak in found.items():
-        before = leak.before(t)
-        told = _("leaks: {count} of {t} before it move", count=before, t=t) if before else _("nothing before it moves")
+        told = moved_before(leak.before(t), t)
         rows.append(Strip(title=f"<b>{label(attention)}</b> · {told}", sizes=leak.moved[t]))
     figure = strips(
         rows,
@@ -144,6 +143,15 @@ def _strips(found: Leaks, t: int, labels: tuple[str, ...]) -> None:
         key="causal.strips",
         name="leak",
         alt=_("One strip per variant: how far each output moves when token {t} is replaced", t=t),
+    )
+
+
+def moved_before(count: int, t: int) -> str:
+    """Return how many of the ``t`` outputs before a token move when the token is replaced."""
+    if not count:
+        return _("no output before it moves")
+    return _n(
+        "leaks: the only output before it moves", "leaks: {count} of {n} outputs before it move", n=t, count=count
     )
 
 

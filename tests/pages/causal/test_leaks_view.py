@@ -8,7 +8,7 @@ import attention_core as ac
 from app import dispatch
 from attention_core.errors import WorkerError
 from attention_core.looks.influence import Influence, influence
-from pages.causal.leaks import notes, reasons, sentence
+from pages.causal.leaks import moved_before, notes, reasons, sentence
 
 TOKENS = ("the", "c_at", "sat", "down")
 
@@ -135,3 +135,9 @@ def test_maps_that_could_not_be_computed_are_one_sentence_and_nothing_is_lost(op
     assert not at.exception
     assert [each.value for each in at.info] == ["The worker was lost; press Continue."]
     assert at.query_params["variants"] == ["softmax", ac.get("nystrom").word]
+
+
+def test_a_strip_says_how_many_outputs_before_the_token_move():
+    assert moved_before(0, 7) == "no output before it moves"
+    assert moved_before(2, 7) == "leaks: 2 of 7 outputs before it move"
+    assert moved_before(1, 1) == "leaks: the only output before it moves"
