@@ -17,8 +17,8 @@ class DeltaParams(Params):
     keys: str = param(
         "unit",
         choices=("unit", "exact"),
-        help="Queries and keys of length one, or as they are with the exact step of the differential equation, which "
-        "no key makes unstable.",
+        help="Queries and keys of length one, or q and k over d^(1/4) with the exact step of the differential equation "
+        "(EFLA), which no key makes unstable.",
     )
     strength: float = param(
         1.0,

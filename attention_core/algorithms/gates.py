@@ -18,7 +18,8 @@ def gate(default: str) -> Any:  # noqa: ANN401 - a dataclass field, as of param
         default,
         choices=("constant", "harmonic", "keys"),
         help="Where the gate comes from, untrained: the decay that is set, 1 - 1/t at the t-th token, or "
-        "σ(k)^(1/root) of the token's own key.",
+        "σ(k)^(1/root) of the token's own key. Where the input has rotary positions (RoPE), the key and so its gate "
+        "also depend on the token's position.",
     )
 
 

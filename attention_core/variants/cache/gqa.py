@@ -25,8 +25,8 @@ class GqaParams(Params):
         high=64,
         scale="log",
         budget=True,
-        help="Groups of heads, as even as can be, that share a key and a value: 1 is multi-query attention, as many as "
-        "there are heads is softmax.",
+        help="Groups of heads, as even as can be, that share a key and a value: 1 is multi-query attention; one group "
+        "per head is softmax, which 64 groups reach for up to 64 heads.",
     )
 
 

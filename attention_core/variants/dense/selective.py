@@ -31,7 +31,10 @@ def judged(logits: Tensor, i: Tensor, *, causal: bool) -> Tensor:
 
 
 def weights(q: Tensor, k: Tensor, p: SelectiveParams, *, causal: bool) -> Tensor:
-    """``S(s - F)`` with what all earlier queries took, ``F_ij = Σ_{l < i} relu(s⁰_lj)``, ``[..., n, n]``."""
+    """Return ``S(s - F)``, ``[..., n, n]``, with what earlier queries took from a key.
+
+    ``F_ij = Σ_{l < i, l ≠ j} relu(s⁰_lj)``, and 0 for the first key.
+    """
     logits, i = scores(q, k), torch.arange(q.shape[-2], device=q.device)[:, None]
     taken = judged(logits, i, causal=causal)
     return masked_softmax(logits - (taken.cumsum(-2) - taken), i >= i.mT if causal else None)
@@ -75,9 +78,10 @@ VARIANT = Variant(
     key="selective",
     title="Selective",
     family="dense",
-    summary="Each token may take a key from the view of all that follow: what one head looked at is then seen less.",
-    formula=r"A = \operatorname{softmax}(S - F),\quad "
-    r"F_{ij} = \sum_{l < i} \operatorname{relu}\left(S^{(0)}_{lj}\right),\quad S = \frac{Q K^\top}{\sqrt d}",
+    summary="What the first head attends to is seen less by all later queries, in every head. A token's own key and "
+    "the first key of the text are spared.",
+    formula=r"A = \operatorname{softmax}(S - F),\quad F_{ij} = [j > 1] \sum_{l < i,\; l \ne j} "
+    r"\operatorname{relu}\left(S^{(0)}_{lj}\right),\quad S = \frac{Q K^\top}{\sqrt d}",
     complexity="n² d",
     params=SelectiveParams,
     weights=weights,
@@ -86,5 +90,6 @@ VARIANT = Variant(
     couples_heads=True,
     source=Paper("Selective Attention Improves Transformer", 2024, "https://arxiv.org/abs/2410.02703"),
     note="The first head of the input decides for all. Models learn to use it for that; here it was trained for "
-    "something else. Without a causal mask it is still the tokens before a query that decide.",
+    "something else. With a causal mask a query takes nothing from keys that are hidden from it. Without one, it is "
+    "still only the queries before a query that decide.",
 )

@@ -25,9 +25,11 @@ VARIANT = fast_weights.variant(
     gates=lambda p: "none",
     key="deltanet",
     title="DeltaNet",
-    summary="Linear attention that corrects itself: a token writes only what its key does not read already.",
-    formula=r"A = (Q K^\top \odot M)\left(I + \operatorname{diag}(\beta)\,(K K^\top \odot M^-)\right)^{-1}"
-    r"\operatorname{diag}(\beta)",
+    summary="Linear attention with queries and keys of length one by default. Each token writes only the part of its "
+    "value that its key does not read already.",
+    formula=r"A = (\hat Q \hat K^\top \odot M)\left(I + \operatorname{diag}(\beta)\,(\hat K \hat K^\top \odot "
+    r"M^-)\right)^{-1}\operatorname{diag}(\beta),\quad M_{ij} = [j \le i],\; M^-_{ij} = [j < i],\quad \hat q_i = "
+    r"\frac{q_i}{\lVert q_i \rVert},\; \hat k_j = \frac{k_j}{\lVert k_j \rVert}",
     params=DeltaParams,
     source=Paper(
         "Parallelizing Linear Transformers with the Delta Rule over Sequence Length",
@@ -36,7 +38,15 @@ VARIANT = fast_weights.variant(
     ),
     further=(
         Paper("Linear Transformers Are Secretly Fast Weight Programmers", 2021, "https://arxiv.org/abs/2102.11174"),
+        Paper("Why does DeltaNet need L2 normalisation?", 2025, "https://kexue.fm/archives/11486"),
+        Paper(
+            "Exact Flow Linear Attention: Exact Solution from Continuous-Time Dynamics",
+            2025,
+            "https://arxiv.org/abs/2512.12602",
+        ),
     ),
-    note="Models learn how strongly each token writes, and convolve queries and keys with their neighbours first; here "
-    "the strength is a constant. Without a causal mask all is written in order, then each query reads the end's state.",
+    note="Models learn how strongly each token writes, and convolve queries and keys with their neighbours first; "
+    'here the strength β is a constant. With keys "exact", q̂ and k̂ are q and k over d^(1/4) and β is (1 - '
+    "e^(-η‖k̂‖²)) / ‖k̂‖², η being the strength. Without a causal mask all is written in order, then each query reads "
+    "the end's state.",
 )

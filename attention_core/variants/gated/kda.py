@@ -29,17 +29,28 @@ VARIANT = fast_weights.variant(
     gates=each,
     key="kda",
     title="Kimi delta",
-    summary="The delta rule and a gate for each channel: a key met again is overwritten, the rest fades channel by "
-    "channel.",
-    formula=r"A = (Q K^\top)_\Gamma \left(I + \operatorname{diag}(\beta)\,(K K^\top)_{\Gamma^-}\right)^{-1}"
-    r"\operatorname{diag}(\beta),\quad (X Y^\top)_{\Gamma, ij} = \sum_c x_{ic}\, y_{jc} \prod_{l=j+1}^{i} \alpha_{lc}",
+    summary="The delta rule, with queries and keys of length one by default, and a gate for each channel: a key met "
+    "again is overwritten, the rest fades channel by channel.",
+    formula=r"A = (\hat Q \hat K^\top)_\Gamma \left(I + \operatorname{diag}(\beta)\,(\hat K \hat "
+    r"K^\top)_{\Gamma^-}\right)^{-1}\operatorname{diag}(\beta),\quad (X Y^\top)_{\Gamma, ij} = [j \le i] \sum_c "
+    r"x_{ic}\, y_{jc} \prod_{l=j+1}^{i} \alpha_{lc},\; (X Y^\top)_{\Gamma^-, ij} = [j < i]\, (X Y^\top)_{\Gamma, "
+    r"ij},\quad \hat q_i = \frac{q_i}{\lVert q_i \rVert},\; \hat k_j = \frac{k_j}{\lVert k_j \rVert}",
     params=KdaParams,
     source=Paper(
         "Kimi Linear: An Expressive, Efficient Attention Architecture", 2025, "https://arxiv.org/abs/2510.26692"
     ),
+    further=(
+        Paper("Why does DeltaNet need L2 normalisation?", 2025, "https://kexue.fm/archives/11486"),
+        Paper(
+            "Exact Flow Linear Attention: Exact Solution from Continuous-Time Dynamics",
+            2025,
+            "https://arxiv.org/abs/2512.12602",
+        ),
+    ),
     note="Kimi Linear learns gates and strengths and convolves queries and keys with their neighbours first; here the "
-    "strength is a constant and α = σ(k)^(1/root), untrained. Without a causal mask all is written in order, then each "
-    "query reads the end's state.",
+    "strength β is a constant and the gate α follows the rule that is set, untrained: by default α = σ(k)^(1/root). "
+    'With keys "exact", q̂ and k̂ are q and k over d^(1/4) and β is (1 - e^(-η‖k̂‖²)) / ‖k̂‖², η being the '
+    "strength. Without a causal mask all is written in order, then each query reads the end's state.",
     special_cases=(
         SpecialCase("gated_deltanet", {"gate": "constant"}, {"gate": "constant"}, ("decay", "keys", "strength")),
         SpecialCase("deltanet", {"gate": "constant", "decay": 1.0}, shared=("keys", "strength")),

@@ -178,10 +178,12 @@ VARIANT = Variant(
     key="mesa",
     title="Mesa",
     family="gated",
-    summary="Least squares at every token: the state that best brings all keys so far to their values, which the query "
-    "then reads.",
-    formula=r"A_{ij} = q_i^\top (H_i + \lambda I)^{-1} k_j\, \Gamma_{ij},\quad "
-    r"H_i = \sum_{l \le i} \Gamma_{il}\, k_l k_l^\top",
+    summary="Least squares at every token, on queries and keys of length one: the query reads the state that best maps "
+    "all keys so far to their values.",
+    formula=r"A_{ij} = \hat q_i^\top (H_i + \lambda I)^{-1} \hat k_j\, \Gamma_{ij},\quad "
+    r"H_i = \sum_{l \le i} \Gamma_{il}\, \hat k_l \hat k_l^\top,\quad "
+    r"\Gamma_{ij} = [j \le i] \prod_{l=j+1}^{i} \alpha_l,"
+    r"\quad \hat q_i = \frac{q_i}{\lVert q_i \rVert},\; \hat k_j = \frac{k_j}{\lVert k_j \rVert}",
     complexity="n d²",
     params=MesaParams,
     weights=weights,

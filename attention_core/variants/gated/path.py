@@ -26,8 +26,8 @@ class PathParams(Params):
     along: str = param(
         TURNED,
         choices=RULES,
-        help="Where w comes from, untrained: the token's own unit key, which is DeltaNet; that key with its halves "
-        "changed over and one of them negated; or one direction for all tokens, the mean of all channels.",
+        help="Where w comes from, untrained: the token's own unit key, which at strength 1 is DeltaNet; that key with "
+        "its halves swapped and one of them negated; or one direction for all tokens, the mean of all channels.",
     )
     strength: float = param(
         1.0,
@@ -61,10 +61,11 @@ VARIANT = fast_weights.variant(
     along=True,
     key="path",
     title="PaTH",
-    summary="On the way from a key to a query every token between them takes something out of the key, as its own "
-    "direction says.",
-    formula=r"A = Q K^\top \odot M - (Q W^\top \odot M)\left(I + \beta\, W W^\top \odot M^-\right)^{-1}"
-    r"\beta\,(W K^\top \odot M^-)",
+    summary="Queries and keys have length one. Every token between a key and a query removes part of the key along a "
+    "direction of its own.",
+    formula=r"A = \hat Q \hat K^\top \odot M - (\hat Q W^\top \odot M)\left(I + \beta\, W W^\top \odot M^-\right)^{-1}"
+    r"\beta\,(W \hat K^\top \odot M^-),\quad M_{ij} = [j \le i],\; M^-_{ij} = [j < i],"
+    r"\quad \hat q_i = \frac{q_i}{\lVert q_i \rVert},\; \hat k_j = \frac{k_j}{\lVert k_j \rVert}",
     params=PathParams,
     source=Paper(
         "PaTH Attention: Position Encoding via Accumulating Householder Transformations",
@@ -72,7 +73,7 @@ VARIANT = fast_weights.variant(
         "https://arxiv.org/abs/2505.16381",
     ),
     note="W is not trained: PaTH learns w and β of each token, convolves w with its neighbours and takes softmax of "
-    "this matrix; here w follows the rule that is set, and the matrix stands as it is. Without a causal mask all is "
-    "written in order, then each query reads the end's state.",
+    "this matrix; here w follows the rule that is set, and the matrix is used without softmax. Without a causal mask "
+    "all is written in order, then each query reads the end's state.",
     special_cases=(SpecialCase("deltanet", {"along": KEYS, "strength": 1.0}),),
 )

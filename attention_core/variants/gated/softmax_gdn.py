@@ -155,9 +155,11 @@ VARIANT = Variant(
     key="softmax_gdn",
     title="Softmax as delta rule",
     family="gated",
-    summary="Softmax to first order, as a state: the values' mean, and what keys off their mean say about values.",
-    formula=r"o_t = A_t q_t + \bar v_t,\quad A_t = A_{t-1}\left(\left(1 - \tfrac{1}{t}\right) I - \beta_t c_t c_t^\top"
-    r"\right) + \beta_t (v_t - \bar v_{t-1})\, c_t^\top,\quad c_t = k_t - \bar k_t",
+    summary="Softmax to first order, turned into a delta rule: the running mean of the values, plus a fading state "
+    "from which each centred key first removes part of what it already reads.",
+    formula=r"o_t = A_t \frac{q_t}{\sqrt[4]{d}} + \bar v_t,\quad A_t = A_{t-1}\left(\left(1 - \tfrac{1}{t}\right) I - "
+    r"\beta_t c_t c_t^\top\right) + \beta_t (v_t - \bar v_{t-1})\, c_t^\top,\quad c_t = \frac{k_t - \bar "
+    r"k_t}{\sqrt[4]{d}},\; \beta_t = \min\left(\frac{1}{t},\, \frac{\text{cap}}{\lVert c_t \rVert^2}\right)",
     complexity="n d²",
     params=SoftmaxGdnParams,
     weights=weights,

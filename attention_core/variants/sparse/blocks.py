@@ -29,8 +29,9 @@ class BlocksParams(Params):
     score: str = param(
         key_blocks.MEAN,
         choices=key_blocks.SCORES,
-        help="What ranks the blocks: q·k̄ (MoBA); that + ½ qᵀΣq; what no q·k of it exceeds (Quest); the best after a "
-        "random projection (as DSA's, untrained); or what softmax lays on it.",
+        help="What ranks the blocks: q·k̄ (MoBA); that + ½ qᵀΣq; what no q·k of it exceeds (Quest); the best score of "
+        "its keys after a random projection (DSA trains the projection and chooses tokens, not blocks); or what "
+        "softmax lays on it.",
     )
     rank: int = param(4, low=1, high=64, scale="log", help="Numbers the random indexer keeps of each query and key.")
     seed: int = param(0, low=0, high=9999, help="Another number draws another projection for the random indexer.")
