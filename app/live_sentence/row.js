@@ -2,8 +2,9 @@
 /** @import { Looks, SentenceWords, SentRow, WordBox } from "./types" */
 
 import { clamp, make } from "../matrix_board/page.js";
+import { fill } from "../templates.js";
 import { path, stroke } from "./arcs.js";
-import { fill, percent } from "./story.js";
+import { percent } from "./story.js";
 
 const DRAWN_IN = "http://www.w3.org/2000/svg";
 const WRITTEN = 0.01; // weights from which on their numbers stand below the words

@@ -1,6 +1,8 @@
 // Numbers to words: what one sees of a word under several variants. No DOM.
 /** @import { Looks, StoryWords } from "./types" */
 
+import { fill } from "../templates.js";
+
 const MOSTLY = 0.5; // of a word's weight on one other: more than all the rest together
 const MOST = 0.25;
 const SAME = 0.05; // weights that differ by less are told as the same
@@ -16,13 +18,6 @@ export function percent(share) {
   const told = size > 0 && size < 0.005 ? "<1" : String(Math.round(100 * size));
   return (share <= -0.005 ? "\u2212" : "") + told + "%";
 }
-
-/**
- * A sentence with its places filled in.
- * @param {string} template
- * @param {Record<string, string>} values
- */
-export const fill = (template, values) => template.replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
 
 /**
  * What one sees: where the word looks in the first row, and what the others make of that.

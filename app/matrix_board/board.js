@@ -1,6 +1,7 @@
 // The board of a comparison: what it holds, how it is laid out and painted.
 /** @import { BoardHeader, BoardSettings, Cell, Geometry, Look, Panel, Pen, Received, Scale, Send, SentPanel, Theme, View } from "./types" */
 
+import { fill } from "../templates.js";
 import { PAINTED } from "./boards.js";
 import { categoryTable, drawCategories, legendNames, legendPlaces } from "./categories.js";
 import { colourTable, makeScale, PALETTES, tickNumeral } from "./color.js";
@@ -302,7 +303,7 @@ export class Board {
     this.grid.classList.toggle("zoomed", this.views.zoomed);
     const reset = /** @type {HTMLButtonElement} */ (this.buttons.querySelector("[data-act=reset]"));
     reset.disabled = !this.views.zoomed;
-    this.note.textContent = pooled > 1 ? settings.words.pooled.replace("{count}", String(pooled)) : "";
+    this.note.textContent = pooled > 1 ? fill(settings.words.pooled, { count: String(pooled) }) : "";
     this.root.dataset.paintMs = (performance.now() - started).toFixed(1);
     this.root.dataset.paints = String(++this.paints);
   }

@@ -2,6 +2,7 @@
 /** @import { Panel, Pen, TextStyle, Rectangle, View } from "./types" */
 /** @import { Board } from "./board.js" */
 
+import { fill } from "../templates.js";
 import { css } from "./color.js";
 import { knobText } from "./knobs.js";
 import { drawMarks } from "./marks.js";
@@ -258,7 +259,7 @@ function drawBoard(pen, board) {
       pooled = Math.max(pooled, geometry.pooled);
     });
   });
-  if (pooled > 1) pen.text(words.pooled.replace("{count}", String(pooled)), MARGIN, drawn - MARGIN, { colour: theme.muted });
+  if (pooled > 1) pen.text(fill(words.pooled, { count: String(pooled) }), MARGIN, drawn - MARGIN, { colour: theme.muted });
   origin.forEach((words, i) => pen.text(words, MARGIN, drawn + i * FINE_LINE, { size: FINE_PRINT, colour: theme.muted }));
 }
 

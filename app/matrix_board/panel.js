@@ -1,6 +1,7 @@
 // One panel: where its parts lie, its axes, matrix and legend.
 /** @import { Axis, Geometry, Look, Panel, Pen, Scale, View } from "./types" */
 
+import { fill } from "../templates.js";
 import { css, LOG_START, rampColours, tickMagnitudes, tickNumeral } from "./color.js";
 import { fitted, widestOf } from "./pen.js";
 
@@ -204,8 +205,8 @@ export function swatchPlaces(pen, width, names) {
  * @param {Look} look
  */
 export function beyondEnds({ top, over, under }, { words, palette }) {
-  const told = (/** @type {string} */ words, /** @type {number} */ end, /** @type {number} */ most) =>
-    words.replace("{end}", tickNumeral(end)).replace("{most}", tickNumeral(most));
+  const told = (/** @type {string} */ template, /** @type {number} */ end, /** @type {number} */ most) =>
+    fill(template, { end: tickNumeral(end), most: tickNumeral(most) });
   return [
     over ? { text: told(words.over, top, over), colour: css(palette.over) } : null,
     under ? { text: told(words.under, -top, under), colour: css(palette.under) } : null,

@@ -2,6 +2,7 @@
 // the pin are the board's: a click recolours all strips at once, before the server has answered.
 /** @import { Panel, Received, Send, StripsHeader, StripsSettings, Theme } from "./types" */
 
+import { fill } from "../templates.js";
 import { boards, PAINTED } from "./boards.js";
 import { HALF, MASKED } from "./color.js";
 import { clamp, make, perform, printable, readTheme } from "./page.js";
@@ -134,7 +135,7 @@ export class Strips {
     if (built !== this.built) this.build(panels, shown, fits, columns);
     this.built = built;
     this.drawn = this.stamp;
-    this.heading.textContent = pinned === null ? words.none : words.heading.replace("{word}", this.tokens[pinned]);
+    this.heading.textContent = pinned === null ? words.none : fill(words.heading, { word: this.tokens[pinned] });
     panels.forEach((panel, i) => {
       const strip = /** @type {HTMLElement} */ (this.list.children[i]);
       const [title, note] = /** @type {NodeListOf<HTMLElement>} */ (strip.querySelectorAll(".title, .note"));

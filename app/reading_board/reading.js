@@ -2,8 +2,8 @@
 /** @import { ReadingHeader, ReadingSettings, SentReading } from "./types" */
 /** @import { Received, Send } from "../matrix_board/types" */
 
-import { fill } from "../live_sentence/story.js";
 import { clamp, make, perform, printable, readTheme } from "../matrix_board/page.js";
+import { fill } from "../templates.js";
 
 const FULL = 12; // nats of a full bar: a little more than a guess among all 49,152 words costs
 const WORSE = 6; // nats more than before from which on a token has the full colour

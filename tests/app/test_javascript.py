@@ -47,3 +47,9 @@ def test_every_import_names_an_export_that_stands_before_it(entry):
             origin = Path(normpath(path.parent / file))
             assert order.index(origin) < order.index(path), f"{path.name} and {file} import each other"
             assert set(listed.split(", ")) <= set(names(found[origin], "export ")), f"{path.name} from {file}"
+
+
+def test_only_one_function_fills_templates():
+    """A template filled with ``replace`` and a string loses the `$` signs of its values."""
+    hand_made = re.compile(r"""\.replace(?:All)?\(\s*["'`]\{|\.replace(?:All)?\(\s*/\\?\{""")
+    assert [path.name for path in APP.rglob("*.js") if hand_made.search(path.read_text("utf-8"))] == ["templates.js"]

@@ -2,7 +2,7 @@
 
 import math
 from pathlib import Path
-from urllib.parse import parse_qs, quote, urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from browser import on, settle, visit, words
@@ -10,12 +10,12 @@ from playwright.sync_api import expect
 
 import app
 import attention_core as ac
-from app import presets
+from app import javascript, presets
 from app.live_sentence.sentence import _words
 from app.visit import read_text
 from attention_core.looks.compare import compare
 
-STORY = (Path(app.__file__).parent / "live_sentence" / "story.js").read_text("utf-8")
+STORY = javascript.script(Path(app.__file__).parent / "live_sentence" / "story.js")
 LABELS = ["The", "animal", "it", "."]
 
 
@@ -116,12 +116,12 @@ def told(window):
     def story(*rows):
         sent = [{"name": name, "weights": [None if math.isnan(x) else x for x in row]} for name, row in rows]
         return page.evaluate(
-            """async ([module, words, labels, rows]) => {
-                const { story } = await import(module);
+            f"""([words, labels, rows]) => {{
+                {STORY}
                 for (const row of rows) row.weights = row.weights.map((weight) => weight ?? NaN);
                 return story(words, labels, 2, rows);
-            }""",
-            ["data:text/javascript," + quote(STORY), words, LABELS, sent],
+            }}""",
+            [words, LABELS, sent],
         )
 
     yield story

@@ -290,6 +290,20 @@ def test_hostile_tokens_stay_text(page, server):
     assert page.evaluate("window.hit") is None
 
 
+@pytest.mark.parametrize("token", ["$&", "$$", "$1", "{other}"])
+def test_the_heading_of_the_strips_shows_the_pinned_token_unchanged(page, server, token):
+    file = io.BytesIO()
+    q = np.random.default_rng(0).standard_normal((4, 3)).astype(np.float32)
+    np.savez(file, q=q, k=q, v=q, tokens=np.array([token, "b", "c", "d"]))
+    matrices(page, server, "?variants=softmax")
+    page.get_by_text("Upload", exact=True).click()
+    page.locator('input[type="file"]').set_input_files(
+        {"name": "mine.npz", "mimeType": "application/zip", "buffer": file.getvalue()}
+    )
+    strip(page, "softmax").locator('[data-j="0"]').click()
+    expect(page.locator(".strips")).to_contain_text(f"Where “{token}” looks")
+
+
 def test_an_upload_is_drawn_and_a_bad_one_gets_a_sentence(page, server):
     matrices(page, server, "?variants=softmax")
     page.get_by_text("Upload", exact=True).click()
