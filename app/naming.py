@@ -6,6 +6,7 @@ from typing import Any
 
 import attention_core as ac
 from app import compute
+from app.isolation import isolated
 from app.text import _
 from app.visit import REFERENCE
 
@@ -27,7 +28,7 @@ def tokens(labels: Sequence[str]) -> dict[str, Any]:
 
     def name(i: int) -> str:
         # A value in flight may be of a longer text: Streamlit asks for its name before it finds that it is no option.
-        return f"{i}  {labels[i]}" if i < len(labels) else str(i)
+        return f"{i}  {isolated(labels[i])}" if i < len(labels) else str(i)
 
     return {"options": range(len(labels)), "format_func": name}
 

@@ -1,6 +1,7 @@
 """Every word on screen passes through ``_``: English stands in the code, other languages in ``app/locale``."""
 
 import gettext
+import re
 import threading
 from collections.abc import Mapping
 from functools import cache
@@ -9,12 +10,15 @@ from pathlib import Path
 import numpy as np
 import streamlit as st
 
+from app.isolation import isolated
 from attention_core.errors import LabError
 from attention_core.inputs.record import Notice
 from attention_core.writing import N_ as N_
 from attention_core.writing import Written
 
 LOCALES = Path(__file__).parent / "locale"
+ADDRESS = re.compile(r"@|://|(?<=\bwww)\.", re.IGNORECASE)
+"""The sign in an address by which Markdown recognises it and turns it into a link."""
 
 
 @cache
@@ -47,8 +51,14 @@ def _(message: str, **values: object) -> str:
 
 
 def _written(values: Mapping[str, object]) -> dict[str, object]:
-    """Return a sentence's values with its numbers as the lab writes them, whatever format the sentence names."""
-    return {name: Written(value) if isinstance(value, float | np.floating) else value for name, value in values.items()}
+    """Return a sentence's values: numbers as the lab writes them, whatever the format, and words isolated."""
+    return {name: _written_value(value) for name, value in values.items()}
+
+
+def _written_value(value: object) -> object:
+    if isinstance(value, float | np.floating):
+        return Written(value)
+    return isolated(value) if isinstance(value, str) else value
 
 
 def _n(one: str, many: str, *, n: int, **values: object) -> str:
@@ -75,5 +85,7 @@ def sentence(told: LabError | Notice) -> str:
 
 
 def literal(words: str) -> str:
-    """Words somebody typed, so that Streamlit's Markdown shows them as they are."""
-    return "".join(f"\\{c}" if c in "\\`*_[]<>#|~$:" else c for c in words)
+    """Return words that somebody typed, isolated, so that Streamlit's Markdown shows them unchanged."""
+    # A backslash does not stop Markdown from linking an address: a word joiner, which is invisible, breaks it.
+    words = ADDRESS.sub("\u2060\\g<0>", isolated(words))
+    return "".join(f"\\{c}" if c in "\\`*_[]<>#|~$:&" else c for c in words)

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from app.isolation import isolated
+
 Figure = dict[str, Any]
 """What plotly.js draws: ``data``, ``layout`` and, where it plays, ``frames``, as one would write them in JSON.
 
@@ -106,8 +108,8 @@ def along(ramp: Sequence[Colour], places: float | np.ndarray) -> np.ndarray:
 
 
 def plain(label: str, most: int | None = None) -> str:
-    """A label, cut to so many letters, for plotly, which reads tags in names and hovers: a token is never a tag."""
-    shown = label if most is None or len(label) <= most else label[: most - 1] + "…"
+    """Return a label for Plotly, isolated and at most so many letters long; Plotly reads tags, so these are escaped."""
+    shown = isolated(label if most is None or len(label) <= most else label[: most - 1] + "…")
     return shown.replace("&", "&amp;").replace("<", "&lt;")
 
 

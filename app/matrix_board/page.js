@@ -25,11 +25,15 @@ export function make(name, attributes = {}, ...children) {
   return element;
 }
 
-/** Control characters and broken surrogates made visible: they would vanish on screen and break an SVG. */
+/**
+ * Make control characters and broken surrogates visible, which would vanish on screen and break an SVG, and remove the
+ * characters that override the direction of the text around them.
+ */
 export const printable = (/** @type {string} */ label) =>
   label
     .toWellFormed()
     .replace(/\p{Cc}/gu, (c) => (c < " " ? String.fromCharCode(0x2400 + c.charCodeAt(0)) : "\ufffd"))
+    .replace(/[\u202a-\u202e\u2066\u2067]/g, "")
     .replace(/[\ufffe\uffff]/g, "\ufffd");
 
 /**

@@ -2,7 +2,7 @@
 // the pin are the board's: a click recolours all strips at once, before the server has answered.
 /** @import { Panel, Received, Send, StripsHeader, StripsSettings, Theme } from "./types" */
 
-import { fill } from "../templates.js";
+import { fill, isolated } from "../templates.js";
 import { boards, PAINTED } from "./boards.js";
 import { HALF, MASKED } from "./color.js";
 import { clamp, make, perform, printable, readTheme } from "./page.js";
@@ -221,12 +221,13 @@ export class Strips {
     for (const place of this.list.querySelectorAll(".at")) place.textContent = "";
     if (at === null || !this.board) return;
     const { board, pinned } = this.rows;
-    const told = [`“${this.tokens[at]}”`];
+    const quoted = `“${isolated(this.tokens[at])}”`;
+    const told = [quoted];
     [...this.list.children].forEach((strip, i) => {
       const panel = board.panels[i];
       const value = pinned === null || !panel ? "" : cellText(panel, pinned, at, board.settings);
       strip.lastElementChild?.children[at]?.classList.add("here");
-      /** @type {HTMLElement} */ (strip.querySelector(".at")).textContent = `“${this.tokens[at]}” ${value}`;
+      /** @type {HTMLElement} */ (strip.querySelector(".at")).textContent = `${quoted} ${value}`;
       if (value) told.push(`${panel.title} ${value}`);
     });
     if (this.live.textContent !== told.join(", ")) this.live.textContent = told.join(", ");

@@ -6,6 +6,7 @@ import numpy as np
 import streamlit as st
 
 from app.figures.categories import PRIMITIVES
+from app.isolation import isolated
 from app.matrix_board import Category, Panel, matrix_board
 from app.naming import tokens
 from app.text import N_, _, literal, paragraph
@@ -22,7 +23,7 @@ BLURS, LEAKS = N_("Multiply: what blurs"), N_("Why it leaks")
 def name(seen: Seen, pool: Pool) -> str:
     """A pool by its first and last token."""
     first, last = pool
-    return seen.labels[first] if first == last else f"{seen.labels[first]} … {seen.labels[last]}"
+    return " … ".join(isolated(seen.labels[i]) for i in dict.fromkeys((first, last)))
 
 
 def told(seen: Seen, pool: Pool) -> str:
@@ -67,7 +68,7 @@ def draw_strip(seen: Seen, weights: np.ndarray | None = None) -> None:
 def pool_names(seen: Seen) -> list[str]:
     """One short label per pool, for the axis of a matrix."""
     pools = provenance.spans(seen.parts["provenance"])
-    return [f"{first}–{last}" if first < last else f"{first} {seen.labels[first]}" for first, last in pools]
+    return [f"{first}–{last}" if first < last else f"{first} {isolated(seen.labels[first])}" for first, last in pools]
 
 
 def cover(seen: Seen, what: str = "") -> Step:

@@ -4,6 +4,7 @@ import html
 from collections.abc import Collection, Sequence
 
 from app.figures.theme import SERIES
+from app.isolation import isolated
 
 CROWDED = 40
 """Boxes in a row of a strip from which on their edges would need more room than a narrow screen has."""
@@ -59,7 +60,7 @@ def strip(
         cells = []
         sides = "2px 0;border-width:1px 0;border-radius:0" if len(pools) > CROWDED else "2px 3px"
         for number, ((first, last), name) in enumerate(zip(pools, words, strict=True)):
-            note = f"{first}–{last}: {name}" if last > first else f"{first}: {name}"
+            note = f"{first}–{last}: {isolated(name)}" if last > first else f"{first}: {isolated(name)}"
             shade = 0.12 + 0.2 * (number % 2)
             if shares is not None:
                 shade = 0.75 * shares[at][number] / (top or 1.0)

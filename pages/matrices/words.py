@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from app.isolation import isolated
 from app.naming import label, reference_name
 from app.text import _, paragraph
 from app.visit import REFERENCE
@@ -206,7 +207,7 @@ def changed(lost: Sequence[Share], gained: Sequence[Share], labels: Sequence[str
 
 
 def _keys(shares: Sequence[Share], labels: Sequence[str], form: str) -> str:
-    return ", ".join(f"“{labels[each.key]}” {formatted(each.weight, form)}" for each in shares)
+    return ", ".join(f"“{isolated(labels[each.key])}” {formatted(each.weight, form)}" for each in shares)
 
 
 def head_in_words(scores: HeadScores) -> str:

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 import pytest
-from driver import open_page
+from driver import open_page, unpacked
 from no_model import without_a_model
 from test_links import VIEWS
 
@@ -210,3 +210,66 @@ def test_the_boards_write_words_as_words(path):
     assert not re.search(
         r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function", path.read_text()
     )
+
+
+HEBREW = ["אחת", "שתיים", "שלוש", "ארבע", "חמש", "שש", "שבע", "שמונה", "תשע", "עשר", "אלף", "מאה"]
+ISOLATED = re.compile("\u2068[^\u2068\u2069]*\u2069")
+RIGHT_TO_LEFT = re.compile("[\u0590-\u05ff]+")
+
+
+def right_to_left():
+    q, k, v = np.random.default_rng(0).standard_normal((3, 2, 12, 4)).astype("f4")
+    out = io.BytesIO()
+    np.savez(out, q=q, k=k, v=v, tokens=np.array(HEBREW), אחר=q)
+    return UploadSource.of("קובץ.npz", out.getvalue())
+
+
+def strings(value):
+    """Every string in a figure's specification."""
+    if isinstance(value, str):
+        return [value]
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [each for one in inner for each in strings(one)]
+
+
+def sentences(at):
+    """Everything shown in which a word may stand next to others."""
+    for kind, words in shown(at):
+        if kind == "html":
+            yield from (html.unescape(title) for title in re.findall(r'title="([^"]*)"', words))
+        elif kind == "plotly_chart":
+            yield from strings(json.loads(words))
+        else:
+            yield words
+    for each in at.get("selectbox"):
+        yield from each.proto.options
+    for proto in (each.proto for each in at.get("bidi_component") if each.proto.bytes):
+        told = json.loads(proto.bytes) if proto.component_name == "attention_lab_settings" else unpacked(proto.bytes)[0]
+        yield from (words for name, words in named_strings(told) if name not in WORDS_ALONE)
+
+
+WORDS_ALONE = ("tokens", "labels", "row_labels", "col_labels", "heard")
+"""Lists of tokens in a message to the browser, each of which is drawn alone or isolated there."""
+
+
+def named_strings(value, name=""):
+    """Every string in a message, with the name it is sent under."""
+    if isinstance(value, str):
+        return [(name, value)]
+    if isinstance(value, dict):
+        return [found for key, each in value.items() for found in named_strings(each, key)]
+    return [found for each in value for found in named_strings(each, name)] if isinstance(value, list) else []
+
+
+@pytest.mark.parametrize("page", VIEWS)
+def test_right_to_left_tokens_are_isolated_in_every_sentence(page):
+    source = right_to_left()
+    for view in VIEWS[page]:
+        link = {"variants": ["softmax", "local", "reformer"], "h_longest": "128"} | view | {"input": "upload"}
+        at = open_page(page, link)
+        at.session_state[UPLOAD] = source
+        at.run()
+        assert not at.exception
+        for words in sentences(at):
+            outside = ISOLATED.sub("", ISOLATED.sub("", words))
+            assert not RIGHT_TO_LEFT.search(outside) or words in HEBREW, (view, words[:500])

@@ -120,6 +120,17 @@ def test_words_somebody_typed_are_not_markup():
     assert text.literal("**a** <b> :red[x] $y$ `c` [l](u)") == (r"\*\*a\*\* \<b\> \:red\[x\] \$y\$ \`c\` \[l\](u)")
 
 
+@pytest.mark.parametrize("words", ["me@example.com", "www.example.com", "WWW.x.org", "https://x.org"])
+def test_an_address_somebody_typed_is_broken_by_an_invisible_character(words):
+    told = text.literal(words)
+    assert told != words
+    assert told.replace("\u2060", "").replace("\\", "") == words
+
+
+def test_an_entity_somebody_typed_stays_as_it_is():
+    assert text.literal("&lt;b&gt;") == r"\&lt;b\&gt;"
+
+
 def test_no_message_is_a_fragment_to_be_glued_to_another():
     said = [
         (path.name, line, each)

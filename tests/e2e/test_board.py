@@ -215,9 +215,7 @@ def test_hostile_tokens_and_titles_stay_text(page, boards):
     page.get_by_role("application").first.focus()
     for key in ("ArrowDown", "ArrowRight"):
         page.keyboard.press(key)
-    expect(page.locator(".where")).to_have_text(
-        'query 0 “<img src=x onerror="window.hit=1">” → key 1 “a\u202eb\u2401\u240a”'
-    )
+    expect(page.locator(".where")).to_have_text('query 0 “<img src=x onerror="window.hit=1">” → key 1 “ab\u2401\u240a”')
     expect(page.locator(".title").first).to_have_text("<script>window.hit=1</script> 0")
     assert page.locator(".board img, .board script").count() == 0
     svg = ElementTree.parse(saved(page, "Download as SVG"))

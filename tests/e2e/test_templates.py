@@ -21,3 +21,10 @@ def fill(window):
 def test_a_token_stands_in_its_sentence_unchanged(fill, token):
     said = fill("“{word}” looks at “{other}” ({word}, {unknown})", {"word": token, "other": "cat"})
     assert said == f"“{token}” looks at “cat” ({token}, {{unknown}})"
+
+
+def test_a_right_to_left_token_is_isolated_once(fill):
+    token, isolated = "שלום", "\u2068שלום\u2069"
+    assert fill("“{word}” 7%", {"word": token}) == f"“{isolated}” 7%"
+    assert fill("at {list}.", {"list": f"“{isolated}” 7%"}) == f"at “{isolated}” 7%."
+    assert fill("“{word}” 7%", {"word": "cat"}) == "“cat” 7%"

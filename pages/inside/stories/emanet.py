@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from app.isolation import isolated
 from app.text import _, _n, literal
 from attention_core.looks.factors import perplexity, product
 from attention_core.writing import at_most
@@ -145,7 +146,7 @@ def _holdings(seen: Seen) -> Step:
                     _("basis"): b,
                     _("tokens held"): float(held[b]),
                     _("largest share"): float(taken[:, b].max()),
-                    _("tokens it takes most from"): "  ·  ".join(named[b]),
+                    _("tokens it takes most from"): "  ·  ".join(map(isolated, named[b])),
                 }
                 for b in order
             ],

@@ -10,6 +10,7 @@ from app.figures.categories import steps as shades
 from app.figures.curves import curves
 from app.figures.sorting import sorting
 from app.figures.spread import spread
+from app.isolation import isolated
 from app.matrix_board import Category, Panel, matrix_board
 from app.matrix_board.pair_kinds import Kinds, hide_future
 from app.naming import reference_name
@@ -369,8 +370,8 @@ def _missed(seen: Seen) -> Step:
             st.dataframe(
                 [
                     {
-                        _("query"): f"{i} {seen.labels[i]}",
-                        _("key"): f"{j} {seen.labels[j]}",
+                        _("query"): f"{i} {isolated(seen.labels[i])}",
+                        _("key"): f"{j} {isolated(seen.labels[j])}",
                         _("weight over all pairs"): 100 * float(full[i, j]),
                         _("why"): _("one bucket, cut apart") if together[i, j] else _("no round put them together"),
                     }

@@ -5,6 +5,7 @@ import streamlit as st
 
 from app import compute, run
 from app.figures.spread import spread
+from app.isolation import isolated
 from app.text import N_, _, _n, paragraph
 from attention_core.experiments import homogeneity
 from attention_core.experiments.homogeneity import FACTORS, VARIANTS, HomogeneityRow
@@ -144,7 +145,10 @@ def _normalisers(seen: Seen) -> Step:
 
 
 def _notes(seen: Seen, values: np.ndarray) -> list[str]:
-    return [f"{i} “{label}”: {z:.3g}" for i, (label, z) in enumerate(zip(seen.labels, values.tolist(), strict=True))]
+    return [
+        f"{i} “{isolated(label)}”: {z:.3g}"
+        for i, (label, z) in enumerate(zip(seen.labels, values.tolist(), strict=True))
+    ]
 
 
 def _factor(seen: Seen) -> Step:

@@ -1,0 +1,36 @@
+"""A visitor's words neither reorder the sentence around them nor hide in it."""
+
+import pytest
+
+from app.isolation import isolated
+
+START, END = "\u2068", "\u2069"
+
+
+@pytest.mark.parametrize("words", ["שלום", "كلمة", "٣", "a שלום", "\u200fa"])
+def test_right_to_left_words_are_isolated_once(words):
+    assert isolated(words) == f"{START}{words}{END}" == isolated(isolated(words))
+
+
+@pytest.mark.parametrize("words", ["", "cat", "“猫” $&", "naïve − 7 %", "two\nlines\tand"])
+def test_other_words_stay_as_they_are(words):
+    assert isolated(words) == words
+
+
+def test_a_sentence_whose_right_to_left_words_are_isolated_stays_as_it_is():
+    sentence = f"“{isolated('שלום')}” 7 %, “{isolated('כן ' + isolated('לא'))}” 3 %"
+    assert isolated(sentence) == sentence
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        ("a\u202eb", "ab"),
+        ("\u202aa\u202c\u2066b\u2069", "ab"),
+        ("a\x01\x7f", "a␁␡"),
+        ("שלום\u2069 7", f"{START}שלום 7{END}"),
+        ("שלום\u2068 7", f"{START}שלום{START} 7{END}{END}"),
+    ],
+)
+def test_control_characters_neither_hide_nor_reorder_what_follows(words, shown):
+    assert isolated(words) == shown == isolated(shown)
