@@ -15,10 +15,11 @@ from app.page import discover
 from app.scope import Scope
 from app.text import _
 from app.visit import Visit
+from attention_core.inputs.upload import PROVENANCE
 
 TEXT = 500
 """Characters of the text that a file repeats; the link holds all of a text that fits one."""
-MEMBER = "provenance"
+MEMBER = PROVENANCE
 """The name of its array in an NPZ file, JSON in a string; in a CSV file it begins the names of its columns, as a table
 may have a head or a layer of its own."""
 

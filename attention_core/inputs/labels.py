@@ -6,6 +6,11 @@ from collections.abc import Sequence
 CONTINUED = "·"
 MARKS = {"\n": "↵", "\t": "⇥", "\r": "␍", "\x7f": "␡"}
 DOTTED_CIRCLE = "◌"
+EMPTY = "∅"
+INVISIBLE = "\u115f\u1160\u2800\u3164\uffa0"
+"""Characters without ink that Unicode counts as printable: Hangul fillers and the blank Braille pattern."""
+SPACES = str.maketrans("Ġ▁Ċĉ", "  \n\t")
+"""How byte-level BPE and SentencePiece write the white space that a token begins with."""
 
 
 def label_pieces(
@@ -41,17 +46,31 @@ def readable(piece: str) -> str:
     if not piece.strip(" "):
         return "␣" * len(piece)
     piece = piece.strip(" ")
-    shown = "".join(filter(None, map(_sign, piece))) or "".join(f"U+{ord(c):04X}" for c in piece[:1])
+    shown = "".join(filter(None, map(_sign, piece))).strip(" ") or "".join(f"U+{ord(c):04X}" for c in piece[:1])
     return DOTTED_CIRCLE + shown if unicodedata.category(shown[:1] or " ").startswith("M") else shown
 
 
+def readable_token(token: str) -> str:
+    """Return a tokenizer's own writing of a token, such as ``Ġthe``, ``▁the`` or ``##ing``, as `readable` writes it.
+
+    Every label is visible: an empty token is ``∅``.
+    """
+    letters = token.lstrip("Ġ▁Ċĉ")
+    token = token[: len(token) - len(letters)].translate(SPACES) + letters
+    return readable(token.removeprefix("##") or token) or EMPTY
+
+
 def number_repeats(tokens: Sequence[str]) -> tuple[str, ...]:
-    """Tokens that can be told apart: the third ``cat`` is ``cat (3)``."""
+    """Return labels that all differ: the third ``cat`` is ``cat (3)``, unless a token has that name itself."""
     seen: dict[str, int] = {}
-    labels = []
+    names, labels = set(tokens), []
     for token in tokens:
-        seen[token] = seen.get(token, 0) + 1
-        labels.append(f"{token} ({seen[token]})" if seen[token] > 1 else token)
+        seen[token] = number = seen.get(token, 0) + 1
+        label = token
+        while number > 1 and (label := f"{token} ({number})") in names:
+            seen[token] = number = number + 1
+        names.add(label)
+        labels.append(label)
     return tuple(labels)
 
 
@@ -61,4 +80,4 @@ def _sign(character: str) -> str:
         return MARKS[character]
     if character < " ":
         return chr(0x2400 + ord(character))
-    return character if character.isprintable() else ""
+    return character if character.isprintable() and character not in INVISIBLE else ""

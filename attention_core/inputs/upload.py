@@ -7,17 +7,30 @@ import torch
 from torch import Tensor
 
 from attention_core.errors import InputError
+from attention_core.inputs.labels import readable_token
 from attention_core.inputs.npz import Member, Npz, listed, printable, written
 from attention_core.inputs.record import QKV, Notice
 from attention_core.inputs.synthetic import SyntheticSpec, from_synthetic
 from attention_core.limits import current
+from attention_core.writing import N_
+
+PROVENANCE = "provenance"
+"""The array by which a file that the lab exported says where it comes from; it is not read."""
+MASKS = ("mask", "attention_mask")
+"""Names of the array that says which positions are tokens and which are padding."""
+MASK_REFUSED = N_(
+    "Array {name} must hold one number per position, 1 for a token and 0 for padding; to hide the future, leave it out "
+    "and save causal=True."
+)
 
 
 def from_upload(data: bytes, name: str) -> QKV:
     """Read an uploaded ``.npz``: arrays ``q``, ``k``, ``v``, each ``[n, d]``, ``[H, n, d]`` or ``[1, H, n, d]``.
 
-    float16, float32 and float64 become float32. An optional array ``tokens`` (str, ``[n]``) labels the positions and an
-    optional ``causal`` (one bool) says whether the future is hidden; other arrays stay shut and are named in a notice.
+    float16, float32 and float64 become float32. An optional array ``tokens`` (str, ``[n]``) labels the positions, an
+    optional ``causal`` (one bool) says whether the future is hidden, and an optional ``mask`` or ``attention_mask``
+    (``[n]`` or ``[1, n]``, 1 for a token and 0 for padding) says which positions to leave out. Other arrays stay shut
+    and are named in a notice.
 
     Args:
         data: the file.
@@ -39,31 +52,42 @@ def from_upload(data: bytes, name: str) -> QKV:
     _check_types(members)
     _check_shapes(members)
     q, k, v = (_numbers(npz, members[array]) for array in "qkv")
-    n, extra = q.shape[-2], sorted(set(npz.names) - set(members))
+    tokens = _labels(npz, members["tokens"]) if "tokens" in members else tuple(f"t{i}" for i in range(q.shape[-2]))
+    extra = sorted(set(npz.names) - set(members) - {PROVENANCE})
+    notices = [Notice("Not used from the file: {names}.", (("names", listed(extra)),))] if extra else []
+    places = _places(npz, members, len(tokens))
+    n, padding = len(places), len(tokens) - len(places)
+    if padding:
+        q, k, v = (array[:, places].contiguous() for array in (q, k, v))
+        tokens = tuple(tokens[i] for i in places)
+        notices.append(
+            Notice("The mask leaves out {count} of {n} positions as padding.", (("count", padding), ("n", n + padding)))
+        )
     return QKV(
         q=q,
         k=k,
         v=v,
-        tokens=_labels(npz, members["tokens"]) if "tokens" in members else tuple(f"t{i}" for i in range(n)),
+        tokens=tokens,
         special=(False,) * n,
         groups=tuple(range(n)),
         causal="causal" in members and bool(npz.array(members["causal"])),
         scale=q.shape[-1] ** -0.5,
         origin=file,
         total_tokens=n,
-        notices=(Notice("Not used from the file: {names}.", (("names", listed(extra)),)),) if extra else (),
+        notices=tuple(notices),
     )
 
 
 def to_npz(qkv: QKV) -> bytes:
     """The record as an ``.npz`` file of q, k, v, tokens and causal, which ``from_upload`` reads back."""
-    file = io.BytesIO()
+    file, longest = io.BytesIO(), current().label_characters
+    labels = [label if len(label) <= longest else label[: longest - 1] + "…" for label in qkv.tokens]
     np.savez(
         file,
         q=qkv.q.numpy(),
         k=qkv.k.numpy(),
         v=qkv.v.numpy(),
-        tokens=np.array(qkv.tokens, dtype=np.str_),
+        tokens=np.array(labels, dtype=np.str_),
         causal=np.array(qkv.causal),
     )
     return file.getvalue()
@@ -92,7 +116,7 @@ def _wanted(names: tuple[str, ...], file: str) -> list[str]:
             needed=needed,
             found=listed(names) or "-",
         )
-    return [name for name in ("q", "k", "v", "tokens", "causal") if name in names]
+    return [name for name in ("q", "k", "v", "tokens", "causal", *MASKS) if name in names]
 
 
 def _check_types(members: dict[str, Member]) -> None:
@@ -113,6 +137,16 @@ def _check_types(members: dict[str, Member]) -> None:
                     found=found,
                     shape=written(member.shape),
                 )
+        elif member.name in MASKS:
+            if kind not in "biuf":
+                raise InputError(MASK_REFUSED, name=member.name)
+        elif kind == "V" and size == 2 and member.dtype.names is None:
+            raise InputError(
+                "Array {name} is {found}, as bfloat16 is saved; save {name}.astype(np.float32), or of a loaded array "
+                "(({name}.view(np.uint16).astype(np.uint32)) << 16).view(np.float32).",
+                name=member.name,
+                found=found,
+            )
         elif kind != "f" or size not in (2, 4, 8):
             raise InputError(
                 "Array {name} is {found}; convert it to real numbers with {name}.astype(np.float32).",
@@ -151,12 +185,29 @@ def _check_shapes(members: dict[str, Member]) -> None:
             k=written(k),
             v=written(v),
         )
+    for name in MASKS:
+        if name in members and members[name].shape not in ((q[1],), (1, q[1])):
+            raise InputError(MASK_REFUSED, name=name)
     if "tokens" in members and members["tokens"].shape != (q[1],):
         raise InputError(
             "Array tokens has shape {shape} for {n} positions; give one label each.",
             shape=written(members["tokens"].shape),
             n=q[1],
         )
+
+
+def _places(npz: Npz, members: dict[str, Member], n: int) -> list[int]:
+    """Return the positions that no mask marks as padding."""
+    keep = np.ones(n, bool)
+    for name in MASKS:
+        if name in members:
+            values = npz.array(members[name]).reshape(n)
+            if not ((values == 0) | (values == 1)).all():
+                raise InputError(MASK_REFUSED, name=name)
+            keep &= values == 1
+    if not keep.any():
+        raise InputError("The mask leaves out all {n} positions; give 1 for a token and 0 for padding.", n=n)
+    return np.flatnonzero(keep).tolist()
 
 
 def _heads_first(member: Member) -> tuple[int, int, int]:
@@ -192,4 +243,4 @@ def _labels(npz: Npz, member: Member) -> tuple[str, ...]:
         raise InputError(
             "Array tokens holds characters that are not Unicode; save labels with np.array(labels, dtype=str)."
         )
-    return tuple(str(label) for label in labels)
+    return tuple(readable_token(str(label)) for label in labels)

@@ -70,6 +70,8 @@ def test_a_record_that_says_where_it_comes_from_is_read_again():
     record = from_synthetic(SyntheticSpec(n=5, d=4, heads=2))
     again = from_upload(provenance.in_npz(record_npz(record), ORIGIN), "again.npz")
     assert np.array_equal(again.q.numpy(), record.q.numpy())
+    assert again.tokens == record.tokens
+    assert again.notices == ()
 
 
 @pytest.fixture

@@ -336,3 +336,18 @@ def test_nothing_is_asked_of_another_host(page, server):
     page.on("request", lambda request: asked.append(request.url))
     matrices(page, server, "?row=3&more=explain")
     assert not [url for url in asked if not url.startswith((server, "data:", "blob:"))]
+
+
+def test_names_in_a_notice_become_neither_links_nor_entities(page, server):
+    file, q = io.BytesIO(), np.random.default_rng(0).standard_normal((4, 3)).astype(np.float32)
+    names = ["me@example.com", "www.example.org", "&lt;b&gt;"]
+    np.savez(file, q=q, k=q, v=q, **dict.fromkeys(names, q))
+    matrices(page, server, "?variants=softmax")
+    page.get_by_text("Upload", exact=True).click()
+    page.locator('input[type="file"]').set_input_files(
+        {"name": "a@example.com.npz", "mimeType": "application/zip", "buffer": file.getvalue()}
+    )
+    notice = page.get_by_test_id("stAlert").filter(has_text="Not used from the file")
+    expect(notice).to_be_visible()
+    assert set(names) <= set(notice.inner_text().replace("\u2060", "").rstrip(".").split(": ")[1].split(", "))
+    assert notice.locator("a").count() == 0

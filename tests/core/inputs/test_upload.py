@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from attention_core.errors import InputError
 from attention_core.inputs import SyntheticSpec, example_npz, from_synthetic, from_upload, to_npz
+from attention_core.inputs.labels import readable_token
 from attention_core.limits import current
 
 
@@ -82,11 +83,11 @@ def test_layouts_may_be_mixed_and_values_have_their_own_size():
 
 
 def test_labels_causal_and_extra_arrays():
-    extras = {"mask": np.ones(3), "layer": np.array([{"a": 1}], dtype=object)}
+    extras = {"words": np.ones(3), "layer": np.array([{"a": 1}], dtype=object)}
     qkv = from_upload(save(**triple(3, 4), tokens=np.array(["the", "猫", "🐈"]), causal=np.array(True), **extras), "x")
     assert qkv.tokens == ("the", "猫", "🐈")
     assert qkv.causal is True
-    assert [str(notice) for notice in qkv.notices] == ["Not used from the file: layer, mask."]
+    assert [str(notice) for notice in qkv.notices] == ["Not used from the file: layer, words."]
 
 
 @settings(max_examples=25, deadline=None)
@@ -96,7 +97,10 @@ def test_labels_causal_and_extra_arrays():
     d=st.integers(1, 9),
     causal=st.booleans(),
     labels=st.lists(
-        st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=9), min_size=20
+        st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=9)
+        .map(readable_token)
+        .filter(lambda label: readable_token(label) == label),
+        min_size=20,
     ),
 )
 def test_round_trip(n, heads, d, causal, labels):
@@ -106,6 +110,59 @@ def test_round_trip(n, heads, d, causal, labels):
     back = from_upload(to_npz(made), "x")
     assert all(torch.equal(getattr(made, name), getattr(back, name)) for name in "qkv")
     assert (back.tokens, back.causal, back.scale) == (made.tokens, made.causal, made.scale)
+
+
+@pytest.mark.parametrize(
+    ("saved", "shown"),
+    [
+        ("", "∅"),
+        ("  ", "␣␣"),
+        ("\u200b", "U+200B"),
+        ("\u3164", "U+3164"),
+        ("Ġthe", "the"),
+        ("ĠĠ", "␣␣"),
+        ("Ċ", "↵"),
+        ("▁the", "the"),
+        ("##ing", "ing"),
+        ("##", "##"),
+        ("a\u202eb", "ab"),
+        ("\x01", "␁"),
+        ("(2)", "(2)"),
+    ],
+)
+def test_every_label_is_visible_and_as_a_text_would_have_it(saved, shown):
+    assert from_upload(save(**triple(2, 4), tokens=np.array([saved, "b"])), "x").tokens == (shown, "b")
+
+
+@pytest.mark.parametrize("name", ["mask", "attention_mask"])
+@pytest.mark.parametrize("kind", [bool, np.int64, np.float32])
+def test_padding_takes_no_part(name, kind):
+    given, mask = triple(2, 5, 4), np.array([[1, 1, 0, 1, 0]], kind)
+    qkv = from_upload(save(**given, tokens=np.array(list("abcde")), **{name: mask}), "x")
+    assert (qkv.tokens, qkv.n, len(qkv.special), len(qkv.groups)) == (("a", "b", "d"), 3, 3, 3)
+    for array in "qkv":
+        np.testing.assert_array_equal(getattr(qkv, array).numpy(), given[array][:, [0, 1, 3]])
+    assert [str(notice) for notice in qkv.notices] == ["The mask leaves out 2 of 5 positions as padding."]
+
+
+def test_a_mask_without_padding_changes_nothing():
+    assert from_upload(save(**triple(5, 4), mask=np.ones(5)), "x").notices == ()
+
+
+def test_the_remedy_for_bfloat16_works_on_an_array_that_was_loaded():
+    given = triple(6, 4)
+    saved = {name: (array.view(np.uint32) >> 16).astype(np.uint16).view("V2") for name, array in given.items()}
+    said = refusal(save(**saved))
+    assert "Array q is |V2, as bfloat16 is saved" in said
+    remedy = said[said.index("((q.view") : said.rindex(".")]
+    read = from_upload(save(**{name: eval(remedy, {"np": np, "q": array}) for name, array in saved.items()}), "x")
+    np.testing.assert_allclose(read.q[0].numpy(), given["q"], rtol=2**-7)
+
+
+def test_a_label_too_long_for_an_upload_is_exported_cut():
+    made = from_synthetic(SyntheticSpec(n=2, heads=1))
+    object.__setattr__(made, "tokens", ("a" * 300, "b"))
+    assert from_upload(to_npz(made), "x").tokens == ("a" * 255 + "…", "b")
 
 
 def test_the_example_is_small_valid_and_plain():
@@ -183,6 +240,12 @@ def test_missing_arrays_are_named_beside_what_was_found(arrays, words):
         ({"tokens": np.array(["a"] * 6, object)}, "Array tokens holds pickled"),
         ({"tokens": np.array(["a" * 300] * 6)}, "up to 256 letters"),
         ({"tokens": np.array(["\ud800"] * 6)}, "not Unicode"),
+        ({"mask": np.ones((6, 6))}, "Array mask must hold one number per position"),
+        ({"mask": np.tri(6, dtype=bool)}, "to hide the future, leave it out and save causal=True"),
+        ({"attention_mask": np.ones(5)}, "Array attention_mask must hold one number per position"),
+        ({"mask": np.where(np.arange(6) < 4, 0, -np.inf)}, "1 for a token and 0 for padding"),
+        ({"mask": np.array(["a"] * 6)}, "Array mask must hold"),
+        ({"mask": np.zeros(6)}, "leaves out all 6 positions"),
         ({"causal": np.array(1)}, "Array causal is int64 of shape []; save a single True or False"),
         ({"causal": np.array([True, False])}, "Array causal is bool of shape [2]"),
     ],
