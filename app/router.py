@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from app import compute, dispatch, garbage, input_panel, navigation, page_script, part, provenance, share
+from app import compute, dispatch, first_paint, garbage, input_panel, navigation, page_script, part, provenance, share
 from app.form import form
 from app.input_panel import UPLOAD
 from app.lessons import card, maker
@@ -59,7 +59,9 @@ def _run() -> None:
     key = next(key for key, entry in entries.items() if entry == here)
     page = discover()[key]
     share.use(opening_on(page.opening()))
-    st.html(_style())
+    place = st.empty()
+    if Visit.present.value:
+        place.html(_present())
     st.set_page_config(page_title=f"{_(page.title)} · Attention Lab")
     here.run()
     garbage.settle(here.url_path)
@@ -108,17 +110,13 @@ def _around(page: Page[object]) -> tuple[object, ...]:
 def _sidebar() -> Any:  # noqa: ANN401 - a word or a width
     """Return the sidebar's width, or "collapsed" in an embedding frame and during a lesson, which need the room."""
     lesson = Visit.lesson.name in st.query_params or st.session_state.get(Visit.lesson.name)
-    return "collapsed" if lesson or st.context.is_embedded else 325
-
-
-def _style() -> str:
-    """What the theme cannot say; and, before a class, what makes it readable from the last row."""
-    return _sheets("style.css", "present.css") if Visit.present.value else _sheets("style.css")
+    return "collapsed" if lesson or st.context.is_embedded else first_paint.SIDEBAR
 
 
 @cache
-def _sheets(*names: str) -> str:
-    return f"<style>{''.join((FOLDER / name).read_text('utf-8') for name in names)}</style>"
+def _present() -> str:
+    """Return the styles that make a page readable from the last row of a class; app/first_paint.py has all others."""
+    return f"<style>{(FOLDER / 'present.css').read_text('utf-8')}</style>"
 
 
 def _header(key: str, page: Page[object], subtitle: str) -> None:

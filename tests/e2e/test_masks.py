@@ -4,6 +4,7 @@ import re
 from xml.etree import ElementTree
 
 import numpy as np
+import pytest
 from browser import (
     SIDEWAYS,
     arrays,
@@ -63,6 +64,21 @@ def test_the_whole_path(page, server):
     figure.get_by_text("Play").click()
     page.wait_for_function(f"(plot) => ({rows_drawn})(plot) < 4", arg=figure.element_handle())
     page.wait_for_function(f"(plot) => ({rows_drawn})(plot) === 7", arg=figure.element_handle())
+
+
+@pytest.mark.parametrize("path", ["masks", "timing", "entropy"])
+def test_a_page_stays_where_it_was_first_painted(newly_opened, server, path):
+    page = newly_opened
+    page.set_viewport_size({"width": 1280, "height": 720})
+    page.add_init_script(
+        """
+        window.moved = 0;
+        const add = (list) => list.getEntries().forEach((entry) => (window.moved += entry.value));
+        new PerformanceObserver(add).observe({ type: "layout-shift", buffered: true });
+        """
+    )
+    visit(page, f"{server}/{path}?input=synthetic&n=40&heads=2&h_longest=64&h_seeds=1")
+    assert page.evaluate("window.moved") < 0.25
 
 
 def test_playing_the_stack_moves_nothing_on_the_page(page, server):

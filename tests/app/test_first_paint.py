@@ -1,0 +1,66 @@
+"""The page that every address answers with carries the app's styles, and room for the sidebar where it will be."""
+
+import gzip
+
+import pytest
+from driver import complete
+
+from app.first_paint import SIDEBAR, FirstPaint
+
+PAGE = b"<html><head></head><body><div></div></body></html>"
+
+
+def answered(path="/entropy", query="", *, kind=b"text/html; charset=utf-8", accept="text/html", chunks=(PAGE,)):
+    """The headers and the body of an answer, and what the app inside was asked."""
+    asked, sent = [], []
+
+    async def inside(scope, receive, send):
+        asked.append(scope)
+        headers = [(b"content-type", kind), (b"content-length", str(len(PAGE)).encode()), (b"etag", b'"x"')]
+        body = gzip.compress(b"".join(chunks)) if (b"accept-encoding", b"gzip") in scope["headers"] else None
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        for i, chunk in enumerate([body] if body else chunks):
+            await send({"type": "http.response.body", "body": chunk, "more_body": not body and i < len(chunks) - 1})
+
+    async def send(message):
+        sent.append(message)
+
+    headers = [(b"accept", accept.encode()), (b"accept-encoding", b"gzip")]
+    scope = {"type": "http", "path": path, "query_string": query.encode(), "headers": headers}
+    complete(FirstPaint(inside)(scope, None, send))
+    start, *rest = sent
+    return dict(start["headers"]), b"".join(each["body"] for each in rest)
+
+
+@pytest.mark.parametrize("chunks", [(PAGE,), (PAGE[:20], PAGE[20:30], PAGE[30:])])
+def test_a_page_ends_with_the_styles(chunks):
+    headers, body = answered(chunks=chunks)
+    before, after = body.split(b"<style>")
+    assert before == PAGE.removesuffix(b"</body></html>")
+    assert b"stMainBlockContainer" in after
+    assert after.endswith(b"</style></body></html>")
+    assert int(headers[b"content-length"]) == len(body)
+    assert b"etag" not in headers, "of the file without the styles"
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "room"),
+    [
+        ("/entropy", "", True),
+        ("/under/a/path/entropy/", "n=24", True),
+        ("/timing", "", False),
+        ("/", "", False),
+        ("/entropy", "embed=true", False),
+        ("/entropy", "lesson=flat", False),
+        ("/entropy", "present=1", False),
+    ],
+)
+def test_room_for_the_sidebar_is_kept_where_the_page_opens_with_one(path, query, room):
+    assert (f"margin-left: {SIDEBAR}px" in answered(path, query)[1].decode()) == room
+
+
+def test_other_answers_stay_as_they_are():
+    headers, body = answered(kind=b"application/json", accept="application/json")
+    assert gzip.decompress(body) == PAGE
+    assert headers[b"etag"] == b'"x"'
+    assert answered(kind=b"application/json")[1] == PAGE
