@@ -64,7 +64,7 @@ VARIANT = Variant(
     source=Paper(
         "Forgetting Transformer: Softmax Attention with a Forget Gate", 2025, "https://arxiv.org/abs/2503.02130"
     ),
-    note="The article learns a gate of each token; here the keys make it, α = σ(k)^(1/root) in the mean over their "
-    "channels, or it follows the other rule that is set, untrained. A constant gate is ALiBi.",
+    note="The article learns a gate of each token; here the keys make it, α = σ(k)^(1/root) as the geometric mean "
+    "over their channels, or it follows the other rule that is set, untrained. A constant gate is ALiBi.",
     special_cases=(SpecialCase("softmax", {"gate": "constant", "decay": 1.0}),),
 )

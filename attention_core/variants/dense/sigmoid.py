@@ -60,7 +60,8 @@ VARIANT = Variant(
     title="Sigmoid",
     family="dense",
     summary="Each weight is the sigmoid of its own logit: keys do not compete, and a row may take much or nothing.",
-    formula=r"A_{ij} = \sigma\left(\frac{q_i \cdot k_j}{\sqrt{d}} - \log n_i\right)",
+    formula=r"A_{ij} = \sigma\left(\frac{q_i \cdot k_j}{\sqrt{d}} - \log m_i\right),\quad "
+    r"m_i = n_i = \text{number of keys query } i \text{ sees} \quad\text{or}\quad m_i = n_0",
     complexity="n² d",
     params=SigmoidParams,
     weights=weights,
