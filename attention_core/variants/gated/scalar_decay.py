@@ -43,7 +43,7 @@ VARIANT = fast_weights.variant(
     title="Scalar decay",
     summary="Linear attention whose state fades by one number at each token, as in Mamba-2 and Lightning attention.",
     formula=r"A = \left(\frac{Q K^\top}{\sqrt{d}} \odot \Gamma\right)\operatorname{diag}(\beta),\quad "
-    r"\Gamma_{ij} = \prod_{l=j+1}^{i} \alpha_l",
+    r"\Gamma_{ij} = \prod_{l=j+1}^{i} \alpha_l,\quad \beta_j = 1 \text{ or } 1 - \alpha_j",
     params=ScalarDecayParams,
     source=Paper(
         "Transformers are SSMs: Generalized Models and Efficient Algorithms Through Structured State Space Duality",
