@@ -174,7 +174,7 @@ VARIANT = Variant(
     title="Centred Taylor",
     family="kernel",
     summary="Softmax's own series around equal logits, with keys taken from their mean: its rows sum to one unaided.",
-    formula=r"A_{ij} = \frac1n\left(1 + c_{ij} + \tfrac12 \left(c_{ij}^2 - \overline{c_i^2}\right)\right),"
+    formula=r"A_{ij} = \frac{1}{n_i}\left(1 + c_{ij} + \tfrac12 \left(c_{ij}^2 - \overline{c_i^2}\right)\right),"
     r"\quad c_{ij} = \frac{q_i \cdot (k_j - \bar k)}{\sqrt d}",
     complexity="n d³",
     params=CentredTaylorParams,

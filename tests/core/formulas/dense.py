@@ -28,7 +28,7 @@ def additive(q: Tensor, k: Tensor, p: Any, causal: bool) -> Tensor:
 @transcribes("alibi", r"A = \operatorname{softmax}_j\left(\frac{q_i \cdot k_j}{\sqrt{d}} - m\,|i - j|\right)")
 def alibi(q: Tensor, k: Tensor, p: Any, causal: bool) -> Tensor:
     i, j = positions(q)
-    return softmax(logits(q, k) - p.slope * (i - j).abs(), shown(q, causal))
+    return softmax(logits(q, k) - p.slope * (i - j).abs().double(), shown(q, causal))
 
 
 @transcribes(
