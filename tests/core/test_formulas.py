@@ -1,8 +1,10 @@
 """Each variant's printed formula, evaluated by itself, gives the variant's matrix."""
 
+import formulas.cache
 import formulas.dense
 import formulas.gated
 import formulas.kernel
+import formulas.low_rank
 import formulas.mixed  # noqa: F401 - registers its transcriptions
 import pytest
 import torch
@@ -17,7 +19,7 @@ SHAPES = ((1, 4), (2, 3), (7, 8), (33, 5), (40, 16))
 TOLERANCE = 1e-9
 """Largest difference of two entries, relative to the matrix's largest; both are computed in float64."""
 
-FAMILIES = ("dense", "gated", "kernel", "mixed")
+FAMILIES = ("dense", "gated", "kernel", "mixed", "low_rank", "cache")
 VARIANTS = [v for v in ac.all_variants() if v.family in FAMILIES]
 CASES = [Attention(v, p) for v in VARIANTS for p in settings_of(v)]
 

@@ -40,7 +40,9 @@ def linear(q: Tensor, k: Tensor, p: Any, causal: bool) -> Tensor:
 )
 def retention(q: Tensor, k: Tensor, p: Any, causal: bool) -> Tensor:
     i, j = positions(q)
-    return rows(p.decay ** (i - j).abs().double() * (features(p.feature_map, q) @ features(p.feature_map, k).mT), causal)
+    return rows(
+        p.decay ** (i - j).abs().double() * (features(p.feature_map, q) @ features(p.feature_map, k).mT), causal
+    )
 
 
 @transcribes(
