@@ -5,7 +5,8 @@ import formulas.dense
 import formulas.gated
 import formulas.kernel
 import formulas.low_rank
-import formulas.mixed  # noqa: F401 - registers its transcriptions
+import formulas.mixed
+import formulas.sparse  # noqa: F401 - registers its transcriptions
 import pytest
 import torch
 from contract import settings_of
@@ -19,8 +20,7 @@ SHAPES = ((1, 4), (2, 3), (7, 8), (33, 5), (40, 16))
 TOLERANCE = 1e-9
 """Largest difference of two entries, relative to the matrix's largest; both are computed in float64."""
 
-FAMILIES = ("dense", "gated", "kernel", "mixed", "low_rank", "cache")
-VARIANTS = [v for v in ac.all_variants() if v.family in FAMILIES]
+VARIANTS = ac.all_variants()
 CASES = [Attention(v, p) for v in VARIANTS for p in settings_of(v)]
 
 

@@ -127,7 +127,8 @@ VARIANT = Variant(
     family="sparse",
     summary="Each token looks at its neighbours and, further away, at regularly spaced tokens only.",
     formula=r"A_{ij} = \frac{e^{q_i^\top k_j / \sqrt d}}{\sum_{l \in S_i} e^{q_i^\top k_l / \sqrt d}},\quad "
-    r"S_i = \{l : |i-l| \le w\} \cup \{l : l \equiv i \pmod r\}",
+    r"S_i = \{l : |i-l| \le w\} \cup \{l : l \equiv i \pmod r\} \quad\text{or}\quad "
+    r"\{l : \lfloor l/r \rfloor = \lfloor i/r \rfloor\} \cup \{l : l \bmod r \ge r - c\}",
     complexity="n (w + n / r) d",
     params=SparseParams,
     mask=mask,
