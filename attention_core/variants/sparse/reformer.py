@@ -188,6 +188,7 @@ VARIANT = Variant(
     random=True,
     anatomy=anatomy,
     note="Queries serve as keys too and the given keys are ignored: its reference for error, shared-QK softmax, is "
-    "softmax of its own logits q·q/|q| over all other tokens, not softmax of q·k.",
+    "softmax of its own logits q·q/|q| over all other tokens, not softmax of q·k. A token that finds no other attends "
+    "to itself. With a causal mask each bucket is cut into chunks by itself.",
     source=Paper("Reformer: The Efficient Transformer", 2020, "https://arxiv.org/abs/2001.04451"),
 )

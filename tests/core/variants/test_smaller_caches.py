@@ -284,3 +284,11 @@ def test_of_several_heavy_hitters_with_the_least_attention_the_latest_is_dropped
     assert dropped(received, torch.tensor([0, 2, 1, 3, 4]), place=4, heavy=4).tolist() == [1]
     received[4] = 1.0  # the token that leaves the window ties with them and is the latest
     assert dropped(received, position, place=4, heavy=4).tolist() == [4]
+
+
+def test_64_groups_are_softmax_up_to_64_heads_and_not_beyond():
+    for heads, same in ((64, True), (65, False)):
+        q, k = torch.randn(2, heads, 5, 4, generator=torch.Generator().manual_seed(heads), dtype=torch.float64)
+        grouped, full = ac.get("gqa", groups=64).weights(q, k), ac.get("softmax").weights(q, k)
+        assert torch.allclose(grouped, full, rtol=0, atol=1e-12) == same
+    assert "for up to 64 heads" in ac.get("gqa").variant.params.settings()[0].help
