@@ -1,6 +1,7 @@
 """Home's sentence in Chromium: a drag asks nothing of the server, and whatever hands do is seen, heard and taken on."""
 
 import math
+import re
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -106,6 +107,17 @@ def test_a_drag_asks_nothing_and_all_that_hands_do_is_seen_heard_and_taken_on(pa
     assert query["variants"] == ["softmax", f"local~window~{at}", "linear", "nystrom~landmarks~8"]
     assert (query["row"], query["layer"], query["head"], query["special"]) == (["7"], ["3"], ["1"], ["0"])
     settle(page)
+
+
+def test_a_right_to_left_sentence_keeps_numbers_and_signs_in_order(page, server):
+    visit(page, f"{server}/?variants=softmax")
+    box = page.get_by_label("Your sentence")
+    box.fill("שלום, 7 $& hello")
+    box.press("Enter")
+    expect(page.locator(".told")).to_contain_text(re.compile("“\u2068[^\u2069”]+\u2069” looks"))
+    style = "(each) => [getComputedStyle(each).direction, getComputedStyle(each).unicodeBidi]"
+    assert page.locator(".number").first.evaluate(style)[0] == "ltr"
+    assert page.locator(".word").first.evaluate(style) == ["rtl", "plaintext"]
 
 
 @pytest.fixture(scope="module")
