@@ -3,6 +3,7 @@
 import argparse
 import sys
 from collections.abc import Sequence
+from importlib.metadata import version
 from pathlib import Path
 
 
@@ -11,6 +12,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="attention-lab", allow_abbrev=False, epilog="All other options are those of streamlit run."
     )
+    parser.add_argument("--version", action="version", version=f"%(prog)s {version('attention-lab')}")
     parser.add_argument("--replicas", type=int, default=1, help="processes of the app, behind HAProxy if several")
     parser.add_argument("--port", "--server.port", type=int, default=8501, help="port to listen on (%(default)s)")
     parser.add_argument("--address", "--server.address", default="", help="address to listen on (all)")

@@ -2,6 +2,7 @@ import os
 import shutil
 import socket
 import subprocess
+from importlib.metadata import version
 
 import pytest
 
@@ -27,6 +28,13 @@ def test_one_process_is_streamlits_own(started):
     assert started() == ["--server.port=8501"]
     assert started("--server.port=80", "--server.headless=true") == ["--server.port=80", "--server.headless=true"]
     assert started("--address", "127.0.0.1") == ["--server.port=8501", "--server.address=127.0.0.1"]
+
+
+def test_the_version_is_printed(started, capsys):
+    with pytest.raises(SystemExit) as ended:
+        started("--version")
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"attention-lab {version('attention-lab')}\n"
 
 
 def test_several_stand_behind_the_proxy(started):

@@ -7,23 +7,45 @@ Source: the documentation of transformers, "Attention Interface".
 """
 
 import threading
-from collections.abc import Collection, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any
 
 import torch
+from huggingface_hub.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
 from torch import Tensor, nn
 from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
+from transformers.utils import logging
 
 from attention_core import steps
 from attention_core.brief import Brief
 from attention_core.inputs.models.attending import RECORDER, check_logits, hides_future, instead, scale_of, usual_scale
 
-MAKING = threading.Lock()
-"""Held while transformers makes a model: it changes torch's default type and itself meanwhile, for every thread."""
+_MAKING = threading.Lock()
+
+
+@contextmanager
+def making() -> Iterator[None]:
+    """Let one thread at a time make or save a model with transformers, without progress bars.
+
+    transformers changes torch's default type and itself meanwhile, for every thread. Its progress bars would fill logs
+    and notebooks; whether it shows bars afterwards stays as the caller has set it.
+    """
+    with _MAKING:
+        shown, hub_hidden = logging.is_progress_bar_enabled(), are_progress_bars_disabled()
+        logging.disable_progress_bar()
+        try:
+            yield
+        finally:
+            if shown:
+                logging.enable_progress_bar()
+            if hub_hidden:
+                disable_progress_bars()
+            else:
+                enable_progress_bars()
 
 
 class Layer(Brief):

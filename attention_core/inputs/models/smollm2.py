@@ -70,13 +70,13 @@ def _kept(folder: Path) -> tuple[LlamaModel, Tokenizer] | None:
     from tokenizers import Tokenizer
     from transformers import LlamaModel
 
-    from attention_core.inputs.models.recorder import MAKING, RECORDER
+    from attention_core.inputs.models.recorder import RECORDER, making
 
     if not folder.is_dir():
         return None
     try:
         tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        with MAKING:
+        with making():
             model = LlamaModel.from_pretrained(
                 folder, local_files_only=True, use_safetensors=True, attn_implementation=RECORDER
             )
@@ -89,16 +89,17 @@ def _converted(folder: Path) -> tuple[LlamaModel, Tokenizer]:
     from gguf import GGUFReader
     from transformers import LlamaModel
 
-    from attention_core.inputs.models.recorder import MAKING, RECORDER
+    from attention_core.inputs.models.recorder import RECORDER, making
 
     reader = GGUFReader(WEIGHTS.verified())
     config, tokenizer = read_config(reader), read_tokenizer(reader)
     tensors = read_tensors(reader, config)
-    with MAKING:
+    with making():
         model = LlamaModel.from_pretrained(None, config=config, state_dict=tensors, attn_implementation=RECORDER)
 
     def write(place: Path) -> None:
-        model.save_pretrained(place)
+        with making():
+            model.save_pretrained(place)
         tokenizer.save(str(place / "tokenizer.json"))
 
     keep(folder, write)

@@ -12,6 +12,7 @@ import huggingface_hub.constants
 import pytest
 import torch
 import torch.nn.functional as F
+from huggingface_hub.utils import are_progress_bars_disabled
 from threadpoolctl import threadpool_info
 from torch import Tensor
 from transformers import (
@@ -26,6 +27,7 @@ from transformers import (
     MistralConfig,
     T5Config,
 )
+from transformers.utils import logging
 
 from attention_core.errors import ModelError, SettingError
 from attention_core.inputs import models
@@ -397,3 +399,18 @@ def test_the_thread_count_is_a_setting(monkeypatch):
                 use_threads()
     finally:
         torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("shown", [True, False])
+def test_loading_and_saving_a_model_shows_no_progress_bar_and_leaves_the_setting(capfd, monkeypatch, tmp_path, shown):
+    """SmolLM2 is unpacked and saved the first time, and read from the cache the second time."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    (logging.enable_progress_bar if shown else logging.disable_progress_bar)()
+    try:
+        for read in (minilm.read, smollm2.read, smollm2.read):
+            read()
+        assert capfd.readouterr().err == ""
+        assert logging.is_progress_bar_enabled() == shown
+        assert are_progress_bars_disabled() != shown
+    finally:
+        logging.enable_progress_bar()

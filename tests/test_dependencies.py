@@ -1,0 +1,72 @@
+"""What pyproject.toml and the Dockerfile ask for: every library that is imported, at versions that are tested."""
+
+import ast
+import re
+import sys
+import tomllib
+from functools import cache
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from app.streamlit_patches import WRITTEN_FOR
+
+ROOT = Path(__file__).parent.parent
+OWN = ("app", "attention_core", "pages")
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+REQUIRED = [Requirement(each) for each in PROJECT["dependencies"]]
+OPTIONAL = [Requirement(each) for extra in PROJECT["optional-dependencies"].values() for each in extra]
+
+
+def imported():
+    """Every top-level module of another project that a file imports, and the first file that does."""
+    found = {}
+    for file in (file for name in OWN for file in sorted((ROOT / name).rglob("*.py"))):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            else:
+                names = [node.module] if isinstance(node, ast.ImportFrom) else []
+            for name in (name.partition(".")[0] for name in names):
+                if name not in sys.stdlib_module_names and name not in OWN:
+                    found.setdefault(name, file.relative_to(ROOT).as_posix())
+    return found
+
+
+@cache
+def pins():
+    """The tested version of each package."""
+    lines = "\n".join((ROOT / name).read_text() for name in ("requirements.txt", "constraints.txt"))
+    return {canonicalize_name(name): pin for name, pin in re.findall(r"^([\w-]+)(?:\[\w+\])?==([\w.]+)", lines, re.M)}
+
+
+@pytest.mark.parametrize("module", imported())
+def test_what_is_imported_is_declared(module):
+    declared = {canonicalize_name(each.name) for each in (*REQUIRED, *OPTIONAL)}
+    providers = {canonicalize_name(name) for name in packages_distributions()[module]}
+    assert providers & declared, f"{imported()[module]} imports {module}"
+
+
+@pytest.mark.parametrize("requirement", [*REQUIRED, *OPTIONAL], ids=str)
+def test_a_lower_bound_is_declared_and_the_tested_version_meets_it(requirement):
+    assert {each.operator for each in requirement.specifier} & {">=", "=="}
+    assert pins()[canonicalize_name(requirement.name)] in requirement.specifier
+
+
+def test_streamlit_is_the_version_that_is_patched_and_no_later_one():
+    [streamlit] = [each for each in REQUIRED if each.name == "streamlit"]
+    assert WRITTEN_FOR in streamlit.specifier
+    assert pins()["streamlit"] == WRITTEN_FOR
+    major, minor, patch = map(int, WRITTEN_FOR.split("."))
+    for later in (f"{major}.{minor}.{patch + 1}", f"{major}.{minor + 1}.0", f"{major + 1}.0.0"):
+        assert later not in streamlit.specifier
+
+
+def test_the_image_takes_a_cpu_build_of_torch_unless_told_otherwise():
+    text = (ROOT / "Dockerfile").read_text()
+    [index] = re.findall(r'^ARG TORCH_INDEX="(.*)"$', text, re.M)
+    assert index.endswith("/cpu")
+    assert f'--index-url "$TORCH_INDEX"}} torch=={pins()["torch"]}' in text
