@@ -41,7 +41,8 @@ def painted(
         place = f' data-token="{known[i]}"' if known else ""
         spans.append(f'{bar}<span{place} style="{style}" title="{html.escape(note)}">{html.escape(word)}</span>')
     count = f' data-tokens="{len(words)}"' if known else ""
-    return f'<p{count} style="line-height:1.9;overflow-wrap:anywhere;margin:0" dir="auto">{" ".join(spans)}</p>'
+    style = "line-height:1.9;overflow-wrap:anywhere;margin:0"
+    return f'<p{count} class="token-kinds" style="{style}" dir="auto">{" ".join(spans)}</p>'
 
 
 def strip(
@@ -71,5 +72,5 @@ def strip(
                 f"padding:{sides};font-size:.8rem;line-height:1.5;"
             )
             cells.append(f'<div style="{style}" title="{html.escape(note)}" dir="auto">{html.escape(name)}</div>')
-        rows.append(f'<div style="display:flex;margin-bottom:3px">{"".join(cells)}</div>')
+        rows.append(f'<div class="token-pools" style="display:flex;margin-bottom:3px">{"".join(cells)}</div>')
     return "".join(rows)

@@ -1,0 +1,92 @@
+"""Windows high contrast: with forced colours the browser drops backgrounds, and states and weights stay visible."""
+
+import pytest
+from browser import colours, picture, settle, visit
+from conftest import WIDE, watched
+from playwright.sync_api import expect
+
+SWITCH = '[data-testid="stCheckbox"] label:has([aria-label="Causal"]) > span + div'
+
+
+@pytest.fixture(params=["light", "dark"])
+def forced(chromium, request):
+    context = chromium.new_context(**WIDE, forced_colors="active", color_scheme=request.param)
+    yield from watched(context.new_page())
+    context.close()
+
+
+def commonest(found):
+    """The colour that most of an element is drawn in."""
+    image = picture(found)
+    return max(image.getcolors(maxcolors=2**24))[1]
+
+
+def contrast(one, other):
+    """The contrast of two colours as WCAG 2 defines it."""
+
+    def luminance(colour):
+        shares = [value / 255 for value in colour]
+        red, green, blue = (s / 12.92 if s <= 0.03928 else ((s + 0.055) / 1.055) ** 2.4 for s in shares)
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue + 0.05
+
+    return max(luminance(one), luminance(other)) / min(luminance(one), luminance(other))
+
+
+def readable(found):
+    """Whether a word stands out: some of its pixels have enough contrast to the colour behind it."""
+    ground = commonest(found)
+    return max(contrast(ground, each) for each in colours(picture(found))) >= 4.5
+
+
+def test_the_chosen_segment_and_the_causal_switch_are_seen(forced, server):
+    visit(forced, f"{server}/matrices?input=synthetic&n=16&heads=1&variants=softmax")
+    group = forced.get_by_role("radiogroup", name="Input", exact=True)
+    chosen, other = group.get_by_role("radio", name="Synthetic"), group.get_by_role("radio", name="Upload")
+    assert contrast(commonest(chosen), commonest(other)) > 2
+    assert readable(chosen)
+    switch = forced.locator(SWITCH)
+    off = commonest(switch)
+    assert len(colours(picture(switch))) > 1
+    forced.get_by_role("switch", name="Causal").press("Space")
+    settle(forced)
+    assert contrast(commonest(switch), off) > 2
+
+
+def test_the_word_strips_show_weights_in_colours_on_which_words_are_readable(forced, server):
+    visit(forced, f"{server}/matrices?variants=softmax&variants=local")
+    words = forced.locator(".strips .text").first.locator(".word")
+    expect(words.first).to_be_visible()
+    grounds = {commonest(words.nth(i)) for i in range(words.count())}
+    assert len(grounds) > 4
+    assert all(readable(words.nth(i)) for i in range(words.count()))
+
+
+def test_the_sentence_on_home_shows_weights_behind_its_words(forced, server):
+    visit(forced, server)
+    words = forced.locator(".sentence .text").first.locator(".word")
+    assert len({commonest(words.nth(i)) for i in range(words.count())}) > 2
+    assert all(readable(words.nth(i)) for i in range(words.count()))
+
+
+def test_losses_the_chosen_row_and_the_range_of_layers_are_seen_on_model(forced, server):
+    visit(forced, f"{server}/model")
+    ground = commonest(forced.locator(".told"))
+    tall = forced.locator(".bars i:last-child").filter(visible=True)
+    bars = [tall.nth(i) for i in range(40) if tall.nth(i).bounding_box()["height"] >= 6]
+    assert bars
+    assert all(contrast(commonest(bar), ground) > 2 for bar in bars)
+    rows = forced.locator(".reader[role=radio]")
+    assert contrast(commonest(rows.nth(0)), commonest(rows.nth(1))) > 2
+    assert readable(rows.nth(0))
+    tokens = forced.locator(".token")
+    assert len({commonest(tokens.nth(i)) for i in range(70, 85)}) > 3  # a window of 64 changes none of the first tokens
+    thumbs = forced.locator('[data-testid="stSlider"] [role="group"] > div > [data-rac]')
+    assert contrast(commonest(thumbs.first), ground) > 2
+
+
+def test_the_words_on_inside_keep_the_colours_of_their_groups(forced, server):
+    visit(forced, f"{server}/inside?variants=nystrom")
+    words = forced.locator(".token-kinds").first.locator("span[data-token]")
+    expect(words.first).to_be_visible()
+    assert len({commonest(words.nth(i)) for i in range(min(12, words.count()))}) > 1
+    assert all(readable(words.nth(i)) for i in range(min(12, words.count())))
