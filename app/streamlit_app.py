@@ -2,11 +2,15 @@
 
 import asyncio
 import contextlib
+import sys
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import streamlit as st
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
+
+sys.path.insert(0, str(Path(__file__).parent.parent))  # Streamlit adds this folder, and not the one that holds it
 
 from app import heap, streamlit_patches
 from app.first_paint import FirstPaint

@@ -15,7 +15,7 @@ from packaging.utils import canonicalize_name
 from app.streamlit_patches import WRITTEN_FOR
 
 ROOT = Path(__file__).parent.parent
-OWN = ("app", "attention_core", "pages")
+OWN = ("app", "attention_core", "attention_lab", "pages")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 REQUIRED = [Requirement(each) for each in PROJECT["dependencies"]]
 OPTIONAL = [Requirement(each) for extra in PROJECT["optional-dependencies"].values() for each in extra]

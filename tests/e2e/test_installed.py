@@ -5,11 +5,14 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from contextlib import contextmanager
 
 import pytest
 from browser import visit
 from conftest import ROOT, free_port, serve
 from playwright.sync_api import expect
+
+from attention_core.inputs.models import minilm, smollm2
 
 
 @pytest.fixture(scope="module")
@@ -30,30 +33,83 @@ def tracked(*folders):
     return [name for name in listed.stdout.splitlines() if (ROOT / name).exists()]
 
 
-def test_the_package_holds_every_file_that_runs(installed):
-    wanted = {name for name in tracked("app", "attention_core", "pages") if not name.endswith((".d.ts", ".po", ".pot"))}
+def test_the_package_holds_every_file_that_runs_under_two_names(installed):
+    screen = tracked("app", "pages")
+    wanted = {f"attention_lab/{name}" for name in screen} | set(tracked("attention_core", "attention_lab"))
+    wanted = {name for name in wanted if not name.endswith((".d.ts", ".po", ".pot"))}
     assert len(wanted) > 200
     assert {name for name in wanted if not (installed / name).exists()} == set()
+    names = {folder.name for folder in installed.iterdir() if folder.suffix != ".dist-info"}
+    assert names - {"bin"} == {"attention_core", "attention_lab"}
 
 
-def test_it_starts_from_an_empty_folder_and_draws_a_page(installed, tmp_path, page):
-    # The interpreter beneath the environment does not see the checkout that is installed there to be edited.
-    python = [sys._base_executable, "-c"]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(installed), sysconfig.get_path("purelib")])}
-    port, empty = free_port(), tmp_path / "empty"
-    empty.mkdir()
-    where = subprocess.run(
-        [*python, "import app; print(app.__file__)"], cwd=empty, env=environment, capture_output=True, text=True
-    )
-    assert where.stdout.startswith(str(installed))
-    command = [*python, "from app.command import main; main()", f"--server.port={port}", "--server.headless=true"]
-    process = serve([*command, "--server.address=127.0.0.1"], port, tmp_path, cwd=empty, env=environment)
+@pytest.fixture
+def folder(tmp_path):
+    """A visitor's own project, whose modules are named like ours."""
+    own = tmp_path / "own"
+    for name in ("app.py", "pages/__init__.py", "pages/page.py"):
+        (own / name).parent.mkdir(parents=True, exist_ok=True)
+        (own / name).write_text(f"WHOSE = 'of the user: {name}'\n")
+    return own
+
+
+def environment(*folders):
+    """Where Python finds packages; the interpreter beneath the environment does not see the checkout."""
+    return os.environ | {"PYTHONPATH": os.pathsep.join([*map(str, folders), sysconfig.get_path("purelib")])}
+
+
+@contextmanager
+def running(command, folder, tmp_path, environment):
+    """The address of a server that a command starts in a folder."""
+    port = free_port()
+    command = [sys._base_executable, *command, f"--server.port={port}", "--server.headless=true"]
+    process = serve([*command, "--server.address=127.0.0.1"], port, tmp_path, cwd=folder, env=environment)
     try:
-        visit(page, f"http://127.0.0.1:{port}/masks?input=synthetic&n=12&heads=1")
-        expect(page.get_by_text("Who may look at whom, and how far?").first).to_be_visible()
-        visit(page, f"http://127.0.0.1:{port}/masks?input=upload")
-        expect(page.get_by_text("64MB")).to_be_visible()  # the settings came along
-        assert not list(empty.iterdir())
+        yield f"http://127.0.0.1:{port}"
     finally:
         process.terminate()
         process.wait(20)
+
+
+def files(folder):
+    return {file.relative_to(folder).as_posix() for file in folder.rglob("*") if "__pycache__" not in file.parts}
+
+
+@pytest.mark.parametrize("module", [False, True], ids=["command", "module"])
+def test_it_starts_beside_a_users_own_app_and_pages_and_draws_a_page(installed, folder, tmp_path, page, module):
+    before = files(folder)
+    command = ["-m", "attention_lab"] if module else [str(installed / "bin" / "attention-lab")]
+    with running(command, folder, tmp_path, environment(folder, installed)) as address:
+        visit(page, f"{address}/masks?input=synthetic&n=12&heads=1")
+        expect(page.get_by_text("Who may look at whom, and how far?").first).to_be_visible()
+        visit(page, f"{address}/masks?input=upload")
+        expect(page.get_by_text("64MB")).to_be_visible()  # the settings came along
+    assert files(folder) == before
+
+
+def test_a_user_imports_their_own_app_and_pages_beside_the_core(installed, folder, tmp_path):
+    code = "import attention_core, attention_lab, app, pages.page; print(app.WHOSE, pages.page.WHOSE, sep='; ')"
+    command = [sys._base_executable, "-c", code]
+    ended = subprocess.run(command, cwd=folder, env=environment(installed), capture_output=True, text=True)
+    assert ended.stdout == "of the user: app.py; of the user: pages/page.py\n", ended.stderr
+    elsewhere = subprocess.run(
+        [sys._base_executable, "-c", "import app"], cwd=tmp_path, env=environment(installed), capture_output=True
+    )
+    assert b"No module named 'app'" in elsewhere.stderr
+
+
+def test_without_weights_its_workers_compute_synthetic_input(installed, folder, tmp_path, page):
+    hidden = tmp_path / "no_weights"
+    for weights in (minilm.WEIGHTS, smollm2.WEIGHTS):
+        (hidden / weights.package).mkdir(parents=True)
+        (hidden / weights.package / "__init__.py").touch()
+    settings = environment(hidden, installed) | {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    command = [str(installed / "bin" / "attention-lab")]
+    with running(
+        command, folder, tmp_path, settings
+    ) as address:  # ``serve`` leaves the number of workers at its default
+        visit(page, f"{address}/error?input=synthetic&n=24&d=4&heads=2")
+        expect(page.locator(".js-plotly-plot .main-svg").first).to_be_visible()
+        assert page.get_by_text("ended unexpectedly").count() == 0
+        assert page.get_by_text("cannot start").count() == 0
+        assert page.get_by_text("not installed").count() == 0
