@@ -18,7 +18,7 @@ BEYOND = 1e300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntryRow:
-    """The largest entry of one head's inverse over its first ``n`` tokens, without its sign."""
+    """The largest absolute value off the diagonal in one head's inverse over its first ``n`` tokens."""
 
     n: int
     keys: str
@@ -27,9 +27,10 @@ class EntryRow:
 
 
 def measure(ask: Ask) -> Iterator[EntryRow]:
-    """The largest entry of ``(I + K Kᵀ ⊙ M⁻)⁻¹`` per head over growing parts of the text, for both kinds of keys.
+    """Yield the largest entry below the diagonal of ``(I + K Kᵀ ⊙ M⁻)⁻¹`` per head and length, for both kinds of keys.
 
-    Keys as long as they are stand over the root of their mean square, so that both kinds are one in the mean.
+    The diagonal is left out: it is 1 for every input, so it would hide every smaller entry. Keys with their own
+    lengths are divided by the root mean square of those lengths, so that both kinds have mean square length one.
     """
     k = ask.record().k.double()
     length = torch.linalg.vector_norm(k, dim=-1, keepdim=True)
@@ -37,8 +38,8 @@ def measure(ask: Ask) -> Iterator[EntryRow]:
         taken = k / nonzero(scale)
         one = torch.ones_like(length)
         inverse = anatomy(Tokens(taken, taken, one, None, one), causal=True)["inverse"]
-        # What stands in the first n rows is the inverse of the first n tokens.
-        grown = inverse.abs().amax(-1).nan_to_num(BEYOND, BEYOND).clamp(max=BEYOND).cummax(-1).values
+        # The first n rows and columns are the inverse for the first n tokens, as the matrix is lower triangular.
+        grown = inverse.abs().tril(-1).amax(-1).nan_to_num(BEYOND, BEYOND).clamp(max=BEYOND).cummax(-1).values
         for n in lengths(k.shape[-2]):
             for head, largest in ask.by_head(grown[:, n - 1]):
                 yield EntryRow(n=n, keys=keys, head=head, largest=largest)
@@ -50,7 +51,7 @@ def lengths(n: int) -> list[int]:
 
 
 def numbers(rows: Sequence[EntryRow]) -> Numbers:
-    """The largest entry of all heads, for either kind of keys, and how many heads have one beyond one."""
+    """Return the largest entry of all heads per kind of keys, and the share of heads with an entry beyond one."""
     n = max(row.n for row in rows)
     unit, free = ([row.largest for row in rows if row.n == n and row.keys == keys] for keys in (UNIT, FREE))
     return {
@@ -73,16 +74,18 @@ CLAIM = Claim(
     "is.",
     source=articles.CORE_INVERSE,
     place=Place("inside", {"inside": "deltanet", "step": "2"}),
-    experiment="The matrix that says who corrects whom, I plus the overlaps of each key with those before it, is "
-    "inverted in float64 for growing parts of the text at strength 1: with keys of length one, and with keys whose "
-    "lengths are one in the mean square only.",
-    rule="Holds where no entry of any head is beyond {most} with keys of length one.",
+    experiment="The matrix of the delta rule's corrections, I plus the dot products of each key with the keys before "
+    "it, is inverted in float64 for growing parts of the text at strength 1: with keys of length one, and with keys "
+    "whose lengths have mean square one. Entries are taken below the diagonal, as the diagonal is always 1.",
+    rule="Holds where no entry below the diagonal exceeds {most} in absolute value in any head with keys of length "
+    "one.",
     bounds={"most": 1},
-    finding="Over {n} tokens no entry is beyond {unit} with keys of length one. With lengths as they are the largest "
-    "is {free} in the median head, and {beyond} % of the heads have one beyond 1.",
+    finding="Over {n} tokens the largest entry below the diagonal is at most {unit} in absolute value with keys of "
+    "length one. With the keys' own lengths it is {free} in the median head, and {beyond} % of the heads have an entry "
+    "beyond 1.",
     quantities=(
-        Quantity("unit", "largest entry, keys of length one"),
-        Quantity("free", "largest entry, keys as long as they are"),
+        Quantity("unit", "largest entry below the diagonal, keys of length one", bound=True),
+        Quantity("free", "the same, keys with their own lengths, median head"),
         Quantity("beyond", "heads beyond one then", "%"),
         Quantity("n", "tokens"),
     ),
@@ -91,7 +94,7 @@ CLAIM = Claim(
         y="largest",
         by="keys",
         x_title="tokens n",
-        y_title="largest entry of the inverse",
+        y_title="largest entry below the diagonal",
         log_x=True,
         log_y=True,
     ),
@@ -99,6 +102,6 @@ CLAIM = Claim(
     numbers=numbers,
     verdict=verdict,
     needs=4,
-    theorem="An entry is what one key reads of another through steps I − k kᵀ, which are projections where k has "
-    "length one and so lengthen nothing.",
+    theorem="An entry is the dot product of one key with another key after steps I − k kᵀ, which are projections where "
+    "k has length one and so lengthen nothing.",
 )

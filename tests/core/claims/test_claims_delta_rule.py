@@ -23,9 +23,9 @@ def test_entries_are_those_of_the_inverse_itself(n):
             for row in found.of(keys=kind, head=head):
                 part = keys[: row.n]
                 inverse = np.linalg.inv(np.eye(row.n) + np.tril(part @ part.T, -1))
-                assert row.largest == pytest.approx(abs(inverse).max())
+                assert row.largest == pytest.approx(abs(np.tril(inverse, -1)).max())
     assert found.verdict is HOLDS
-    assert found.numbers["unit"] <= 1 + 1e-9
+    assert 0 < found.numbers["unit"] < 1  # the diagonal would make it 1 for every input
     assert {row.n for row in found.rows} >= {2, 4, n}
 
 
