@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from trial import error, normal, ruled, softmax, synthetic, trial, upload
 
+from attention_core import claims
 from attention_core.claims import Verdict, delta_unstable, inverse_within_one, softmax_delta_rule
 
 HOLDS, PARTLY, FAILS = Verdict.HOLDS, Verdict.PARTLY, Verdict.FAILS
@@ -85,6 +86,16 @@ def stepped(q, k, cap):
     return np.stack(rows)
 
 
+def first_order(q, k):
+    """Causal softmax to first order around equal logits: (1 + x - mean x) / t over the first t keys."""
+    n, d = q.shape
+    x, rows = q @ k.T / np.sqrt(d), np.zeros((n, n))
+    for t in range(1, n + 1):
+        seen = x[t - 1, :t]
+        rows[t - 1, :t] = (1 + seen - seen.mean()) / t
+    return rows
+
+
 def test_softmax_and_the_delta_rule_by_their_formulas():
     q, k = 2 * normal(2, 24, 8), 3 * normal(2, 24, 8, seed=1)
     found = trial("softmax_delta_rule", upload(q, k))
@@ -93,6 +104,7 @@ def test_softmax_and_the_delta_rule_by_their_formulas():
         wide = q[head].astype(np.float64), k[head].astype(np.float64)
         forms = {
             softmax_delta_rule.MEAN: np.tri(24) / np.arange(1, 25)[:, None],
+            softmax_delta_rule.FIRST: first_order(*wide),
             softmax_delta_rule.FREE: stepped(*wide, np.inf),
             softmax_delta_rule.CAPPED: stepped(*wide, 1.0),
         }
@@ -108,16 +120,38 @@ def test_softmax_and_the_delta_rule_by_their_formulas():
 @pytest.mark.parametrize(
     ("sharpness", "verdict"),
     [
-        (0.3, HOLDS),  # logits that hardly differ: their first order is all there is
-        (2.0, PARTLY),
+        (0.3, PARTLY),  # small logits: both are near softmax, and the first-order series is nearer
+        (8.0, FAILS),
     ],
 )
-def test_softmax_is_nearly_a_delta_rule_where_logits_are_small(sharpness, verdict):
+def test_softmax_is_near_a_delta_rule_where_logits_are_small(sharpness, verdict):
     assert trial("softmax_delta_rule", synthetic("gaussian", n=128, sharpness=sharpness)).verdict is verdict
 
 
+def test_the_cap_does_not_decide_the_verdict():
+    def judge(**errors):
+        rows = [
+            softmax_delta_rule.StepRow(form=getattr(softmax_delta_rule, form), head=0, error=error, unstable=0.0)
+            for form, error in errors.items()
+        ]
+        return claims.claim("softmax_delta_rule").judge(rows)
+
+    numbers, verdict = judge(MEAN=0.9, FIRST=0.6, FREE=0.4, CAPPED=9.0)
+    assert (verdict, numbers["closer"], numbers["near"], numbers["capped_near"]) == (HOLDS, 100, 100, 0)
+    assert judge(MEAN=0.9, FIRST=2.0, FREE=1.2, CAPPED=0.1)[1] is FAILS  # worse than the mean of the values
+    numbers, verdict = judge(MEAN=0.9, FIRST=0.6, FREE=0.7, CAPPED=0.1)
+    assert (verdict, numbers["closer"], numbers["near"], numbers["capped_near"]) == (FAILS, 0, 0, 100)
+
+
+def test_the_capped_steps_are_reported_where_a_step_is_unstable():
+    [note] = claims.claim("softmax_delta_rule").notes
+    assert note.applies({"unstable": 0.1})
+    assert not note.applies({"unstable": 0.0})
+
+
 @pytest.mark.parametrize(
-    ("changed", "verdict"), [({}, HOLDS), ({"near": 74}, PARTLY), ({"near": 74, "nearer": 74}, FAILS)]
+    ("changed", "verdict"),
+    [({}, HOLDS), ({"near": 74}, PARTLY), ({"closer": 74}, PARTLY), ({"near": 74, "closer": 74}, FAILS)],
 )
 def test_nearness_bounds(changed, verdict):
-    assert ruled("softmax_delta_rule", {"near": 75, "nearer": 75}, **changed) is verdict
+    assert ruled("softmax_delta_rule", {"near": 75, "closer": 75}, **changed) is verdict
