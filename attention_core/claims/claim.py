@@ -231,8 +231,8 @@ class Claim(Generic[R]):
             reach ``needs``, as a synthetic input's own length decides nothing then.
         theorem: why mathematics lets it come out in one way only, wherever it can be judged, in one sentence; empty for
             a claim that inputs decide.
-        otherwise: on what input it would come out in another way, in one sentence, where all inputs of the survey have
-            brought the same; empty for a theorem.
+        otherwise: an input on which the verdict is another than on all inputs of the survey, in one sentence; each has
+            a test that runs the claim on that input. Empty for a theorem, or where no such input is known.
         timed: whether it measures time, so that its numbers differ from run to run.
         reads: whether it lets a decoder read the source's text, again and again, which takes a while: it can be judged
             on a text alone, and ``needs`` are tokens of that decoder.

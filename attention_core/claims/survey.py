@@ -1,7 +1,7 @@
 """How often does each claim come out which way? All of them on a fixed list of inputs, counted verdict by verdict.
 
-A rule that only ever says one thing is either a theorem, which its claim then names, or has not met the input yet on
-which it would say another, and its claim says what kind of input that is.
+Where all inputs give one verdict, the claim is a theorem, or the survey has no input that gives another verdict. The
+table says which, and names such an input where one is known.
 """
 
 from collections import Counter
@@ -212,8 +212,8 @@ def _counted(survey: Survey, claim: Claim) -> list[int]:
 def _remark(survey: Survey, claim: Claim) -> str:
     if claim.theorem:
         return f"A theorem: {claim.theorem}"
-    if always(survey.verdicts[claim.key]) and claim.otherwise:
-        return f"Not a theorem: {claim.otherwise}"
+    if always(survey.verdicts[claim.key]):
+        return f"Not a theorem: {claim.otherwise or 'no input of this survey gave another verdict.'}"
     return ""
 
 
