@@ -35,7 +35,7 @@ def measure(ask: Ask) -> Iterator[SinkRow]:
         for reader, own, where in ((WINDOWED, word, layers), (WHOLE, SOFTMAX, ())):
             read = reading(ask, own, where)
             yield SinkRow(
-                reader=reader, sinks=sinks, tokens=read.tokens, perplexity=read.perplexity, lost=lost(own, where)
+                reader=reader, sinks=sinks, tokens=read.tokens, perplexity=read.perplexity, lost=lost(ask, own, where)
             )
 
 

@@ -27,33 +27,36 @@ def numbers(rows: Sequence[StandInRow]) -> Numbers:
 
 
 def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
-    """By whether all who keep them survive, and nobody else."""
-    return Verdict.of_parts(0 < numbers["keepers"] == numbers["alive"], numbers["others"] > 0 and not numbers["spared"])
+    """Compare the share of survivors among those that keep the sharpest logits with the share among the others."""
+    kept = numbers["alive"] / numbers["keepers"] if numbers["keepers"] else 0.0
+    other = numbers["spared"] / numbers["others"] if numbers["others"] else 1.0
+    if kept == 1 and other == 0:
+        return Verdict.HOLDS
+    return Verdict.PARTLY if kept > bounds["half"] > other else Verdict.FAILS
 
 
 CLAIM = Claim(
     key="sharpest_logits",
     number=30,
-    statement="Of what is put in softmax's place in a trained model, that survives which keeps its spikes: the weight "
-    "on each query's sharpest logit.",
+    statement="An attention that replaces softmax in a trained model survives if it keeps softmax's spikes, the weight "
+    "on each query's sharpest logit, and fails if it does not.",
     source=Paper(
         "The Hedgehog & the Porcupine: Expressive Linear Attentions with Softmax Mimicry",
         2024,
         "https://arxiv.org/abs/2402.04347",
     ),
     place=Place("model", {"m_view": "predicts"}),
-    experiment="9 stand-ins (windows with and without sinks, top-k, linear attention, retention, the "
-    "mean of the values) are put in all layers of SmolLM2-135M, untrained, which reads the first 128 tokens of the "
-    "text, and 48 random tokens said twice. What each keeps is the share of softmax's weight on every query's "
-    "sharpest logit that it gives it too, mean over queries, heads and layers, on what the model as it is attends "
-    "with.",
+    experiment="9 stand-ins (windows with and without sinks, top-k, linear attention, retention, the mean of the "
+    "values) are put in all layers of SmolLM2-135M, untrained, which reads the first 128 tokens of the text, and 48 of "
+    "these tokens in a random order, twice in a row. The weight kept is the share of softmax's weight on the sharpest "
+    "logit that the stand-in gives to the same key, mean over queries, heads and layers of the unchanged model.",
     rule="A stand-in keeps the sharpest logits where it keeps {keeps} % of that weight, and survives where it "
     "multiplies perplexity by at most {survives}. Holds where all that keep them survive and no other does; partly "
-    "where one of the two is so.",
-    bounds={"keeps": KEEPS, "survives": SURVIVES},
-    finding="On {tokens} tokens {alive} of the {keepers} that keep the sharpest logits survive, and {spared} of the "
-    "{others} others; of these {copying} and {others_copying} keep half of what copying saves. What is kept and "
-    "perplexity have a rank correlation of {rho}.",
+    "where more than a share of {half} of those that keep them survive, and less than that share of the others.",
+    bounds={"keeps": KEEPS, "survives": SURVIVES, "half": 0.5},
+    finding="On {tokens} tokens {alive} of the {keepers} stand-ins that keep the sharpest logits survive, and {spared} "
+    "of the {others} others. Of the first group {copying}, of the second {others_copying} keep half of what copying "
+    "saves. The weight kept and perplexity have a rank correlation of {rho}.",
     quantities=(
         Quantity("alive", "survive, of those that keep the sharpest logits"),
         Quantity("keepers", "keep the sharpest logits"),
@@ -76,6 +79,5 @@ CLAIM = Claim(
     numbers=numbers,
     verdict=verdict,
     needs=64,
-    otherwise="A sentence said again and again: there a window of 32 survives that does not keep them.",
     reads=True,
 )

@@ -5,6 +5,7 @@ stands for the other: both are asked for together.
 """
 
 import time
+from collections.abc import Sequence
 
 import torch
 
@@ -63,6 +64,7 @@ __all__ = [
     "known",
     "ladder",
     "layer_tasks",
+    "output_error",
     "reading",
     "run",
     "stack",
@@ -133,15 +135,28 @@ def copying(task: CopyTask) -> CopyRow:
 
 def straying(task: StrayTask) -> StrayRow:
     """Compare outputs; errors as of ``run``."""
+    ids = text_tokens(task.text, tokens=task.tokens, model=task.model).ids
+    output = output_error(ids, task.word, task.layers, model=task.model)
+    return StrayRow(word=task.word, layers=task.layers, output=output)
+
+
+def output_error(ids: Sequence[int], word: str, layers: Sequence[int], *, model: str = MODEL) -> float:
+    """Return the relative error of a variant's outputs on the unchanged model's queries, keys and values.
+
+    Args:
+        ids: the tokens that the model reads.
+        word: the variant, as ``surgery.from_word`` reads it.
+        layers: the layers compared; the error is the mean over their heads, 0 for no layer.
+        model: key of a decoder, or ``owner/name``.
+    """
     from attention_core.inputs.models.recorder import record  # imports transformers, by now loaded
 
-    loaded, told = models.load(task.model), text_tokens(task.text, tokens=task.tokens, model=task.model)
-    attends, exact = from_word(task.word), registry.get(SOFTMAX)
+    loaded, attends, exact = models.load(model), from_word(word), registry.get(SOFTMAX)
     found = []
-    for layer in record(loaded.model, told.ids, set(task.layers)).values():
+    for layer in record(loaded.model, ids, set(layers)).values():
         own, true = (a.attend(layer.q, layer.k, layer.v, causal=layer.causal) for a in (attends, exact))
         found += [float(metrics.relative_error(a, b)) for a, b in zip(own.double(), true.double(), strict=True)]
-    return StrayRow(word=task.word, layers=task.layers, output=sum(found) / len(found) if found else 0.0)
+    return sum(found) / len(found) if found else 0.0
 
 
 def _rounded(found: torch.Tensor) -> tuple[float, ...]:

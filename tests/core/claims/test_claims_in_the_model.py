@@ -11,7 +11,7 @@ from attention_core.claims.in_the_model import StandInRow
 from attention_core.experiments.task import load
 from attention_core.inputs import TextSource, models
 from attention_core.inputs.text import record_layers
-from attention_core.surgery import copy_losses, from_word, losses, perplexity, swapped
+from attention_core.surgery import from_word, losses, perplexity, swapped
 
 HOLDS, PARTLY, FAILS = Verdict.HOLDS, Verdict.PARTLY, Verdict.FAILS
 READS = [claim.key for claim in claims.all_claims() if claim.reads]
@@ -38,16 +38,36 @@ def test_of_a_text_so_much_is_read_as_is_asked_and_no_more_than_the_bound():
     assert ask(longest=10_000).decoded == whole
 
 
+WORDY = (
+    "The old bridge over the river was closed, so we walked along the bank to the ferry and paid two coins. A boy sold "
+    "us warm bread, my sister counted seven herons, and nobody mentioned the letter until evening. "
+    "Then rain began, the lamp went out, and somebody at the door asked whether this was still the way to the station."
+)
+
+
 def test_what_a_stand_in_does_is_what_the_surgery_finds():
     smol, everywhere = models.load("smollm2"), tuple(range(30))
-    ids, word = smol.tokenizer.encode(TEXT).ids, "sink~window~8"
+    ids, word = smol.tokenizer.encode(WORDY).ids, "sink~window~8"
+    twice = [ids[i] for i in torch.randperm(len(ids), generator=torch.Generator().manual_seed(0)).tolist()[:48]] * 2
     with swapped(smol.model, dict.fromkeys(everywhere, from_word(word))):
-        true = perplexity(losses(smol, ids))
-        _, second = copy_losses(smol, in_the_model.PERIOD, 0)
-    whole_first, whole = copy_losses(smol, in_the_model.PERIOD, 0)
-    assert in_the_model.reading(ask(), word, everywhere).perplexity == pytest.approx(true, rel=1e-4)
-    lost = 100 * float((second.mean() - whole.mean()) / (whole_first.mean() - whole.mean()))
-    assert in_the_model.lost(word, everywhere) == pytest.approx(lost, rel=1e-3)
+        true, second = perplexity(losses(smol, ids)), losses(smol, twice)
+    whole = losses(smol, twice)
+    assert in_the_model.reading(ask(WORDY), word, everywhere).perplexity == pytest.approx(true, rel=1e-4)
+    saved = float(whole[:47].mean() - whole[48:].mean())
+    lost = 100 * float(second[48:].mean() - whole[48:].mean()) / saved
+    assert in_the_model.lost(ask(WORDY), word, everywhere) == pytest.approx(lost, rel=1e-3)
+
+
+def test_the_copied_tokens_are_tokens_of_the_text():
+    tokens = in_the_model.copied_tokens(ask(WORDY))
+    assert tokens[:48] == tokens[48:]
+    assert set(tokens) <= set(models.load("smollm2").tokenizer.encode(WORDY).ids)
+    assert tokens != in_the_model.copied_tokens(ask(WORDY.upper()))
+
+
+def test_a_text_of_one_word_has_no_copying_to_judge():
+    with pytest.raises(claims.UntestableError, match="Copying saves the model too little"):
+        in_the_model.lost(ask("salt " * 100), "linear", (0,))
 
 
 def test_what_is_kept_is_the_weight_on_the_sharpest_logit():
@@ -87,26 +107,33 @@ def test_one_layer_bounds(worst, lost, verdict):
 
 
 @pytest.mark.parametrize(
-    ("rho", "verdict"), [(0.91, HOLDS), (0.89, PARTLY), (0.61, PARTLY), (0.59, FAILS), (-1, FAILS)]
+    ("rho", "verdict"),
+    [(0.91, HOLDS), (0.8999999999999999, HOLDS), (0.89, PARTLY), (0.61, PARTLY), (0.59, FAILS), (-1, FAILS)],
 )
 @pytest.mark.parametrize("key", ["error_predicts_perplexity", "error_predicts_copying"])
 def test_order_bounds(key, rho, verdict):
     assert ruled(key, {}, rho=rho) is verdict
 
 
-def row(kept, times, lost=0.0, output=0.0):
-    return StandInRow(variant="X", word="x", tokens=9, times=times, lost=lost, output=output, kept=kept)
+def row(kept, times, lost=0.0, output=0.0, copying=0.0):
+    return StandInRow(
+        variant="X", word="x", tokens=9, times=times, lost=lost, output=output, output_copying=copying, kept=kept
+    )
 
 
 @pytest.mark.parametrize(
     ("rows", "verdict"),
     [
         ([row(50, 1.5), row(49, 1.6)], HOLDS),
-        ([row(50, 1.6), row(49, 1.6)], PARTLY),
-        ([row(50, 1.5), row(49, 1.5)], PARTLY),
+        ([row(50, 1.6), row(49, 1.6)], FAILS),
+        ([row(50, 1.5), row(49, 1.5)], FAILS),
         ([row(50, 1.6), row(49, 1.5)], FAILS),
-        ([row(50, 1.5), row(60, 1.0)], PARTLY),  # nobody who does not keep them is there to fail
-        ([row(40, 9.0), row(30, 1.6)], PARTLY),
+        ([row(50, 1.5)] * 3 + [row(50, 1.6)] * 2 + [row(49, 1.6)], PARTLY),
+        ([row(50, 1.5)] * 2 + [row(50, 1.6)] * 3 + [row(49, 1.6)], FAILS),  # most that keep the spikes die
+        ([row(50, 1.5), row(49, 1.5)] + [row(49, 1.6)] * 2, PARTLY),
+        ([row(50, 1.5), row(49, 1.5), row(49, 1.6)], FAILS),  # half of the others survive
+        ([row(50, 1.5), row(60, 1.0)], FAILS),  # there are no others to compare with
+        ([row(40, 9.0), row(30, 1.6)], FAILS),
     ],
 )
 def test_who_survives(rows, verdict):
@@ -114,10 +141,14 @@ def test_who_survives(rows, verdict):
     assert claim.judge(rows)[1] is verdict
 
 
-def test_errors_are_held_against_the_right_numbers():
-    rows = [row(0, times, lost, output) for times, lost, output in ((1, 3, 1), (2, 2, 2), (3, 1, 3))]
-    assert claims.claim("error_predicts_perplexity").judge(rows)[0]["rho"] == pytest.approx(1)
-    assert claims.claim("error_predicts_copying").judge(rows)[0]["rho"] == pytest.approx(-1)
+def test_errors_are_compared_with_numbers_from_the_same_tokens():
+    told = ((1, 3, 9, 3), (2, 2, 8, 1), (3, 1, 7, 2))
+    rows = [row(0, times, lost, output, copying) for output, copying, times, lost in told]
+    assert claims.claim("error_predicts_perplexity").judge(rows)[0]["rho"] == pytest.approx(-1)  # of 1 2 3 and 9 8 7
+    assert claims.claim("error_predicts_copying").judge(rows)[0]["rho"] == pytest.approx(0.5)  # of 3 2 1 and 3 1 2
+
+
+def test_survivors_are_counted_by_what_they_keep():
     assert sharpest_logits.numbers([row(60, 1.0, 51), row(40, 2.0, 50)]) | {"rho": 0} == {
         "keepers": 1, "alive": 1, "copying": 0, "others": 1, "spared": 0, "others_copying": 1, "rho": 0, "tokens": 9,
     }  # fmt: skip
