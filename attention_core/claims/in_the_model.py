@@ -13,7 +13,7 @@ from attention_core import metrics, registry
 from attention_core.claims.claim import Ask, Numbers, Quantity, UntestableError, Verdict
 from attention_core.experiments import swap
 from attention_core.inputs import models
-from attention_core.surgery import UNIFORM, from_word, losses, swapped
+from attention_core.surgery import UNIFORM, from_word, losses, perplexity, swapped
 from attention_core.variant import SOFTMAX, Paper
 from attention_core.writing import written
 
@@ -149,6 +149,22 @@ def _copying(ids: tuple[int, ...], word: str, layers: tuple[int, ...]) -> tuple[
     with swapped(loaded.model, dict.fromkeys(layers, from_word(word))):
         found = losses(loaded, ids)
     return float(found[: half - 1].mean()), float(found[half:].mean())
+
+
+def reread(ask: Ask, keys: int) -> float:
+    """Return the text's perplexity when every token is predicted from the last ``keys`` tokens alone.
+
+    The unchanged model reads these tokens again for every prediction, so that no layer knows anything of earlier ones.
+    """
+    return _reread(tuple(swap.text_tokens(ask.text, tokens=ask.decoded).ids), keys)
+
+
+@lru_cache(16)
+def _reread(ids: tuple[int, ...], keys: int) -> float:
+    loaded = models.load(swap.MODEL)
+    first = losses(loaded, ids[: keys + 1])  # these have no more than ``keys`` tokens before them
+    last = [losses(loaded, ids[end - keys : end + 1])[-1:] for end in range(keys + 1, len(ids))]
+    return perplexity(torch.cat([first, *last]))
 
 
 @lru_cache(256)

@@ -1,5 +1,6 @@
 """Claims about a model with another attention inside: rules on both sides of each bound, numbers by other ways."""
 
+import numpy as np
 import pytest
 import torch
 from trial import ruled, synthetic, trial
@@ -86,17 +87,51 @@ def test_what_is_kept_is_the_weight_on_the_sharpest_logit():
 
 
 @pytest.mark.parametrize(
-    ("window", "four", "more", "verdict"),
+    ("window", "four", "gain", "verdict"),
     [
-        (1.6, 1.09, 0.96, HOLDS),
-        (1.6, 1.11, 0.96, PARTLY),
-        (1.6, 1.09, 0.94, PARTLY),
-        (1.6, 1.11, 0.94, FAILS),
-        (1.4, 1.09, 0.96, FAILS),
+        (1.6, 1.09, 4.99, HOLDS),
+        (1.6, 1.09, -3, HOLDS),
+        (1.6, 1.11, 4.99, PARTLY),
+        (1.6, 1.09, 5.01, PARTLY),
+        (1.6, 1.11, 5.01, FAILS),
+        (1.4, 1.09, 4.99, FAILS),
     ],
 )
-def test_sinks_bounds(window, four, more, verdict):
-    assert ruled("four_sinks", {}, window=window, four=four, more=more) is verdict
+def test_sinks_bounds(window, four, gain, verdict):
+    assert ruled("four_sinks", {}, window=window, four=four, gain=gain) is verdict
+
+
+@pytest.mark.parametrize(
+    ("gain", "words"),
+    [
+        (4.76, "by 4.76 %, 0.240 percentage points below the limit"),
+        (5.25, "by 5.25 %, 0.250 percentage points above the limit"),
+        (0.0, "Eight sinks do not lower"),
+        (-2.0, "Eight sinks do not lower"),
+    ],
+)
+def test_the_finding_shows_the_margin_that_decides(gain, words):
+    claim = claims.claim("four_sinks")
+    numbers = dict.fromkeys((each.name for each in claim.quantities), 1.0) | {"gain": gain, "margin": abs(5 - gain)}
+    assert words in claim.sentence(numbers).format(**claim.found(numbers))
+
+
+def test_the_control_predicts_each_token_from_the_tokens_of_its_window_alone():
+    smol = models.load("smollm2")
+    ids = smol.tokenizer.encode(TEXT).ids
+    wanted = []
+    for i in range(1, len(ids)):
+        hidden = smol.model(input_ids=torch.tensor([ids[max(0, i - 6) : i]])).last_hidden_state[0, -1]
+        logits = hidden @ smol.model.get_input_embeddings().weight.mT
+        wanted.append(-float(logits.log_softmax(-1)[ids[i]]))
+    assert in_the_model.reread(ask(), 6) == pytest.approx(np.exp(np.mean(wanted)), rel=1e-3)
+
+
+def test_a_query_sees_as_many_keys_as_the_control_reads():
+    weights = from_word(f"sink~window~{four_sinks.WINDOW}").weights(
+        torch.zeros(1, 99, 4), torch.zeros(1, 99, 4), causal=True
+    )
+    assert int((weights[0, -1] > 0).sum()) == four_sinks.KEYS
 
 
 @pytest.mark.parametrize(
@@ -158,9 +193,12 @@ def test_the_numbers_are_those_of_the_rows():
     def sinks(reader, sinks, perplexity, lost):
         return four_sinks.SinkRow(reader=reader, sinks=sinks, tokens=9, perplexity=perplexity, lost=lost)
 
-    rows = [sinks(four_sinks.WHOLE, 0, 10.0, 0.0), sinks(four_sinks.WINDOWED, 0, 40.0, 99.0)]
-    rows += [sinks(four_sinks.WINDOWED, 4, 12.0, 70.0), sinks(four_sinks.WINDOWED, 8, 6.0, 60.0)]
-    assert four_sinks.numbers(rows) == {"window": 4, "four": 1.2, "more": 0.5, "lost": 70, "tokens": 9}
+    rows = [sinks(four_sinks.WHOLE, 0, 6.0, 0.0), sinks(four_sinks.WINDOWED, 0, 40.0, 99.0)]
+    rows += [sinks(four_sinks.WINDOWED, 4, 12.0, 70.0), sinks(four_sinks.WINDOWED, 8, 11.7, 60.0)]
+    rows += [sinks(four_sinks.REREAD, 4, 10.0, None)]
+    assert four_sinks.numbers(rows) == pytest.approx(
+        {"window": 4, "four": 1.2, "gain": 2.5, "margin": 2.5, "whole": 2, "lost": 70, "tokens": 9}
+    )
 
     def layer(where, times, lost):
         return one_layer.LayerRow(variant="X", where=where, tokens=9, times=times, lost=lost)
