@@ -26,8 +26,8 @@ CLAIM = Claim(
     rule="Holds where the error and the loss of copying have a rank correlation of at least {holds}, partly from "
     "{partly} on.",
     bounds=IN_ORDER,
-    finding="With 48 of the first {tokens} tokens read twice, the errors of {n} stand-ins and their losses of copying "
-    "have a rank correlation of {rho} (Kendall's τ {tau}).",
+    finding="With 48 of SmolLM2's first {tokens} tokens read twice, the errors of {n} stand-ins and their losses of "
+    "copying have a rank correlation of {rho} (Kendall's τ {tau}).",
     quantities=(
         Quantity("rho", "rank correlation of error and loss of copying"),
         Quantity("tau", "Kendall's τ of the two"),

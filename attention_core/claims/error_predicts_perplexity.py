@@ -25,8 +25,8 @@ CLAIM = Claim(
     "mean over heads and layers.",
     rule="Holds where error and perplexity have a rank correlation of at least {holds}, partly from {partly} on.",
     bounds=IN_ORDER,
-    finding="On {tokens} tokens the errors of {n} stand-ins and the model's perplexity have a rank correlation of "
-    "{rho} (Kendall's τ {tau}).",
+    finding="On {tokens} of SmolLM2's tokens the errors of {n} stand-ins and the model's perplexity have a rank "
+    "correlation of {rho} (Kendall's τ {tau}).",
     quantities=(
         Quantity("rho", "rank correlation of error and perplexity"),
         Quantity("tau", "Kendall's τ of the two"),

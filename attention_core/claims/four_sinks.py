@@ -77,8 +77,8 @@ def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
 
 
 FOUND = (
-    "On {tokens} tokens a window alone has {window} times the perplexity of the window read again for each token, and "
-    "four sinks {four} times (against all tokens: {whole} times). "
+    "On {tokens} of SmolLM2's tokens a window alone has {window} times the perplexity of the window read again for "
+    "each token, and four sinks {four} times (against all tokens: {whole} times). "
 )
 COPIED = " With four sinks {lost} % of what copying saves is lost."
 

@@ -33,7 +33,7 @@ STAND_INS = (
 PERFORMER = Paper("Rethinking Attention with Performers", 2020, "https://arxiv.org/abs/2009.14794")
 IN_ORDER = {"holds": 0.9, "partly": 0.6}
 """Rank correlations from which on an error is said to put others in order, and roughly in order."""
-TOKENS = Quantity("tokens", "tokens read", "tokens")
+TOKENS = Quantity("tokens", "tokens read, as SmolLM2 splits the text", "tokens")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -79,8 +79,8 @@ CLAIM = Claim(
     rule="Holds where in the middle layer none of them multiplies perplexity by more than {times}, nor loses more than "
     "{lost} % of what copying saves; partly where one of the two is so.",
     bounds={"times": 1.1, "lost": 10},
-    finding="On {tokens} tokens the worst of them multiplies perplexity by {worst} in the middle layer and loses at "
-    "most {lost} % of copying; in all layers the best multiplies it by {best}, the worst by {floor}.",
+    finding="On {tokens} of SmolLM2's tokens the worst of them multiplies perplexity by {worst} in the middle layer "
+    "and loses at most {lost} % of copying; in all layers the best multiplies it by {best}, the worst by {floor}.",
     quantities=(
         Quantity("worst", "perplexity, the worst in one layer, over that as it is"),
         Quantity("lost", "of copying, the most lost in one layer", "%"),

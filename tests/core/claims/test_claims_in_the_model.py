@@ -206,3 +206,9 @@ def test_the_numbers_are_those_of_the_rows():
     rows = [layer(one_layer.ONE, 1.1, 5.0), layer(one_layer.ONE, 1.2, 3.0)]
     rows += [layer(one_layer.ALL, 2.0, 50.0), layer(one_layer.ALL, 8.0, 99.0)]
     assert one_layer.numbers(rows) == {"worst": 1.2, "lost": 5, "floor": 8, "best": 2, "tokens": 9}
+
+
+@pytest.mark.parametrize("key", READS)
+def test_the_finding_says_whose_tokens_it_counts(key):
+    claim = claims.claim(key)
+    assert all("SmolLM2's" in finding for finding in (claim.finding, *(case.finding for case in claim.cases)))

@@ -165,6 +165,23 @@ def test_growth_is_that_of_the_sums_geometric_mean(causal):
     assert [row.growth for row in own] == pytest.approx(means / means[0])
 
 
+def test_the_exponent_of_the_entropy_page_is_that_of_the_median_growth():
+    def grown(head, exponent, *, scale=1.0):
+        return [
+            relu2_normaliser.GrowthRow(
+                growing=relu2_normaliser.SUMS, n=n, head=head, growth=scale * (n / 16) ** exponent
+            )
+            for n in (16, 32, 64)
+        ]
+
+    rows = [*grown(0, 0.2), *grown(1, 0.6), *grown(2, 1.0, scale=0.5)]
+    medians = [np.median([row.growth for row in rows if row.n == n]) for n in (16, 32, 64)]
+    found = relu2_normaliser.numbers(rows)
+    assert found["exponent"] == pytest.approx(0.6)
+    assert found["curve"] == pytest.approx(np.polyfit(np.log([16, 32, 64]), np.log(medians), 1)[0])
+    assert found["curve"] != pytest.approx(found["exponent"], abs=0.01)
+
+
 def test_independent_gaussians_grow_as_n():
     found = trial("relu2_normaliser", synthetic("gaussian", heads=2, d=16))
     assert found.numbers["exponent"] == pytest.approx(1, abs=0.1)
