@@ -55,8 +55,8 @@ CLAIM = Claim(
     "where more than a share of {half} of those that keep them survive, and less than that share of the others.",
     bounds={"keeps": KEEPS, "survives": SURVIVES, "half": 0.5},
     finding="On {tokens} of SmolLM2's tokens {alive} of the {keepers} stand-ins that keep the sharpest logits survive, "
-    "and {spared} of the {others} others. Of the first group {copying}, of the second {others_copying} keep half of what "
-    "copying saves. The weight kept and perplexity have a rank correlation of {rho}.",
+    "and {spared} of the {others} others. Of the first group {copying}, of the second {others_copying} keep half of "
+    "what copying saves. The weight kept and perplexity have a rank correlation of {rho}.",
     quantities=(
         Quantity("alive", "survive, of those that keep the sharpest logits"),
         Quantity("keepers", "keep the sharpest logits"),
