@@ -66,19 +66,27 @@ def test_the_whole_path(page, server):
     page.wait_for_function(f"(plot) => ({rows_drawn})(plot) === 7", arg=figure.element_handle())
 
 
-@pytest.mark.parametrize("path", ["masks", "timing", "entropy"])
-def test_a_page_stays_where_it_was_first_painted(newly_opened, server, path):
+@pytest.mark.parametrize(("path", "left"), [("masks", 325), ("timing", 0)])
+def test_the_main_column_keeps_its_place_and_its_edges_from_the_first_paint(newly_opened, server, path, left):
     page = newly_opened
     page.set_viewport_size({"width": 1280, "height": 720})
     page.add_init_script(
         """
-        window.moved = 0;
-        const add = (list) => list.getEntries().forEach((entry) => (window.moved += entry.value));
-        new PerformanceObserver(add).observe({ type: "layout-shift", buffered: true });
+        window.seen = new Set();
+        const look = () => {
+            const column = document.querySelector("[data-testid=stMain]");
+            const block = document.querySelector("[data-testid=stMainBlockContainer]");
+            if (block) {
+                const place = column.getBoundingClientRect().left;
+                window.seen.add(`${Math.round(place)} ${getComputedStyle(block).padding}`);
+            }
+            requestAnimationFrame(look);
+        };
+        requestAnimationFrame(look);
         """
     )
-    visit(page, f"{server}/{path}?input=synthetic&n=40&heads=2&h_longest=64&h_seeds=1")
-    assert page.evaluate("window.moved") < 0.25
+    visit(page, f"{server}/{path}?input=synthetic&n=40&heads=2")
+    assert page.evaluate("[...window.seen]") == [f"{left} 56px 40px 48px"]
 
 
 def test_playing_the_stack_moves_nothing_on_the_page(page, server):
