@@ -76,13 +76,6 @@ def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
     return Verdict.of_parts(numbers["four"] <= bounds["near"], numbers["gain"] <= bounds["little"])
 
 
-FOUND = (
-    "On {tokens} of SmolLM2's tokens a window alone has {window} times the perplexity of the window read again for "
-    "each token, and four sinks {four} times (against all tokens: {whole} times). "
-)
-COPIED = " With four sinks {lost} % of what copying saves is lost."
-
-
 CLAIM = Claim(
     key="four_sinks",
     number=28,
@@ -98,18 +91,22 @@ CLAIM = Claim(
     "where four sinks have at most {near} times the control's perplexity, and eight sinks lower the perplexity of four "
     "by at most {little} %; partly where only one of the two is true.",
     bounds={"fails": 1.5, "near": 1.1, "little": LIMIT},
-    finding=FOUND
-    + "Eight sinks lower that perplexity by {gain} %, {margin} percentage points below the limit."
-    + COPIED,
+    finding="On {tokens} of SmolLM2's tokens a window alone has {window} times the perplexity of the window "
+    "read again for each token, and four sinks {four} times (against all tokens: {whole} times). Eight sinks lower "
+    "that perplexity by {gain} %, {margin} percentage points below the limit. With four sinks {lost} % of what "
+    "copying saves is lost.",
     cases=(
         Case(
-            finding=FOUND
-            + "Eight sinks lower that perplexity by {gain} %, {margin} percentage points above the limit."
-            + COPIED,
+            finding="On {tokens} of SmolLM2's tokens a window alone has {window} times the perplexity of the window "
+            "read again for each token, and four sinks {four} times (against all tokens: {whole} times). Eight "
+            "sinks lower that perplexity by {gain} %, {margin} percentage points above the limit. With four sinks "
+            "{lost} % of what copying saves is lost.",
             applies=lambda numbers: numbers["gain"] > LIMIT,
         ),
         Case(
-            finding=FOUND + "Eight sinks do not lower that perplexity." + COPIED,
+            finding="On {tokens} of SmolLM2's tokens a window alone has {window} times the perplexity of the window "
+            "read again for each token, and four sinks {four} times (against all tokens: {whole} times). Eight "
+            "sinks do not lower that perplexity. With four sinks {lost} % of what copying saves is lost.",
             applies=lambda numbers: numbers["gain"] <= 0,
         ),
     ),

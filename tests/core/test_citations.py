@@ -9,6 +9,7 @@ from attention_core.variant import Paper
 KEXUE = "https://kexue.fm/archives/"
 ARXIV = "https://arxiv.org/abs/"
 PAPERS = {
+    "2512.12602": ("Exact Flow Linear Attention: Exact Solution from Continuous-Time Dynamics", 2025),
     "1409.0473": ("Neural Machine Translation by Jointly Learning to Align and Translate", 2014),
     "1602.02068": ("From Softmax to Sparsemax: A Sparse Model of Attention and Multi-Label Classification", 2016),
     "1706.03762": ("Attention Is All You Need", 2017),

@@ -11,6 +11,7 @@ from torch import Tensor
 from attention_core.algorithms import fast_weights
 from attention_core.algorithms.delta_rule import DeltaParams, corrected
 from attention_core.algorithms.fast_weights import Tokens
+from attention_core.articles import L2_NORMALISATION
 from attention_core.variant import Paper
 
 
@@ -38,7 +39,7 @@ VARIANT = fast_weights.variant(
     ),
     further=(
         Paper("Linear Transformers Are Secretly Fast Weight Programmers", 2021, "https://arxiv.org/abs/2102.11174"),
-        Paper("Why does DeltaNet need L2 normalisation?", 2025, "https://kexue.fm/archives/11486"),
+        L2_NORMALISATION,
         Paper(
             "Exact Flow Linear Attention: Exact Solution from Continuous-Time Dynamics",
             2025,

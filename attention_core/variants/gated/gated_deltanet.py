@@ -8,6 +8,7 @@ from attention_core.algorithms import fast_weights
 from attention_core.algorithms.delta_rule import DeltaParams, corrected
 from attention_core.algorithms.fast_weights import Tokens
 from attention_core.algorithms.gates import GateParams, log_gates, one
+from attention_core.articles import L2_NORMALISATION
 from attention_core.variant import Paper, SpecialCase
 
 
@@ -36,7 +37,7 @@ VARIANT = fast_weights.variant(
     params=GatedDeltaNetParams,
     source=Paper("Gated Delta Networks: Improving Mamba2 with Delta Rule", 2024, "https://arxiv.org/abs/2412.06464"),
     further=(
-        Paper("Why does DeltaNet need L2 normalisation?", 2025, "https://kexue.fm/archives/11486"),
+        L2_NORMALISATION,
         Paper(
             "Exact Flow Linear Attention: Exact Solution from Continuous-Time Dynamics",
             2025,
