@@ -30,7 +30,7 @@ SERIOUS = """async () => {
         );
 }"""
 DRAWN = """() =>
-    document.querySelector("[data-testid=stHtml] style") && // a page is drawn before its style sheet has come
+    document.querySelector("body > style") && // the page itself carries the style sheet
     !document.querySelector("[data-testid=stSkeleton]") &&
     [...document.querySelectorAll("[data-testid=stPlotlyChart]")].every((chart) => chart.querySelector(".main-svg"))
 """
