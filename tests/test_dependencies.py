@@ -67,6 +67,6 @@ def test_streamlit_is_the_version_that_is_patched_and_no_later_one():
 
 def test_the_image_takes_a_cpu_build_of_torch_unless_told_otherwise():
     text = (ROOT / "Dockerfile").read_text()
-    [index] = re.findall(r'^ARG TORCH_INDEX="(.*)"$', text, re.M)
-    assert index.endswith("/cpu")
-    assert f'--index-url "$TORCH_INDEX"}} torch=={pins()["torch"]}' in text
+    assert re.findall(r"^ARG TORCH_BACKEND=(.*)$", text, re.M) == ["cpu"]
+    assert f'uv pip install --system --no-cache --torch-backend "$TORCH_BACKEND" torch=={pins()["torch"]} ' in text
+    assert 'TORCH_BACKEND: "${TORCH_BACKEND:-cpu}"' in (ROOT / "compose.yaml").read_text()
