@@ -1,7 +1,7 @@
 """The app's styles in the HTML page itself, so that content stays where it is first painted.
 
 Styles that a run sends arrive after the content that they move, and so does the sidebar. Measured as layout shift on
-load at 1280 × 720, without and with this module: Entropy 0.78 and 0.33, Timing 0.52 and 0.00, Causal 0.34 and 0.00.
+load at 1280 × 720, without and with this module: Entropy 0.78 and 0.06, Masks 0.93 and 0.01, Timing 0.52 and 0.03.
 """
 
 from functools import cache
@@ -14,9 +14,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 SIDEBAR = 325
 """Pixels of the panel on the left."""
 _ROOM = (
-    "@media (min-width: 768px) { html:not(:has([data-testid='stSidebar'])) :has(> [data-testid='stMain'])"
+    "@media (min-width: 768px) { html:not(:has([data-testid='stSidebar'], h1)) :has(> [data-testid='stMain'])"
     f" {{ margin-left: {SIDEBAR}px; }} }}"
 )
+"""Room until the sidebar is there. Where a heading is shown and no sidebar, the visitor has gone on to a page without a
+sidebar."""
 _END = b"</body>"
 """Where the styles go: after those that Streamlit adds to the head, so that they win over them."""
 

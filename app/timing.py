@@ -155,15 +155,15 @@ def in_one_sentence(found: Sequence[Series]) -> str:
     certain = ""
     if "at" in where:
         certain = _n(
-            "One round was measured, so nothing says how certain these lengths are.",
-            "In brackets: the measured lengths between which the quartiles of {n} rounds leave the order open.",
+            "Only one round was measured, so the uncertainty of these lengths is unknown.",
+            "In brackets: the measured lengths between which it lies, judged by the quartiles of {n} rounds.",
             n=min(len(point.ms) for point in line.points),
         )
     return paragraph(_(frame, device=literal(line.run.stamp.device), findings="; ".join(told)), certain, missing)
 
 
 def _range(at: Crossing) -> str:
-    """Return between which measured lengths a variant overtakes softmax, as far as the quartiles tell."""
+    """Return the measured lengths between which a variant overtakes softmax, judged by the quartiles."""
     if at.slower is None:
         return _("up to {n:,}", n=at.faster or 0)
     return _("{low:,} to {high:,}", low=at.slower, high=at.faster or 0)

@@ -1,4 +1,4 @@
-"""Articles of kexue.fm that variants and claims cite: each title translated, with the original next to it."""
+"""Publications that several variants and claims cite; a translated title has the original next to it."""
 
 from attention_core.variant import Paper
 
@@ -97,4 +97,9 @@ SOFTMAX_TO_GDN = Paper(
     2026,
     "https://kexue.fm/archives/11823",
     "将Softmax Attention线性化为Gated DeltaNet",
+)
+EXACT_FLOW = Paper(
+    "Exact Flow Linear Attention: Exact Solution from Continuous-Time Dynamics",
+    2025,
+    "https://arxiv.org/abs/2512.12602",
 )

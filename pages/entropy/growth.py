@@ -168,7 +168,7 @@ def sentence(softmax: Spread, scaled: Spread | None, unit: str, *, per_nat: floa
     if own is None or alike is None:
         return _(
             "At n = {a} **softmax**'s entropy is {low:.2f} {unit}, at n = {b} {high:.2f}. These lengths are too close "
-            "to tell how it grows: a longer input does.",
+            "to show how it grows: give a longer input.",
             **told,
         )
     told["share"] = own.exponent / alike.exponent
@@ -208,7 +208,8 @@ def _bend(softmax: Spread, *, per_nat: float, causal: bool) -> str:
     if tail is None or alike is None:
         return ""
     return _(
-        "The curve bends: over its last {n} lengths, from n = {a} to {b}, it is {share:.2f} times.",
+        "The curve bends: over its last {n} lengths, from n = {a} to {b}, its slope is {share:.2f} times uniform "
+        "attention's.",
         n=TAIL,
         a=int(last[0]),
         b=int(last[-1]),

@@ -142,11 +142,10 @@ def captions(question: Question, found: Sequence[ErrorPoint], of_view: Sequence[
             if question.heads > 1
             else _("Where chance plays a part, lines are medians and bands hold the middle half of {n} seeds.", n=SEEDS)
         )
-    if question.options.log and (
-        exact := list(dict.fromkeys(label(ac.from_word(p.word)) for p in exact_points(found)))
-    ):
+    exact = dict.fromkeys(label(ac.from_word(p.word)) for p in found if p.middle == 0 and p.variant != UNIFORM)
+    if question.options.log and exact:
         told.append(
-            _("Not drawn: {names}. Their error is 0, which a logarithmic axis cannot show.", names=", ".join(exact))
+            _("Not drawn: {names}, with an error of 0, which a logarithmic axis cannot show.", names=", ".join(exact))
         )
     if endless := sum(not math.isfinite(p.middle) for own in shown.values() for p in own):
         told.append(
@@ -167,11 +166,6 @@ def captions(question: Question, found: Sequence[ErrorPoint], of_view: Sequence[
             )
         )
     return told
-
-
-def exact_points(found: Sequence[ErrorPoint]) -> list[ErrorPoint]:
-    """Return the points of variants without any error, softmax's among them."""
-    return [p for p in found if p.middle == 0 and p.variant != UNIFORM]
 
 
 def definitions() -> str:

@@ -40,8 +40,8 @@ def show(question: Question) -> None:
             _(
                 "{period} random common tokens, repeated once; the mean of {n} draws, bands from the lowest to the "
                 "highest. A model that finds what followed a token the first time predicts its repetition at a low "
-                "loss. The first occurrence is {period} tokens back: a variant that cannot attend that far cannot "
-                "find it.",
+                "loss. The first occurrence is {period} tokens back, farther than a shorter window reaches in one "
+                "layer.",
                 period=swap.PERIOD,
                 n=max(row.seed for row in rows if isinstance(row, CopyRow)) + 1 if first else 0,
             )

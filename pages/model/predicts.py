@@ -116,9 +116,9 @@ def in_one_sentence(found: Sequence[Point]) -> str:
 
 
 def _between(name: str, same: int, pairs: int) -> str:
-    """Return how often the error orders two points of different variants rightly."""
+    """Return how many pairs of points from different variants have the same order in the error and in a measure."""
     if not pairs:
-        return _("All points are of one variant, which its budget puts in order.")
+        return _("All points belong to one variant, so no order between variants can be compared.")
     return _n(
         "Of the {n} pair of points from different variants, {same} has the same order in the error and in {name}.",
         "Of the {n} pairs of points from different variants, {same} have the same order in the error and in {name}.",

@@ -63,7 +63,7 @@ LINES = {"at": (2.0, 8.0), "below": (0.5, 8.0), "beyond": (2.0, 17.0), "even": (
 @pytest.mark.parametrize("live", [True, False])
 def test_where_a_variant_overtakes_softmax_is_told_live_and_recorded_whole_and_so_far(where, told, cell, live):
     machine = "On this machine" if live else r"On A \*GPU\*"
-    certain = " One round was measured, so nothing says how certain these lengths are." if where == "at" else ""
+    certain = " Only one round was measured, so the uncertainty of these lengths is unknown." if where == "at" else ""
     whole = series({"softmax": SOFTMAX, "local": LINES[where]}, live=live)
     assert in_one_sentence(whole) == f"{machine}, {told}.{certain}"
     assert faster_from(whole[1]) == cell
@@ -81,7 +81,7 @@ def test_all_that_is_found_stands_in_one_sentence():
         "overtaking softmax: **Linear** at 32 tokens (16 to 64), **Top-k** at 60 tokens (16 to 64); "
         "no clear difference at the longest length: **Sparse**; "
         "slower at the longest length measured: **Atrous**, **Nyström**. "
-        "One round was measured, so nothing says how certain these lengths are."
+        "Only one round was measured, so the uncertainty of these lengths is unknown."
     )
 
 
@@ -91,8 +91,9 @@ def test_a_crossover_comes_with_the_lengths_between_which_the_rounds_leave_the_o
         ((2.0, 2.0, 2.0), (3.0, 5.0, 4.5), (8.0, 8.0, 8.0)),
     )
     lines = series({"softmax": softmax, "local": local}, sizes=(16, 32, 64), spec=dataclasses.replace(SPEC, rounds=3))
-    assert "(16 to 64). In brackets: the measured lengths between which the quartiles of 3 rounds" in in_one_sentence(
-        lines
+    assert (
+        "(16 to 64). In brackets: the measured lengths between which it lies, judged by the quartiles of 3 rounds."
+        in in_one_sentence(lines)
     )
     early = ((1.0, 1.5, 0.8), (3.0, 3.0, 3.0), (8.0, 8.0, 8.0))
     lines = series({"softmax": softmax, "local": early}, sizes=(16, 32, 64), spec=dataclasses.replace(SPEC, rounds=3))

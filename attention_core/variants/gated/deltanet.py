@@ -11,7 +11,7 @@ from torch import Tensor
 from attention_core.algorithms import fast_weights
 from attention_core.algorithms.delta_rule import DeltaParams, corrected
 from attention_core.algorithms.fast_weights import Tokens
-from attention_core.articles import L2_NORMALISATION
+from attention_core.articles import EXACT_FLOW, L2_NORMALISATION
 from attention_core.variant import Paper
 
 
@@ -40,11 +40,7 @@ VARIANT = fast_weights.variant(
     further=(
         Paper("Linear Transformers Are Secretly Fast Weight Programmers", 2021, "https://arxiv.org/abs/2102.11174"),
         L2_NORMALISATION,
-        Paper(
-            "Exact Flow Linear Attention: Exact Solution from Continuous-Time Dynamics",
-            2025,
-            "https://arxiv.org/abs/2512.12602",
-        ),
+        EXACT_FLOW,
     ),
     note="Models learn how strongly each token writes, and convolve queries and keys with their neighbours first; "
     'here the strength β is a constant. With keys "exact", q̂ and k̂ are q and k over d^(1/4) and β is (1 - '

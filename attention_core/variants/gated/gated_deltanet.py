@@ -8,7 +8,7 @@ from attention_core.algorithms import fast_weights
 from attention_core.algorithms.delta_rule import DeltaParams, corrected
 from attention_core.algorithms.fast_weights import Tokens
 from attention_core.algorithms.gates import GateParams, log_gates, one
-from attention_core.articles import L2_NORMALISATION
+from attention_core.articles import EXACT_FLOW, L2_NORMALISATION
 from attention_core.variant import Paper, SpecialCase
 
 
@@ -36,14 +36,7 @@ VARIANT = fast_weights.variant(
     r"\frac{k_j}{\lVert k_j \rVert}",
     params=GatedDeltaNetParams,
     source=Paper("Gated Delta Networks: Improving Mamba2 with Delta Rule", 2024, "https://arxiv.org/abs/2412.06464"),
-    further=(
-        L2_NORMALISATION,
-        Paper(
-            "Exact Flow Linear Attention: Exact Solution from Continuous-Time Dynamics",
-            2025,
-            "https://arxiv.org/abs/2512.12602",
-        ),
-    ),
+    further=(L2_NORMALISATION, EXACT_FLOW),
     note="Models such as Qwen3-Next learn a gate and a strength for each token; here the strength β is a constant and "
     'the gate α follows the rule that is set, untrained. With keys "exact", q̂ and k̂ are q and k over d^(1/4) and '
     "β is (1 - e^(-η‖k̂‖²)) / ‖k̂‖², η being the strength. Without a causal mask all is written in order, then each "

@@ -8,7 +8,7 @@ from attention_core.algorithms import fast_weights
 from attention_core.algorithms.delta_rule import DeltaParams, corrected
 from attention_core.algorithms.fast_weights import Tokens
 from attention_core.algorithms.gates import GateParams, each, gate, log_gates
-from attention_core.articles import L2_NORMALISATION
+from attention_core.articles import EXACT_FLOW, L2_NORMALISATION
 from attention_core.variant import Paper, SpecialCase
 
 
@@ -40,14 +40,7 @@ VARIANT = fast_weights.variant(
     source=Paper(
         "Kimi Linear: An Expressive, Efficient Attention Architecture", 2025, "https://arxiv.org/abs/2510.26692"
     ),
-    further=(
-        L2_NORMALISATION,
-        Paper(
-            "Exact Flow Linear Attention: Exact Solution from Continuous-Time Dynamics",
-            2025,
-            "https://arxiv.org/abs/2512.12602",
-        ),
-    ),
+    further=(L2_NORMALISATION, EXACT_FLOW),
     note="Kimi Linear learns gates and strengths and convolves queries and keys with their neighbours first; here the "
     "strength β is a constant and the gate α follows the rule that is set, untrained: by default α = σ(k)^(1/root). "
     'With keys "exact", q̂ and k̂ are q and k over d^(1/4) and β is (1 - e^(-η‖k̂‖²)) / ‖k̂‖², η being the '

@@ -76,8 +76,8 @@ def test_a_single_length_does_not_grow():
 def test_lengths_too_close_to_each_other_give_no_slope():
     told = growth.sentence(line(n3=0.5, n5=0.6, n7=0.75), None, **NATS)
     assert told == (
-        "At n = 3 **softmax**'s entropy is 0.50 nats, at n = 7 0.75. These lengths are too close to tell how it grows: "
-        "a longer input does."
+        "At n = 3 **softmax**'s entropy is 0.50 nats, at n = 7 0.75. These lengths are too close to show how it grows: "
+        "give a longer input."
     )
     assert "steeply" in growth.sentence(line(n3=0.5, n5=0.6, n12=0.75), None, **NATS)
     assert "steeply" not in growth.sentence(line(n3=0.5, n12=0.75), None, **NATS)
@@ -92,7 +92,9 @@ def test_a_curve_that_bends_is_said_to_bend_with_its_slope_over_the_last_lengths
 
     assert "bends" not in growth.sentence(curve(0.25), None, **NATS)
     told = growth.sentence(curve(0.9), None, **NATS)
-    assert told.endswith("The curve bends: over its last 4 lengths, from n = 64 to 512, it is 0.90 times.")
+    assert told.endswith(
+        "The curve bends: over its last 4 lengths, from n = 64 to 512, its slope is 0.90 times uniform attention's."
+    )
 
 
 def power(exponent):

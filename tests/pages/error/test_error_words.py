@@ -110,7 +110,7 @@ def test_where_cost_is_measured_time_the_sentence_argues_in_time(ms, cheap):
 def test_a_logarithmic_axis_names_the_variants_that_it_cannot_show(log, error, named):
     found = [point(0.5), point(error, "softmax", "softmax", setting=None, value=None), mean(0.5)]
     told = " ".join(words.captions(asked("local", log=log), found, [], above=0))
-    assert ("Not drawn: Softmax. Their error is 0, which a logarithmic axis cannot show." in told) == named
+    assert ("Not drawn: Softmax, with an error of 0, which a logarithmic axis cannot show." in told) == named
 
 
 def test_softmax_with_other_settings_is_a_rival_and_softmax_as_it_is_is_none():

@@ -197,7 +197,7 @@ def test_the_order_between_variants_is_counted_apart_from_the_order_within_one()
         "Of the 5 pairs of points from different variants, 4 have the same order in the error and in perplexity" in said
     )
     assert "Of the 5 pairs of points from different variants, 2 have the same order in the error and in copying" in said
-    assert "All points are of one variant" in predicts.in_one_sentence(cloud((0, 1, 2, 3, 4.0)))
+    assert "All points belong to one variant" in predicts.in_one_sentence(cloud((0, 1, 2, 3, 4.0)))
 
 
 def test_names():
