@@ -39,8 +39,10 @@ def toy(tmp_path_factory):
         f"streamlit run {HERE / 'load_toy.py'} --server.address 127.0.0.1 --server.port {{port}} "
         "--server.headless true --server.fileWatcherType none --browser.gatherUsageStats false"
     )
-    with server.started(command, address, tmp_path_factory.mktemp("toy") / "log") as pid:
-        yield address, pid
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(HERE.parents[1]))  # an installed checkout does not offer ``app`` under this name
+        with server.started(command, address, tmp_path_factory.mktemp("toy") / "log") as pid:
+            yield address, pid
 
 
 def drawn(screen, run, *messages, fragment=""):

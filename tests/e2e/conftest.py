@@ -58,10 +58,10 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def start(script, port, folder, cwd=ROOT):
+def start(script, port, folder, cwd=ROOT, **how):
     """Start ``streamlit run`` by its console script, as the README does, and wait until it is healthy."""
     command = [str(Path(sys.executable).parent / "streamlit"), "run", str(script), f"--server.port={port}"]
-    return serve([*command, "--server.headless=true", "--server.address=127.0.0.1"], port, folder, cwd=cwd)
+    return serve([*command, "--server.headless=true", "--server.address=127.0.0.1"], port, folder, cwd=cwd, **how)
 
 
 def serve(command, port, folder, **how):

@@ -1,5 +1,6 @@
 """The matrix board and the miniatures in Chromium: numbers, links between panels, hands, keyboard, phone, files."""
 
+import os
 import re
 import struct
 from pathlib import Path
@@ -16,7 +17,9 @@ from playwright.sync_api import expect
 def boards(tmp_path_factory):
     port = free_port()
     script = Path(__file__).with_name("board_page.py")
-    process = start(script, port, tmp_path_factory.mktemp("boards"), cwd=ROOT / "app")  # whose settings it then has
+    imports = os.environ | {"PYTHONPATH": str(ROOT)}  # an installed checkout does not offer ``app`` under this name
+    folder = tmp_path_factory.mktemp("boards")
+    process = start(script, port, folder, cwd=ROOT / "app", env=imports)  # the folder's settings are the server's
     yield f"http://127.0.0.1:{port}"
     process.terminate()
     process.wait(20)
