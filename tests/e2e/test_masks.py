@@ -89,6 +89,14 @@ def test_the_main_column_keeps_its_place_and_its_edges_from_the_first_paint(newl
     assert page.evaluate("[...window.seen]") == [f"{left} 56px 40px 48px"]
 
 
+def test_a_page_without_a_sidebar_keeps_no_room_for_one(page, server):
+    masks(page, server)
+    page.get_by_role("link", name="Home").click()
+    expect(page.get_by_test_id("stSidebar")).to_have_count(0)
+    settle(page)
+    assert page.get_by_test_id("stMain").bounding_box()["x"] == 0
+
+
 def test_playing_the_stack_moves_nothing_on_the_page(page, server):
     masks(page, server, f"{SMALL}&stack_depth=1")
     page.evaluate(
