@@ -312,7 +312,7 @@ def _tell(claim: claims.Claim, verdict: str, found: str) -> None:
     """One claim of the table: its number and verdict, what is claimed, and what was found."""
     print(f"{claim.number:>2}  {verdict or 'not checked'}  ({claim.key})")
     for words in (claim.statement, found):
-        print(_wrapped(claims.unbroken(words), "    "))
+        print(_wrapped(words, "    "))
     print(flush=True)
 
 

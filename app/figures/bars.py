@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from app.figures.theme import SERIES, Figure, axis, finish, plain
+from app.figures.theme import SERIES, Figure, axis, finish, plain, told
 
 
 def row_multiples(
@@ -25,7 +25,7 @@ def row_multiples(
     places = [str(j) for j in shown]
     gap = 0.3 / max(len(rows), 2)
     high = (1 - gap * (len(rows) - 1)) / len(rows)
-    told = [[int(j), plain(tokens[j])] for j in shown]
+    names = [[int(j), plain(tokens[j])] for j in shown]
     data, axes, titles = [], {}, []
     for i, (name, row) in enumerate(zip(rows, values, strict=True)):
         place = str(i + 1) if i else ""
@@ -51,19 +51,19 @@ def row_multiples(
                 "y": row[shown],
                 "yaxis": f"y{place}",
                 "marker": {"color": SERIES[0]},
-                "customdata": told,
+                "customdata": [[*key, weight] for key, weight in zip(names, told(row[shown]), strict=True)],
                 "hovertemplate": "%{customdata[0]} “%{customdata[1]}”: "
                 + value_title
-                + " %{y:.3g}<extra>"
+                + " %{customdata[2]}<extra>"
                 + name
                 + "</extra>",
             }
         )
-    names = {str(j): plain(tokens[j], 14) for j in shown}
+    aliases = {str(j): plain(tokens[j], 14) for j in shown}
     return finish(
         data,
         height=78 * len(rows) + 110,
-        xaxis=axis(key_title, type="category", labelalias=names, tickangle=-45, anchor=data[-1]["yaxis"]),
+        xaxis=axis(key_title, type="category", labelalias=aliases, tickangle=-45, anchor=data[-1]["yaxis"]),
         **axes,
         annotations=titles,
         showlegend=False,
@@ -96,7 +96,7 @@ def grouped_bars(
         height: in pixels.
     """
     places = list(range(len(labels))) if numbers is None else list(numbers)
-    told = [[i, plain(label)] for i, label in zip(places, labels, strict=True)]
+    each = [[i, plain(label)] for i, label in zip(places, labels, strict=True)]
     data = [
         {
             "type": "bar",
@@ -104,8 +104,8 @@ def grouped_bars(
             "x": [str(i) for i in places],
             "y": np.asarray(values, dtype=float),
             "marker": {"color": SERIES[index % len(SERIES)]},
-            "customdata": told,
-            "hovertemplate": "%{customdata[0]} “%{customdata[1]}”: %{y:.3g}<extra>" + name + "</extra>",
+            "customdata": [[*label, value] for label, value in zip(each, told(values), strict=True)],
+            "hovertemplate": "%{customdata[0]} “%{customdata[1]}”: %{customdata[2]}<extra>" + name + "</extra>",
         }
         for index, (name, values) in enumerate(series.items())
     ]

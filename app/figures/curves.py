@@ -12,6 +12,7 @@ from typing import Any
 from app.figures import ends
 from app.figures.ends import End
 from app.figures.theme import GREY, SERIES, Figure, axis, finish, ruled, style
+from attention_core.writing import formatted
 
 BAND = 0.18
 """Opacity of a band."""
@@ -74,7 +75,7 @@ def curves(
     y_title: str,
     log_x: bool = False,
     log_y: bool = False,
-    number: str = ".3g",
+    form: str = ".3g",
     height: int = 460,
     top: float | None = None,
     mark: float | None = None,
@@ -89,7 +90,7 @@ def curves(
         y_title: of the vertical axis, with its unit.
         log_x: whether equal ratios are equal distances, horizontally.
         log_y: the same, vertically; there values that are not above zero leave gaps.
-        number: format of the values on hover.
+        form: Python's format of the values on hover.
         height: in pixels.
         mark: position of a thin upright line: what the page speaks of.
         top: where a linear vertical axis ends, None for where the values do; a double click shows what lies above.
@@ -97,7 +98,7 @@ def curves(
         way: how the addresses begin that points lead to.
     """
     alone = sum(line.low is not None and line.high is not None for line in lines) == 1
-    data = [trace for line in lines for trace in _traces(line, number, log_y=log_y, band=BAND if alone else 0.0)]
+    data = [trace for line in lines for trace in _traces(line, form, log_y=log_y, band=BAND if alone else 0.0)]
     xaxis = axis(x_title, type="log" if log_x else "linear")
     if x_ticks:
         xaxis |= {"tickvals": list(x_ticks), "ticktext": [f"{x:g}" for x in x_ticks]}
@@ -113,7 +114,7 @@ def curves(
     return figure
 
 
-def _traces(line: Curve, number: str, *, log_y: bool, band: float) -> Iterable[dict[str, Any]]:
+def _traces(line: Curve, form: str, *, log_y: bool, band: float) -> Iterable[dict[str, Any]]:
     """A line, its band before it."""
     look, group = style(line.colour), line.group or line.name
     if line.low is not None and line.high is not None:
@@ -130,7 +131,8 @@ def _traces(line: Curve, number: str, *, log_y: bool, band: float) -> Iterable[d
             "showlegend": False,
             "legendgroup": group,
         }
-    told = "%{customdata}" if line.notes else "%{x}: %{y:" + number + "}"
+    notes = line.notes or [formatted(math.nan if y is None else y, form) for y in line.y]
+    hover = "%{customdata}" if line.notes else "%{x}: %{customdata}"
     yield {
         "type": "scatter",
         "x": list(line.x),
@@ -151,9 +153,9 @@ def _traces(line: Curve, number: str, *, log_y: bool, band: float) -> Iterable[d
             "symbol": look.mark + ("-open" if line.hollow or line.halo else ""),
             "line": {"width": 2 if line.hollow or line.halo else 0},
         },
-        **({"customdata": list(line.notes)} if line.notes else {}),
+        **({} if line.halo else {"customdata": list(notes)}),
         **({"meta": {"ways": list(line.ways)}} if line.ways else {}),
-        **({"hoverinfo": "skip"} if line.halo else {"hovertemplate": f"{told}<extra>{line.name}</extra>"}),
+        **({"hoverinfo": "skip"} if line.halo else {"hovertemplate": f"{hover}<extra>{line.name}</extra>"}),
     }
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from app.figures.theme import GREY, SERIES, Figure, finish, ruled
+from app.figures.theme import GREY, SERIES, Figure, finish, ruled, told
 
 ROWS = ((0.8, 1.0), (0.4, 0.6), (0.0, 0.2))
 """From where to where each picture stands, from the top, as shares of the height."""
@@ -48,7 +48,8 @@ def memory(
             "marker": {"color": SERIES[0]},
             "showlegend": False,
             **_axes(1),
-            "hovertemplate": feature + " %{x}: %{y:.3g}<extra></extra>",
+            "hovertemplate": feature + " %{x}: %{customdata}<extra></extra>",
+            "customdata": told(keys),
         }
     ]
     data += [
@@ -61,7 +62,8 @@ def memory(
             **_axes(2),
             "mode": "lines+markers" if len(values) == 1 else "lines",
             "legend": "legend",
-            "hovertemplate": "%{x}: %{y:.3g}<extra>" + name + "</extra>",
+            "hovertemplate": "%{x}: %{customdata}<extra>" + name + "</extra>",
+            "customdata": told(values),
         }
         for place, (name, values) in enumerate(sizes.items())
     ]
@@ -74,7 +76,8 @@ def memory(
             "marker": {"color": SERIES[place + 1 + len(sizes)]},
             **_axes(3),
             "legend": "legend2",
-            "hovertemplate": entry + " %{x}: %{y:.4g}<extra>" + name + "</extra>",
+            "hovertemplate": entry + " %{x}: %{customdata}<extra>" + name + "</extra>",
+            "customdata": told(values, 4),
         }
         for place, (name, values) in enumerate(outputs.items())
     ]

@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 
 from app.figures.spread import Spread
-from app.figures.theme import GREY, SERIES, Figure, axis, finish, plain
+from app.figures.theme import GREY, SERIES, Figure, axis, finish, plain, told
 
 MANY = 64
 """Letters that stand side by side under the axis; a number above a bar takes four places."""
@@ -44,7 +44,7 @@ def whiskers(
                 "x": list(found.x),
                 "y": list(found.middle),
                 "marker": {"color": SERIES[i % len(SERIES)]},
-                **({"text": [_short(y) for y in found.middle]} if alone else {}),
+                **({"text": told(found.middle)} if alone else {}),
                 "textposition": "outside",
                 "cliponaxis": False,
                 "error_y": {
@@ -56,8 +56,10 @@ def whiskers(
                     "thickness": 1.5,
                     "width": 4,
                 },
-                "customdata": [plain(labels[int(x)]) for x in found.x],
-                "hovertemplate": "%{customdata}: %{y:.3~g}<extra>" + name + "</extra>",
+                "customdata": [
+                    [plain(labels[int(x)]), value] for x, value in zip(found.x, told(found.middle), strict=True)
+                ],
+                "hovertemplate": "%{customdata[0]}: %{customdata[1]}<extra>" + name + "</extra>",
             }
         )
     ticks = ["<br>".join(textwrap.wrap(label, max(room, 8), break_long_words=False)) for label in labels]
@@ -70,7 +72,3 @@ def whiskers(
         yaxis=axis(y_title, type="log" if log_y else "linear", rangemode="normal" if log_y else "tozero"),
         barmode="group",
     )
-
-
-def _short(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"

@@ -24,7 +24,15 @@ export function numeral(value, digits = 3) {
     rounded < 1e-4 || rounded >= 1e6
       ? rounded.toExponential(digits - 1)
       : rounded.toFixed(Math.max(0, digits - 1 - Math.floor(Math.log10(rounded))));
-  return (value < 0 ? "\u2212" : "") + text.replace("e-", "e\u2212").replace("e+", "e");
+  return (value < 0 ? "\u2212" : "") + text.replace(/e[+]?(.*)/, (_, size) => `\u00a0×\u00a010${raised(size)}`);
+}
+
+/**
+ * An exponent's digits and sign, raised.
+ * @param {string} size
+ */
+function raised(size) {
+  return size.replace(/./g, (sign) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(sign)] ?? sign);
 }
 
 /**
@@ -33,7 +41,7 @@ export function numeral(value, digits = 3) {
  */
 export function tickNumeral(value) {
   const text = numeral(value);
-  return text.includes(".") ? text.replace(/\.?0+(?=e|$)/, "") : text;
+  return text.includes(".") ? text.replace(/\.?0+(?=\u00a0|$)/, "") : text;
 }
 
 /**

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from attention_core.claims.claim import Ask, Claim, Figure, Place, Quantity, UntestableError, Verdict, unbroken
+from attention_core.claims.claim import Ask, Claim, Figure, Place, Quantity, UntestableError, Verdict
 from attention_core.errors import InputError, nearest
 from attention_core.experiments.task import Load, load
 from attention_core.inputs.source import Source
@@ -32,7 +32,6 @@ __all__ = [
     "length",
     "run",
     "tasks",
-    "unbroken",
 ]
 
 LONGEST = 512

@@ -78,10 +78,10 @@ CLAIM = Claim(
     "whole, whose rows sum to one, and the series of the exponential, each row divided by its sum. Softmax's own "
     "series subtracts the mean key from every key, so the second series is also shown with the mean key subtracted.",
     rule="Holds where the series of softmax has a smaller error than the series of the exponential in the median head "
-    "and in at least {closer} % of the heads; partly where only one of the two is true.",
+    "and in at least {closer}% of the heads; partly where only one of the two is true.",
     bounds={"closer": 75},
-    finding="The series of softmax has the smaller error in {closer} % of {heads} heads. In the median head its error "
-    "is {own} %, that of the exponential's series {exponential} %, or {centred} % with the mean key subtracted.",
+    finding="The series of softmax has the smaller error in {closer}% of {heads} heads. In the median head its error "
+    "is {own}%, that of the exponential's series {exponential}%, or {centred}% with the mean key subtracted.",
     quantities=(
         Quantity("closer", "heads where the series of softmax has the smaller error", "%"),
         Quantity("own", "error, series of softmax, median head", "%"),

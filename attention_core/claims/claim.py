@@ -294,15 +294,10 @@ class Claim(Generic[R]):
         return {name: written(bound, None) for name, bound in self.bounds.items()}
 
 
-def unbroken(sentence: str) -> str:
-    """A sentence whose numbers stay on one line with their per cent signs."""
-    return sentence.replace(" %", "\N{NO-BREAK SPACE}%")
-
-
 FUTURE = Quantity("future", "weight that the input itself hides", "%")
 """Per cent of the mass that lies on the future of a model which hides it; 0 where the input reads both ways."""
 READ_BOTH_WAYS = Case(
-    finding="This model writes from left to right, but was read both ways here: {future} % of that attention lies on "
+    finding="This model writes from left to right, but was read both ways here: {future}% of that attention lies on "
     "the future, which it never sees.",
     applies=lambda numbers: numbers[FUTURE.name] > 0,
 )
@@ -329,8 +324,8 @@ def check_seen(qkv: QKV, method: str) -> None:
     hidden = future(qkv)
     if hidden > MOST_HIDDEN:
         raise UntestableError(
-            "{method} cannot hide the future, as this model does: read both ways, {hidden} % of its attention would "
-            "lie there, where it never looks (up to {most} % would be let pass). Choose a model that reads both ways.",
+            "{method} cannot hide the future, as this model does: read both ways, {hidden}% of its attention would "
+            "lie there, where it never looks (up to {most}% would be let pass). Choose a model that reads both ways.",
             method=method,
             hidden=written(hidden, 3),
             most=MOST_HIDDEN,

@@ -84,12 +84,12 @@ CLAIM = Claim(
     place=Place("matrices", variants=("softmax", "cosine", "linear", "efficient")),
     experiment="The attention matrices of 1 + cos and of the other kernels without settings (linear attention's four "
     "feature maps and double softmax) are compared with softmax's, head by head, and so is uniform attention.",
-    rule="Holds where the matrix of 1 + cos is the closest of all to softmax's in {heads} % of the heads or more, "
-    "partly where in more than {chance} %, which is what drawing one of the six kernels by lot would give; never where "
+    rule="Holds where the matrix of 1 + cos is the closest of all to softmax's in {heads}% of the heads or more, "
+    "partly where in more than {chance}%, which is what drawing one of the six kernels by lot would give; never where "
     "that of uniform attention is as close.",
     bounds={"heads": 50, "chance": CHANCE},
-    finding="1 + cos is the closest of the six kernels to softmax in {heads} % of the heads, and the closer one in "
-    "{duels} % of its pairings with another; its matrix errs by {cosine} in the middle head, the best other kernel's "
+    finding="1 + cos is the closest of the six kernels to softmax in {heads}% of the heads, and the closer one in "
+    "{duels}% of its pairings with another; its matrix errs by {cosine} in the middle head, the best other kernel's "
     "by {best} and that of uniform attention by {uniform}.",
     quantities=(
         Quantity("heads", "heads where it is the closest", "%"),

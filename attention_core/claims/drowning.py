@@ -118,12 +118,12 @@ CLAIM = Claim(
     "keys, and with sums that halve over a quarter of the input's length. In the end the quarter of all tokens that "
     "weigh most with decay is compared with the one without.",
     rule="Holds where in the middle head the early share falls with plain sums like 1 / n to a power of at least "
-    "{fall}, at least {faster} above softmax's, and of the heaviest quarter of the tokens at most {kept} % are the "
+    "{fall}, at least {faster} above softmax's, and of the heaviest quarter of the tokens at most {kept}% are the "
     "same with decay as without; partly where one of the two parts is so.",
     bounds={"fall": 0.8, "faster": 0.25, "kept": 50},
     finding="The early share falls like 1 / n to the power {fall} with plain sums and {softmax_fall} with softmax, to "
-    "{early} % and {softmax} % (equal shares would be {even} %); of the heaviest quarter of the tokens {kept} % are "
-    "the same with decay, which gives the last tokens {decayed_late} % instead of {late} %.",
+    "{early}% and {softmax}% (equal shares would be {even}%); of the heaviest quarter of the tokens {kept}% are "
+    "the same with decay, which gives the last tokens {decayed_late}% instead of {late}%.",
     quantities=(
         Quantity("fall", "exponent of the early share's fall, plain sums"),
         Quantity("softmax_fall", "exponent of the early share's fall, softmax"),

@@ -15,8 +15,8 @@ CLAIM = Claim(
     key="error_predicts_copying",
     number=32,
     statement="The error of an approximation's outputs in a trained model also predicts copying: the smaller the "
-    "error, the more of its copying the model keeps without training. (The paper compares approximations by this error "
-    "and does not test copying; that is this app's question.)",
+    "error, the more of its copying the model keeps without training. The paper compares approximations by this error, "
+    "but does not test copying.",
     source=PERFORMER,
     place=Place("model", {"m_view": "predicts"}),
     experiment="9 stand-ins (windows with and without sinks, top-k, linear attention, retention, the mean of the "

@@ -15,8 +15,8 @@ CLAIM = Claim(
     key="error_predicts_perplexity",
     number=31,
     statement="The error of an approximation's outputs in a trained model predicts its perplexity: the smaller the "
-    "error, the lower the perplexity without training. (The paper compares approximations by this error; that "
-    "perplexity follows it is this app's question.)",
+    "error, the lower the perplexity without training. The paper compares approximations by this error, "
+    "but does not test perplexity.",
     source=PERFORMER,
     place=Place("model", {"m_view": "predicts"}),
     experiment="9 stand-ins (windows with and without sinks, top-k, linear attention, retention, the "

@@ -89,24 +89,24 @@ CLAIM = Claim(
     "with 48 of these tokens in a random order, twice in a row.",
     rule="Does not hold where the window alone has less than {fails} times the control's perplexity. Otherwise holds "
     "where four sinks have at most {near} times the control's perplexity, and eight sinks lower the perplexity of four "
-    "by at most {little} %; partly where only one of the two is true.",
+    "by at most {little}%; partly where only one of the two is true.",
     bounds={"fails": 1.5, "near": 1.1, "little": LIMIT},
     finding="On {tokens} of SmolLM2's tokens a window alone has {window} times the perplexity of the window "
     "read again for each token, and four sinks {four} times (against all tokens: {whole} times). Eight sinks lower "
-    "that perplexity by {gain} %, {margin} percentage points below the limit. With four sinks {lost} % of what "
+    "that perplexity by {gain}%, {margin} percentage points below the limit. With four sinks {lost}% of what "
     "copying saves is lost.",
     cases=(
         Case(
             finding="On {tokens} of SmolLM2's tokens a window alone has {window} times the perplexity of the window "
             "read again for each token, and four sinks {four} times (against all tokens: {whole} times). Eight "
-            "sinks lower that perplexity by {gain} %, {margin} percentage points above the limit. With four sinks "
-            "{lost} % of what copying saves is lost.",
+            "sinks lower that perplexity by {gain}%, {margin} percentage points above the limit. With four sinks "
+            "{lost}% of what copying saves is lost.",
             applies=lambda numbers: numbers["gain"] > LIMIT,
         ),
         Case(
             finding="On {tokens} of SmolLM2's tokens a window alone has {window} times the perplexity of the window "
             "read again for each token, and four sinks {four} times (against all tokens: {whole} times). Eight "
-            "sinks do not lower that perplexity. With four sinks {lost} % of what copying saves is lost.",
+            "sinks do not lower that perplexity. With four sinks {lost}% of what copying saves is lost.",
             applies=lambda numbers: numbers["gain"] <= 0,
         ),
     ),

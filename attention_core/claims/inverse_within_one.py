@@ -81,7 +81,7 @@ CLAIM = Claim(
     "one.",
     bounds={"most": 1},
     finding="Over {n} tokens the largest entry below the diagonal is at most {unit} in absolute value with keys of "
-    "length one. With the keys' own lengths it is {free} in the median head, and {beyond} % of the heads have an entry "
+    "length one. With the keys' own lengths it is {free} in the median head, and {beyond}% of the heads have an entry "
     "beyond 1.",
     quantities=(
         Quantity("unit", "largest entry below the diagonal, keys of length one", bound=True),

@@ -94,12 +94,12 @@ CLAIM = Claim(
     experiment="The double softmax over landmarks is compared with softmax, head by head, and so is Nyström attention "
     "with the same landmarks, its inverse taken by six iterations and exactly; beside n/4 landmarks n/8 and n/2 are "
     "drawn.",
-    rule="Holds where the inverse comes closer in {most} % of the heads or more both by six iterations, as the paper "
+    rule="Holds where the inverse comes closer in {most}% of the heads or more both by six iterations, as the paper "
     "takes it, and exactly, as the article writes it; partly where by one of the two.",
     bounds={"most": 75},
     finding="With {landmarks} landmarks the double softmax errs by {double}. An inverse in the middle makes that "
-    "{iterated} by six iterations, closer in {iterated_wins} % of the heads, and {exact} taken exactly, closer in "
-    "{exact_wins} %; uniform attention errs by {uniform}.",
+    "{iterated} by six iterations, closer in {iterated_wins}% of the heads, and {exact} taken exactly, closer in "
+    "{exact_wins}%; uniform attention errs by {uniform}.",
     quantities=(
         Quantity("iterated_wins", "heads where six iterations are closer", "%"),
         Quantity("exact_wins", "heads where an exact inverse is closer", "%"),

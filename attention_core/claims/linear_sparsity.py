@@ -63,11 +63,11 @@ CLAIM = Claim(
     place=Place("entropy", options={"h_measure": "sparsity"}, variants=("softmax", "linear", "hedgehog", "cosformer")),
     experiment="Of every head's rows on this input S = E|a| / √E a² is taken over the keys a query may see, which is "
     "1 where all weigh alike and falls to 1/√n where one of n has all; under softmax and three linear attentions.",
-    rule="Holds where in at least {less} % of the heads each of the three has a larger S than softmax and so it is for "
+    rule="Holds where in at least {less}% of the heads each of the three has a larger S than softmax and so it is for "
     "their middle heads; partly where only one of the two is so.",
     bounds={"less": 90},
     finding="In the middle head S is {softmax} for softmax, {linear} for linear attention, {hedgehog} for Hedgehog and "
-    "{cosformer} for cosFormer; in {less} % of the {heads} heads softmax has the smallest.",
+    "{cosformer} for cosFormer; in {less}% of the {heads} heads softmax has the smallest.",
     quantities=(
         Quantity("softmax", "S of softmax"),
         Quantity("linear", "S of linear attention"),

@@ -108,7 +108,7 @@ CLAIM = Claim(
     "stands for the length of training, beyond which no text is read here, so it is the middle one of the lengths.",
     rule="The keys a row attends to, exp(entropy), grow like n^a. Holds where with the scale a lies within ± {steady}, "
     "up to the base length and beyond it; partly where it does so on one side, or the scale brings a down to at most "
-    "{flatter} % of its size on both. Squared ReLU's entropy must not move by more than {moved} nats.",
+    "{flatter}% of its size on both. Squared ReLU's entropy must not move by more than {moved} nats.",
     bounds={"steady": 0.1, "flatter": 67, "moved": 0.001},
     finding="Up to the base length of {base} tokens the keys a row attends to grow like n to the power {plain} without "
     "the scale and {scaled} with it, beyond it up to {longest} tokens {plain_beyond} and {scaled_beyond}; the scale "

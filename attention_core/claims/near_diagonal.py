@@ -121,12 +121,12 @@ CLAIM = Claim(
     "with that of full attention. All of it is done again without the first token, on which trained models park "
     "attention that they have no other use for.",
     rule="Holds where in the middle head the window holds at least {times} times what it would hold if attention were "
-    "spread evenly, and local attention errs by at most {error} %, both with the first token and without it; partly "
+    "spread evenly, and local attention errs by at most {error}%, both with the first token and without it; partly "
     "where any of the four is so.",
     bounds={"times": 2, "error": 25},
-    finding="Within w = {window} of the diagonal lies {mass} % of the middle head's attention ({even} % if spread "
-    "evenly), and local attention with this window errs by {error} %; without the first token, on which {first} % "
-    "lies, these are {mass_rest} % ({even_rest} %) and {error_rest} %.",
+    finding="Within w = {window} of the diagonal lies {mass}% of the middle head's attention ({even}% if spread "
+    "evenly), and local attention with this window errs by {error}%; without the first token, on which {first}% "
+    "lies, these are {mass_rest}% ({even_rest}%) and {error_rest}%.",
     quantities=(
         Quantity("mass", "attention within the window", "%"),
         Quantity("even", "the same if spread evenly", "%"),

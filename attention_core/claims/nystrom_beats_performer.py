@@ -101,11 +101,11 @@ CLAIM = Claim(
     place=Place("error", variants=("softmax", "nystrom", "performer")),
     experiment="Both matrices are compared with softmax's: Nyström with 64 landmarks, each the mean of four "
     "tokens at least, Performer with d to 8 d features in five draws; 4 d is what is judged.",
-    rule="Holds where Nyström is closer in {most} % of the heads and errs by at most {useful} of what uniform "
-    "attention does; partly where it is closer in {some} %.",
+    rule="Holds where Nyström is closer in {most}% of the heads and errs by at most {useful} of what uniform "
+    "attention does; partly where it is closer in {some}%.",
     bounds={"most": 75, "some": 50, "useful": 0.9},
     finding="With 64 landmarks for {tokens} tokens Nyström errs by {nystrom}, with {features} features Performer by "
-    "{performer}, uniform attention by {uniform}; Nyström is closer in {wins} % of the heads.",
+    "{performer}, uniform attention by {uniform}; Nyström is closer in {wins}% of the heads.",
     quantities=(
         Quantity("wins", "heads where Nyström is closer", "%"),
         Quantity("nystrom", "error of Nyström"),

@@ -62,10 +62,10 @@ CLAIM = Claim(
     place=Place("inside", {"inside": "performer"}),
     experiment="Both run several times on this input, Performer with other random features each time; every output is "
     "compared with the first.",
-    rule="Holds where Nyström's output never changes (by more than {still} %) and Performer's typically by {moves} % "
+    rule="Holds where Nyström's output never changes (by more than {still}%) and Performer's typically by {moves}% "
     "or more; partly where Performer's changes less than that.",
     bounds={"still": 1e-4, "moves": 1},
-    finding="Over {runs} runs Performer's output changes by {performer} % and Nyström's by {nystrom} %.",
+    finding="Over {runs} runs Performer's output changes by {performer}% and Nyström's by {nystrom}%.",
     quantities=(
         Quantity("performer", "typical change of Performer", "%"),
         Quantity("nystrom", "largest change of Nyström", "%"),

@@ -77,10 +77,10 @@ CLAIM = Claim(
     "softmax's place, untrained, in layer 15 of 0 to 29 alone and in all layers; it reads the first 128 tokens of "
     "the text, and 48 of these tokens in a random order, twice in a row.",
     rule="Holds where in the middle layer none of them multiplies perplexity by more than {times}, nor loses more than "
-    "{lost} % of what copying saves; partly where one of the two is so.",
+    "{lost}% of what copying saves; partly where one of the two is so.",
     bounds={"times": 1.1, "lost": 10},
     finding="On {tokens} of SmolLM2's tokens the worst of them multiplies perplexity by {worst} in the middle layer "
-    "and loses at most {lost} % of copying; in all layers the best multiplies it by {best}, the worst by {floor}.",
+    "and loses at most {lost}% of copying; in all layers the best multiplies it by {best}, the worst by {floor}.",
     quantities=(
         Quantity("worst", "perplexity, the worst in one layer, over that as it is"),
         Quantity("lost", "of copying, the most lost in one layer", "%"),

@@ -14,7 +14,7 @@ SUMS, DIVISOR = "what rows sum to", "n, by which they are divided"
 SHORTEST = 16
 """Tokens that have to double once at least: what rows of fewer sum to is a matter of single words, and no growth."""
 SLOWER = 0.9
-"""Exponent up to which growth counts as slower than n: with every doubling of n the sum falls 7 % behind."""
+"""Exponent up to which growth counts as slower than n: with every doubling of n the sum falls 7% behind."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,11 +83,11 @@ CLAIM = Claim(
     place=Place("entropy", {"h_view": "normalizer"}),
     experiment="At growing lengths of this input the squared positive logits of every query are summed up, and a power "
     "law n^a is laid through the growth of the sums (geometric mean over queries), head by head.",
-    rule="Holds where the middle head's exponent a is at most {clearly}, partly where at least {some} % of the heads "
+    rule="Holds where the middle head's exponent a is at most {clearly}, partly where at least {some}% of the heads "
     "have such an exponent.",
     bounds={"clearly": SLOWER, "some": 25},
     finding="What rows sum to grows like n to the power {exponent} in the middle head and {lowest} in the slowest; "
-    "{slower} % of the heads stay clearly behind n. A power law through the median of all heads' growth, which the "
+    "{slower}% of the heads stay clearly behind n. A power law through the median of all heads' growth, which the "
     "Entropy page fits, has the exponent {curve}: a median of exponents need not be the exponent of a median.",
     quantities=(
         Quantity("exponent", "exponent of the middle head"),

@@ -88,11 +88,11 @@ CLAIM = Claim(
     experiment="Each query looks at its own block of 8 tokens and at 2 others, chosen by q·k̄ and by q·k̄ + ½ qᵀΣq; "
     "softmax's mass on these is taken over the queries that have more to choose from, head by head and causal where "
     "the model is. Beside 2 blocks 1 and 4 are drawn, beside the two scores Quest's bound and the true mass.",
-    rule="Holds where second order finds more in {most} % of the heads or more; partly where in more heads than it "
+    rule="Holds where second order finds more in {most}% of the heads or more; partly where in more heads than it "
     "finds less.",
     bounds={"most": 75},
-    finding="Second order finds more in {wins} % of the heads and less in {loses} %: {second} % of softmax's mass in "
-    "the middle head where mean keys find {mean} %, Quest's bound {bound} % and the true mass {best} %.",
+    finding="Second order finds more in {wins}% of the heads and less in {loses}%: {second}% of softmax's mass in "
+    "the middle head where mean keys find {mean}%, Quest's bound {bound}% and the true mass {best}%.",
     quantities=(
         Quantity("wins", "heads where second order finds more", "%"),
         Quantity("loses", "heads where mean keys find more", "%"),

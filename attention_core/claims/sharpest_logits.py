@@ -50,7 +50,7 @@ CLAIM = Claim(
     "values) are put in all layers of SmolLM2-135M, untrained, which reads the first 128 tokens of the text, and 48 of "
     "these tokens in a random order, twice in a row. The weight kept is the share of softmax's weight on the sharpest "
     "logit that the stand-in gives to the same key, mean over queries, heads and layers of the unchanged model.",
-    rule="A stand-in keeps the sharpest logits where it keeps {keeps} % of that weight, and survives where it "
+    rule="A stand-in keeps the sharpest logits where it keeps {keeps}% of that weight, and survives where it "
     "multiplies perplexity by at most {survives}. Holds where all that keep them survive and no other does; partly "
     "where more than a share of {half} of those that keep them survive, and less than that share of the others.",
     bounds={"keeps": KEEPS, "survives": SURVIVES, "half": 0.5},

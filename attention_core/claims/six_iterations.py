@@ -94,7 +94,7 @@ CLAIM = Claim(
     "what is missing from an inverse V of that matrix M is measured, and how far attention made with it is from "
     "softmax.",
     rule="Holds where the residual I − M V is at most {inverse} of I after six; partly where not, but attention "
-    "then errs by at most {near}, or twelve iterations lower its error by no more than {gain} %.",
+    "then errs by at most {near}, or twelve iterations lower its error by no more than {gain}%.",
     bounds={"inverse": 0.1, "near": 0.1, "gain": 5},
     finding="After six iterations {residual} of the identity is still missing with 64 landmarks for {tokens} tokens; "
     "attention then errs by {error}, after twelve by {later}.",

@@ -85,17 +85,17 @@ CLAIM = Claim(
     "with the future hidden in both. The same is done for the first-order series of softmax, which the state is "
     "derived from, for the mean of the values alone, and for steps that are capped to stay stable. The cap is an "
     "addition of this app and does not enter the verdict.",
-    rule="Holds where the relative error of steps of 1/t is at most {near} in {most} % of the heads or more, and "
+    rule="Holds where the relative error of steps of 1/t is at most {near} in {most}% of the heads or more, and "
     "smaller than the errors of the first-order series and of the mean in as many; partly where only one of the two is "
     "true.",
     bounds={"most": 75, "near": NEAR},
     finding="In the median head steps of 1/t have an error of {free}, the first-order series {first} and the mean of "
-    "the values {mean}. The error of steps of 1/t is at most 0.5 in {near} % of the heads, and smaller than the other "
-    "two errors in {closer} %.",
+    "the values {mean}. The error of steps of 1/t is at most 0.5 in {near}% of the heads, and smaller than the other "
+    "two errors in {closer}%.",
     notes=(
         Case(
-            finding="{unstable} % of the steps of 1/t are outside the stable range. Capped steps have an error of "
-            "{capped} in the median head, and of at most 0.5 in {capped_near} % of the heads.",
+            finding="{unstable}% of the steps of 1/t are outside the stable range. Capped steps have an error of "
+            "{capped} in the median head, and of at most 0.5 in {capped_near}% of the heads.",
             applies=lambda numbers: numbers["unstable"] > 0,
         ),
     ),

@@ -13,7 +13,7 @@ from importlib.metadata import version
 import torch
 
 from attention_core import claims
-from attention_core.claims import Claim, ClaimTask, Verdict, unbroken
+from attention_core.claims import Claim, ClaimTask, Verdict
 from attention_core.experiments.task import Load, load
 from attention_core.inputs import KINDS, Source, SyntheticSource, SyntheticSpec, TextSource
 
@@ -191,7 +191,7 @@ def table(survey: Survey) -> str:
         "",
         "## Rules",
         "",
-        *(f"{claim.number}. {unbroken(claim.rule.format(**claim.thresholds()))}" for claim in checked),
+        *(f"{claim.number}. {claim.rule.format(**claim.thresholds())}" for claim in checked),
         "",
         "## Inputs",
         "",

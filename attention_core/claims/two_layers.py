@@ -88,10 +88,10 @@ CLAIM = Claim(
     place=Place("masks", {"masks_part": "reach"}, variants=("softmax", "local", "atrous")),
     experiment="With a stride r of about √n and a window of r - 1, the weights above zero of both layers on this input "
     "are followed through a stack, each layer keeping what its tokens already hold.",
-    rule="Holds where two layers connect {holds} % of all pairs, partly where they connect {partly} %.",
+    rule="Holds where two layers connect {holds}% of all pairs, partly where they connect {partly}%.",
     bounds={"holds": 100, "partly": 90},
-    finding="One layer connects {one} % of all pairs, two connect {two} % (two local ones {local} %, two atrous ones "
-    "{atrous} %), at the price of looking at {keys} % of them.",
+    finding="One layer connects {one}% of all pairs, two connect {two}% (two local ones {local}%, two atrous ones "
+    "{atrous}%), at the price of looking at {keys}% of them.",
     quantities=(
         Quantity("two", "pairs connected after two layers", "%"),
         Quantity("one", "after the local layer alone", "%"),

@@ -20,7 +20,7 @@ from attention_core.inputs.labels import number_repeats
 from attention_core.limits import current
 from attention_core.looks.gating import Gate, Gated
 from attention_core.looks.token_weight import DECAYS, Faded, fade, first_share, variants
-from attention_core.writing import formatted
+from attention_core.writing import formatted, number
 from pages.causal import gates
 from pages.causal.legend import places
 
@@ -237,7 +237,7 @@ def laws(lines: Iterable[Line]) -> str:
 
 def percent(weight: float) -> str:
     """A weight in per cent, with two digits that count."""
-    return f"{100 * weight:.2g} %" if weight >= 1e-5 else _("under 0.001 %")
+    return number(100 * weight) + "%" if weight >= 1e-5 else _("under 0.001%")
 
 
 def _weights(lines: Sequence[Line], token: int, *, log: bool) -> None:
@@ -245,7 +245,7 @@ def _weights(lines: Sequence[Line], token: int, *, log: bool) -> None:
     weights = [[100 * w if w > LOWEST or not log else None for w in line.found.weights.tolist()] for line in lines]
     drawn = _drawn(lines, rows, weights, _("even share, 1 / (i + 1)"), of=1)
     title = _("weight on token j, %")
-    figure = curves(drawn, x_title=_("row i (query)"), y_title=title, log_y=log, number=".2g", height=430)
+    figure = curves(drawn, x_title=_("row i (query)"), y_title=title, log_y=log, form=".2g", height=430)
     told = _("Curves: the weight of token {token} in every later row, one per variant", token=token)
     chart.show(figure, key="causal.fading", name="fading", alt=told)
 
@@ -256,7 +256,7 @@ def _quarters(lines: Sequence[Line]) -> None:
     shares = [[100 * first_share(line.weights[i], quarter) for i in rows] for line in lines]
     drawn = _drawn(lines, rows, shares, _("even shares"), of=quarter)
     title = _("weight on the first {count} tokens, %", count=quarter)
-    figure = curves(drawn, x_title=_("row i (query)"), y_title=title, number=".1f", height=430)
+    figure = curves(drawn, x_title=_("row i (query)"), y_title=title, form=".1f", height=430)
     told = _("Curves: the share of every row's weight on the first quarter of the tokens, one per variant")
     chart.show(figure, key="causal.quarter", name="first-quarter", alt=told)
 
@@ -282,8 +282,8 @@ def _table(lines: Sequence[Line]) -> None:
     shown = [
         {
             _("variant"): line.name,
-            own: f"{100 * line.found.weights[0]:.3g}",
-            last: f"{100 * line.found.weights[-1]:.3g}",
+            own: number(100 * line.found.weights[0], 3),
+            last: number(100 * line.found.weights[-1], 3),
             start: "—" if not line.law or line.found.start >= n else str(line.found.start),
             half: _digits(line.found.half_life, 1),
             power: _digits(line.found.power if line.law == "power" else None, 2),
@@ -292,7 +292,7 @@ def _table(lines: Sequence[Line]) -> None:
         }
         for line in lines
     ]
-    number, text = st.column_config.NumberColumn, st.column_config.TextColumn
+    figure, text = st.column_config.NumberColumn, st.column_config.TextColumn
     st.dataframe(
         shown,
         hide_index=True,
@@ -310,7 +310,7 @@ def _table(lines: Sequence[Line]) -> None:
             ),
             power: text(help=_("Of linear, the weight's fitted fall: (i + 1) to this power; −1 is an even share.")),
             factor: text(help=_("With a decay or a gate, what is left of the weight at each further token, fitted.")),
-            quarter: number(format="%.1f", help=_("The first quarter of the tokens in the last row.")),
+            quarter: figure(format="%.1f", help=_("The first quarter of the tokens in the last row.")),
         },
     )
 

@@ -143,7 +143,7 @@ def draw(found: Gated, token: int, labels: tuple[str, ...], *, colour: int) -> N
         guide(even_name(found), at, [found.mean] * len(at), "dash"),
     ]
     figure = curves(
-        lines, x_title=_("token t"), y_title=_("what is left of the past"), mark=token, height=260, number=".3f"
+        lines, x_title=_("token t"), y_title=_("what is left of the past"), mark=token, height=260, form=".3f"
     )
     chart.show(figure, key="causal.gates", name="gates", alt=_("A curve: what each token's gate leaves of the past"))
 

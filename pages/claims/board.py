@@ -201,7 +201,7 @@ def table(outcomes: Sequence[Outcome]) -> bytes:
     for outcome in outcomes:
         claim, found = outcome.claim, outcome.found
         numbers = "; ".join(
-            f"{_(each.label)}: {found[each.name]}" + (f" {_(each.unit)}" if each.unit else "")
+            f"{_(each.label)}: {found[each.name]}{words.unit(each)}"
             for each in claim.quantities
             if each.name in outcome.numbers
         )

@@ -6,7 +6,7 @@ from typing import Literal
 
 from app.input_panel import Chosen
 from app.text import _, _n, literal, paragraph
-from attention_core.claims import LONGEST, Claim, Outcome, Verdict, all_claims, unbroken
+from attention_core.claims import LONGEST, Claim, Outcome, Quantity, Verdict, all_claims
 from attention_core.variant import Paper
 
 Colour = Literal["green", "orange", "gray", "blue"]
@@ -34,7 +34,7 @@ def strip(outcomes: Sequence[Outcome]) -> str:
 
 def finding(outcome: Outcome) -> str:
     """What was found, as Markdown."""
-    return literal(unbroken(told(outcome)))
+    return literal(told(outcome))
 
 
 def told(outcome: Outcome) -> str:
@@ -74,7 +74,12 @@ def claimed_in(source: Paper) -> str:
 
 def rule(claim: Claim) -> str:
     """How the claim is judged, its thresholds filled in, as Markdown."""
-    return literal(unbroken(_(claim.rule, **claim.thresholds())))
+    return literal(_(claim.rule, **claim.thresholds()))
+
+
+def unit(quantity: Quantity) -> str:
+    """What follows a quantity's number: its unit, with a space before it unless it is the per cent sign."""
+    return quantity.unit and ("" if quantity.unit == "%" else "\N{NO-BREAK SPACE}") + _(quantity.unit)
 
 
 def numbers(outcome: Outcome) -> str:
@@ -82,8 +87,7 @@ def numbers(outcome: Outcome) -> str:
     found = outcome.claim.found(outcome.numbers)
     lines = [f"| {_('Measured')} | {_('Value')} |", "| :-- | --: |"]
     for each in outcome.claim.quantities:
-        unit = "\N{NO-BREAK SPACE}" + literal(_(each.unit)) if each.unit else ""
-        lines.append(f"| {literal(_(each.label))} | **{literal(found[each.name])}**{unit} |")
+        lines.append(f"| {literal(_(each.label))} | **{literal(found[each.name])}**{literal(unit(each))} |")
     return "\n".join(lines)
 
 

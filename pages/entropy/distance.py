@@ -14,7 +14,7 @@ from app.text import _, literal, paragraph
 from attention_core.experiments import distance
 from attention_core.experiments.distance import BIASED, PLAIN, TURNED, DistanceRow
 from attention_core.inputs.source import Source
-from attention_core.writing import number, percent
+from attention_core.writing import formatted, number, percent
 from pages.entropy.options import HEIGHT, EntropyOptions, Question, by_head, quartiles
 from pages.entropy.take_away import take_away
 
@@ -272,7 +272,7 @@ def _table(rows: Sequence[DistanceRow], n: int, question: Question) -> None:
         shown.append(
             {
                 _("softmax"): title,
-                f"H ({unit})": f"{question.per_nat * _entropy(own, form, mean=question.mean):.2f}",
+                f"H ({unit})": formatted(question.per_nat * _entropy(own, form, mean=question.mean), ".2f"),
                 _("quartiles over heads"): quartiles(nats),
                 _("weight, next door"): weight and number(weight[0]),
                 _("beyond n / 2"): weight and number(weight[1]),

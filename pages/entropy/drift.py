@@ -14,6 +14,7 @@ from attention_core.experiments import length_drift
 from attention_core.experiments.length_drift import NORMALIZERS, SOFTMAX, DriftRow
 from attention_core.experiments.lengths import ladder
 from attention_core.metrics.fit import fit_growth
+from attention_core.writing import number
 from pages.entropy import options
 from pages.entropy.options import EntropyOptions, Question, by_head
 from pages.entropy.take_away import how_lengths_are_made, take_away
@@ -84,7 +85,7 @@ def sentence(found: Mapping[str, Spread], base: int, measure: str) -> str:
     ends = {name: dict(zip(each.x, each.middle, strict=True)).get(far) for name, each in found.items()}
     if any(end is None for end in ends.values()):
         return _("At {base} tokens no row has a positive logit, so squared ReLU has nothing to drift from.", base=base)
-    words = {name: f"{end:.2g}" for name, end in ends.items()}
+    words = {name: number(end) for name, end in ends.items()}
     if measure == "total":
         told = _(
             "Trained at {base} tokens and used at {n}, a row of squared ReLU sums to {length} times what it did if it "
@@ -167,7 +168,7 @@ def _table(rows: Sequence[DriftRow], base: int, question: Question) -> None:
             for i in (0, -1) if each.x else ():
                 if each.x[i] == base:
                     continue  # 1 by definition
-                line[_("{measure} at {n:g}", measure=word, n=each.x[i])] = f"{each.middle[i]:.3g}"
+                line[_("{measure} at {n:g}", measure=word, n=each.x[i])] = number(each.middle[i], 3)
             line[_("{measure}, exponent", measure=word)] = _exponent(each)
         shown.append(line)
     exponents = [_("{measure}, exponent", measure=word) for word in columns.values()]

@@ -12,7 +12,7 @@ from app.text import _
 from attention_core.experiments import homogeneity, powers
 from attention_core.experiments.homogeneity import FACTORS, VARIANTS, HomogeneityRow
 from attention_core.experiments.powers import POWERS, PowerRow
-from attention_core.writing import at_most
+from attention_core.writing import at_most, number
 from pages.entropy.growth import sums_in_words
 from pages.entropy.options import HEIGHT, EntropyOptions, Question
 from pages.entropy.take_away import take_away
@@ -126,7 +126,7 @@ def _table(rows: Sequence[HomogeneityRow], question: Question) -> None:
             _("variant"): title,
             f"H, λ = 1 ({unit})": _at(_entropy(rows, word, question), 1.0),
             f"H, λ = {factor:g} ({unit}) ": _at(_entropy(rows, word, question), factor),
-            change: f"{_change(rows, word, factor):.2g}",
+            change: number(_change(rows, word, factor)),
             _("row sums, λ = {factor:g}", factor=factor): sums_in_words(
                 [row for row in rows if row.variant == word and row.factor == factor]
             ),

@@ -14,6 +14,7 @@ from app.text import _, paragraph
 from attention_core.experiments import normalizer_length
 from attention_core.experiments.normalizer_length import NormalizerRow
 from attention_core.metrics.fit import TAIL, PowerFit, fit_bend, fit_growth
+from attention_core.writing import number
 from pages.entropy import options
 from pages.entropy.options import Question, by_head, quartiles
 from pages.entropy.take_away import how_lengths_are_made, take_away
@@ -172,7 +173,7 @@ def _table(rows: Sequence[NormalizerRow], question: Question) -> None:
 
 def readable(log: float) -> str:
     """A number given by its logarithm."""
-    return f"{math.exp(log):.3g}" if log < LARGEST else f"e^{log:.0f}"
+    return number(math.exp(log), 3) if log < LARGEST else f"e^{log:.0f}"
 
 
 def _method(question: Question) -> None:

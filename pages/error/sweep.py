@@ -17,6 +17,7 @@ from app.naming import label, readable, reference_name
 from app.text import _, paragraph
 from app.visit import REFERENCE
 from attention_core.experiments.error import UNIFORM, ErrorPoint, ErrorRow, ErrorTask, points
+from attention_core.writing import number
 from pages.error import words
 from pages.error.options import Question
 
@@ -199,7 +200,7 @@ def in_words(point: ErrorPoint) -> str:
     if point.low < point.high:
         told = paragraph(told, _("({low:.3g} to {high:.3g})", low=point.low, high=point.high))
     if point.setting is not None and isinstance(point.value, (int, float)):
-        told = f"{readable(point.setting)} {point.value:.3g}<br>{told}"
+        told = f"{readable(point.setting)} {number(point.value, 3)}<br>{told}"
     if point.floor:
         told += f"<br>{floor_in_words(point)}"
     return told + "<br>" + _("{n} tokens · {count:,} multiply-adds", n=point.n, count=point.multiply_adds)

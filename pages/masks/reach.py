@@ -209,7 +209,7 @@ def _curves(found: Found, stack: list[ac.Attention]) -> None:
         Curve(_("the stack"), layers, [100 * s for s in _follow(found.view, stack).shares], colour=GREY, dash="dash")
     )
     chart.show(
-        curves(lines, x_title=_("layers"), y_title=_("pairs connected, %"), number=".1f", height=360),
+        curves(lines, x_title=_("layers"), y_title=_("pairs connected, %"), form=".1f", height=360),
         key="reach.curves",
         name="reach",
         alt=_("Curves: the share of pairs connected against the number of layers"),

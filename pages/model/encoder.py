@@ -12,7 +12,7 @@ from app.figures.theme import GREY
 from app.text import N_, _, paragraph
 from attention_core.experiments import embedding
 from attention_core.experiments.embedding import EmbeddingRow
-from attention_core.writing import number
+from attention_core.writing import formatted, number
 from pages.model.options import Question, called
 
 SENTENCES = (
@@ -110,7 +110,7 @@ def lines(rows: Sequence[EmbeddingRow]) -> list[Curve]:
             xs,
             [found[i] for i in order],
             colour=colour,
-            notes=[f"{note}<br>{found[i]:.2f}" for note, i in zip(notes, order, strict=True)],
+            notes=[f"{note}<br>{formatted(found[i], '.2f')}" for note, i in zip(notes, order, strict=True)],
         )
         for name, found, colour in readers
     ]

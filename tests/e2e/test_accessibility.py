@@ -18,7 +18,7 @@ OTHERWISE = {
 }
 """What opens a view that no single option names, or that takes long."""
 SCREENS = ((390, 844), (1024, 768), (1280, 720))
-"""A phone, an old projector, and one of 1920 × 1080 at a zoom of 150 %."""
+"""A phone, an old projector, and one of 1920 × 1080 at a zoom of 150%."""
 SERIOUS = """async () => {
     const rules = { region: { enabled: false } }; // moderate, and costly
     const options = { rules, resultTypes: ["violations"], selectors: false, preload: false };

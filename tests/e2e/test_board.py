@@ -259,7 +259,7 @@ def test_odd_matrices_are_drawn_and_read(page, boards, transform):
         point_at(plot(page, panel), 0.9, 0.75)
         expect(page.locator(".tip")).to_be_visible()
         shown.append(values(page)[panel])
-    assert shown == ["1.00", "0", "masked", "1.00e−9", "1.00", "−1.00"]
+    assert shown == ["1.00", "0", "masked", "1.00\u00a0×\u00a010⁻⁹", "1.00", "−1.00"]
 
 
 def test_panels_of_another_shape_keep_their_own_columns(page, boards):

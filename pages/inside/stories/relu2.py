@@ -22,7 +22,7 @@ MOST = 256
 SHUT = 0.1
 """A gate below this size lets hardly anything through."""
 SAME = 0.005
-"""A share that is written as 0 %."""
+"""A share that is written as 0%."""
 LENGTHS = tuple(2**i for i in range(5, 16))
 """Lengths at which both prices are worked out."""
 DIVISORS = {"length": "n_i", "squared": "n_i^2", "fixed": "n_0", "sum": r"\sum_l \operatorname{relu}^2(\cdot)"}
@@ -146,7 +146,7 @@ def _normalisers(seen: Seen) -> Step:
 
 def _notes(seen: Seen, values: np.ndarray) -> list[str]:
     return [
-        f"{i} “{isolated(label)}”: {z:.3g}"
+        f"{i} “{isolated(label)}”: {number(z, 3)}"
         for i, (label, z) in enumerate(zip(seen.labels, values.tolist(), strict=True))
     ]
 

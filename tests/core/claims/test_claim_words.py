@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attention_core import claims
-from attention_core.claims import Verdict, unbroken
+from attention_core.claims import Verdict
 from attention_core.inputs import SyntheticSource, SyntheticSpec
 from attention_core.writing import written
 
@@ -63,10 +63,6 @@ def test_a_threshold_is_written_as_it_was_chosen(value):
     chosen = float(f"{value:.6g}")
     assert read(written(chosen, None)) == pytest.approx(chosen, rel=1e-9)
     assert not re.search(r"\.\d*0(\D|$)", written(chosen, None))
-
-
-def test_a_number_stays_with_its_sign():
-    assert unbroken("43 % of 7") == "43\N{NO-BREAK SPACE}% of 7"
 
 
 def test_a_claim_is_judged_where_the_input_or_what_it_is_grown_to_is_long_enough():

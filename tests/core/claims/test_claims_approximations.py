@@ -353,7 +353,7 @@ def test_a_model_that_hides_the_future_is_not_compared_with_one_that_does_not(ke
     assert share > 10
     found = trial(key, upload(q, k, causal=True))
     assert found.verdict is Verdict.UNTESTABLE
-    assert f"{written(share, 3)} % of its attention would lie there" in found.why
+    assert f"{written(share, 3)}% of its attention would lie there" in found.why
     assert trial(key, upload(q, k)).verdict is not Verdict.UNTESTABLE
 
 
@@ -366,7 +366,7 @@ def test_where_a_causal_model_hardly_looks_ahead_the_comparison_says_how_little(
     found, plain = (trial(key, upload(q, k, causal=causal)) for causal in (True, False))
     assert found.verdict is plain.verdict is not Verdict.UNTESTABLE
     assert found.numbers["future"] == pytest.approx(share, rel=1e-3)
-    assert "was read both ways here: {future} % of that attention" in noted(key, found)
+    assert "was read both ways here: {future}% of that attention" in noted(key, found)
     assert plain.numbers["future"] == 0
     assert noted(key, plain) == ""
 

@@ -104,8 +104,8 @@ def test_sinks_bounds(window, four, gain, verdict):
 @pytest.mark.parametrize(
     ("gain", "words"),
     [
-        (4.76, "by 4.76 %, 0.240 percentage points below the limit"),
-        (5.25, "by 5.25 %, 0.250 percentage points above the limit"),
+        (4.76, "by 4.76%, 0.240 percentage points below the limit"),
+        (5.25, "by 5.25%, 0.250 percentage points above the limit"),
         (0.0, "Eight sinks do not lower"),
         (-2.0, "Eight sinks do not lower"),
     ],

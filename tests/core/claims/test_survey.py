@@ -10,7 +10,7 @@ from trial import trial, upload
 
 from attention_core import claims
 from attention_core.__main__ import main
-from attention_core.claims import Verdict, survey, unbroken
+from attention_core.claims import Verdict, survey
 from attention_core.claims.survey import INPUTS, Surveyed
 from attention_core.errors import InputError
 from attention_core.inputs import KINDS, SyntheticSource, SyntheticSpec, TextSource
@@ -84,7 +84,7 @@ def test_the_command_tells_its_progress_prints_the_counts_and_writes_the_table(t
     assert "| one head of two | 16 |  |" in written
     for claim in chosen:
         assert claim.statement in written
-        assert f"{claim.number}. {unbroken(claim.rule.format(**claim.thresholds()))}" in written
+        assert f"{claim.number}. {claim.rule.format(**claim.thresholds())}" in written
     assert "A theorem: n tokens have n² pairs" in written
 
 
@@ -136,7 +136,7 @@ def test_the_written_survey_is_of_these_claims_rules_and_inputs():
     assert set(counts(written)) == {claim.number for claim in claims.all_claims()}
     for claim in claims.all_claims():
         assert claim.statement in written, claim.key
-        assert f"\n{claim.number}. {unbroken(claim.rule.format(**claim.thresholds()))}\n" in written, claim.key
+        assert f"\n{claim.number}. {claim.rule.format(**claim.thresholds())}\n" in written, claim.key
     named = [cells(line)[0] for line in written.partition("## Inputs")[2].splitlines() if line.startswith("|")]
     assert named[2:] == [each.name for each in INPUTS]
 
