@@ -31,7 +31,7 @@ def cost_in_words(attention: ac.Attention, *, n: int, d: int, heads: int) -> str
     cost, full = (a.cost(n, d, heads=heads) for a in (attention, ac.get("softmax")))
     told = _(
         "Time grows as **{complexity}**: without a causal mask, {own:,} multiply-adds per head with values as long as "
-        "keys, {share:.2f} times softmax's.",
+        "keys, {share:.2f}× softmax's.",
         complexity=_(attention.variant.complexity),
         own=cost.multiply_adds // heads,
         share=cost.multiply_adds / full.multiply_adds,

@@ -87,25 +87,25 @@ CLAIM = Claim(
     "2, 4 or 8 sinks in softmax's place in all layers. The control is the paper's: the unchanged model reads the last "
     "36 tokens (32 and four) again for every token it predicts, and so has equally little context. Copying is tested "
     "with 48 of these tokens in a random order, twice in a row.",
-    rule="Does not hold where the window alone has less than {fails} times the control's perplexity. Otherwise holds "
-    "where four sinks have at most {near} times the control's perplexity, and eight sinks lower the perplexity of four "
+    rule="Does not hold where the window alone has less than {fails}× the control's perplexity. Otherwise holds "
+    "where four sinks have at most {near}× the control's perplexity, and eight sinks lower the perplexity of four "
     "by at most {little}%; partly where only one of the two is true.",
     bounds={"fails": 1.5, "near": 1.1, "little": LIMIT},
-    finding="On {tokens} of SmolLM2's tokens a window alone has {window} times the perplexity of the window "
-    "read again for each token, and four sinks {four} times (against all tokens: {whole} times). Eight sinks lower "
+    finding="On {tokens} of SmolLM2's tokens a window alone has {window}× the perplexity of the window "
+    "read again for each token, and four sinks {four}× (against all tokens: {whole}×). Eight sinks lower "
     "that perplexity by {gain}%, {margin} percentage points below the limit. With four sinks {lost}% of what "
     "copying saves is lost.",
     cases=(
         Case(
-            finding="On {tokens} of SmolLM2's tokens a window alone has {window} times the perplexity of the window "
-            "read again for each token, and four sinks {four} times (against all tokens: {whole} times). Eight "
+            finding="On {tokens} of SmolLM2's tokens a window alone has {window}× the perplexity of the window "
+            "read again for each token, and four sinks {four}× (against all tokens: {whole}×). Eight "
             "sinks lower that perplexity by {gain}%, {margin} percentage points above the limit. With four sinks "
             "{lost}% of what copying saves is lost.",
             applies=lambda numbers: numbers["gain"] > LIMIT,
         ),
         Case(
-            finding="On {tokens} of SmolLM2's tokens a window alone has {window} times the perplexity of the window "
-            "read again for each token, and four sinks {four} times (against all tokens: {whole} times). Eight "
+            finding="On {tokens} of SmolLM2's tokens a window alone has {window}× the perplexity of the window "
+            "read again for each token, and four sinks {four}× (against all tokens: {whole}×). Eight "
             "sinks do not lower that perplexity. With four sinks {lost}% of what copying saves is lost.",
             applies=lambda numbers: numbers["gain"] <= 0,
         ),

@@ -79,7 +79,7 @@ CLAIM = Claim(
     "attention does more work at the longest length; partly where only the growth is so.",
     bounds={"linear": 1.05},
     finding="Linear attention's work grows like n to the power {work} (its memory: {memory}), full attention's to the "
-    "power {full}; at {longest} tokens full attention does {saved} times as much.",
+    "power {full}; at {longest} tokens full attention does {saved}× as much.",
     quantities=(
         Quantity("work", "growth of the work, power of n"),
         Quantity("memory", "growth of the memory"),

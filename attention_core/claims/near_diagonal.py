@@ -120,7 +120,7 @@ CLAIM = Claim(
     "growing w; where w is a sixteenth of the text (at least one token), the output of local attention is compared "
     "with that of full attention. All of it is done again without the first token, on which trained models park "
     "attention that they have no other use for.",
-    rule="Holds where in the middle head the window holds at least {times} times what it would hold if attention were "
+    rule="Holds where in the middle head the window holds at least {times}× what it would hold if attention were "
     "spread evenly, and local attention errs by at most {error}%, both with the first token and without it; partly "
     "where any of the four is so.",
     bounds={"times": 2, "error": 25},

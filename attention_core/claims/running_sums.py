@@ -118,12 +118,12 @@ CLAIM = Claim(
     "constant before it; partly where only the power is not so.",
     bounds={"same": 1e-6, "off": 0.2},
     finding="The gradients differ by at most {difference} of their largest number; at {n} tokens and a head of {size} "
-    "all states hold {states} KiB, {times} times what running sums hold ({sums} KiB); from heads of {smallest} on this "
+    "all states hold {states} KiB, {times}× what running sums hold ({sums} KiB); from heads of {smallest} on this "
     "ratio grows like their size to the power {growth}.",
     cases=(
         Case(
             finding="The gradients differ by at most {difference} of their largest number; at {n} tokens and a head of "
-            "{size}, which has no half, all states hold {states} KiB, {times} times what running sums hold ({sums} "
+            "{size}, which has no half, all states hold {states} KiB, {times}× what running sums hold ({sums} "
             "KiB).",
             applies=lambda numbers: numbers["smallest"] == numbers["size"],
         ),

@@ -102,12 +102,12 @@ CLAIM = Claim(
     place=Place("inside", {"inside": "nystrom~method~kmeans"}),
     experiment="Nyström attention is compared with softmax, head by head, with segment means and with k-means "
     "landmarks (four rounds from segment means); beside n/4 landmarks n/8 and n/2 are drawn.",
-    rule="Holds where in three quarters of the heads segment means err by at most {near} times what k-means does, and "
+    rule="Holds where in three quarters of the heads segment means err by at most {near}× what k-means does, and "
     "in the middle head by at most {useful} of what uniform attention does; partly where in half of the heads.",
     bounds={"near": 1.1, "useful": 0.9},
-    finding="With {landmarks} landmarks segment means err by {segments} and k-means, at {times} times the "
-    "multiply-adds, by {clusters} (uniform attention by {uniform}). Segment means err by {ratio} times as much in the "
-    "middle head and by at most {most} times in three quarters of them.",
+    finding="With {landmarks} landmarks segment means err by {segments} and k-means, at {times}× the "
+    "multiply-adds, by {clusters} (uniform attention by {uniform}). Segment means err by {ratio}× as much in the "
+    "middle head and by at most {most}× in three quarters of them.",
     quantities=(
         Quantity("ratio", "error over that of k-means, middle head"),
         Quantity("most", "the same, three quarters of the heads"),

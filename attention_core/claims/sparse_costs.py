@@ -76,10 +76,10 @@ CLAIM = Claim(
     experiment="With k = 4, the multiply-adds that each algorithm really does without a causal mask are counted at "
     "growing lengths of this input. Local attention runs in blocks of tokens, so that a short input, of one block or "
     "two, still costs nearly as many as all its pairs.",
-    rule="Holds where full attention costs {k} ± {off} times what atrous does at the longest length, and local grows "
+    rule="Holds where full attention costs {k} ± {off}× what atrous does at the longest length, and local grows "
     "at most like n to the power {linear} over the longer half of the lengths; partly where one of the two is so.",
     bounds={"k": K, "off": 0.2, "linear": 1.2},
-    finding="At {longest} tokens full attention costs {saving} times as much as atrous and {cheaper} times as much as "
+    finding="At {longest} tokens full attention costs {saving}× as much as atrous and {cheaper}× as much as "
     "local, whose cost grows like n to the power {local}.",
     quantities=(
         Quantity("saving", "cost of full over atrous"),

@@ -124,20 +124,20 @@ CLAIM = Claim(
     "with the matrix of scores held, and that matrix masked to the local window) are timed in turn on this machine's "
     "processor, on random numbers of this input's shape and of greater lengths; each time is divided by that of fused "
     "full attention in the same round.",
-    rule="Holds where at the longest length local and sparse attention both take more than {even} times the time of "
+    rule="Holds where at the longest length local and sparse attention both take more than {even}× the time of "
     "fused full attention, atrous attention takes less, and masking saves no more than that factor; partly where local "
-    "or sparse attention takes more than {even} times as long there or at this input's length.",
+    "or sparse attention takes more than {even}× as long there or at this input's length.",
     bounds={"even": 1.1},
-    finding="At {longest} tokens local attention takes {local} times the time of full attention, sparse {sparse} and "
-    "atrous {atrous} times; at this input's {own} tokens these are {local_here}, {sparse_here} and {atrous_here}. "
-    "Full attention is torch's fused kernel; at {matrix} tokens it takes {held} times as long with its matrix of "
-    "scores held, and that {masked} times as long with the local mask laid on.",
+    finding="At {longest} tokens local attention takes {local}× the time of full attention, sparse {sparse} and "
+    "atrous {atrous}×; at this input's {own} tokens these are {local_here}, {sparse_here} and {atrous_here}. "
+    "Full attention is torch's fused kernel; at {matrix} tokens it takes {held}× as long with its matrix of "
+    "scores held, and that {masked}× as long with the local mask laid on.",
     cases=(
         Case(
-            finding="At this input's {own} tokens local attention takes {local} times the time of full attention, "
-            "sparse {sparse} and atrous {atrous} times; no longer input could be timed. "
-            "Full attention is torch's fused kernel; at {matrix} tokens it takes {held} times as long with its matrix "
-            "of scores held, and that {masked} times as long with the local mask laid on.",
+            finding="At this input's {own} tokens local attention takes {local}× the time of full attention, "
+            "sparse {sparse} and atrous {atrous}×; no longer input could be timed. "
+            "Full attention is torch's fused kernel; at {matrix} tokens it takes {held}× as long with its matrix "
+            "of scores held, and that {masked}× as long with the local mask laid on.",
             applies=lambda numbers: numbers["own"] == numbers["longest"],
         ),
     ),

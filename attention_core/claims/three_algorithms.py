@@ -108,8 +108,8 @@ CLAIM = Claim(
     rule="Holds where outputs agree to {same} and the cumulative sum holds fewer numbers than the matrix "
     "at n = 2d² but not at n = d²/2; partly where only the outputs agree.",
     bounds={"same": 1e-4},
-    finding="The outputs differ by {difference} at most; with d = {size} the cumulative sum holds {below} times as "
-    "many numbers as the matrix at {short} tokens and {above} times as many at {long}.",
+    finding="The outputs differ by {difference} at most; with d = {size} the cumulative sum holds {below}× as "
+    "many numbers as the matrix at {short} tokens and {above}× as many at {long}.",
     quantities=(
         Quantity("difference", "largest difference of outputs", digits=2, bound=True),
         Quantity("below", "memory over the matrix's, n = d²/2"),

@@ -123,12 +123,12 @@ def survival(gated: float, even: float, token: int) -> str:
         return _("Token {token} survives under both alike.", token=token)
     if ratio > 1:
         return _(
-            "Token {token} survives better under the gate: {ratio:.3g} times as much weight in the last row.",
+            "Token {token} survives better under the gate: {ratio:.3g}× as much weight in the last row.",
             token=token,
             ratio=ratio,
         )
     return _(
-        "Token {token} survives better under the fixed decay: {ratio:.3g} times as much weight in the last row.",
+        "Token {token} survives better under the fixed decay: {ratio:.3g}× as much weight in the last row.",
         token=token,
         ratio=1 / ratio,
     )

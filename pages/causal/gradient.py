@@ -80,7 +80,7 @@ def sentence(held: Sequence[BytesRow], apart: Sequence[DifferenceRow], name: str
     return paragraph(
         _(
             "At n = {n} autograd through all states of {name} holds **{states}** and through the explicit matrix "
-            "{matrix}, the running sums hold **{sums}**, {factor:.0f} times less than all states.",
+            "{matrix}, the running sums hold **{sums}**, {factor:.0f}× less than all states.",
             n=n,
             name=bold([name]),
             states=memory(states[n]),

@@ -164,12 +164,12 @@ def bounded(sizes: tuple[float, float], bounds: tuple[float, float]) -> str:
     if sizes[1] > ALIKE * sizes[0]:
         return _(
             "What bounds the logits' size with RoPE is there {bound} of what it is next door; the size itself "
-            "**grows** to {size}, {times} times below its bound.",
+            "**grows** to {size}, {times}× below its bound.",
             **said,
         )
     return _(
         "What bounds the logits' size with RoPE is there {bound} of what it is next door, and the size itself {size}, "
-        "{times} times below its bound.",
+        "{times}× below its bound.",
         **said,
     )
 

@@ -88,18 +88,18 @@ def sentence(found: Mapping[str, Spread], base: int, measure: str) -> str:
     words = {name: number(end) for name, end in ends.items()}
     if measure == "total":
         told = _(
-            "Trained at {base} tokens and used at {n}, a row of squared ReLU sums to {length} times what it did if it "
-            "is divided by **n**, {squared} times by **n²**, {fixed} times by a **constant** and {sum} times by its "
-            "**own sum**; softmax's, {softmax} times.",
+            "Trained at {base} tokens and used at {n}, a row of squared ReLU sums to {length}× what it did if it "
+            "is divided by **n**, {squared}× by **n²**, {fixed}× by a **constant** and {sum}× by its "
+            "**own sum**; softmax's, {softmax}×.",
             base=base,
             n=int(far),
             **words,
         )
     else:
         told = _(
-            "Trained at {base} tokens and used at {n}, the output of squared ReLU has {length} times its size there if "
-            "rows are divided by **n**, {squared} times by **n²**, {fixed} times by a **constant** and {sum} times by "
-            "their **own sum**; softmax's, {softmax} times.",
+            "Trained at {base} tokens and used at {n}, the output of squared ReLU has {length}× its size there if "
+            "rows are divided by **n**, {squared}× by **n²**, {fixed}× by a **constant** and {sum}× by "
+            "their **own sum**; softmax's, {softmax}×.",
             base=base,
             n=int(far),
             **words,

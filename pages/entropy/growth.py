@@ -179,8 +179,8 @@ def sentence(softmax: Spread, scaled: Spread | None, unit: str, *, per_nat: floa
             words = _("From n = {a} to {b} **softmax**'s entropy falls from {low:.2f} to {high:.2f} {unit}.", **told)
         else:
             words = _(
-                "From n = {a} to {b} **softmax**'s entropy rises from {low:.2f} to {high:.2f} {unit}, {share:.2f} "
-                "times as steeply as uniform attention's.",
+                "From n = {a} to {b} **softmax**'s entropy rises from {low:.2f} to {high:.2f} {unit}, {share:.2f}× "
+                "as steeply as uniform attention's.",
                 **told,
             )
         return paragraph(words, bend)
@@ -188,13 +188,13 @@ def sentence(softmax: Spread, scaled: Spread | None, unit: str, *, per_nat: floa
     if high < low:
         words = _(
             "From n = {a} to {b} **softmax**'s entropy falls from {low:.2f} to {high:.2f} {unit}; with the log n scale "
-            "its slope is {steered:.2f} times uniform attention's.",
+            "its slope is {steered:.2f}× uniform attention's.",
             **told,
         )
     else:
         words = _(
-            "From n = {a} to {b} **softmax**'s entropy rises from {low:.2f} to {high:.2f} {unit}, {share:.2f} times as "
-            "steeply as uniform attention's; with the log n scale {steered:.2f} times.",
+            "From n = {a} to {b} **softmax**'s entropy rises from {low:.2f} to {high:.2f} {unit}, {share:.2f}× as "
+            "steeply as uniform attention's; with the log n scale {steered:.2f}×.",
             **told,
         )
     return paragraph(words, bend)
@@ -208,7 +208,7 @@ def _bend(softmax: Spread, *, per_nat: float, causal: bool) -> str:
     if tail is None or alike is None:
         return ""
     return _(
-        "The curve bends: over its last {n} lengths, from n = {a} to {b}, its slope is {share:.2f} times uniform "
+        "The curve bends: over its last {n} lengths, from n = {a} to {b}, its slope is {share:.2f}× uniform "
         "attention's.",
         n=TAIL,
         a=int(last[0]),

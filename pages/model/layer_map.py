@@ -49,7 +49,7 @@ def of_reading(word: str, pairs: Sequence[Both], read: ReadingRow) -> Row:
             layer = int(pair.x)
             places[layer] = math.log(pair.perplexity / read.perplexity) / math.log(TIMES)
             notes[layer] = _(
-                "{name}, layer {layer}: perplexity {after}, {ratio} times what it was",
+                "{name}, layer {layer}: perplexity {after}, {ratio}× what it was",
                 name=called(word),
                 layer=layer,
                 after=number(pair.perplexity, 3),

@@ -87,24 +87,24 @@ def _several(name: str, pairs: Sequence[Both], read: float, copy: CopyRow) -> st
     }
     if reads and copies:
         return _(
-            "**{name}**: {reads} is the first number of layers tried at which perplexity is more than {worse:g} times "
+            "**{name}**: {reads} is the first number of layers tried at which perplexity is more than {worse:g}× "
             "what it was, {copies} the first at which more than half of copying is gone.",
             **told,
         )
     if copies:
         return _(
-            "**{name}**: perplexity stays below {worse:g} times what it was at every number of layers tried, and "
+            "**{name}**: perplexity stays below {worse:g}× what it was at every number of layers tried, and "
             "{copies} is the first at which more than half of copying is gone.",
             **told,
         )
     if reads:
         return _(
-            "**{name}**: {reads} is the first number of layers tried at which perplexity is more than {worse:g} times "
+            "**{name}**: {reads} is the first number of layers tried at which perplexity is more than {worse:g}× "
             "what it was, and more than half of copying stays at every one.",
             **told,
         )
     return _(
-        "**{name}**: at every number of layers tried perplexity stays below {worse:g} times what it was, and more than "
+        "**{name}**: at every number of layers tried perplexity stays below {worse:g}× what it was, and more than "
         "half of copying stays.",
         **told,
     )

@@ -135,9 +135,9 @@ def verdict(original: Score, each: Score) -> str:
             **told,
         )
     elif ratio > SAME:
-        reads = _("With **{name}** perplexity rises from {before} to {after}, {ratio} times the original.", **told)
+        reads = _("With **{name}** perplexity rises from {before} to {after}, {ratio}× the original.", **told)
     elif ratio < 1 / SAME:
-        reads = _("With **{name}** perplexity falls from {before} to {after}, {ratio} times the original.", **told)
+        reads = _("With **{name}** perplexity falls from {before} to {after}, {ratio}× the original.", **told)
     else:
         reads = _(
             "With **{name}** perplexity stays within {same:.0%}: from {before} to {after}.", same=SAME - 1, **told

@@ -34,20 +34,20 @@ def mask_in_words(name: str, form: str, masked: Ratio, own: Ratio) -> str:
     told = {"name": literal(name), "form": form, "masked": masked.middle, "n": masked.n, "own": own.middle}
     if masked.high < 1:
         return _(
-            "**Here even a mask saves time:** that of {name}, laid on the full matrix ({form}), takes {masked:.2g} "
-            "times softmax's time at {n:,} tokens; the pattern's own algorithm takes {own:.2g} times.",
+            "**Here even a mask saves time:** that of {name}, laid on the full matrix ({form}), takes {masked:.2g}× "
+            "softmax's time at {n:,} tokens; the pattern's own algorithm takes {own:.2g}×.",
             **told,
         )
     if masked.low < 1:  # the quartiles lie on both sides of one
         return _(
             "**Whether a mask saves time cannot be told here:** that of {name}, laid on the full matrix ({form}), "
-            "takes {masked:.2g} times softmax's time at {n:,} tokens; the pattern's own algorithm takes {own:.2g} "
+            "takes {masked:.2g}× softmax's time at {n:,} tokens; the pattern's own algorithm takes {own:.2g} "
             "times.",
             **told,
         )
     return _(
-        "**A mask saves nothing:** that of {name}, laid on the full matrix ({form}), takes {masked:.2g} times "
-        "softmax's time at {n:,} tokens; the pattern's own algorithm takes {own:.2g} times.",
+        "**A mask saves nothing:** that of {name}, laid on the full matrix ({form}), takes {masked:.2g}× "
+        "softmax's time at {n:,} tokens; the pattern's own algorithm takes {own:.2g}×.",
         **told,
     )
 

@@ -37,11 +37,11 @@ def test_a_window_falls_apart_a_sink_brings_it_back_and_copying_stays_lost(page,
 
 
 def test_a_teacher_adds_one_sink_takes_the_copy_test_and_stops_what_is_computed(page, server):
-    visit(page, f"{server}/model?m_words=local~window~64", until="2.2 times the original")
+    visit(page, f"{server}/model?m_words=local~window~64", until="2.2× the original")
     settle(page)
     page.get_by_role("button", name="Add", exact=True).click()
     page.get_by_role("button", name=SINK, exact=True).click()
-    expect(page.get_by_text("perplexity rises from 32.5 to 38.4, 1.2 times the original")).to_be_visible()
+    expect(page.get_by_text("perplexity rises from 32.5 to 38.4, 1.2× the original")).to_be_visible()
     page.keyboard.press("Escape")
     settle(page)
     page.get_by_text("copying", exact=True).click()

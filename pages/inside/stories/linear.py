@@ -148,13 +148,13 @@ def kernel_sentence(middle: float, heavy: float) -> str:
     told = {"middle": middle, "share": HEAVY, "heavy": heavy}
     if heavy < min(1, middle):
         return _(
-            "The median pair gets {middle:.2g} times its softmax weight, the heaviest {share:.0%} of pairs {heavy:.2g} "
-            "times theirs: the kernel is flatter, weight moves from the peaks to everything else.",
+            "The median pair gets {middle:.2g}× its softmax weight, the heaviest {share:.0%} of pairs {heavy:.2g}× "
+            "theirs: the kernel is flatter, weight moves from the peaks to everything else.",
             **told,
         )
     return _(
-        "The median pair gets {middle:.2g} times its softmax weight, the heaviest {share:.0%} of pairs {heavy:.2g} "
-        "times theirs: the kernel is not flatter than the exponential here.",
+        "The median pair gets {middle:.2g}× its softmax weight, the heaviest {share:.0%} of pairs {heavy:.2g}× "
+        "theirs: the kernel is not flatter than the exponential here.",
         **told,
     )
 

@@ -27,10 +27,7 @@ def _window(seen: Seen) -> Step:
     heaviest = P.max(-1) / np.where(P > 0, P, np.inf).min(-1)
     conv = seen.setting("projection") == "conv"
     shape = (
-        _(
-            "The window is a triangle: in a key the middle counts up to {times:.1f} times its ends.",
-            times=heaviest.max(),
-        )
+        _("The window is a triangle: in a key the middle counts up to {times:.1f}× its ends.", times=heaviest.max())
         if conv
         else _("The window is flat: each token of a key counts alike.")
     )

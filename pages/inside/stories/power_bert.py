@@ -57,7 +57,7 @@ def _count(seen: Seen, tally: Tally) -> Step:
         r"\left(\frac{QK^\top}{\sqrt d}\right)",
         shapes={"P": (seen.qkv.heads, n, n), "s": (n,)},
         sentence=_(
-            "Over all {heads} heads {first} receives most attention, **{times:.1f} times** what it would if all were "
+            "Over all {heads} heads {first} receives most attention, **{times:.1f}×** what it would if all were "
             "alike; {others} follow. Half of all attention goes to {count} of {n} tokens.",
             heads=seen.qkv.heads,
             first=_quoted(seen, top[:1]),
@@ -78,7 +78,7 @@ def _drop(seen: Seen, tally: Tally) -> Step:
             painted(
                 seen.labels,
                 np.where(tally.stays, 0, -1).tolist(),
-                notes=[_("token {i}: {x:.2f} times the mean", i=i, x=x) for i, x in enumerate(tally.received)],
+                notes=[_("token {i}: {x:.2f}× the mean", i=i, x=x) for i, x in enumerate(tally.received)],
                 faded=set(tally.gone.tolist()),
             )
         )
@@ -93,7 +93,7 @@ def _drop(seen: Seen, tally: Tally) -> Step:
         sentence=_("All {n} tokens stay: nothing is dropped at this share.", n=n)
         if kept == n
         else _(
-            "**{kept} of {n}** tokens stay. The last to stay is {last} with {low:.2f} times the mean, the first to go "
+            "**{kept} of {n}** tokens stay. The last to stay is {last} with {low:.2f}× the mean, the first to go "
             "{first} with {next:.2f}; {gone} receive least.",
             kept=kept,
             n=n,

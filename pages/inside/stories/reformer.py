@@ -489,7 +489,7 @@ def memory_sentence(rows: Sequence[ReversibleRow]) -> str:
     plain, checkpoints, own = (held[way, last] for way in (PLAIN, CHECKPOINTS, REVERSIBLE))
     words = _(
         "At **{blocks} blocks** plain residuals hold {plain}, a checkpoint every {every} blocks {checkpoints}, "
-        "reversible ones **{own}**: {factor:.1f} times less than plain.",
+        "reversible ones **{own}**: {factor:.1f}× less than plain.",
         blocks=last,
         plain=memory(plain),
         every=reversible.segment(last),

@@ -387,8 +387,8 @@ def price_sentence(n: int, width: int, heads: int) -> str:
     far = 2 * unit_price(longest, width).multiply_adds / block_price(longest, width, heads).multiply_adds
     return _(
         "In the paper two units take the place of one layer of attention and one feed-forward layer. At this width D = "
-        "{width} they have {parameters:.2f} times as many parameters; on {n} tokens they take {adds:.2f} times as many "
-        "multiply-adds, at {longest:,} tokens {far:.2f} times, as each A mixes twice as many channels. Their attention "
+        "{width} they have {parameters:.2f}× as many parameters; on {n} tokens they take {adds:.2f}× as many "
+        "multiply-adds, at {longest:,} tokens {far:.2f}×, as each A mixes twice as many channels. Their attention "
         "matrices hold {own:,} numbers, the layer's {theirs:,}, as it has one for each head.",
         width=width,
         parameters=2 * unit.parameters / block.parameters,

@@ -53,9 +53,9 @@ def steps_sentence(free: np.ndarray, most: str, cap: float) -> str:
     # λ = 1 - 1/t - ‖c‖²/t is below -1 there.
     beyond = int((free > 2 - 1 / np.arange(1, len(free) + 1)).sum())
     told = _n(
-        "Uncapped, one of {total} steps leaves the stable range: at “{most}” it would take back {largest} times what "
+        "Uncapped, one of {total} steps leaves the stable range: at “{most}” it would take back {largest}× what "
         "its key reads, where 2 − 1/t is the most that does not grow.",
-        "Uncapped, {n} of {total} steps leave the stable range: at “{most}” one would take back {largest} times what "
+        "Uncapped, {n} of {total} steps leave the stable range: at “{most}” one would take back {largest}× what "
         "its key reads, where 2 − 1/t is the most that does not grow.",
         n=beyond,
         total=len(free),
@@ -64,7 +64,7 @@ def steps_sentence(free: np.ndarray, most: str, cap: float) -> str:
     )
     if not beyond:
         told = _(
-            "Steps of 1/t stay within the stable range on this head: at “{most}” one takes back most, {largest} times "
+            "Steps of 1/t stay within the stable range on this head: at “{most}” one takes back most, {largest}× "
             "what its key reads.",
             most=most,
             largest=number(free.max()),

@@ -148,10 +148,10 @@ def test_a_gates_seed_counts_for_what_is_drawn_alone(open_view):
 @pytest.mark.parametrize(
     ("gated_weight", "even", "words"),
     [
-        (0.2, 0.1, "survives better under the gate: 2 times as much weight"),
-        (0.01, 0.04, "survives better under the fixed decay: 4 times as much weight"),
+        (0.2, 0.1, "survives better under the gate: 2× as much weight"),
+        (0.01, 0.04, "survives better under the fixed decay: 4× as much weight"),
         (0.1, 0.1049, "survives under both alike"),
-        (0.1, 0.106, "survives better under the fixed decay: 1.06 times"),
+        (0.1, 0.106, "survives better under the fixed decay: 1.06×"),
         (0.0, 0.1, "weighs nothing in the last row under at least one"),
     ],
 )

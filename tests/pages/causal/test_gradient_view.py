@@ -19,7 +19,7 @@ def test_the_gradients_bytes_and_differences(open_view):
     for name in (states, matrix):
         assert ratio[name][1024] == pytest.approx(held[name][1024] / held["running sums"][1024])
     factor = held[states][512] / held["running sums"][512]
-    assert f"{factor:.0f} times less than all states" in spoken(at)
+    assert f"{factor:.0f}× less than all states" in spoken(at)
     assert "At n = 512" in spoken(at)
     found = table(at)
     assert list(found.index) == ["q", "k", "v"]
@@ -58,7 +58,7 @@ def test_the_sentence_tells_of_the_longest_length_up_to_512():
     told = sentence(held(64, 512, 1024), APART, "Linear").replace("\N{NO-BREAK SPACE}", " ")
     assert told == (
         "At n = 512 autograd through all states of **Linear** holds **8.0 MiB** and through the explicit matrix "
-        f"3.0 MiB, the running sums hold **1.0 MiB**, 8 times less than all states. {DIFFER}"
+        f"3.0 MiB, the running sums hold **1.0 MiB**, 8× less than all states. {DIFFER}"
     )
     assert sentence(held(64), APART, "Linear").startswith("At n = 64 ")
 

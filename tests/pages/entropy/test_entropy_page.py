@@ -232,7 +232,7 @@ def test_drift_is_each_heads_own_ratio_to_the_length_trained_at(measure):
             assert line[n] == pytest.approx(float((measured(n, name) / measured(64, name)).median()), rel=1e-4)
     # 16 lies farther from 64 than 128 does.
     assert "Trained at 64 tokens and used at 16" in spoken(at)
-    assert f"{found['squared'][16]:.2g} times" in spoken(at)
+    assert f"{found['squared'][16]:.2g}×" in spoken(at)
     table = at.dataframe[0].value.set_index("divided by")
     word = "row total" if measure == "total" else "output size"
     x, y = zip(*found["length"].items(), strict=True)
@@ -256,11 +256,11 @@ def test_drift_is_said_as_it_is():
     ends = {"length": 0.8, "squared": 0.2, "fixed": 3.2, "sum": 1.0, "softmax": 1.0}
     rows = drift.sentence(drifting(**ends), 16, "total")
     assert rows.startswith(
-        "Trained at 16 tokens and used at 64, a row of squared ReLU sums to 0.8 times what it did if it is divided by "
-        "**n**, 0.2 times by **n²**, 3.2 times by a **constant** and 1 times by its **own sum**; softmax's, 1 times."
+        "Trained at 16 tokens and used at 64, a row of squared ReLU sums to 0.8× what it did if it is divided by "
+        "**n**, 0.2× by **n²**, 3.2× by a **constant** and 1× by its **own sum**; softmax's, 1×."
     )
     assert "**n** drifts least" in rows
-    assert "the output of squared ReLU has 0.8 times its size there" in drift.sentence(drifting(**ends), 16, "size")
+    assert "the output of squared ReLU has 0.8× its size there" in drift.sentence(drifting(**ends), 16, "size")
     assert "used at 16" in drift.sentence(drifting(**ends), 64, "total")
     assert "**the constant** drifts least" in drift.sentence(drifting(**ends | {"fixed": 1.1}), 16, "total")
     assert "**n²** drifts least" in drift.sentence(drifting(**ends | {"length": 4.0, "squared": 1.0}), 16, "total")
@@ -379,7 +379,7 @@ def test_uniform_attention_without_the_future_is_the_mean_of_what_each_query_see
         assert height == pytest.approx(sum(log(i + 1) for i in range(int(n))) / n)
     x, y = zip(*points(at)["Softmax"].items(), strict=True)
     steep, alike = (np.polyfit(np.log(x), line, 1)[0] for line in (y, list(points(at)["uniform attention"].values())))
-    assert f"{unit}, {steep / alike:.2f} times as steeply as uniform attention's." in spoken(at)
+    assert f"{unit}, {steep / alike:.2f}× as steeply as uniform attention's." in spoken(at)
 
 
 def test_what_cannot_hide_the_future_says_why_and_a_long_text_offers_nothing():
@@ -394,7 +394,7 @@ def test_the_log_n_scale_is_told_by_its_own_slope():
     drawn = points(at)
     slopes = {name: np.polyfit(np.log(list(line)), list(line.values()), 1)[0] for name, line in drawn.items()}
     share = slopes["Softmax · log n, n₀ 64"] / slopes["uniform attention"]
-    assert f"; with the log n scale {share:.2f} times." in spoken(at)
+    assert f"; with the log n scale {share:.2f}×." in spoken(at)
 
 
 def test_the_sentence_on_a_factor_is_about_that_factor():

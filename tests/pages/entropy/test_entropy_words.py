@@ -29,12 +29,12 @@ FLAT = {"n16": math.log(16), "n256": math.log(256)}
 def test_an_entropy_that_rises_is_told_beside_uniform_attentions():
     half = line(n16=1.0, n256=1.0 + math.log(16) / 2)
     assert growth.sentence(half, None, **NATS) == (
-        "From n = 16 to 256 **softmax**'s entropy rises from 1.00 to 2.39 nats, 0.50 times as steeply as uniform "
+        "From n = 16 to 256 **softmax**'s entropy rises from 1.00 to 2.39 nats, 0.50× as steeply as uniform "
         "attention's."
     )
     third = line(n16=1.0, n256=1.0 + math.log(16) / 4)
     assert growth.sentence(half, third, **NATS).endswith(
-        "0.50 times as steeply as uniform attention's; with the log n scale 0.25 times."
+        "0.50× as steeply as uniform attention's; with the log n scale 0.25×."
     )
 
 
@@ -53,16 +53,16 @@ def test_an_entropy_that_falls_is_not_called_steep():
 def test_a_slope_is_the_same_in_bits():
     bits = line(**{n: h / math.log(2) for n, h in FLAT.items()})
     words = growth.sentence(bits, bits, "bits", per_nat=1 / math.log(2), causal=False)
-    assert "rises from 4.00 to 8.00 bits, 1.00 times as steeply" in words
-    assert words.endswith("with the log n scale 1.00 times.")
+    assert "rises from 4.00 to 8.00 bits, 1.00× as steeply" in words
+    assert words.endswith("with the log n scale 1.00×.")
 
 
 def test_without_the_future_uniform_attention_is_the_mean_of_what_each_query_sees():
     assert growth.uniform([1, 3], causal=False) == [0, pytest.approx(math.log(3))]
     assert growth.uniform([1, 3], causal=True) == [0, pytest.approx((math.log(2) + math.log(3)) / 3)]
     causal = line(n16=growth.uniform([16], causal=True)[0], n256=growth.uniform([256], causal=True)[0])
-    assert "1.00 times as steeply" in growth.sentence(causal, None, "nats", per_nat=1.0, causal=True)
-    assert "1.00 times as steeply" not in growth.sentence(causal, None, **NATS)
+    assert "1.00× as steeply" in growth.sentence(causal, None, "nats", per_nat=1.0, causal=True)
+    assert "1.00× as steeply" not in growth.sentence(causal, None, **NATS)
 
 
 def test_a_single_length_does_not_grow():
@@ -93,7 +93,7 @@ def test_a_curve_that_bends_is_said_to_bend_with_its_slope_over_the_last_lengths
     assert "bends" not in growth.sentence(curve(0.25), None, **NATS)
     told = growth.sentence(curve(0.9), None, **NATS)
     assert told.endswith(
-        "The curve bends: over its last 4 lengths, from n = 64 to 512, its slope is 0.90 times uniform attention's."
+        "The curve bends: over its last 4 lengths, from n = 64 to 512, its slope is 0.90× uniform attention's."
     )
 
 
@@ -229,9 +229,9 @@ def test_logits_are_told_near_and_far_in_both_forms():
 @pytest.mark.parametrize(
     ("far", "words"),
     [
-        (0.5, ", and the size itself 25%, 8 times below its bound."),
-        (2.08, ", and the size itself 104%, 1.9 times below its bound."),
-        (2.2, "; the size itself **grows** to 110%, 1.8 times below its bound."),
+        (0.5, ", and the size itself 25%, 8× below its bound."),
+        (2.08, ", and the size itself 104%, 1.9× below its bound."),
+        (2.2, "; the size itself **grows** to 110%, 1.8× below its bound."),
     ],
 )
 def test_a_size_is_told_beside_its_bound(far, words):

@@ -205,4 +205,4 @@ def test_linformers_window_is_flat_or_a_triangle(projection):
     if projection == "conv":
         P = given.parts["provenance"]
         times = max(row.max() / row[row > 0].min() for row in P)
-        assert f"a triangle: in a key the middle counts up to {times:.1f} times its ends." in told
+        assert f"a triangle: in a key the middle counts up to {times:.1f}× its ends." in told

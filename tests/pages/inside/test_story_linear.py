@@ -87,8 +87,8 @@ def test_the_normaliser_is_one_product_per_query():
 )
 def test_a_kernel_is_flatter_where_the_heaviest_lose_most(middle, heavy, flatter):
     told = kernel_sentence(middle, heavy)
-    assert told.startswith(f"The median pair gets {middle:.2g} times its softmax weight, the heaviest 5% of pairs")
-    assert f" {heavy:.2g} times theirs" in told
+    assert told.startswith(f"The median pair gets {middle:.2g}× its softmax weight, the heaviest 5% of pairs")
+    assert f" {heavy:.2g}× theirs" in told
     assert ("the kernel is flatter, weight moves" in told) == flatter
     assert ("not flatter than the exponential here" in told) != flatter
 

@@ -43,10 +43,10 @@ def tell(keep, received):
 
 def test_a_dropped_token_is_told_from_the_last_to_stay():
     count, drop, _rows, _lost, _ = tell(0.5, [1.0, 4.0, 2.0, 1.0])
-    assert "Over all 2 heads “t1” receives most attention, **2.0 times** what it would if all were alike" in count
+    assert "Over all 2 heads “t1” receives most attention, **2.0×** what it would if all were alike" in count
     assert "“t2”, “t0” follow. Half of all attention goes to 1 of 4 tokens." in count
     assert drop == (
-        "**2 of 4** tokens stay. The last to stay is “t2” with 1.00 times the mean, the first to go “t0” with 0.50; "
+        "**2 of 4** tokens stay. The last to stay is “t2” with 1.00× the mean, the first to go “t0” with 0.50; "
         "“t0”, “t3” receive least."
     )
 

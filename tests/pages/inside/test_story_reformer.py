@@ -121,7 +121,7 @@ def test_memory_over_depth_is_told_once_a_deep_stack_is_there_in_all_ways():
     assert memory_sentence([]) == memory_sentence(first) == memory_sentence([*first, *second[:2]]) == ""
     told = memory_sentence([*first, *second])
     assert "At **4 blocks** plain residuals hold 3.9 KiB, a checkpoint every 2 blocks 2.0 KiB" in told
-    assert "**1.0 KiB**: 4.0 times less than plain" in told
+    assert "**1.0 KiB**: 4.0× less than plain" in told
     assert "-fold" not in told
     assert "within 2.0 × 10⁻⁷ of its size" in told.replace("\N{NO-BREAK SPACE}", " ")
     deeper = memory_sentence([*first, *second, *third])

@@ -139,12 +139,12 @@ def test_prices_in_words():
     told = price_sentence(56, 384, 12)
     d, s = 384, 128
     # 12 D² + 2 D s + 8 s over 12 D².
-    assert "have 1.06 times as many parameters" in told
+    assert "have 1.06× as many parameters" in told
     here, far = (
         2 * (n * (6 * d * d + d * s) + n * n * (2 * d + s)) / (n * 12 * d * d + 2 * n * n * d) for n in (56, 32_768)
     )
-    assert f"on 56 tokens they take {here:.2f} times as many multiply-adds" in told
-    assert f"at 32,768 tokens {far:.2f} times" in told
+    assert f"on 56 tokens they take {here:.2f}× as many multiply-adds" in told
+    assert f"at 32,768 tokens {far:.2f}×" in told
     assert 1 < here < 1.2 < 2 < far
     assert "hold 6,272 numbers, the layer's 37,632" in told
 

@@ -68,7 +68,7 @@ def test_it_opens_with_a_window_and_a_sink_and_both_numbers_of_each():
     ]
     assert settings["shown"] == 0
     said = spoken(at, "caption")
-    assert "**Local · window 64** perplexity rises from 10 to 201, 20 times the original. Copying is lost" in said
+    assert "**Local · window 64** perplexity rises from 10 to 201, 20× the original. Copying is lost" in said
     assert "In all 30 layers of SmolLM2-135M, 4-bit quantised" in said
     assert "of the text “Long”" in said
 
@@ -126,7 +126,7 @@ def test_one_layer_at_a_time_is_two_maps_with_a_cell_for_each_variant_and_layer(
     at = open_model(m_view="layers", m_edge="single")
     assert not at.exception
     for (trace,), told in zip(
-        (each["data"] for each in charts(at)), ("perplexity 11.1, 1.11 times", "copying 1.5"), strict=True
+        (each["data"] for each in charts(at)), ("perplexity 11.1, 1.11×", "copying 1.5"), strict=True
     ):
         cells, notes = np.array(numbers(trace["z"]), float), trace["text"]
         assert cells.shape == (8, 30)  # titles stand in every second line

@@ -24,11 +24,11 @@ def of(perplexity, copied):
     ("perplexity", "told"),
     [
         (20.9, "perplexity stays within 5%: from 20 to 20.9."),
-        (21.1, "perplexity rises from 20 to 21.1, 1.1 times the original."),
-        (29.8, "perplexity rises from 20 to 29.8, 1.5 times the original."),
+        (21.1, "perplexity rises from 20 to 21.1, 1.1× the original."),
+        (29.8, "perplexity rises from 20 to 29.8, 1.5× the original."),
         (19.1, "perplexity stays within 5%: from 20 to 19.1."),
-        (19.0, "perplexity falls from 20 to 19, 0.95 times the original."),
-        (10.0, "perplexity falls from 20 to 10, 0.50 times the original."),
+        (19.0, "perplexity falls from 20 to 19, 0.95× the original."),
+        (10.0, "perplexity falls from 20 to 10, 0.50× the original."),
     ],
 )
 def test_how_the_text_is_read(perplexity, told):
@@ -97,14 +97,10 @@ def test_where_numbers_come_from():
 @pytest.mark.parametrize(
     ("perplexity", "copied", "told"),
     [
-        (20, 2, "at every number of layers tried perplexity stays below 1.5 times what it was, and more than half"),
+        (20, 2, "at every number of layers tried perplexity stays below 1.5× what it was, and more than half"),
         (20, 7, "at every number of layers tried, and 4 is the first at which more than half of copying is gone."),
-        (
-            31,
-            2,
-            "4 is the first number of layers tried at which perplexity is more than 1.5 times what it was, and more",
-        ),
-        (31, 7, "more than 1.5 times what it was, 4 the first at which more than half of copying is gone."),
+        (31, 2, "4 is the first number of layers tried at which perplexity is more than 1.5× what it was, and more"),
+        (31, 7, "more than 1.5× what it was, 4 the first at which more than half of copying is gone."),
     ],
 )
 def test_how_many_layers_it_takes(perplexity, copied, told):
@@ -127,7 +123,7 @@ def test_a_layer_map_is_coloured_by_how_much_is_lost():
     assert read_row.places[[0, 2]].tolist() == [0, 1]  # twice the perplexity has the full colour
     assert copy_row.places[[0, 2]].tolist() == [0, 0.5]  # of 1 to 11 nats
     assert math.isnan(read_row.places[1])
-    assert read_row.notes[2] == "Linear, layer 2: perplexity 40, 2 times what it was"
+    assert read_row.notes[2] == "Linear, layer 2: perplexity 40, 2× what it was"
     assert copy_row.notes[2] == "Linear, layer 2: copying 6 nats a token, 1 as it is"
 
 

@@ -76,8 +76,8 @@ def test_a_press_measures_here_beside_the_recorded_run():
     assert list(table["run"]) == ["live", "live", "live", "recorded", "recorded"]
     own, masked = (ratios(live, word)[-1] for word in ("local", "fused.local"))
     told = next(m.value for m in at.markdown if "laid on the full matrix" in m.value)
-    assert f"takes {masked.middle:.2g} times softmax's time at 32 tokens" in told
-    assert f"the pattern's own algorithm takes {own.middle:.2g} times" in told
+    assert f"takes {masked.middle:.2g}× softmax's time at 32 tokens" in told
+    assert f"the pattern's own algorithm takes {own.middle:.2g}×" in told
     assert "Local" not in sentence(at).replace("Local · window 16", "")
     assert "only masked" not in sentence(at)
     assert at.button(key="timing.button").label == "Run on this machine"

@@ -55,8 +55,8 @@ def line(word, **more):
 def test_a_mask_saves_only_what_the_quartiles_agree_on(low, high, said):
     masked = Ratio(n=4096, low=low, middle=(low + high) / 2, high=high)
     assert mask_in_words("Local*", "kernel", masked, Ratio(n=4096, low=0.1, middle=0.125, high=0.2)) == (
-        rf"{said} that of Local\*, laid on the full matrix (kernel), takes {masked.middle:.2g} times softmax's time at "
-        "4,096 tokens; the pattern's own algorithm takes 0.12 times."
+        rf"{said} that of Local\*, laid on the full matrix (kernel), takes {masked.middle:.2g}× softmax's time at "
+        "4,096 tokens; the pattern's own algorithm takes 0.12×."
     )
 
 
@@ -67,7 +67,7 @@ def test_a_mask_is_set_beside_its_variants_own_algorithm_at_the_longest_length_o
     told = masking([line("softmax"), line("local"), line(word)])
     assert f"({form})" in told
     assert "that of Local · window 16, laid" in told
-    assert "at 64 tokens; the pattern's own algorithm takes 0.5 times" in told
+    assert "at 64 tokens; the pattern's own algorithm takes 0.5×" in told
     shorter = line("local", ratios=ratios(RUN, "local")[:1])
     assert "at 16 tokens" in masking([shorter, line(word)])
 
