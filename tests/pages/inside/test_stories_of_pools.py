@@ -81,7 +81,7 @@ def test_causal_pools_are_those_before_and_ones_own_is_seen_one_by_one():
     left = causal_left(q, k)
     at = open_step(ac.get("pooled"), 1, causal=True)
     assert said(at, r"(\d+) tokens make \*\*(\d+) pools\*\* of (\d+).*at most (\d+) keys") == (24, 6, 4, 9)
-    assert drawn_words(at).count('<div style="display:flex') == 2
+    assert drawn_words(at).count('class="token-pools"') == 2
     at = open_step(ac.get("pooled", stride=7), 1, again=at, causal=True)
     assert said(at, r"at most (\d+) keys instead of (\d+).*last pool is (\d+) long") == (9, 24, 3)
     at = open_step(ac.get("pooled"), 2, again=at, causal=True)
@@ -142,7 +142,7 @@ def test_the_pyramid_has_its_levels():
     )
     at = open_step(ac.get("pyramid"), 1)
     assert said(at, r"\*\*(\d+) keys\*\* on (\d+) levels: (\d+), (\d+), (\d+), (\d+) pools") == (18, 4, 1, 3, 6, 8)
-    assert drawn_words(at).count('<div style="display:flex') == 4
+    assert drawn_words(at).count('class="token-pools"') == 4
 
 
 def test_linformer_says_it_is_untrained_and_what_comes_back():
