@@ -191,19 +191,19 @@ def growth_sentence(strengths: tuple[float, ...], sizes: np.ndarray, eigenvalues
     if exact:
         return _(
             "The exact step multiplies the part of the state along its key by a number between 0 and 1 at every rate: "
-            "from η = {least} to {most} the state stays between {low} and {high}× a value's mean length.",
+            "from η = {least} to {most} the state stays between {low} and {high} times a value's mean length.",
             **told,
         )
     if stable.all():
         return _(
             "A step multiplies the part of the state along its key by λ, which stays above −1 up to β = {most}, as the "
-            "state fades: it cannot grow without end. On this head it is at most {high}× a value's mean length.",
+            "state fades: it cannot grow without end. On this head it is at most {high} times a value's mean length.",
             **told,
         )
     return _(
         "A step multiplies the part of the state along its key by λ. With keys of length one that is below −1 from "
-        "β = {first} on, and the state may grow without end. On this head it is at most {high}× a value's mean "
-        "length before, and {last}× at β = {most}.",
+        "β = {first} on, and the state may grow without end. On this head it is at most {high} times a value's mean "
+        "length before, and {last} times at β = {most}.",
         **told,
         first=strengths[int(np.argmin(stable))],
         last=number(sizes[-1]) if np.isfinite(sizes[-1]) else _("beyond every number, over 10³⁰⁸"),
@@ -227,13 +227,13 @@ def tried_sentence(strength: float, eigenvalues: np.ndarray, sizes: np.ndarray, 
     }
     if exact:
         return _(
-            "At η = {strength} λ lies between {low} and {high}, and the last state is {last}× a value's mean length.",
+            "At η = {strength} λ lies between {low} and {high}, and the last state is {last} times a value's mean length.",
             **told,
         )
     if told["low"] == told["high"]:
-        return _("At β = {strength} λ is {low}, and the last state is {last}× a value's mean length.", **told)
+        return _("At β = {strength} λ is {low}, and the last state is {last} times a value's mean length.", **told)
     return _(
-        "At β = {strength} λ lies between {low} and {high}, and the last state is {last}× a value's mean length.",
+        "At β = {strength} λ lies between {low} and {high}, and the last state is {last} times a value's mean length.",
         **told,
     )
 

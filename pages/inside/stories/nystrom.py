@@ -146,7 +146,7 @@ def inverse_sentence(rows: Sequence[InverseRow], condition: float) -> str:
     worse = exact > EQUAL * iterated[best]
     if worse and exact > LITTLE:
         why = _(
-            "**An exact inverse is worse than stopping early here**: the largest singular value of M is {ratio}× "
+            "**An exact inverse is worse than stopping early here**: the largest singular value of M is {ratio} times "
             "the smallest, along the small ones an inverse magnifies what the averages got wrong (its entries reach "
             "{largest:,.0f}), and stopping early leaves these alone.",
             ratio=number(condition),
@@ -313,7 +313,7 @@ def formula_sentence(found: Cur, errors: Mapping[str, float], m: int, *, both_wa
             first,
             _(
                 "**Looking everywhere alike would be off by {uniform} only**: the largest singular value of A is "
-                "{ratio}× the smallest, and along the small ones its inverse magnifies.",
+                "{ratio} times the smallest, and along the small ones its inverse magnifies.",
                 ratio=number(found.condition),
                 **words,
             ),

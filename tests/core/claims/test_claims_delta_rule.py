@@ -143,6 +143,13 @@ def test_the_cap_does_not_decide_the_verdict():
     assert (verdict, numbers["closer"], numbers["near"], numbers["capped_near"]) == (FAILS, 0, 0, 100)
 
 
+def test_the_sentences_name_the_bound_on_the_error():
+    claim = claims.claim("softmax_delta_rule")
+    written = claim.thresholds()["near"]
+    assert f"at most {written} in {{near}}%" in claim.finding
+    assert f"at most {written} in {{capped_near}}%" in claim.notes[0].finding
+
+
 def test_the_capped_steps_are_reported_where_a_step_is_unstable():
     [note] = claims.claim("softmax_delta_rule").notes
     assert note.applies({"unstable": 0.1})

@@ -41,7 +41,7 @@ def test_what_is_written_is_least_where_the_key_reads_the_value_already():
 def test_unit_keys_explode_beyond_a_strength_of_two():
     told = growth_sentence(STRENGTHS, np.where(UNIT < -1, 5e6, 3.0), UNIT, exact=False)
     assert "below −1 from β = 2.1 on" in told
-    assert "at most 3× a value's mean length before, and 5" in told
+    assert "at most 3 times a value's mean length before, and 5" in told
     beyond = np.where(UNIT < -1, np.inf, 3.0)
     assert "beyond every number, over 10³⁰⁸ times" in growth_sentence(STRENGTHS, beyond, UNIT, exact=False)
 
@@ -49,7 +49,7 @@ def test_unit_keys_explode_beyond_a_strength_of_two():
 def test_a_state_that_fades_fast_enough_cannot_explode():
     told = growth_sentence(STRENGTHS, np.linspace(1, 7, 30), 0.5 * UNIT, exact=False)
     assert "stays above −1 up to β = 3.0" in told
-    assert "at most 7×" in told
+    assert "at most 7 times" in told
     [*_, growth, _] = deltanet.steps(seen(ac.get("gated_deltanet", decay=0.3)))
     assert "cannot grow without end" in growth.sentence
     assert r"\alpha" in growth.formula
@@ -59,7 +59,7 @@ def test_a_state_that_fades_fast_enough_cannot_explode():
 
 def test_the_exact_step_is_said_to_hold_at_every_rate():
     told = growth_sentence(STRENGTHS, np.linspace(2, 4, 30), np.zeros(30), exact=True)
-    assert "from η = 0.1 to 3.0 the state stays between 2 and 4×" in told
+    assert "from η = 0.1 to 3.0 the state stays between 2 and 4 times" in told
     assert "between 0 and 1 at every rate" in told
 
 
@@ -78,7 +78,7 @@ def test_the_share_of_negative_weights_is_that_of_the_pairs_that_may_look():
 
 def test_what_is_tried_is_told_with_its_range_and_where_it_ends():
     told = tried_sentence(2.5, np.array([-1.5, -1.2]), np.array([1.0, 7.0]), exact=False)
-    assert told == "At β = 2.5 λ lies between −1.5 and −1.2, and the last state is 7× a value's mean length."
+    assert told == "At β = 2.5 λ lies between −1.5 and −1.2, and the last state is 7 times a value's mean length."
     assert tried_sentence(2.5, np.array([-1.5, -1.5]), np.array([7.0]), exact=False).startswith("At β = 2.5 λ is −1.5,")
     assert "over 10³⁰⁸ times" in tried_sentence(3.0, np.array([-2.0]), np.array([np.inf]), exact=False)
     assert tried_sentence(2.5, np.array([0.1]), np.array([7.0]), exact=True).startswith("At η = 2.5 ")

@@ -113,7 +113,7 @@ def test_with_all_columns_there_is_nothing_to_fill():
 def test_a_formula_that_loses_to_uniform_attention_says_why(formula, uniform, alarm):
     said = formula_sentence(replace(LOOKED, condition=520.0), BASE | {"formula": formula, "uniform": uniform}, 6)
     assert ("Looking everywhere alike would be off by" in said) == alarm
-    assert ("is 520× the smallest" in said) == alarm
+    assert ("is 520 times the smallest" in said) == alarm
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_a_better_inverse_is_weighed_against_the_matrix_it_makes(errors, ending)
         f"{errors[2]:.0%}."
     )
     assert told.endswith(ending)
-    assert ("is 520× the smallest" in told) == ("(its entries reach 1,234)" in told) == ("alone" in ending)
+    assert ("is 520 times the smallest" in told) == ("(its entries reach 1,234)" in told) == ("alone" in ending)
 
 
 @pytest.mark.parametrize(("m", "saves"), [(11, True), (12, False), (23, False), (24, True)])
