@@ -41,8 +41,7 @@ def mask_in_words(name: str, form: str, masked: Ratio, own: Ratio) -> str:
     if masked.low < 1:  # the quartiles lie on both sides of one
         return _(
             "**Whether a mask saves time cannot be told here:** that of {name}, laid on the full matrix ({form}), "
-            "takes {masked:.2g}× softmax's time at {n:,} tokens; the pattern's own algorithm takes {own:.2g} "
-            "times.",
+            "takes {masked:.2g}× softmax's time at {n:,} tokens; the pattern's own algorithm takes {own:.2g}×.",
             **told,
         )
     return _(

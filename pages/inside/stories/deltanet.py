@@ -227,7 +227,8 @@ def tried_sentence(strength: float, eigenvalues: np.ndarray, sizes: np.ndarray, 
     }
     if exact:
         return _(
-            "At η = {strength} λ lies between {low} and {high}, and the last state is {last} times a value's mean length.",
+            "At η = {strength} λ lies between {low} and {high}, and the last state is {last} times a value's mean "
+            "length.",
             **told,
         )
     if told["low"] == told["high"]:

@@ -256,11 +256,11 @@ def test_drift_is_said_as_it_is():
     ends = {"length": 0.8, "squared": 0.2, "fixed": 3.2, "sum": 1.0, "softmax": 1.0}
     rows = drift.sentence(drifting(**ends), 16, "total")
     assert rows.startswith(
-        "Trained at 16 tokens and used at 64, a row of squared ReLU sums to 0.8× what it did if it is divided by "
-        "**n**, 0.2× by **n²**, 3.2× by a **constant** and 1× by its **own sum**; softmax's, 1×."
+        "Trained at 16 tokens and used at 64, a row of squared ReLU sums to 0.80× what it did if it is divided by "
+        "**n**, 0.20× by **n²**, 3.2× by a **constant** and 1× by its **own sum**; softmax's, 1×."
     )
     assert "**n** drifts least" in rows
-    assert "the output of squared ReLU has 0.8× its size there" in drift.sentence(drifting(**ends), 16, "size")
+    assert "the output of squared ReLU has 0.80× its size there" in drift.sentence(drifting(**ends), 16, "size")
     assert "used at 16" in drift.sentence(drifting(**ends), 64, "total")
     assert "**the constant** drifts least" in drift.sentence(drifting(**ends | {"fixed": 1.1}), 16, "total")
     assert "**n²** drifts least" in drift.sentence(drifting(**ends | {"length": 4.0, "squared": 1.0}), 16, "total")

@@ -17,7 +17,7 @@ def test_who_stays_and_what_the_others_held():
     gone = ranked[6:]
     attention = ac.get("power_bert", keep=0.25)
     at = open_step(attention, 1)
-    assert said(at, r"\*\*([\d.]+) times\*\*") == (round(received.max() / received.mean(), 1),)
+    assert said(at, r"\*\*([\d.]+)×\*\*") == (round(received.max() / received.mean(), 1),)
     assert f"“t{ranked[0]}” receives most" in " ".join(m.value for m in at.markdown)
     at = open_step(attention, 2, again=at)
     assert said(at, r"\*\*(\d+) of (\d+)\*\* tokens stay") == (6, 24)

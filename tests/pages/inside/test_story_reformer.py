@@ -108,7 +108,7 @@ def test_memory_over_depth_is_the_experiments():
         assert list(drawn[name, "dash"]["y"]) == pytest.approx(promised)
     assert memory_sentence(rows) in [m.value for m in at.markdown]
     by = {(row.way, row.depth): row.peak_bytes for row in rows}
-    told = r"At \*\*(\d+) blocks\*\*.*every (\d+) blocks.*\*\*: ([\d.]+) times less than plain"
+    told = r"At \*\*(\d+) blocks\*\*.*every (\d+) blocks.*\*\*: ([\d.]+)× less than plain"
     blocks, every, factor = said(at, told)
     assert "at most 0.0% off" in " ".join(c.value for c in at.caption)
     assert (blocks, every, factor) == (25, 5, round(by[PLAIN, 25] / by[REVERSIBLE, 25], 1))
