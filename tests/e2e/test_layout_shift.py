@@ -1,0 +1,23 @@
+"""What has been drawn stays where it is while the rest of a page loads."""
+
+import pytest
+from browser import visit
+
+POOR = 0.25
+"""Layout shift above which a page's loading is called poor (web.dev, Cumulative Layout Shift)."""
+SHIFTS = """
+    window.shift = 0;
+    new PerformanceObserver((list) => {
+        for (const entry of list.getEntries()) window.shift += entry.value;
+    }).observe({ type: "layout-shift", buffered: true });
+"""
+PAGES = ["", "matrices", "masks", "inside", "lessons", "entropy", "error", "timing", "model", "causal", "claims"]
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_that_loads_hardly_moves(newly_opened, server, path):
+    page = newly_opened
+    page.set_viewport_size({"width": 1280, "height": 720})
+    page.add_init_script(SHIFTS)
+    visit(page, f"{server}/{path}")
+    assert page.evaluate("window.shift") < POOR
