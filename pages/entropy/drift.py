@@ -82,8 +82,9 @@ def sentence(found: Mapping[str, Spread], base: int, measure: str) -> str:
     if len(lengths) < 2:
         return _("One length says nothing of drift: give a longer input.")
     far = max(lengths, key=lambda n: (abs(math.log(n / base)), n))
-    ends = {name: dict(zip(each.x, each.middle, strict=True)).get(far) for name, each in found.items()}
-    if any(end is None for end in ends.values()):
+    known = {name: dict(zip(each.x, each.middle, strict=True)) for name, each in found.items()}
+    ends = {name: points[far] for name, points in known.items() if far in points}
+    if len(ends) < len(known):
         return _("At {base} tokens no row has a positive logit, so squared ReLU has nothing to drift from.", base=base)
     words = {name: number(end) for name, end in ends.items()}
     if measure == "total":

@@ -44,8 +44,8 @@ def test_an_entropy_that_falls_is_not_called_steep():
         "From n = 16 to 256 **softmax**'s entropy falls from 2.00 to 1.50 nats."
     )
     assert growth.sentence(falls, third, **NATS) == (
-        "From n = 16 to 256 **softmax**'s entropy falls from 2.00 to 1.50 nats; with the log n scale its slope is 0.25× "
-        "uniform attention's."
+        "From n = 16 to 256 **softmax**'s entropy falls from 2.00 to 1.50 nats; with the log n scale its slope is "
+        "0.25× uniform attention's."
     )
     assert "falls" not in growth.sentence(line(n16=2.0, n256=2.0), None, **NATS)
 
