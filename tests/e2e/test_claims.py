@@ -62,7 +62,7 @@ def test_from_the_verdicts_to_one_claim_and_its_link(page, server, phone):
     told = outcome.claim.found(outcome.numbers)
     cells = page.get_by_role("table").get_by_role("row").all_inner_texts()
     assert [re.sub(r"\s+", " ", cell) for cell in cells[1:]] == [
-        f"{each.label} {told[each.name]} {each.unit}".strip() for each in outcome.claim.quantities
+        f"{each.label} {told[each.name]} {each.unit}".strip().replace(" %", "%") for each in outcome.claim.quantities
     ]
     assert len(rows(saved(page, "Rows (CSV)"))) == len(outcome.rows)
 
