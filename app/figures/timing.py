@@ -28,6 +28,7 @@ def stamped(figure: Figure, lines: Sequence[str]) -> Figure:
         "font": {"size": 11, "color": SERIES[GREY]},
     }
     below = {
+        "xaxis": {**layout["xaxis"], "tickangle": 0},  # turned labels would push the axis's title into the stamp
         "annotations": [*layout.get("annotations", ()), stamp],
         "margin": {**layout["margin"], "b": 62 + room},
         "height": layout["height"] + room,

@@ -263,7 +263,7 @@ def _time_chart(lines: Sequence[Series], key: str) -> None:
         y_title=_("ms per new token"),
         log_x=True,
         log_y=True,
-        x_ticks=sizes,
+        x_ticks=sizes[::2],
         height=HEIGHT,
     )
     stamp = stamp_lines(lines[0].run, live=lines[0].live) if lines else []

@@ -1,5 +1,7 @@
 """The run beside the live one: one that ships with the project, one from a file, or none."""
 
+from collections.abc import Mapping
+
 import streamlit as st
 
 import attention_core as ac
@@ -28,7 +30,7 @@ def show(spec: TimingSpec) -> Run | None:
         options,
         options[0],
         key="timing.beside",
-        format_func=lambda name: title(fitting[name]) if name in fitting else _("none"),
+        format_func=lambda name: _named(name, fitting) if name in fitting else _("none"),
         width=300,
         help=None if fitting else _("No recorded run measured this; run it here, or load one."),
     )
@@ -36,15 +38,18 @@ def show(spec: TimingSpec) -> Run | None:
     return fitting.get(picked)
 
 
+def _named(name: str, runs: Mapping[str, Run]) -> str:
+    return _("{run}, from a file", run=title(runs[name])) if name == LOADED else title(runs[name])
+
+
 def title(run: Run) -> str:
-    """A run in a line of the picker."""
+    """A run in a line of the picker; its date stands beneath the chart."""
     return _(
-        "{device} · {dtype} · H {heads}, d {d} · {date}",
+        "{device} · {dtype} · H {heads}, d {d}",
         device=run.stamp.device,
         dtype=run.spec.dtype,
         heads=run.spec.heads,
         d=run.spec.head_size,
-        date=run.stamp.date[:10],
     )
 
 
