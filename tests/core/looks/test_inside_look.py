@@ -28,9 +28,12 @@ def test_the_matrix_is_the_one_that_all_heads_together_give(qkv, key):
         assert all(isinstance(part, np.ndarray) for part in found.parts.values())
 
 
-def test_the_reference_is_softmax_of_the_head(qkv):
-    found = look(qkv, ac.get("nystrom", landmarks=4), 2, False)
+@pytest.mark.parametrize(("key", "causal"), [("nystrom", False), ("linear", True)])
+def test_the_reference_is_softmax_of_the_head(qkv, key, causal):
+    found = look(qkv, ac.get(key), 2, causal)
     logits = (qkv.q[2].double() @ qkv.k[2].double().T) / 8**0.5
+    if causal:
+        logits = logits.masked_fill(torch.ones(19, 19).triu(1) > 0, -torch.inf)
     np.testing.assert_allclose(found.reference, logits.softmax(-1).numpy(), atol=1e-6)
 
 

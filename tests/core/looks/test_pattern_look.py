@@ -88,3 +88,9 @@ def test_a_round_too_many_is_the_last_and_other_variants_have_no_order():
     assert np.array_equal(hashed(QKV, attention, 9, head=0, causal=False).order, last.order)
     for key in ("softmax", "local", "topk", "power_bert", "nystrom"):
         assert hashed(QKV, ac.get(key), 0, head=0, causal=False) is None
+
+
+def test_a_causal_stack_that_is_cut_short_is_complete_without_looking_ahead():
+    chain = np.eye(6, dtype=bool) | np.eye(6, k=-1, dtype=bool)
+    assert reach([chain], 2, causal=True).complete == 5
+    assert reach([chain], 2, causal=False).complete is None
