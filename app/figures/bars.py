@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from app.figures.theme import SERIES, Figure, axis, finish, plain, told
+from app.figures.theme import SERIES, Figure, axis, finish, numerals, plain
 
 
 def row_multiples(
@@ -51,7 +51,7 @@ def row_multiples(
                 "y": row[shown],
                 "yaxis": f"y{place}",
                 "marker": {"color": SERIES[0]},
-                "customdata": [[*key, weight] for key, weight in zip(names, told(row[shown]), strict=True)],
+                "customdata": [[*key, weight] for key, weight in zip(names, numerals(row[shown]), strict=True)],
                 "hovertemplate": "%{customdata[0]} “%{customdata[1]}”: "
                 + value_title
                 + " %{customdata[2]}<extra>"
@@ -104,7 +104,7 @@ def grouped_bars(
             "x": [str(i) for i in places],
             "y": np.asarray(values, dtype=float),
             "marker": {"color": SERIES[index % len(SERIES)]},
-            "customdata": [[*label, value] for label, value in zip(each, told(values), strict=True)],
+            "customdata": [[*label, value] for label, value in zip(each, numerals(values), strict=True)],
             "hovertemplate": "%{customdata[0]} “%{customdata[1]}”: %{customdata[2]}<extra>" + name + "</extra>",
         }
         for index, (name, values) in enumerate(series.items())

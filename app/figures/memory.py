@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from app.figures.theme import GREY, SERIES, Figure, finish, ruled, told
+from app.figures.theme import GREY, SERIES, Figure, finish, numerals, ruled
 
 ROWS = ((0.8, 1.0), (0.4, 0.6), (0.0, 0.2))
 """From where to where each picture stands, from the top, as shares of the height."""
@@ -49,7 +49,7 @@ def memory(
             "showlegend": False,
             **_axes(1),
             "hovertemplate": feature + " %{x}: %{customdata}<extra></extra>",
-            "customdata": told(keys),
+            "customdata": numerals(keys),
         }
     ]
     data += [
@@ -63,7 +63,7 @@ def memory(
             "mode": "lines+markers" if len(values) == 1 else "lines",
             "legend": "legend",
             "hovertemplate": "%{x}: %{customdata}<extra>" + name + "</extra>",
-            "customdata": told(values),
+            "customdata": numerals(values),
         }
         for place, (name, values) in enumerate(sizes.items())
     ]
@@ -77,7 +77,7 @@ def memory(
             **_axes(3),
             "legend": "legend2",
             "hovertemplate": entry + " %{x}: %{customdata}<extra>" + name + "</extra>",
-            "customdata": told(values, 4),
+            "customdata": numerals(values, 4),
         }
         for place, (name, values) in enumerate(outputs.items())
     ]

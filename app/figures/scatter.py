@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.figures.theme import GREY, READ, SERIES, Figure, axis, finish, plain
+from app.figures.theme import DECIMALS, GREY, SERIES, Figure, axis, finish, plain
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +67,7 @@ def scatter(
             "mode": "markers",
             "marker": {"color": colour, "size": 5, "opacity": 0.55},
             "hovertemplate": ("%{customdata}<br>" if cloud.notes else "")
-            + f"{x_title}: %{{x:{READ}}}<br>{y_title}: %{{y:{READ}}}<extra>{cloud.name}</extra>",
+            + f"{x_title}: %{{x:{DECIMALS}}}<br>{y_title}: %{{y:{DECIMALS}}}<extra>{cloud.name}</extra>",
         }
         if cloud.notes:
             trace["customdata"] = [plain(cloud.notes[i]) for i in order]

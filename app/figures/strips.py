@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from app.figures.theme import DARK, LIGHT, READ, Colour, Figure, along, axis, finish, plain
+from app.figures.theme import DARK, DECIMALS, LIGHT, Colour, Figure, along, axis, finish, plain
 
 _DECADES = 6
 """The ramps' length: a smaller move has the colour of the smallest on them."""
@@ -82,7 +82,7 @@ def strips(
             "customdata": sizes,
             **scale,
             **gaps,
-            "hovertemplate": "%{text}: %{customdata:" + READ + "}<extra></extra>",
+            "hovertemplate": "%{text}: %{customdata:" + DECIMALS + "}<extra></extra>",
             "colorbar": {
                 "orientation": "h",
                 "len": 0.44,

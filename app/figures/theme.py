@@ -114,13 +114,16 @@ def plain(label: str, most: int | None = None) -> str:
     return shown.replace("&", "&amp;").replace("<", "&lt;")
 
 
-def told(values: Iterable[float], digits: int = 3) -> list[str]:
-    """Return numbers for hover texts, as sentences write them: Plotly's own formats write ``1.39e+3``."""
+def numerals(values: Iterable[float], digits: int = 3) -> list[str]:
+    """Return numbers for hover texts, written as in sentences. Plotly's own formats write 1,390 as ``1.39e+3``."""
     return [number(float(value), digits) for value in values]
 
 
-READ = ",.3~r"
-"""Plotly's format without exponents, for hover texts of so many points that ``told`` would take too long."""
+DECIMALS = ",.3~r"
+"""Plotly's format with three digits and no exponent, for figures of thousands of points.
+
+``numerals`` takes up to 30 µs a number.
+"""
 FEW = 4.0
 """Decades of an axis up to which 2 and 5 are labelled as well."""
 WRITTEN_OUT = (1e-4, 1e6)
@@ -156,7 +159,7 @@ def finish(data: list[dict[str, Any]], *, height: int, **layout: Any) -> Figure:
         if name[1:].startswith("axis") and look.get("type") == "log":
             least, most = _ends(data, name[0], name[5:])
             if WRITTEN_OUT[0] <= least and most <= WRITTEN_OUT[1]:
-                look["tickformat"] = READ
+                look["tickformat"] = DECIMALS
             elif least >= 1 and most < LARGE:
                 look["tickformat"] = ".3~s"
             else:  # powers of ten, not "1µ": what stands on these axes is mostly no physical quantity

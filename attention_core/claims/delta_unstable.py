@@ -76,8 +76,9 @@ CLAIM = Claim(
     rule="Holds where that factor is at most {most} in every head up to β = 2, and beyond {most} in every head at β = "
     "2.1; partly where one of the two.",
     bounds={"most": 1},
-    finding="Up to β = 2 no part of the state is left by more than a factor of {within}. At β = 2.1 the factor is "
-    "{beyond} in the head where it is least; at β = 3 it is {far} in the median head, and {half} at half of the text.",
+    finding="Up to β = 2 the steps of the whole text multiply no part of the state by more than {within}. At β = 2.1 "
+    "they multiply a part by {beyond} or more in every head; at β = 3 by {far} in the median head, and by {half} after "
+    "half of the text.",
     quantities=(
         Quantity("beyond", "least factor, β = 2.1"),
         Quantity("within", "largest factor, β up to 2", bound=True),

@@ -6,7 +6,10 @@ from driver import joined
 from plotly.graph_objects import Figure
 
 from app.figures.bars import grouped_bars
+from app.figures.curves import Curve, curves
 from app.figures.scatter import Points, scatter
+from app.figures.spread import Spread
+from app.figures.whiskers import whiskers
 from app.matrix_board import Panel
 from app.matrix_board.board import pack
 
@@ -63,3 +66,15 @@ def test_each_matrix_carries_the_names_of_its_own_axes():
     ]
     header, _ = joined(*pack(panels, None, None, key="k"))
     assert [(p["row_title"], p["col_title"]) for p in header["panels"]] == [("query", "landmark"), (None, None)]
+
+
+def test_numbers_on_hover_are_written_as_in_sentences():
+    values = [1390.0, -4.41e-7]
+    written = ["1,390", "\N{MINUS SIGN}4.41\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}10⁻⁷"]
+    [bars] = Figure(grouped_bars({"a": values}, ["x", "y"], **TITLES)).data
+    assert [told[2] for told in bars.customdata] == written
+    spread = Spread(x=(0.0, 1.0), middle=tuple(values), low=tuple(values), high=tuple(values))
+    [whisker] = Figure(whiskers({"a": spread}, ["x", "y"], **TITLES)).data
+    assert [told[1] for told in whisker.customdata] == written
+    [line] = Figure(curves([Curve("a", [1.0, 2.0], values)], **TITLES)).data
+    assert list(line.customdata) == written
