@@ -55,7 +55,8 @@ class Play:
     def button(self, ticking: bool) -> None:
         """Draw what starts and stops it."""
         word, icon = (_("Stop"), ":material/stop:") if ticking else (_("Play"), ":material/play_arrow:")
-        st.button(word, icon=icon, key=f"{self.key}.play", width="stretch", on_click=self._switch)
+        press = self._stop if ticking else self._start  # what the button says, however late the press arrives
+        st.button(word, icon=icon, key=f"{self.key}.play", width="stretch", on_click=press)
 
     def settle(self, ticking: bool) -> None:
         """Run the whole page where a clock is to begin or to end, which it alone decides."""
@@ -66,10 +67,10 @@ class Play:
     def _drawn(self) -> str:
         return f"{self.key}.drawn"
 
-    def _switch(self) -> None:
-        if self.going:
-            st.session_state[self._drawn] = None
-            return
+    def _stop(self) -> None:
+        st.session_state[self._drawn] = None
+
+    def _start(self) -> None:
         st.session_state[self._drawn] = time.monotonic()
         if self.option.value >= self.last:
             self.option.set(self.first)

@@ -173,7 +173,7 @@ def _draw(play: Play, again: Callable[[], Grown], labels: tuple[str, ...], name:
     """
     grown = again()
     i, last = play.step(ticking), play.last
-    told = st.empty()
+    told = st.container()  # an empty place would be blank until its words come, and the page below would jump
     if last:
         left, middle, right = st.columns([2, 3, 12], vertical_alignment="bottom")
         with left:

@@ -84,7 +84,7 @@ def _beside(play: Play, followed: Followed, ticking: bool) -> None:
     found = followed.found
     if ticking:
         play.step(ticking)
-    told = st.empty()
+    told = st.container()  # an empty place would be blank until its words come, and the page below would jump
     left, right = st.columns([1, 5], vertical_alignment="bottom")
     with left:
         play.button(ticking)

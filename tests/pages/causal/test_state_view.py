@@ -167,6 +167,15 @@ def test_play_goes_on_by_itself_and_stops(open_view, monkeypatch):
     assert at.button(key="causal.play").label == "Play"
 
 
+def test_a_press_of_stop_stops_however_late_it_comes(open_view):
+    at = open_view("state", c_at=4)
+    at.button(key="causal.play").click().run()
+    assert at.button(key="causal.play").label == "Stop"
+    at.session_state["causal.drawn"] = time.monotonic() - 2 * play.LEFT  # the machine was busy
+    at.button(key="causal.play").click().run()
+    assert at.button(key="causal.play").label == "Play"
+
+
 def test_a_play_ends_at_the_last_token_or_when_nobody_looks(open_view, monkeypatch):
     monkeypatch.setattr(play, "TICK", 0.02)
     at = open_view("state", n=3, c_at=0)
