@@ -113,10 +113,16 @@ def at_once(
     with st.container(horizontal=True, vertical_alignment="center"):
         bar, button = st.empty(), st.empty()
     chart, complaint = st.empty(), st.empty()
-    if run.going:
-        button.button(_("Stop"), icon=":material/stop:", key=f"{key}.stop", on_click=stop, args=(key,))
-    else:
-        _offer(button, key, run)
+    # One button under one key: another in its place would stand beside the old one until a click takes the focus from
+    # that, then move, and the click would miss it.
+    going = run.going
+    button.button(
+        _("Stop") if going else _("Continue"),
+        icon=":material/stop:" if going else ":material/play_arrow:",
+        key=f"{key}.switch",
+        on_click=stop if going else _go_on,
+        args=(key,),
+    )
     # Cached results take no time, so they say nothing about how long the others take.
     spent = [0.0, *accumulate(0.0 if dispatch.known(experiment, task) is not None else effort(task) for task in tasks)]
     began = time.monotonic()
@@ -156,7 +162,8 @@ def at_once(
             )
         except WorkerError as error:
             run.going, run.refusal = False, literal(sentence(error))
-            _offer(button, key, run)
+            if going:
+                st.rerun()
     if run.refusal:
         complaint.info(run.refusal)
     if run.done < len(tasks):
@@ -224,7 +231,7 @@ def on_button(
     if run is not None and run.going and run.asked != asked:
         stop(key)  # the controls ask for something else now
     going = run is not None and run.going
-    # One button under one key: another in its place would stay on screen until the run has ended.
+    # One button under one key, as in ``at_once``.
     row.button(
         _("Stop") if going else label,
         icon=":material/stop:" if going else icon,
@@ -261,7 +268,9 @@ def on_button(
         st.rerun()
     if run is not None and run.asked == asked:
         if run.rows and not run.complete:
-            _offer(further, key, run)
+            further.button(
+                _("Continue"), icon=":material/play_arrow:", key=f"{key}.continue", on_click=_go_on, args=(key,)
+            )
         if run.refusal:
             st.info(run.refusal)
     found = last(key)
@@ -281,12 +290,9 @@ def _start(key: str, asked: Hashable) -> None:
     st.session_state[f"{key}.run"] = Run(asked, earlier=last(key))
 
 
-def _go_on(run: Run[Any]) -> None:
+def _go_on(key: str) -> None:
+    run: Run[Any] = st.session_state[f"{key}.run"]
     run.going, run.refusal = True, ""
-
-
-def _offer(place: DeltaGenerator, key: str, run: Run[Any]) -> None:
-    place.button(_("Continue"), icon=":material/play_arrow:", key=f"{key}.continue", on_click=_go_on, args=(run,))
 
 
 def in_line(standing: Standing) -> str:

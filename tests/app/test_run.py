@@ -135,14 +135,14 @@ def test_a_run_is_stopped_with_what_there_is_and_continues_where_it_stood(calls)
     calls.before[2] = end_of_script
     at = opened(AT_ONCE, "stopped").run()
     assert bars(at) == ["2 of 4 · about 0 s left"]
-    at.button(key="page.squares.stop").click().run()
+    at.button(key="page.squares.switch").click().run()
     assert bars(at) == ["Stopped at 2 of 4"]
     assert [m.value for m in at.markdown] == ["found [0, 1]"]
     assert returned(at) == "returned [0, 1]"
-    assert (label(at, "page.squares.stop"), label(at, "page.squares.continue")) == (None, "Continue")
+    assert label(at, "page.squares.switch") == "Continue"
     assert bars(at.run()) == ["Stopped at 2 of 4"], "drawing the page again is no reason to go on"
     calls.before.clear()
-    at.button(key="page.squares.continue").click().run()
+    at.button(key="page.squares.switch").click().run()
     assert returned(at) == "returned [0, 1, 4, 9]"
     assert not bars(at)
     assert dict(calls) == {("stopped", i): 2 if i == 2 else 1 for i in range(4)}  # one was cut off
@@ -156,14 +156,14 @@ def test_a_run_that_was_stopped_while_it_was_drawn_again_has_lost_nothing(calls,
     at.session_state["broken"] = True
     at.run()  # a newer script ends with its first drawing
     at.session_state["broken"] = False
-    at.button(key="page.squares.stop").click().run()
+    at.button(key="page.squares.switch").click().run()
     assert bars(at) == ["Stopped at 3 of 4"]
 
 
 def test_another_question_begins_anew_after_a_stop(calls):
     calls.before[2] = end_of_script
     at = opened(AT_ONCE, "anew").run()
-    at.button(key="page.squares.stop").click().run()
+    at.button(key="page.squares.switch").click().run()
     calls.before.clear()
     at.session_state["count"] = 3
     assert returned(at.run()) == "returned [0, 1, 4]"
@@ -373,10 +373,10 @@ def test_a_task_whose_worker_is_lost_stops_the_run_which_goes_on_with_it(calls):
     assert [i.value for i in at.info] == [r"Its \*worker\* is lost."]
     assert bars(at) == ["Stopped at 2 of 4"]
     assert returned(at) == "returned [0, 1]"
-    assert (label(at, "page.squares.stop"), label(at, "page.squares.continue")) == (None, "Continue")
+    assert label(at, "page.squares.switch") == "Continue"
     assert calls["lost", 3] == 0
     calls.before.clear()
-    at.button(key="page.squares.continue").click().run()
+    at.button(key="page.squares.switch").click().run()
     assert not at.info
     assert returned(at) == "returned [0, 1, 4, 9]"
 

@@ -90,4 +90,5 @@ def test_checks_can_be_stopped_and_taken_up_again(page, server):
     expect(page.get_by_test_id("stMain").get_by_role("button", name="Stop")).to_be_visible()
     expect(stopped).to_have_count(0)
     press(page, "Stop")
+    expect(stopped).to_be_visible(timeout=60_000)
     settle(page)
