@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Generic, TypeVar
 
-from app.controls import Options
 from app.lessons.measure import Measures
-from app.scope import Scope
-from app.text import N_
+from app.state.controls import Options
+from app.ui.scope import Scope
+from app.words.i18n import N_
 
 Q = TypeVar("Q")
 

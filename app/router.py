@@ -7,14 +7,18 @@ from typing import Any
 
 import streamlit as st
 
-from app import compute, dispatch, first_paint, garbage, input_panel, navigation, page_script, part, provenance, share
-from app.form import form
-from app.input_panel import UPLOAD
+from app.jobs import cached, dispatch
 from app.lessons import card, maker
 from app.page import SECTIONS, Page, discover
-from app.scope import Scope
-from app.text import _, listen
-from app.visit import Visit, opening_on, write_text
+from app.page_script import mounting
+from app.server import first_paint, gc_tuning
+from app.state import url
+from app.state.session import Visit, opening_on, write_text
+from app.ui import export_metadata, input_panel, navigation, partial_rerun
+from app.ui.input_panel import UPLOAD
+from app.ui.lazy import form
+from app.ui.scope import Scope
+from app.words.i18n import _, listen
 from attention_core.errors import LabError
 
 FOLDER = Path(__file__).parent
@@ -22,7 +26,7 @@ FOLDER = Path(__file__).parent
 
 def show() -> None:
     """Run the app once, when it is its turn."""
-    with compute.drawing().turn(dispatch.visitor()):
+    with cached.drawing().turn(dispatch.visitor()):
         _run()
 
 
@@ -31,18 +35,18 @@ def _run() -> None:
     # Streamlit fetches symbols and emoji for the tab from elsewhere: the icon is a file of our own.
     st.set_page_config(page_icon=str(FOLDER / "icon.svg"), layout="wide", initial_sidebar_state=_sidebar())
     listen()
-    page_script.mount()
-    part.begin()
-    share.open_link()
+    mounting.mount()
+    partial_rerun.begin()
+    url.open_link()
 
     def body() -> None:
-        share.use(page.options.fields())
+        url.use(page.options.fields())
         if page.uses_input:
             with st.sidebar:
                 input_panel.show(hides_special=page.hides_special, open_heads=page.open_heads)
         draw = partial(_draw, key, page)
         if page.at_once:
-            part.show(partial(_take_up, page), draw, partial(_around, page))
+            partial_rerun.show(partial(_take_up, page), draw, partial(_around, page))
         else:
             draw()
 
@@ -58,26 +62,26 @@ def _run() -> None:
     here = st.navigation(sections, position="top")
     key = next(key for key, entry in entries.items() if entry == here)
     page = discover()[key]
-    share.use(opening_on(page.opening()))
+    url.use(opening_on(page.opening()))
     place = st.empty()
     if Visit.present.value:
         place.html(_present())
     st.set_page_config(page_title=f"{_(page.title)} · Attention Lab")
     here.run()
-    garbage.settle(here.url_path)
+    gc_tuning.settle(here.url_path)
 
 
 def _draw(key: str, page: Page[object]) -> None:
     """Draw the page without the panel on the left, and write the link to it."""
-    share.show_notices(st.empty())
+    url.show_notices(st.empty())
     scope, subtitle = _scope(page)
-    provenance.at(key, scope)
+    export_metadata.at(key, scope)
     _header(key, page, subtitle)
     reveal = card.show(key)
     with suppress(input_panel.NoInputError):
         page.draw()
     reveal()
-    share.close_link()
+    url.close_link()
 
 
 def _scope(page: Page[object]) -> tuple[Scope | None, str]:
@@ -96,15 +100,15 @@ def _scope(page: Page[object]) -> tuple[Scope | None, str]:
 
 def _take_up(page: Page[object]) -> None:
     """Read what a run of the whole page reads before it is drawn."""
-    share.open_link()
-    share.use(opening_on(page.opening()))
-    share.use(page.options.fields())
+    url.open_link()
+    url.use(opening_on(page.opening()))
+    url.use(page.options.fields())
 
 
 def _around(page: Page[object]) -> tuple[object, ...]:
     """What the panel on the left and the style depend on; a way to another page there carries the variants."""
     left_out = {Visit.variants.name} if page.open_heads else set()
-    return *(share.value(name) for name in Visit.fields() if name not in left_out), st.session_state.get(UPLOAD)
+    return *(url.value(name) for name in Visit.fields() if name not in left_out), st.session_state.get(UPLOAD)
 
 
 def _sidebar() -> Any:  # noqa: ANN401 - a word or a width
@@ -115,13 +119,13 @@ def _sidebar() -> Any:  # noqa: ANN401 - a word or a width
 
 @cache
 def _present() -> str:
-    """Return the styles that make a page readable from the last row of a class; app/first_paint.py has all others."""
-    return f"<style>{(FOLDER / 'present.css').read_text('utf-8')}</style>"
+    """Return the styles that make a page readable from the last row of a class."""
+    return f"<style>{(FOLDER / 'page_script' / 'present.css').read_text('utf-8')}</style>"
 
 
 def _header(key: str, page: Page[object], subtitle: str) -> None:
     """Draw the page's question, its subtitle, the causal switch, the page's own controls, and the Share form."""
-    share.announce()
+    url.announce()
     if not page.question:
         return
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
@@ -145,6 +149,6 @@ def _share(key: str) -> None:
     elif Visit.input.value == "text" and not write_text(Visit.text.value):
         st.info(_("This text is too long for a link: the link opens with the default text."))
     address = (st.context.url or "").split("?")[0]  # there is none outside a browser
-    st.code(address + share.query_string(share.here()), language=None, wrap_lines=True)
+    st.code(address + url.query_string(url.here()), language=None, wrap_lines=True)
     Visit.present.draw()
     maker.show(key)

@@ -12,18 +12,19 @@ from starlette.middleware.gzip import GZipMiddleware
 
 sys.path.insert(0, str(Path(__file__).parent.parent))  # Streamlit adds this folder, and not the one that holds it
 
-from app import heap, streamlit_patches
-from app.first_paint import FirstPaint
-from app.headers import Safety
+from app.server import malloc
+from app.server.first_paint import FirstPaint
+from app.server.security_headers import Safety
+from app.streamlit_patches import patches
 
 
 @contextlib.asynccontextmanager
 async def lifespan(_: st.App) -> AsyncIterator[None]:
     """Be warm before the health check answers."""
-    from app.warming import warm_up
+    from app.server.warmup import warm_up
 
-    heap.share()  # before the threads that warm it
-    streamlit_patches.apply()
+    malloc.share()  # before the threads that warm it
+    patches.apply()
     await asyncio.to_thread(warm_up)
     yield
 

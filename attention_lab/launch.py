@@ -13,6 +13,6 @@ def main() -> None:
     package = Path(__file__).parent
     folder = package if (package / "app").is_dir() else package.parent  # in a checkout both lie beside this package
     sys.path.insert(0, str(folder))
-    from app.command import main as run
+    from app.server.command import main as run
 
     run()

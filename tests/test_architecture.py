@@ -44,7 +44,7 @@ def forbidden(path):
             "attention_core.metrics",
         ),
         "app/": ("pages", "app.main", "app.streamlit_app"),
-        "app/figures/": ("streamlit", "torch", "attention_core", "app.compute"),
+        "app/figures/": ("streamlit", "torch", "attention_core", "app.jobs.cached"),
         "pages/": ("torch", "plotly", "attention_core.variants"),
     }
     return {name for prefix, names in rules.items() if place.startswith(prefix) for name in names}
@@ -92,7 +92,7 @@ PAGES = sorted({of_page(path) for path in FILES} - {None})
 @pytest.mark.parametrize("page", [each for each in PAGES if at_once(each)])
 def test_a_page_that_answers_at_once_starts_nothing_that_takes_long(page):
     known = {name for path in FILES if of_page(path) == page for name in imported(path)}
-    assert "app.run" not in known
+    assert "app.jobs.runs" not in known
 
 
 def test_some_pages_answer_at_once_and_those_that_sweep_do_not():

@@ -12,7 +12,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from app.streamlit_patches import WRITTEN_FOR
+from app.streamlit_patches.patches import WRITTEN_FOR
 
 ROOT = Path(__file__).parent.parent
 OWN = ("app", "attention_core", "attention_lab", "pages")

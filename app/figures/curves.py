@@ -1,7 +1,7 @@
 """Lines over an axis, with bands for spread and dashes for floors: whatever is measured against something.
 
-Each line has its name at its end. Bands are there but not seen, unless a figure has just one: ``app/charts.js`` shows
-that of the line that is pointed at and turns the others grey.
+Each line has its name at its end. Bands are hidden unless a figure has just one: ``app/page_script/charts.js`` shows
+the band of the line that is pointed at and turns the others grey.
 """
 
 import math

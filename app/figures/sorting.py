@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from app.figures.theme import COLOURS, GREY, SERIES, Figure, axis, finish, plain
-from app.isolation import isolated
+from app.words.isolation import isolated
 
 
 def sorting(

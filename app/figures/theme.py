@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from app.isolation import isolated
+from app.words.isolation import isolated
 from attention_core.writing import number
 
 Figure = dict[str, Any]

@@ -7,8 +7,8 @@ from app.lessons.lesson import Step
 from app.lessons.measure import Measure
 from app.lessons.screen import Screen
 from app.page import discover
-from app.text import _
-from app.visit import REFERENCE
+from app.state.session import REFERENCE
+from app.words.i18n import _
 
 RANKS = ("least", "most")
 

@@ -13,7 +13,6 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 import attention_core as ac
-from app import navigation, share
 from app.lessons import answer
 from app.lessons.lesson import Lesson, Step, query, write
 from app.lessons.measure import Measure
@@ -21,8 +20,10 @@ from app.lessons.options import write_lesson
 from app.lessons.screen import Screen
 from app.lessons.shipped import shipped
 from app.lessons.telling import choices, told
-from app.text import _, _n, literal, sentence
-from app.visit import Visit
+from app.state import url
+from app.state.session import Visit
+from app.ui import navigation
+from app.words.i18n import _, _n, literal, sentence
 
 GUESSED = "lesson.guessed"
 """What a visitor has set at each step, in the session's state."""
@@ -84,7 +85,7 @@ def link(lesson: Lesson, place: int, *, present: bool) -> tuple[str, dict[str, l
 def address(lesson: Lesson, place: int, *, present: bool) -> str:
     """The address of a step, as a page's link has it: relative to the lab's."""
     page, words = link(lesson, place, present=present)
-    return ("./" if page == "home" else page) + share.query_string(words)
+    return ("./" if page == "home" else page) + url.query_string(words)
 
 
 def begin(lesson: Lesson) -> None:
@@ -172,8 +173,8 @@ def _take(step: Step, key: str, *, guessed: bool) -> None:
     state = st.session_state
     state[ANSWERED] = {**state.get(ANSWERED, {}), key: _guesses().get(key) if guessed else None}
     words = query(step.reveal)
-    known = {name: field for name, field in state[share.LINK].fields.items() if name in words}
-    values, _refused = share.read_link(words, known)
+    known = {name: field for name, field in state[url.LINK].fields.items() if name in words}
+    values, _refused = url.read_link(words, known)
     state.update(values)
 
 

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import streamlit as st
 
-from app import share
 from app.lessons import answer
 from app.lessons.lesson import LENGTHS, MOST_STEPS, Lesson, LessonError, Step, query
 from app.lessons.screen import Screen
-from app.text import N_
-from app.visit import Visit
+from app.state import url
+from app.state.session import Visit
+from app.words.i18n import N_
 
 DRAFT = "draft"
 """Its name in the session, and in links to the page where it is edited."""
@@ -38,7 +38,7 @@ def screen(page: str) -> str:
         raise LessonError(
             N_("A screen with an uploaded file cannot be a step: the people who take the lesson do not have the file.")
         )
-    words = share.query_string({name: each for name, each in share.here().items() if name not in AROUND})
+    words = url.query_string({name: each for name, each in url.here().items() if name not in AROUND})
     if len(page + words) > LENGTHS["at"]:
         raise LessonError(N_("This screen's text is too long for a step; take a shorter one."))
     return page + words
@@ -68,7 +68,7 @@ def reveals(at: str, place: int) -> None:
     step = found.steps[place]
     before, after = (query(each.partition("?")[2]) for each in (step.at, at))
     changed = {name: words for name, words in after.items() if before.get(name) != words}
-    put(place, reveal=share.query_string(changed)[1:])
+    put(place, reveal=url.query_string(changed)[1:])
 
 
 def shows_answer(step: Step) -> bool:
@@ -100,8 +100,8 @@ def hide(place: int) -> None:
     name, at = Visit.variants.name, query(step.at.partition("?")[2])
     put(
         place,
-        at=step.page + share.query_string({**at, name: left}),
-        reveal=share.query_string({**query(step.reveal), name: words})[1:],
+        at=step.page + url.query_string({**at, name: left}),
+        reveal=url.query_string({**query(step.reveal), name: words})[1:],
     )
 
 

@@ -33,7 +33,7 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from app.page import discover
-from app.text import N_
+from app.words.i18n import N_
 from attention_core.errors import LabError
 
 VERSION = 1

@@ -3,11 +3,11 @@
 import streamlit as st
 
 import attention_core as ac
-from app import navigation
 from app.lessons import draft
 from app.lessons.lesson import MOST_STEPS
 from app.lessons.options import write_lesson
-from app.text import _, _n, literal, sentence
+from app.ui import navigation
+from app.words.i18n import _, _n, literal, sentence
 
 PAGE = "lessons"
 """The page where a lesson is put together."""

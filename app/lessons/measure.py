@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from app.text import _
+from app.words.i18n import _
 from attention_core.writing import formatted
 
 if TYPE_CHECKING:

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import streamlit as st
 
-from app import share
-from app.controls import Options, kept, whole
 from app.lessons import lesson
 from app.lessons.lesson import MOST_STEPS, Lesson
 from app.lessons.shipped import shipped
-from app.share import Field, only
-from app.text import N_
+from app.state import url
+from app.state.controls import Options, kept, whole
+from app.state.url import Field, only
+from app.words.i18n import N_
 
 
 def read_lesson(given: list[str]) -> Lesson:
@@ -36,7 +36,7 @@ class LessonOptions(Options):
     lesson = kept(lambda: Field(None, read_lesson, write_lesson, accepts=is_lesson, around=True))
     lesson_step = whole(1, 1, MOST_STEPS, N_("Step"))
     present = kept(
-        lambda: replace(share.switch(False), around=True),
+        lambda: replace(url.switch(False), around=True),
         N_("Present"),
         widget=st.toggle,
         help=N_("For a class: larger type, no panel on the left; the arrow keys go through the steps of a lesson."),

@@ -5,14 +5,16 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import attention_core as ac
-from app import compute, input_panel, share
-from app.compute import View
-from app.controls import Options
-from app.input_panel import Chosen
+from app.jobs import cached
+from app.jobs.cached import View
 from app.lessons.lesson import query
 from app.page import discover
-from app.text import N_
-from app.visit import Visit
+from app.state import url
+from app.state.controls import Options
+from app.state.session import Visit
+from app.ui import input_panel
+from app.ui.input_panel import Chosen
+from app.words.i18n import N_
 from attention_core.errors import InputError
 from attention_core.looks.compare import Compared
 
@@ -41,13 +43,13 @@ class Screen:
         """
         page, _mark, words = at.partition("?")
         known = {**Visit.fields(), **discover()[page].options.fields()}
-        values, _refused = share.read_link(query(words) | query(changed), known)
+        values, _refused = url.read_link(query(words) | query(changed), known)
         return cls(page, values)
 
     @classmethod
     def now(cls, page: str) -> "Screen":
         """The one in the session."""
-        return cls(page, share.values())
+        return cls(page, url.values())
 
     def options(self, kind: type[OptionsT]) -> OptionsT:
         """The values of a class of options."""
@@ -86,4 +88,4 @@ class Screen:
         Raises:
             LabError: if there is no input, or the variant cannot be causal and causal is asked.
         """
-        return compute.matrix(self.view, attention)
+        return cached.matrix(self.view, attention)

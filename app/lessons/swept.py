@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from app import dispatch
+from app.jobs import dispatch
 from app.lessons.lesson import LessonError
-from app.text import N_
+from app.words.i18n import N_
 from attention_core.experiments.task import Task
 
 

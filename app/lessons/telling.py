@@ -8,7 +8,7 @@ from app.lessons.answer import Answer
 from app.lessons.lesson import Step
 from app.lessons.measure import verdict
 from app.lessons.screen import Screen
-from app.text import _, paragraph
+from app.words.i18n import _, paragraph
 
 
 def told(step: Step, said: Callable[[str], str], guess: float | None, now: Screen) -> list[str]:

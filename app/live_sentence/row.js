@@ -2,7 +2,7 @@
 /** @import { Looks, SentenceWords, SentRow, WordBox } from "./types" */
 
 import { clamp, make } from "../matrix_board/page.js";
-import { fill } from "../templates.js";
+import { fill } from "../page_script/templates.js";
 import { path, stroke } from "./arcs.js";
 import { percent } from "./story.js";
 

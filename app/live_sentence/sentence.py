@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from app.matrix_board.component import encode, mount, receiver
-from app.text import _
+from app.words.i18n import _
 from attention_core.inputs.labels import number_repeats
 
 _HERE = Path(__file__).parent

@@ -1,7 +1,7 @@
 // Numbers to words: what one sees of a word under several variants. No DOM.
 /** @import { Looks, StoryWords } from "./types" */
 
-import { fill } from "../templates.js";
+import { fill } from "../page_script/templates.js";
 
 const MOSTLY = 0.5; // of a word's weight on one other: more than all the rest together
 const MOST = 0.25;

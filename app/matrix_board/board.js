@@ -1,7 +1,7 @@
 // The board of a comparison: what it holds, how it is laid out and painted.
 /** @import { BoardHeader, BoardSettings, Cell, Geometry, Look, Panel, Pen, Received, Scale, Send, SentPanel, Theme, View } from "./types" */
 
-import { fill } from "../templates.js";
+import { fill } from "../page_script/templates.js";
 import { PAINTED } from "./boards.js";
 import { categoryTable, drawCategories, legendNames, legendPlaces } from "./categories.js";
 import { colourTable, makeScale, PALETTES, tickNumeral } from "./color.js";

@@ -15,10 +15,10 @@ from typing import Literal
 import numpy as np
 import streamlit as st
 
-from app.form import in_markup
 from app.matrix_board.component import SMALL, digest_of, digested, encode, mount, mount_held
 from app.matrix_board.panel import Category, Panel
-from app.text import _
+from app.ui.lazy import in_markup
+from app.words.i18n import _
 
 _RANGE = 16  # half floats are below 2^16
 _MASKED = np.uint16(0x7E00)  # one NaN of the many, so that the browser can compare codes

@@ -4,7 +4,7 @@ Streamlit sends a component's data again whenever any of it changes. Each large 
 its own, so that a knob sends its panel alone; a pin, a colour scale or a word travels apart from them all, and a click
 costs a kilobyte, not megabytes. Each mount costs every run a millisecond, so few and small matrices travel with their
 board, and settings with what is light itself. Only the board's own mount is seen. What draws them is in the page's
-script (``app/page_script.py``): a component's own is sent with each of its messages.
+script (``app/page_script/mounting.py``): a component's own is sent with each of its messages.
 """
 
 import json
@@ -16,7 +16,7 @@ from typing import Any
 
 import streamlit as st
 
-from app.javascript import script
+from app.page_script.bundling import script
 
 _HERE = Path(__file__).parent
 DIGEST = 24
@@ -97,7 +97,7 @@ def mount(
         return
     receiver(key=key, data=message, **callbacks)
     for name, part in (parts or {}).items():
-        _PART(key=f"board_part.{key}.{name}", data=part)  # what begins so takes no room: app/style.css
+        _PART(key=f"board_part.{key}.{name}", data=part)  # what begins so takes no room: app/page_script/style.css
     # As bytes: in a dictionary Streamlit looks for tables.
     _SETTINGS(key=f"board_part.{key}", data=json.dumps({"board": key, **settings}).encode())
 

@@ -2,7 +2,7 @@
 /** @import { Panel, Pen, TextStyle, Rectangle, View } from "./types" */
 /** @import { Board } from "./board.js" */
 
-import { fill } from "../templates.js";
+import { fill } from "../page_script/templates.js";
 import { css } from "./color.js";
 import { knobText } from "./knobs.js";
 import { drawMarks } from "./marks.js";

@@ -6,7 +6,7 @@ import numpy as np
 
 from app.figures.categories import OTHER, PRIMITIVES
 from app.matrix_board.panel import Category
-from app.text import _
+from app.words.i18n import _
 
 
 class Kinds:

@@ -1,7 +1,7 @@
 // One panel: where its parts lie, its axes, matrix and legend.
 /** @import { Axis, Geometry, Look, Panel, Pen, Scale, View } from "./types" */
 
-import { fill } from "../templates.js";
+import { fill } from "../page_script/templates.js";
 import { css, LOG_START, rampColours, tickMagnitudes, tickNumeral } from "./color.js";
 import { fitted, widestOf } from "./pen.js";
 

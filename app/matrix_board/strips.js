@@ -2,7 +2,7 @@
 // the pin are the board's: a click recolours all strips at once, before the server has answered.
 /** @import { Panel, Received, Send, StripsHeader, StripsSettings, Theme } from "./types" */
 
-import { fill, isolated } from "../templates.js";
+import { fill, isolated } from "../page_script/templates.js";
 import { boards, PAINTED } from "./boards.js";
 import { HALF, MASKED } from "./color.js";
 import { clamp, make, perform, printable, readTheme } from "./page.js";

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
 from app.matrix_board.component import encode, mount
-from app.text import _
+from app.words.i18n import _
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ from dataclasses import astuple, dataclass
 import numpy as np
 
 from app.matrix_board.component import encode, mount
-from app.text import _
+from app.words.i18n import _
 
 _MASKED = np.uint8(255)  # the other bytes are places along the colour ramp
 

@@ -3,7 +3,7 @@
 /** @import { Received, Send } from "../matrix_board/types" */
 
 import { clamp, make, perform, printable, readTheme } from "../matrix_board/page.js";
-import { fill } from "../templates.js";
+import { fill } from "../page_script/templates.js";
 
 const FULL = 12; // nats of a full bar: a little more than a guess among all 49,152 words costs
 const WORSE = 6; // nats more than before from which on a token has the full colour

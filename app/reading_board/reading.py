@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.matrix_board.component import encode, mount, receiver
-from app.text import _
+from app.words.i18n import _
 from attention_core.inputs.labels import number_repeats
 
 _READING = receiver("attention_lab_reading", Path(__file__).parent / "reading.css")

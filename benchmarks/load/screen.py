@@ -21,7 +21,7 @@ from streamlit.proto.NumberInput_pb2 import NumberInput
 from streamlit.proto.Slider_pb2 import Slider
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 
-from app.form import in_markup
+from app.ui.lazy import in_markup
 
 CHOICES = ("selectbox", "radio")
 LISTS = ("multiselect", "button_group")

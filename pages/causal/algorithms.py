@@ -10,15 +10,16 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 import attention_core as ac
-from app import chart, input_panel, run, takeaway
-from app.controls import Options, choice
 from app.figures.curves import Curve, curves
 from app.figures.spread import Spread, spread
-from app.form import form
-from app.input_panel import Chosen
-from app.naming import label
-from app.scope import Scope
-from app.text import N_, _, paragraph
+from app.jobs import runs
+from app.state.controls import Options, choice
+from app.ui import chart, export, input_panel
+from app.ui.input_panel import Chosen
+from app.ui.lazy import form
+from app.ui.scope import Scope
+from app.words.i18n import N_, _, paragraph
+from app.words.labels import label
 from attention_core.algorithms.causal_scan import CHUNK
 from attention_core.experiments import causal_modes
 from attention_core.experiments.causal_modes import AGREED, DTYPES, MATRIX, ROUNDS, AgreementRow, CostRow, TimeRow
@@ -72,14 +73,14 @@ def show(chosen: Chosen) -> None:
             _charts(counts, times, options.beside, key)
         _table(attentions, agreed, key)
 
-    rows = run.at_once("causal_modes", tasks, draw, key="causal.algorithms", effort=effort)
+    rows = runs.at_once("causal_modes", tasks, draw, key="causal.algorithms", effort=effort)
     without = [label(a) for a in attentions if "cumsum" not in causal_modes.forms(a.variant)]
     st.caption("  \n".join(notes(chosen.qkv.n, without)))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         chart.choose_format()
         _formulas()
         if rows:
-            takeaway.download(_("Numbers (CSV)"), lambda: takeaway.csv_of([*rows, *times]), "causal-algorithms.csv")
+            export.download(_("Numbers (CSV)"), lambda: export.csv_of([*rows, *times]), "causal-algorithms.csv")
 
 
 def _compared() -> list[ac.Attention]:
@@ -95,7 +96,7 @@ def scope(chosen: Chosen) -> Scope:
 
 def _times(tasks: tuple[causal_modes.CostTask, ...], row: DeltaGenerator) -> list[TimeRow]:
     """Draw the button that measures; the samples of these tasks, once there are some."""
-    measured: run.Run[TimeRow] | None = run.on_button(
+    measured: runs.Run[TimeRow] | None = runs.on_button(
         "causal_modes",
         tasks,
         partial(causal_modes.following, tasks),
@@ -109,7 +110,7 @@ def _times(tasks: tuple[causal_modes.CostTask, ...], row: DeltaGenerator) -> lis
     return measured.rows if measured is not None and measured.asked == tasks else []
 
 
-def progress(tasks: Sequence[causal_modes.CostTask], measured: run.Run[TimeRow]) -> tuple[float, str]:
+def progress(tasks: Sequence[causal_modes.CostTask], measured: runs.Run[TimeRow]) -> tuple[float, str]:
     """How much of a measurement of these tasks is done, from 0 to 1, and a line that says so."""
     efforts = {(task.way, task.n): effort(task) for task in tasks}
     done = sum(efforts[row.way, row.n] for row in measured.rows)

@@ -7,15 +7,16 @@ import numpy as np
 import streamlit as st
 
 import attention_core as ac
-from app import chart, compute, input_panel, takeaway
-from app.controls import Options, choice, listed_whole, several, switch
 from app.figures.curves import Curve, curves
 from app.figures.theme import GREY
-from app.form import fold, form
-from app.input_panel import Chosen
-from app.naming import computing, tokens
-from app.scope import Scope
-from app.text import N_, _, literal, paragraph
+from app.jobs import cached
+from app.state.controls import Options, choice, listed_whole, several, switch
+from app.ui import chart, export, input_panel
+from app.ui.input_panel import Chosen
+from app.ui.lazy import fold, form
+from app.ui.scope import Scope
+from app.words.i18n import N_, _, literal, paragraph
+from app.words.labels import computing, tokens
 from attention_core.inputs.labels import number_repeats
 from attention_core.limits import current
 from attention_core.looks.gating import Gate, Gated
@@ -84,7 +85,7 @@ def show(chosen: Chosen) -> None:
     lines = _lines(chosen, options)
     if gate is not None:
         with computing(gates.name(gate)):
-            gated = compute.gated(chosen.source, gate, options.feature_map, head=chosen.head)
+            gated = cached.gated(chosen.source, gate, options.feature_map, head=chosen.head)
         lines += _gated_lines(gate, gated, token)
     st.markdown(sentence(lines, token, labels))
     _controls(labels)
@@ -121,7 +122,7 @@ def _lines(chosen: Chosen, options: FadingOptions) -> list[Line]:
     strokes, lines = iter(STROKES), []
     for attention in variants(sorted(options.decays), options.feature_map):
         with computing(_name(attention)):
-            weights = compute.causal_weights(chosen.source, attention, head=chosen.head)
+            weights = cached.causal_weights(chosen.source, attention, head=chosen.head)
         lines.append(
             Line(
                 name=_name(attention),
@@ -320,7 +321,7 @@ def _digits(value: float | None, digits: int) -> str:
 
 
 def _explain() -> None:
-    takeaway.explained(
+    export.explained(
         _("Why"),
         r"A_{ij} = \frac{\varphi(q_i)^\top \varphi(k_j)}{\sum_{l \le i} \varphi(q_i)^\top \varphi(k_l)}"
         r"\;\sim\; \frac{1}{i + 1}\qquad\text{but}\qquad A_{ij} = \frac{\gamma^{i-j}\, \varphi(q_i)^\top "
@@ -345,15 +346,15 @@ def _take_away(lines: Sequence[Line], token: int, chosen: Chosen, further: str) 
         options = FadingOptions.now()
         own = [attention.word for attention in variants(sorted(options.decays), options.feature_map)]
         followed = [(line.word, line.found.weights.tolist()) for line in lines]  # no view of all n x n weights
-        takeaway.download(
+        export.download(
             _("Numbers (CSV)"),
-            lambda: takeaway.to_csv(
+            lambda: export.to_csv(
                 (_("variant"), "j", "i", _("weight")),
                 [[word, token, token + i, w] for word, weights in followed for i, w in enumerate(weights)],
             ),
             "fading.csv",
         )
-        takeaway.snippet(
+        export.snippet(
             "import attention_core as ac\nfrom attention_core.looks.token_weight import causal_weights, fade\n\n"
             f"qkv = {chosen.source.code}.load()\n"
             f"for word in {own!r}:\n"

@@ -3,11 +3,11 @@
 import numpy as np
 import streamlit as st
 
-from app import chart
-from app.controls import Options, choice, stops, whole
 from app.figures.curves import Curve, curves, guide
 from app.figures.theme import plain
-from app.text import N_, _, literal, paragraph
+from app.state.controls import Options, choice, stops, whole
+from app.ui import chart
+from app.words.i18n import N_, _, literal, paragraph
 from attention_core.looks.gating import Gate, Gated
 from attention_core.looks.token_weight import DECAYS
 

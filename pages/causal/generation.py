@@ -6,16 +6,17 @@ from dataclasses import replace
 import streamlit as st
 
 import attention_core as ac
-from app import chart, dispatch, input_panel, takeaway
 from app.figures.curves import Curve, curves
 from app.figures.timing import stamped
-from app.form import form
-from app.input_panel import Chosen
-from app.naming import label
-from app.palette import place
-from app.scope import Scope
-from app.text import _, paragraph
-from app.timing import Series, faster_from, in_one_sentence, run_here, stamp_lines
+from app.jobs import dispatch
+from app.jobs.timing_runs import Series, faster_from, in_one_sentence, run_here, stamp_lines
+from app.ui import chart, export, input_panel
+from app.ui.input_panel import Chosen
+from app.ui.lazy import form
+from app.ui.palette import place
+from app.ui.scope import Scope
+from app.words.i18n import _, paragraph
+from app.words.labels import label
 from attention_core.experiments import generation
 from attention_core.experiments.generation import HeldRow
 from attention_core.limits import current
@@ -104,7 +105,7 @@ def _draw(
     _bytes_chart(chosen, [row for row in held if _is_cache(row)], colours, f"{key}.caches")
     _table(held, by_word, run or shipped, live=run is not None, key=key)
     if key.endswith("end"):
-        takeaway.download(_("Numbers (CSV)"), lambda: _csv(held, lines), "generation.csv")
+        export.download(_("Numbers (CSV)"), lambda: _csv(held, lines), "generation.csv")
 
 
 def _series(run: Run, attentions: Sequence[ac.Attention], colours: dict[str, int], *, live: bool) -> list[Series]:
@@ -353,4 +354,4 @@ def _csv(held: Sequence[HeldRow], lines: Sequence[Series]) -> bytes:
         "sample",
         "ms",
     )
-    return takeaway.to_csv(header, rows)
+    return export.to_csv(header, rows)

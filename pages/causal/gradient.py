@@ -6,13 +6,14 @@ from dataclasses import replace
 import streamlit as st
 
 import attention_core as ac
-from app import chart, input_panel, run, takeaway
 from app.figures.curves import Curve, curves
-from app.form import fold
-from app.input_panel import Chosen
-from app.naming import label
-from app.scope import Scope
-from app.text import N_, _, paragraph
+from app.jobs import runs
+from app.ui import chart, export, input_panel
+from app.ui.input_panel import Chosen
+from app.ui.lazy import fold
+from app.ui.scope import Scope
+from app.words.i18n import N_, _, paragraph
+from app.words.labels import label
 from attention_core.experiments import causal_gradient
 from attention_core.experiments.causal_gradient import STATES, SUMS, BytesRow, BytesTask, DifferenceRow
 from attention_core.experiments.causal_modes import DTYPES, MATRIX
@@ -39,7 +40,7 @@ def show(chosen: Chosen) -> None:
             _charts(held, key)
         _table(apart, key)
 
-    rows = run.at_once("causal_gradient", tasks, draw, key="causal.gradient", effort=_effort)
+    rows = runs.at_once("causal_gradient", tasks, draw, key="causal.gradient", effort=_effort)
     st.caption(
         _(
             "Bytes are counted: forward and backward of one head with d = {d}, beyond q, k, v. Gradients are compared "
@@ -52,7 +53,7 @@ def show(chosen: Chosen) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         chart.choose_format()
         if rows:
-            takeaway.download(_("Numbers (CSV)"), lambda: takeaway.csv_of(rows), "causal-gradient.csv")
+            export.download(_("Numbers (CSV)"), lambda: export.csv_of(rows), "causal-gradient.csv")
 
 
 def scope(chosen: Chosen) -> Scope:

@@ -8,18 +8,19 @@ import numpy as np
 import streamlit as st
 
 import attention_core as ac
-from app import chart, compute, dispatch, input_panel, run, takeaway, variant_picker
-from app.controls import Options, listed_whole
 from app.figures.strips import Strip, strips
-from app.form import fold
-from app.input_panel import Chosen
-from app.line import Standing
+from app.jobs import cached, dispatch, runs
+from app.jobs.scheduler import Standing
 from app.matrix_board import BoardEvent, Panel, matrix_board
-from app.naming import label, tokens
-from app.scope import Scope
-from app.text import N_, _, _n, literal, paragraph
-from app.text import sentence as words_of
-from app.visit import Visit
+from app.state.controls import Options, listed_whole
+from app.state.session import Visit
+from app.ui import chart, export, input_panel, variant_picker
+from app.ui.input_panel import Chosen
+from app.ui.lazy import fold
+from app.ui.scope import Scope
+from app.words.i18n import N_, _, _n, literal, paragraph
+from app.words.i18n import sentence as words_of
+from app.words.labels import label, tokens
 from attention_core.experiments.leaks import tasks
 from attention_core.inputs.labels import number_repeats
 from attention_core.looks.influence import MOST, ROUNDING, Influence, replaced_tokens
@@ -46,7 +47,7 @@ def show(chosen: Chosen) -> None:
     variant_picker.show(all_stay=True)
     place = st.empty()
     try:
-        found = _found(chosen, lambda standing: place.caption(run.in_line(standing)))
+        found = _found(chosen, lambda standing: place.caption(runs.in_line(standing)))
     except ac.LabError as error:
         place.info(literal(words_of(error)))
         return
@@ -84,8 +85,8 @@ def _found(chosen: Chosen, waiting: Callable[[Standing], object]) -> dict[ac.Att
     shown = Visit.variants.value
     asked, found = tasks(chosen.source, [attention.word for attention in shown], head=chosen.head), {}
     with (
-        compute.spinner(_("Computing the variants …")),
-        closing(dispatch.stream("leaks", asked, run.unchanged(waiting))) as outcomes,
+        cached.spinner(_("Computing the variants …")),
+        closing(dispatch.stream("leaks", asked, runs.unchanged(waiting))) as outcomes,
     ):
         for attention, (_task, outcome) in zip(shown, outcomes, strict=True):
             if isinstance(outcome, ac.LabError):
@@ -223,7 +224,7 @@ def notes(shown: int, n: int, *, every_head: bool) -> str:
 
 
 def _explain() -> None:
-    takeaway.explained(
+    export.explained(
         _("How it is measured"),
         r"\text{moved}_{t,i} = \frac{\lVert o_i^{(t)} - o_i \rVert}"
         r"{\sqrt{\tfrac1n\sum_l \lVert o_l\rVert^2}},\qquad "
@@ -247,17 +248,17 @@ def _take_away(found: Leaks, labels: tuple[str, ...], chosen: Chosen) -> None:
 
     def draw() -> None:
         with st.container(horizontal=True):
-            takeaway.download(
+            export.download(
                 _("Maps (CSV)"),
-                lambda: takeaway.to_csv(
-                    header, takeaway.matrix_rows({a.word: leak.moved for a, leak in found.items()}, labels)
+                lambda: export.to_csv(
+                    header, export.matrix_rows({a.word: leak.moved for a, leak in found.items()}, labels)
                 ),
                 "leaks.csv",
             )
-            takeaway.download(
-                _("Maps (NPZ)"), lambda: takeaway.to_npz({a.key: leak.moved for a, leak in found.items()}), "leaks.npz"
+            export.download(
+                _("Maps (NPZ)"), lambda: export.to_npz({a.key: leak.moved for a, leak in found.items()}), "leaks.npz"
             )
-        takeaway.snippet(
+        export.snippet(
             "import attention_core as ac\nfrom attention_core.looks.influence import influence\n\n"
             f"qkv = {chosen.source.code}.load()\n"
             f"for word in {[attention.word for attention in found]!r}:\n"

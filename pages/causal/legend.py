@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Sequence
 
 import attention_core as ac
-from app import palette
 from app.figures.theme import GREY
-from app.text import N_, literal
-from app.visit import as_chosen
+from app.state.session import as_chosen
+from app.ui import palette
+from app.words.i18n import N_, literal
 from attention_core.experiments.causal_modes import MATRIX
 from attention_core.variant import Variant
 

@@ -1,10 +1,10 @@
 """The numbers of this page that a lesson may ask for: who leaks, and how much."""
 
 import attention_core as ac
-from app import dispatch
+from app.jobs import dispatch
 from app.lessons.measure import Measure
 from app.lessons.screen import Screen
-from app.text import N_
+from app.words.i18n import N_
 from attention_core.experiments.leaks import tasks
 from attention_core.looks.influence import Influence
 from pages.causal.leaks import LeaksOptions

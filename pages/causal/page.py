@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import streamlit as st
 
-from app import input_panel
-from app.controls import choice
-from app.input_panel import Chosen
 from app.page import Page
-from app.scope import Scope
-from app.text import N_, _
-from app.visit import Visit
+from app.state.controls import choice
+from app.state.session import Visit
+from app.ui import input_panel
+from app.ui.input_panel import Chosen
+from app.ui.scope import Scope
+from app.words.i18n import N_, _
 from pages.causal import algorithms, fading, generation, gradient, leaks, state
 from pages.causal.algorithms import AlgorithmsOptions
 from pages.causal.fading import FadingOptions

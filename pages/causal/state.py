@@ -8,17 +8,19 @@ import numpy as np
 import streamlit as st
 
 import attention_core as ac
-from app import chart, compute, input_panel, share, takeaway, variant_picker
-from app.controls import Options, kept, listed_whole
 from app.figures.memory import memory
-from app.form import fold, form
-from app.input_panel import Chosen
+from app.jobs import cached
 from app.matrix_board import Panel, matrix_board
-from app.naming import computing, tokens
-from app.play import Play
-from app.scope import Scope
-from app.text import N_, _, literal, paragraph
-from app.visit import Visit, as_chosen, of_variant, take_text
+from app.state import url
+from app.state.controls import Options, kept, listed_whole
+from app.state.session import Visit, as_chosen, of_variant, take_text
+from app.ui import chart, export, input_panel, variant_picker
+from app.ui.animation import Play
+from app.ui.input_panel import Chosen
+from app.ui.lazy import fold, form
+from app.ui.scope import Scope
+from app.words.i18n import N_, _, literal, paragraph
+from app.words.labels import computing, tokens
 from attention_core.inputs.labels import number_repeats
 from attention_core.inputs.source import Source
 from attention_core.limits import current
@@ -81,7 +83,7 @@ class StateOptions(Options, prefix="c_"):
 def show(chosen: Chosen) -> None:
     """Draw the choice of the variant, and the part that plays."""
     attention, head = _pick(), chosen.head or 0
-    again = partial(compute.grown, chosen.source, attention, head=head)
+    again = partial(cached.grown, chosen.source, attention, head=head)
     with computing(_(attention.title)):
         grown = again()
     labels = number_repeats(chosen.qkv.tokens[: len(grown.sums)])
@@ -149,7 +151,7 @@ def _last_word() -> int:
     """
     source = input_panel.forms()["text"].source(Visit.now())
     try:
-        record = compute.record(source) if source else None
+        record = cached.record(source) if source else None
     except ac.LabError:
         record = None
     if record is None:
@@ -193,7 +195,7 @@ def _draw(play: Play, again: Callable[[], Grown], labels: tuple[str, ...], name:
     _board(grown, labels, i)
     _figure(grown, i)
     if not ticking:
-        share.write_link()
+        url.write_link()
     play.settle(ticking)
 
 
@@ -419,9 +421,9 @@ def _take_away(
 ) -> None:
     def draw() -> None:
         with st.container(horizontal=True):
-            takeaway.download(_("Sizes (CSV)"), lambda: takeaway.to_csv(header, _rows(again())), "state.csv")
-            takeaway.download(_("States (NPZ)"), lambda: takeaway.to_npz(_arrays(again())), "state.npz")
-        takeaway.snippet(
+            export.download(_("Sizes (CSV)"), lambda: export.to_csv(header, _rows(again())), "state.csv")
+            export.download(_("States (NPZ)"), lambda: export.to_npz(_arrays(again())), "state.npz")
+        export.snippet(
             "import attention_core as ac\nfrom attention_core.looks.recurrent_state import grow\n\n"
             f"qkv = {source.code}.load()\n"
             f"grown = grow(qkv, ac.from_word({attention.word!r}), head={head})\n"

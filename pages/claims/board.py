@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from app import compute, dispatch, run, takeaway
-from app.input_panel import Chosen
-from app.small_figure import small_figure
-from app.text import _, literal
+from app.jobs import cached, dispatch, runs
+from app.ui import export
+from app.ui.input_panel import Chosen
+from app.ui.small_figure import small_figure
+from app.words.i18n import _, literal
 from attention_core import claims
 from attention_core.claims import Claim, ClaimTask, Outcome
 from attention_core.variant import Paper
@@ -86,7 +87,7 @@ class Board:
 
     def _draw(self, claim: Claim) -> None:
         """What is known of a claim, on its card."""
-        compute.drawing().give_way()
+        cached.drawing().give_way()
         outcome, place = self.outcomes.get(claim.key), self.cards[claim.key]
         if outcome is None:
             if (task := self.waiting.get(claim.key)) is not None:
@@ -130,7 +131,7 @@ def _offer(task: ClaimTask) -> None:
 
 def show(chosen: Chosen) -> None:
     """Draw the board; the checks run by themselves, but for those of time, which keep others waiting, and slow ones."""
-    every = claims.tasks(chosen.source, head=chosen.head, load=compute.record)
+    every = claims.tasks(chosen.source, head=chosen.head, load=cached.record)
     opened = ClaimsOptions.claim.value
     known = {task: found for task in every if (found := dispatch.known("claims", task)) is not None}
     waiting = {task.key: task for task in every if task not in known and not asked_for(task)}
@@ -154,7 +155,7 @@ def show(chosen: Chosen) -> None:
         st.markdown(words.strip(board.found))
 
     with top:
-        run.at_once("claims", tasks, draw, key="claims.all", refuse=board.refuse)
+        runs.at_once("claims", tasks, draw, key="claims.all", refuse=board.refuse)
     if only is not None:
         with place:
             board.lay_out([o.claim for o in board.found if only is o.verdict or o.key == opened], every)
@@ -190,7 +191,7 @@ def _close(outcomes: Sequence[Outcome], chosen: Chosen, longest: int) -> None:
     if told := words.no_alarm(outcomes):
         st.caption(told)
     with st.container(horizontal=True, vertical_alignment="center"):
-        takeaway.download(_("All claims (CSV)"), lambda: table(outcomes), "claims.csv")
+        export.download(_("All claims (CSV)"), lambda: table(outcomes), "claims.csv")
         st.caption(words.looked_at(chosen, longest), width="content")
 
 
@@ -216,4 +217,4 @@ def table(outcomes: Sequence[Outcome]) -> bytes:
                 f"{claim.source.heading}, {claim.source.year}, {claim.source.url}",
             ]
         )
-    return takeaway.to_csv(header, rows)
+    return export.to_csv(header, rows)

@@ -7,12 +7,13 @@ import pandas as pd
 import streamlit as st
 
 import attention_core as ac
-from app import chart, dispatch, navigation, run, takeaway
 from app.figures.measurements import measurements
-from app.input_panel import Chosen
+from app.jobs import dispatch, runs
 from app.page import discover
-from app.text import _, literal, sentence
-from app.visit import Visit, read_variants
+from app.state.session import Visit, read_variants
+from app.ui import chart, export, navigation
+from app.ui.input_panel import Chosen
+from app.words.i18n import _, literal, sentence
 from attention_core.claims import Claim, ClaimTask, Outcome, Place
 from pages.claims import longer_input, words
 from pages.claims.options import open_claim
@@ -60,7 +61,7 @@ def show(task: ClaimTask, order: Sequence[Claim], chosen: Chosen) -> Outcome | N
             _at_large(claim.place)
         if judged:
             chart.choose_format()
-            takeaway.download(_("Rows (CSV)"), lambda: table(judged), f"{claim.key}.csv")
+            export.download(_("Rows (CSV)"), lambda: table(judged), f"{claim.key}.csv")
         if judged and task.timed:
             st.button(
                 _("Measure again"),
@@ -99,7 +100,7 @@ def _outcome(task: ClaimTask) -> Outcome | None:
     place = st.empty()
     try:
         with st.spinner(_("Checking …"), show_time=True):
-            waiting = run.unchanged(lambda standing: place.caption(run.in_line(standing)))
+            waiting = runs.unchanged(lambda standing: place.caption(runs.in_line(standing)))
             [outcome] = dispatch.rows("claims", task, waiting)
     except ac.LabError as error:
         st.info(literal(sentence(error)), icon=":material/info:")
@@ -143,4 +144,4 @@ def _at_large(place: Place) -> None:
 def table(outcome: Outcome) -> bytes:
     """What the experiment found, as CSV."""
     names = [field.name for field in fields(outcome.rows[0])]
-    return takeaway.to_csv(["claim", *names], [(outcome.key, *astuple(row)) for row in outcome.rows])
+    return export.to_csv(["claim", *names], [(outcome.key, *astuple(row)) for row in outcome.rows])

@@ -6,10 +6,11 @@ from functools import partial
 import streamlit as st
 
 import attention_core as ac
-from app import compute, presets
-from app.input_panel import Chosen
-from app.text import _
-from app.visit import Visit, take_text
+from app.jobs import cached
+from app.state import presets
+from app.state.session import Visit, take_text
+from app.ui.input_panel import Chosen
+from app.words.i18n import _
 from attention_core.claims import Outcome
 from attention_core.inputs.source import Source, TextSource
 from pages.claims.options import open_claim
@@ -55,7 +56,7 @@ def missing(source: Source, needs: int) -> str:
 def _preset_tokens() -> int:
     """Tokens of the long preset as the chosen model reads it; none where it cannot."""
     try:
-        return compute.record(TextSource(presets.texts()[PRESET], Visit.model.value, Visit.layer.value)).n
+        return cached.record(TextSource(presets.texts()[PRESET], Visit.model.value, Visit.layer.value)).n
     except ac.LabError:
         return 0
 

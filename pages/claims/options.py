@@ -1,8 +1,8 @@
 """What the visitor asks of the Claims page."""
 
-from app import share
-from app.controls import Options, choice, kept, pills
-from app.text import N_, _
+from app.state import url
+from app.state.controls import Options, choice, kept, pills
+from app.words.i18n import N_, _
 from attention_core import claims
 from attention_core.claims import ClaimTask, Verdict
 from pages.claims.words import CHIPS
@@ -27,9 +27,9 @@ class ClaimsOptions(Options):
 
     # Whether claims that measure time are checked too, and those for which a model reads the text again and again; all
     # others are, as soon as the page is opened.
-    check = kept(lambda: share.switch(False))
-    reads = kept(lambda: share.switch(False))
-    claim = kept(lambda: share.one_of("", [claim.key for claim in claims.all_claims()]))
+    check = kept(lambda: url.switch(False))
+    reads = kept(lambda: url.switch(False))
+    claim = kept(lambda: url.one_of("", [claim.key for claim in claims.all_claims()]))
     # Most claims are judged by the middle head or by a share of heads.
     heads = choice(
         {"all": N_("all heads"), "one": N_("the picked head")},

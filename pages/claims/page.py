@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from app import input_panel
-from app.input_panel import Chosen
 from app.page import Page
-from app.text import N_
+from app.ui import input_panel
+from app.ui.input_panel import Chosen
+from app.words.i18n import N_
 from pages.claims import board
 from pages.claims.options import ClaimsOptions
 

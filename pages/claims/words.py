@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Literal
 
-from app.input_panel import Chosen
-from app.text import _, _n, literal, paragraph
+from app.ui.input_panel import Chosen
+from app.words.i18n import _, _n, literal, paragraph
 from attention_core.claims import LONGEST, Claim, Outcome, Quantity, Verdict, all_claims
 from attention_core.variant import Paper
 

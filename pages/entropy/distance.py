@@ -5,12 +5,13 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 import streamlit as st
 
-from app import chart, run, takeaway
 from app.figures.curves import Curve, curves, guide
 from app.figures.spread import spread
 from app.figures.theme import GREY
-from app.scope import Scope
-from app.text import _, literal, paragraph
+from app.jobs import runs
+from app.ui import chart, export
+from app.ui.scope import Scope
+from app.words.i18n import _, literal, paragraph
 from attention_core.experiments import distance
 from attention_core.experiments.distance import BIASED, PLAIN, TURNED, DistanceRow
 from attention_core.inputs.source import Source
@@ -34,7 +35,7 @@ def show(question: Question) -> None:
         curves(kept, question, key)
 
     tasks = distance.tasks(question.source, n=n, causal=question.causal, seeds=question.seeds)
-    rows = run.at_once("distance", tasks, draw, key="entropy.distance")
+    rows = runs.at_once("distance", tasks, draw, key="entropy.distance")
     if rows:
         st.caption(origin(question.source))
         _table(question.of_heads(rows), n, question)
@@ -285,7 +286,7 @@ def _table(rows: Sequence[DistanceRow], n: int, question: Question) -> None:
 
 def _method() -> None:
     """What RoPE does to a product, and what bounds it."""
-    takeaway.explained(
+    export.explained(
         _("How it is measured"),
         r"q_i\cdot k_j = \operatorname{Re}\sum_{p<d/2} h_p\, e^{\mathrm{i}(i-j)\theta_p},\qquad "
         r"\theta_p = \text{base}^{-2p/d},\qquad "

@@ -5,11 +5,12 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from app import chart, palette, run, takeaway
 from app.figures.curves import curves, guide
 from app.figures.spread import Spread, spread
-from app.scope import Scope
-from app.text import _, paragraph
+from app.jobs import runs
+from app.ui import chart, export, palette
+from app.ui.scope import Scope
+from app.words.i18n import _, paragraph
 from attention_core.experiments import length_drift
 from attention_core.experiments.length_drift import NORMALIZERS, SOFTMAX, DriftRow
 from attention_core.experiments.lengths import ladder
@@ -40,7 +41,7 @@ def show(question: Question) -> None:
         _chart(found, base, question, key)
 
     tasks = length_drift.tasks(question.source, longest=question.longest, causal=question.causal, seeds=question.seeds)
-    rows = run.at_once("length_drift", tasks, draw, key="entropy.drift", effort=options.effort)
+    rows = runs.at_once("length_drift", tasks, draw, key="entropy.drift", effort=options.effort)
     if rows:
         _table(question.of_heads(rows), base, question)
         _method(question)
@@ -186,7 +187,7 @@ def _exponent(found: Spread) -> float | None:
 
 def _method(question: Question) -> None:
     """What drifts, and why a factor that stays does not count."""
-    takeaway.explained(
+    export.explained(
         _("How it is measured"),
         r"A_{ij} = \frac{\operatorname{relu}(x_{ij})^2}{Z_i},\qquad Z_i = n_i,\quad n_i^2,\quad "
         r"\text{a constant}\quad\text{or}\quad \textstyle\sum_l \operatorname{relu}(x_{il})^2,"

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from app import chart, palette, run, takeaway
 from app.figures.curves import curves, guide
 from app.figures.spread import Spread, spread
-from app.scope import Scope
-from app.text import _
+from app.jobs import runs
+from app.ui import chart, export, palette
+from app.ui.scope import Scope
+from app.words.i18n import _
 from attention_core.experiments import homogeneity, powers
 from attention_core.experiments.homogeneity import FACTORS, VARIANTS, HomogeneityRow
 from attention_core.experiments.powers import POWERS, PowerRow
@@ -35,7 +36,7 @@ def show(question: Question) -> None:
 
     n = measured(question)
     tasks = homogeneity.tasks(question.source, n=n, causal=question.causal)
-    rows = run.at_once("homogeneity", tasks, draw, key="entropy.factor")
+    rows = runs.at_once("homogeneity", tasks, draw, key="entropy.factor")
     if rows:
         kept = question.of_heads(rows)
         _table(kept, question)
@@ -162,7 +163,7 @@ def _powers(softmax: float | None, question: Question, n: int) -> None:
         chart.show(figure, key=key, name="power", alt=_("Curve: the entropy of ReLU to a power against the power"))
 
     tasks = powers.tasks(question.source, n=n, causal=question.causal)
-    run.at_once("powers", tasks, draw, key="entropy.power")
+    runs.at_once("powers", tasks, draw, key="entropy.power")
 
 
 def power_sentence(found: Spread, unit: str, moved: float) -> str:
@@ -193,7 +194,7 @@ def power_sentence(found: Spread, unit: str, moved: float) -> str:
 
 def _method(n: int) -> None:
     """Why squared ReLU does not notice the factor, and what the power does in its place."""
-    takeaway.explained(
+    export.explained(
         _("Why"),
         r"\frac{\operatorname{relu}(\lambda x_{ij})^2}{\sum_l \operatorname{relu}(\lambda x_{il})^2}"
         r"= \frac{\lambda^2\operatorname{relu}(x_{ij})^2}{\lambda^2\sum_l \operatorname{relu}(x_{il})^2}"

@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 import streamlit as st
 
 import attention_core as ac
-from app import chart, palette, run, takeaway, variant_picker
 from app.figures.curves import Curve, curves, guide
 from app.figures.spread import Spread, spread
-from app.naming import label
-from app.scope import Scope
-from app.text import _, paragraph
-from app.visit import Visit
+from app.jobs import runs
+from app.state.session import Visit
+from app.ui import chart, export, palette, variant_picker
+from app.ui.scope import Scope
+from app.words.i18n import _, paragraph
+from app.words.labels import label
 from attention_core.experiments import entropy_length
 from attention_core.experiments.entropy_length import EntropyRow
 from attention_core.experiments.homogeneity import HomogeneityRow
@@ -57,7 +58,7 @@ def show(question: Question) -> None:
     tasks = entropy_length.tasks(
         question.source, list(lines), longest=question.longest, causal=question.causal, seeds=question.seeds
     )
-    rows = run.at_once("entropy_length", tasks, draw, key="entropy.growth", effort=options.effort)
+    rows = runs.at_once("entropy_length", tasks, draw, key="entropy.growth", effort=options.effort)
     if rows:
         _table(question.of_heads(rows), lines, question)
         _method(question)
@@ -260,7 +261,7 @@ def sums_in_words(rows: Sequence[EntropyRow | HomogeneityRow]) -> str:
 
 def _method(question: Question) -> None:
     """How entropy is defined, here and for rows that are no probabilities."""
-    takeaway.explained(
+    export.explained(
         _("How it is measured"),
         r"H_i = -\sum_j p_{ij}\log p_{ij},\qquad p_{ij} = \frac{|A_{ij}|}{\sum_l |A_{il}|}",
         _(

@@ -6,11 +6,12 @@ from statistics import fmean
 
 import streamlit as st
 
-from app import chart, palette, run, takeaway
 from app.figures.curves import Curve, curves, guide
 from app.figures.spread import Spread, spread
-from app.scope import Scope
-from app.text import _, paragraph
+from app.jobs import runs
+from app.ui import chart, export, palette
+from app.ui.scope import Scope
+from app.words.i18n import _, paragraph
 from attention_core.experiments import normalizer_length
 from attention_core.experiments.normalizer_length import NormalizerRow
 from attention_core.metrics.fit import TAIL, PowerFit, fit_bend, fit_growth
@@ -39,7 +40,7 @@ def show(question: Question) -> None:
     tasks = normalizer_length.tasks(
         question.source, longest=question.longest, causal=question.causal, seeds=question.seeds
     )
-    rows = run.at_once("normalizer_length", tasks, draw, key="entropy.normalizer", effort=options.effort)
+    rows = runs.at_once("normalizer_length", tasks, draw, key="entropy.normalizer", effort=options.effort)
     if rows:
         _table(question.of_heads(rows), question)
         _method(question)
@@ -178,7 +179,7 @@ def readable(log: float) -> str:
 
 def _method(question: Question) -> None:
     """What Z is and how its exponent is fitted."""
-    takeaway.explained(
+    export.explained(
         _("How it is measured"),
         r"Z_i = \sum_j e^{x_{ij}}\quad\text{or}\quad Z_i = \sum_j \operatorname{relu}(x_{ij})^2,"
         r"\qquad x_{ij} = \frac{q_i\cdot k_j}{\sqrt d}",

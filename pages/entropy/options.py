@@ -8,14 +8,15 @@ from typing import Any
 import streamlit as st
 
 import attention_core as ac
-from app import chart, presets
-from app.controls import Options, choice, listed_whole, selection, several, stops, switch, whole
 from app.figures.spread import spread
-from app.form import form
-from app.input_panel import Chosen
-from app.scope import Scope
-from app.text import N_, _, _n
-from app.visit import REFERENCE, Visit
+from app.state import presets
+from app.state.controls import Options, choice, listed_whole, selection, several, stops, switch, whole
+from app.state.session import REFERENCE, Visit
+from app.ui import chart
+from app.ui.input_panel import Chosen
+from app.ui.lazy import form
+from app.ui.scope import Scope
+from app.words.i18n import N_, _, _n
 from attention_core.experiments.entropy_length import EntropyTask
 from attention_core.experiments.homogeneity import FACTORS
 from attention_core.experiments.lengths import SHORTEST, ladder

@@ -1,11 +1,11 @@
 """Entropy: does attention dilute as text grows?"""
 
-from app import input_panel, variant_picker
-from app.input_panel import Chosen
 from app.page import Page
-from app.scope import Scope
-from app.text import N_
-from app.visit import Visit
+from app.state.session import Visit
+from app.ui import input_panel, variant_picker
+from app.ui.input_panel import Chosen
+from app.ui.scope import Scope
+from app.words.i18n import N_
 from pages.entropy import distance, drift, factor, growth, normalizer
 from pages.entropy.measures import MEASURES
 from pages.entropy.options import EntropyOptions, Question, opening, question, show_display

@@ -3,9 +3,9 @@
 import pprint
 from collections.abc import Sequence
 
-from app import takeaway
-from app.form import fold
-from app.text import _, paragraph, sentence
+from app.ui import export
+from app.ui.lazy import fold
+from app.words.i18n import _, paragraph, sentence
 from attention_core.experiments.task import OfHead
 from pages.entropy.options import Question
 
@@ -26,11 +26,11 @@ def take_away(rows: Sequence[OfHead], question: Question, experiment: str, *give
 
     def draw() -> None:
         own = question.of_heads(rows)
-        takeaway.download(_("Numbers (CSV)"), lambda: takeaway.csv_of(own, entropy="nats"), f"{experiment}.csv")
+        export.download(_("Numbers (CSV)"), lambda: export.csv_of(own, entropy="nats"), f"{experiment}.csv")
         words = "".join(f", {pprint.pformat(value, width=100)}" for value in given)
         words += "".join(f", {name}={value!r}" for name, value in settings.items())
         only = "" if question.head is None else f" if row.head == {question.head}"
-        takeaway.snippet(
+        export.snippet(
             "import attention_core as ac\n"
             f"from attention_core.experiments import {experiment}\n\n"
             f"source = {question.source.code}\n"

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
-from app import palette
 from app.figures.curves import Curve
-from app.naming import readable
-from app.text import _
+from app.ui import palette
+from app.words.i18n import _
+from app.words.labels import readable
 from attention_core.experiments import error
 from attention_core.experiments.error import ErrorPoint
 from pages.error import sweep

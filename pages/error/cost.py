@@ -6,12 +6,13 @@ from functools import partial
 
 import streamlit as st
 
-from app import palette, run
-from app.about import what_is_counted
 from app.figures.curves import Curve
 from app.figures.theme import GREY
-from app.text import _
-from app.visit import REFERENCE
+from app.jobs import runs
+from app.state.session import REFERENCE
+from app.ui import palette
+from app.ui.about import what_is_counted
+from app.words.i18n import _
 from attention_core.experiments import error, error_cost
 from attention_core.experiments.error import UNIFORM, ErrorPoint, ErrorTask, pareto_front
 from attention_core.experiments.error_cost import ROUNDS, ErrorCostRow, ErrorCostSpec
@@ -38,7 +39,7 @@ def _times(question: Question, tasks: Sequence[ErrorTask]) -> dict[str, float]:
     spec = ErrorCostSpec(source=question.source, words=words, causal=question.causal)
     row = st.container(horizontal=True, vertical_alignment="bottom")
     with row:
-        measured: run.Run[ErrorCostRow] | None = run.on_button(
+        measured: runs.Run[ErrorCostRow] | None = runs.on_button(
             "error_cost",
             spec,
             partial(error_cost.following, spec),

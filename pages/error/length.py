@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from app.figures.curves import Curve
-from app.naming import label
-from app.text import _
+from app.words.i18n import _
+from app.words.labels import label
 from attention_core.experiments import error
 from attention_core.experiments.error import ErrorPoint
 from attention_core.inputs.source import Source

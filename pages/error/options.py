@@ -6,12 +6,12 @@ from dataclasses import dataclass
 import streamlit as st
 
 import attention_core as ac
-from app import chart
-from app.controls import Options, choice, selection, switch
-from app.form import form
-from app.input_panel import Chosen
-from app.text import N_, _, literal, paragraph
-from app.visit import REFERENCE, Visit
+from app.state.controls import Options, choice, selection, switch
+from app.state.session import REFERENCE, Visit
+from app.ui import chart
+from app.ui.input_panel import Chosen
+from app.ui.lazy import form
+from app.words.i18n import N_, _, literal, paragraph
 from attention_core.experiments.error import ErrorPoint
 from attention_core.inputs.source import Source
 

@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-from app import input_panel, variant_picker
-from app.input_panel import Chosen
 from app.page import Page
-from app.scope import Scope
-from app.text import N_
+from app.ui import input_panel, variant_picker
+from app.ui.input_panel import Chosen
+from app.ui.scope import Scope
+from app.words.i18n import N_
 from pages.error import budget, cost, length
 from pages.error.measures import MEASURES
 from pages.error.options import ErrorOptions, Question, able, question, show_display, show_options

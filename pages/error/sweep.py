@@ -9,13 +9,14 @@ import pandas as pd
 import streamlit as st
 
 import attention_core as ac
-from app import chart, navigation, palette, run, takeaway
 from app.figures.curves import Curve, curves
 from app.figures.theme import GREY
-from app.form import form
-from app.naming import label, readable, reference_name
-from app.text import _, paragraph
-from app.visit import REFERENCE
+from app.jobs import runs
+from app.state.session import REFERENCE
+from app.ui import chart, export, navigation, palette
+from app.ui.lazy import form
+from app.words.i18n import _, paragraph
+from app.words.labels import label, readable, reference_name
 from attention_core.experiments.error import UNIFORM, ErrorPoint, ErrorRow, ErrorTask, points
 from attention_core.writing import number
 from pages.error import words
@@ -55,7 +56,7 @@ def show(
         if lines:
             _chart(question, found, lines(question, found), key, axis=axis, of_view=captions(question, found))
 
-    rows = run.at_once(
+    rows = runs.at_once(
         "error", tasks, tell, key=f"error.{question.options.against}", effort=lambda task: (task.tokens or 1) ** 2
     )
     best = words.nearest(question, points(rows, question.options.measure)) if leads(question) else None
@@ -65,7 +66,7 @@ def show(
             told = _("Matrix of {name}", name=label(own))
             navigation.link("matrices", told, variants=tuple(dict.fromkeys((ac.get(REFERENCE), own))))
         if rows:
-            takeaway.download(_("Numbers (CSV)"), lambda: csv(rows, times), "error.csv")
+            export.download(_("Numbers (CSV)"), lambda: csv(rows, times), "error.csv")
         form(_("What the words mean"), _definitions, key="error.words", icon=":material/menu_book:", type="tertiary")
 
 
@@ -80,7 +81,7 @@ def csv(rows: Sequence[ErrorRow], times: Mapping[str, float] | None) -> bytes:
         table = table.drop(columns=FLOOR)
     if times:
         table["milliseconds"] = table["word"].map(times)
-    return takeaway.to_csv(list(table), table.to_numpy())
+    return export.to_csv(list(table), table.to_numpy())
 
 
 def _chart(

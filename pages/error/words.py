@@ -4,9 +4,9 @@ import math
 from collections.abc import Mapping, Sequence
 
 import attention_core as ac
-from app.naming import label, reference_name
-from app.text import _, _n, paragraph
-from app.visit import REFERENCE
+from app.state.session import REFERENCE
+from app.words.i18n import _, _n, paragraph
+from app.words.labels import label, reference_name
 from attention_core.experiments.error import SEEDS, UNIFORM, ErrorPoint, best_within
 from pages.error.options import Question
 

@@ -10,12 +10,13 @@ import streamlit as st
 from PIL import Image
 
 import attention_core as ac
-from app import compute, share
-from app.compute import View
 from app.figures.picture import picture
-from app.naming import family_line, family_title
-from app.text import _
-from app.visit import REFERENCE, Visit, opens_causal
+from app.jobs import cached
+from app.jobs.cached import View
+from app.state import url
+from app.state.session import REFERENCE, Visit, opens_causal
+from app.words.i18n import _
+from app.words.labels import family_line, family_title
 from attention_core.inputs.source import SyntheticSource
 from attention_core.inputs.synthetic import SyntheticSpec
 from pages.home.options import HomeOptions
@@ -26,7 +27,7 @@ SAMPLE = SyntheticSource(SyntheticSpec(n=32, heads=1))
 def show() -> None:
     """Draw the family filter and one row per variant, each with its matrix on the same small input."""
     chosen = HomeOptions.family.draw()
-    query = share.link_of(share.values(), Visit.fields())
+    query = url.link_of(url.values(), Visit.fields())
     dark = st.context.theme.type == "dark"
     told = _("Each picture is the variant's matrix on the same 32 tokens: rows are queries, columns are keys.")
     parts = [f":small[{told}]"]
@@ -75,14 +76,14 @@ def row(variant: ac.Variant, query: Mapping[str, list[str]], *, dark: bool) -> s
 def way(page: str, query: Mapping[str, list[str]], label: str) -> str:
     """A link to a page, which the page's script follows without leaving the session."""
     ordered = {name: query[name] for name in dict.fromkeys((*Visit.controls, *query)) if name in query}
-    address = html.escape(page + share.query_string(ordered))
+    address = html.escape(page + url.query_string(ordered))
     return f'<a class="way" target="_self" href="{address}">{label}</a>'
 
 
 @cache
 def _picture(key: str, *, dark: bool) -> str:
     """A variant's matrix, one pixel a pair, as an address that holds it."""
-    found = compute.matrix(View(source=SAMPLE, head=0, causal=False, special=True), ac.get(key))
+    found = cached.matrix(View(source=SAMPLE, head=0, causal=False, special=True), ac.get(key))
     file = io.BytesIO()
     Image.fromarray(picture(found.weights, dark=dark, side=1)).save(file, "PNG", optimize=True)
     return "data:image/png;base64," + base64.b64encode(file.getvalue()).decode("ascii")

@@ -3,12 +3,12 @@
 import streamlit as st
 
 import attention_core as ac
-from app import presets
-from app.controls import Options, choice, kept, pills, place, whole
-from app.naming import family_title
-from app.share import Field
-from app.text import N_, _
-from app.visit import read_text, write_text
+from app.state import presets
+from app.state.controls import Options, choice, kept, pills, place, whole
+from app.state.session import read_text, write_text
+from app.state.url import Field
+from app.words.i18n import N_, _
+from app.words.labels import family_title
 
 
 def _families() -> dict[str, str]:

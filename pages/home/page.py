@@ -2,10 +2,10 @@
 
 import streamlit as st
 
-from app import navigation
 from app.lessons import card
 from app.page import SECTIONS, Page, discover
-from app.text import N_, _
+from app.ui import navigation
+from app.words.i18n import N_, _
 from pages.home import gallery, sentence, tree
 from pages.home.options import HomeOptions
 

@@ -5,11 +5,12 @@ from functools import partial
 import streamlit as st
 
 import attention_core as ac
-from app import compute, presets, share
+from app.jobs import cached
 from app.live_sentence import Row, Turn, live_sentence
-from app.naming import readable
-from app.text import _, literal, sentence
-from app.visit import PINNED, REFERENCE, Visit
+from app.state import presets, url
+from app.state.session import PINNED, REFERENCE, Visit
+from app.words.i18n import _, literal, sentence
+from app.words.labels import readable
 from attention_core.inputs.source import TextSource
 from attention_core.inputs.text import beginning
 from attention_core.looks.budgets import Budgets, Steps
@@ -28,12 +29,12 @@ def show() -> None:
     try:
         text = beginning(typed, tokens=presets.SENTENCE_TOKENS, model=MODEL)
         source = TextSource(text, MODEL, presets.SENTENCE_LAYER)
-        found = compute.at_every_budget(source, VARIANTS, head=presets.SENTENCE_HEAD)
+        found = cached.at_every_budget(source, VARIANTS, head=presets.SENTENCE_HEAD)
     except ac.LabError as error:
         st.error(literal(sentence(error)), icon=":material/error:")
         return
     HomeOptions.word.fit(range(len(found.tokens)))
-    told = [literal(sentence(notice)) for notice in compute.record(source).notices]
+    told = [literal(sentence(notice)) for notice in cached.record(source).notices]
     for each in [cut(text), *told] if text != typed else told:
         st.caption(each)
     live_sentence(
@@ -127,8 +128,8 @@ def _take_sentence() -> None:
 
 def _way(text: str) -> str:
     """The address of the matrices of this very sentence; the variants are left to the browser."""
-    query = share.link_of(
-        share.values(),
+    query = url.link_of(
+        url.values(),
         Visit.fields(),
         input=TextSource.key,
         text=text,
@@ -139,4 +140,4 @@ def _way(text: str) -> str:
         special=False,
     )
     query.pop(Visit.variants.name, None)
-    return "matrices" + share.query_string(query)
+    return "matrices" + url.query_string(query)

@@ -4,10 +4,10 @@ import html
 
 import streamlit as st
 
-from app import compute
-from app.naming import readable
-from app.text import _, paragraph
-from app.visit import REFERENCE, Visit
+from app.jobs import cached
+from app.state.session import REFERENCE, Visit
+from app.words.i18n import _, paragraph
+from app.words.labels import readable
 from attention_core import family_tree
 from attention_core.family_tree import Branch, Edge
 from attention_core.variant import TOKENS, Value
@@ -82,7 +82,7 @@ def distance(apart: float) -> str:
 
 def apart(edge: Edge) -> float:
     """How far both are apart on the gallery's tokens."""
-    return compute.apart(SAMPLE, *edge.both(N), causal=_causal(edge))
+    return cached.apart(SAMPLE, *edge.both(N), causal=_causal(edge))
 
 
 def _causal(edge: Edge) -> bool:

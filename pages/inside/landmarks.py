@@ -4,7 +4,7 @@ import numpy as np
 import streamlit as st
 
 from app.matrix_board import Panel
-from app.text import N_, _, paragraph
+from app.words.i18n import N_, _, paragraph
 from attention_core.looks import membership
 from pages.inside import pictures
 from pages.inside.story import Seen, Step, later

@@ -2,10 +2,10 @@
 
 import streamlit as st
 
-from app import share
-from app.controls import choice, kept, listed_whole, place
-from app.text import N_
-from app.visit import HashOptions, of_variant
+from app.state import url
+from app.state.controls import choice, kept, listed_whole, place
+from app.state.session import HashOptions, of_variant
+from app.words.i18n import N_
 from attention_core.limits import current
 from attention_core.looks.gau import CHANNELS
 from pages.inside.stories import discover
@@ -22,7 +22,7 @@ class InsideOptions(HashOptions):
     """
 
     attention = kept(lambda: of_variant(lambda variant: variant.key in discover(), FIRST), link="inside")
-    step = kept(lambda: share.whole(1, 1, MOST_STEPS), N_("Step"), widget=st.segmented_control)
+    step = kept(lambda: url.whole(1, 1, MOST_STEPS), N_("Step"), widget=st.segmented_control)
     query = place(lambda: current().matrix_tokens, N_("Query"))
     # A feature map has at most two features for each entry of a key.
     feature = place(lambda: 2 * current().head_size, N_("One feature's map"))

@@ -3,12 +3,12 @@
 from dataclasses import replace
 
 import attention_core as ac
-from app import input_panel
-from app.input_panel import Chosen
 from app.page import Page
-from app.scope import Scope
-from app.text import N_
-from app.visit import Visit
+from app.state.session import Visit
+from app.ui import input_panel
+from app.ui.input_panel import Chosen
+from app.ui.scope import Scope
+from app.words.i18n import N_
 from pages.inside import steps, variant
 from pages.inside.options import InsideOptions
 

@@ -6,12 +6,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from app import chart
 from app.figures.bars import grouped_bars
 from app.figures.curves import Curve, curves
 from app.figures.scatter import Points, scatter
 from app.matrix_board import Panel, matrix_board
-from app.text import _
+from app.ui import chart
+from app.words.i18n import _
 from pages.inside.story import Seen
 
 

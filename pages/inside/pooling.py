@@ -6,10 +6,10 @@ import numpy as np
 import streamlit as st
 
 from app.figures.categories import PRIMITIVES
-from app.isolation import isolated
 from app.matrix_board import Category, Panel, matrix_board
-from app.naming import tokens
-from app.text import N_, _, literal, paragraph
+from app.words.i18n import N_, _, literal, paragraph
+from app.words.isolation import isolated
+from app.words.labels import tokens
 from attention_core.looks import factors, provenance
 from pages.inside import pictures
 from pages.inside.options import InsideOptions

@@ -4,8 +4,8 @@ from functools import partial
 
 import numpy as np
 
-from app.naming import label, reference_name
-from app.text import _, paragraph
+from app.words.i18n import _, paragraph
+from app.words.labels import label, reference_name
 from attention_core.looks.factors import off, uniform
 from attention_core.metrics.passport import shares_out
 from pages.inside import pictures

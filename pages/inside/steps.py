@@ -6,11 +6,11 @@ from functools import partial
 import streamlit as st
 
 import attention_core as ac
-from app import compute
-from app.input_panel import Chosen
-from app.naming import computing
-from app.text import _, paragraph
-from app.visit import Visit
+from app.jobs import cached
+from app.state.session import Visit
+from app.ui.input_panel import Chosen
+from app.words.i18n import _, paragraph
+from app.words.labels import computing
 from attention_core.inputs.labels import number_repeats
 from pages.inside import take_away
 from pages.inside.options import InsideOptions
@@ -24,14 +24,14 @@ def show(chosen: Chosen) -> None:
     causal = Visit.causal.value
     if causal and attention.variant.causal_reason:
         hidden = chosen.qkv.causal and chosen.qkv.n > 1
-        share = compute.future_share(chosen.source, head=chosen.head or 0) if hidden else None
+        share = cached.future_share(chosen.source, head=chosen.head or 0) if hidden else None
         st.caption(f":material/block: {refusal(attention, share, chosen.head or 0)}")
         causal = False
     if chosen.head is None:
         st.caption(":material/info: " + _("An average of heads has no inside; this is head 0."))
     head = chosen.head or 0
     with computing(_(attention.title)):
-        found = compute.inside(chosen.source, attention, head, causal)
+        found = cached.inside(chosen.source, attention, head, causal)
         seen = Seen(
             attention=attention,
             source=chosen.source,

@@ -8,7 +8,7 @@ from typing import Any, ParamSpec, SupportsIndex
 import numpy as np
 
 import attention_core as ac
-from app.text import _, literal
+from app.words.i18n import _, literal
 from attention_core.inputs.source import Source
 
 

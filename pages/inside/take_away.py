@@ -5,10 +5,11 @@ from functools import partial
 import streamlit as st
 
 import attention_core as ac
-from app import about, chart, compute, takeaway
-from app.form import fold
-from app.input_panel import Chosen
-from app.text import _
+from app.jobs import cached
+from app.ui import about, chart, export
+from app.ui.input_panel import Chosen
+from app.ui.lazy import fold
+from app.words.i18n import _
 from attention_core.inputs.source import Source
 from pages.inside.story import Seen
 
@@ -23,17 +24,17 @@ def _files(seen: Seen) -> None:
     chart.choose_format()
     with st.container(horizontal=True):
         parts = partial(_parts, seen.source, seen.attention, seen.head, causal=seen.causal)
-        takeaway.download(_("All parts (NPZ)"), parts, f"{seen.attention.key}-inside.npz")
+        export.download(_("All parts (NPZ)"), parts, f"{seen.attention.key}-inside.npz")
         source = seen.source
-        takeaway.download(
-            _("Q, K, V (NPZ)"), lambda: ac.inputs.to_npz(compute.record(source)), "qkv.npz", whole_input=True
+        export.download(
+            _("Q, K, V (NPZ)"), lambda: ac.inputs.to_npz(cached.record(source)), "qkv.npz", whole_input=True
         )
-    takeaway.snippet(snippet(seen))
+    export.snippet(snippet(seen))
 
 
 def _parts(source: Source, attention: ac.Attention, head: int, *, causal: bool) -> bytes:
-    found = compute.inside(source, attention, head, causal)
-    return takeaway.to_npz({**found.parts, "weights": found.weights, "reference": found.reference})
+    found = cached.inside(source, attention, head, causal)
+    return export.to_npz({**found.parts, "weights": found.weights, "reference": found.reference})
 
 
 def snippet(seen: Seen) -> str:

@@ -4,7 +4,7 @@ import html
 from collections.abc import Collection, Sequence
 
 from app.figures.theme import SERIES
-from app.isolation import isolated
+from app.words.isolation import isolated
 
 CROWDED = 40
 """Boxes in a row of a strip from which on their edges would need more room than a narrow screen has."""

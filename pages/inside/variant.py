@@ -5,11 +5,11 @@ from functools import partial
 import streamlit as st
 
 import attention_core as ac
-from app.form import form
-from app.naming import family_title, label
-from app.text import _
-from app.variant_picker import knobs, turned
-from app.visit import Visit, opens_causal
+from app.state.session import Visit, opens_causal
+from app.ui.lazy import form
+from app.ui.variant_picker import knobs, turned
+from app.words.i18n import _
+from app.words.labels import family_title, label
 from attention_core.variant import Value
 from pages.inside.options import InsideOptions
 from pages.inside.stories import discover

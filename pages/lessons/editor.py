@@ -8,14 +8,14 @@ from typing import Any
 import streamlit as st
 
 import attention_core as ac
-from app import takeaway
 from app.lessons import answer, card, draft, lesson
 from app.lessons.draft import OPEN
 from app.lessons.lesson import CHOICE, LENGTHS, MOST_CHOICES, Lesson, Step
 from app.lessons.screen import Screen
 from app.page import discover
-from app.text import N_, _, literal, sentence
-from app.visit import REFERENCE
+from app.state.session import REFERENCE
+from app.ui import export
+from app.words.i18n import N_, _, literal, sentence
 from pages.lessons.options import LessonsOptions
 
 KINDS = {
@@ -67,7 +67,7 @@ def _hand_out(found: Lesson) -> None:
         st.warning(literal(sentence(error)), icon=":material/edit_note:")
         return
     name = re.sub(r"[^a-z0-9]+", "-", found.title.lower()).strip("-") or "lesson"
-    takeaway.download(_("Download lesson"), partial(_file, whole), f"{name}.toml")
+    export.download(_("Download lesson"), partial(_file, whole), f"{name}.toml")
     if lesson.pack(whole):
         there = (st.context.url or "").split("?")[0].rpartition("/")[0]
         st.code(f"{there}/{card.address(whole, 1, present=False).removeprefix('./')}", language=None, wrap_lines=True)

@@ -5,7 +5,7 @@ import streamlit as st
 import attention_core as ac
 from app.lessons import card, draft, lesson
 from app.lessons.lesson import MOST_BYTES
-from app.text import _, literal, sentence
+from app.words.i18n import _, literal, sentence
 
 
 def show() -> None:

@@ -1,9 +1,9 @@
 """What a link to this page carries: the lesson that is being made."""
 
-from app.controls import Options, kept
 from app.lessons.draft import DRAFT
 from app.lessons.options import is_lesson, read_lesson, write_lesson
-from app.share import Field
+from app.state.controls import Options, kept
+from app.state.url import Field
 
 
 class LessonsOptions(Options):

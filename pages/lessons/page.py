@@ -4,7 +4,7 @@ import streamlit as st
 
 from app.lessons import card
 from app.page import Page
-from app.text import N_, _
+from app.words.i18n import N_, _
 from pages.lessons import editor, opening
 from pages.lessons.options import LessonsOptions
 

@@ -4,11 +4,11 @@ import numpy as np
 import streamlit as st
 
 import attention_core as ac
-from app import compute
+from app.jobs import cached
 from app.matrix_board import Panel, matrix_board
 from app.matrix_board.pair_kinds import Kinds, hide_future
-from app.naming import label
-from app.text import _, _n, paragraph
+from app.words.i18n import _, _n, paragraph
+from app.words.labels import label
 from attention_core.looks.pattern import Hashed
 from pages.masks.options import MasksOptions
 from pages.masks.patterns import Found
@@ -51,7 +51,7 @@ def sorting(missed: int, *, head: int) -> str:
 
 def _sorted(found: Found, attention: ac.Attention, number: int) -> Hashed | None:
     view = found.view
-    return compute.hashed(view.source, attention, number, head=view.head or 0, causal=view.causal)
+    return cached.hashed(view.source, attention, number, head=view.head or 0, causal=view.causal)
 
 
 def _hash_board(found: Found, attention: ac.Attention, hashed: Hashed) -> None:

@@ -1,11 +1,11 @@
 """The numbers of this page that a lesson may ask for: of its patterns, and of the stack whose reach it follows."""
 
 import attention_core as ac
-from app import compute
-from app.compute import View
+from app.jobs import cached
+from app.jobs.cached import View
 from app.lessons.measure import Measure
 from app.lessons.screen import Screen
-from app.text import N_
+from app.words.i18n import N_
 from attention_core.limits import current
 from attention_core.looks.pattern import Pattern
 from attention_core.looks.stack import Reach
@@ -15,7 +15,7 @@ from pages.masks.options import MasksOptions
 def _pattern(screen: Screen, attention: ac.Attention | None) -> Pattern:
     assert attention is not None
     chosen = screen.chosen
-    return compute.pattern(chosen.source, attention, head=chosen.head, causal=screen.visit.causal)
+    return cached.pattern(chosen.source, attention, head=chosen.head, causal=screen.visit.causal)
 
 
 def _kept(screen: Screen, attention: ac.Attention | None) -> float:
@@ -34,7 +34,7 @@ def _reach(screen: Screen) -> Reach | None:
     layers = [screen.variant(key) for key in screen.options(MasksOptions).stack]
     able = tuple(each for each in layers if not (visit.causal and each.variant.causal_reason))
     view = View(source=chosen.source, head=chosen.head, causal=visit.causal, special=True)
-    return compute.reach(view, able, current().stack_layers) if able else None
+    return cached.reach(view, able, current().stack_layers) if able else None
 
 
 def _connected(screen: Screen, attention: ac.Attention | None) -> float | None:

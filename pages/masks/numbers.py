@@ -6,11 +6,12 @@ from functools import partial
 import streamlit as st
 
 import attention_core as ac
-from app import compute, takeaway
-from app.compute import View
-from app.naming import label
-from app.table import table
-from app.text import _
+from app.jobs import cached
+from app.jobs.cached import View
+from app.ui import export
+from app.ui.tables import table
+from app.words.i18n import _
+from app.words.labels import label
 from attention_core.limits import current
 from attention_core.looks.pattern import has_pattern
 from pages.masks.patterns import Found
@@ -67,10 +68,10 @@ def show(found: Found) -> None:
 def _masks(view: View, attentions: Sequence[ac.Attention]) -> bytes:
     arrays = {}
     for attention in attentions:
-        pattern = compute.pattern(view.source, attention, head=view.head, causal=view.causal)
+        pattern = cached.pattern(view.source, attention, head=view.head, causal=view.causal)
         arrays[attention.key] = pattern.allowed
         arrays |= {f"{attention.key}.{name}": part for name, part in pattern.primitives.items()}
-    return takeaway.to_npz(arrays)
+    return export.to_npz(arrays)
 
 
 def take_away(found: Found, stack: Sequence[ac.Attention]) -> None:
@@ -78,13 +79,11 @@ def take_away(found: Found, stack: Sequence[ac.Attention]) -> None:
     st.caption(_("The boards' own buttons save them as pictures (PNG, SVG). Here are the numbers."))
     rows = _rows(found)
     with st.container(horizontal=True):
-        takeaway.download(
-            _("Numbers (CSV)"),
-            lambda: takeaway.to_csv(list(rows[0]), [list(row.values()) for row in rows]),
-            "masks.csv",
+        export.download(
+            _("Numbers (CSV)"), lambda: export.to_csv(list(rows[0]), [list(row.values()) for row in rows]), "masks.csv"
         )
-        takeaway.download(_("Masks (NPZ)"), partial(_masks, found.view, tuple(found.patterns)), "masks.npz")
-    takeaway.snippet(
+        export.download(_("Masks (NPZ)"), partial(_masks, found.view, tuple(found.patterns)), "masks.npz")
+    export.snippet(
         "import attention_core as ac\nfrom attention_core.looks.pattern import pattern\n"
         "from attention_core.looks.stack import reach\n\n"
         f"qkv = {found.view.source.code}.load()\n"

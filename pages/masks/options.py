@@ -3,11 +3,11 @@
 import streamlit as st
 
 import attention_core as ac
-from app.controls import choice, kept, place, whole
 from app.matrix_board import BoardEvent
-from app.share import CutError, Field
-from app.text import N_, _
-from app.visit import REFERENCE, HashOptions, Visit, as_chosen
+from app.state.controls import choice, kept, place, whole
+from app.state.session import REFERENCE, HashOptions, Visit, as_chosen
+from app.state.url import CutError, Field
+from app.words.i18n import N_, _
 from attention_core.limits import current
 from attention_core.looks.pattern import has_pattern
 

@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-from app import input_panel, variant_picker
-from app.input_panel import Chosen
 from app.page import Page
-from app.scope import Scope
-from app.text import N_
+from app.ui import input_panel, variant_picker
+from app.ui.input_panel import Chosen
+from app.ui.scope import Scope
+from app.words.i18n import N_
 from pages.masks import hashed_order, numbers, patterns, reach
 from pages.masks.measures import MEASURES
 from pages.masks.options import MasksOptions, show_add_all

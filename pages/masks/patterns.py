@@ -6,14 +6,15 @@ from dataclasses import dataclass
 import streamlit as st
 
 import attention_core as ac
-from app import compute, variant_picker
-from app.compute import View
-from app.input_panel import Chosen
+from app.jobs import cached
+from app.jobs.cached import View
 from app.matrix_board import Panel, matrix_board
 from app.matrix_board.pair_kinds import Kinds, hide_future
-from app.naming import label
-from app.text import _, literal, paragraph
-from app.visit import Visit
+from app.state.session import Visit
+from app.ui import variant_picker
+from app.ui.input_panel import Chosen
+from app.words.i18n import _, literal, paragraph
+from app.words.labels import label
 from attention_core.inputs.labels import number_repeats
 from attention_core.looks.pattern import Pattern, has_pattern
 from pages.masks.options import MasksOptions, take_token
@@ -44,7 +45,7 @@ def of(chosen: Chosen) -> Found:
     view = View(source=chosen.source, head=chosen.head, causal=Visit.causal.value, special=True)
     MasksOptions.front.fit(range(chosen.qkv.n))
     patterns = variant_picker.of_each(
-        lambda attention: compute.pattern(chosen.source, attention, head=chosen.head, causal=view.causal)
+        lambda attention: cached.pattern(chosen.source, attention, head=chosen.head, causal=view.causal)
     )
     return Found(view, patterns, number_repeats(chosen.qkv.tokens))
 

@@ -7,19 +7,20 @@ import numpy as np
 import streamlit as st
 
 import attention_core as ac
-from app import chart, compute, palette
-from app.compute import View
 from app.figures.categories import OTHER, steps
 from app.figures.curves import Curve, curves
 from app.figures.front import front
 from app.figures.theme import GREY
-from app.form import fold
+from app.jobs import cached
+from app.jobs.cached import View
 from app.matrix_board import Category, Panel, matrix_board
 from app.matrix_board.pair_kinds import hide_future
-from app.naming import label, tokens
-from app.play import Play
-from app.text import _, _n, literal, paragraph
-from app.visit import as_chosen
+from app.state.session import as_chosen
+from app.ui import chart, palette
+from app.ui.animation import Play
+from app.ui.lazy import fold
+from app.words.i18n import _, _n, literal, paragraph
+from app.words.labels import label, tokens
 from attention_core.limits import current
 from attention_core.looks.stack import Reach
 from pages.masks import patterns
@@ -61,7 +62,7 @@ def follow(found: Found) -> Followed:
     stack = list(map(as_chosen, MasksOptions.stack.value))
     refused = [a for a in stack if found.view.causal and a.variant.causal_reason is not None]
     stack = [a for a in stack if a not in refused]
-    with compute.spinner(_("Following the stack …")):
+    with cached.spinner(_("Following the stack …")):
         whole = _follow(found.view, stack) if stack else None
     return Followed(found, stack, refused, whole)
 
@@ -138,7 +139,7 @@ def _explained() -> None:
 
 def _follow(view: View, stack: list[ac.Attention]) -> Reach:
     """Followed as deep as ever: the slider then only says how much of it is shown."""
-    return compute.reach(view, tuple(stack), current().stack_layers)
+    return cached.reach(view, tuple(stack), current().stack_layers)
 
 
 def left_out(refused: Sequence[ac.Attention]) -> str:

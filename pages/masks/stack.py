@@ -5,10 +5,10 @@ from functools import partial
 import streamlit as st
 
 import attention_core as ac
-from app.form import form
-from app.naming import label
-from app.text import _
-from app.visit import as_chosen
+from app.state.session import as_chosen
+from app.ui.lazy import form
+from app.words.i18n import _
+from app.words.labels import label
 from attention_core.limits import current
 from attention_core.looks.pattern import has_pattern
 from pages.masks.options import MasksOptions

@@ -7,13 +7,14 @@ from functools import partial
 import numpy as np
 
 import attention_core as ac
-from app import compute, dispatch, variant_picker
-from app.compute import View
-from app.input_panel import Chosen, shown_tokens
+from app.jobs import cached, dispatch
+from app.jobs.cached import View
 from app.matrix_board import BoardEvent, Knob, Panel, matrix_board
-from app.naming import label, readable
-from app.text import _
-from app.visit import AUTOMATIC, REFERENCE, Visit
+from app.state.session import AUTOMATIC, REFERENCE, Visit
+from app.ui import variant_picker
+from app.ui.input_panel import Chosen, shown_tokens
+from app.words.i18n import _
+from app.words.labels import label, readable
 from attention_core.inputs.labels import number_repeats
 from attention_core.looks.compare import Compared
 from pages.matrices.options import MatricesOptions
@@ -78,20 +79,20 @@ def of(chosen: Chosen) -> Found:
     """Compute every chosen variant."""
     special = Visit.special.value
     view = View(source=chosen.source, head=chosen.head, causal=Visit.causal.value, special=special)
-    matrices = variant_picker.of_each(partial(compute.matrix, view))
+    matrices = variant_picker.of_each(partial(cached.matrix, view))
     qkv = chosen.qkv
     words = qkv.tokens if special else shown_tokens(qkv)
     MatricesOptions.row.fit((None, *range(len(words))))
     row: int | None = MatricesOptions.row.value
     if row == AUTOMATIC:
         first = next((attention for attention in matrices if attention.key == REFERENCE), None)
-        row = None if first is None else compute.telling_row(view, first)
+        row = None if first is None else cached.telling_row(view, first)
     return Found(chosen, view, matrices, words, number_repeats(words), row, MatricesOptions.view.value == "difference")
 
 
 def again(view: View, attentions: Iterable[ac.Attention], *, difference: bool) -> dict[str, np.ndarray]:
     """The variants' matrices, ``[n, n]``, by their keys: for a file, which is made long after they were shown."""
-    return {a.key: _values(compute.matrix(view, a), difference=difference) for a in attentions}
+    return {a.key: _values(cached.matrix(view, a), difference=difference) for a in attentions}
 
 
 def show(found: Found) -> None:
@@ -126,8 +127,8 @@ def _redraw(view: View, n: int, key: str, *, difference: bool) -> Panel | None:
     attention = next((each for each in Visit.variants.value if each.key == key), None)
     if attention is None:
         return None
-    with compute.drawing().turn(dispatch.visitor()):
-        return _panel(attention, compute.matrix(view, attention), n, difference=difference)
+    with cached.drawing().turn(dispatch.visitor()):
+        return _panel(attention, cached.matrix(view, attention), n, difference=difference)
 
 
 def _values(compared: Compared, *, difference: bool) -> np.ndarray:

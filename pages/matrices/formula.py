@@ -2,9 +2,9 @@
 
 import streamlit as st
 
-from app import about
-from app.text import _
-from app.visit import REFERENCE, Visit
+from app.state.session import REFERENCE, Visit
+from app.ui import about
+from app.words.i18n import _
 from pages.matrices.comparison import Found
 from pages.matrices.options import MatricesOptions
 from pages.matrices.words import in_one_sentence

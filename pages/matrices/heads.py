@@ -2,10 +2,12 @@
 
 import streamlit as st
 
-from app import compute, input_panel, share
+from app.jobs import cached
 from app.matrix_board import Named, thumbnail_board
-from app.text import _
-from app.visit import Visit
+from app.state import url
+from app.state.session import Visit
+from app.ui import input_panel
+from app.words.i18n import _
 from attention_core.looks.head_scores import HeadScores, ranked
 from attention_core.writing import written
 from pages.matrices.comparison import Found
@@ -36,8 +38,8 @@ def show(found: Found) -> None:
     """Draw the order, the pictures, from which one is chosen, and the scores."""
     source = found.chosen.source
     model, causal, special = source.at_layer(0), Visit.causal.value, Visit.special.value
-    pictures = compute.head_miniatures(model, causal, special, CELLS)
-    scores = compute.head_scores(model, causal, special)
+    pictures = cached.head_miniatures(model, causal, special, CELLS)
+    scores = cached.head_scores(model, causal, special)
     order = MatricesOptions.head_order.draw()
     ranking = scores if order == "layer" else ranked(scores, order)
     if order != "layer":
@@ -59,7 +61,7 @@ def show(found: Found) -> None:
             for each in (ranking if order == "layer" else ranking[:SHOWN])
         ],
         in_order=order != "layer",
-        reveal=st.session_state.pop(REVEAL, False) or share.arrived(),
+        reveal=st.session_state.pop(REVEAL, False) or url.arrived(),
     )
     st.caption(
         _(

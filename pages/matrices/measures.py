@@ -3,10 +3,10 @@
 import math
 
 import attention_core as ac
-from app import compute
+from app.jobs import cached
 from app.lessons.measure import Measure
 from app.lessons.screen import Screen
-from app.text import N_
+from app.words.i18n import N_
 from attention_core.looks.compare import Compared
 
 
@@ -17,13 +17,13 @@ def _compared(screen: Screen, attention: ac.Attention | None) -> Compared:
 
 def _effective_rank(screen: Screen, attention: ac.Attention | None) -> float:
     assert attention is not None
-    return compute.ranks(screen.view, attention).effective_rank
+    return cached.ranks(screen.view, attention).effective_rank
 
 
 def _sink(screen: Screen, attention: ac.Attention | None) -> float | None:
     """Softmax's weight on the first token in the head looked at; None for the average, which is no head."""
     chosen, visit = screen.chosen, screen.visit
-    scores = compute.head_scores(chosen.source.at_layer(0), visit.causal, visit.special)
+    scores = cached.head_scores(chosen.source.at_layer(0), visit.causal, visit.special)
     layer = visit.layer if chosen.source.layer_count > 1 else 0
     found = [each.sink for each in scores if (each.layer, each.head) == (layer, chosen.head)]
     return 100 * found[0] if found else None

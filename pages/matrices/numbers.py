@@ -4,10 +4,10 @@ from itertools import chain
 
 import streamlit as st
 
-from app import compute
-from app.naming import label, reference_name
-from app.table import table
-from app.text import _
+from app.jobs import cached
+from app.ui.tables import table
+from app.words.i18n import _
+from app.words.labels import label, reference_name
 from attention_core.metrics import Passport, Ranks
 from pages.matrices.comparison import Found
 from pages.matrices.options import MatricesOptions
@@ -25,7 +25,7 @@ def show(found: Found) -> None:
     rows = []
     for attention, m in found.matrices.items():
         row: dict[str, object] = {_("variant"): label(attention)}
-        numbers = (m.passport, compute.ranks(found.view, attention)) if ranked else (m.passport,)
+        numbers = (m.passport, cached.ranks(found.view, attention)) if ranked else (m.passport,)
         cells = {name: each.cell(name) for each in numbers for name in each.columns()}
         for name, column in columns.items():
             if column.compared:

@@ -3,24 +3,24 @@
 from typing import Literal
 
 import attention_core as ac
-from app import share
-from app.controls import Control, Options, choice, kept, switch
-from app.form import form
-from app.text import N_, _
-from app.visit import AUTOMATIC, PINNED, Visit
+from app.state import url
+from app.state.controls import Control, Options, choice, kept, switch
+from app.state.session import AUTOMATIC, PINNED, Visit
+from app.ui.lazy import form
+from app.words.i18n import N_, _
 from attention_core.limits import current
 
 
-def _one_variant() -> share.Field:
-    return share.one_of(None, [variant.key for variant in ac.all_variants()])
+def _one_variant() -> url.Field:
+    return url.one_of(None, [variant.key for variant in ac.all_variants()])
 
 
-def _row() -> share.Field:
+def _row() -> url.Field:
     """One of the tokens, ``none`` of them, or the one that the page finds where a link says nothing."""
-    token = share.whole(AUTOMATIC, 0, current().matrix_tokens - 1)
+    token = url.whole(AUTOMATIC, 0, current().matrix_tokens - 1)
     words = {"none": None, "auto": AUTOMATIC}
     rows = {row: word for word, row in words.items()}
-    return share.Field(
+    return url.Field(
         AUTOMATIC,
         lambda given: words[given[0]] if given in ([word] for word in words) else token.read(given),
         lambda row: [rows.get(row, str(row))],

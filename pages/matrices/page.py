@@ -1,8 +1,8 @@
 """Matrices: where does each variant look? All on the same queries, keys and values."""
 
-from app import input_panel, variant_picker
 from app.page import Page
-from app.text import N_
+from app.ui import input_panel, variant_picker
+from app.words.i18n import N_
 from pages.matrices import comparison, formula, heads, numbers, pinned_row, take_away
 from pages.matrices.comparison import Found
 from pages.matrices.measures import MEASURES

@@ -2,12 +2,12 @@
 
 import streamlit as st
 
-from app import chart
 from app.figures.bars import row_multiples
 from app.matrix_board import Strip, row_strips
-from app.naming import reference_name, tokens
-from app.text import _
-from app.visit import REFERENCE
+from app.state.session import REFERENCE
+from app.ui import chart
+from app.words.i18n import _
+from app.words.labels import reference_name, tokens
 from attention_core.looks.telling_row import heaviest, most_changed
 from attention_core.variant import Attention
 from pages.matrices.comparison import BOARD, Found
@@ -22,7 +22,7 @@ PICKER = "row.pinned"
 def show(found: Found) -> None:
     """Draw how far the variants are off, the choice of the query, and its row in all of them."""
     with st.container(horizontal=True, vertical_alignment="center", key="row.overall"):
-        st.markdown(overall(found.matrices), width="stretch")  # faded by app/style.css while a knob is held
+        st.markdown(overall(found.matrices), width="stretch")  # faded by app/page_script/style.css while a knob is held
         st.session_state[PICKER] = found.row
         st.selectbox(
             _(MatricesOptions.row.title),

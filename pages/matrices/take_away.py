@@ -3,9 +3,10 @@
 import streamlit as st
 
 import attention_core as ac
-from app import compute, takeaway
-from app.text import _
-from app.visit import Visit
+from app.jobs import cached
+from app.state.session import Visit
+from app.ui import export
+from app.words.i18n import _
 from pages.matrices import comparison
 from pages.matrices.comparison import Found
 
@@ -18,22 +19,20 @@ def show(found: Found) -> None:
     every, drawn = tuple(found.matrices), found.drawn
     header = (_("variant"), _("query"), _("query token"), _("key"), _("key token"), found.unit)
     with st.container(horizontal=True):
-        takeaway.download(
+        export.download(
             _("Matrices (CSV)"),
-            lambda: takeaway.to_csv(
-                header, takeaway.matrix_rows(comparison.again(view, drawn, difference=difference), labels)
+            lambda: export.to_csv(
+                header, export.matrix_rows(comparison.again(view, drawn, difference=difference), labels)
             ),
             "matrices.csv",
         )
-        takeaway.download(
-            _("Matrices (NPZ)"),
-            lambda: takeaway.to_npz(comparison.again(view, every, difference=False)),
-            "matrices.npz",
+        export.download(
+            _("Matrices (NPZ)"), lambda: export.to_npz(comparison.again(view, every, difference=False)), "matrices.npz"
         )
-        takeaway.download(
-            _("Q, K, V (NPZ)"), lambda: ac.inputs.to_npz(compute.record(view.source)), "qkv.npz", whole_input=True
+        export.download(
+            _("Q, K, V (NPZ)"), lambda: ac.inputs.to_npz(cached.record(view.source)), "qkv.npz", whole_input=True
         )
-    takeaway.snippet(
+    export.snippet(
         "import attention_core as ac\n\n"
         'qkv = ac.inputs.from_upload(open("qkv.npz", "rb").read(), "qkv.npz")\n'
         + "".join(

@@ -4,10 +4,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from app.isolation import isolated
-from app.naming import label, reference_name
-from app.text import _, paragraph
-from app.visit import REFERENCE
+from app.state.session import REFERENCE
+from app.words.i18n import _, paragraph
+from app.words.isolation import isolated
+from app.words.labels import label, reference_name
 from attention_core.looks.compare import Compared
 from attention_core.looks.head_scores import HeadScores
 from attention_core.looks.telling_row import SEEN, Share

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 import streamlit as st
 
-from app import chart, palette
 from app.figures.curves import Curve, curves
 from app.figures.theme import GREY
-from app.naming import readable
-from app.text import _, paragraph
+from app.ui import chart, palette
+from app.words.i18n import _, paragraph
+from app.words.labels import readable
 from attention_core import registry
 from attention_core.experiments import swap
 from attention_core.experiments.swap import CopyRow, ReadingRow, SwapRow

@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 import streamlit as st
 
-from app import run, takeaway
-from app.text import _, literal, paragraph
+from app.jobs import runs
+from app.ui import export
+from app.words.i18n import _, literal, paragraph
 from attention_core.experiments import continuation
 from attention_core.experiments.continuation import ContinuationRow, parting
 from attention_core.writing import memory
@@ -44,14 +45,14 @@ def show(question: Question) -> None:
             )
         )
 
-    rows = run.at_once(
+    rows = runs.at_once(
         "continuation",
         continuation.tasks(question.text, question.words, question.layers, seed=SEED),
         draw,
         key="model.continuation",
     )
     if rows:
-        takeaway.download(_("Numbers (CSV)"), lambda: takeaway.csv_of(rows), "continuation.csv")
+        export.download(_("Numbers (CSV)"), lambda: export.csv_of(rows), "continuation.csv")
 
 
 def name_of(row: ContinuationRow) -> str:

@@ -5,11 +5,11 @@ from statistics import mean
 
 import streamlit as st
 
-from app import chart, palette
 from app.figures.curves import Curve, curves, guide
 from app.figures.theme import GREY
-from app.takeaway import explained
-from app.text import _
+from app.ui import chart, palette
+from app.ui.export import explained
+from app.words.i18n import _
 from attention_core.experiments import swap
 from attention_core.experiments.swap import CopyRow, SwapRow
 from attention_core.variant import SOFTMAX

@@ -6,10 +6,11 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app import chart, palette, run, takeaway
 from app.figures.curves import Curve, curves
 from app.figures.theme import GREY
-from app.text import N_, _, paragraph
+from app.jobs import runs
+from app.ui import chart, export, palette
+from app.words.i18n import N_, _, paragraph
 from attention_core.experiments import embedding
 from attention_core.experiments.embedding import EmbeddingRow
 from attention_core.writing import formatted, number
@@ -64,14 +65,14 @@ def show(question: Question) -> None:
         with right:
             st.dataframe(ranking(rows), hide_index=True)
 
-    rows = run.at_once(
+    rows = runs.at_once(
         "embedding",
         embedding.tasks(question.options.query, SENTENCES, question.options.encoders, layers),
         draw,
         key="model.encoder",
     )
     if rows:
-        takeaway.download(_("Numbers (CSV)"), lambda: takeaway.csv_of(rows), "embeddings.csv")
+        export.download(_("Numbers (CSV)"), lambda: export.csv_of(rows), "embeddings.csv")
 
 
 def in_words(rows: Sequence[EmbeddingRow]) -> str:

@@ -4,10 +4,11 @@ import numpy as np
 import streamlit as st
 
 import attention_core as ac
-from app import chart, dispatch, run
 from app.figures.bars import row_multiples
-from app.naming import computing
-from app.text import _, literal, sentence
+from app.jobs import dispatch, runs
+from app.ui import chart
+from app.words.i18n import _, literal, sentence
+from app.words.labels import computing
 from attention_core.experiments import glance
 from attention_core.experiments.glance import GlanceRow
 from attention_core.inputs.labels import readable
@@ -22,7 +23,9 @@ def show(question: Question, word: str, token: int) -> None:
     [task] = glance.tasks(question.text, word, question.layers, token)
     try:
         with computing(name):
-            [row] = dispatch.rows("glance", task, run.unchanged(lambda standing: place.caption(run.in_line(standing))))
+            [row] = dispatch.rows(
+                "glance", task, runs.unchanged(lambda standing: place.caption(runs.in_line(standing)))
+            )
     except ac.LabError as error:
         st.info(literal(sentence(error)))
         return

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import streamlit as st
 
-from app import chart
 from app.figures.heat import Row, heat
-from app.text import _
+from app.ui import chart
+from app.words.i18n import _
 from attention_core.experiments.swap import CopyRow, ReadingRow, SwapRow
 from attention_core.writing import number
 from pages.model.options import called, depth

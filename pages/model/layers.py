@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from app.text import _, paragraph
+from app.words.i18n import _, paragraph
 from attention_core.experiments import swap
 from attention_core.experiments.swap import FLOORS, CopyRow, ReadingRow, SwapRow
 from attention_core.writing import number

@@ -8,7 +8,7 @@ from app.lessons import swept
 from app.lessons.lesson import LessonError
 from app.lessons.measure import Measure
 from app.lessons.screen import Screen
-from app.text import N_
+from app.words.i18n import N_
 from attention_core import metrics
 from attention_core.experiments import swap
 from attention_core.experiments.swap import SwapRow, SwapTask

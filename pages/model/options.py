@@ -6,15 +6,15 @@ from functools import partial
 
 import streamlit as st
 
-from app import presets, share
-from app.controls import Control, Options, choice, kept, place, selection, switch, whole
-from app.naming import readable
-from app.provenance import shortened
 from app.reading_board import Look
-from app.scope import Scope
-from app.share import CutError, Field
-from app.text import N_, _, _n
-from app.visit import Visit, read_text, write_text
+from app.state import presets, url
+from app.state.controls import Control, Options, choice, kept, place, selection, switch, whole
+from app.state.session import Visit, read_text, write_text
+from app.state.url import CutError, Field
+from app.ui.export_metadata import shortened
+from app.ui.scope import Scope
+from app.words.i18n import N_, _, _n
+from app.words.labels import readable
 from attention_core import registry
 from attention_core.experiments import embedding, swap
 from attention_core.inputs import models
@@ -59,7 +59,7 @@ def layers_of(count: Callable[[], int]) -> Control[tuple[int, int]]:
     """The first and the last of the layers that are replaced, of so many."""
 
     def read(given: list[str]) -> tuple[int, int]:
-        layers = layer_range(share.only(given), count())
+        layers = layer_range(url.only(given), count())
         return layers[0], layers[-1]
 
     def accepts(value: object) -> bool:

@@ -3,8 +3,8 @@
 import streamlit as st
 
 from app.page import Page
-from app.text import N_
-from app.visit import Visit
+from app.state.session import Visit
+from app.words.i18n import N_
 from pages.model import budget, continuation, copying, encoder, layers, places, predicts, reading
 from pages.model.measures import MEASURES
 from pages.model.options import OWN, ModelOptions, Question, question, scope

@@ -6,9 +6,9 @@ from functools import partial
 import streamlit as st
 
 import attention_core as ac
-from app import variant_picker
-from app.form import form
-from app.text import _
+from app.ui import variant_picker
+from app.ui.lazy import form
+from app.words.i18n import _
 from attention_core import registry
 from attention_core.limits import current
 from attention_core.surgery import UNIFORM

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
-from app import chart, palette
 from app.figures.scatter import Points, scatter
-from app.text import _, _n, paragraph
+from app.ui import chart, palette
+from app.words.i18n import _, _n, paragraph
 from attention_core import metrics, registry
 from attention_core.experiments import swap
 from attention_core.experiments.swap import CopyRow, ReadingRow, StrayRow, SwapRow, SwapTask

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from app import chart, takeaway
 from app.reading_board import Look, Reading, reading_board
-from app.text import _, paragraph
+from app.ui import chart, export
+from app.words.i18n import _, paragraph
 from attention_core.experiments import swap
 from attention_core.experiments.swap import ReadingRow, SwapRow
 from attention_core.variant import SOFTMAX
@@ -61,7 +61,7 @@ def take_away(rows: Sequence[SwapRow]) -> None:
     """The rows as a file, and how figures are saved."""
     if rows:
         with st.container(horizontal=True, vertical_alignment="bottom"):
-            takeaway.download(_("Numbers (CSV)"), lambda: takeaway.csv_of(rows), "model.csv")
+            export.download(_("Numbers (CSV)"), lambda: export.csv_of(rows), "model.csv")
             chart.choose_format()
 
 

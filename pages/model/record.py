@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import attention_core
-from app import presets
+from app.state import presets
 from attention_core.experiments import swap
 from attention_core.experiments.swap import SwapTask, records
 from attention_core.measure.device import stamp, use_threads

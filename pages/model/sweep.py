@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from app import chart, dispatch, palette, run
 from app.figures.curves import Curve, curves, guide
 from app.figures.theme import GREY
-from app.text import _
+from app.jobs import dispatch, runs
+from app.ui import chart, palette
+from app.words.i18n import _
 from attention_core.experiments import swap
 from attention_core.experiments.swap import FLOORS, CopyRow, ReadingRow, SwapRow, SwapTask
 from pages.model.options import called
@@ -28,7 +29,7 @@ def at_once(tasks: Sequence[SwapTask], draw: Callable[[list[SwapRow], str], None
     for task in tasks:
         if not task.live and (row := swap.known(task)) is not None:
             dispatch.keep("swap", task, (row,))
-    return run.at_once("swap", tasks, draw, key=key)
+    return runs.at_once("swap", tasks, draw, key=key)
 
 
 def pairs(rows: Sequence[SwapRow], x: Callable[[SwapRow], float | None]) -> list[Both]:

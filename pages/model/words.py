@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import mean
 
-from app.text import _, _n, paragraph
+from app.words.i18n import _, _n, paragraph
 from attention_core import registry
 from attention_core.experiments.swap import CopyRow, ReadingRow, SwapRow
 from attention_core.inputs import models

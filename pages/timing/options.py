@@ -3,13 +3,14 @@
 import streamlit as st
 
 import attention_core as ac
-from app import chart, share
-from app.controls import Options, choice, kept, selection, switch, whole
-from app.form import form
-from app.naming import label
-from app.scope import Scope
-from app.text import N_, _
-from app.visit import Visit
+from app.state import url
+from app.state.controls import Options, choice, kept, selection, switch, whole
+from app.state.session import Visit
+from app.ui import chart
+from app.ui.lazy import form
+from app.ui.scope import Scope
+from app.words.i18n import N_, _
+from app.words.labels import label
 from attention_core.limits import current
 from attention_core.measure.device import devices
 from attention_core.measure.masked import Form, Masked
@@ -42,7 +43,7 @@ class TimingOptions(Options, prefix="t_"):
     dtype = choice({name: name for name in DTYPES}, N_("Numbers"))
     first = selection(lambda: {n: str(n) for n in doublings()}, N_("From tokens"), default=SIZES[0], link="t_from")
     last = kept(
-        lambda: share.one_of(min(SIZES[-1], current().timed_tokens), doublings()),
+        lambda: url.one_of(min(SIZES[-1], current().timed_tokens), doublings()),
         N_("To tokens, doubling"),
         link="t_to",
         widget=st.selectbox,
@@ -55,15 +56,13 @@ class TimingOptions(Options, prefix="t_"):
     )
     side = choice(SIDES, N_("Beside the time"))
     masked = kept(
-        lambda: share.one_of(None, (NONE, *(v.key for v in ac.all_variants() if v.mask is not None))),
+        lambda: url.one_of(None, (NONE, *(v.key for v in ac.all_variants() if v.mask is not None))),
         N_("Mask on the full matrix (dotted)"),
         help=N_("Every pair is computed and the pattern only hides some: beside it, what the pattern's own way saves."),
     )
     form = choice(FORMS, N_("A mask is laid on"))
     columns = switch(False, N_("All columns"))
-    recorded = kept(
-        lambda: share.one_of(None, (*recorded(), LOADED, NONE)), N_("Recorded run (dashed)"), link="t_beside"
-    )
+    recorded = kept(lambda: url.one_of(None, (*recorded(), LOADED, NONE)), N_("Recorded run (dashed)"), link="t_beside")
 
 
 def show() -> TimingSpec:

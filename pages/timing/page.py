@@ -2,9 +2,10 @@
 
 import streamlit as st
 
-from app import timing, variant_picker
+from app.jobs import timing_runs
 from app.page import Page
-from app.text import N_
+from app.ui import variant_picker
+from app.words.i18n import N_
 from pages.timing import options, recorded_run, results, words
 from pages.timing.options import TimingOptions
 
@@ -15,7 +16,7 @@ def show(given: None) -> None:
     with row:
         spec = options.show()
         recorded = recorded_run.show(spec)
-    timing.run_here(spec, row, lambda run, key: results.show(run, recorded, f"timing.{key}"))
+    timing_runs.run_here(spec, row, lambda run, key: results.show(run, recorded, f"timing.{key}"))
     words.show_method()
 
 

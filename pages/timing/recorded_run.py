@@ -5,11 +5,11 @@ from collections.abc import Mapping
 import streamlit as st
 
 import attention_core as ac
-from app import takeaway
-from app.form import form
-from app.text import _, literal, sentence
-from app.timing import measured
-from app.visit import Visit
+from app.jobs.timing_runs import measured
+from app.state.session import Visit
+from app.ui import export
+from app.ui.lazy import form
+from app.words.i18n import _, literal, sentence
 from attention_core.limits import current
 from attention_core.measure.records import Run
 from attention_core.measure.run_file import from_json, recorded, to_json
@@ -59,7 +59,7 @@ def _files() -> None:
     if live is None:
         st.caption(_("A run on this machine can be saved here once it has been made."))
     else:
-        takeaway.download(_("Save the live run (JSON)"), lambda: to_json(live), "timing.json")
+        export.download(_("Save the live run (JSON)"), lambda: to_json(live), "timing.json")
     st.file_uploader(
         _("Load a run (JSON)"),
         type="json",

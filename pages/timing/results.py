@@ -6,14 +6,14 @@ from typing import Any
 import streamlit as st
 
 import attention_core as ac
-from app import chart, palette, takeaway
-from app.about import what_is_counted
 from app.figures.curves import Curve, curves
 from app.figures.theme import GREY, SERIES, ruled
 from app.figures.timing import stamped
-from app.naming import label
-from app.text import N_, _, _n, literal
-from app.timing import Series, faster_from, in_one_sentence, stamp_lines
+from app.jobs.timing_runs import Series, faster_from, in_one_sentence, stamp_lines
+from app.ui import chart, export, palette
+from app.ui.about import what_is_counted
+from app.words.i18n import N_, _, _n, literal
+from app.words.labels import label
 from attention_core.experiments.timing_length import unfinished
 from attention_core.measure.masked import Masked, subject
 from attention_core.measure.records import Run
@@ -62,7 +62,7 @@ def show(live: Run | None, beside: Run | None, key: str) -> None:
     if key.endswith("end"):
         with st.container(horizontal=True, vertical_alignment="center"):
             TimingOptions.columns.draw()
-            takeaway.download(_("Numbers (CSV)"), lambda: csv(found), "timing.csv")
+            export.download(_("Numbers (CSV)"), lambda: csv(found), "timing.csv")
 
 
 def series(run: Run, *, live: bool) -> list[Series]:
@@ -320,4 +320,4 @@ def csv(found: Sequence[Series]) -> bytes:
         for p in line.points
         for i, ms in enumerate(p.ms)
     ]
-    return takeaway.to_csv(list(rows[0]), (list(row.values()) for row in rows))
+    return export.to_csv(list(rows[0]), (list(row.values()) for row in rows))

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from app.form import form
-from app.text import _, literal
-from app.timing import Series
+from app.jobs.timing_runs import Series
+from app.ui.lazy import form
+from app.words.i18n import _, literal
 from attention_core.measure.summary import TAIL, Ratio
 from pages.timing.options import FORMS
 

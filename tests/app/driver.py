@@ -20,10 +20,10 @@ from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
 import attention_core as ac
-from app.form import OPENED
-from app.share import LINK, Link
-from app.variant_picker import SETTINGS
-from app.visit import Visit
+from app.state.session import Visit
+from app.state.url import LINK, Link
+from app.ui.lazy import OPENED
+from app.ui.variant_picker import SETTINGS
 
 # Each page that is opened would read about every installed package anew, in search of components: a tenth of a second.
 manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)

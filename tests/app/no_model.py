@@ -3,7 +3,7 @@
 import math
 from operator import attrgetter
 
-from app import dispatch
+from app.jobs import dispatch
 from attention_core.experiments import continuation, glance, swap
 from attention_core.experiments.continuation import ContinuationRow
 from attention_core.experiments.glance import GlanceRow

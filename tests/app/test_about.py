@@ -1,8 +1,8 @@
 """What is said of a variant: what it costs on an input, and where it comes from."""
 
 import attention_core as ac
-from app.about import cost_in_words, sources, what_is_counted
-from app.text import literal
+from app.ui.about import cost_in_words, sources, what_is_counted
+from app.words.i18n import literal
 from attention_core.variant import Paper
 
 

@@ -10,8 +10,8 @@ import pytest
 from transformers import BertConfig
 
 import attention_core as ac
-from app import share
-from app.visit import Visit
+from app.state import url
+from app.state.session import Visit
 from attention_core import limits
 from attention_core.errors import LabError
 from attention_core.experiments.swap import text_tokens
@@ -64,8 +64,8 @@ def opened(options, name):
 
     def told(words):
         kinds = options.fields()
-        values, refused = share.read_link({name: words}, kinds)
-        return share.refusal(values, kinds, dict.fromkeys(refused, words)) if refused else None
+        values, refused = url.read_link({name: words}, kinds)
+        return url.refusal(values, kinds, dict.fromkeys(refused, words)) if refused else None
 
     return told
 

@@ -16,10 +16,10 @@ from no_model import without_a_model
 from test_pages import open_app
 
 import attention_core as ac
-from app import text
-from app.extraction import core, lesson, screen
 from app.lessons.lesson import Lesson, Step
 from app.lessons.shipped import shipped
+from app.words import i18n
+from app.words.extraction import core, lesson, screen
 from pages.inside.stories import discover
 
 ROOT = Path(__file__).parent.parent.parent
@@ -119,7 +119,7 @@ def messages():
 
 @pytest.fixture
 def marking(messages, monkeypatch):
-    monkeypatch.setattr(text, "_catalogue", lambda language: Marking(messages))
+    monkeypatch.setattr(i18n, "_catalogue", lambda language: Marking(messages))
 
 
 def shown(at):

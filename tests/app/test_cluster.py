@@ -11,8 +11,8 @@ import pytest
 from distributed import LocalCluster
 from toy_experiment import Trial
 
-from app import dispatch
-from app.executors import Cluster, Workers
+from app.jobs import dispatch
+from app.jobs.executors import Cluster, Workers
 from attention_core import execution
 from attention_core.errors import InputError, SettingError, WorkerError
 from attention_core.experiments import entropy_length

@@ -6,7 +6,7 @@ from importlib.metadata import version
 
 import pytest
 
-from app import command, replicas
+from app.server import command, replicas
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ import pytest
 import streamlit as st
 from driver import visit
 
-from app import provenance
-from app.visit import write_text
+from app.state.session import write_text
+from app.ui import export_metadata
 
 PAGES = Path(__file__).parents[2] / "pages"
 SMALL = "input=synthetic&n=16&d=8&heads=2&head=1&variants=softmax&variants=local~window~4"
@@ -83,7 +83,7 @@ def test_every_reader_reads_the_same_table(saved, address):
     header, rows = read_by_all(saved(address, ADDRESSES[address]))
     assert rows
     assert len(set(header)) == len(header)
-    origin = [i for i, name in enumerate(header) if name.startswith(f"{provenance.MEMBER} ")]
+    origin = [i for i, name in enumerate(header) if name.startswith(f"{export_metadata.MEMBER} ")]
     assert all(rows[0][i] for i in origin)
     assert not any(row[i] for row in rows[1:] for i in origin)
 

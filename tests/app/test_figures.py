@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from plotly.graph_objects import Figure
 from plotly.io import to_json
 
-from app.chart import Drawn
 from app.figures import theme
 from app.figures.bars import row_multiples
 from app.figures.curves import Curve, curves
@@ -25,6 +24,7 @@ from app.figures.measurements import measurements
 from app.figures.picture import picture
 from app.figures.spread import spread
 from app.figures.whiskers import whiskers
+from app.ui.chart import Drawn
 
 
 def test_bars_show_each_variants_own_weights_under_their_tokens():

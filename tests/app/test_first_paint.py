@@ -5,7 +5,7 @@ import gzip
 import pytest
 from driver import complete
 
-from app.first_paint import SIDEBAR, FirstPaint
+from app.server.first_paint import SIDEBAR, FirstPaint
 
 PAGE = b"<html><head></head><body><div></div></body></html>"
 

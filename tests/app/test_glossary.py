@@ -5,7 +5,7 @@ from itertools import chain
 
 from driver import open_page
 
-from app import glossary, text
+from app.words import glossary, i18n
 
 WANTED = {
     *("logit", "nat", "landmark", "effective rank", "total variation", "decode step", "feature map", "perplexity"),
@@ -42,7 +42,7 @@ def test_words_and_definitions_are_those_of_the_visitors_language(monkeypatch):
                 message, message
             )
 
-    monkeypatch.setattr(text, "_spoken", Spoken)
+    monkeypatch.setattr(i18n, "_spoken", Spoken)
     told = glossary.spoken()
     assert told[0][0] == "Einer von mehreren."
     assert ["Logit", "Logits"] in [known for _told, known in told]

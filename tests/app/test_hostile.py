@@ -15,9 +15,9 @@ from no_model import without_a_model
 from test_links import VIEWS
 
 import attention_core as ac
-from app import takeaway
-from app.input_panel import UPLOAD
-from app.visit import write_text
+from app.state.session import write_text
+from app.ui import export
+from app.ui.input_panel import UPLOAD
 from attention_core.inputs.source import UploadSource
 from pages.home import gallery
 
@@ -119,12 +119,12 @@ def test_any_word_in_a_rows_query_stays_in_the_addresses(words):
 
 @pytest.mark.parametrize("cell", ["=1+1", "+1", "-x", "@SUM(A1)", "\t=1", "\r=1", "＝1"])
 def test_a_cell_of_a_table_is_no_formula(cell):
-    found = takeaway.to_csv([cell], [[cell]]).decode("utf-8-sig")
+    found = export.to_csv([cell], [[cell]]).decode("utf-8-sig")
     assert [line.strip('"')[0] for line in found.split("\r\n")[:2]] == ["'", "'"]
 
 
 def test_numbers_and_words_stay_what_they_are_in_a_table():
-    found = takeaway.to_csv(["token", "weight"], [["a-b", -0.5], ["–", None]]).decode("utf-8-sig")
+    found = export.to_csv(["token", "weight"], [["a-b", -0.5], ["–", None]]).decode("utf-8-sig")
     assert found == "token,weight\r\na-b,-0.5\r\n–,\r\n"
 
 
@@ -140,7 +140,7 @@ NEVER = {
     "os.system": "no shell",
 }
 ALLOWED = {
-    "app/executors.py": {
+    "app/jobs/executors.py": {
         "pickle.load(stream)": "rows of a worker, a process of the same user, behind a socket that nobody else opens"
     },
     "attention_core/workers.py": {

@@ -4,8 +4,8 @@ import pytest
 from driver import open_page, send
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from app import presets, share
-from app.share import LINK
+from app.state import presets, url
+from app.state.url import LINK
 
 SYNTHETIC = {"input": "synthetic", "n": "12", "heads": "2", "d": "4", "variants": ["softmax", "local"]}
 LONG = {"input": "text", "text": ["@long"], "variants": ["softmax", "local"]}
@@ -42,7 +42,7 @@ def test_what_a_widget_no_longer_offers_changes_nothing_and_stays_out_of_the_add
     assert not [each for each in at.warning if "link" in each.value]
     assert dict(at.query_params) == before or kind.startswith(BOUNDED)
     known = at.session_state[LINK]
-    assert share.read_link(known.written, known.fields)[1] == ()
+    assert url.read_link(known.written, known.fields)[1] == ()
     assert all(field.holds(at.session_state[name]) for name, field in known.fields.items())
 
 
@@ -66,7 +66,7 @@ def test_a_choice_called_otherwise_by_now_stays_made():
 
 def test_it_does_not_matter_what_a_run_that_was_overtaken_undoes(monkeypatch):
     """Each run has a lock of its own: one may empty the session's state under another that has just filled it."""
-    use = share.use
+    use = url.use
 
     def undone(fields):
         use(fields)
@@ -77,7 +77,7 @@ def test_it_does_not_matter_what_a_run_that_was_overtaken_undoes(monkeypatch):
     at = open_page("entropy", LONG)
     called = longest_of(at).options[-1]
     send(at, text=presets.texts()["long"][:1200])
-    monkeypatch.setattr(share, "use", undone)
+    monkeypatch.setattr(url, "use", undone)
     send(at, h_longest=called, h_unit=["bits"])
     assert not at.exception
     assert called not in at.query_params.get("h_longest", "")
@@ -121,7 +121,7 @@ def test_what_is_typed_outlives_the_preset_that_still_looks_pressed():
 
 
 def test_of_many_addresses_in_flight_the_latest_are_remembered(monkeypatch):
-    monkeypatch.setattr(share, "IN_FLIGHT", 2)
+    monkeypatch.setattr(url, "IN_FLIGHT", 2)
     at = open_page("entropy", SYNTHETIC | {"h_view": "factor"})
     first = dict(at.query_params)
     for factor in ("2", "8", "0.5"):

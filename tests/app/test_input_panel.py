@@ -7,8 +7,9 @@ import pytest
 from driver import board, go, open_page, visit
 
 import attention_core as ac
-from app import compute, presets
-from app.input_panel import UPLOAD, biased_in_words, placed_in_words, shown_tokens, size_in_words, unmasked
+from app.jobs import cached
+from app.state import presets
+from app.ui.input_panel import UPLOAD, biased_in_words, placed_in_words, shown_tokens, size_in_words, unmasked
 from attention_core.inputs.positions import ALIBI, NONE, OWN, ROPE
 from attention_core.inputs.source import SyntheticSource, TextSource
 from attention_core.inputs.synthetic import SyntheticSpec
@@ -45,8 +46,8 @@ def test_a_mask_that_is_off_is_named_with_its_head():
 
 
 def test_a_file_stands_where_all_visitors_files_do_and_one_that_made_room_is_asked_for_again(monkeypatch):
-    kept = compute.Uploads(most_bytes=50_000)
-    monkeypatch.setattr(compute, "uploads", lambda: kept)
+    kept = cached.Uploads(most_bytes=50_000)
+    monkeypatch.setattr(cached, "uploads", lambda: kept)
     at = open_page("matrices", {"input": "upload", "variants": ["softmax"]})
     at.file_uploader(key="upload.widget").set_value(("m\x1bine.npz", ac.inputs.example_npz(), "")).run()
     assert not at.exception

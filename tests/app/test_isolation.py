@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.isolation import isolated
+from app.words.isolation import isolated
 
 START, END = "\u2068", "\u2069"
 

@@ -8,11 +8,11 @@ from driver import curves, message, table
 from test_lessons import STEPS, begun, press, step_of
 
 import attention_core as ac
-from app import dispatch
+from app.jobs import dispatch
 from app.lessons import answer, draft
 from app.lessons.lesson import Step
 from app.lessons.screen import Screen
-from app.naming import label
+from app.words.labels import label
 from attention_core import metrics
 from attention_core.experiments.error import ErrorTask, points
 from attention_core.experiments.leaks import tasks as leak_tasks

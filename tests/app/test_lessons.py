@@ -17,9 +17,9 @@ from app.lessons.lesson import LINK_LESSON, MOST_BYTES, MOST_STEPS, Lesson, Less
 from app.lessons.measure import Measure, verdict
 from app.lessons.screen import Screen
 from app.lessons.shipped import ORDER, shipped
-from app.naming import label
 from app.page import discover
-from app.share import UNREADABLE
+from app.state.url import UNREADABLE
+from app.words.labels import label
 
 STEPS = [(key, place) for key, each in shipped().items() for place in range(1, 1 + len(each.steps))]
 

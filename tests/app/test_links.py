@@ -10,11 +10,11 @@ from driver import visit as driver_visit
 from no_model import without_a_model
 
 import attention_core as ac
-from app import share, visit
-from app.controls import Control
 from app.page import discover
-from app.share import LINK
-from app.visit import Visit
+from app.state import session, url
+from app.state.controls import Control
+from app.state.session import Visit
+from app.state.url import LINK
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = discover()
@@ -28,7 +28,7 @@ TINY = {
     "variants": ["softmax", "local", "reformer"],
 }
 """What makes every page quick."""
-MORE = {"entropy": {"input": "text", "text": visit.write_text("a few words are enough")}}
+MORE = {"entropy": {"input": "text", "text": session.write_text("a few words are enough")}}
 """The same for some: a synthetic sequence goes on for ever."""
 HOSTILE = (
     "",
@@ -62,8 +62,8 @@ WORDS = [
     ["1.25"],
     ["none"],
     ["@chinese"],
-    visit.write_text("any words\n…"),
-    visit.write_text(""),
+    session.write_text("any words\n…"),
+    session.write_text(""),
     ["smollm2"],
     ["owner/name"],
     ["nystrom~landmarks~7"],
@@ -108,7 +108,7 @@ def others(kind):
     for words in WORDS:
         try:
             found.append(kind.read(words))
-        except share.UNREADABLE:
+        except url.UNREADABLE:
             continue
     return [value for value in found if value != kind.default]
 
@@ -117,26 +117,26 @@ def others(kind):
 def test_hostile_words_fall_back_and_are_named(page):
     for name, kind in own(page).items():
         for word in HOSTILE:
-            values, refused = share.read_link({name: [word]}, {name: kind})
+            values, refused = url.read_link({name: [word]}, {name: kind})
             assert (values, refused) == ({name: kind.default}, (name,)), (name, word)
-            assert f"{name} is " in share.refusal(values, {name: kind}, {name: [word]})
+            assert f"{name} is " in url.refusal(values, {name: kind}, {name: [word]})
 
 
 @pytest.mark.parametrize("word", [" ", "The cat sat.", "a " * 1750])
 def test_a_text_written_into_an_address_as_it_is_is_told_what_a_link_holds(word):
     fields = Visit.fields()
-    values, refused = share.read_link({"text": [word]}, fields)
-    told = share.refusal(values, fields, {name: [word] for name in refused})
+    values, refused = url.read_link({"text": [word]}, fields)
+    told = url.refusal(values, fields, {name: [word] for name in refused})
     assert "a text of up to 20,000 characters as a link of this app packs it" in told
     assert "@story" in told
-    assert share.read_link({"text": visit.write_text(word)}, fields) == ({**values, "text": word}, ())
+    assert url.read_link({"text": session.write_text(word)}, fields) == ({**values, "text": word}, ())
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_a_word_given_twice_is_refused(page):
     for name, kind in own(page).items():
         word = kind.write(others(kind)[-1])[-1]
-        values, refused = share.read_link({name: [word, word]}, {name: kind})
+        values, refused = url.read_link({name: [word, word]}, {name: kind})
         assert refused == (name,) or (name == "stack" and values == {"stack": (word, word)}), name
 
 
@@ -145,17 +145,17 @@ def test_every_value_travels_in_a_link(page):
     for name, kind in own(page).items():
         assert others(kind), name
         for value in others(kind):
-            link = share.link_of({name: value}, {name: kind})
+            link = url.link_of({name: value}, {name: kind})
             assert link[name]
-            assert share.read_link(link, {name: kind}) == ({name: value}, ()), (name, value)
+            assert url.read_link(link, {name: kind}) == ({name: value}, ()), (name, value)
             assert kind.holds(value)
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_opens_on_a_link_of_nothing_but_hostile_words(page):
     known = list(own(page))
-    for start in range(0, len(known), share.NAMED):
-        names = known[start : start + share.NAMED]
+    for start in range(0, len(known), url.NAMED):
+        names = known[start : start + url.NAMED]
         at = open_tiny(page, dict.fromkeys(names, "perhaps"))
         assert not at.exception
         assert not at.error
@@ -167,7 +167,7 @@ def test_a_page_opens_on_a_link_of_nothing_but_hostile_words(page):
 def test_a_page_takes_a_link_in_which_everything_is_set_and_writes_the_same(page):
     needs_more = {"t_device": "cpu", "t_beside": "none", "coloured": "local", "explained": "local"}
     values = {name: needs_more.get(name, others(kind)[0]) for name, kind in own(page).items()}
-    link = share.link_of(values, own(page))
+    link = url.link_of(values, own(page))
     at = open_tiny(page, link)
     assert not at.exception
     assert not at.warning
@@ -339,7 +339,7 @@ def test_whatever_is_set_on_a_page_is_in_its_link(page, asked):
             assert not at.exception
             assert dict(at.query_params) != before, key
             link = at.session_state[LINK]
-            values, refused = share.read_link(link.written, link.fields)
+            values, refused = url.read_link(link.written, link.fields)
             assert refused == ()
             assert all(at.session_state[name] == value for name, value in values.items())
     of_page = PAGES[page].options.controls | (Visit.controls if page == "matrices" else {})

@@ -11,8 +11,8 @@ from streamlit.runtime.scriptrunner_utils.script_run_context import ScriptRunCon
 from streamlit.web.server.starlette import starlette_websocket
 from streamlit.web.server.starlette.starlette_websocket import StarletteSessionClient
 
-from app import message_cache
-from app.message_cache import Held
+from app.streamlit_patches import message_cache
+from app.streamlit_patches.message_cache import Held
 from benchmarks.load.screen import Screen
 
 WRITE, RESET = StarletteSessionClient.write_forward_msg, ScriptRunContext.reset

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from driver import visit
 
-from app import compute, dispatch
-from app.executors import Workers
-from app.line import Line
+from app.jobs import cached, dispatch
+from app.jobs.executors import Workers
+from app.jobs.scheduler import Line
 from app.page import discover
-from app.visit import write_text
+from app.state.session import write_text
 from attention_core.errors import ModelError
 from attention_core.experiments import entropy_length
 from attention_core.inputs import SyntheticSource, SyntheticSpec, TextSource, models
@@ -48,7 +48,7 @@ def workers(environment):
 @pytest.fixture
 def in_workers(workers, monkeypatch):
     line = Line(workers)
-    monkeypatch.setattr(dispatch, "_rows", compute.cache())
+    monkeypatch.setattr(dispatch, "_rows", cached.cache())
     monkeypatch.setattr(dispatch, "executor", lambda task: workers)
     monkeypatch.setattr(dispatch, "line", lambda executor: line)
 

@@ -2,8 +2,8 @@
 
 from driver import chosen, go, set_state, visit
 
-from app import presets
-from app.visit import default_variants
+from app.state import presets
+from app.state.session import default_variants
 
 
 def opened(at):

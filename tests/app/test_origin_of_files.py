@@ -11,8 +11,8 @@ from driver import open_page
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app import provenance
-from app.takeaway import FORMULA, _as_words, to_csv, to_npz
+from app.ui import export_metadata
+from app.ui.export import FORMULA, _as_words, to_csv, to_npz
 from attention_core.inputs import SyntheticSpec, from_synthetic, from_upload
 from attention_core.inputs import to_npz as record_npz
 
@@ -24,7 +24,7 @@ CELLS = st.one_of(st.text(max_size=8), st.floats(allow_nan=False), st.integers()
 @given(st.lists(st.tuples(CELLS, CELLS), min_size=1, max_size=4))
 def test_a_table_reads_as_before_and_says_where_it_comes_from(rows):
     plain = to_csv(["a", "b"], rows)
-    stamped = provenance.in_csv(plain, ORIGIN, _as_words)
+    stamped = export_metadata.in_csv(plain, ORIGIN, _as_words)
     before = list(csv.reader(io.StringIO(plain.decode("utf-8-sig"), newline="")))
     after = list(csv.reader(io.StringIO(stamped.decode("utf-8-sig"), newline="")))
     assert [row[:2] for row in after] == before
@@ -34,13 +34,15 @@ def test_a_table_reads_as_before_and_says_where_it_comes_from(rows):
 
 
 def test_a_table_keeps_a_column_that_is_called_as_a_word_of_its_origin():
-    stamped = provenance.in_csv(to_csv(["head", "link"], [(1, "own")]), {"head": "3", "link": "http://x"}, _as_words)
+    stamped = export_metadata.in_csv(
+        to_csv(["head", "link"], [(1, "own")]), {"head": "3", "link": "http://x"}, _as_words
+    )
     [row] = csv.DictReader(io.StringIO(stamped.decode("utf-8-sig")))
     assert row == {"head": "1", "link": "own", "provenance head": "3", "provenance link": "http://x"}
 
 
 def test_pandas_reads_the_table():
-    stamped = provenance.in_csv(to_csv(["a", "b"], [(1, 2.5), (3, 4.5)]), ORIGIN, _as_words)
+    stamped = export_metadata.in_csv(to_csv(["a", "b"], [(1, 2.5), (3, 4.5)]), ORIGIN, _as_words)
     found = pd.read_csv(io.BytesIO(stamped))
     assert found["a"].tolist() == [1, 3]
     assert found["b"].tolist() == [2.5, 4.5]
@@ -50,25 +52,25 @@ def test_pandas_reads_the_table():
 
 @pytest.mark.parametrize("words", ["=1+1", "@cmd", "-x", "+x"])
 def test_no_spreadsheet_computes_where_a_table_comes_from(words):
-    stamped = provenance.in_csv(to_csv(["a"], [(1,)]), {"text": words}, _as_words).decode("utf-8-sig")
+    stamped = export_metadata.in_csv(to_csv(["a"], [(1,)]), {"text": words}, _as_words).decode("utf-8-sig")
     assert not any(FORMULA.match(cell) for row in csv.reader(io.StringIO(stamped)) for cell in row)
 
 
 @pytest.mark.parametrize("plain", [b"", to_csv(["a", "b"], [])])
 def test_a_table_without_rows_stays_as_it_is(plain):
-    assert provenance.in_csv(plain, ORIGIN, _as_words) == plain
+    assert export_metadata.in_csv(plain, ORIGIN, _as_words) == plain
 
 
 def test_arrays_stay_and_say_where_they_come_from():
-    stamped = provenance.in_npz(to_npz({"x": np.arange(3)}), ORIGIN)
+    stamped = export_metadata.in_npz(to_npz({"x": np.arange(3)}), ORIGIN)
     with np.load(io.BytesIO(stamped), allow_pickle=False) as found:
         assert found["x"].tolist() == [0, 1, 2]
-        assert json.loads(str(found[provenance.MEMBER])) == ORIGIN
+        assert json.loads(str(found[export_metadata.MEMBER])) == ORIGIN
 
 
 def test_a_record_that_says_where_it_comes_from_is_read_again():
     record = from_synthetic(SyntheticSpec(n=5, d=4, heads=2))
-    again = from_upload(provenance.in_npz(record_npz(record), ORIGIN), "again.npz")
+    again = from_upload(export_metadata.in_npz(record_npz(record), ORIGIN), "again.npz")
     assert np.array_equal(again.q.numpy(), record.q.numpy())
     assert again.tokens == record.tokens
     assert again.notices == ()
@@ -77,13 +79,13 @@ def test_a_record_that_says_where_it_comes_from_is_read_again():
 @pytest.fixture
 def told(monkeypatch):
     found = []
-    now = provenance.now
+    now = export_metadata.now
 
     def noting(title, **how):
         found.append(now(title, **how))
         return found[-1]
 
-    monkeypatch.setattr(provenance, "now", noting)
+    monkeypatch.setattr(export_metadata, "now", noting)
     return found
 
 
@@ -108,4 +110,4 @@ def test_what_does_not_apply_is_left_out(told):
 
 def test_a_long_text_is_cut(told):
     open_page("masks", text="word " * 300, masks_part="download")
-    assert len(told[0]["text"]) == provenance.TEXT + 1
+    assert len(told[0]["text"]) == export_metadata.TEXT + 1

@@ -7,15 +7,15 @@ from driver import links, spoken, visit
 
 import pages
 from app import page as frame
-from app.controls import Options, choice, kept, place, stops, switch, whole
-from app.share import LINK, Field
+from app.state.controls import Options, choice, kept, place, stops, switch, whole
+from app.state.url import LINK, Field
 
 TOY = '''
 """Toy: how warm is it?"""
 
 import streamlit as st
 
-from app.controls import Options, choice, whole
+from app.state.controls import Options, choice, whole
 from app.page import Page
 
 

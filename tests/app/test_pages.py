@@ -9,9 +9,9 @@ import pytest
 from driver import go, links, open_page, visit, ways
 
 import attention_core as ac
-from app import presets, share
 from app.page import discover
-from app.visit import Visit, default_variants, read_text, write_text
+from app.state import presets, url
+from app.state.session import Visit, default_variants, read_text, write_text
 
 ROOT = Path(__file__).parent.parent.parent
 DEFAULT = default_variants()
@@ -107,7 +107,7 @@ Q = np.ones((2, 5, 4), np.float32)
     ],
 )
 def test_an_upload_is_read_or_gets_a_sentence(data, word):
-    from app.input_panel import UPLOAD
+    from app.ui.input_panel import UPLOAD
 
     at = open_app(input="upload", **{UPLOAD: ac.inputs.UploadSource.of("mine.npz", data)})
     assert not at.exception
@@ -151,19 +151,19 @@ def test_what_the_input_lacks_falls_back_and_is_named_wherever_it_is_found_out(p
 
 def test_a_model_of_the_hub_is_asked_for_only_where_the_profile_says_so(monkeypatch):
     known = {"model": Visit.fields()["model"]}
-    assert share.read_link({"model": ["owner/name"]}, known) == ({"model": "owner/name"}, ())
+    assert url.read_link({"model": ["owner/name"]}, known) == ({"model": "owner/name"}, ())
     monkeypatch.setenv("ATTENTION_LAB_PROFILE", "hosted")
-    assert share.read_link({"model": ["owner/name"]}, known) == ({"model": "minilm"}, ("model",))
-    assert share.read_link({"model": ["smollm2"]}, known) == ({"model": "smollm2"}, ())
+    assert url.read_link({"model": ["owner/name"]}, known) == ({"model": "minilm"}, ("model",))
+    assert url.read_link({"model": ["smollm2"]}, known) == ({"model": "smollm2"}, ())
 
 
 def test_a_link_with_more_variants_than_fit_or_without_the_reference_shows_what_it_can():
     many = [v.key for v in ac.all_variants() if v.key != "softmax"]
-    values, refused = share.read_link({"variants": many}, Visit.fields())
+    values, refused = url.read_link({"variants": many}, Visit.fields())
     assert refused == ("variants",)
     assert [a.key for a in values["variants"]] == ["softmax", *many][: len(values["variants"])]
     at = open_app(
-        "matrices", more="explain", variants=share.read_link({"variants": ["local"]}, Visit.fields())[0]["variants"]
+        "matrices", more="explain", variants=url.read_link({"variants": ["local"]}, Visit.fields())[0]["variants"]
     )
     assert not at.exception
 

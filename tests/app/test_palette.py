@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 import attention_core as ac
-from app import palette
 from app.figures.theme import COLOURS, GREY, PLACES, SERIES, style
-from app.visit import default_variants, first_variants
+from app.state.session import default_variants, first_variants
+from app.ui import palette
 
 RECORDED = """
     softmax local linear nystrom efficient atrous sparse topk softmax_log_n relu2 retention additive alibi differential

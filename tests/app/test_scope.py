@@ -8,9 +8,9 @@ from driver import chosen as variants
 from driver import open_page
 
 import attention_core as ac
-from app import provenance, takeaway
-from app.input_panel import UPLOAD
-from app.scope import Scope
+from app.ui import export, export_metadata
+from app.ui.input_panel import UPLOAD
+from app.ui.scope import Scope
 
 TEXT = {
     "text": " ".join(["one two three four five six seven eight nine ten"] * 30) + "."
@@ -28,12 +28,12 @@ def upload():
 @pytest.fixture
 def files(monkeypatch):
     """What each file holds and what it says of its numbers, by its name."""
-    found, now = {}, provenance.now
+    found, now = {}, export_metadata.now
 
     def download(label, data, file_name, **how):
         found[file_name] = (data, now(label, **how))
 
-    monkeypatch.setattr(takeaway, "download", download)
+    monkeypatch.setattr(export, "download", download)
     return found
 
 

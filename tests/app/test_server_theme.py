@@ -5,7 +5,7 @@ from streamlit import config
 from streamlit.proto.NewSession_pb2 import NewSession
 from streamlit.runtime import app_session
 
-from app import server_theme
+from app.streamlit_patches import server_theme
 
 PLAIN = app_session._populate_theme_msg
 PARTS = {

@@ -7,7 +7,7 @@ from streamlit.runtime.state import safe_session_state, session_state
 from streamlit.runtime.state.safe_session_state import SafeSessionState
 from streamlit.testing.v1 import AppTest
 
-from app import session_reading
+from app.streamlit_patches import session_reading
 
 PLAIN = SafeSessionState.filtered_state
 

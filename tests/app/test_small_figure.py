@@ -7,7 +7,7 @@ import re
 import pytest
 
 from app.figures.theme import COLOURS, GREY, SERIES
-from app.small_figure import EDGE, HEIGHT, WIDTH, small_figure
+from app.ui.small_figure import EDGE, HEIGHT, WIDTH, small_figure
 
 
 def svg(address):

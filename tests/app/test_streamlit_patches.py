@@ -16,7 +16,9 @@ from streamlit.runtime.scriptrunner_utils.script_run_context import ScriptRunCon
 from streamlit.runtime.state.safe_session_state import SafeSessionState
 from streamlit.web.server.starlette.starlette_websocket import StarletteSessionClient
 
-from app import streamlit_app, streamlit_patches, warming
+from app import streamlit_app
+from app.server import warmup
+from app.streamlit_patches import patches
 
 ROOT = Path(__file__).parents[2]
 REPLACED = (
@@ -34,7 +36,7 @@ REPLACED = (
 def restored(monkeypatch):
     for place, name in REPLACED:
         monkeypatch.setattr(place, name, getattr(place, name))
-    monkeypatch.setattr(warming, "warm_up", lambda: None)
+    monkeypatch.setattr(warmup, "warm_up", lambda: None)
     option = st.get_option
     monkeypatch.setattr(st, "get_option", lambda name: "none" if name == "server.fileWatcherType" else option(name))
 
@@ -68,25 +70,25 @@ def test_another_version_of_streamlit_is_not_patched_and_each_patch_is_reported(
     monkeypatch.setattr(st, "__version__", version)
     assert started() == before
     found = warnings(caplog)
-    for module in ("watching", "server_theme", "session_reading", "untold", "message_cache"):
-        [line] = [each for each in found if f"app.{module}." in each]
-        assert f"Streamlit {streamlit_patches.WRITTEN_FOR}, and {version} is installed" in line
+    for module in ("file_watching", "server_theme", "session_reading", "server_info", "message_cache"):
+        [line] = [each for each in found if f"Patch {module}." in each]
+        assert f"Streamlit {patches.WRITTEN_FOR}, and {version} is installed" in line
 
 
 def test_a_patch_whose_methods_are_not_there_is_the_only_one_reported(monkeypatch, caplog):
     monkeypatch.setattr(app_session, "_populate_theme_msg", lambda message, part: None)
     started()
     [line] = warnings(caplog)
-    assert line.startswith("Patch app.server_theme.keep is off")
+    assert line.startswith("Patch server_theme.keep is off")
 
 
 def test_every_patch_names_a_function():
-    for patch in streamlit_patches.PATCHES:
-        assert callable(getattr(import_module(patch.module), patch.function))
+    for patch in patches.PATCHES:
+        assert callable(getattr(import_module(f"app.streamlit_patches.{patch.module}"), patch.function))
 
 
 def test_the_package_asks_for_the_version_that_is_patched():
     asked = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
-    assert f"streamlit[performance]=={streamlit_patches.WRITTEN_FOR}" in asked
+    assert f"streamlit[performance]=={patches.WRITTEN_FOR}" in asked
     pinned = (ROOT / "requirements.txt").read_text()
-    assert re.search(rf"^streamlit\[performance\]=={re.escape(streamlit_patches.WRITTEN_FOR)}$", pinned, re.MULTILINE)
+    assert re.search(rf"^streamlit\[performance\]=={re.escape(patches.WRITTEN_FOR)}$", pinned, re.MULTILINE)

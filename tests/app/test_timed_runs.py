@@ -4,8 +4,8 @@ import dataclasses
 
 import pytest
 
-from app.run import Run
-from app.timing import Series, faster_from, in_one_sentence, progress, share_done, so_far, stamp_lines
+from app.jobs.runs import Run
+from app.jobs.timing_runs import Series, faster_from, in_one_sentence, progress, share_done, so_far, stamp_lines
 from attention_core.experiments import timing_length
 from attention_core.measure.device import Stamp
 from attention_core.measure.masked import subject

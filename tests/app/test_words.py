@@ -11,7 +11,7 @@ from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
 
 import attention_core as ac
-from app import extraction, text
+from app.words import extraction, i18n
 from attention_core import claims
 from attention_core.errors import InputError
 from attention_core.inputs import SyntheticSource, SyntheticSpec, UploadSource, from_synthetic, to_npz
@@ -93,12 +93,12 @@ def test_translators_are_given_both_forms_of_a_plural_and_words_that_are_only_ma
 
 @pytest.mark.parametrize(("n", "words"), [(0, "0 tokens of x"), (1, "1 token of x"), (2, "2 tokens of x")])
 def test_one_is_told_from_several(n, words):
-    assert text._n("{n} token of {name}", "{n} tokens of {name}", n=n, name="x") == words
+    assert i18n._n("{n} token of {name}", "{n} tokens of {name}", n=n, name="x") == words
 
 
 def test_a_paragraph_leaves_out_what_is_empty():
-    assert text.paragraph("One.", "", "Two.") == "One. Two."
-    assert text.paragraph("", "") == ""
+    assert i18n.paragraph("One.", "", "Two.") == "One. Two."
+    assert i18n.paragraph("", "") == ""
 
 
 def test_a_catalogue_changes_the_words_and_not_the_values(tmp_path, monkeypatch):
@@ -109,26 +109,26 @@ def test_a_catalogue_changes_the_words_and_not_the_values(tmp_path, monkeypatch)
     with (folder / "messages.po").open("rb") as source, (folder / "messages.mo").open("wb") as target:
         write_mo(target, read_po(source))
     known = gettext.translation("messages", tmp_path, languages=["xx"])
-    monkeypatch.setattr(text, "_catalogue", lambda language: known)
-    assert text._("{n} tokens", n=7) == "Zeichen: 7"
-    assert text.sentence(InputError("{n} tokens", n=3)) == "Zeichen: 3"
-    assert text._("not in the catalogue") == "not in the catalogue"
-    assert text._("") == ""
+    monkeypatch.setattr(i18n, "_catalogue", lambda language: known)
+    assert i18n._("{n} tokens", n=7) == "Zeichen: 7"
+    assert i18n.sentence(InputError("{n} tokens", n=3)) == "Zeichen: 3"
+    assert i18n._("not in the catalogue") == "not in the catalogue"
+    assert i18n._("") == ""
 
 
 def test_words_somebody_typed_are_not_markup():
-    assert text.literal("**a** <b> :red[x] $y$ `c` [l](u)") == (r"\*\*a\*\* \<b\> \:red\[x\] \$y\$ \`c\` \[l\](u)")
+    assert i18n.literal("**a** <b> :red[x] $y$ `c` [l](u)") == (r"\*\*a\*\* \<b\> \:red\[x\] \$y\$ \`c\` \[l\](u)")
 
 
 @pytest.mark.parametrize("words", ["me@example.com", "www.example.com", "WWW.x.org", "https://x.org"])
 def test_an_address_somebody_typed_is_broken_by_an_invisible_character(words):
-    told = text.literal(words)
+    told = i18n.literal(words)
     assert told != words
     assert told.replace("\u2060", "").replace("\\", "") == words
 
 
 def test_an_entity_somebody_typed_stays_as_it_is():
-    assert text.literal("&lt;b&gt;") == r"\&lt;b\&gt;"
+    assert i18n.literal("&lt;b&gt;") == r"\&lt;b\&gt;"
 
 
 def test_no_message_is_a_fragment_to_be_glued_to_another():

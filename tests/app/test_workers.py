@@ -16,9 +16,9 @@ from driver import charts, visit
 from streamlit.runtime.scriptrunner import StopException
 from toy_experiment import Trial
 
-from app import compute, dispatch, executors
-from app.executors import Workers
-from app.line import Line
+from app.jobs import cached, dispatch, executors
+from app.jobs.executors import Workers
+from app.jobs.scheduler import Line
 from attention_core import errors, execution
 from attention_core import workers as workers_module
 from attention_core.errors import InputError, LabError, SettingError, WorkerError
@@ -113,7 +113,7 @@ def test_a_page_shows_the_same_with_workers_as_without(in_workers, monkeypatch):
     with_workers = visit("entropy", link)
     assert not with_workers.exception
     monkeypatch.undo()
-    monkeypatch.setattr(dispatch, "_rows", compute.cache())
+    monkeypatch.setattr(dispatch, "_rows", cached.cache())
     without = visit("entropy", link)
     assert len(charts(without)) >= 1
     assert charts(with_workers) == charts(without)

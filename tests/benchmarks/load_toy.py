@@ -4,8 +4,8 @@ import time
 
 import streamlit as st
 
-from app import page_script
-from app.form import form
+from app.page_script import mounting
+from app.ui.lazy import form
 
 state, query = st.session_state, st.query_params
 
@@ -64,7 +64,7 @@ def broken():
 
 
 def forms():
-    page_script.mount()
+    mounting.mount()
     form("More", lambda: st.toggle("In a form", key="inside"), key="toy.form")
     st.button("Local", key="variants.chip.local", on_click=lambda: state.update(chip=not state.get("chip")))
     if state.get("chip"):

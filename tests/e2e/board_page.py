@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import streamlit as st
 
-from app import page_script
 from app.matrix_board import Knob, Panel, matrix_board, shades, thumbnail_board
+from app.page_script import mounting
 
 st.set_page_config(layout="wide")
 asked, state = st.query_params, st.session_state
@@ -71,4 +71,4 @@ if case == "heads":
         on_choose=lambda choice: state.update(chosen=choice),
     )
     st.text(f"chosen {state.chosen}")
-page_script.mount()  # after the boards, which then wait for it
+mounting.mount()  # after the boards, which then wait for it

@@ -7,8 +7,8 @@ from browser import SIDEWAYS, settle, visit
 from conftest import ROOT, WIDE
 from playwright.sync_api import TimeoutError
 
-from app.controls import Control
 from app.page import discover
+from app.state.controls import Control
 
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
 SMALL = "input=synthetic&n=24&heads=2&variants=softmax&variants=local&variants=nystrom&h_longest=128&h_seeds=1"

@@ -3,9 +3,9 @@
 import pytest
 from conftest import ROOT
 
-from app import javascript
+from app.page_script import bundling
 
-SCRIPT = javascript.script(ROOT / "app" / "matrix_board" / "color.js")
+SCRIPT = bundling.script(ROOT / "app" / "matrix_board" / "color.js")
 FACTS = {"highest": 1.0, "lowest": 0.0, "least": 0.01, "transform": "linear", "signed": False}
 
 

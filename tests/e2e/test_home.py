@@ -11,12 +11,13 @@ from playwright.sync_api import expect
 
 import app
 import attention_core as ac
-from app import javascript, presets
 from app.live_sentence.sentence import _words
-from app.visit import read_text
+from app.page_script import bundling
+from app.state import presets
+from app.state.session import read_text
 from attention_core.looks.compare import compare
 
-STORY = javascript.script(Path(app.__file__).parent / "live_sentence" / "story.js")
+STORY = bundling.script(Path(app.__file__).parent / "live_sentence" / "story.js")
 LABELS = ["The", "animal", "it", "."]
 
 

@@ -10,8 +10,8 @@ from browser import point_at as point_at_plot
 from playwright.sync_api import expect
 
 import attention_core as ac
-from app import presets
-from app.visit import default_variants, first_variants
+from app.state import presets
+from app.state.session import default_variants, first_variants
 from attention_core.looks.head_scores import head_scores, ranked
 
 SMALL = "?input=synthetic&n=20&heads=2"

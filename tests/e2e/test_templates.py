@@ -3,9 +3,9 @@
 import pytest
 from conftest import ROOT
 
-from app import javascript
+from app.page_script import bundling
 
-SCRIPT = javascript.script(ROOT / "app" / "templates.js")
+SCRIPT = bundling.script(ROOT / "app" / "templates.js")
 TOKENS = ["$&", "$$", "$1", "$`", "{other}", "{word}", "a $' b", "\\$"]
 
 

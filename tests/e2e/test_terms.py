@@ -3,8 +3,8 @@
 from browser import settle, switch, visit
 from playwright.sync_api import expect
 
-from app import glossary
-from app.visit import write_text
+from app.state.session import write_text
+from app.words import glossary
 
 [WORD] = write_text("The head of the kernel wrote a causal letter.")
 ENTROPY = next(entry.told for entry in glossary.ENTRIES if entry.forms == "entropy")

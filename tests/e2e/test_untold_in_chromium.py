@@ -8,7 +8,7 @@ from conftest import ROOT
 from playwright.sync_api import expect
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
-from app.page_script import version_of
+from app.page_script.mounting import version_of
 
 ADDRESS = "/masks?input=synthetic&n=24"
 MOUNTED = 'globalThis[Symbol.for("attention-lab.page")]'

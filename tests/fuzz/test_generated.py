@@ -26,9 +26,9 @@ from no_model import without_a_model
 from press import MOVES
 
 import attention_core as ac
-from app import share
 from app.page import discover
-from app.visit import Visit
+from app.state import url
+from app.state.session import Visit
 from attention_core.errors import LabError
 from attention_core.inputs.upload import from_upload
 from attention_core.limits import current
@@ -86,7 +86,7 @@ def test_texts(text):
 
     refused(read)
     [words] = [Visit.text.field().write(text)]
-    assert not words or share.read_link({"text": words}, {"text": Visit.text.field()})[1] == ()
+    assert not words or url.read_link({"text": words}, {"text": Visit.text.field()})[1] == ()
 
 
 NUMBERS = st.sampled_from(
@@ -166,20 +166,20 @@ LINKS = st.dictionaries(
 @generated
 @given(LINKS)
 def test_links(link):
-    values, rejected = share.read_link(link, FIELDS)
+    values, rejected = url.read_link(link, FIELDS)
     assert all(kind.holds(values[name]) for name, kind in FIELDS.items())
     unknown = {name: words for name, words in link.items() if name not in FIELDS}
-    told = share.refusal(values, FIELDS, {name: link[name] for name in rejected} | unknown)
+    told = url.refusal(values, FIELDS, {name: link[name] for name in rejected} | unknown)
     assert len(told) < 10_000
-    written = share.link_of(values, FIELDS)
-    again = share.read_link({name: words for name, words in written.items() if words}, FIELDS)
+    written = url.link_of(values, FIELDS)
+    again = url.read_link({name: words for name, words in written.items() if words}, FIELDS)
     assert again[1] == ()
 
 
 @generated
 @given(st.text("%0123456789abcdefGtexnvarisml&=+;~@-._", max_size=300))
 def test_query_strings(query):
-    share.read_link(parse_qs(query, keep_blank_values=True, max_num_fields=1000), FIELDS)
+    url.read_link(parse_qs(query, keep_blank_values=True, max_num_fields=1000), FIELDS)
 
 
 TYPES = st.sampled_from(
@@ -300,8 +300,8 @@ def test_moves(page, monkeypatch):
                 words |= {control.key: pressed[1]} if pressed else {}
             send(at, **words)
             assert not at.exception, words
-            link = at.session_state[share.LINK]
-            assert share.read_link(link.written, link.fields)[1] == ()
+            link = at.session_state[url.LINK]
+            assert url.read_link(link.written, link.fields)[1] == ()
 
 
 def told(word):

@@ -3,8 +3,8 @@
 import numpy as np
 import streamlit as st
 
-from app import compute
-from app.text import N_, _, paragraph
+from app.jobs import cached
+from app.words.i18n import N_, _, paragraph
 from attention_core.algorithms.gates import GateParams, each
 from attention_core.looks.delta_state import Written
 from attention_core.looks.factors import lengths
@@ -139,7 +139,7 @@ def _written(seen: Seen) -> Step:
 
 @later(N_("How strongly to write"))
 def _growth(seen: Seen) -> Step:
-    found = compute.delta_growth(seen.source, seen.attention, head=seen.head, strengths=STRENGTHS)
+    found = cached.delta_growth(seen.source, seen.attention, head=seen.head, strengths=STRENGTHS)
     usual = lengths(seen.qkv.v[seen.head].numpy()).mean() or 1.0
     sizes = found.sizes / usual
     exact = seen.setting("keys") == "exact"
@@ -151,7 +151,7 @@ def _growth(seen: Seen) -> Step:
             format_func=lambda tenths: f"{tenths / 10:.1f}",
         )
         tried = STRENGTHS[tenths - 1]
-        here = compute.delta_written(seen.source, seen.attention, head=seen.head, strength=tried)
+        here = cached.delta_written(seen.source, seen.attention, head=seen.head, strength=tried)
         st.markdown(tried_sentence(tried, here.eigenvalues, here.sizes / usual, exact=exact))
         pictures.lines(
             [Curve("‖S‖", list(STRENGTHS), [float(y) if y < TALLEST else None for y in sizes], colour=0)],

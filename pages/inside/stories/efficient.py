@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from app.text import _, _n, paragraph
+from app.words.i18n import _, _n, paragraph
 from attention_core.looks.factors import perplexity
 from attention_core.writing import at_most
 from pages.inside import pictures

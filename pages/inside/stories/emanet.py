@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from app.isolation import isolated
-from app.text import _, _n, literal
+from app.words.i18n import _, _n, literal
+from app.words.isolation import isolated
 from attention_core.looks.factors import perplexity, product
 from attention_core.writing import at_most
 from pages.inside import pictures

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 import streamlit as st
 
-from app import compute
 from app.figures.curves import guide
-from app.naming import tokens
-from app.text import N_, _, _n, paragraph
+from app.jobs import cached
+from app.words.i18n import N_, _, _n, paragraph
+from app.words.labels import tokens
 from attention_core.writing import number
 from pages.inside import pictures
 from pages.inside.options import InsideOptions
@@ -138,7 +138,7 @@ def row_sentence(token: str, weights: np.ndarray, labels: Sequence[str]) -> str:
 
 @later(N_("The threshold moves"))
 def _moves(seen: Seen) -> Step:
-    found = compute.thresholds(seen.source, head=seen.head, causal=seen.causal, alphas=ALPHAS)
+    found = cached.thresholds(seen.source, head=seen.head, causal=seen.causal, alphas=ALPHAS)
     keys = seen.visible.sum(-1)
 
     def draw(key: str) -> None:

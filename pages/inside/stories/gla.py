@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from app.text import N_, _, literal, paragraph
+from app.words.i18n import N_, _, literal, paragraph
 from attention_core.looks.factors import half_lives, lengths, passed, product
 from attention_core.writing import number, percent
 from pages.inside import pictures

@@ -3,9 +3,9 @@
 import numpy as np
 
 import attention_core as ac
-from app import compute
-from app.compute import View
-from app.text import N_, _, paragraph
+from app.jobs import cached
+from app.jobs.cached import View
+from app.words.i18n import N_, _, paragraph
 from attention_core.looks import factors
 from attention_core.writing import at_most
 from pages.inside import landmarks, pictures
@@ -53,7 +53,7 @@ def _inverse(seen: Seen) -> Step:
     """The same landmarks with Nyström's middle factor inverted between the two maps."""
     view = View(source=seen.source, head=seen.head, causal=False, special=True)
     nystrom = ac.get("nystrom", landmarks=seen.setting("landmarks"), method=seen.setting("method"))
-    own, other, exact = (compute.matrix(view, each) for each in (seen.attention, nystrom, ac.get("softmax")))
+    own, other, exact = (cached.matrix(view, each) for each in (seen.attention, nystrom, ac.get("softmax")))
     n, m = seen.parts["left"].shape
     blur = _(
         "Two softmaxes in a row blur: a query spreads like {own:.1f} equally weighted keys, in softmax like "

@@ -5,8 +5,8 @@ import streamlit as st
 
 import attention_core as ac
 from app.figures.theme import GREY
-from app.naming import tokens
-from app.text import N_, _, paragraph
+from app.words.i18n import N_, _, paragraph
+from app.words.labels import tokens
 from attention_core.looks.factors import cosines, perplexity
 from attention_core.looks.feature_maps import feature_map
 from attention_core.looks.running_sum import Sum, sum_for

@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from app.text import _, paragraph
+from app.words.i18n import _, paragraph
 from attention_core.looks import factors, provenance
 from pages.inside import pictures, pooling
 from pages.inside.reference import beside_reference

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from app.text import _, literal, paragraph
+from app.words.i18n import _, literal, paragraph
 from attention_core.looks.factors import bearing, cosines, lengths
 from attention_core.writing import number, percent
 from pages.inside import pictures

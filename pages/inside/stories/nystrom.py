@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import streamlit as st
 
-from app import compute, dispatch
 from app.figures.curves import guide
 from app.figures.theme import GREY
+from app.jobs import cached, dispatch
 from app.matrix_board import Panel
-from app.naming import label
-from app.text import N_, _, _n, literal, paragraph
+from app.words.i18n import N_, _, _n, literal, paragraph
+from app.words.labels import label
 from attention_core.experiments import cur_error, nystrom_inverse
 from attention_core.experiments.cur_error import ATTENTION, BEST, FLOOR, FORMULA, UNIFORM, CurRow
 from attention_core.experiments.nystrom_inverse import InverseRow
@@ -251,7 +251,7 @@ def inverted_sentence(done: int, m: int, iterations: int, least: float) -> str:
 def _columns_and_rows(seen: Seen) -> Step:
     """Nyström's formula and CUR on this head's own softmax, beside Nyström attention."""
     pick, m = InsideOptions.pick.value, min(seen.setting("landmarks"), len(seen.weights))
-    found = compute.columns_and_rows(seen.source, seen.attention, seen.head, pick)
+    found = cached.columns_and_rows(seen.source, seen.attention, seen.head, pick)
     (task,) = cur_error.tasks(seen.source, head=seen.head, word=seen.attention.word, pick=pick)
     rows = dispatch.rows("cur_error", task, light=True)
     n, (r, c) = len(found.softmax), (len(found.rows), len(found.columns))

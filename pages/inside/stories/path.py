@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from app.text import _, paragraph
+from app.words.i18n import _, paragraph
 from attention_core.looks.factors import cosines, lengths, product
 from attention_core.writing import percent
 from pages.inside import pictures

@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 import streamlit as st
 
-from app import compute, run
 from app.figures.curves import guide
 from app.figures.spread import Spread, spread
-from app.text import N_, _, paragraph
+from app.jobs import cached, runs
+from app.words.i18n import N_, _, paragraph
 from attention_core.experiments import performer_error
 from attention_core.experiments.performer_error import LADDER, SEEDS, TOKENS, WAYS, PerformerErrorRow
 from attention_core.looks import factors
@@ -152,7 +152,7 @@ def _estimate(seen: Seen) -> Step:
     allowed, kind, norms = seen.visible, seen.setting("kind"), seen.setting("row_norms")
     estimate, kernel = seen.parts["estimate"][allowed], seen.parts["kernel"][allowed]
     ratio = estimate / np.maximum(kernel, np.finfo(float).tiny)
-    means = compute.performer_means(seen.source, seen.attention, head=seen.head)
+    means = cached.performer_means(seen.source, seen.attention, head=seen.head)
     n = len(means.truth)
     near = allowed[:n, :n] & (means.truth > 0)
     truth, drawn, share = (part[near] for part in (means.truth, means.drawn, means.share))
@@ -337,7 +337,7 @@ def _more_features(seen: Seen) -> Step:
         tasks = performer_error.tasks(
             seen.source, head=seen.head, causal=seen.causal, row_norms=norms, factor=factor, ways=tuple(ways)
         )
-        run.at_once("performer_error", tasks, chart, key=f"{key}.sweep", effort=lambda task: 64 + task.features)
+        runs.at_once("performer_error", tasks, chart, key=f"{key}.sweep", effort=lambda task: 64 + task.features)
 
     n = min(seen.qkv.n, TOKENS)
     return Step(

@@ -6,7 +6,7 @@ import numpy as np
 
 from app.figures.categories import PRIMITIVES
 from app.matrix_board import Category, Panel, matrix_board
-from app.text import _, paragraph
+from app.words.i18n import _, paragraph
 from attention_core.looks import factors, provenance
 from pages.inside import pooling
 from pages.inside.reference import beside_reference

@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 
 from app.figures.curves import guide
-from app.text import _, _n
+from app.words.i18n import _, _n
 from pages.inside import pictures
 from pages.inside.pictures import Curve
 from pages.inside.reference import beside_reference

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from app.text import _
+from app.words.i18n import _
 from attention_core.looks import provenance
 from pages.inside import pooling
 from pages.inside.reference import beside_reference

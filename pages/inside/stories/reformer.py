@@ -5,16 +5,17 @@ from collections.abc import Sequence
 import numpy as np
 import streamlit as st
 
-from app import chart, compute, run
 from app.figures.categories import steps as shades
 from app.figures.curves import curves
 from app.figures.sorting import sorting
 from app.figures.spread import spread
-from app.isolation import isolated
+from app.jobs import cached, runs
 from app.matrix_board import Category, Panel, matrix_board
 from app.matrix_board.pair_kinds import Kinds, hide_future
-from app.naming import reference_name
-from app.text import N_, _, _n, literal, paragraph
+from app.ui import chart
+from app.words.i18n import N_, _, _n, literal, paragraph
+from app.words.isolation import isolated
+from app.words.labels import reference_name
 from attention_core.experiments import hash_rounds, reversible
 from attention_core.experiments.hash_rounds import HashRoundsRow
 from attention_core.experiments.reversible import CHECKPOINTS, MOST, PLAIN, REVERSIBLE, WAYS, ReversibleRow
@@ -199,7 +200,7 @@ def cut_sentence(chunks: int, size: int, *, causal: bool) -> str:
 
 
 def _hashed(seen: Seen, number: int) -> Hashed:
-    found = compute.hashed(seen.source, seen.attention, number, head=seen.head, causal=seen.causal)
+    found = cached.hashed(seen.source, seen.attention, number, head=seen.head, causal=seen.causal)
     assert found is not None
     return found
 
@@ -289,7 +290,7 @@ def _union(seen: Seen) -> Step:
             )
         with right:
             tasks = hash_rounds.tasks(seen.source, seen.attention.word, head=seen.head, causal=seen.causal)
-            run.at_once(
+            runs.at_once(
                 "hash_rounds", tasks, lambda rows, at: _growth(rows, rounds, reference, at), key=f"{key}.rounds"
             )
 
@@ -412,7 +413,7 @@ def _memory_over_depth(seen: Seen) -> Step:
 
     def draw(key: str) -> None:
         tasks = reversible.tasks(seen.source, n, d, head=seen.head)
-        run.at_once("reversible", tasks, _memory, key=f"{key}.memory")
+        runs.at_once("reversible", tasks, _memory, key=f"{key}.memory")
 
     return Step(
         title=_("Keep no activations"),

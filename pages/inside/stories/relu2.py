@@ -3,10 +3,10 @@
 import numpy as np
 import streamlit as st
 
-from app import compute, run
 from app.figures.spread import spread
-from app.isolation import isolated
-from app.text import N_, _, _n, paragraph
+from app.jobs import cached, runs
+from app.words.i18n import N_, _, _n, paragraph
+from app.words.isolation import isolated
 from attention_core.experiments import homogeneity
 from attention_core.experiments.homogeneity import FACTORS, VARIANTS, HomogeneityRow
 from attention_core.looks.gau import EXPANSION, Look, block_price, shared_size, unit_price
@@ -186,7 +186,7 @@ def _factor(seen: Seen) -> Step:
         left, right = st.columns(2)
         with left:
             st.markdown("**" + _("How even a row is, scaled to sum to one …") + "**")
-            run.at_once("homogeneity", tasks, chart, key=key)
+            runs.at_once("homogeneity", tasks, chart, key=key)
         with right:
             st.markdown("**" + _("… and how large its weights are") + "**")
             heights = (
@@ -231,7 +231,7 @@ def _top(seen: Seen, factor: float) -> float:
 
 
 def _unit(seen: Seen) -> Look:
-    return compute.gau(seen.source, seen.attention, causal=seen.causal)
+    return cached.gau(seen.source, seen.attention, causal=seen.causal)
 
 
 def _width(seen: Seen) -> int:

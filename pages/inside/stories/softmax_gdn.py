@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from app.text import _, _n, paragraph
+from app.words.i18n import _, _n, paragraph
 from attention_core.writing import number
 from pages.inside import pictures
 from pages.inside.reference import beside_reference

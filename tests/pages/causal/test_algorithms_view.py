@@ -6,7 +6,7 @@ import pytest
 from driver import points, read_number, spoken, table
 
 import attention_core as ac
-from app.run import Run
+from app.jobs.runs import Run
 from attention_core.experiments import causal_modes
 from attention_core.experiments.causal_modes import MATRIX, ROUNDS, AgreementRow, CostRow, CostTask, TimeRow
 from pages.causal.algorithms import notes, progress, sentence, whole_rounds
@@ -222,7 +222,7 @@ def test_the_notes_say_what_is_compared(n, cut):
 
 def test_what_is_taken_away_has_a_column_for_all_that_is_compared_counted_and_timed(open_view, monkeypatch):
     files = {}
-    monkeypatch.setattr("app.takeaway.download", lambda label, data, name: files.update({name: data}))
+    monkeypatch.setattr("app.ui.export.download", lambda label, data, name: files.update({name: data}))
     tasks = linear_tasks(8)
     open_view("algorithms", c_cost="time", **{RUN: Run(tasks, sampled(tasks, 3), going=False)})
     header, first, *_rest, last = files["causal-algorithms.csv"]().decode("utf-8-sig").splitlines()

@@ -5,7 +5,7 @@ import pytest
 from driver import board, charts, chosen, numbers, spoken
 
 import attention_core as ac
-from app import dispatch
+from app.jobs import dispatch
 from attention_core.errors import WorkerError
 from attention_core.looks.influence import Influence, influence
 from pages.causal.leaks import moved_before, notes, reasons, sentence

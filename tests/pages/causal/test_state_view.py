@@ -8,7 +8,7 @@ import pytest
 from driver import board, charts, chosen, curves, numbers, spoken
 
 import attention_core as ac
-from app import play
+from app.ui import animation
 from attention_core.looks.recurrent_state import Changes, Grown, grow
 from attention_core.registry import matrix_states
 from pages.causal.state import change, notes, sentence
@@ -152,7 +152,7 @@ def test_the_average_of_heads_has_no_state_and_a_wide_one_is_cut(open_view):
 
 
 def test_play_goes_on_by_itself_and_stops(open_view, monkeypatch):
-    monkeypatch.setattr(play, "TICK", 0.02)
+    monkeypatch.setattr(animation, "TICK", 0.02)
     at = open_view("state", c_at=4)
     at.button(key="causal.play").click().run()
     assert at.button(key="causal.play").label == "Stop"
@@ -171,13 +171,13 @@ def test_a_press_of_stop_stops_however_late_it_comes(open_view):
     at = open_view("state", c_at=4)
     at.button(key="causal.play").click().run()
     assert at.button(key="causal.play").label == "Stop"
-    at.session_state["causal.drawn"] = time.monotonic() - 2 * play.LEFT  # the machine was busy
+    at.session_state["causal.drawn"] = time.monotonic() - 2 * animation.LEFT  # the machine was busy
     at.button(key="causal.play").click().run()
     assert at.button(key="causal.play").label == "Play"
 
 
 def test_a_play_ends_at_the_last_token_or_when_nobody_looks(open_view, monkeypatch):
-    monkeypatch.setattr(play, "TICK", 0.02)
+    monkeypatch.setattr(animation, "TICK", 0.02)
     at = open_view("state", n=3, c_at=0)
     at.button(key="causal.play").click().run()
     for _ in range(3):
@@ -187,7 +187,7 @@ def test_a_play_ends_at_the_last_token_or_when_nobody_looks(open_view, monkeypat
     at = open_view("state", c_at=0)
     at.button(key="causal.play").click().run()
     assert at.button(key="causal.play").label == "Stop"
-    monkeypatch.setattr(play, "LEFT", 0.0)
+    monkeypatch.setattr(animation, "LEFT", 0.0)
     assert at.run().button(key="causal.play").label == "Play"
 
 

@@ -13,9 +13,10 @@ from urllib.parse import parse_qs
 import pytest
 from driver import chosen, links, open_page, visit
 
-from app import compute, dispatch, presets
-from app.input_panel import UPLOAD
-from app.visit import AUTOMATIC
+from app.jobs import cached, dispatch
+from app.state import presets
+from app.state.session import AUTOMATIC
+from app.ui.input_panel import UPLOAD
 from attention_core import claims
 from attention_core.__main__ import main
 from attention_core.claims import Verdict
@@ -465,7 +466,7 @@ def test_a_timed_claim_waits_until_heavy_work_has_ended(monkeypatch):
     monkeypatch.setattr(claims, "run", lambda task, *, load: (ran.append(task.key), ())[1])
 
     def heavy():
-        with compute.gate().turn():
+        with cached.gate().turn():
             inside.set()
             go.wait(10)
 

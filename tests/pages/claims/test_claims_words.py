@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 
 import pytest
 
-from app.input_panel import Chosen
+from app.ui.input_panel import Chosen
 from attention_core import claims
 from attention_core.claims import Outcome, UntestableError, Verdict, two_layers
 from attention_core.inputs import SyntheticSource, SyntheticSpec, TextSource, UploadSource

@@ -10,11 +10,11 @@ import pytest
 from driver import bands, chosen, numbers, open_page, points, spoken, visit
 
 import attention_core as ac
-from app import presets
 from app.figures.spread import spread
-from app.input_panel import UPLOAD
-from app.variant_picker import left_out
-from app.visit import default_variants
+from app.state import presets
+from app.state.session import default_variants
+from app.ui.input_panel import UPLOAD
+from app.ui.variant_picker import left_out
 from attention_core.experiments.homogeneity import FACTORS
 from attention_core.experiments.length_drift import DriftRow
 from attention_core.experiments.powers import POWERS, shares

@@ -7,7 +7,7 @@ import pytest
 from driver import charts, chosen, links, numbers, open_page, spoken, traces, visit
 
 import attention_core as ac
-from app import visit as visiting
+from app.state import session as visiting
 from attention_core.experiments.error_cost import ROUNDS
 
 SMALL = {"input": "synthetic", "n": 24, "heads": 2}

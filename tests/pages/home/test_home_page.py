@@ -13,8 +13,8 @@ from PIL import Image
 
 import attention_core as ac
 from app.figures.picture import picture
-from app.naming import family_title
 from app.page import SECTIONS, discover
+from app.words.labels import family_title
 from pages.home import gallery
 
 ROW = '<div class="variant">'

@@ -8,10 +8,10 @@ import pytest
 from driver import board_settings, message, open_page, spoken, visit
 
 import attention_core as ac
-from app import presets
 from app.live_sentence import Turn
 from app.live_sentence.sentence import Row, pack
-from app.visit import read_text, write_text
+from app.state import presets
+from app.state.session import read_text, write_text
 from attention_core.inputs.source import TextSource
 from attention_core.looks.budgets import at_every_budget
 from attention_core.looks.compare import compare

@@ -7,7 +7,7 @@ import pytest
 from driver import open_page, spoken
 
 import attention_core as ac
-from app.text import literal
+from app.words.i18n import literal
 from attention_core.inputs.source import SyntheticSource
 from attention_core.inputs.synthetic import SyntheticSpec
 from pages.home import gallery

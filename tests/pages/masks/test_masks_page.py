@@ -7,9 +7,9 @@ import pytest
 from driver import board, chosen, curves, open_page, spoken, visit
 
 import attention_core as ac
-from app import play
-from app.naming import label
-from app.text import literal
+from app.ui import animation
+from app.words.i18n import literal
+from app.words.labels import label
 from attention_core.limits import current
 from attention_core.looks.pattern import has_pattern
 from pages.masks.hashed_order import sorting
@@ -255,7 +255,7 @@ def test_reach_stands_beside_the_patterns_whatever_else_is_looked_at(part):
 
 
 def test_reach_is_played_layer_by_layer_and_the_link_keeps_the_place(monkeypatch):
-    monkeypatch.setattr(play, "TICK", 0.02)
+    monkeypatch.setattr(animation, "TICK", 0.02)
     at = open_masks(n=60, variants=chosen("softmax", "local"), stack=("local",), stack_depth=1)
     at.session_state["variants"] = (ac.get("softmax"), ac.get("local", window=2))
     at.run()
@@ -277,10 +277,10 @@ def test_reach_is_played_layer_by_layer_and_the_link_keeps_the_place(monkeypatch
 def test_a_play_ends_where_all_is_connected_and_begins_anew(monkeypatch):
     at = open_masks(n=30, variants=chosen("softmax", "local"), stack=("local",), stack_depth=2)
     for _ in range(2):
-        monkeypatch.setattr(play, "TICK", 60.0)
+        monkeypatch.setattr(animation, "TICK", 60.0)
         at.button(key="masks.play").click().run()
         assert at.session_state["stack_depth"] == 1
-        monkeypatch.setattr(play, "TICK", 0.02)
+        monkeypatch.setattr(animation, "TICK", 0.02)
         for _ in range(4):
             time.sleep(0.02)
             at.run()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import attention_core as ac
-from app.naming import label
+from app.words.labels import label
 from attention_core.looks.pattern import Pattern
 from attention_core.looks.stack import Reach
 from pages.masks.hashed_order import sorting

@@ -9,9 +9,10 @@ import pytest
 from driver import board, board_settings, links, message, numbers, open_page, spoken, traces, visit
 
 import attention_core as ac
-from app import compute, presets
-from app.naming import label
-from app.visit import AUTOMATIC, default_variants
+from app.jobs import cached
+from app.state import presets
+from app.state.session import AUTOMATIC, default_variants
+from app.words.labels import label
 from attention_core.looks.telling_row import once, telling_query
 from pages.matrices import comparison
 
@@ -382,17 +383,17 @@ def test_every_page_leads_to_the_large_heads():
 
 def test_an_open_page_holds_no_matrix_beyond_what_the_caches_do(monkeypatch):
     """Its knobs may be held as long as it is open: eight matrices of 512 tokens for each visitor were 16 MiB."""
-    seen, kept, compared = [], [], compute.matrix
+    seen, kept, compared = [], [], cached.matrix
 
     def watched(*args):
         found = compared(*args)
         seen.append(weakref.ref(found))
         return found
 
-    monkeypatch.setattr(compute, "matrix", watched)
+    monkeypatch.setattr(cached, "matrix", watched)
     monkeypatch.setattr(comparison, "matrix_board", lambda *args, redraw, **settings: kept.append(redraw))
     assert not open_matrices(input="synthetic", n=24, seed=41).exception
-    for cache in compute._caches:
+    for cache in cached._caches:
         for key in list(cache._kept):
             cache.drop(key)
     gc.collect()

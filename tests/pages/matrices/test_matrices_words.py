@@ -7,7 +7,7 @@ import math
 import pytest
 
 import attention_core as ac
-from app.compute import View, matrix
+from app.jobs.cached import View, matrix
 from attention_core.inputs.source import SyntheticSource
 from attention_core.inputs.synthetic import SyntheticSpec
 from attention_core.looks.head_scores import HeadScores

@@ -23,8 +23,8 @@ from no_model import made_up, written
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import StopException
 
-from app import presets
 from app.reading_board.reading import Reading, pack
+from app.state import presets
 from attention_core import steps
 from attention_core.experiments import continuation, swap
 from attention_core.experiments.swap import ReadingTask

@@ -3,8 +3,8 @@
 import pytest
 from driver import open_page
 
-from app import presets
-from app.line import Line
+from app.jobs.scheduler import Line
+from app.state import presets
 from attention_core.experiments import swap
 from attention_core.experiments.swap import CopyTask, ReadingTask, StrayTask, run
 from pages.model import record

@@ -8,7 +8,7 @@ import pytest
 from driver import charts, numbers, open_page
 
 import attention_core as ac
-from app.run import Run
+from app.jobs.runs import Run
 from attention_core.experiments import timing_length
 from attention_core.measure.device import Stamp, stamp
 from attention_core.measure.records import Sample, gather

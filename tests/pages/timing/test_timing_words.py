@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 import attention_core as ac
-from app.timing import Series
+from app.jobs.timing_runs import Series
 from attention_core.measure.device import Stamp
 from attention_core.measure.masked import subject
 from attention_core.measure.records import BOUNDED, LeftOut, Point, Run

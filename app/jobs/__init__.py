@@ -1,0 +1,1 @@
+"""How long work is scheduled, run, cached and shown."""

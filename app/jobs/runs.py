@@ -1,0 +1,376 @@
+"""Everything that takes long: begun at once or on a button, drawn as it comes, stopped, and continued where it stood.
+
+An experiment's tasks go in, rows come out; what a row holds is nobody's business here. Where a task runs,
+``dispatch.executor`` alone knows.
+"""
+
+import time
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from itertools import accumulate
+from typing import Any, Generic, Literal, TypeVar
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+import attention_core as ac
+from app.jobs import cached, dispatch
+from app.jobs.scheduler import Standing
+from app.words.i18n import _, _n, literal, sentence
+from attention_core.errors import WorkerError
+from attention_core.experiments.task import Task
+
+REDRAW, SELDOM = 0.7, 5.0
+"""Seconds between two drawings of a chart that grows, at least and at most: a redraw costs the browser up to half of
+the one, and after the other a chart looks as if it stood still."""
+SHARE = 1 / 8
+"""Of the time that drawing may take, by all visitors' runs together, as nobody else is drawn meanwhile."""
+TOLD = 0.1
+"""Seconds between two messages that say how far a run is: what is cached comes by the hundred."""
+FIRST = 0.2
+"""Seconds before the first drawing: what is cached is there sooner and is drawn once, what is computed shows early."""
+
+RowT = TypeVar("RowT")
+
+
+@dataclass(eq=False)
+class Run(Generic[RowT]):
+    """A visitor's run, under way or stopped; a script that takes over from another goes on with it.
+
+    Attributes:
+        asked: what it is to find.
+        rows: what it has found, where that is kept nowhere else.
+        done: tasks that have come to their end.
+        going: whether it is under way.
+        complete: whether nothing is left to do.
+        seconds: how long it has been under way, the time it stood still left out.
+        began: when it was first begun.
+        refusal: why it could not go on, as Markdown.
+        earlier: the run before it, which counts until this one has found something.
+    """
+
+    asked: Hashable
+    rows: list[RowT] = field(default_factory=list)
+    done: int = 0
+    going: bool = True
+    complete: bool = False
+    seconds: float = 0.0
+    began: datetime = field(default_factory=lambda: datetime.now(UTC))
+    refusal: str = ""
+    earlier: "Run[RowT] | None" = None
+
+
+def time_left(seconds: float, share: float) -> str:
+    """Return how long the rest takes, in words, or that it is not known before any of the work is done.
+
+    Args:
+        seconds: spent so far.
+        share: of the work that is done, from 0 to 1.
+    """
+    if not share:
+        return _("time left not known yet")
+    return _("about {left:.0f} s left", left=seconds * (1 - share) / share)
+
+
+def last(key: str) -> Run[Any] | None:
+    """The last run that was begun on a button and has found something, stopped or not."""
+    run: Run[Any] | None = st.session_state.get(f"{key}.run")
+    return run if run is None or run.rows else run.earlier
+
+
+def at_once(
+    experiment: str,
+    tasks: Sequence[Task],
+    draw: Callable[[list[RowT], str], None],
+    *,
+    key: str,
+    effort: Callable[[Any], float] = lambda task: 1.0,
+    refuse: Callable[[Any, str], None] | None = None,
+) -> list[RowT]:
+    """Run an experiment's tasks in order and draw what is found.
+
+    Results are cached task by task: a run that was stopped goes on where it was, and a knob that changes some tasks
+    recomputes only those.
+
+    Args:
+        experiment: the module's name in ``attention_core.experiments``.
+        tasks: its tasks.
+        draw: draws the rows found so far; it is given a key for its elements that differs from drawing to drawing.
+        key: the run's key, ``"<page>.<name>"``.
+        effort: how much work a task is beside the others, for the time left.
+        refuse: draws why a task could not be run, as Markdown; by default beneath the chart.
+
+    Returns:
+        All rows found.
+    """
+    state, question = st.session_state, hash(tuple(tasks))
+    run: Run[RowT] | None = state.get(f"{key}.run")
+    if run is None or run.asked != question:
+        run = state[f"{key}.run"] = Run(question)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        bar, button = st.empty(), st.empty()
+    chart, complaint = st.empty(), st.empty()
+    # One button under one key: another in its place would stand beside the old one until a click takes the focus from
+    # that, then move, and the click would miss it.
+    going = run.going
+    button.button(
+        _("Stop") if going else _("Continue"),
+        icon=":material/stop:" if going else ":material/play_arrow:",
+        key=f"{key}.switch",
+        on_click=stop if going else _go_on,
+        args=(key,),
+    )
+    # Cached results take no time, so they say nothing about how long the others take.
+    spent = [0.0, *accumulate(0.0 if dispatch.known(experiment, task) is not None else effort(task) for task in tasks)]
+    began = time.monotonic()
+
+    def tell(done: int, steps: tuple[int, int] | None = None) -> None:
+        if done == len(tasks):
+            return
+        # Touching the page is what ends a run that a newer one has replaced.
+        left = time_left(time.monotonic() - began, spent[done] / spent[-1] if spent[-1] else 1.0)
+        bar.progress(*_so_far(done, len(tasks), steps, left))
+
+    def show(at: int | str) -> None:
+        if rows:
+            with chart.container():
+                draw(rows, f"{key}.{at}")
+
+    rows: list[RowT] = []
+    tell(0)
+
+    def wait(standing: Standing) -> None:
+        if told := in_line(standing):
+            bar.progress(run.done / len(tasks), told)
+        else:
+            tell(run.done, standing.steps)
+
+    asked = tasks if run.going else tasks[: run.done]
+    with closing(dispatch.stream(experiment, asked, unchanged(wait))) as found:
+        try:
+            _take(
+                run,
+                rows,
+                found,
+                tell=tell,
+                draw=show,
+                refuse=refuse or (lambda task, told: complaint.info(told)),
+                first=FIRST,
+            )
+        except WorkerError as error:
+            run.going, run.refusal = False, literal(sentence(error))
+            if going:
+                st.rerun()
+    if run.refusal:
+        complaint.info(run.refusal)
+    if run.done < len(tasks):
+        bar.progress(run.done / len(tasks), _("Stopped at {i} of {all}", i=run.done, all=len(tasks)))
+    else:
+        bar.empty()
+        button.empty()
+    show("all")
+    return rows
+
+
+def _so_far(done: int, every: int, steps: tuple[int, int] | None, left: str) -> tuple[float, str]:
+    """The share of a run that is done, and what is said of it.
+
+    Args:
+        done: tasks that have come to their end.
+        every: all of them.
+        steps: of the task under way, those done and all; None where it tells of none.
+        left: how long the rest takes, in words.
+    """
+    told = {"i": done, "all": every, "left": left}
+    if steps is None:
+        return done / every, _("{i} of {all} · {left}", **told)
+    step, of = steps
+    words = _("{i} of {all}, and {step} of {of} steps · {left}", step=step, of=of, **told)
+    return (done + step / of) / every, words
+
+
+def on_button(
+    experiment: str,
+    asked: Hashable,
+    following: Callable[[Sequence[RowT]], Task | None],
+    *,
+    key: str,
+    label: str,
+    icon: str,
+    button: str,
+    row: DeltaGenerator,
+    progress: Callable[[Run[RowT]], tuple[float, str]],
+    draw: Callable[[Run[RowT] | None, str], None] | None = None,
+    kind: Literal["primary", "secondary"] = "primary",
+) -> Run[RowT] | None:
+    """Draw a button and what was measured; while a run is under way, take its samples and draw them as they come.
+
+    What is timed is cached nowhere: its rows stay with the visitor.
+
+    Args:
+        experiment: the module's name in ``attention_core.experiments``.
+        asked: what a press of the button measures; a run that was asked for something else is stopped.
+        following: the task that comes after these rows, None after the last.
+        key: the run's key.
+        label: what the button says.
+        icon: what stands before it.
+        button: the button's key.
+        row: where the button and the progress go.
+        progress: the share done, from 0 to 1, and a line that says so, after every task.
+        draw: draws the run, or the last one where none has found anything yet, None where there is none; it is given
+            a key that differs from drawing to drawing.
+        kind: how much the button stands out.
+
+    Returns:
+        The last run that has found something, whatever it was asked.
+    """
+    run: Run[RowT] | None = st.session_state.get(f"{key}.run")
+    if run is not None and run.going and run.asked != asked:
+        stop(key)  # the controls ask for something else now
+    going = run is not None and run.going
+    # One button under one key, as in ``at_once``.
+    row.button(
+        _("Stop") if going else label,
+        icon=":material/stop:" if going else icon,
+        key=button,
+        type=kind,
+        on_click=stop if going else _start,
+        args=(key,) if going else (key, asked),
+    )
+    further, bar, chart = row.empty(), row.empty(), st.empty() if draw else None
+
+    def show(found: Run[RowT] | None, at: int | str) -> None:
+        if draw and chart:
+            with chart.container():
+                draw(found, str(at))
+
+    if run is not None and run.going:
+        rows, told = run.rows, partial(progress, run)
+        bar.progress(*told())
+
+        def wait(standing: Standing) -> None:
+            share, so_far = told()
+            bar.progress(share, in_line(standing) or so_far)
+
+        def take() -> Iterator[tuple[Task, tuple[RowT, ...]]]:
+            while (task := following(rows)) is not None:
+                yield task, dispatch.execute(experiment, task, unchanged(wait))
+
+        try:
+            _take(run, rows, take(), tell=lambda done: bar.progress(*told()), draw=partial(show, run), start=run.done)
+            run.complete = True
+        except ac.LabError as error:  # the next task would be the same again
+            run.refusal = literal(sentence(error))
+        stop(key)
+        st.rerun()
+    if run is not None and run.asked == asked:
+        if run.rows and not run.complete:
+            further.button(
+                _("Continue"), icon=":material/play_arrow:", key=f"{key}.continue", on_click=_go_on, args=(key,)
+            )
+        if run.refusal:
+            st.info(run.refusal)
+    found = last(key)
+    show(found, "end")
+    return found
+
+
+def stop(key: str) -> None:
+    """Stop a run; what it has found stays, and it can go on from there."""
+    run: Run[Any] = st.session_state[f"{key}.run"]
+    run.going = False
+    if run.rows:
+        run.earlier = None
+
+
+def _start(key: str, asked: Hashable) -> None:
+    st.session_state[f"{key}.run"] = Run(asked, earlier=last(key))
+
+
+def _go_on(key: str) -> None:
+    run: Run[Any] = st.session_state[f"{key}.run"]
+    run.going, run.refusal = True, ""
+
+
+def in_line(standing: Standing) -> str:
+    """What a visitor is told of a task that has not begun; empty where nothing keeps it waiting."""
+    if standing.ahead:
+        return _n("One visitor is before you in line", "{n} visitors are before you in line", n=standing.ahead)
+    if standing.ahead == 0:
+        return _("You are next in line")
+    if not standing.held:
+        return ""
+    if standing.timed:
+        return _("Waiting until nothing else is computed on this machine: time is measured alone")
+    return _("Waiting until a measurement of time has ended, which has the machine to itself")
+
+
+def unchanged(tell: Callable[[Standing], object]) -> Callable[[Standing], None]:
+    """The same, but silent where nothing has changed since it was called last."""
+    last: list[Standing] = []
+
+    def told(standing: Standing) -> None:
+        if last != [standing]:
+            last[:] = [standing]
+            tell(standing)
+
+    return told
+
+
+def _take(
+    run: Run[RowT],
+    rows: list[RowT],
+    found: Iterable[tuple[Task, tuple[RowT, ...] | ac.LabError]],
+    *,
+    tell: Callable[[int], object],
+    draw: Callable[[int], None],
+    refuse: Callable[[Task, str], object] | None = None,
+    start: int = 0,
+    first: float = 0.0,
+) -> None:
+    """Take what tasks find and draw it: the first time after so many seconds, then as often as ``pause`` says."""
+    clock = told = time.monotonic()
+    due = clock + first
+    with _under_way():
+        for done, (task, outcome) in enumerate(found, start=start + 1):
+            refusal = outcome if isinstance(outcome, ac.LabError) else None
+            if isinstance(outcome, WorkerError):  # the next would be lost too, or this one may be found yet
+                raise outcome
+            if not isinstance(outcome, ac.LabError):
+                rows += outcome
+            # Before anything that touches the page, which ends a script that another has replaced, or that may fail.
+            cached.drawing().give_way()
+            before, clock = clock, time.monotonic()
+            run.seconds += clock - before
+            run.done = max(run.done, done)
+            if refuse and refusal is not None:
+                refuse(task, literal(sentence(refusal)))
+            if clock - told >= TOLD:
+                tell(done)
+                told = clock
+            if rows and (begun := time.monotonic()) > due:
+                draw(done)
+                ended = time.monotonic()
+                due = ended + pause(ended - begun, len(_runs))
+
+
+_runs: set[object] = set()
+
+
+@contextmanager
+def _under_way() -> Iterator[None]:
+    """Count one run more among those that draw what they find."""
+    run = object()
+    _runs.add(run)
+    try:
+        yield
+    finally:
+        _runs.discard(run)
+
+
+def pause(cost: float, runs: int = 1) -> float:
+    """Seconds until a chart is drawn again whose last drawing took so many, while so many runs are under way."""
+    return min(max(REDRAW, cost * runs / SHARE), SELDOM)

@@ -1,0 +1,211 @@
+"""A timing run on any page that has one: its button and progress, its lines, and what is said of them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from streamlit.delta_generator import DeltaGenerator
+
+from app.jobs import runs
+from app.words.i18n import N_, _, _n, literal, paragraph
+from attention_core.experiments import timing_length
+from attention_core.experiments.timing_length import unfinished
+from attention_core.measure.device import stamp
+from attention_core.measure.masked import Masked
+from attention_core.measure.records import LeftOut, Observed, Point, Run, gather
+from attention_core.measure.summary import REFERENCE, Crossing, Ratio, crossing
+from attention_core.measure.timing import TimingSpec
+from attention_core.writing import read_off
+
+KEY = "timing"
+"""Of the run, which the pages that measure time share."""
+FRAMES = {
+    (True, True): N_("On this machine, {findings}."),
+    (True, False): N_("On this machine, so far, {findings}."),
+    (False, True): N_("On {device}, {findings}."),
+    (False, False): N_("On {device}, so far, {findings}."),
+}
+"""What is said of a run: whether it is live, whether it is complete."""
+FINDINGS = {
+    "below": N_("faster than softmax from {n:,} tokens on: {names}"),
+    "at": N_("overtaking softmax: {names}"),
+    "even": N_("no clear difference at the longest length: {names}"),
+    "beyond": N_("slower at the longest length measured: {names}"),
+}
+"""Who overtakes softmax where, by ``Crossing.where``."""
+FASTER = {
+    ("at", True): N_("{n} tokens ({range})"),
+    ("at", False): N_("{n} tokens ({range}), so far"),
+    ("below", True): N_("below {n}"),
+    ("below", False): N_("below {n}, so far"),
+    ("beyond", True): N_("not within the measured lengths"),
+    ("beyond", False): N_("not within the measured lengths, so far"),
+    ("even", True): N_("no clear difference"),
+    ("even", False): N_("no clear difference, so far"),
+}
+"""Where a variant overtakes softmax: ``Crossing.where``, whether the run is complete."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Series:
+    """One variant in one run, ready to draw.
+
+    Attributes:
+        run: where it was measured.
+        word: the variant and its settings there.
+        name: on screen.
+        colour: the variant's place in the shared series of colours.
+        live: whether the run was made here and now.
+        masked: the mask on the full matrix that this is; None for a variant's own algorithm.
+        points: its measurements, lengths rising.
+        ratios: its time over softmax's.
+    """
+
+    run: Run
+    word: str
+    name: str
+    colour: int
+    live: bool
+    masked: Masked | None = None
+    points: list[Point]
+    ratios: list[Ratio]
+
+    @property
+    def is_reference(self) -> bool:
+        """Whether this is softmax itself."""
+        return self.word.partition("~")[0] == REFERENCE
+
+
+def run_here(spec: TimingSpec, row: DeltaGenerator, draw: Callable[[Run | None, str], None]) -> None:
+    """Draw the button and what was measured; while a run is under way, take its samples and draw them as they come.
+
+    Args:
+        spec: what a press of the button measures.
+        row: where the button and the progress go.
+        draw: draws the run, None where there is none of this mode; it is given a key that differs from drawing to
+            drawing.
+    """
+
+    def compare(found: runs.Run[Observed] | None, key: str) -> None:
+        record = _record(found)
+        same = record is not None and (record.spec.mode, record.spec.causal) == (spec.mode, spec.causal)
+        draw(record if same else None, key)
+
+    runs.on_button(
+        "timing_length",
+        spec,
+        partial(timing_length.following, spec),
+        key=KEY,
+        label=_("Run on this machine"),
+        icon=":material/play_arrow:",
+        button="timing.button",
+        row=row,
+        progress=partial(progress, spec),
+        draw=compare,
+    )
+
+
+def measured() -> Run | None:
+    """What was measured here last, or has been so far."""
+    return _record(runs.last(KEY))
+
+
+def _record(found: runs.Run[Observed] | None) -> Run | None:
+    if found is None:
+        return None
+    assert isinstance(found.asked, TimingSpec)
+    return gather(found.asked, stamp(found.asked.device, found.began), found.rows)
+
+
+def progress(spec: TimingSpec, found: runs.Run[Observed]) -> tuple[float, str]:
+    """How much of a run is done, from 0 to 1, and a line that says so."""
+    share, count = share_done(spec, found.rows), len(found.rows)
+    left = runs.time_left(found.seconds, share)
+    told = _("{i} of {all} samples · {left}", i=count, all=timing_length.total(spec), left=left)
+    return share, told
+
+
+def share_done(spec: TimingSpec, rows: Sequence[Observed]) -> float:
+    """How much of the work is done: a sample weighs as much as its length, the first of each twice for its counting."""
+    whole = (spec.rounds + 1) * len(spec.variants) * sum(spec.sizes)
+    done = sum(row.n * (2 if isinstance(row, LeftOut) or row.round == 0 else 1) for row in rows)
+    return min(1.0, done / whole)
+
+
+def in_one_sentence(found: Sequence[Series]) -> str:
+    """Who overtakes softmax where, of one run."""
+    where: dict[str, list[tuple[float, str]]] = {}
+    for line in found:
+        at = None if line.is_reference or line.masked else crossing(line.ratios)
+        if at is not None:
+            name = f"**{literal(line.name)}**"
+            if at.where == "at":
+                name = _("{name} at {n} tokens ({range})", name=name, n=read_off(at.tokens), range=_range(at))
+            where.setdefault(at.where, []).append((at.tokens, name))
+    where.get("at", []).sort()
+    if not where:
+        return _("Add a variant to see from which length on it is faster than softmax.")
+    told = [
+        _(words, names=", ".join(name for _n, name in where[kind]), n=round(where[kind][0][0]))
+        for kind, words in FINDINGS.items()
+        if kind in where
+    ]
+    line, missing = found[0], so_far(found[0].run)
+    frame = FRAMES[line.live, not missing]
+    certain = ""
+    if "at" in where:
+        certain = _n(
+            "Only one round was measured, so the uncertainty of these lengths is unknown.",
+            "In brackets: the measured lengths between which it lies, judged by the quartiles of {n} rounds.",
+            n=min(len(point.ms) for point in line.points),
+        )
+    return paragraph(_(frame, device=literal(line.run.stamp.device), findings="; ".join(told)), certain, missing)
+
+
+def _range(at: Crossing) -> str:
+    """Return the measured lengths between which a variant overtakes softmax, judged by the quartiles."""
+    if at.slower is None:
+        return _("up to {n:,}", n=at.faster or 0)
+    return _("{low:,} to {high:,}", low=at.slower, high=at.faster or 0)
+
+
+def so_far(run: Run) -> str:
+    """What is missing from a run; empty where nothing is."""
+    found = unfinished(run)
+    if found is None:
+        return ""
+    if found.rounds:
+        return _("The run is not complete: {count} of {all} rounds are there.", count=found.rounds, all=run.spec.rounds)
+    if found.tokens is None:
+        return _("The run is not complete: not every variant has been measured even at the shortest length.")
+    return _(
+        "The run is not complete: only up to {n:,} of {longest:,} tokens has every variant been measured.",
+        n=found.tokens,
+        longest=run.spec.sizes[-1],
+    )
+
+
+def faster_from(line: Series) -> str:
+    """Where a variant overtakes softmax, in a table's words."""
+    at = crossing(line.ratios)
+    if at is None:
+        return ""
+    if at.where != "at":
+        return _(FASTER[at.where, unfinished(line.run) is None], n=f"{at.tokens:,.0f}")
+    return _(FASTER["at", unfinished(line.run) is None], n=read_off(at.tokens), range=_range(at))
+
+
+def stamp_lines(run: Run, *, live: bool) -> list[str]:
+    """Where, how and when a run was measured, in lines that fit a narrow figure."""
+    at, spec = run.stamp, run.spec
+    mode = {"forward": _("forward"), "backward": _("forward + backward"), "decode": _("decode step")}[spec.mode]
+    setup = {"mode": mode, "dtype": spec.dtype, "heads": spec.heads, "d": spec.head_size}
+    return [
+        _("solid, live: {device}", device=at.device) if live else _("dashed, recorded: {device}", device=at.device),
+        *([] if at.device == at.cpu else [_("host: {cpu}", cpu=at.cpu)]),
+        _("{threads} of {cores} cores · torch {torch}", threads=at.threads, cores=at.cores, torch=at.torch),
+        _("{mode}, causal · {dtype} · B 1, H {heads}, d {d}", **setup)
+        if spec.causal
+        else _("{mode} · {dtype} · B 1, H {heads}, d {d}", **setup),
+        at.date.replace("T", " ").replace("Z", " UTC"),
+    ]

@@ -1,0 +1,69 @@
+// A chart saved as a picture says where it comes from. Plotly's own button would draw it without a word of that.
+
+import { download, FINE_LINE, FINE_PRINT, originLines, SvgPen } from "../matrix_board/export.js";
+
+const CAMERA = ".js-plotly-plot .modebar-btn"; // the only button there is: app/ui/chart.py
+const EDGE_ROOM = 12; // pixels around what is written
+
+/** Answer to the button in Plotly's place. */
+export function saveCharts() {
+  addEventListener("click", savePressed, { capture: true });
+}
+
+/** @param {MouseEvent} event */
+function savePressed(event) {
+  const button = event.target instanceof Element && event.target.closest(CAMERA);
+  /** @type {import("./charts.js").Chart | null} */
+  const chart = button ? button.closest(".js-plotly-plot") : null;
+  const file = chart?.layout.meta?.file;
+  if (!chart || !file) return;
+  event.stopImmediatePropagation();
+  event.preventDefault();
+  const pen = chartPicture(chart);
+  const text = new XMLSerializer().serializeToString(pen.root);
+  if (file.endsWith(".svg")) download(new Blob([text], { type: "image/svg+xml" }), file);
+  else asPng(text, pen.root, (blob) => download(blob, file));
+}
+
+/**
+ * The chart as it stands, on the page's ground, and where it comes from beneath it.
+ * @param {HTMLElement} chart
+ */
+function chartPicture(chart) {
+  const layers = [...chart.querySelectorAll(".main-svg")];
+  const { width, height } = layers[0].getBoundingClientRect();
+  const { backgroundColor, color, fontFamily } = getComputedStyle(
+    document.querySelector('[data-testid="stApp"]') ?? document.body,
+  );
+  const ruler = new SvgPen(1, 1, fontFamily).ruler;
+  const origin = originLines(ruler, width - 2 * EDGE_ROOM, "");
+  const all = height + origin.length * FINE_LINE + EDGE_ROOM;
+  const pen = new SvgPen(width, all, fontFamily);
+  pen.rect(0, 0, width, all, backgroundColor);
+  for (const layer of layers) {
+    const copy = /** @type {Element} */ (pen.root.appendChild(layer.cloneNode(true)));
+    const letters = /** @type {NodeListOf<SVGTextElement>} */ (copy.querySelectorAll("text"));
+    // The page's style sheet has made them darker than Plotly did.
+    layer.querySelectorAll("text").forEach((text, i) => (letters[i].style.fill = getComputedStyle(text).fill));
+  }
+  origin.forEach((words, i) => {
+    pen.text(words, EDGE_ROOM, height + (i + 0.7) * FINE_LINE, { size: FINE_PRINT, colour: color });
+  });
+  return pen;
+}
+
+/**
+ * @param {string} text
+ * @param {SVGElement} root
+ * @param {(blob: Blob | null) => void} then
+ */
+function asPng(text, root, then) {
+  const picture = new Image();
+  const [width, height] = ["width", "height"].map((side) => 2 * Number(root.getAttribute(side)));
+  picture.addEventListener("load", () => {
+    const canvas = Object.assign(document.createElement("canvas"), { width, height });
+    canvas.getContext("2d")?.drawImage(picture, 0, 0, width, height);
+    canvas.toBlob(then, "image/png");
+  });
+  picture.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
+}

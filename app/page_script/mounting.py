@@ -1,0 +1,57 @@
+"""The script every page has: steps in history, keys, forms, links, charts, terms, and what draws boards."""
+
+import json
+import zlib
+from functools import cache
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from app.page_script.bundling import script
+from app.state import url
+from app.ui.chart import NARROW
+from app.ui.lazy import OPENED
+from app.words import glossary
+
+_KEY = "page_script.mount"
+
+
+def mount() -> None:
+    """Put the script on the page, where it takes no room."""
+    _component(json.dumps(glossary.spoken(), ensure_ascii=False))(
+        key=_KEY, on_form_change=_take_form, on_narrow_change=_take_narrow, on_returned_change=_draw_again
+    )
+
+
+@cache
+def _component(terms: str) -> Any:  # noqa: ANN401 - streamlit's own
+    """The script that knows the glossary in one language: what it says is then sent once, not with every run."""
+    name = f"attention_lab_page_{zlib.crc32(terms.encode()):08x}"
+    text = script(Path(__file__).with_name("page.js"))
+    told = f"const GLOSSARY = {terms};\nconst SERVER = {json.dumps(version_of(text))};\n"
+    return st.components.v2.component(name, js=told + text)
+
+
+def version_of(text: str) -> str:
+    """What tells a version of the server from others, in whatever language: the page's script, and Streamlit's own.
+
+    Args:
+        text: of the page's script.
+    """
+    return blake2b(f"{st.__version__} {text}".encode(), digest_size=6).hexdigest()
+
+
+def _take_form() -> None:
+    st.session_state[OPENED] = (st.session_state[_KEY].form,)
+
+
+def _draw_again() -> None:
+    """The connection was lost and is there again: this run is all that was asked for."""
+    url.stay()
+
+
+def _take_narrow() -> None:
+    st.session_state[NARROW] = bool(st.session_state[_KEY].narrow)
+    url.stay()

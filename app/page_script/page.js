@@ -1,0 +1,46 @@
+// The script of every page. The browser keeps it from the first message on; a run names it by a hash alone.
+
+import { showArrivals } from "./arrival.js";
+import { saveCharts } from "./chart_files.js";
+import { lightCharts } from "./charts.js";
+import { watchConnection } from "./connection.js";
+import { watchForms } from "./forms.js";
+import { explainTerms } from "./glossary.js";
+import { keepHistory } from "./history.js";
+import { leadToInput } from "./input_panel.js";
+import { reachByKeys } from "./keyboard.js";
+import { stepByArrows } from "../lessons/arrows.js";
+import { showFigures } from "../lessons/figure.js";
+import { Sentence } from "../live_sentence/sentence.js";
+import { linkTexts } from "../matrix_board/links.js";
+import { offer } from "../matrix_board/main.js";
+import { ReadingBoard } from "../reading_board/reading.js";
+import { followWays } from "./ways.js";
+
+const MOUNTED = Symbol.for("attention-lab.page");
+const browser = /** @type {{ [MOUNTED]?: string }} */ (globalThis);
+
+/* global GLOSSARY, SERVER -- app/page_script/mounting.py puts them before all this, the one in the visitor's language */
+
+/** @param {{ setStateValue(name: string, value: unknown): void }} page */
+export default function ({ setStateValue }) {
+  const mounted = browser[MOUNTED];
+  // A server of another version has taken over: what it sends is drawn by its own scripts alone.
+  if (mounted !== undefined && mounted !== SERVER) return location.reload();
+  watchForms((name) => setStateValue("form", name));
+  lightCharts((narrow) => setStateValue("narrow", narrow));
+  watchConnection((time) => setStateValue("returned", time));
+  if (mounted === SERVER) return;
+  browser[MOUNTED] = SERVER;
+  keepHistory();
+  followWays();
+  stepByArrows();
+  showFigures();
+  reachByKeys();
+  saveCharts();
+  leadToInput();
+  showArrivals();
+  linkTexts();
+  explainTerms(GLOSSARY);
+  offer({ reading: ReadingBoard, sentence: Sentence });
+}

@@ -1,0 +1,1 @@
+"""The command, replicas, headers of answers, warm-up and memory settings of a server."""

@@ -1,0 +1,36 @@
+"""``attention-lab``: the app as it is installed, started from any folder."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+
+def main() -> None:
+    """Run the server; what is not named here goes to ``streamlit run``."""
+    parser = argparse.ArgumentParser(
+        prog="attention-lab", allow_abbrev=False, epilog="All other options are those of streamlit run."
+    )
+    parser.add_argument("--version", action="version", version=f"%(prog)s {version('attention-lab')}")
+    parser.add_argument("--replicas", type=int, default=1, help="processes of the app, behind HAProxy if several")
+    parser.add_argument("--port", "--server.port", type=int, default=8501, help="port to listen on (%(default)s)")
+    parser.add_argument("--address", "--server.address", default="", help="address to listen on (all)")
+    asked, others = parser.parse_known_args()
+    if asked.replicas < 1:
+        parser.error("--replicas takes a number from 1 on")
+    if asked.replicas == 1:
+        where = [f"--server.port={asked.port}", *([f"--server.address={asked.address}"] if asked.address else [])]
+        streamlit([*where, *others])
+    else:
+        from app.server.replicas import serve
+
+        serve(asked.replicas, asked.address, asked.port, others)
+
+
+def streamlit(arguments: Sequence[str]) -> None:
+    """Run one process of the app; the arguments are those of ``streamlit run``."""
+    from streamlit.web import cli
+
+    sys.argv = ["streamlit", "run", str(Path(__file__).parent.parent), *arguments]
+    cli.main(prog_name="attention-lab")

@@ -1,0 +1,181 @@
+"""Several processes of the app behind one proxy: ``attention-lab --replicas 2``.
+
+One process is one interpreter, which runs one visitor's page at a time. The replicas, and the process that forks
+workers for all of them, are forked from a parent that has imported and loaded everything, so they share its memory, and
+one that dies is there again within seconds.
+"""
+
+import contextlib
+import ctypes
+import logging
+import multiprocessing
+import os
+import secrets
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
+from http import HTTPStatus
+from multiprocessing.context import ForkProcess
+from pathlib import Path
+
+from app.jobs.executors import worker_count
+from app.server import malloc
+from attention_core import workers
+
+HERE = Path(__file__).parent
+START_SECONDS = 120
+"""Until what has not answered counts as broken: a cold disk and a busy machine take tens of seconds."""
+END_SECONDS = 10
+"""Until what was asked to end is ended."""
+
+
+def configuration(ports: Sequence[int]) -> str:
+    """The proxy's configuration, with replicas that listen on these ports of this machine."""
+    shared = (HERE / "haproxy.cfg").read_text("utf-8").rstrip().rpartition("\n")[0]
+    return "\n".join([shared, *(f"    server replica{port} 127.0.0.1:{port}" for port in ports), ""])
+
+
+def serve(replicas: int, address: str, port: int, arguments: Sequence[str]) -> None:
+    """Run replicas and proxy until a signal ends all, and start again what dies.
+
+    Args:
+        replicas: how many.
+        address: where the proxy listens; empty for every address of this machine.
+        port: the proxy's.
+        arguments: what each replica gives to ``streamlit run``.
+
+    Raises:
+        SystemExit: with a sentence if they cannot start.
+    """
+    haproxy = shutil.which("haproxy", path=os.environ.get("PATH", os.defpath) + os.pathsep + "/usr/sbin")
+    if haproxy is None:
+        sys.exit("Several replicas need the proxy HAProxy: install it, on Debian or Ubuntu by apt-get install haproxy.")
+    try:
+        socket.create_server((address, port)).close()
+    except OSError as error:
+        sys.exit(f"The proxy cannot listen on port {port} ({error.strerror}): choose another with --port.")
+    environment = {"STREAMLIT_SERVER_COOKIE_SECRET": secrets.token_hex()} | os.environ
+    os.environ["STREAMLIT_SERVER_COOKIE_SECRET"] = environment["STREAMLIT_SERVER_COOKIE_SECRET"]
+    environment["ATTENTION_LAB_BIND"] = f"{address}:{port}"
+    signal.signal(signal.SIGTERM, lambda _signal, _frame: sys.exit())
+    places = _free_ports(replicas)
+    running: dict[str, ForkProcess] = {}
+    try:
+        with tempfile.TemporaryDirectory(prefix="attention-lab-") as folder:
+            starts: dict[str, Callable[[], ForkProcess]] = {}
+            if worker_count() and "ATTENTION_LAB_WORKERS_SOCKET" not in os.environ:
+                tier = Path(folder, "workers")
+                environment["ATTENTION_LAB_WORKERS_SOCKET"] = os.environ["ATTENTION_LAB_WORKERS_SOCKET"] = str(tier)
+                starts["The workers' parent"] = partial(_start, partial(workers.serve, tier, owned=False))
+            _warm_up()
+            file = Path(folder, "haproxy.cfg")
+            file.write_text(configuration(places), "utf-8")
+            starts |= {f"Replica {place}": partial(_start, _replica, place, arguments) for place in places}
+            starts["The proxy"] = partial(_start, os.execve, haproxy, [haproxy, "-db", "-f", str(file)], environment)
+            running |= {name: start() for name, start in starts.items()}
+            _wait_until_healthy(
+                running, [*(f"127.0.0.1:{place}" for place in places), f"{address or '127.0.0.1'}:{port}"]
+            )
+            print(f"{replicas} replicas of Attention Lab: http://{address or 'localhost'}:{port}", flush=True)
+            while True:
+                time.sleep(1)
+                for name, process in running.items():
+                    if not process.is_alive():
+                        print(f"{name} ended with code {process.exitcode}: started again.", file=sys.stderr, flush=True)
+                        running[name] = starts[name]()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        _end(running.values())
+
+
+def _free_ports(number: int) -> list[int]:
+    """Ports of this machine on which nothing listens."""
+    with contextlib.ExitStack() as held:
+        found = [held.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(number)]
+        return [server.getsockname()[1] for server in found]
+
+
+def _warm_up() -> None:
+    """Load what every replica shares. One torch thread, as those of OpenMP would be missing after a fork."""
+    malloc.share()  # before the threads that load models
+    from transformers.utils.logging import disable_progress_bar
+
+    logging.disable(logging.WARNING)  # that caches are made outside a server
+    from app.server.warmup import read_presets, warm_up
+    from attention_core.errors import LabError
+    from attention_core.inputs import models
+
+    disable_progress_bar()  # a thread of its own
+    wanted = os.environ.get("ATTENTION_LAB_THREADS")
+    os.environ["ATTENTION_LAB_THREADS"] = "1"
+    for model in models.BUILT_IN:  # each replica and each worker would else hold the large one for itself
+        with contextlib.suppress(LabError):
+            models.load(model.key)
+    warm_up()
+    read_presets()
+    os.environ.pop("ATTENTION_LAB_THREADS") if wanted is None else os.environ.update(ATTENTION_LAB_THREADS=wanted)
+    logging.disable(logging.NOTSET)
+    if threading.active_count() > 1:
+        raise RuntimeError(f"A fork keeps one thread only, and there are {threading.enumerate()}.")
+
+
+def _start(run: Callable[..., object], *given: object) -> ForkProcess:
+    process = multiprocessing.get_context("fork").Process(target=_run, args=(run, *given))
+    process.start()
+    return process
+
+
+def _run(run: Callable[..., object], *given: object) -> None:
+    """What each child does: it ends with its parent, however that ends (Linux), and on its signals."""
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    with contextlib.suppress(AttributeError):
+        ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
+    run(*given)
+
+
+def _replica(port: int, arguments: Sequence[str]) -> None:
+    from app.server.command import streamlit
+
+    os.environ["STREAMLIT_LOGGER_HIDE_WELCOME_MESSAGE"] = "true"  # the proxy's address counts
+    streamlit(["--server.address=127.0.0.1", f"--server.port={port}", "--server.headless=true", *arguments])
+
+
+def _wait_until_healthy(running: Mapping[str, ForkProcess], places: Sequence[str]) -> None:
+    """Wait until every place answers that it is healthy.
+
+    Raises:
+        SystemExit: with a sentence if a process has ended or does not answer in time.
+    """
+    until = time.monotonic() + START_SECONDS
+    for place in places:
+        while not _is_healthy(place):
+            ended = [name for name, process in running.items() if not process.is_alive()]
+            if ended or time.monotonic() > until:
+                sys.exit(f"{' and '.join(ended) or place} did not start; what is written above says why.")
+            time.sleep(0.2)
+
+
+def _is_healthy(place: str) -> bool:
+    try:
+        with urllib.request.urlopen(f"http://{place}/_stcore/health", timeout=5) as answer:
+            return answer.status == HTTPStatus.OK
+    except OSError:
+        return False
+
+
+def _end(processes: Collection[ForkProcess]) -> None:
+    """Ask all to end, and end what has not by then."""
+    for process in processes:
+        process.terminate()
+    until = time.monotonic() + END_SECONDS
+    for process in processes:
+        process.join(max(0, until - time.monotonic()))
+        process.kill()

@@ -1,0 +1,218 @@
+"""A visit: what all pages share, in the session and in links: the input, the variants, whether the future is hidden."""
+
+import base64
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import streamlit as st
+
+import attention_core as ac
+from app.lessons.options import LessonOptions
+from app.state import presets
+from app.state.controls import Options, choice, kept, listed_whole, selection, switch, whole
+from app.state.url import CutError, Field, number, only
+from app.words.i18n import N_, _
+from attention_core.inputs import Source, SyntheticSource, models
+from attention_core.inputs.positions import ALIBI, NONE, OWN, ROPE
+from attention_core.inputs.synthetic import KINDS, SyntheticSpec
+from attention_core.limits import current
+
+LINK_TEXT = 12_000
+"""Characters of compressed text that a link may carry: web servers refuse addresses longer than about 16,000."""
+REFERENCE = "softmax"
+PINNED = "row"
+"""The pinned token of the Matrices page in links."""
+AUTOMATIC = -1
+"""The pinned token where none was chosen: the page finds one that tells much."""
+PLAIN = SyntheticSpec()
+
+
+def of_variant(accepts: Callable[[ac.Variant], bool], default: str) -> Field:
+    """One variant with its settings, among those that are accepted."""
+
+    def read(given: list[str]) -> ac.Attention:
+        attention = ac.from_word(only(given))
+        if not accepts(attention.variant):
+            raise ValueError
+        return attention
+
+    return Field(ac.get(default), read, lambda attention: [attention.word])
+
+
+def read_model(given: list[str]) -> str:
+    """The key of a built-in model; where the profile lets one ask for others, the name of any."""
+    name = only(given)
+    if not models.may_ask(name):
+        raise ValueError
+    return name
+
+
+def write_model(name: str) -> list[str]:
+    """The way back; a name that no model can have stays out of an address."""
+    return [name] if models.may_ask(name) else []
+
+
+def may_type(name: object) -> bool:
+    """Whether a model may be asked for: where it is typed, a name that is none is answered by a sentence."""
+    return isinstance(name, str) and (models.may_ask(name) or current().hub_models)
+
+
+def read_text(given: list[str]) -> str:
+    """A preset's name after ``@``, or a text that ``write_text`` packed."""
+    word = only(given)
+    if word.startswith("@"):
+        return presets.texts()[word[1:]]
+    packed = base64.urlsafe_b64decode(word.encode("ascii") + b"=" * (-len(word) % 4))
+    unpack = zlib.decompressobj()
+    text = unpack.decompress(packed, _most_bytes())
+    if unpack.unconsumed_tail or not unpack.eof:
+        raise ValueError
+    return text.decode()
+
+
+def write_text(text: str) -> list[str]:
+    """A preset by name, any other text deflated; a text too long for an address stays out of it."""
+    for name, known in presets.texts().items():
+        if text == known:
+            return ["@" + name]
+    plain = text.encode("utf-8", "replace")
+    packed = base64.urlsafe_b64encode(zlib.compress(plain, 9)).decode().rstrip("=")
+    return [packed] if len(packed) <= LINK_TEXT and len(plain) <= _most_bytes() else []
+
+
+def _most_bytes() -> int:
+    """Bytes of a text that a link may unpack to."""
+    return 4 * current().text_characters
+
+
+def read_variants(given: list[str]) -> tuple[ac.Attention, ...]:
+    """Variants with their changed settings, in the order they are shown; each once, and always the reference."""
+    chosen = {attention.key: attention for attention in map(ac.from_word, given)}
+    if REFERENCE not in chosen:
+        chosen = {REFERENCE: ac.get(REFERENCE)} | chosen
+    kept = tuple(chosen.values())[: current().compared_variants]
+    if len(given) != len(kept):
+        raise CutError(kept)
+    return kept
+
+
+def first_variants() -> tuple[ac.Attention, ...]:
+    """What a first visit compares: the reference, and of sparse, linear and low rank one each that saves something."""
+    return (ac.get("softmax"), ac.get("local"), ac.get("linear"), ac.get("nystrom", landmarks=16))
+
+
+def default_variants() -> tuple[ac.Attention, ...]:
+    """What an address compares that names none: the reference, two linear forms, four sparse ones, one of low rank."""
+    return tuple(
+        ac.get(key) for key in ("softmax", "linear", "efficient", "local", "atrous", "sparse", "topk", "nystrom")
+    )
+
+
+def kinds() -> dict[str, str]:
+    """The titles of the kinds of synthetic sequences."""
+    return {kind.key: _(kind.title) for kind in KINDS}
+
+
+class Visit(LessonOptions):
+    """What every page has in common."""
+
+    input = choice(
+        lambda: {kind.key: kind.key for kind in Source.__subclasses__()}, N_("Input"), layout={"width": "stretch"}
+    )
+    text = kept(
+        lambda: Field(
+            presets.texts()["english"],
+            read_text,
+            write_text,
+            takes=lambda: _(
+                "a text of up to {n:,} characters as a link of this app packs it, or an example by its name: {names}",
+                n=current().text_characters,
+                names=", ".join(f"@{name}" for name in presets.texts()),
+            ),
+            opening=presets.texts()["story"],
+        ),
+        N_("Your text"),
+        widget=st.text_area,
+    )
+    model = kept(lambda: Field("minilm", read_model, write_model, accepts=may_type), N_("Model"), widget=st.selectbox)
+    layer = listed_whole(presets.LAYER, 0, 999, N_("Layer"))
+    head = listed_whole(presets.HEAD, -1, 999, N_("Head"))
+    kind = selection(kinds, N_("Kind"), default=PLAIN.kind)
+    n = whole(PLAIN.n, 1, lambda: current().matrix_tokens, N_("Tokens n"), widget=st.slider)
+    d = whole(PLAIN.d, 2, lambda: current().head_size, N_("Head size d"))
+    heads = whole(PLAIN.heads, 1, lambda: current().heads, N_("Heads"))
+    sharpness = kept(
+        lambda: number(PLAIN.sharpness, 0.0, 16.0),
+        N_("Sharpness"),
+        widget=st.slider,
+        arguments=lambda: {"min_value": 0.0, "max_value": 16.0, "step": 0.25},
+        help=N_("Multiplies the logits: higher is more decided."),
+    )
+    seed = whole(PLAIN.seed, 0, 2**31 - 1, N_("Seed"))
+    rope = switch(
+        PLAIN.rope, N_("RoPE"), help=N_("Turns queries and keys by their position, as Llama does (arXiv 2104.09864).")
+    )
+    positions = selection(
+        {OWN: N_("as they are"), NONE: N_("no RoPE"), ROPE: N_("RoPE"), ALIBI: N_("ALiBi")},
+        N_("Positions in q and k"),
+        help=N_(
+            "How positions enter queries and keys, before any variant sees them: as the input has them, without "
+            "RoPE, or with it. RoPE turns both by their position, as Llama does (arXiv 2104.09864); a model's own is "
+            "turned back. A file is taken to be without. ALiBi, in its place, takes a share of the distance off every "
+            "score (arXiv 2108.12409) by two more coordinates, where the future is hidden."
+        ),
+    )
+    variants = kept(
+        lambda: Field(
+            default_variants(),
+            read_variants,
+            lambda chosen: [attention.word for attention in chosen],
+            takes=lambda: _("up to {n}, each once", n=current().compared_variants),
+            opening=first_variants(),
+        )
+    )
+    causal = switch(False, N_("Causal"), help=N_("Hide the future: query i sees keys 0 to i."))
+    special = switch(
+        True,
+        N_("Special tokens"),
+        opening=False,
+        help=N_("Tokens the tokenizer adds. Without them each row is scaled back to its former total."),
+    )
+    picture = choice({"png": "PNG", "svg": "SVG"}, N_("Save as"))
+
+
+def opening_on(own: Mapping[str, Any]) -> dict[str, Field]:
+    """Return the fields that all pages have, as they open on a page that has openings of its own.
+
+    Without the default model's weights, an empty address opens on synthetic input.
+
+    Args:
+        own: what the page opens on, by the field's name.
+    """
+    if not models.are_default_weights_installed():
+        own = {Visit.input.name: SyntheticSource.key, **own}
+    return {name: replace(kind, opening=own[name]) if name in own else kind for name, kind in Visit.fields().items()}
+
+
+class HashOptions(Options):
+    """What pages have in common that look at one round of a hash, where a variant sorts its tokens by several."""
+
+    hash_round = listed_whole(0, 0, 63, N_("Round"), layout={"width": 120})
+
+
+def opens_causal(variant: ac.Variant) -> bool:
+    """Whether a variant is taken apart with the causal mask on: recurrent variants are defined token by token."""
+    return variant.family == "gated"
+
+
+def as_chosen(key: str) -> ac.Attention:
+    """A variant with the settings of this visit, with its defaults where it is not among the chosen."""
+    return next((attention for attention in Visit.variants.value if attention.key == key), None) or ac.get(key)
+
+
+def take_text(text: str) -> None:
+    """Look at another text; what was pinned is a place in the one before."""
+    Visit.text.set(text)
+    st.session_state[PINNED] = AUTOMATIC

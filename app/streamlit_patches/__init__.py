@@ -1,0 +1,1 @@
+"""Replacements for private methods of Streamlit. ``patches.apply`` makes all of them."""

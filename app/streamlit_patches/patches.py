@@ -1,0 +1,55 @@
+"""Replacements for methods of Streamlit's own, made only on the version that they were written for and tested on."""
+
+import logging
+from importlib import import_module
+from typing import NamedTuple
+
+import streamlit as st
+
+WRITTEN_FOR = "1.67.0"
+"""``pyproject.toml`` and ``requirements.txt`` ask for the same version."""
+_log = logging.getLogger(__name__)
+
+
+class Patch(NamedTuple):
+    """A function that replaces methods of Streamlit and returns whether it could.
+
+    Attributes:
+        module: the file beside this one that holds the function. It is imported only on the right version, as it
+            imports Streamlit's internals.
+        function: its name.
+        without: what happens on a server without the patch.
+    """
+
+    module: str
+    function: str
+    without: str
+
+
+PATCHES = (
+    Patch("file_watching", "keep_off", "a session that reconnects watches source files again, which stalls the server"),
+    Patch("server_theme", "keep", "every run reads the theme's options again"),
+    Patch("session_reading", "one_by_one", "every widget copies the whole session state"),
+    Patch("server_info", "leave_out", "browsers are told the server's paths, versions and git branch"),
+    Patch("message_cache", "mirror", "clicks during a run can leave a page that no longer updates"),
+)
+
+
+def apply() -> None:
+    """Apply every patch, and log a warning for each patch that is off.
+
+    The version has to match exactly. A patch can check the methods that it replaces, but the message cache also follows
+    rules in the browser's JavaScript, which Python cannot inspect.
+    """
+    matches = st.__version__ == WRITTEN_FOR
+    for patch in PATCHES:
+        if not (matches and getattr(import_module(f"{__package__}.{patch.module}"), patch.function)()):
+            _log.warning(
+                "Patch %s.%s is off: it is written for Streamlit %s, and %s is installed%s. Without it %s.",
+                patch.module,
+                patch.function,
+                WRITTEN_FOR,
+                st.__version__,
+                " with other methods" if matches else "",
+                patch.without,
+            )

@@ -1,0 +1,1 @@
+"""Widgets and parts of a page that several pages use."""

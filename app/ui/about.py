@@ -1,0 +1,68 @@
+"""About one variant: its formula, its cost on an input, its source, its code, and the way to see it taken apart."""
+
+import streamlit as st
+
+import attention_core as ac
+from app.state.session import Visit, opens_causal
+from app.ui import export, navigation
+from app.ui.input_panel import Chosen
+from app.ui.lazy import fold
+from app.words.i18n import _, literal
+from attention_core.variant import Paper
+
+
+def show(attention: ac.Attention, chosen: Chosen) -> None:
+    """A variant's formula, cost on this input, source and code."""
+    variant = attention.variant
+    st.markdown(_(variant.summary))
+    st.latex(variant.formula)
+    st.markdown(cost_in_words(attention, n=chosen.qkv.n, d=chosen.qkv.q.shape[-1], heads=chosen.qkv.heads))
+    if variant.causal_reason:
+        st.markdown(_("**Not causal:** {reason}", reason=_(variant.causal_reason)))
+    if variant.note:
+        st.markdown(_(variant.note))
+    st.markdown(sources(variant))
+    export.snippet(attention.snippet())
+    fold(_("The variant's own file"), lambda: st.code(variant.source_code(), language="python"), key="about.file")
+
+
+def cost_in_words(attention: ac.Attention, *, n: int, d: int, heads: int) -> str:
+    """Return what a variant costs on n tokens with heads of size d, compared with softmax, without a causal mask."""
+    cost, full = (a.cost(n, d, heads=heads) for a in (attention, ac.get("softmax")))
+    told = _(
+        "Time grows as **{complexity}**: without a causal mask, {own:,} multiply-adds per head with values as long as "
+        "keys, {share:.2f}× softmax's.",
+        complexity=_(attention.variant.complexity),
+        own=cost.multiply_adds // heads,
+        share=cost.multiply_adds / full.multiply_adds,
+    )
+    return f"{told} {what_is_counted()}"
+
+
+def what_is_counted() -> str:
+    """Return the convention behind every number of multiply-adds, in two sentences."""
+    return _(
+        "Multiply-adds are those of matrix products, attention kernels and distances, not of elementwise functions, "
+        "inverses or decompositions. A causal mask saves the blocks of keys that lie entirely ahead of a block of "
+        "queries."
+    )
+
+
+def sources(variant: ac.Variant) -> str:
+    """Where a variant comes from, as Markdown."""
+    source, further = _cited(variant.source), ", ".join(map(_cited, variant.further))
+    if further:
+        return _("Source: {source}; see also {further}", source=source, further=further)
+    return _("Source: {source}", source=source)
+
+
+def _cited(paper: Paper) -> str:
+    return f"[{literal(paper.heading)} ({paper.year})]({paper.url})"
+
+
+def link_inside(attention: ac.Attention) -> None:
+    """Draw a link that takes a variant apart on the same input; nothing for a variant without an anatomy."""
+    if attention.variant.anatomy:
+        changes = {Visit.causal.name: True} if opens_causal(attention.variant) else {}
+        fields = {"inside": [attention.word]}
+        navigation.link("inside", _("Take it apart"), icon=":material/biotech:", fields=fields, **changes)

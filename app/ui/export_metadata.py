@@ -1,0 +1,107 @@
+"""Where a file came from, burnt into it: page, text, model, layer, head, settings, and the link that opens it again."""
+
+import csv
+import io
+import json
+import zipfile
+from codecs import BOM_UTF8
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import streamlit as st
+
+from app.page import discover
+from app.state import url
+from app.state.session import Visit
+from app.ui import input_panel
+from app.ui.scope import Scope
+from app.words.i18n import _
+from attention_core.inputs.upload import PROVENANCE
+
+TEXT = 500
+"""Characters of the text that a file repeats; the link holds all of a text that fits one."""
+MEMBER = PROVENANCE
+"""The name of its array in an NPZ file, JSON in a string; in a CSV file it begins the names of its columns, as a table
+may have a head or a layer of its own."""
+
+PAGE = "provenance.page"
+"""The page that is drawn, in the session's state."""
+SCOPE = "provenance.scope"
+"""What its numbers come from, there too."""
+Origin = Mapping[str, str]
+
+
+def at(page: str, scope: Scope | None) -> None:
+    """Remember which page is drawn, and what its numbers come from; None where it has no input yet."""
+    st.session_state[PAGE], st.session_state[SCOPE] = page, scope
+
+
+def shortened(text: str) -> str:
+    """Return as much of a text as a file repeats."""
+    return text if len(text) <= TEXT else text[:TEXT] + "…"
+
+
+def now(title: str, *, whole_input: bool = False) -> Origin:
+    """Return where what is on screen comes from, by the name of each fact; what does not apply is left out.
+
+    Args:
+        title: of what is saved.
+        whole_input: whether the file holds all heads and tokens of the input, whatever the page shows of it.
+    """
+    page, kind, text = discover()[st.session_state[PAGE]], Visit.input.value, Visit.text.value
+    scope: Scope = st.session_state[SCOPE] or Scope()
+    if whole_input:
+        scope = scope.every_head()
+    here = {"title": f"{_(page.title)} · {title}"}
+    if page.uses_input:
+        named = kind != "upload" or input_panel.UPLOAD in st.session_state
+        here |= {
+            "input": kind,
+            "text": shortened(text) if kind == "text" else "",
+            "model": input_panel.forms()[kind].name() if named else "",
+            "layer": str(Visit.layer.value) if kind == "text" else "",
+            "head": scope.heads_in_file() if scope.heads else "",
+            "tokens": scope.tokens_in_words() if scope.heads else "",
+        }
+    words = [attention.word for attention in Visit.variants.value] if scope.variants is None else scope.variants
+    causal = Visit.causal.value if scope.causal is None else scope.causal
+    here |= {
+        **scope.told,
+        "causal": "" if whole_input else _("yes") if causal else _("no"),
+        "settings": " ".join(words),
+        "link": (st.context.url or "").split("?")[0] + url.query_string(url.here()),
+        "made with": "Attention Lab",
+    }
+    return {name: words for name, words in here.items() if words}
+
+
+def in_csv(data: bytes, origin: Origin, safe: Callable[[object], object]) -> bytes:
+    """Add a column for each entry of the origin to a CSV file, filled in the first row and empty in all others.
+
+    Every row gets the same number of fields, as pyarrow and DuckDB require.
+
+    Args:
+        data: the file, its first row the columns' names; returned unchanged if it has no other row.
+        origin: from `now`.
+        safe: makes a cell that no spreadsheet computes.
+    """
+    mark = BOM_UTF8 if data.startswith(BOM_UTF8) else b""
+    rows = csv.reader(io.StringIO(data.decode("utf-8-sig"), newline=""))
+    header, first = next(rows, None), next(rows, None)
+    if header is None or first is None:
+        return data
+    out, empty = io.StringIO(newline=""), [""] * len(origin)
+    writer = csv.writer(out)
+    writer.writerow(header + [f"{MEMBER} {name}" for name in origin])
+    writer.writerow(first + [str(safe(words)) for words in origin.values()])
+    writer.writerows(row + empty for row in rows)
+    return mark + out.getvalue().encode()
+
+
+def in_npz(data: bytes, origin: Origin) -> bytes:
+    """An NPZ file with one array more, the words as JSON."""
+    file, array = io.BytesIO(data), io.BytesIO()
+    np.save(array, np.array(json.dumps(origin, ensure_ascii=False)), allow_pickle=False)
+    with zipfile.ZipFile(file, "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(f"{MEMBER}.npy", array.getvalue())
+    return file.getvalue()

@@ -1,0 +1,415 @@
+"""The shared input in the sidebar: text, synthetic or upload, becoming one frozen spec that every page works on."""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.uploaded_file_manager import UploadedFile
+
+import attention_core as ac
+from app.jobs import cached
+from app.matrix_board import thumbnail_board
+from app.state import presets, url
+from app.state.session import Visit, kinds, take_text
+from app.ui import navigation
+from app.ui.scope import Scope
+from app.words.i18n import N_, _, _n, literal, paragraph, sentence
+from attention_core.errors import InputError
+from attention_core.inputs.positions import ALIBI
+from attention_core.inputs.source import Source, SyntheticSource, TextSource, UploadSource
+from attention_core.inputs.synthetic import KINDS, SyntheticSpec
+from attention_core.limits import current
+from attention_core.looks.by_scores import by_scores
+
+UPLOAD = "upload.file"
+AVERAGE = -1
+EXPLORER = ":material/zoom_in:"
+
+
+class NoInputError(Exception):
+    """There is nothing to look at, and the page says why: it ends here."""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What the visitor chose to look at, read and ready.
+
+    Attributes:
+        source: where it comes from, frozen.
+        qkv: the record.
+        head: the head, None for the average.
+    """
+
+    source: Source
+    qkv: ac.inputs.QKV
+    head: int | None
+
+
+def show(*, hides_special: bool, open_heads: Callable[[], None] | None = None) -> None:
+    """Draw the panel.
+
+    Args:
+        hides_special: whether the page leaves out the tokenizer's own tokens where the visitor wants that; on every
+            other page all of them take part.
+        open_heads: shows all heads at large on this page; None where another page does.
+    """
+    known = forms()
+    form = known[Visit.input.draw(format_func=lambda key: known[key].title)]
+    form.draw()
+    Visit.positions.draw(on_change=_take_positions)
+    try:
+        if (source := form.source(Visit.now())) is None:
+            return
+        if Visit.input.value == "text" or Visit.model.value in [info.key for info in ac.inputs.models.BUILT_IN]:
+            Visit.layer.fit(range(ac.inputs.models.layer_count(Visit.model.value)))  # loads one that is not built in
+        qkv = cached.record(source := form.source(Visit.now()) or source)  # what is fitted may be another layer
+    except ac.LabError:
+        return  # the page says it, where there is room for a sentence
+    Visit.head.fit(range(AVERAGE, qkv.heads))
+    drops = hides_special and not Visit.special.value
+    _head(source, qkv, special=not drops, open_heads=open_heads)
+    shown = len(shown_tokens(qkv)) if drops else qkv.n
+    st.caption(size_in_words(qkv, shown=shown))
+    for notice in qkv.notices:
+        st.info(literal(sentence(notice)), icon=":material/info:")
+
+
+def size_in_words(qkv: ac.inputs.QKV, *, shown: int) -> str:
+    """How large the input is, and how many of its tokens a page does not draw."""
+    heads = _n("{n} head of {d}", "{n} heads of {d}", n=qkv.heads, d=qkv.q.shape[-1])
+    if shown == qkv.n:
+        return f"{_n('{n} token', '{n} tokens', n=shown)} · {heads}"
+    left = _n("{n} token shown", "{n} tokens shown", n=shown)
+    hidden = _n(
+        "{n} special one hidden and rows scaled back to their total",
+        "{n} special ones hidden and rows scaled back to their total",
+        n=qkv.n - shown,
+    )
+    return f"{left}, {hidden} · {heads}"
+
+
+def scope(chosen: Chosen, *, hides_special: bool = False) -> Scope:
+    """The scope of a view that shows the chosen head, or the average, of the whole input.
+
+    Args:
+        chosen: the input.
+        hides_special: whether the page leaves out the tokenizer's own tokens where the visitor wants that.
+    """
+    qkv = chosen.qkv
+    tokens = len(shown_tokens(qkv)) if hides_special and not Visit.special.value else qkv.n
+    return Scope(head=chosen.head, heads=qkv.heads, n=qkv.n, tokens=tokens)
+
+
+def headline(source: Source, scope: Scope) -> str:
+    """What a view shows in a line, as Markdown: ``MiniLM-L6 · layer 2 · head 3 · 54 of 56 tokens``."""
+    return " · ".join(
+        [
+            forms()[source.key].name(),
+            *([_("layer {layer}", layer=Visit.layer.value)] if source.layer_count > 1 else []),
+            scope.heads_in_words(),
+            scope.tokens_in_words(),
+            *placed_in_words(source),
+        ]
+    )
+
+
+def placed_in_words(source: Source) -> list[str]:
+    """What was done to queries and keys beyond what the input does itself; empty where nothing was."""
+    if source.positions == ALIBI:
+        return [_("with ALiBi")]
+    if (source.rope is None) == (source.own_rope is None):
+        return []
+    return [_("without RoPE") if source.rope is None else _("with RoPE")]
+
+
+def shown_tokens(qkv: ac.inputs.QKV) -> tuple[str, ...]:
+    """The tokens that are left without those the tokenizer added; all of them where it added every one."""
+    return tuple(t for t, special in zip(qkv.tokens, qkv.special, strict=True) if not special) or qkv.tokens
+
+
+def chosen(*, switch: bool = True, both: bool = False) -> Chosen:
+    """The chosen input, or one sentence on the page.
+
+    Args:
+        switch: whether the page follows the causal switch; one that does says what an input from a causal model, read
+            with the switch off, looks at that the model never sees.
+        both: whether the page looks at the future too, whatever the switch says.
+
+    Raises:
+        NoInputError: in the second case. Not ``st.stop``, after which not even the address can be written.
+    """
+    form = forms()[Visit.input.value]
+    try:
+        found = looked_at(Visit.now())
+        if found is None:
+            st.info(form.missing, icon=":material/upload:")
+            raise NoInputError
+        if found.source.positions == ALIBI:
+            _check_hidden(both=both, hidden=Visit.causal.value or not switch)
+    except ac.LabError as error:
+        st.error(literal(sentence(error)), icon=":material/error:")
+        raise NoInputError from error
+    qkv = found.qkv
+    if switch and qkv.causal and not Visit.causal.value and qkv.n > 1:
+        share_ = cached.future_share(found.source, head=found.head)
+        st.caption(f":material/visibility: {unmasked(share_, found.head)}")
+    if found.source.positions == ALIBI:
+        able = [each for each in Visit.variants.value if not each.variant.causal_reason]
+        names = [[_(each.title) for each in able if by_scores(each) == alone] for alone in (True, False)]
+        st.caption(biased_in_words(*names))
+    return found
+
+
+def _check_hidden(*, both: bool, hidden: bool) -> None:
+    if both:
+        raise InputError(
+            "ALiBi enters queries and keys only where the future is hidden, and this page looks at the future too; "
+            "choose other positions in the panel on the left."
+        )
+    if not hidden:
+        raise InputError(
+            "ALiBi enters queries and keys only where the future is hidden; switch Causal on, or choose other "
+            "positions in the panel on the left."
+        )
+
+
+def biased_in_words(alone: Sequence[str], others: Sequence[str]) -> str:
+    """What ALiBi does to queries and keys, and for which variants that is its bias.
+
+    Args:
+        alone: names of the variants that weigh by ``q·k / √d`` alone.
+        others: of the others.
+    """
+    return paragraph(
+        _(
+            "**ALiBi** takes 2^(−8h/H) off every score q·k / √d of head h = 1 … H for each token that the key lies "
+            "back, by two more coordinates of queries and keys; a later key, where a variant cannot hide it, gains as "
+            "much."
+        ),
+        _("Exactly so for what weighs by these scores alone: {names}.", names=", ".join(alone)) if alone else "",
+        _(
+            "It is no such bias to {names}: there the two enter features, norms or gates like any other coordinates.",
+            names=", ".join(others),
+        )
+        if others
+        else "",
+    )
+
+
+def looked_at(visit: Visit) -> Chosen | None:
+    """The input of a visit; None where it is a file that has not been uploaded.
+
+    Raises:
+        LabError: if it cannot be read.
+    """
+    source = forms()[visit.input].source(visit)
+    if source is None:
+        return None
+    qkv = cached.record(source)
+    return Chosen(source, qkv, None if visit.head == AVERAGE else min(visit.head, qkv.heads - 1))
+
+
+def unmasked(share: float, head: int | None) -> str:
+    """What a causal model's head is read as looking at while its mask is off, and what mends it."""
+    if head is None:
+        return _(
+            "This model hides the future, and **Causal** is off: {share:.0%} of softmax's mass, the mean of all heads, "
+            "lies on later tokens, which the model never sees. Switch **Causal** on to read them as it does.",
+            share=share,
+        )
+    return _(
+        "This model hides the future, and **Causal** is off: {share:.0%} of softmax's mass in head {head} lies on "
+        "later tokens, which the model never sees. Switch **Causal** on to read it as the model does.",
+        share=share,
+        head=head,
+    )
+
+
+def _text_source(now: Visit) -> Source:
+    last = ac.inputs.models.layer_count(now.model) - 1
+    return TextSource(now.text, now.model, min(now.layer, last), positions=now.positions)
+
+
+def _model_name() -> str:
+    titles = {info.key: info.title for info in ac.inputs.models.BUILT_IN}
+    return titles.get(Visit.model.value) or literal(Visit.model.value)
+
+
+def _synthetic_source(now: Visit) -> Source:
+    spec = SyntheticSpec(
+        kind=now.kind, n=now.n, d=now.d, heads=now.heads, sharpness=now.sharpness, seed=now.seed, rope=now.rope
+    )
+    return SyntheticSource(spec, positions=now.positions)
+
+
+def _uploaded(now: Visit) -> Source | None:
+    upload: UploadSource | None = st.session_state.get(UPLOAD)
+    if upload is None:
+        return None
+    if upload.data:
+        return replace(upload, positions=now.positions)
+    data = cached.uploads().get(upload.digest)
+    if data is None:
+        told = N_("{file} had to make room, as all visitors' files may take {most:.0f} MiB here; upload it again.")
+        raise InputError(told, file=upload.name, most=current().uploads_bytes / 2**20)
+    return replace(upload, data=data, positions=now.positions)
+
+
+def _text() -> None:
+    names = {
+        "story": _("Story"),
+        "english": _("English"),
+        "repeats": _("Repeats"),
+        "sequence": _("Repeated sequence"),
+        "chinese": _("Chinese"),
+        "long": _("Long"),
+    }
+    key = url.follow("preset", next((name for name, text in presets.texts().items() if text == Visit.text.value), None))
+    st.pills(_("Start from"), list(names), key=key, format_func=names.__getitem__, on_change=_take_preset, args=(key,))
+    Visit.text.draw(height=150)
+    models = {info.key: info for info in ac.inputs.models.BUILT_IN}
+    model = Visit.model.value
+    Visit.model.draw(
+        options=list(models) + ([model] if model not in models else []),
+        format_func=lambda key: models[key].title if key in models else key,
+        accept_new_options=current().hub_models,
+        on_change=_take_model,
+        help=_("Type owner/name for any other model from the hub; it is downloaded once.")
+        if current().hub_models
+        else None,
+    )
+    if model in models:
+        st.caption(_(models[model].note))
+
+
+def _take_preset(key: str) -> None:
+    if preset := st.session_state[key]:
+        take_text(presets.texts()[preset])
+
+
+def _take_model() -> None:
+    # A model that writes from left to right hides the future; one that reads both ways does not.
+    known = {info.key: info for info in ac.inputs.models.BUILT_IN}
+    if Visit.model.value in known:
+        Visit.causal.set(known[Visit.model.value].causal)
+
+
+def _take_positions() -> None:
+    if Visit.positions.value == ALIBI:
+        Visit.causal.set(True)  # all it is made for
+
+
+def _synthetic() -> None:
+    summaries = {kind.key: kind.summary for kind in KINDS}
+    st.caption(_(summaries[Visit.kind.draw()]))
+    Visit.n.draw()
+    left, right = st.columns(2)
+    with left:
+        Visit.d.draw()
+    with right:
+        Visit.heads.draw()
+    Visit.sharpness.draw()
+    left, right = st.columns(2, vertical_alignment="bottom")
+    with left:
+        Visit.seed.draw()
+    with right:
+        Visit.rope.draw()
+
+
+def _upload() -> None:
+    file = st.file_uploader(
+        _("An .npz file with the arrays q, k and v"),
+        type="npz",
+        key="upload.widget",
+        max_upload_size=current().upload_bytes // 2**20,
+    )
+    if file is not None:
+        _take_upload(file)
+    elif UPLOAD in st.session_state:
+        st.caption(_("Showing {name}", name=literal(st.session_state[UPLOAD].name)))
+    st.download_button(
+        _("An example file"), ac.inputs.example_npz(), "example.npz", icon=":material/download:", type="tertiary"
+    )
+
+
+def _take_upload(file: UploadedFile) -> None:
+    """Keep a file where all visitors' stand, and what it is called and its digest in the session."""
+    source = UploadSource.of(file.name, file.getvalue())
+    cached.uploads().keep(source.digest, source.data)
+    st.session_state[UPLOAD] = replace(source, data=b"")
+    # Streamlit would keep it as well, for as long as the session lasts.
+    context = get_script_run_ctx()
+    remove = getattr(getattr(context, "uploaded_file_mgr", None), "remove_file", None)
+    if context is not None and remove is not None:
+        remove(context.session_id, file.file_id)
+
+
+def _head(source: Source, qkv: ac.inputs.QKV, *, special: bool, open_heads: Callable[[], None] | None) -> None:
+    """Pickers for layer and head, by list and by picture."""
+    layers = source.layer_count
+    if layers > 1:
+        Visit.layer.set(min(Visit.layer.value, layers - 1))
+    Visit.head.set(min(Visit.head.value, qkv.heads - 1))
+    columns = iter(st.columns(2))
+    if layers > 1:
+        with next(columns):
+            Visit.layer.draw(options=range(layers))
+    with next(columns):
+        Visit.head.draw(
+            options=range(AVERAGE, qkv.heads), format_func=lambda head: _("average") if head == AVERAGE else str(head)
+        )
+    here = (Visit.layer.value if layers > 1 else 0, Visit.head.value)
+    causal = Visit.causal.value or source.positions == ALIBI
+    pictures = cached.head_miniatures(source.at_layer(0), causal, special)  # they show every layer
+    thumbnail_board(pictures, selected=here, key="heads.board", on_choose=take_head)
+    label = _("All heads, larger and by score")
+    if open_heads:
+        st.button(label, icon=EXPLORER, type="tertiary", key="heads.open", on_click=open_heads)
+    else:
+        navigation.link("matrices", label, icon=EXPLORER, fields={"more": ["heads"]})
+
+
+def take_head(choice: tuple[int, int]) -> None:
+    """Look at another layer and head."""
+    layer, head = choice
+    Visit.head.set(head)
+    with suppress(ac.LabError):  # which the page says
+        source = forms()[Visit.input.value].source(Visit.now())
+        if source and source.layer_count > 1:  # elsewhere there is one layer, and the text's own layer stays
+            Visit.layer.set(layer)
+
+
+@dataclass(frozen=True)
+class Form:
+    """How one kind of input is chosen.
+
+    Attributes:
+        title: its name on the switch.
+        draw: its widgets.
+        source: what they come to in a visit; None while there is nothing yet.
+        name: what that is called at the top of a page, as Markdown.
+        missing: what the page says then.
+    """
+
+    title: str
+    draw: Callable[[], None]
+    source: Callable[[Visit], Source | None]
+    name: Callable[[], str]
+    missing: str = ""
+
+
+def forms() -> dict[str, Form]:
+    """Every way to choose an input, by the word of its source in links."""
+    return {
+        TextSource.key: Form(_("Text"), _text, _text_source, _model_name),
+        SyntheticSource.key: Form(_("Synthetic"), _synthetic, _synthetic_source, lambda: kinds()[Visit.kind.value]),
+        UploadSource.key: Form(
+            _("Upload"),
+            _upload,
+            _uploaded,
+            lambda: literal(st.session_state[UPLOAD].name),
+            missing=_("Upload an .npz file with the arrays q, k and v in the panel on the left."),
+        ),
+    }

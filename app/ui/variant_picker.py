@@ -1,0 +1,226 @@
+"""Registry and settings -> widgets -> the chosen variants. Every knob is made from its declaration."""
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any, TypeVar
+
+import streamlit as st
+
+import attention_core as ac
+from app.jobs import cached
+from app.state import url
+from app.state.session import REFERENCE, Visit
+from app.ui.lazy import form
+from app.words.i18n import _, literal, paragraph, sentence
+from app.words.labels import family_title, label, readable
+from attention_core.limits import current
+from attention_core.variant import Setting, Value
+
+T = TypeVar("T")
+
+
+SETTINGS = "variants.opened"
+"""The keys of the variants whose settings are open, in the session's state."""
+PLACE = "variants.settings"
+"""The key of what holds these on the page."""
+
+
+def show(*, all_stay: bool = False) -> None:
+    """Draw one chip per chosen variant, the menu of the others, and beneath them the settings that are open.
+
+    The choice is ``Visit.variants``, in the order shown; softmax, the reference, always stays.
+
+    Args:
+        all_stay: whether variants that cannot be causal take part even while causal is on.
+    """
+    chosen = Visit.variants.value
+    refusals = {attention.key: None if all_stay else _refusal(attention) for attention in chosen}
+    opened = [attention for attention in chosen if attention.key in st.session_state.get(SETTINGS, ())]
+    with st.container(horizontal=True, gap="xsmall", key="variants.chips"):
+        for attention in chosen:
+            refused = refusals[attention.key]
+            st.button(
+                label(attention),
+                key=f"variants.chip.{attention.key}",
+                help=_(attention.variant.summary),
+                icon=":material/block:" if refused else ":material/tune:",
+                type="primary" if attention in opened else "tertiary" if refused else "secondary",
+                on_click=_close if attention in opened else partial(open_settings, attention.key),
+            )
+        form(_("Add or remove"), _menu, key="variants.menu", icon=":material/add:", type="tertiary")
+    if opened:
+        with st.container(border=True, key=PLACE):
+            for attention in opened:
+                _settings(attention, refusals[attention.key])
+
+
+def open_settings(key: str) -> None:
+    """Show the settings of a chosen variant at the next run, above what the page draws and never over it."""
+    st.session_state[SETTINGS] = (key,)
+
+
+def _close() -> None:
+    st.session_state[SETTINGS] = ()
+
+
+def left_out(reason: str) -> str:
+    """What is said, as Markdown, where a variant is not drawn as it cannot hide the future."""
+    return f":material/block: {paragraph(literal(reason), _('It is left out while causal is on.'))}"
+
+
+def of_each(find: Callable[[ac.Attention], T]) -> dict[ac.Attention, T]:
+    """What is computed of every chosen variant; one that cannot hide the future is left out, and the page says so.
+
+    Each is a result of its own, so that a knob moves only its own.
+    """
+    found, refused = {}, []
+    with cached.spinner(_("Computing the variants …")):
+        for attention in Visit.variants.value:
+            try:
+                attention.check_causal(Visit.causal.value)  # not by asking for it, behind others' long inputs each time
+            except ac.errors.NotCausalError as error:
+                refused.append(sentence(error))
+            else:
+                found[attention] = find(attention)
+    for reason in refused:
+        st.caption(left_out(reason))
+    return found
+
+
+def _refusal(attention: ac.Attention) -> str | None:
+    return attention.variant.causal_reason if Visit.causal.value else None
+
+
+def _settings(attention: ac.Attention, refused: str | None) -> None:
+    variant = attention.variant
+    st.caption(f"**{_(variant.title)}**: {_(variant.summary)}")
+    if refused:
+        st.info(_("Left out while causal is on: {reason}", reason=_(refused)))
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+        knobs(attention, partial(_turn, variant.key))
+        if variant.key != REFERENCE:
+            st.button(
+                _("Remove"),
+                icon=":material/delete:",
+                key=f"variants.remove.{variant.key}",
+                on_click=partial(_remove, variant.key),
+                type="tertiary",
+            )
+        close = f"variants.close.{variant.key}"
+        st.button(_("Close"), icon=":material/close:", key=close, on_click=_close, type="tertiary")
+
+
+Take = Callable[[str, Value], None]
+"""What is done with a setting's name and its new value."""
+
+
+def knobs(attention: ac.Attention, take: Take, *, place: str = "knob", without: Sequence[str] = ()) -> None:
+    """Draw the knobs of a variant.
+
+    Args:
+        attention: the variant with its settings as they are.
+        take: called when a knob was turned, before the script runs again.
+        place: begins the widgets' keys.
+        without: settings that make no difference here.
+    """
+    for setting in attention.variant.params.settings():
+        if setting.name not in without:
+            _knob(attention, setting, take, f"{place}.{attention.key}.{setting.name}")
+
+
+def _knob(attention: ac.Attention, setting: Setting, take: Take, key: str) -> None:
+    # The chosen variants are the truth: a link or a reset may have changed them since the widget was drawn.
+    st.session_state[key] = getattr(attention.params, setting.name)
+    title, help_ = readable(setting.name).capitalize(), _(setting.help)
+    change = partial(_pass_on, setting.name, key, take)
+    if setting.kind == "choice":
+        st.segmented_control(
+            title, setting.choices, format_func=_, key=key, help=help_, on_change=change, required=True
+        )
+    elif setting.kind == "bool":
+        st.toggle(title, key=key, help=help_, on_change=change)
+    elif setting.scale == "log":
+        now = st.session_state[key]
+        most = max(current().matrix_tokens, float(now))
+        st.select_slider(title, stops(setting, now, most), key=key, help=help_, on_change=change)
+    elif setting.name == "seed":
+        st.number_input(title, setting.low, setting.high, step=setting.step, key=key, help=help_, on_change=change)
+    else:
+        st.slider(title, setting.low, setting.high, step=setting.step, key=key, help=help_, on_change=change)
+
+
+def stops(setting: Setting, now: float, most: float) -> list[float]:
+    """The values of a knob in their order, the one it has now among them, no other whole number beyond the most.
+
+    Of a logarithmic knob about four per doubling, of any other one a step.
+    """
+    low, high = float(setting.low or 0), float(setting.high or 0)
+    whole = setting.kind == "int"
+    top = max(low, min(high, most)) if whole else high
+    found = {low, top, float(now)}
+    if setting.scale == "log":
+        power = 1.0
+        while power < high:
+            found |= {power * part for part in (1, 1.25, 1.5, 1.75)} | {part / power for part in (1, 1.25, 1.5, 1.75)}
+            power *= 2
+        found |= {float(setting.default)}
+    else:
+        step = float(setting.step or (high - low) / 20)
+        found |= {low + step * i for i in range(int((top - low) / step + 0.5))}
+    kept = {s for s in found if low <= s <= top and (not whole or s == int(s))}
+    return sorted({int(s) if whole else float(f"{s:.3g}") for s in kept} | {now})
+
+
+def turned(attention: ac.Attention, name: str, value: Value) -> ac.Attention:
+    """The variant with one setting changed."""
+    now = {s.name: getattr(attention.params, s.name) for s in attention.variant.params.settings()}
+    return ac.get(attention.key, **now | {name: value})
+
+
+def _pass_on(name: str, key: str, take: Take) -> None:
+    with suppress(ac.LabError):  # a value in flight that the knob no longer has: it stays where it is
+        take(name, st.session_state[key])
+
+
+def turn_budget(key: str, value: object) -> None:
+    """Set the budget of a chosen variant; what it cannot be changes nothing."""
+    for attention in Visit.variants.value:
+        if attention.key == key and attention.variant.budget is not None:
+            with suppress(ac.LabError):
+                _turn(key, attention.variant.budget.name, value)
+
+
+def _turn(key: str, name: str, value: Any) -> None:  # noqa: ANN401 - checked by the setting
+    Visit.variants.set(tuple(turned(a, name, value) if a.key == key else a for a in Visit.variants.value))
+
+
+def _remove(key: str) -> None:
+    Visit.variants.set(tuple(a for a in Visit.variants.value if a.key != key))
+
+
+def _menu() -> None:
+    chosen = [a.key for a in Visit.variants.value]
+    if len(chosen) >= current().compared_variants:
+        st.caption(_("{count} variants at once are the most; remove one to add another.", count=len(chosen)))
+    for family in ac.families():
+        members = [v for v in ac.all_variants() if v.family == family and v.key != REFERENCE]
+        if not members:
+            continue
+        key = url.follow(f"variants.menu.{family}", [v.key for v in members if v.key in chosen])
+        titles = {v.key: _(v.title) for v in members}
+        st.pills(
+            family_title(family),
+            list(titles),
+            key=key,
+            selection_mode="multi",
+            format_func=titles.__getitem__,
+            on_change=partial(_choose, key, tuple(titles)),
+        )
+
+
+def _choose(key: str, members: Iterable[str]) -> None:
+    wanted = set(st.session_state[key])
+    kept = tuple(a for a in Visit.variants.value if a.key in wanted or a.key not in members)
+    new = tuple(ac.get(key) for key in members if key in wanted - {a.key for a in kept})
+    Visit.variants.set((kept + new)[: current().compared_variants])

@@ -1,0 +1,1 @@
+"""How texts are translated, isolated and named on screen."""

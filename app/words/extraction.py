@@ -1,0 +1,132 @@
+"""Collects for translators what the screen says, and the core, whose words stand in its records and errors."""
+
+import ast
+import tomllib
+from collections.abc import Iterable, Iterator
+from typing import IO, Any
+
+import attention_core as ac
+
+SHOWN = {"help", "summary", "title", "causal_reason", "note", "complexity", "reference_name"} | {
+    "statement",
+    "experiment",
+    "rule",
+    "finding",
+    "theorem",
+    "label",
+    "x_title",
+    "y_title",
+}
+"""Keyword arguments of the core's records whose words reach the screen."""
+MARKS = {"_": "gettext", "_n": "ngettext", "N_": "gettext"}
+"""The functions of `app.words.i18n` that mark messages, by gettext's names for what their arguments are."""
+
+Message = tuple[int, None, str, list[str]]
+Marked = tuple[int, str, str | tuple[str, ...], list[str]]
+
+
+def screen(file: IO[bytes], keywords: Any, comment_tags: Any, options: Any) -> Iterator[Marked]:  # noqa: ANN401
+    """Babel's extraction method for ``app`` and ``pages``: what `app.words.i18n` marks, inside f-strings too.
+
+    Args:
+        file: a Python file.
+        keywords: unused, part of Babel's interface.
+        comment_tags: unused.
+        options: unused.
+
+    Yields:
+        Line, function, message (a plural in both forms) and comments, as Babel wants them.
+    """
+    for node in ast.walk(ast.parse(file.read())):
+        if isinstance(node, ast.Call) and (function := MARKS.get(getattr(node.func, "id", ""))):
+            said = [word for given in node.args for _, _, word, _ in _messages(_arms(given))]
+            if function == "ngettext":
+                yield node.lineno, function, tuple(said), []
+            else:
+                yield from ((node.lineno, function, word, []) for word in said)
+
+
+def _arms(value: ast.AST) -> Iterator[ast.AST]:
+    """What an expression may come to: itself, or either arm of a condition."""
+    if isinstance(value, ast.IfExp):
+        yield from _arms(value.body)
+        yield from _arms(value.orelse)
+    else:
+        yield value
+
+
+def core(file: IO[bytes], keywords: Any, comment_tags: Any, options: Any) -> Iterator[Message]:  # noqa: ANN401
+    """Babel's extraction method for ``attention_core``: sentences of errors and notices, words of the records.
+
+    Args:
+        file: a Python file.
+        keywords: unused, part of Babel's interface.
+        comment_tags: unused.
+        options: unused.
+
+    Yields:
+        Line, function, message and comments, as Babel wants them.
+    """
+    for node in ast.walk(ast.parse(file.read())):
+        if isinstance(node, ast.Module):
+            yield from _of_rows(node)
+        if isinstance(node, ast.ClassDef):
+            yield from _of_enumeration(node)
+            if node.name == "Setting":
+                yield from _of_settings(node.lineno)
+        if not isinstance(node, ast.Call):
+            continue
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        said = [word.value for word in node.keywords if word.arg in SHOWN]
+        if name == "N_" or name.endswith("Error") or name.lower().endswith("notice"):
+            said += node.args[:1]
+        if name == "Quantity":
+            said += node.args[1:]
+        yield from _messages(said)
+
+
+def lesson(file: IO[bytes], keywords: Any, comment_tags: Any, options: Any) -> Iterator[Message]:  # noqa: ANN401
+    """Babel's extraction method for the lessons that ship: what their files say to a visitor.
+
+    Args:
+        file: a lesson's file.
+        keywords: unused, part of Babel's interface.
+        comment_tags: unused.
+        options: unused.
+
+    Yields:
+        Line, function, message and comments, as Babel wants them.
+    """
+    found = tomllib.load(file)
+    told = [found["title"]]
+    for step in found["step"]:
+        told += [step[name] for name in ("say", "do", "ask", "then") if name in step] + step.get("choices", [])
+    yield from ((1, None, words, []) for words in told)
+
+
+def _of_rows(module: ast.Module) -> Iterator[Message]:
+    """The constants that stand above a claim: they name the lines and bars of its figure."""
+    assigned = {ast.unparse(each.targets[0]): each.value for each in module.body if isinstance(each, ast.Assign)}
+    if "CLAIM" in assigned:
+        del assigned["CLAIM"]
+        yield from _messages(word for value in assigned.values() for word in ast.walk(value))
+
+
+def _of_enumeration(enumeration: ast.ClassDef) -> Iterator[Message]:
+    """The values of an enumeration of words, such as the verdicts on claims."""
+    if any(getattr(base, "id", "") == "StrEnum" for base in enumeration.bases):
+        yield from _messages(each.value for each in enumeration.body if isinstance(each, ast.Assign))
+
+
+def _of_settings(line: int) -> Iterator[Message]:
+    """Names and choices of all settings, which are fields' names and often another module's constants."""
+    for variant in ac.all_variants():
+        for setting in variant.params.settings():
+            for word in (setting.name.replace("_", " "), *setting.choices):
+                yield line, None, word, []
+
+
+def _messages(values: Iterable[ast.AST]) -> Iterator[Message]:
+    for value in values:
+        if isinstance(value, ast.Constant) and isinstance(value.value, str) and value.value:
+            yield value.lineno, None, value.value, []

@@ -1,0 +1,73 @@
+"""What variants, their settings, their references and tokens are called on screen."""
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import attention_core as ac
+from app.jobs import cached
+from app.state.session import REFERENCE
+from app.words.i18n import _
+from app.words.isolation import isolated
+
+
+def label(attention: ac.Attention) -> str:
+    """The variant's name with its budget, ``Nyström · landmarks 16``; softmax's with whatever sets it apart."""
+    budget, p = attention.variant.budget, attention.params
+    told = p.changed() if attention.key == REFERENCE else () if budget is None else (budget.name,)
+    return " · ".join([_(attention.title), *(f"{readable(name)} {getattr(p, name)}" for name in told)])
+
+
+def readable(name: str) -> str:
+    """A setting's name as words."""
+    return _(name.replace("_", " "))
+
+
+def tokens(labels: Sequence[str]) -> dict[str, Any]:
+    """What a widget is given that picks one of these tokens."""
+
+    def name(i: int) -> str:
+        # A value in flight may be of a longer text: Streamlit asks for its name before it finds that it is no option.
+        return f"{i}  {isolated(labels[i])}" if i < len(labels) else str(i)
+
+    return {"options": range(len(labels)), "format_func": name}
+
+
+def computing(name: str) -> AbstractContextManager[None]:
+    """What is shown while something of that name is computed."""
+    return cached.spinner(_("Computing {name} …", name=name))
+
+
+def reference_name(attention: ac.Attention) -> str:
+    """What a variant's errors are taken against, in the visitor's language."""
+    return _(attention.variant.reference_name)
+
+
+def family_title(family: str) -> str:
+    """A family's name on screen."""
+    return {
+        "dense": _("Dense"),
+        "sparse": _("Sparse"),
+        "kernel": _("Linear (kernel)"),
+        "gated": _("Gated and delta rule"),
+        "low_rank": _("Low rank and pooled"),
+        "cache": _("Smaller caches"),
+        "mixed": _("Mixed"),
+    }[family]
+
+
+def family_line(family: str) -> str:
+    """What a family's variants share, in one sentence."""
+    return {
+        "dense": _("Every query weighs every key; they differ in the score, and in how scores become weights."),
+        "sparse": _("Only some pairs may look, by a rule or by what the data says; over these it is softmax."),
+        "kernel": _(
+            "A score is a product of features, so that keys are summed up before a query asks: time grows as n."
+        ),
+        "gated": _(
+            "Tokens are written one by one into a state of constant size, which fades or is corrected; queries read it."
+        ),
+        "low_rank": _("A few landmarks, pools or projections stand for all keys, so that the matrix is thin."),
+        "cache": _("Softmax that keeps less of keys and values: shared by heads, squeezed, rounded or thrown away."),
+        "mixed": _("Exact for what is near, and cheap for what is far."),
+    }[family]

@@ -1,0 +1,55 @@
+"""The scripts of the page say what their modules say."""
+
+import re
+from os.path import normpath
+from pathlib import Path
+
+import pytest
+
+import app
+from app.page_script import bundling
+
+APP = Path(app.__file__).parent
+ENTRIES = [APP / "page_script" / "page.js", APP / "matrix_board" / "numbers.js", APP / "matrix_board" / "settings.js"]
+NAMED = r"^{}(?:async )?(?:const|let|function|class) (\w+)"
+
+
+def names(text, before=""):
+    return re.findall(NAMED.format(before), text, re.MULTILINE)
+
+
+def test_every_module_belongs_to_a_script():
+    assert set(APP.rglob("*.js")) == {path for entry in ENTRIES for path in bundling.modules(entry)}
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda path: path.name)
+def test_a_script_is_its_modules_joined(entry):
+    found = bundling.modules(entry)
+    joined = bundling.script(entry)
+    assert re.findall(r"^(?:import|export)\b.*", joined, re.MULTILINE) == re.findall(
+        r"^export default\b.*", found[entry], re.MULTILINE
+    )
+    assert joined.count("export default") == 1
+    said = names(joined)
+    assert sorted(said) == sorted(set(said)), "two modules use one name"
+    own = [name for text in found.values() for name in names(text, "(?:export )?")]
+    assert said == own, "nothing a module says is lost"
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda path: path.name)
+def test_every_import_names_an_export_that_stands_before_it(entry):
+    found = bundling.modules(entry)
+    order = list(found)
+    for path, text in found.items():
+        imports = bundling.IMPORT.findall(text)
+        assert len(imports) == len(re.findall(r"^import\b", text, re.MULTILINE)), "imports are lists of names"
+        for listed, file in imports:
+            origin = Path(normpath(path.parent / file))
+            assert order.index(origin) < order.index(path), f"{path.name} and {file} import each other"
+            assert set(listed.split(", ")) <= set(names(found[origin], "export ")), f"{path.name} from {file}"
+
+
+def test_only_one_function_fills_templates():
+    """A template filled with ``replace`` and a string loses the `$` signs of its values."""
+    hand_made = re.compile(r"""\.replace(?:All)?\(\s*["'`]\{|\.replace(?:All)?\(\s*/\\?\{""")
+    assert [path.name for path in APP.rglob("*.js") if hand_made.search(path.read_text("utf-8"))] == ["templates.js"]

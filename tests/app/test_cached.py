@@ -1,0 +1,413 @@
+"""The cache of looks: one for each look, keyed on what is asked and on nothing else."""
+
+import gc
+import pickle
+import sys
+import threading
+import time
+import tracemalloc
+import weakref
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
+
+import numpy as np
+import pytest
+import torch
+
+import attention_core as ac
+from app.jobs import cached, dispatch
+from app.jobs.fair_lock import Gate
+from app.state import presets
+from app.state.session import first_variants
+from attention_core import execution, kept, limits
+from attention_core.experiments import entropy_length
+from attention_core.inputs import SyntheticSource, SyntheticSpec, TextSource
+from attention_core.inputs.models import recorder
+from attention_core.kept import Frozen
+from attention_core.limits import current
+from attention_core.looks import telling_row
+from attention_core.looks.compare import compare
+
+SOURCE = SyntheticSource(SyntheticSpec(n=12, d=4, heads=2))
+
+
+def test_each_look_has_a_cache_of_its_own():
+    performer = ac.get("performer")
+    weights = cached.causal_weights(SOURCE, performer, head=0)
+    means = cached.performer_means(SOURCE, performer, head=0)
+    assert weights.shape == means.truth.shape == (12, 12)
+
+
+def test_settings_head_and_source_are_told_apart_and_a_repeated_question_is_not_computed_again(monkeypatch):
+    def found(source=SOURCE, head=0, **settings):
+        return cached.causal_weights(source, ac.get("retention", **settings), head=head)
+
+    answers = [found(decay=0.5), found(decay=0.9), found(head=1, decay=0.5), found(head=None, decay=0.5)]
+    answers.append(found(SyntheticSource(SyntheticSpec(n=12, d=4, heads=2, seed=1)), decay=0.5))
+    assert len({answer.tobytes() for answer in answers}) == len(answers)
+    monkeypatch.setattr(cached.records(), "load", lambda source: pytest.fail("computed again"))
+    np.testing.assert_array_equal(found(decay=0.5), answers[0])
+
+
+@pytest.mark.parametrize("places", [1, 2])
+def test_who_is_alone_may_read_records_and_nobody_waits_for_ever(places, monkeypatch):
+    gate, log = Gate(places), []
+    monkeypatch.setattr(cached, "gate", lambda: gate)
+
+    def alone(seed):
+        with gate.alone():
+            source = SyntheticSource(SyntheticSpec(n=8, d=4, heads=1, seed=seed))
+            cached.record(source)
+            cached.causal_weights(source, ac.get("softmax"), head=0)
+            log.append(seed)
+
+    threads = [threading.Thread(target=alone, args=(20_260_401 + i % 2,), daemon=True) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+    assert len(log) == 4
+    with gate.alone(), gate.turn():
+        pass
+
+
+def test_what_is_known_is_looked_at_by_all_at_once_and_changed_by_nobody(monkeypatch):
+    made = []
+    freeze = Frozen.__init__
+    monkeypatch.setattr(Frozen, "__init__", lambda self, value: made.append(value) or freeze(self, value))
+    source = SyntheticSource(SyntheticSpec(n=12, d=4, heads=2, seed=301))
+    view = cached.View(source=source, head=None, causal=False, special=True)
+    softmax, local = ac.get("softmax"), ac.get("local")
+    drawing = Gate(1)
+    monkeypatch.setattr(cached, "drawing", lambda: drawing)
+
+    def look():
+        return [
+            cached.matrix(view, softmax),
+            cached.pattern(source, local, head=0, causal=False),
+            cached.reach(view, (local, softmax), 3),
+            cached.head_miniatures(source, False),
+        ]
+
+    first = look()
+    looked = len(made)
+    assert looked
+    monkeypatch.setattr(drawing, "away", lambda: pytest.fail("nobody waits for what is there"))
+    with drawing.turn():
+        assert all(one is other for one, other in zip(first, look(), strict=True))
+    assert len(made) == looked
+    compared, pattern, reach, pictures = first
+    for array in (compared.weights, compared.difference, *pattern.primitives.values(), reach.first, pictures):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1
+
+
+def test_numbers_and_switches_that_equal_each_other_are_told_apart():
+    assert len({cached._key((0,)), cached._key((False,)), cached._key((0.0,)), cached._key((None,))}) == 4
+
+
+def test_results_leave_when_their_bytes_or_their_number_is_spent():
+    made = []
+
+    def ask(cache, *words):
+        for word in words:
+            cache.get(word, lambda word=word: made.append(word) or word)
+        return [made.pop(0) for _ in range(len(made))]
+
+    few = kept.Kept(5999, lambda word: 1000 * len(word) - kept.ENTRY - sys.getsizeof(word))
+    assert ask(few, "aaa", "bb", "aaa") == ["aaa", "bb"]
+    assert ask(few, "c", "aaa", "bb") == ["c", "bb"]  # which was asked for longest ago
+    assert ask(few, "much more", "much more") == ["much more"]
+    assert ask(few, "aaa", "much more") == ["aaa", "much more"]
+    few.drop("much more")
+    assert ask(few, "aaa", "bb", "much more") == ["aaa", "bb", "much more"]
+    two = kept.Kept(10_000, len, most=2)
+    assert ask(two, "a", "b", "c", "b", "a") == ["a", "b", "c", "a"]
+
+
+def test_what_a_cache_counts_is_what_it_takes():
+    task = entropy_length.tasks(SyntheticSource(SyntheticSpec(heads=4)), ["softmax"], longest=16)[0]
+    rows = execution.execute_here("entropy_length", task)
+    results = [rows, (np.ones((40, 50)), np.ones(3, np.float32)[:2]), {"word": ("some text", 1.5)}]
+    for made in results:
+        for _ in range(2):  # Python keeps freed tuples of the first time for the second
+            tidy, sent = kept.Kept(2**40, lambda found: found.nbytes), pickle.dumps(made)
+            gc.collect()
+            tracemalloc.start()
+            before = tracemalloc.get_traced_memory()[0]
+            for i in range(1000, 1200):
+                tidy.get(("entropy", str(i).encode()), lambda sent=sent: kept.Frozen(pickle.loads(sent)))
+            gc.collect()
+            taken = tracemalloc.get_traced_memory()[0] - before
+            tracemalloc.stop()
+        assert 0.75 < tidy.held / taken < 1.8, "of a small entry a good part is shared with others"
+
+
+def test_a_long_text_asks_by_a_short_key():
+    one, other = (TextSource(text="so long " * 500 + end) for end in "ab")
+    assert kept.digest(one) == kept.digest(TextSource(text=one.text)) != kept.digest(other)
+    assert len(kept.digest(one)) == 16
+    assert kept.digest(TextSource(text="\ud800"))
+
+
+def test_what_is_dropped_while_it_is_made_is_not_kept():
+    few = kept.Kept(2**20, len)
+    assert few.get("word", lambda: few.drop("word") or "old") == "old"
+    assert few.known("word") is None
+    assert few.get("word", lambda: "new") == "new" == few.known("word")
+    few.drop("word")
+    assert few.held == 0
+
+
+def test_the_caches_share_their_bytes_and_no_more(monkeypatch):
+    assert len(cached._caches) > 10
+    shared = sum(cache.most_bytes for cache in (*cached._caches, cached.records().kept))
+    assert shared <= current().cached_bytes
+    resources = {
+        name for module in (cached, dispatch) for name, each in vars(module).items() if hasattr(each, "lasting")
+    }
+    bounded_otherwise = {"gate", "drawing", "uploads", "records", "line", "workers", "_cluster", "_here"}
+    assert resources == bounded_otherwise  # they hold no results, or say themselves how many bytes
+
+
+def test_all_that_a_class_sweeps_is_kept_and_as_much_again():
+    source = TextSource(presets.texts()["story"], "minilm")
+    tasks = entropy_length.tasks(source, [attention.key for attention in first_variants()], longest=256)
+    one_head = sum(Frozen(execution.execute_here("entropy_length", task)).nbytes for task in tasks)
+    heads = execution.Records(2**30).load(source).heads * source.layer_count
+    pages = 2  # Entropy, and the other three together take no more
+    assert heads == 72
+    assert 2 * pages * heads * one_head < limits.HOSTED.cached_bytes * dispatch.ROWS // cached.PARTS
+
+
+def test_who_computes_for_long_lets_others_be_drawn_and_who_looks_at_little_does_not_queue_again(monkeypatch):
+    drawing, stepped = Gate(1), []
+    monkeypatch.setattr(cached, "drawing", lambda: drawing)
+    away = drawing.away
+    monkeypatch.setattr(drawing, "away", lambda: stepped.append(1) or away())
+    few, many = (SyntheticSource(SyntheticSpec(n=n, d=4, heads=1, seed=9)) for n in (cached.LIGHT, cached.LIGHT + 1))
+    with drawing.turn():
+        for source in (few, many):
+            cached.record(source)  # read while others are drawn
+        assert len(stepped) == 2
+        cached.causal_weights(few, ac.get("softmax"), head=0)
+        assert len(stepped) == 2
+        cached.causal_weights(many, ac.get("softmax"), head=0)
+        assert len(stepped) == 3
+
+
+def test_a_page_that_looks_at_many_long_inputs_waits_behind_others_once(monkeypatch):
+    gate, drawing, order = Gate(1), Gate(2), []
+    monkeypatch.setattr(cached, "gate", lambda: gate)
+    monkeypatch.setattr(cached, "drawing", lambda: drawing)
+    begun, go_on = threading.Event(), threading.Event()
+
+    def draw(name):
+        with drawing.turn():
+            begun.set()
+            assert name != "first" or go_on.wait(10)  # it looks at other things before
+            with cached._turn(cached.LIGHT + 1):
+                order.append(name)
+
+    def queued(count):
+        while len(gate._places._waiting) < count:
+            time.sleep(0.01)
+
+    first, second = (threading.Thread(target=draw, args=(name,), daemon=True) for name in ("first", "second"))
+    with gate.turn():
+        first.start()
+        assert begun.wait(10)
+        second.start()
+        queued(1)
+        go_on.set()
+        queued(2)
+    for thread in (first, second):
+        thread.join(10)
+    assert order == ["first", "second"]
+
+
+def test_a_refusal_takes_what_was_computed_before_it_along():
+    """Who cannot hide the future refuses at every run: what was held until a collection was 300 MB in a class."""
+    source = SyntheticSource(SyntheticSpec(n=24, seed=77))
+    view = cached.View(source=source, head=0, causal=True, special=True)
+
+    class Held:
+        """Stands for what a page has computed so far."""
+
+    def page() -> weakref.ref[Held]:
+        held = Held()
+        with pytest.raises(ac.errors.NotCausalError):
+            cached.matrix(view, ac.get("linformer"))
+        return weakref.ref(held)
+
+    gc.collect()
+    gc.disable()
+    try:
+        assert page()() is None
+    finally:
+        gc.enable()
+
+
+def test_two_who_ask_for_the_same_while_one_of_them_is_drawn_both_get_it():
+    source, found = SyntheticSource(SyntheticSpec(n=cached.LIGHT + 2, d=4, heads=1, seed=10)), []
+
+    def draw():
+        with cached.drawing().turn():
+            found.append(cached.causal_weights(source, ac.get("softmax"), head=0))
+
+    threads = [threading.Thread(target=draw, daemon=True) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert len(found) == 6
+
+
+def test_a_model_reads_a_text_once_for_all_its_layers_and_pictures(monkeypatch):
+    passes = []
+    read = recorder.record
+    monkeypatch.setattr(recorder, "record", lambda *args: passes.append(args) or read(*args))
+    source = TextSource("A text that nobody else has asked for.")
+    shown = [cached.record(source.at_layer(layer)) for layer in (2, 0, 5)]
+    pictures = [cached.head_miniatures(source.at_layer(0), causal, special) for causal in (0, 1) for special in (0, 1)]
+    assert len(cached.head_scores(source.at_layer(0), False, True)) == 12 * len(pictures[0]) == 12 * 6
+    assert len(passes) == 1
+    for layer, record in zip((2, 0, 5), shown, strict=True):
+        assert torch.equal(record.k, source.at_layer(layer).load().k)
+
+
+def test_records_leave_when_their_bytes_are_spent(monkeypatch):
+    loads = []
+    load = SyntheticSource.load
+    monkeypatch.setattr(SyntheticSource, "load", lambda self, tokens=None: loads.append(self) or load(self, tokens))
+    sources = [SyntheticSource(SyntheticSpec(n=16, d=8, heads=2, seed=seed)) for seed in (71, 72, 73)]
+    records = execution.Records(2 * sum(x.nbytes for x in load(sources[0]).tensors))
+    for source in (*sources, sources[2], sources[0]):
+        records.load(source)
+    assert loads == [*sources, sources[0]]
+
+
+def test_a_record_is_read_once_for_all_who_ask_and_again_after_an_error(monkeypatch):
+    loads, waiting, found = [], threading.Semaphore(0), []
+
+    class Watched(Future):
+        def result(self, timeout=None):
+            waiting.release()
+            return super().result(timeout)
+
+    def load(self, tokens=None):
+        loads.append(self)
+        assert waiting.acquire(timeout=10)  # until two others have asked
+        assert waiting.acquire(timeout=10)
+        raise ac.errors.InputError("No.")
+
+    def ask():
+        try:
+            records.load(SOURCE)
+        except ac.LabError as error:
+            found.append(str(error))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(kept, "Future", Watched)
+        patch.setattr(SyntheticSource, "load", load)
+        records = execution.Records()
+        threads = [threading.Thread(target=ask, daemon=True) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(10)
+    assert found == ["No."] * 3
+    assert len(loads) == 1
+    assert records.load(SOURCE).n == SOURCE.spec.n
+
+
+def test_the_file_that_was_looked_at_longest_ago_makes_room():
+    kept = cached.Uploads(most_bytes=10)
+    kept.keep("a", b"1234")
+    kept.keep("b", b"5678")
+    assert kept.get("a") == b"1234"
+    kept.keep("c", b"90")
+    assert kept.get("b") == b"5678"  # ten bytes fit
+    kept.get("a")
+    kept.keep("d", b"!")
+    assert [kept.get(name) for name in "abcd"] == [b"1234", b"5678", None, b"!"]
+    kept.keep("d", b"!")
+    assert kept.get("a") == b"1234"
+
+
+def test_words_of_waiting_are_said_only_where_something_is_not_kept(monkeypatch):
+    said = []
+
+    @contextmanager
+    def spinner(words, *, show_time):
+        said.append(words)
+        yield
+        said.append("over")
+
+    monkeypatch.setattr(cached.st, "spinner", spinner)
+    source = SyntheticSource(SyntheticSpec(n=9, d=4, heads=1, seed=20_261_123))
+    for _ in range(2):
+        with cached.spinner("first"):
+            for variant in ("softmax", "linear"):
+                cached.causal_weights(source, ac.get(variant), head=0)
+            said.append("there")
+    assert said == ["first", "there", "over", "there"]
+    said.clear()
+    with cached.spinner("around"), suppress(ac.LabError):
+        with cached.spinner("within"):
+            cached.causal_weights(source, ac.get("cosine"), head=0)
+        cached.causal_weights(source, ac.get("efficient"), head=0)
+        raise ac.LabError("over")
+    assert said == ["within", "over", "around", "over"]
+    cached.causal_weights(source, ac.get("performer"), head=0)  # who has no words waits without
+    assert len(said) == 4
+
+
+@pytest.mark.parametrize(
+    ("model", "positions", "special", "same"),
+    [
+        ("smollm2", "rope", False, True),  # it has RoPE, and its tokenizer adds nothing
+        ("smollm2", "own", True, True),
+        ("smollm2", "none", False, False),
+        ("smollm2", "alibi", False, False),
+        ("minilm", "none", False, True),
+        ("minilm", "rope", False, False),
+        ("minilm", "own", True, False),
+    ],
+)
+def test_what_asks_for_the_same_in_other_words_is_not_computed_again(model, positions, special, same):
+    def found(positions, special):
+        source = TextSource("the cat saw the dog", model, 1, positions=positions)
+        view = cached.View(source=source, head=1, causal=True, special=special)
+        softmax = ac.get("softmax")
+        first = source.at_layer(0)
+        return (
+            cached.matrix(view, softmax),
+            cached.ranks(view, softmax),
+            cached.head_miniatures(first, True, special),
+            cached.head_scores(first, True, special),
+        )
+
+    asked, other = found("own", False), found(positions, special)
+    assert [a is b for a, b in zip(asked, other, strict=True)] == [same] * 4
+    if same:
+        qkv = TextSource("the cat saw the dog", model, 1, positions=positions).load()
+        fresh = compare(qkv, ac.get("softmax"), head=1, causal=True, special=special)
+        np.testing.assert_array_equal(other[0].weights, fresh.weights)
+
+
+def test_pictures_of_heads_and_the_telling_row_know_the_causal_mask_and_the_head():
+    source = SyntheticSource(SyntheticSpec(n=24, d=4, heads=3, seed=2))
+    softmax = ac.get("softmax")
+    both = [cached.head_miniatures(source, causal, size=6) for causal in (False, True)]
+    assert not np.array_equal(*both)
+    np.testing.assert_array_equal(cached.head_miniatures(source, False, size=6), both[0])
+    found = {
+        (head, causal): cached.telling_row(cached.View(source=source, head=head, causal=causal, special=True), softmax)
+        for head in (0, 1, 2, None)
+        for causal in (False, True)
+    }
+    for (head, causal), row in found.items():
+        weights = compare(source.load(), softmax, head=head, causal=causal).weights
+        assert row == telling_row.of_record(weights, source.load(), special=True)
+    assert len({*found.values()}) > 2, "heads and masks differ in the row that tells the most"

@@ -1,0 +1,158 @@
+"""A file is made when it is asked for: its button, which every visitor has, holds nothing that was computed."""
+
+import csv
+import gc
+import io
+import weakref
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields, is_dataclass
+
+import numpy as np
+import pytest
+import torch
+from driver import open_page
+
+import attention_core as ac
+from app.jobs import cached
+from app.ui import export
+from attention_core.inputs import SyntheticSpec, from_synthetic
+from attention_core.looks.inside import look
+from attention_core.looks.pattern import pattern
+from attention_core.looks.recurrent_state import grow
+
+SMALL = {"input": "synthetic", "n": 20, "d": 8, "heads": 2, "head": 1, "seed": 43}
+FILES = {
+    "matrices": ({"more": "download"}, {"matrices.csv", "matrices.npz", "qkv.npz"}),
+    "masks": ({"masks_part": "download"}, {"masks.csv", "masks.npz"}),
+    "inside": ({"inside": ac.get("nystrom")}, {"nystrom-inside.npz", "qkv.npz"}),
+    "state": ({"c_view": "state", "c_size": 8}, {"state.csv", "state.npz"}),
+    "fading": ({"c_view": "fading", "c_size": 8}, {"fading.csv"}),
+}
+
+
+@pytest.fixture
+def offered(monkeypatch):
+    """The files that a view offers by their names, each a function as Streamlit calls it: where no script runs."""
+    made = {}
+
+    def download(label, data, name, **how):
+        made[name] = data
+
+    def press(name):
+        with ThreadPoolExecutor(1) as anywhere:
+            return anywhere.submit(made[name]).result()
+
+    def of(view, /, **state):
+        monkeypatch.setattr(export, "download", download)
+        page = open_page("causal" if view in ("state", "fading") else view, **SMALL | FILES[view][0] | state)
+        assert not page.exception
+        return {name: lambda name=name: press(name) for name in made}
+
+    return of
+
+
+@pytest.fixture(scope="module")
+def record():
+    """What all of them look at."""
+    return from_synthetic(SyntheticSpec(n=20, d=8, heads=2, seed=43))
+
+
+def read(data):
+    with np.load(io.BytesIO(data)) as found:
+        return dict(found)
+
+
+def arrays(found):
+    """Every array and tensor that a result is made of."""
+    if isinstance(found, (np.ndarray, torch.Tensor)):
+        yield found
+        if getattr(found, "base", None) is not None:
+            yield found.base
+        return
+    parts = ()
+    if is_dataclass(found):
+        parts = [getattr(found, field.name) for field in fields(found)]
+    elif isinstance(found, Mapping):
+        parts = found.values()
+    elif isinstance(found, (list, tuple)):
+        parts = found
+    for part in parts:
+        yield from arrays(part)
+
+
+@pytest.mark.parametrize("view", FILES)
+def test_a_button_holds_nothing_that_the_caches_let_go(offered, view):
+    """Streamlit keeps what a button was given until the whole page is drawn anew, for each visitor."""
+    caches = [*cached._caches, cached.records().kept]
+    for cache in caches:
+        for key in list(cache._kept):
+            cache.drop(key)
+    files = offered(view)
+    computed = [
+        weakref.ref(array)
+        for cache in caches
+        for key in list(cache._kept)
+        for array in arrays(getattr(cache.known(key), "value", cache.known(key)))
+        if array.nbytes >= 20 * 20
+    ]
+    for cache in caches:
+        for key in list(cache._kept):
+            cache.drop(key)
+    gc.collect()
+    assert set(files) == FILES[view][1]
+    assert len(computed) > 2
+    assert not [each() for each in computed if each() is not None]
+
+
+@pytest.mark.parametrize("difference", [False, True])
+def test_the_matrices_that_are_taken_away(offered, record, difference):
+    chosen = (ac.get("softmax"), ac.get("local", window=3))
+    files = offered("matrices", variants=chosen, view="difference" if difference else "weights")
+    expected = {a.key: a.weights(record.q[1:2], record.k[1:2], causal=False)[0].numpy() for a in chosen}
+    found = read(files["matrices.npz"]())
+    assert {name: found[name].shape for name in expected} == dict.fromkeys(expected, (20, 20))
+    for name, weights in expected.items():
+        assert np.allclose(np.nan_to_num(found[name]), weights, atol=1e-6)
+        assert not weights[np.isnan(found[name])].any()
+    assert np.isnan(found["local"]).any()
+    assert not np.isnan(found["softmax"]).any()
+    rows = list(csv.reader(io.StringIO(files["matrices.csv"]().decode("utf-8-sig"))))[1:]
+    assert {row[0] for row in rows} == ({"local"} if difference else {"softmax", "local"})
+    shown = expected["local"] - expected["softmax"] if difference else expected["local"]
+    for name, i, _token, j, _other, value in rows:
+        if name == "local":
+            assert float(value) == pytest.approx(shown[int(i), int(j)], abs=1e-6)
+    assert np.array_equal(read(files["qkv.npz"]())["q"], record.q.numpy())
+
+
+def test_the_masks_that_are_taken_away(offered, record):
+    attention = ac.get("bigbird")
+    expected = pattern(record, attention, head=1, causal=True)
+    found = read(offered("masks", variants=(attention,), causal=True)["masks.npz"]())
+    assert np.array_equal(found["bigbird"], expected.allowed)
+    for name, part in expected.primitives.items():
+        assert np.array_equal(found[f"bigbird.{name}"], part)
+
+
+def test_the_parts_that_are_taken_away(offered, record):
+    expected = look(record, ac.get("nystrom"), 1, False)
+    found = read(offered("inside")["nystrom-inside.npz"]())
+    assert set(found) >= {*expected.parts, "weights", "reference"}
+    assert np.array_equal(found["weights"], expected.weights)
+    for name, part in expected.parts.items():
+        assert np.array_equal(found[name], part)
+
+
+@pytest.mark.parametrize("key", ["linear", "deltanet"])
+def test_the_states_that_are_taken_away(offered, record, key):
+    attention = ac.get(key)
+    expected = grow(record, attention, head=1)
+    files = offered("state", c_state=attention)
+    found = read(files["state.npz"]())
+    assert np.array_equal(found["S"], expected.sums)
+    assert ("z" in found) == (key == "linear")
+    assert ("erases" in found) == (key == "deltanet")
+    header, *rows = csv.reader(io.StringIO(files["state.csv"]().decode("utf-8-sig")))
+    assert header[1:3] == (["‖S‖", "‖z‖"] if key == "linear" else ["‖S‖", "written"])
+    assert [float(row[1]) for row in rows] == pytest.approx(np.linalg.norm(expected.sums, axis=(1, 2)).tolist())

@@ -1,0 +1,309 @@
+"""The gate between what is timed and what is heavy, on one machine for all visitors."""
+
+import threading
+import time
+from contextlib import contextmanager
+
+import pytest
+
+from app.jobs import cached, dispatch, fair_lock
+from app.jobs.fair_lock import Gate
+from attention_core.experiments import timing_length
+from attention_core.measure.timing import TimingSpec
+
+
+def test_a_sample_waits_until_heavy_work_has_ended_and_heavy_work_waits_for_the_sample():
+    gate, log = Gate(2), []
+    inside, go = threading.Event(), threading.Event()
+
+    def heavy():
+        with gate.turn():
+            inside.set()
+            go.wait(5)
+            log.append("heavy ends")
+
+    def timed():
+        with gate.alone():
+            log.append("sample")
+            late.start()
+            time.sleep(0.2)
+            log.append("sample ends")
+
+    def after():
+        with gate.turn():
+            log.append("late")
+
+    late = threading.Thread(target=after)
+    first, second = threading.Thread(target=heavy), threading.Thread(target=timed)
+    first.start()
+    inside.wait(5)
+    second.start()
+    time.sleep(0.1)
+    assert log == []
+    go.set()
+    for thread in (first, second, late):
+        thread.join(5)
+    assert log == ["heavy ends", "sample", "sample ends", "late"]
+
+
+class SlowPlaces:
+    """A gate's places, each of which takes a while to take: what may happen between two of them does happen."""
+
+    def __init__(self, count):
+        self.places = threading.BoundedSemaphore(count)
+
+    @contextmanager
+    def taken(self, due):
+        with self.places:
+            time.sleep(0.02)
+            yield
+
+
+def test_one_visitors_sweep_does_not_keep_another_waiting_until_its_end():
+    gate, order, started = Gate(1), [], threading.Event()
+
+    def sweep():
+        for i in range(20):
+            with gate.turn():
+                started.set()
+                time.sleep(0.02)
+                order.append(i)
+
+    def other():
+        with gate.turn():
+            order.append("other")
+
+    threads = threading.Thread(target=sweep), threading.Thread(target=other)
+    threads[0].start()
+    started.wait(5)
+    threads[1].start()
+    for thread in threads:
+        thread.join(10)
+    assert order.index("other") <= 3
+
+
+def test_two_timings_at_once_do_not_wait_for_ever():
+    gate, done = Gate(2), []
+    gate._places = SlowPlaces(2)
+
+    def timed():
+        with gate.alone():
+            done.append(1)
+
+    threads = [threading.Thread(target=timed, daemon=True) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(3)
+    assert len(done) == 3
+
+
+def test_heavy_work_passes_between_two_samples(monkeypatch):
+    waits = []
+
+    def work():
+        begun = time.monotonic()
+        with cached.gate().turn():
+            waits.append(time.monotonic() - begun)
+
+    other = threading.Thread(target=work)
+
+    def sample(task, *, load):
+        if task.round == 1:
+            other.start()
+        time.sleep(0.02)
+        return ({},)
+
+    monkeypatch.setattr(timing_length, "run", sample)
+    spec = TimingSpec(variants=("softmax",), sizes=(8,))
+    for i in range(30):
+        dispatch.execute("timing_length", timing_length.SampleTask(spec=spec, variant="softmax", n=8, round=i))
+    other.join(5)
+    assert waits[0] < 0.3  # all of them take twice as long
+
+
+def test_who_stepped_out_comes_back_before_those_who_have_not_been_in():
+    gate, log, out, come_back = Gate(1), [], threading.Event(), threading.Event()
+
+    def draw():
+        with gate.turn():
+            with gate.away():
+                out.set()
+                come_back.wait(5)
+            log.append("came back")
+
+    def begin():
+        with gate.turn():
+            log.append("began")
+
+    drawing, others = threading.Thread(target=draw), [threading.Thread(target=begin) for _ in range(2)]
+    drawing.start()
+    assert out.wait(5)
+    with gate.turn():
+        for other in others:
+            other.start()
+        wait_for(lambda: len(gate._places._waiting) == 2)
+        come_back.set()
+        wait_for(lambda: len(gate._places._waiting) == 3)
+    for thread in (drawing, *others):
+        thread.join(5)
+    assert log == ["came back", "began", "began"]
+
+
+def wait_for(true):
+    until = time.monotonic() + 5
+    while not true():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+def served(asked):
+    """Who is served in which order, where one keeps the only place until all have asked, half a second apart.
+
+    Args:
+        asked: visitors with the seconds that they have been inside just before, in the order they ask.
+    """
+    now, order, go = [1000.0], [], threading.Event()
+    one = Gate(1, lambda: now[0])
+
+    def hold():
+        with one.turn():
+            go.wait(5)
+
+    def ask(visitor):
+        with one.turn(visitor):
+            order.append(visitor)
+
+    for visitor, seconds in asked:
+        with one.turn(visitor):
+            now[0] += seconds
+    threads = [threading.Thread(target=hold)]
+    threads[0].start()
+    for waiting, (visitor, _) in enumerate(asked):
+        wait_for(lambda: one._places._free == 0 and len(one._places._waiting) == waiting)  # noqa: B023
+        now[0] += 0.5
+        threads.append(threading.Thread(target=ask, args=(visitor,)))
+        threads[-1].start()
+    wait_for(lambda: len(one._places._waiting) == len(asked))
+    go.set()
+    for thread in threads:
+        thread.join(5)
+    return order
+
+
+@pytest.mark.parametrize(
+    ("asked", "order"),
+    [
+        ([("a", 0), ("b", 0), ("c", 0)], "abc"),
+        ([("a", fair_lock.AT_ONCE), ("b", 0), ("c", 0)], "abc"),  # a move, and one more
+        ([("sweep", 1), ("b", 0), ("c", 0)], ["b", "c", "sweep"]),
+        ([("sweep", 60), *((each, 0) for each in "bcdefgh")], [*"bcde", "sweep", *"fgh"]),  # three seconds, no more
+        ([("sweep", 60), ("other", 60)], ["sweep", "other"]),
+    ],
+)
+def test_who_has_been_inside_much_goes_after_others_but_not_for_long(asked, order):
+    assert served(asked) == list(order)
+
+
+def test_what_a_visitor_took_is_gained_again_with_time_and_forgotten_once_that_is_so():
+    now = [0.0]
+    one = Gate(1, lambda: now[0])
+    with one.turn("sweep"):
+        now[0] += 60
+    for i in range(fair_lock.MANY + 1):
+        with one.turn(i):
+            pass
+    assert "sweep" in one._accounts
+    now[0] += fair_lock.AT_ONCE / fair_lock.SHARE + fair_lock.LATE
+    for i in range(fair_lock.MANY + 1):
+        with one.turn(i):
+            pass
+    assert "sweep" not in one._accounts
+    assert len(one._accounts) <= fair_lock.MANY
+
+
+def test_a_long_run_lets_others_go_first_each_time_it_comes_back(monkeypatch):
+    now, order = [0.0], []
+    one = Gate(1, lambda: now[0])
+    out, back = threading.Event(), threading.Event()
+
+    def sweep():
+        with one.turn("sweep"):
+            now[0] += 1
+            with one.away():
+                out.set()
+                back.wait(5)
+            order.append("sweep")
+
+    def move():
+        with one.turn("student"):
+            order.append("student")
+
+    threads = threading.Thread(target=sweep), threading.Thread(target=move)
+    threads[0].start()
+    assert out.wait(5)
+    with one.turn():
+        back.set()
+        wait_for(lambda: len(one._places._waiting) == 1)
+        threads[1].start()
+        wait_for(lambda: len(one._places._waiting) == 2)
+    for thread in threads:
+        thread.join(5)
+    assert order == ["student", "sweep"]
+
+
+def drawn(first, then, seconds):
+    """Who draws what in which order, where one draws three things and another comes after the first.
+
+    Args:
+        first: who draws three, and how long he has been inside just before.
+        then: who comes, and how long he has.
+        seconds: that each thing takes.
+    """
+    now, order, came = [1000.0], [], threading.Event()
+    one = Gate(1, lambda: now[0])
+
+    def draw(visitor, count):
+        with one.turn(visitor):
+            for i in range(count):
+                now[0] += seconds
+                order.append(visitor)
+                if count > 1 and i == 0:
+                    came.set()
+                    wait_for(lambda: one._places._waiting)
+                one.give_way()
+
+    for visitor, spent in (first, then):
+        with one.turn(visitor):
+            now[0] += spent
+    now[0] += 0.5
+    threads = [threading.Thread(target=draw, args=(visitor, count)) for (visitor, _), count in ((first, 3), (then, 1))]
+    threads[0].start()
+    assert came.wait(5)
+    now[0] += 0.01
+    threads[1].start()
+    for thread in threads:
+        thread.join(5)
+    return order
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "seconds", "order"),
+    [
+        (("sweep", 5), ("b", 0), 0.05, ["sweep", "b", "sweep", "sweep"]),
+        (("a", 0), ("b", 0), 0.05, "aaab"),  # a page of its own is drawn to its end
+        (("a", 0), ("b", 0), 0.5, "abaa"),  # but for one that takes more than a visitor may at once
+        (("sweep", 5), ("other sweep", 5), 0.05, ["sweep"] * 3 + ["other sweep"]),
+        (("sweep", 5), ("other sweep", 20), 0.05, ["sweep"] * 3 + ["other sweep"]),
+    ],
+)
+def test_who_has_taken_much_gives_way_between_two_things_and_nobody_else_does(first, then, seconds, order):
+    assert drawn(first, then, seconds) == list(order)
+
+
+def test_who_is_not_inside_gives_no_way():
+    gate = Gate(1)
+    gate.give_way()
+    with gate.alone():
+        gate.give_way()
+    assert gate._places._free == 1

@@ -1,0 +1,59 @@
+"""Whoever comes back after a lost connection has the server watch no more files than whoever comes first."""
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+
+import pytest
+from streamlit.runtime.app_session import AppSession
+
+from app import streamlit_app
+from app.server import warmup
+from app.streamlit_patches import file_watching
+
+
+@pytest.fixture
+def session(monkeypatch):
+    monkeypatch.setattr(AppSession, "register_file_watchers", AppSession.register_file_watchers)  # put back afterwards
+    return SimpleNamespace(_local_sources_watcher=None)
+
+
+def set_to(monkeypatch, kind):
+    monkeypatch.setattr(
+        file_watching.st, "get_option", lambda name: kind if name == "server.fileWatcherType" else 1 / 0
+    )
+
+
+def test_a_session_that_comes_back_watches_nothing(session, monkeypatch):
+    set_to(monkeypatch, "none")
+    assert file_watching.keep_off()
+    AppSession.register_file_watchers(session)
+    assert session._local_sources_watcher is None
+
+
+def test_where_files_are_watched_they_still_are(session, monkeypatch):
+    before = AppSession.register_file_watchers
+    set_to(monkeypatch, "auto")
+    assert file_watching.keep_off()
+    assert AppSession.register_file_watchers is before
+
+
+def test_a_streamlit_that_does_it_otherwise_is_left_alone(session, monkeypatch):
+    set_to(monkeypatch, "none")
+    monkeypatch.setattr(AppSession, "register_file_watchers", lambda self, folders: None)
+    before = AppSession.register_file_watchers
+    assert not file_watching.keep_off()
+    assert AppSession.register_file_watchers is before
+
+
+def test_a_server_keeps_it_off_before_its_first_visitor(session, monkeypatch):
+    set_to(monkeypatch, "none")
+    monkeypatch.setattr(warmup, "warm_up", lambda: None)
+
+    async def begin():
+        async with streamlit_app.lifespan(streamlit_app.app):
+            AppSession.register_file_watchers(session)
+
+    with ThreadPoolExecutor(1) as pool:  # a browser in this process may have a loop in this thread
+        pool.submit(asyncio.run, begin()).result()
+    assert session._local_sources_watcher is None

@@ -1,0 +1,45 @@
+"""Collection is in the app's own hands: nothing after every run, and each page's own objects set aside once."""
+
+import gc
+import tomllib
+import weakref
+from pathlib import Path
+
+import pytest
+from driver import open_page
+
+import app
+from app.server import gc_tuning
+
+CONFIG = tomllib.loads((Path(app.__file__).parent / ".streamlit" / "config.toml").read_text("utf-8"))
+
+
+def test_nothing_is_watched_collected_or_packed_after_every_run():
+    assert CONFIG["server"]["fileWatcherType"] == "none"
+    assert CONFIG["runner"]["postScriptGC"] is False
+    assert CONFIG["server"]["enableWebsocketCompression"] is False
+
+
+@pytest.fixture
+def frozen(monkeypatch):
+    """How often objects were set aside."""
+    told = []
+    monkeypatch.setattr(gc_tuning, "_settled", set())
+    monkeypatch.setattr(gc, "freeze", lambda: told.append("frozen"))
+    return told
+
+
+def test_a_page_is_set_aside_once_whoever_opens_it(frozen):
+    for _ in range(2):
+        open_page("home")
+        open_page("masks", input="synthetic", n=8).run()
+    assert frozen == ["frozen"] * 2
+    assert gc.get_threshold()[2] == gc_tuning.OLD
+
+
+def test_what_a_session_leaves_behind_is_freed(frozen):
+    at = open_page("masks", input="synthetic", n=8)
+    left = weakref.ref(at.session_state)
+    del at
+    gc.collect()
+    assert left() is None

@@ -1,0 +1,101 @@
+"""Forms behind buttons are built once they were opened; what they ask for stands in links all the same."""
+
+import pytest
+from driver import chosen, open_page, set_state
+
+import attention_core as ac
+from app.page import discover
+from app.ui.lazy import OPENED, in_markup
+from app.ui.variant_picker import SETTINGS
+
+EIGHT = ("softmax", "linear", "efficient", "local", "atrous", "sparse", "topk", "nystrom")
+
+
+def knobs(at):
+    return [c.key for kind in ("slider", "select_slider", "button_group", "toggle") for c in at.get(kind)]
+
+
+def forms(at):
+    """The keys of what stands on the page for knobs and menus of variants."""
+    return {key for key in knobs(at) if key and key.startswith(("knob.", "variants.menu.", "inside.knob."))}
+
+
+def opened(page, *keys, settings=(), **state):
+    return open_page(page, input="synthetic", n=8, **{OPENED: tuple(map(in_markup, keys)), SETTINGS: settings}, **state)
+
+
+@pytest.mark.parametrize("page", ["matrices", "masks", "inside"])
+def test_closed_forms_are_not_built(page):
+    assert forms(opened(page, variants=chosen(*EIGHT))) == set()
+
+
+@pytest.mark.parametrize("page", discover())
+def test_no_page_builds_what_nobody_has_opened(page):
+    at = opened(page, **({"h_longest": 128, "h_seeds": 1} if page == "entropy" else {}))
+    closed = [each for kind in ("expander", "popover") for each in at.get(kind)]
+    assert closed or page in ("home", "lessons")
+    assert {each.type for block in closed for each in block} <= {"expander", "popover", "empty", "markdown"}
+
+
+def test_the_form_that_was_opened_is_built_and_no_other():
+    at = opened("matrices", settings=("local",), variants=chosen(*EIGHT))
+    assert forms(at) == {"knob.local.window"}
+    menu = forms(opened("matrices", "variants.menu", variants=chosen(*EIGHT)))
+    assert menu == {f"variants.menu.{family}" for family in ac.families()}
+    assert "inside.knob.nystrom.landmarks" in forms(opened("inside", "inside.settings"))
+
+
+def test_what_is_folded_is_built_once_it_is_unfolded():
+    at = opened("inside")
+    assert [each.label for each in at.expander] == ["Formula and code", "Take away"]
+    assert not at.code
+    at = set_state(at, **{"inside.about": True})
+    assert any('ac.get("nystrom"' in each.value for each in at.code)
+    assert [each.label for each in at.expander] == ["Formula and code", "The variant's own file", "Take away"]
+    assert not at.get("download_button")
+    at = set_state(at, **{"inside.files": True})
+    assert [each.proto.label for each in at.get("download_button")] == ["All parts (NPZ)", "Q, K, V (NPZ)"]
+
+
+def test_the_display_of_matrices_is_set_in_an_opened_form_and_by_links():
+    at = opened("matrices", scale="panel", tone="log")
+    assert not {"scale", "tone", "special"} & set(knobs(at))
+    assert (at.query_params["scale"], at.query_params["tone"]) == ("panel", "log")
+    assert {"scale", "tone", "special"} <= set(knobs(opened("matrices", "matrices.display")))
+
+
+def test_each_chip_says_what_its_variant_is_before_it_is_opened():
+    at = opened("matrices", variants=chosen(*EIGHT))
+    said = [each.help for each in at.button]
+    assert all(ac.variant(key).summary in said for key in EIGHT)
+
+
+def test_a_link_carries_the_knobs_of_closed_forms():
+    local = ac.get("local", window=3)
+    at = opened("matrices", variants=(ac.get("softmax"), local))
+    assert at.query_params["variants"] == ["softmax", local.word]
+    assert forms(at) == set()
+
+
+def test_a_knob_is_turned_in_an_opened_form():
+    at = opened("matrices", settings=("local",), variants=chosen("softmax", "local"))
+    [slider] = [each for each in at.select_slider if each.key == "knob.local.window"]
+    slider.set_value(4).run()
+    assert at.query_params["variants"] == ["softmax", ac.get("local", window=4).word]
+    assert forms(at) == {"knob.local.window"}
+
+
+def test_a_comparison_of_eight_sends_few_elements():
+    at = opened("matrices", variants=chosen(*EIGHT))
+    sent = [each.type for part in (at.main, at.sidebar) for each in part]
+    assert len(sent) <= 74, sent  # 96 with every form built; each takes a third of a millisecond to send
+
+
+def test_a_chip_opens_its_settings_in_place_of_others_and_closes_them():
+    at = opened("matrices", variants=chosen("softmax", "local", "nystrom"))
+
+    def press(key):
+        at.button(key=f"variants.chip.{key}").click().run()
+        return {key.split(".")[1] for key in forms(at) if key.startswith("knob.")}
+
+    assert [press(key) for key in ("local", "nystrom", "nystrom")] == [{"local"}, {"nystrom"}, set()]

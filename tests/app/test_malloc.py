@@ -1,0 +1,114 @@
+"""Threads share a heap: what one has freed another takes, and what all have freed the system gets back."""
+
+import subprocess
+import sys
+
+import pytest
+
+THREADS = """
+import ctypes, threading
+{first}
+held, free = threading.Barrier(9), threading.Event()
+def hold():
+    kept = [bytearray(300) for _ in range(1000)]
+    held.wait()
+    free.wait()
+threads = [threading.Thread(target=hold) for _ in range(8)]
+for thread in threads: thread.start()
+held.wait()
+ctypes.CDLL(None).malloc_stats()
+free.set()
+"""
+
+
+def heaps(first):
+    """Heaps of a process with eight threads that hold something each."""
+    done = subprocess.run(
+        [sys.executable, "-c", THREADS.format(first=first)], capture_output=True, text=True, check=True
+    )
+    return done.stderr.count("Arena ")
+
+
+ONE_PROCESS = """
+import asyncio
+from app import streamlit_app
+async def start():
+    async with streamlit_app.lifespan(streamlit_app.app):
+        pass
+asyncio.run(start())
+"""
+OF_SEVERAL = "from app.server import replicas; replicas._warm_up()"
+
+
+def test_threads_have_heaps_of_their_own_until_they_are_told_to_share():
+    assert heaps("") > 1
+    assert heaps("from app.server import malloc; malloc.share()") == 1
+
+
+@pytest.mark.parametrize("warm", [ONE_PROCESS, OF_SEVERAL], ids=["one process", "of several"])
+def test_a_warm_server_has_one_heap_as_no_thread_began_before_it_was_shared(warm):
+    assert heaps(warm) == 1
+
+
+RESIDENT = """
+import gc, re
+from pathlib import Path
+{first}
+def resident():
+    return int(re.search(r"VmRSS:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) / 1024
+"""
+HOLES = (
+    RESIDENT
+    + """
+kept = [bytearray(b"x" * 60_000) for _ in range(4000)]
+between, kept = kept[::2], kept[1::2]
+del between
+before = resident()
+{last}
+print(before - resident(), len(kept))
+"""
+)
+TOP = (
+    RESIDENT
+    + """
+before = resident()
+pieces = [bytearray(b"x" * 100_000) for _ in range(100)]
+del pieces
+print(resident() - before)
+"""
+)
+
+
+def given_back(first, last="gc.collect()"):
+    """MiB that a collection returns where every other of 4000 pieces of 60 kB is free."""
+    done = subprocess.run(
+        [sys.executable, "-c", HOLES.format(first=first, last=last)], capture_output=True, text=True, check=True
+    )
+    return float(done.stdout.split()[0])
+
+
+def test_a_pass_over_all_garbage_gives_back_what_is_free_between_what_is_in_use():
+    assert given_back("") < 1
+    assert given_back("from app.server import gc_tuning; gc_tuning.settle('test')") > 90
+
+
+def test_what_is_free_is_given_back_now_and_then_after_any_pass_over_what_is_no_longer_young():
+    long_ago = (
+        "from app.server import gc_tuning; gc_tuning.settle('test'); gc_tuning._given_back -= 2 * gc_tuning.BETWEEN"
+    )
+    assert given_back(long_ago, "gc.collect(0)") < 1
+    assert given_back(long_ago, "gc.collect(1)") > 90
+    assert (
+        given_back("from app.server import gc_tuning as gt; gt.settle('test'); gt.BETWEEN = 600", "gc.collect(1)") < 1
+    )
+
+
+def kept(first):
+    """MiB of 100 pieces of 100 kB, all free again, that the process still holds."""
+    done = subprocess.run([sys.executable, "-c", TOP.format(first=first)], capture_output=True, text=True, check=True)
+    return float(done.stdout)
+
+
+def test_what_is_free_at_the_end_of_the_heap_is_kept_for_the_next_matrix():
+    assert kept("") < 1
+    assert kept("from app.server import malloc; malloc.share()") > 9

@@ -1,0 +1,483 @@
+"""The engine of everything long: begun, stopped, continued, taken over, refused, and never computed twice."""
+
+import sys
+import time
+from collections import Counter
+from contextlib import ExitStack
+from dataclasses import dataclass
+from types import ModuleType
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from streamlit.delta_generator import DeltaGenerator
+from streamlit.runtime.scriptrunner import StopException
+from streamlit.testing.v1 import AppTest
+
+from app.jobs import dispatch, runs
+from app.jobs.scheduler import Standing
+from attention_core.errors import InputError, WorkerError
+
+AT_ONCE = """
+import importlib
+import streamlit as st
+from app.jobs import runs
+
+squares, state = importlib.import_module("attention_core.experiments.squares"), st.session_state
+tasks = [squares.Square(state["name"], i) for i in range(state["count"])]
+
+def draw(rows, key):
+    if state["broken"]:
+        raise RuntimeError("the chart failed")
+    st.markdown(f"found {rows}")
+
+rows = runs.at_once("squares", tasks, draw, key="page.squares")
+st.caption(f"returned {rows}")
+"""
+ON_BUTTON = """
+import importlib
+import streamlit as st
+from app.jobs import runs
+
+squares, state = importlib.import_module("attention_core.experiments.squares"), st.session_state
+asked = state["name"], state["count"]
+
+def following(rows):
+    return squares.Square(asked[0], len(rows)) if len(rows) < asked[1] else None
+
+def draw(found, key):
+    if state["broken"]:
+        raise RuntimeError("the chart failed")
+    st.markdown(f"{key}: {found and found.rows}")
+
+found = runs.on_button(
+    "squares", asked, following, key="page", row=st.container(), draw=draw,
+    label="Measure", icon=":material/timer:", button="page.measure",
+    progress=lambda found: (found.done / asked[1], f"{found.done} done"),
+)
+st.caption(f"returned {found and found.rows}")
+"""
+
+
+@dataclass(frozen=True)
+class Square:
+    """A task of the experiment below, under a name of its own in each test, as results are shared."""
+
+    name: str
+    i: int
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """An experiment that squares numbers: how often each task was run, and tasks that do something else first."""
+    counted = Counter()
+    module = ModuleType("attention_core.experiments.squares")
+    module.Square, module.before = Square, {}
+
+    def compute(task, *, load):
+        counted[task.name, task.i] += 1
+        module.before.get(task.i, lambda: None)()
+        return (task.i**2,)
+
+    module.run = compute
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setattr(runs, "TOLD", 0.0)
+    counted.before = module.before
+    return counted
+
+
+def end_of_script():
+    """What Streamlit does to a script that a newer one replaces."""
+    raise StopException
+
+
+def refuse():
+    raise InputError("There is no {what}.", what="such *number*")
+
+
+def opened(script, name, count=4):
+    at = AppTest.from_string(script, default_timeout=20)
+    at.session_state["name"], at.session_state["count"], at.session_state["broken"] = name, count, False
+    return at
+
+
+def label(at, key):
+    return next((button.label for button in at.button if button.key == key), None)
+
+
+def returned(at):
+    return at.caption[-1].value
+
+
+def bars(at):
+    return [bar.proto.text for bar in at.get("progress")]
+
+
+def test_a_run_begins_at_once_and_leaves_nothing_but_its_drawing(calls):
+    at = opened(AT_ONCE, "begins").run()
+    assert not at.exception
+    assert [m.value for m in at.markdown] == ["found [0, 1, 4, 9]"]
+    assert not at.button
+    assert not bars(at)
+    assert returned(at) == "returned [0, 1, 4, 9]"
+
+
+def test_what_is_cached_is_computed_once_for_all_visitors(calls):
+    for _visitor in range(2):
+        at = opened(AT_ONCE, "shared").run()
+        at.session_state["count"] = 5
+        assert returned(at.run()) == "returned [0, 1, 4, 9, 16]"
+    assert set(calls.values()) == {1}
+    assert len(calls) == 5
+
+
+def test_a_run_is_stopped_with_what_there_is_and_continues_where_it_stood(calls):
+    calls.before[2] = end_of_script
+    at = opened(AT_ONCE, "stopped").run()
+    assert bars(at) == ["2 of 4 · about 0 s left"]
+    at.button(key="page.squares.switch").click().run()
+    assert bars(at) == ["Stopped at 2 of 4"]
+    assert [m.value for m in at.markdown] == ["found [0, 1]"]
+    assert returned(at) == "returned [0, 1]"
+    assert label(at, "page.squares.switch") == "Continue"
+    assert bars(at.run()) == ["Stopped at 2 of 4"], "drawing the page again is no reason to go on"
+    calls.before.clear()
+    at.button(key="page.squares.switch").click().run()
+    assert returned(at) == "returned [0, 1, 4, 9]"
+    assert not bars(at)
+    assert dict(calls) == {("stopped", i): 2 if i == 2 else 1 for i in range(4)}  # one was cut off
+
+
+def test_a_run_that_was_stopped_while_it_was_drawn_again_has_lost_nothing(calls, monkeypatch):
+    calls.before[3] = end_of_script
+    script = AT_ONCE.replace('if state["broken"]:', 'if state["broken"]:\n        st.stop()')
+    at = opened(script, "again").run()
+    monkeypatch.setattr(runs, "FIRST", -1.0)
+    at.session_state["broken"] = True
+    at.run()  # a newer script ends with its first drawing
+    at.session_state["broken"] = False
+    at.button(key="page.squares.switch").click().run()
+    assert bars(at) == ["Stopped at 3 of 4"]
+
+
+def test_another_question_begins_anew_after_a_stop(calls):
+    calls.before[2] = end_of_script
+    at = opened(AT_ONCE, "anew").run()
+    at.button(key="page.squares.switch").click().run()
+    calls.before.clear()
+    at.session_state["count"] = 3
+    assert returned(at.run()) == "returned [0, 1, 4]"
+
+
+def test_a_task_that_refuses_says_why_and_the_others_go_on(calls):
+    calls.before[1] = refuse
+    at = opened(AT_ONCE, "refuses").run()
+    assert not at.exception
+    assert [i.value for i in at.info] == [r"There is no such \*number\*."]
+    assert returned(at) == "returned [0, 4, 9]"
+
+
+@pytest.mark.parametrize("slow", [False, True])
+def test_a_drawing_that_fails_loses_nothing(calls, slow):
+    name = f"broken {slow}"
+    if slow:
+        calls.before[1] = lambda: time.sleep(runs.FIRST + 0.1)  # the first drawing comes in the midst
+    at = opened(AT_ONCE, name)
+    at.session_state["broken"] = True
+    assert at.run().exception
+    at.session_state["broken"] = False
+    assert returned(at.run()) == "returned [0, 1, 4, 9]"
+    assert dict(calls) == {(name, i): 1 for i in range(4)}
+
+
+def test_a_chart_is_not_drawn_for_every_task(calls, monkeypatch):
+    monkeypatch.setattr(runs, "REDRAW", 10.0)
+    for i in range(4):
+        calls.before[i] = lambda: time.sleep(0.15)
+    keys = "draws = state.setdefault('draws', []); draws.append(key)"
+    at = opened(AT_ONCE.replace("    if state", f"    {keys}\n    if state"), "seldom").run()
+    [some, every] = at.session_state["draws"]
+    assert some in ("page.squares.1", "page.squares.2", "page.squares.3")  # as far as it came in a third of a second
+    assert every == "page.squares.all"
+
+
+def test_a_chart_that_is_dear_to_draw_is_drawn_more_seldom():
+    assert runs.pause(0.0) == runs.pause(runs.REDRAW * runs.SHARE) == runs.REDRAW
+    assert runs.pause(0.2) == pytest.approx(1.6)
+    assert runs.pause(60.0) == runs.SELDOM
+    assert runs.pause(0.2, runs=2) == pytest.approx(3.2)  # as many as draw share what drawing may take
+    assert runs.pause(0.01, runs=2) == runs.REDRAW
+
+
+@pytest.mark.parametrize(("others", "cost", "every"), [(0, 0.4, 3.6), (1, 0.2, 3.4), (1, 0.4, 5.4)])
+def test_drawing_takes_an_eighth_of_all_runs_and_the_last_one_comes_at_once(monkeypatch, others, cost, every):
+    clock, drawings = [0.0], []
+    monkeypatch.setattr(runs.time, "monotonic", lambda: clock[0])
+
+    def found():
+        while clock[0] < 60:
+            clock[0] += 0.1
+            yield Square("clock", 0), (0,)
+
+    def draw(done):
+        drawings.append(clock[0])
+        clock[0] += cost
+
+    with ExitStack() as stack:
+        for _ in range(others):
+            stack.enter_context(runs._under_way())
+        runs._take(runs.Run("clock"), [], found(), tell=lambda done: None, draw=draw, first=runs.FIRST)
+    assert 60 / (every + 0.1) - 1 <= len(drawings) <= 60 / every + 1
+    assert drawings[0] == pytest.approx(0.3)
+    assert not runs._runs
+
+
+def test_what_is_cached_is_not_counted_on_screen(calls, monkeypatch):
+    told, progress = [], DeltaGenerator.progress
+    monkeypatch.setattr(runs, "TOLD", 10.0)
+    monkeypatch.setattr(DeltaGenerator, "progress", lambda *a, **k: told.append(a) or progress(*a, **k))
+    assert returned(opened(AT_ONCE, "counted", 40).run()).endswith("1521]")
+    assert len(told) == 1
+
+
+def test_a_button_begins_a_run_and_is_the_same_button_all_the_time(calls):
+    at = opened(ON_BUTTON, "button").run()
+    assert returned(at) == "returned None"
+    assert not calls
+    calls.before[2] = end_of_script
+    at.button(key="page.measure").click().run()
+    assert label(at, "page.measure") == "Stop"
+    assert [m.value for m in at.markdown] == ["1: [0]"]
+    assert bars(at) == ["2 done"]
+    calls.before.clear()
+    at.run()  # a newer script takes over
+    assert label(at, "page.measure") == "Measure"
+    assert label(at, "page.continue") is None
+    assert returned(at) == "returned [0, 1, 4, 9]"
+    assert [m.value for m in at.markdown] == ["end: [0, 1, 4, 9]"]
+    assert dict(calls) == {("button", i): 2 if i == 2 else 1 for i in range(4)}
+    at.button(key="page.measure").click().run()
+    assert calls["button", 0] == 2, "what is measured is not cached"
+
+
+def test_what_is_measured_is_stopped_and_continued(calls):
+    calls.before[2] = end_of_script
+    at = opened(ON_BUTTON, "pause").run()
+    at.button(key="page.measure").click().run()
+    at.button(key="page.measure").click().run()
+    assert (label(at, "page.measure"), label(at, "page.continue")) == ("Measure", "Continue")
+    assert returned(at) == "returned [0, 1]"
+    calls.before.clear()
+    at.button(key="page.continue").click().run()
+    assert returned(at) == "returned [0, 1, 4, 9]"
+    assert label(at, "page.continue") is None
+    assert at.session_state["page.run"].done == 4
+
+
+def test_what_has_measured_nothing_cannot_be_continued(calls):
+    calls.before[0] = end_of_script
+    at = opened(ON_BUTTON, "first").run()
+    at.button(key="page.measure").click().run()
+    at.button(key="page.measure").click().run()
+    assert (label(at, "page.measure"), label(at, "page.continue")) == ("Measure", None)
+    assert returned(at) == "returned None"
+
+
+def test_another_question_stops_what_is_measured_and_keeps_it(calls):
+    calls.before[2] = end_of_script
+    at = opened(ON_BUTTON, "question").run()
+    at.button(key="page.measure").click().run()
+    at.session_state["count"] = 3
+    at.run()
+    assert (label(at, "page.measure"), label(at, "page.continue")) == ("Measure", None)
+    assert returned(at) == "returned [0, 1]"
+    assert calls["question", 2] == 1
+    at.session_state["count"] = 4
+    assert label(at.run(), "page.continue") == "Continue"
+
+
+def test_a_press_that_measures_nothing_leaves_what_there_was(calls):
+    at = opened(ON_BUTTON, "nothing", 2).run()
+    at.button(key="page.measure").click().run()
+    calls.before[0] = end_of_script
+    at.button(key="page.measure").click().run()
+    at.button(key="page.measure").click().run()
+    assert label(at, "page.measure") == "Measure"
+    assert returned(at) == "returned [0, 1]"
+
+
+def test_a_measurement_that_is_refused_says_why_and_can_be_tried_again(calls):
+    calls.before[1] = refuse
+    at = opened(ON_BUTTON, "tried").run()
+    at.button(key="page.measure").click().run()
+    assert not at.exception
+    assert [i.value for i in at.info] == [r"There is no such \*number\*."]
+    assert returned(at) == "returned [0]"
+    assert label(at, "page.measure") == "Measure"
+    calls.before.clear()
+    at.button(key="page.continue").click().run()
+    assert not at.info
+    assert returned(at) == "returned [0, 1, 4, 9]"
+
+
+def test_a_drawing_that_fails_loses_no_measurement(calls):
+    at = opened(ON_BUTTON, "drawing").run()
+    at.session_state["broken"] = True
+    assert at.button(key="page.measure").click().run().exception
+    at.session_state["broken"] = False
+    assert returned(at.run()) == "returned [0, 1, 4, 9]"
+    assert dict(calls) == {("drawing", i): 1 for i in range(4)}
+
+
+def test_the_time_it_stood_still_does_not_count(calls):
+    calls.before[1] = end_of_script
+    at = opened(ON_BUTTON, "time").run()
+    at.button(key="page.measure").click().run()
+    at.button(key="page.measure").click().run()
+    time.sleep(0.5)
+    calls.before.clear()
+    at.button(key="page.continue").click().run()
+    assert 0 < at.session_state["page.run"].seconds < 0.4
+
+
+@given(st.floats(0, 1e4), st.floats(1e-6, 1))
+def test_the_time_left_is_that_of_the_work_left(seconds, share):
+    assert runs.time_left(seconds, share) == f"about {seconds / share - seconds:.0f} s left"
+    assert runs.time_left(seconds, 1.0) == "about 0 s left"
+    assert runs.time_left(seconds, 0.0) == "time left not known yet"
+
+
+def test_cached_results_say_nothing_about_the_time_that_is_left(calls, monkeypatch):
+    opened(AT_ONCE, "warm").run()
+    shown, clock = [], [100.0]
+
+    def slow_task():
+        clock[0] += 30.0
+
+    calls.before.update(dict.fromkeys(range(4, 8), slow_task))
+    monkeypatch.setattr(runs.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(DeltaGenerator, "progress", lambda self, share, text: shown.append(text))
+    opened(AT_ONCE, "warm", count=8).run()
+    assert shown[:5] == [f"{i} of 8 · time left not known yet" for i in range(5)]
+    assert shown[5:8] == ["5 of 8 · about 90 s left", "6 of 8 · about 60 s left", "7 of 8 · about 30 s left"]
+
+
+def lose():
+    raise WorkerError("Its *worker* is lost.")
+
+
+def test_a_task_whose_worker_is_lost_stops_the_run_which_goes_on_with_it(calls):
+    calls.before[2] = lose
+    at = opened(AT_ONCE, "lost").run()
+    assert not at.exception
+    assert [i.value for i in at.info] == [r"Its \*worker\* is lost."]
+    assert bars(at) == ["Stopped at 2 of 4"]
+    assert returned(at) == "returned [0, 1]"
+    assert label(at, "page.squares.switch") == "Continue"
+    assert calls["lost", 3] == 0
+    calls.before.clear()
+    at.button(key="page.squares.switch").click().run()
+    assert not at.info
+    assert returned(at) == "returned [0, 1, 4, 9]"
+
+
+def test_a_measurement_whose_worker_is_lost_can_go_on(calls):
+    calls.before[1] = lose
+    at = opened(ON_BUTTON, "lost measure").run()
+    at.button(key="page.measure").click().run()
+    assert [i.value for i in at.info] == [r"Its \*worker\* is lost."]
+    calls.before.clear()
+    at.button(key="page.continue").click().run()
+    assert returned(at) == "returned [0, 1, 4, 9]"
+
+
+class Slow:
+    """An executor that looks ahead, and says which tasks it was asked for."""
+
+    abreast = 3
+
+    def __init__(self, standing):
+        self.asked, self.standing, self.left = [], standing, []
+
+    def ask(self, visitor, experiment, task, key):
+        self.asked.append(task.i)
+        return SlowTicket(self, task)
+
+
+class SlowTicket:
+    def __init__(self, slow, task):
+        self.slow, self.task, self.waited = slow, task, 0
+
+    def wait(self, seconds):
+        self.waited += 1
+        return self.waited > 3
+
+    def standing(self):
+        return self.slow.standing
+
+    def rows(self):
+        return (self.task.i**2,)
+
+    def leave(self):
+        self.slow.left.append(self.task.i)
+
+
+def slow(monkeypatch, **standing):
+    found = Slow(Standing(**standing))
+    monkeypatch.setattr(dispatch, "executor", lambda task: found)
+    monkeypatch.setattr(dispatch, "line", lambda executor: executor)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("standing", "told"),
+    [
+        ({"ahead": None, "held": False, "timed": False}, ""),
+        ({"ahead": None, "held": False, "timed": True}, ""),
+        ({"ahead": 0, "held": False, "timed": True}, "You are next in line"),
+        ({"ahead": 1, "held": False, "timed": False}, "One visitor is before you in line"),
+        ({"ahead": 2, "held": False, "timed": False}, "2 visitors are before you in line"),
+        (
+            {"ahead": None, "held": True, "timed": True},
+            "Waiting until nothing else is computed on this machine: time is measured alone",
+        ),
+        (
+            {"ahead": None, "held": True, "timed": False},
+            "Waiting until a measurement of time has ended, which has the machine to itself",
+        ),
+    ],
+)
+def test_the_place_in_line_is_told_while_a_task_waits(calls, monkeypatch, standing, told):
+    slow(monkeypatch, **standing)
+    shown = []
+    monkeypatch.setattr(DeltaGenerator, "progress", lambda self, share, text: shown.append(text))
+    at = opened(AT_ONCE, f"line {standing}").run()
+    assert returned(at) == "returned [0, 1, 4, 9]"
+    assert runs.in_line(Standing(**standing)) == told
+    assert shown.count(told) == (1 if told else 0), "once for each change"
+
+
+@pytest.mark.parametrize(
+    ("steps", "share", "words"),
+    [
+        (None, 0.25, "1 of 4 · about 7 s left"),
+        ((0, 20), 0.25, "1 of 4, and 0 of 20 steps · about 7 s left"),
+        ((5, 20), 0.3125, "1 of 4, and 5 of 20 steps · about 7 s left"),
+    ],
+)
+def test_how_far_a_run_is(steps, share, words):
+    assert runs._so_far(1, 4, steps, "about 7 s left") == (share, words)
+
+
+def test_a_sweep_asks_for_as_many_tasks_as_run_at_once_and_takes_back_what_it_does_not_need(calls, monkeypatch):
+    executor = slow(monkeypatch, ahead=None, held=False, timed=False)
+    found = dispatch.stream("squares", [Square("ahead", i) for i in range(6)])
+    assert next(found)[1] == (0,)
+    assert executor.asked == [0, 1, 2]
+    assert next(found)[1] == (1,)
+    assert executor.asked == [0, 1, 2, 3]
+    found.close()
+    assert executor.left == [0, 1, 2, 3]
+    again = [rows for _task, rows in dispatch.stream("squares", [Square("ahead", i) for i in range(6)])]
+    assert again == [(i**2,) for i in range(6)]
+    assert executor.asked == [0, 1, 2, 3, 2, 3, 4, 5], "what was found is not asked for again"

@@ -1,0 +1,317 @@
+"""The line before an executor: whose turn it is, who shares a task, and what is dropped."""
+
+import sys
+import threading
+import time
+from collections import Counter
+from itertools import count
+from types import ModuleType
+
+import pytest
+
+from app.jobs import cached
+from app.jobs import scheduler as line_module
+from app.jobs.executors import Here
+from app.jobs.scheduler import Line, Standing
+from attention_core import steps as task_steps
+from attention_core.steps import StoppedError
+
+
+class Steps:
+    """An executor whose tasks end when they are told to."""
+
+    abreast = 1
+
+    def __init__(self, places=1):
+        self.count, self.ran, self.ended, self.closed = places, [], [], 0
+        self.go = Counter()
+        self.changed = threading.Condition()
+
+    def places(self):
+        return self.count
+
+    def place(self):
+        return Step(self)
+
+    def finish(self, task):
+        with self.changed:
+            self.go[task] += 1
+            self.changed.notify_all()
+
+
+class Step:
+    def __init__(self, steps):
+        self.steps, self.stopped = steps, False
+
+    def run(self, experiment, task, held, told):
+        steps = self.steps
+        steps.ran.append(task)
+        if str(task).startswith("held"):
+            held()
+            told(2, 5)
+        with steps.changed:
+            assert steps.changed.wait_for(lambda: self.stopped or steps.go[task], 20)
+            if self.stopped:
+                self.stopped = False
+                raise EOFError
+            steps.go[task] -= 1
+        if str(task).startswith("bad"):
+            raise ValueError(task)
+        return (task, "found")
+
+    def end(self):
+        with self.steps.changed:
+            self.steps.ended.append(self.steps.ran[-1])
+            self.stopped = True
+            self.steps.changed.notify_all()
+        return True
+
+    def close(self):
+        self.steps.closed += 1
+
+
+@pytest.fixture
+def steps():
+    return Steps()
+
+
+@pytest.fixture
+def ask(steps):
+    line = Line(steps)
+    return lambda who, task: line.ask(who, "trial", task, task)
+
+
+def until(true):
+    begun = time.monotonic()
+    while not true():
+        assert time.monotonic() < begun + 10
+        time.sleep(0.005)
+
+
+def test_turns_go_round_the_visitors_and_not_by_who_asked_first(steps, ask):
+    tickets = [ask("first", "first 0")]
+    until(lambda: steps.ran)
+    tickets += [ask("first", f"first {i}") for i in range(1, 4)]
+    tickets += [ask(who, f"{who} {i}") for who in ("second", "third") for i in range(2)]
+    for _ in tickets:
+        running = len(steps.ran)
+        steps.finish(steps.ran[-1])
+        until(lambda n=running: len(steps.ran) > n or all(ticket.wait(0) for ticket in tickets))
+    assert steps.ran == [*("first 0", "first 1", "second 0", "third 0", "first 2", "second 1", "third 1", "first 3")]
+
+
+def test_the_place_in_line_counts_visitors_and_not_tasks(steps, ask):
+    running = ask("first", "a")
+    until(lambda: steps.ran)
+    waiting = {who: [ask(who, f"{who} {i}") for i in range(3)] for who in ("second", "third")}
+    assert running.standing() == Standing(ahead=None, held=False, timed=False)
+    assert [ticket.standing().ahead for ticket in waiting["second"]] == [0, 0, 0]
+    assert [ticket.standing().ahead for ticket in waiting["third"]] == [1, 1, 1]
+
+
+def test_equal_tasks_run_once_and_who_leaves_takes_it_from_nobody(steps, ask):
+    one, other = ask("one", "same"), ask("other", "same")
+    until(lambda: steps.ran)
+    one.leave()
+    time.sleep(3 * line_module.GRACE)
+    steps.finish("same")
+    assert other.wait(5)
+    assert other.rows() == ("same", "found")
+    assert (steps.ran, steps.ended) == (["same"], [])
+    late = ask("late", "same")  # the other has not put it away yet
+    assert late.wait(5)
+    for ticket in (other, late):
+        ticket.leave()
+    ask("later", "same")
+    until(lambda: len(steps.ran) == 2)
+
+
+def test_a_task_that_two_wait_for_takes_the_first_turn_of_either(steps, ask):
+    ask("running", "a")
+    until(lambda: steps.ran)
+    ask("one", "b"), ask("other", "c")
+    shared = ask("one", "same"), ask("other", "same")
+    assert [ticket.standing().ahead for ticket in shared] == [0, 0]
+    for task in ("a", "b", "c", "same"):
+        until(lambda task=task: steps.ran[-1] == task)
+        steps.finish(task)
+    assert all(ticket.wait(5) for ticket in shared)
+    assert steps.ran == ["a", "b", "c", "same"]
+
+
+def test_what_nobody_waits_for_is_dropped_or_ended_and_hits_nobody_else(steps, ask):
+    running, dropped, kept = ask("one", "running"), ask("two", "dropped"), ask("three", "kept")
+    until(lambda: steps.ran)
+    dropped.leave()
+    assert kept.standing().ahead == 0
+    running.leave()
+    until(lambda: steps.ran == ["running", "kept"])
+    assert steps.ended == ["running"]
+    steps.finish("kept")
+    assert kept.wait(5)
+    assert steps.ran == ["running", "kept"]
+
+
+def test_who_leaves_a_task_that_waits_leaves_it_to_the_others(steps, ask):
+    ask("running", "a")
+    until(lambda: steps.ran)
+    one, other = ask("one", "same"), ask("other", "same")
+    one.leave()
+    third = ask("third", "same")
+    assert [ticket.standing().ahead for ticket in (other, third)] == [0, 0]
+    for task in ("a", "same"):
+        steps.finish(task)
+    assert other.wait(5)
+    assert third.wait(5)
+    assert steps.ran == ["a", "same"]
+
+
+def test_who_comes_back_at_once_finds_the_task_still_running(steps, ask):
+    first = ask("one", "same")
+    until(lambda: steps.ran)
+    first.leave()
+    again = ask("one", "same")
+    time.sleep(3 * line_module.GRACE)
+    steps.finish("same")
+    assert again.wait(5)
+    assert (steps.ran, steps.ended) == (["same"], [])
+
+
+def test_a_task_that_fails_fails_for_all_who_wait_and_is_run_anew(steps, ask):
+    both = ask("one", "bad"), ask("other", "bad")
+    until(lambda: steps.ran)
+    steps.finish("bad")
+    for ticket in both:
+        assert ticket.wait(5)
+        with pytest.raises(ValueError, match="bad"):
+            ticket.rows()
+    ask("one", "bad")
+    until(lambda: len(steps.ran) == 2)
+
+
+def test_as_many_run_at_once_as_there_are_places_and_a_place_without_tasks_is_given_up(monkeypatch):
+    monkeypatch.setattr(line_module, "IDLE", 0.1)
+    steps = Steps(2)
+    line = Line(steps)
+    tickets = [line.ask("one", "trial", i, i) for i in range(3)]
+    until(lambda: len(steps.ran) == 2)
+    time.sleep(0.05)
+    assert len(steps.ran) == 2
+    for i in range(3):
+        steps.finish(i)
+    assert all(ticket.wait(5) for ticket in tickets)
+    until(lambda: steps.closed == 2)
+    again = line.ask("one", "trial", 4, 4)
+    steps.finish(4)
+    assert again.wait(5)
+
+
+def test_a_task_says_that_it_waits_for_the_machine(steps, ask):
+    ticket = ask("one", "held back")
+    until(lambda: ticket.standing().steps)
+    assert ticket.standing() == Standing(ahead=None, held=True, timed=False, steps=(2, 5))
+
+
+class Thread:
+    """A place whose tasks can only be asked to stop."""
+
+    def __init__(self):
+        self.ran, self.asked, self.go, self.stopped = [], threading.Event(), threading.Event(), 0
+
+    def places(self):
+        return 1
+
+    def place(self):
+        return self
+
+    def run(self, experiment, task, held, told):
+        self.ran.append(task)
+        assert self.go.wait(20)
+        if self.asked.is_set():
+            self.asked.clear()
+            self.stopped += 1
+            raise StoppedError
+        return (task, "found")
+
+    def end(self):
+        self.asked.set()
+        return False
+
+    def close(self):
+        pass
+
+
+def test_what_was_asked_to_stop_and_did_is_forgotten():
+    place = Thread()
+    line = Line(place)
+    ticket = line.ask("one", "trial", "a", "a")
+    until(lambda: place.ran)
+    ticket.leave()
+    until(place.asked.is_set)
+    place.go.set()
+    until(lambda: place.stopped)
+    again = line.ask("one", "trial", "a", "a")
+    assert again.wait(5)
+    assert again.rows() == ("a", "found")
+    assert place.ran == ["a", "a"]
+
+
+def test_who_wants_what_is_about_to_stop_gets_it_all_the_same():
+    place = Thread()
+    line = Line(place)
+    ticket = line.ask("one", "trial", "a", "a")
+    until(lambda: place.ran)
+    ticket.leave()
+    until(place.asked.is_set)
+    others = [line.ask(who, "trial", "a", "a") for who in ("other", "third")]
+    place.go.set()
+    assert all(other.wait(5) for other in others)
+    assert {other.rows() for other in others} == {("a", "found")}
+    assert (place.ran, place.stopped) == (["a", "a"], 1)
+
+
+def test_in_this_process_a_task_stops_at_its_next_step(monkeypatch):
+    taken, ended = [], threading.Event()
+    module = ModuleType("attention_core.experiments.endless")
+
+    def go_on(task, *, load):
+        try:
+            for i in count():
+                task_steps.step(i, 1 + i)
+                taken.append(i)
+        finally:
+            ended.set()
+
+    module.run = go_on
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    ticket = Line(Here(cached.gate(), cached.record)).ask("one", "endless", "a", "a")
+    until(lambda: taken)
+    assert ticket.standing().steps
+    ticket.leave()
+    assert ended.wait(20)
+    assert taken == list(range(len(taken)))
+
+
+def test_a_task_that_two_visitors_want_still_runs_after_one_of_them_leaves(monkeypatch):
+    steps = Steps()
+    line = Line(steps)
+    first = line.ask("a", "steps", "busy", "busy")
+    one, two = line.ask("b", "steps", "wanted", "wanted"), line.ask("c", "steps", "wanted", "wanted")
+    one.leave()
+    steps.finish("busy")
+    steps.finish("wanted")
+    assert two.wait(20)
+    assert two.rows() == ("wanted", "found")
+    assert first.rows() == ("busy", "found")
+
+
+def test_a_visitor_who_wants_a_task_twice_and_leaves_once_still_gets_it():
+    steps = Steps()
+    line = Line(steps)
+    line.ask("a", "steps", "busy", "busy")
+    one, two = (line.ask("b", "steps", "wanted", "wanted") for _ in range(2))
+    one.leave()
+    steps.finish("busy")
+    steps.finish("wanted")
+    assert two.wait(20)
+    assert two.rows() == ("wanted", "found")

@@ -1,0 +1,68 @@
+"""What a browser need not know of the server is not told, and it still learns when another version has taken over."""
+
+import pytest
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.runtime import app_session
+from streamlit.runtime.app_session import AppSession
+
+from app.page_script import mounting
+from app.streamlit_patches import server_info
+
+
+def new_session(*, hello=False):
+    message = ForwardMsg()
+    message.new_session.main_script_path = "/home/somebody/app/main.py"
+    message.new_session.main_script_hash = "abc"
+    told = message.new_session.initialize
+    told.session_id, told.is_hello = "session", hello
+    told.environment_info.streamlit_version = "1.2.3"
+    told.environment_info.python_version = "3.4.5"
+    told.user_info.installation_id = "this machine"
+    return message
+
+
+@pytest.fixture(autouse=True)
+def plain(monkeypatch):
+    monkeypatch.setattr(
+        AppSession, "_create_new_session_message", lambda self, *, hello=False: new_session(hello=hello)
+    )
+
+
+def test_nothing_is_told_of_the_server_and_all_else_stays():
+    assert server_info.leave_out()
+    message = AppSession._create_new_session_message(None, hello=True)
+    raw = message.SerializeToString()
+    for word in (b"somebody", b"1.2.3", b"3.4.5", b"this machine"):
+        assert word not in raw
+    told = message.new_session.initialize
+    AppSession._handle_git_information_request(None)  # whoever asks is told nothing
+    assert told.HasField("environment_info")
+    assert told.HasField("user_info")
+    assert (message.new_session.main_script_hash, told.session_id, told.is_hello) == ("abc", "session", True)
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "other"),
+    [
+        (app_session, "AppSession", None),
+        (AppSession, "_create_new_session_message", None),
+        (AppSession, "_handle_git_information_request", None),
+        (AppSession, "_handle_git_information_request", lambda self, branch: None),
+        (server_info, "PATH", "no such field"),
+        (server_info, "ABOUT", ("user_info", "no such field")),
+    ],
+)
+def test_a_streamlit_that_does_it_otherwise_is_left_alone(monkeypatch, place, name, other):
+    monkeypatch.setattr(place, name, other)
+    before = AppSession._create_new_session_message, AppSession._handle_git_information_request
+    assert not server_info.leave_out()
+    assert (AppSession._create_new_session_message, AppSession._handle_git_information_request) == before
+
+
+def test_a_version_is_told_from_others_without_its_number(monkeypatch):
+    now = mounting.version_of("script")
+    assert now == mounting.version_of("script") != mounting.version_of("another script")
+    monkeypatch.setattr(mounting.st, "__version__", "1.68.0")
+    later = mounting.version_of("script")
+    assert later != now
+    assert "1.68" not in later

@@ -1,0 +1,47 @@
+"""What a process has one of."""
+
+import threading
+import time
+
+import pytest
+
+from app.jobs.singleton import once
+
+
+def test_many_who_ask_at_once_get_the_same_and_it_is_made_once():
+    made, found, begin = [], [], threading.Barrier(8)
+
+    @once
+    def slow():
+        made.append(1)
+        time.sleep(0.05)
+        return object()
+
+    def ask():
+        begin.wait(5)
+        found.append(slow())
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(5)
+    assert len(made) == len(set(map(id, found))) == 1
+    assert len(found) == 8
+
+
+def test_there_is_one_for_each_argument_and_none_of_an_error():
+    asked = []
+
+    @once
+    def square(x):
+        asked.append(x)
+        if x < 0:
+            raise ValueError(x)
+        return x * x
+
+    assert [square(2), square(3), square(2)] == [4, 9, 4]
+    for _ in range(2):
+        with pytest.raises(ValueError, match="-1"):
+            square(-1)
+    assert asked == [2, 3, -1, -1]

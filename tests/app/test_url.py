@@ -1,0 +1,253 @@
+"""A link holds the whole state, and nothing in a link is trusted."""
+
+import driver
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from streamlit.testing.v1 import AppTest
+
+import attention_core as ac
+from app.state import presets, session, url
+from app.state.session import Visit
+from attention_core.limits import current
+
+KNOWN = Visit.fields() | {
+    "tone": url.choice("sqrt", "linear", "log"),
+    "row": url.whole(None, 0, current().matrix_tokens - 1),
+}
+
+
+def defaults():
+    return {name: field.default for name, field in KNOWN.items()}
+
+
+def attentions():
+    """Any variant with any settings within their bounds."""
+
+    def value(setting):
+        if setting.kind == "choice":
+            return st.sampled_from(setting.choices)
+        if setting.kind == "bool":
+            return st.booleans()
+        if setting.kind == "int":
+            return st.integers(int(setting.low), int(setting.high))
+        return st.floats(setting.low, setting.high)
+
+    def build(variant):
+        knobs = {s.name: value(s) for s in variant.params.settings()}
+        return st.fixed_dictionaries(knobs).map(lambda given: ac.get(variant.key, **given))
+
+    return st.sampled_from(ac.all_variants()).flatmap(build)
+
+
+def with_reference(chosen):
+    """The reference always stays among the chosen variants."""
+    return tuple(chosen) if "softmax" in [a.key for a in chosen] else (ac.get("softmax"), *chosen)
+
+
+STATES = st.fixed_dictionaries(
+    {
+        "input": st.sampled_from(["text", "synthetic", "upload"]),
+        "text": st.text(st.characters(codec="utf-8"), max_size=300) | st.sampled_from(list(presets.texts().values())),
+        "layer": st.integers(0, 40),
+        "head": st.integers(-1, 40),
+        "n": st.integers(1, current().matrix_tokens),
+        "sharpness": st.floats(0, 16),
+        "rope": st.booleans(),
+        "positions": st.sampled_from(["own", "none", "rope", "alibi"]),
+        "causal": st.booleans(),
+        "row": st.none() | st.integers(0, current().matrix_tokens - 1),
+        "tone": st.sampled_from(["linear", "sqrt", "log"]),
+        "variants": st.lists(attentions(), max_size=6, unique_by=lambda a: a.key).map(with_reference),
+    }
+)
+
+
+@given(STATES)
+@settings(deadline=None, max_examples=60)
+def test_a_link_brings_back_the_state_it_was_made_of(changed):
+    state = defaults() | changed
+    values, rejected = url.read_link(url.link_of(state, KNOWN), KNOWN)
+    assert values == state
+    assert rejected == ()
+
+
+def test_a_first_visit_may_begin_with_what_no_earlier_link_stood_for():
+    # What an address leaves out stays what it was; an address that says nothing at all stands for a first visit.
+    assert KNOWN["special"].default is True
+    assert KNOWN["special"].opens() is False
+    assert url.link_of(defaults(), KNOWN) == {}
+    assert url.link_of(defaults() | {"n": 12}, KNOWN) == {"n": ["12"]}
+    assert url.link_of(defaults() | {"special": False}, KNOWN) == {"special": ["0"]}
+
+
+WORDS = ["softmax", "local", "linear", "nystrom~landmarks~16"]
+"""The variants of a first visit, as an address names them."""
+
+
+def test_an_empty_address_hides_special_tokens_and_one_that_says_anything_does_what_it_did():
+    first = driver.visit("matrices")
+    assert first.session_state["special"] is False
+    assert first.session_state["text"] == presets.texts()["story"]
+    assert first.session_state["variants"] == session.first_variants()
+    written = dict(first.run().query_params)
+    assert written == {"text": "@story", "variants": WORDS, "special": "0"}
+    again = driver.visit("matrices", {"text": ["@story"], "variants": WORDS, "special": ["0"]})
+    for name in ("text", "variants", "special"):
+        assert again.session_state[name] == first.session_state[name], "the address opens what the first visit shows"
+    moved = first.toggle(key="causal").set_value(True).run().query_params
+    assert (moved["special"], moved["text"], moved["causal"]) == ("0", "@story", "1")
+    assert moved["variants"] == WORDS
+    assert dict(first.toggle(key="causal").set_value(False).run().query_params) == written
+    alike = driver.visit("matrices", {"text": ["@english"], "special": ["0"]})
+    written = alike.toggle(key="special").set_value(True).run().query_params
+    assert (written["special"], written["text"], len(written["variants"])) == ("1", "@english", 8)
+    assert driver.visit("matrices", {"variants": ["softmax"]}).session_state["special"] is True
+
+
+def test_a_preset_travels_by_name_and_not_by_its_text():
+    link = url.link_of(defaults() | {"text": presets.texts()["chinese"]}, KNOWN)
+    assert link == {"text": ["@chinese"]}
+
+
+def test_a_text_too_long_for_an_address_stays_out_of_it():
+    import random
+
+    noise = "".join(random.Random(1).choices("abcdefghijklmnopqrstuvwxyz", k=30_000))
+    assert session.write_text(noise) == []
+    assert len(session.write_text("word " * 4000)[0]) < session.LINK_TEXT
+
+
+@pytest.mark.parametrize(
+    ("name", "word"),
+    [
+        ("input", "telepathy"),
+        ("text", "not base64!"),
+        ("text", "@nowhere"),
+        ("text", "\u00e9"),
+        ("layer", "-1"),
+        ("layer", "2.5"),
+        ("head", "many"),
+        ("n", "1000000000"),
+        ("sharpness", "nan"),
+        ("sharpness", "inf"),
+        ("causal", "perhaps"),
+        ("variants", "softmax~temperature"),
+        ("variants", "softmax~temperature~1e9"),
+        ("variants", "softmax~temperature~__import__"),
+        ("variants", "nystrm"),
+        ("row", "9" * 5000),
+    ],
+)
+def test_a_bad_value_falls_back_to_its_default_and_is_named(name, word):
+    values, rejected = url.read_link({name: [word]}, KNOWN)
+    assert values == defaults()
+    assert rejected == (name,)
+
+
+def test_a_text_that_unpacks_beyond_the_bound_is_refused():
+    import base64
+    import zlib
+
+    bomb = base64.urlsafe_b64encode(zlib.compress(b"a" * 50_000_000, 9)).decode()
+    assert url.read_link({"text": [bomb]}, KNOWN)[1] == ("text",)
+
+
+@given(st.dictionaries(st.sampled_from(list(KNOWN)), st.lists(st.text(max_size=40), min_size=1, max_size=3)))
+@settings(deadline=None)
+def test_no_link_whatever_it_holds_raises(given_link):
+    values, rejected = url.read_link(given_link, KNOWN)
+    assert set(values) == set(KNOWN)
+    assert set(rejected) <= set(given_link)
+
+
+REFUSAL = {name: url.one_of(default, range(50)) for name, default in (("a", 3), ("b", None))}
+
+
+def refused(**words):
+    return url.refusal({"a": 4, "b": None}, REFUSAL, words)
+
+
+def test_what_a_link_carried_in_vain_is_named_with_what_is_shown_instead():
+    assert refused(a=["x", "y"]) == ("The link carried values that do not fit. Shown instead: a is “4”, not “x, y”.")
+    assert refused(b=["7"], c=["8"]) == (
+        "The link carried values that do not fit. Shown instead: b is none, not “7”. This page does not know: “c”."
+    )
+    assert refused(c=["1"], d=["2"]) == ("The link carried values that do not fit. This page does not know: “c”; “d”.")
+
+
+@pytest.mark.parametrize(
+    ("kind", "word", "told"),
+    [
+        (url.whole(3, 1, 2048), "2049", "a is “3”, not “2049”: it takes 1 to 2,048."),
+        (url.whole(3, 1, 2048), "2048", "a is “3”, not “2048”."),  # there are fewer on screen
+        (url.number(3.0, 0.5, 16.0), "16.5", "a is “3”, not “16.5”: it takes 0.5 to 16."),
+        (url.number(3.0, 0.5, 16.0), "16", "a is “3”, not “16”."),
+        (url.one_of(3, range(1, url.NAMED)), "0", "not “0”: it takes 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11."),
+        (url.one_of(3, range(url.NAMED + 1)), "-1", "a is “3”, not “-1”."),
+    ],
+)
+def test_a_value_beyond_its_bounds_is_told_them(kind, word, told):
+    assert url.refusal({"a": 3}, {"a": kind}, {"a": [word]}).endswith(told)
+
+
+def test_only_too_many_variants_are_told_how_many_it_takes():
+    kind = Visit.variants.field()
+    for words, told in (
+        (["nystrom~landmarks~0"], "landmarks\\~0”."),
+        (["softmax", "local", "local"], "not “softmax, local, local”: it takes up to 16, each once."),
+    ):
+        assert url.refusal({"a": kind.default}, {"a": kind}, {"a": words}).endswith(told)
+
+
+def test_a_word_of_a_link_is_cut_and_never_markup():
+    assert "not “" + "x" * url.WORD + "”" in refused(a=["x" * url.WORD])
+    assert "not “" + "x" * url.WORD + "…”" in refused(a=["x" * (url.WORD + 1)])
+    assert r"not “\*a\*”" in refused(a=["*a*"])
+
+
+@pytest.mark.parametrize(("count", "ends"), [(url.NAMED, "”."), (url.NAMED + 2, "” and 2 more.")])
+def test_of_many_refused_values_the_number_is_told(count, ends):
+    words = refused(**{f"n{i}": ["1"] for i in range(count)})
+    assert words.endswith(f"“n{url.NAMED - 1}{ends}")
+
+
+def test_a_long_default_is_called_one():
+    long, brief = "x" * (url.WORD + 1), "x" * url.WORD
+    for default, shown in ((long, "the default"), (brief, f"“{brief}”")):
+        assert f"a is {shown}, not “?”" in url.refusal({"a": default}, {"a": url.choice(default)}, {"a": ["?"]})
+    changed = url.refusal({"a": long}, {"a": url.one_of("y", [long])}, {"a": ["?"]})
+    assert f"a is “{brief}…”, not “?”" in changed
+
+
+def interrupted_page():
+    """A page whose first run ends before it has read what the link says, as when the browser asks twice."""
+    import streamlit as st
+
+    from app.state import url
+
+    url.open_link()
+    url.use({"first": url.whole(1, 0, 9)})
+    if "again" not in st.session_state:
+        st.session_state["again"] = True
+        st.rerun()
+    url.use({"second": url.whole(2, 0, 9)})
+    st.write(f"{st.session_state['first']} {st.session_state['second']}")
+    url.close_link()
+
+
+def test_a_run_that_was_interrupted_loses_no_value_of_the_link():
+    page = AppTest.from_function(interrupted_page)
+    page.query_params["first"], page.query_params["second"] = "5", "7"
+    page.run()
+    assert page.markdown[0].value == "5 7"
+    assert page.query_params == {"first": "5", "second": "7"}
+
+
+def test_a_value_changed_after_an_interrupted_run_is_kept():
+    page = AppTest.from_function(interrupted_page)
+    page.query_params["first"], page.query_params["second"] = "5", "7"
+    page.run()
+    page.session_state["second"] = 8
+    page.run()
+    assert page.markdown[0].value == "5 8"

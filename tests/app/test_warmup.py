@@ -1,0 +1,44 @@
+"""What a process has looked at before its first visitor comes."""
+
+import pytest
+
+import attention_core as ac
+from app.jobs import cached
+from app.server import warmup
+from app.state import presets
+from app.state.session import first_variants
+
+
+def test_what_a_class_moves_first_is_computed_before_it_comes(monkeypatch):
+    """Every text and both directions, as a first visit looks at them."""
+    monkeypatch.setattr(presets, "texts", lambda: {"short": "A dog barks at a dog.", "other": "It rained."})
+    warmup.read_presets()
+
+    def again(*given, **named):
+        pytest.fail("computed anew")
+
+    monkeypatch.setattr(cached.Kept, "get", again)
+    for model in ac.inputs.models.BUILT_IN:
+        for text in presets.texts().values():
+            source = ac.inputs.TextSource(text, model.key, presets.LAYER)
+            for causal in (False, True):
+                cached.head_miniatures(source.at_layer(0), causal, special=False)
+                for attention in first_variants():
+                    if causal and attention.variant.causal_reason:
+                        continue
+                    view = cached.View(source=source, head=presets.HEAD, causal=causal, special=False)
+                    cached.matrix(view, attention)
+                    cached.ranks(view, attention)
+                    cached.pattern(source, attention, head=view.head, causal=causal)
+
+
+def test_what_models_read_before_a_class_comes_stays_beside_its_own_texts(monkeypatch):
+    """All texts that a visitor can start from, as each model reads them, in four fifths of what a host keeps."""
+    needed = 0.0
+    for model in ac.inputs.models.BUILT_IN:
+        short = cached.every_layer(ac.inputs.TextSource("the cat saw the dog", model.key))
+        loaded = ac.inputs.models.load(model.key)
+        tokens = sum(len(loaded.tokenizer.encode(text).ids) for text in presets.texts().values())
+        needed += short.nbytes / short[0].n * tokens
+    monkeypatch.setenv("ATTENTION_LAB_PROFILE", "hosted")
+    assert needed < 0.8 * cached._bytes(cached.READINGS)
