@@ -94,7 +94,7 @@ def test_fading_draws_the_cores_weights(open_view, record):
 
 
 def test_the_code_goes_through_the_decays_in_the_order_on_screen(open_view):
-    """Pills hand their values over in the order in which they were pressed."""
+    """The chosen values may come in any order, such as that in which they were pressed."""
     at = open_view("fading", c_gate="none", c_decays=[0.95, 0.5])
     drawn = [name for trace in charts(at)[0]["data"] if "γ" in (name := trace["name"])]
     assert drawn == ["Retention, γ = 0.5", "Retention, γ = 0.95"]
