@@ -1,5 +1,7 @@
 """What is said of a variant: what it costs on an input, and where it comes from."""
 
+from driver import chosen, open_page, spoken
+
 import attention_core as ac
 from app.ui.about import cost_in_words, sources, what_is_counted
 from app.words.i18n import literal
@@ -23,6 +25,13 @@ def test_a_head_has_its_share_of_what_all_heads_cost_together():
     whole = latents.cost(64, 8, heads=9).multiply_adds
     assert f" {whole // 9:,} multiply-adds per head" in cost_in_words(latents, n=64, d=8, heads=9)
     assert whole > 9 * latents.cost(64, 8).multiply_adds
+
+
+def test_the_cost_on_a_page_is_that_of_its_own_input():
+    at = open_page(
+        "matrices", input="synthetic", n=24, heads=3, d=8, variants=chosen("softmax", "local"), more="explain"
+    )
+    assert cost_in_words(at.session_state["variants"][0], n=24, d=8, heads=3) in spoken(at)
 
 
 def cited(paper: Paper) -> str:

@@ -322,6 +322,19 @@ def preset(tmp_path):
     torch.set_num_threads(threads)
 
 
+@pytest.mark.parametrize("name", report.PRESETS)
+def test_a_preset_is_written_to_its_own_folder_and_a_full_run_beside_the_code(name, monkeypatch):
+    """A preset in the full run's place would overwrite the published results."""
+    read, written = [], []
+    monkeypatch.setattr(Record, "load", staticmethod(read.append))
+    monkeypatch.setattr("benchmarks.__main__.write", lambda record, out: written.append(out))
+    main(["--report"])
+    main(["--report", f"--{name}"])
+    code = Path(report.__file__).parent
+    assert written == [code, code / name]
+    assert read == [code / "results.json", code / name / "results.json"]
+
+
 def test_long_lengths_are_timed_beside_linear_growth_where_it_is_promised(preset):
     found = preset("long", "linear", "softmax")
     assert found.keys() == {(label, n) for label in (READING, *CASES[:2]) for n in SIZES}
@@ -385,6 +398,20 @@ def test_what_is_missed_has_its_operators_and_what_it_holds(tmp_path):
     text = report.text(Record.load(tmp_path / "results.json"))
     assert "| taylor2 at 512 | " in text
     assert "| cosine at 2048 | 64 × 64 (0.0156 MiB) |" in text
+
+
+def test_one_slow_round_does_not_make_a_call_long():
+    """A call is looked at where it is long itself, not where something else took the processor for a moment."""
+    more = {"label": "linear elu+1", "name": "linear elu+1", "key": "linear", "role": "variant", "mode": "one thread"}
+    missed = [
+        Row(**more, n=512, seconds=[0.1, 0.1], base=[0.05, 0.05]),
+        Row(**more, n=8192, seconds=[0.4, 9.0], base=[0.1, 0.1]),
+    ]
+    record = Record(stamp={}, checks={}, missing={}, rows=missed)
+    threads = torch.get_num_threads()
+    explain(record, lambda case, size: lambda: torch.ones(4).exp_(), lambda what: None)
+    torch.set_num_threads(threads)
+    assert record.profiles.keys() == {"linear elu+1 at 8192"}
 
 
 def test_a_run_that_is_not_quick_takes_several_rounds_and_tells_their_spread(tmp_path):

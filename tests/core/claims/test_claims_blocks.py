@@ -52,15 +52,28 @@ def test_logits_that_spread_alike_are_told_apart_by_the_second_order():
     assert found.numbers["mean"] < found.numbers["second"] <= found.numbers["best"] + 1e-9
 
 
-def test_spread_that_lies_below_the_mean_misleads_it():
+def misled():
+    """Queries and keys of two heads in which second order misses the heaviest block."""
     k = np.zeros((2, 48, 2), np.float32)
     k[:, :8, 0] = 0.5
     k[:, 8::2, 0] = -6  # logits of -6 and 0: a mean of -3, a variance of 9, and less mass than 0.5 throughout
     q = np.zeros_like(k)
     q[..., 0] = math.sqrt(2)
-    found = trial(KEY, upload(q, k))
+    return q, k
+
+
+def test_spread_that_lies_below_the_mean_misleads_it():
+    found = trial(KEY, upload(*misled()))
     assert found.verdict is Verdict.FAILS
     assert found.numbers["loses"] == 100
+
+
+def test_a_head_whose_tokens_all_weigh_the_same_leaves_the_other_to_compare():
+    q, k = misled()
+    q[0] = 0
+    found = trial(KEY, upload(q, k))
+    assert found.verdict is Verdict.FAILS
+    assert (found.numbers["wins"], found.numbers["loses"]) == (0, 50)
 
 
 def test_where_all_tokens_weigh_the_same_there_is_nothing_to_compare():

@@ -93,6 +93,15 @@ def test_fading_draws_the_cores_weights(open_view, record):
     assert f"**Retention, γ = 0.9** {100 * end:.2g}%" in spoken(at)
 
 
+def test_the_code_goes_through_the_decays_in_the_order_on_screen(open_view):
+    """The chosen values may come in any order, such as that in which they were pressed."""
+    at = open_view("fading", c_gate="none", c_decays=[0.95, 0.5])
+    drawn = [name for trace in charts(at)[0]["data"] if "γ" in (name := trace["name"])]
+    assert drawn == ["Retention, γ = 0.5", "Retention, γ = 0.95"]
+    [code] = [block.value for block in at.code if "causal_weights" in block.value]
+    assert code.index("decay~0.5'") < code.index("decay~0.95'")
+
+
 def test_fading_without_a_decay_and_with_all_of_them(open_view):
     bare = open_view("fading", c_decays=[], c_gate="none")
     assert len(charts(bare)[0]["data"]) == 3

@@ -19,6 +19,7 @@ from attention_core.experiments.homogeneity import FACTORS
 from attention_core.experiments.length_drift import DriftRow
 from attention_core.experiments.powers import POWERS, shares
 from attention_core.inputs.positions import rotary
+from attention_core.limits import current
 from pages.entropy import drift
 from pages.entropy.factor import power_sentence
 
@@ -360,6 +361,14 @@ def test_the_python_to_take_away_makes_the_same_numbers(view):
         }
         name, values = wanted[view]
         assert {getattr(row, name) for row in rows} == values
+
+
+def test_each_length_up_to_the_bound_is_offered_once():
+    """A sequence that is made can be as long as the longest length of all."""
+    at = open_entropy(variants=chosen("softmax"), h_scales=[])
+    offered = next(box.options for box in at.selectbox if box.label == "Longest n")
+    most = current().sweep_tokens
+    assert offered == [*(str(2**i) for i in range(7, most.bit_length() - 1)), f"{most} (all)"]
 
 
 def test_links_carry_the_page_and_refuse_what_does_not_fit():

@@ -8,8 +8,9 @@ import pytest
 
 import attention_core as ac
 from attention_core.experiments.error import MEASURES, SEEDS, UNIFORM, ErrorPoint, ErrorRow
-from attention_core.inputs.source import SyntheticSource
+from attention_core.inputs.source import SyntheticSource, TextSource
 from attention_core.inputs.synthetic import SyntheticSpec
+from attention_core.limits import current
 from pages.error import budget, cost, length, sweep, words
 from pages.error.options import ErrorOptions, Question
 
@@ -244,6 +245,11 @@ def test_over_length_each_variant_is_one_line_with_its_settings():
     zero, line = length.lines(asked("local"), [mean(0.9, n=8), point(0.1, n=8), mean(0.8), point(0.2)])
     assert (zero.name, zero.x, zero.y) == ("Mean of v", [8, 64], [0.9, 0.8])
     assert (line.name, line.x, line.y) == ("Local · window 16", [8, 64], [0.1, 0.2])
+
+
+def test_a_made_sequence_is_measured_up_to_the_bound_and_a_text_up_to_its_end():
+    assert length.lengths(SyntheticSource(SyntheticSpec(n=64)), 64)[-1] == current().matrix_tokens > 64
+    assert length.lengths(TextSource("some words"), 20) == (8, 16, 20)
 
 
 def test_cost_is_counted_or_measured_and_what_has_no_time_is_not_drawn():

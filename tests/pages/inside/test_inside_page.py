@@ -85,6 +85,17 @@ def test_a_step_that_this_variant_lacks_is_named_and_the_first_shown():
     assert f"step is “1”, not “{last + 1}”" in at.warning[0].value
 
 
+def test_a_link_carries_any_channel_that_can_be_chosen_and_no_other():
+    wide = {"inside": ["relu2"], "step": ["6"], "heads": ["4"], "d": ["64"]}
+    slider = open_inside(**wide).select_slider(key="inside.relu2.6.channel")
+    last = int(slider.options[-1])
+    assert open_inside(**wide, channel=[str(last)]).select_slider(key="inside.relu2.6.channel").value == last
+    for step in ("1", "6"):
+        at = open_inside(**wide | {"step": [step], "channel": [str(last + 1)]})
+        assert not at.exception
+        assert f"channel is “0”, not “{last + 1}”" in at.warning[0].value
+
+
 def test_the_average_of_heads_is_shown_by_its_first():
     average, first = (open_inside(inside=["nystrom~landmarks~3"], step=["5"], head=[head]) for head in ("-1", "0"))
     assert "this is head 0" in told(average)

@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 from pages.inside.tokens import painted, strip
 
 
@@ -11,6 +13,13 @@ def test_a_row_of_many_boxes_has_no_edges_that_would_push_it_off_a_narrow_screen
 
     assert row(40).count("padding:2px 3px;") == 40
     assert row(41).count("padding:2px 0;border-width:1px 0;border-radius:0;") == 41
+
+
+def test_the_pool_that_weighs_most_is_the_darkest_and_others_are_lighter_in_proportion():
+    text = strip([[(0, 1), (2, 2)], [(0, 2)]], [["a", "b"], ["c"]], [[0.1, 0.2], [0.4]])
+    shades = [float(shade) for shade in re.findall(r"rgba\(31,119,180,([\d.]+)\)", text)]
+    assert shades == pytest.approx([shades[2] / 4, shades[2] / 2, shades[2]], abs=1e-3)
+    assert 0 < shades[2] < 1, "words stay readable on it"
 
 
 def test_tokens_know_their_places_and_other_words_have_none():

@@ -1,11 +1,11 @@
 """A lesson made by hand: screens added on other pages, words, questions, order, and the file that comes of it."""
 
 import pytest
-from driver import go, open_page, visit
+from driver import go, open_page, spoken, visit
 
 from app.lessons import draft, lesson
 from app.lessons.draft import DRAFT
-from app.lessons.lesson import MOST_STEPS, Lesson, Step
+from app.lessons.lesson import MOST_BYTES, MOST_STEPS, Lesson, Step
 
 TINY = {"input": "synthetic", "n": "12", "heads": "2", "d": "4", "variants": ["softmax", "local~window~3"]}
 
@@ -128,6 +128,16 @@ def test_a_measure_and_its_variant_are_chosen():
     assert made(at).steps[0].answer == "output_error softmax"
     at = at.selectbox(key="lessons.measure").set_value("sink").run()
     assert made(at).steps[0].answer == "sink"
+
+
+@pytest.mark.parametrize(("beyond", "opens"), [(0, True), (1, False)])
+def test_a_file_is_opened_up_to_the_length_that_a_lesson_may_have(beyond, opens):
+    data = lesson.write(Lesson(title="From a file", steps=(Step(at="masks", say="Look."),))).encode() + b"#"
+    at = open_page("lessons").file_uploader(key="lessons.upload")
+    at = at.set_value(("a.toml", data.ljust(MOST_BYTES + beyond, b"#"), "")).run()
+    assert not at.exception
+    assert ("**From a file**" in spoken(at)) == opens
+    assert [f"at most {MOST_BYTES:,} bytes" in error.value for error in at.error] == [True] * (not opens)
 
 
 def test_a_lesson_travels_in_a_link_and_is_edited_from_one():

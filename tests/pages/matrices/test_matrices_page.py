@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from driver import board, board_settings, links, message, numbers, open_page, spoken, traces, visit
+from driver import board, board_settings, links, message, numbers, open_page, read_number, spoken, traces, visit
 
 import attention_core as ac
 from app.jobs import cached
@@ -364,10 +364,15 @@ def test_all_heads_stand_with_their_scores_in_the_order_asked_for_and_one_is_cho
     assert told["in_order"]
     first = [int(table["layer"][0]), int(table["head"][0])]
     assert told["names"][0][:2] == first
+    place, score = told["names"][0][2].split(" · ")
+    assert place == f"L{first[0]} H{first[1]}"
+    assert read_number(score) == pytest.approx(scores[0], rel=0.05)
     assert f"**Layer {first[0]}, head {first[1]}** comes first" in spoken(at)
     [entropy] = table.loc[(table["layer"] == 2) & (table["head"] == 3), "entropy (nats)"]
     assert board(at, "matrices.board")[1]["softmax"][0]["caption"] == f"entropy {entropy:.2f} nats".replace(" ", "\xa0")
-    assert not settings(visit("matrices", given), "heads.large")["in_order"]
+    told = settings(visit("matrices", given), "heads.large")
+    assert not told["in_order"]
+    assert {note for _layer, _head, note, *_ in told["names"]} == {""}, "the grid's rows and columns say it"
 
 
 def test_every_page_leads_to_the_large_heads():

@@ -1,6 +1,7 @@
 """The Model page without the browser: every view, what it says and draws, and what a visitor can change."""
 
 import threading
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -27,7 +28,7 @@ from app.reading_board.reading import Reading, pack
 from app.state import presets
 from attention_core import steps
 from attention_core.experiments import continuation, swap
-from attention_core.experiments.swap import ReadingTask
+from attention_core.experiments.swap import CopyRow, ReadingTask
 from pages.model.encoder import SENTENCES
 from pages.model.options import FIRST, called
 
@@ -104,6 +105,17 @@ def test_copying_has_a_line_per_reader_a_band_over_draws_and_the_first_time():
     assert ys[0] == pytest.approx(11.01, abs=1e-6)  # the mean of draws 11.0, 11.01, 11.02
     assert curves(at)["said first, as it is"][1] == [11.0, 11.0]
     assert any("mean of 3 draws" in c.value for c in at.caption)
+
+
+def test_the_first_time_is_read_by_the_model_as_it_is(monkeypatch):
+    """A changed model reads the first occurrence at another loss."""
+
+    def compute(task):
+        row = made_up(task)
+        return replace(row, first=14.0) if isinstance(row, CopyRow) and row.layers else row
+
+    monkeypatch.setattr(swap, "compute", compute)
+    assert curves(open_model(m_view="copying"))["said first, as it is"][1] == [11.0, 11.0]
 
 
 @pytest.mark.parametrize("edge", ["bottom", "middle", "top"])
