@@ -13,18 +13,18 @@ from pathlib import Path
 from statistics import mean
 
 from attention_core import claims, registry
+from attention_core.benchmarking.device import DEVICES, check_device, stamp, use_threads
+from attention_core.benchmarking.kernels import bench as bench_of_kernels
+from attention_core.benchmarking.kernels.roofline import roof_of
+from attention_core.benchmarking.kernels.stamp import described, state
+from attention_core.benchmarking.records import LeftOut, gather
+from attention_core.benchmarking.run_file import to_json
+from attention_core.benchmarking.timing import DTYPES, SIZES, TimingSpec
 from attention_core.claims import survey
 from attention_core.errors import InputError, LabError
 from attention_core.experiments import swap, timing_length
 from attention_core.inputs import KINDS, Source, SyntheticSource, SyntheticSpec, TextSource, UploadSource, models
-from attention_core.measure.device import DEVICES, check_device, stamp, use_threads
-from attention_core.measure.kernels import bench as bench_of_kernels
-from attention_core.measure.kernels.roofline import roof_of
-from attention_core.measure.kernels.stamp import described, state
-from attention_core.measure.records import LeftOut, gather
-from attention_core.measure.run_file import to_json
-from attention_core.measure.timing import DTYPES, SIZES, TimingSpec
-from attention_core.surgery import from_word, layer_range
+from attention_core.model_patching import from_word, layer_range
 
 WIDEST = 100
 """Characters of a printed line at most: longer ones are hard to follow."""

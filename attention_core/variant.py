@@ -13,8 +13,8 @@ from typing import Any, Final, Literal, Self
 
 from torch import Tensor
 
-from attention_core.algorithms.masked import widened
 from attention_core.errors import NotCausalError, ShapeError
+from attention_core.ops.softmax.masked import widened
 from attention_core.settings import Params, Setting, Value, param
 
 __all__ = [

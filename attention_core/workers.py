@@ -33,12 +33,12 @@ from typing import NoReturn
 from tqdm import tqdm
 
 from attention_core import claims, experiments, registry
+from attention_core.benchmarking.device import use_threads
 from attention_core.errors import InputError, LabError
-from attention_core.execution import execute_here
 from attention_core.inputs import from_text
 from attention_core.limits import current
-from attention_core.measure.device import use_threads
-from attention_core.steps import watched
+from attention_core.runtime.execution import execute_here
+from attention_core.runtime.progress import watched
 
 DOOR, ROOM = 0, 1
 """Bytes of the file whose locks keep timed tasks alone: who waits for the room holds the door."""

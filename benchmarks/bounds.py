@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attention_core.algorithms.monomials import width
+from attention_core.ops.linear.monomials import width
 
 Call = Callable[[], Any]
 Settings = Mapping[str, Any]

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import torch
 
-from attention_core.measure.counting import count
-from attention_core.measure.timing import prepare
+from attention_core.benchmarking.counting import count
+from attention_core.benchmarking.timing import prepare
 from benchmarks.cases import HEAD_SIZE, Case, cases
 
 SIZES = (256, 1024)

@@ -11,7 +11,7 @@ from functools import partial
 
 import torch
 
-from attention_core.measure.counting import count
+from attention_core.benchmarking.counting import count
 from attention_core.registry import variant
 from benchmarks.cases import MORE, Case, linear
 from benchmarks.measure import CLOCKS, Plan, Ready, inputs, rounds_of, take_round

@@ -15,8 +15,8 @@ from typing import Any
 
 import torch
 
-from attention_core.measure.counting import count
-from attention_core.measure.timing import Backward
+from attention_core.benchmarking.counting import count
+from attention_core.benchmarking.timing import Backward
 from benchmarks.cases import HEAD_SIZE, HEADS
 from benchmarks.peers.adaptor import quietly
 from benchmarks.rows import Mode, Row

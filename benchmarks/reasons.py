@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import torch
 
-from attention_core.measure.counting import held
-from attention_core.measure.timing import Backward
+from attention_core.benchmarking.counting import held
+from attention_core.benchmarking.timing import Backward
 from benchmarks.peers.adaptor import quietly
 from benchmarks.rows import MODES, Record
 from benchmarks.subjects import Call

@@ -9,7 +9,7 @@ from typing import Any
 import torch.nn.functional as F
 from torch import Tensor
 
-from attention_core.measure.timing import Backward
+from attention_core.benchmarking.timing import Backward
 from benchmarks.bounds import BOUNDS
 from benchmarks.cases import Case
 from benchmarks.peers import PEERS

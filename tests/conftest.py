@@ -10,7 +10,7 @@ from itertools import zip_longest
 
 from hypothesis import settings
 
-from attention_core.measure.device import use_threads
+from attention_core.benchmarking.device import use_threads
 
 settings.register_profile("untimed", deadline=None)  # how long an example takes says something of the machine alone
 settings.load_profile("untimed")

@@ -13,8 +13,8 @@ SHARED = ("__init__.py", "task.py", "lengths.py")
 SCREEN = [path for path in FILES if path.relative_to(ROOT).parts[0] != "attention_core"]
 CORE = [
     path
-    for folder in ("looks", "experiments")
-    for path in sorted((ROOT / "attention_core" / folder).glob("*.py"))
+    for pattern in ("analysis/**/*.py", "experiments/*.py")
+    for path in sorted((ROOT / "attention_core").glob(pattern))
     if path.name not in SHARED
 ]
 
@@ -36,7 +36,7 @@ def forbidden(path):
     place = path.relative_to(ROOT).as_posix()
     rules = {
         "attention_core/": ("app", "pages", "streamlit", "plotly"),
-        "attention_core/algorithms/": ("attention_core.variants", "attention_core.registry", "attention_core.inputs"),
+        "attention_core/ops/": ("attention_core.variants", "attention_core.registry", "attention_core.inputs"),
         "attention_core/variants/": (
             "attention_core.variants",
             "attention_core.registry",
@@ -55,7 +55,7 @@ def test_a_file_knows_only_what_it_may(path):
     known = imported(path)
     broken = {name for name in known for no in forbidden(path) if name == no or name.startswith(no + ".")}
     if path.is_relative_to(ROOT / "app" / "figures"):  # figures write numbers as the sentences do
-        broken = {name for name in broken if not name.startswith("attention_core.writing")}
+        broken = {name for name in broken if not name.startswith("attention_core.formatting")}
     assert not broken
 
 
@@ -103,7 +103,7 @@ def test_some_pages_answer_at_once_and_those_that_sweep_do_not():
 @pytest.mark.parametrize("path", CORE, ids=lambda p: p.relative_to(ROOT).as_posix())
 def test_a_look_is_one_function_of_a_record_and_an_experiment_has_tasks_to_run(path):
     made = {node.name for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)}
-    if path.parent.name == "looks":
+    if "analysis" in path.parts:
         assert not made & {"tasks", "run"}
         assert not any(name.startswith("attention_core.experiments.task") for name in imported(path))
     else:

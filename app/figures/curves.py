@@ -12,7 +12,7 @@ from typing import Any
 from app.figures import ends
 from app.figures.ends import End
 from app.figures.theme import GREY, SERIES, Figure, axis, finish, ruled, style
-from attention_core.writing import formatted
+from attention_core.formatting import formatted
 
 BAND = 0.18
 """Opacity of a band."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from app.words.isolation import isolated
-from attention_core.writing import number
+from attention_core.formatting import number
 
 Figure = dict[str, Any]
 """What plotly.js draws: ``data``, ``layout`` and, where it plays, ``frames``, as one would write them in JSON.

@@ -18,34 +18,34 @@ import numpy as np
 import streamlit as st
 
 import attention_core as ac
-import attention_core.looks.budgets as _budgets
-import attention_core.looks.cur as _cur
-import attention_core.looks.delta_state as _delta_state
-import attention_core.looks.future as _future
-import attention_core.looks.gating as _gating
-import attention_core.looks.gau as _gau
-import attention_core.looks.head_scores as _head_scores
-import attention_core.looks.inside as _inside
-import attention_core.looks.pattern as _pattern
-import attention_core.looks.performer_bias as _performer_bias
-import attention_core.looks.recurrent_state as _recurrent_state
-import attention_core.looks.special_case as _special_case
-import attention_core.looks.stack as _stack
-import attention_core.looks.telling_row as _telling_row
-import attention_core.looks.thresholds as _thresholds
-import attention_core.looks.token_weight as _token_weight
+import attention_core.analysis.low_rank.cur as _cur
+import attention_core.analysis.low_rank.performer_bias as _performer_bias
+import attention_core.analysis.masks.pattern as _pattern
+import attention_core.analysis.masks.stack as _stack
+import attention_core.analysis.matrix.budgets as _budgets
+import attention_core.analysis.matrix.future as _future
+import attention_core.analysis.matrix.head_scores as _head_scores
+import attention_core.analysis.matrix.inside as _inside
+import attention_core.analysis.matrix.special_case as _special_case
+import attention_core.analysis.matrix.telling_row as _telling_row
+import attention_core.analysis.matrix.thresholds as _thresholds
+import attention_core.analysis.state.delta_state as _delta_state
+import attention_core.analysis.state.gating as _gating
+import attention_core.analysis.state.gau as _gau
+import attention_core.analysis.state.recurrent_state as _recurrent_state
+import attention_core.analysis.state.token_weight as _token_weight
 from app.jobs.fair_lock import Gate
 from app.jobs.singleton import once
 from app.matrix_board import shades
-from attention_core import execution
+from attention_core.analysis.matrix.compare import Compared, compare
+from attention_core.analysis.matrix.compare import ranks as ranks_of
+from attention_core.analysis.matrix.miniatures import miniatures
 from attention_core.inputs.positions import OWN
 from attention_core.inputs.source import Source
-from attention_core.kept import Frozen, Kept, digest
 from attention_core.limits import current
-from attention_core.looks.compare import Compared, compare
-from attention_core.looks.compare import ranks as ranks_of
-from attention_core.looks.miniatures import miniatures
 from attention_core.metrics.passport import Ranks
+from attention_core.runtime import execution
+from attention_core.runtime.cache import Frozen, Kept, digest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -235,7 +235,7 @@ def _look(
     """A look that is given a source in place of its record, cached; else its arguments and its errors are its own.
 
     Args:
-        of: one of ``attention_core.looks``.
+        of: one of ``attention_core.analysis``.
         entries: as of ``cache``.
         parts: likewise.
     """

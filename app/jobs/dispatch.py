@@ -15,7 +15,7 @@ from app.jobs.executors import Cluster, Here, Workers, worker_count
 from app.jobs.scheduler import Executor, Line, Standing, Ticket
 from app.jobs.singleton import once
 from attention_core.experiments.task import Task
-from attention_core.kept import Frozen, Kept, digest
+from attention_core.runtime.cache import Frozen, Kept, digest
 
 Waiting = Callable[[Standing], object]
 """Told how a task stands while its visitor waits for it."""

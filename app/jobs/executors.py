@@ -16,11 +16,11 @@ from typing import Any
 from app.jobs.fair_lock import Gate
 from app.jobs.scheduler import Place
 from attention_core.errors import LabError, SettingError, WorkerError
-from attention_core.execution import execute, execute_here
 from attention_core.experiments.task import Load, Task
+from attention_core.formatting import N_
 from attention_core.limits import current
-from attention_core.steps import Told, watched
-from attention_core.writing import N_
+from attention_core.runtime.execution import execute, execute_here
+from attention_core.runtime.progress import Told, watched
 
 PATIENCE = 120.0
 """Seconds until a process that forks workers for several servers must listen: it imports torch and a model first."""

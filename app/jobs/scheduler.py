@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from attention_core.experiments.task import Task
-from attention_core.steps import StoppedError, Told
+from attention_core.runtime.progress import StoppedError, Told
 
 GRACE = 0.25
 """Seconds until a task that nobody waits for is ended: many end sooner by themselves, and leave their worker warm."""

@@ -8,14 +8,14 @@ from streamlit.delta_generator import DeltaGenerator
 
 from app.jobs import runs
 from app.words.i18n import N_, _, _n, literal, paragraph
+from attention_core.benchmarking.device import stamp
+from attention_core.benchmarking.masked import Masked
+from attention_core.benchmarking.records import LeftOut, Observed, Point, Run, gather
+from attention_core.benchmarking.summary import REFERENCE, Crossing, Ratio, crossing
+from attention_core.benchmarking.timing import TimingSpec
 from attention_core.experiments import timing_length
 from attention_core.experiments.timing_length import unfinished
-from attention_core.measure.device import stamp
-from attention_core.measure.masked import Masked
-from attention_core.measure.records import LeftOut, Observed, Point, Run, gather
-from attention_core.measure.summary import REFERENCE, Crossing, Ratio, crossing
-from attention_core.measure.timing import TimingSpec
-from attention_core.writing import read_off
+from attention_core.formatting import read_off
 
 KEY = "timing"
 """Of the run, which the pages that measure time share."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from app.words.i18n import _
-from attention_core.writing import formatted
+from attention_core.formatting import formatted
 
 if TYPE_CHECKING:
     import attention_core as ac

@@ -15,8 +15,8 @@ from app.state.session import Visit
 from app.ui import input_panel
 from app.ui.input_panel import Chosen
 from app.words.i18n import N_
+from attention_core.analysis.matrix.compare import Compared
 from attention_core.errors import InputError
-from attention_core.looks.compare import Compared
 
 OptionsT = TypeVar("OptionsT", bound=Options)
 

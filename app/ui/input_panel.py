@@ -16,12 +16,12 @@ from app.state.session import Visit, kinds, take_text
 from app.ui import navigation
 from app.ui.scope import Scope
 from app.words.i18n import N_, _, _n, literal, paragraph, sentence
+from attention_core.analysis.matrix.by_scores import by_scores
 from attention_core.errors import InputError
 from attention_core.inputs.positions import ALIBI
 from attention_core.inputs.source import Source, SyntheticSource, TextSource, UploadSource
 from attention_core.inputs.synthetic import KINDS, SyntheticSpec
 from attention_core.limits import current
-from attention_core.looks.by_scores import by_scores
 
 UPLOAD = "upload.file"
 AVERAGE = -1

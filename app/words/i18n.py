@@ -12,9 +12,9 @@ import streamlit as st
 
 from app.words.isolation import isolated
 from attention_core.errors import LabError
+from attention_core.formatting import N_ as N_
+from attention_core.formatting import Written
 from attention_core.inputs.record import Notice
-from attention_core.writing import N_ as N_
-from attention_core.writing import Written
 
 LOCALES = Path(__file__).parent.parent / "locale"
 ADDRESS = re.compile(r"@|://|(?<=\bwww)\.", re.IGNORECASE)

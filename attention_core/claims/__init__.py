@@ -1,7 +1,7 @@
-"""Is what the articles say true here? Every file of this folder is one claim, found by walking it.
+"""Is what the articles say true here? Every file in ``checks`` is one claim, found by walking that folder.
 
-But for ``claim``, which says what one is, ``in_the_model``, which several share, and ``survey``, which counts how all
-of them come out on many inputs.
+``claim`` defines what a claim is, ``in_the_model`` is shared by several claims, and ``survey`` counts the verdicts of
+all claims on many inputs.
 """
 
 import importlib
@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
+from attention_core.claims import checks
 from attention_core.claims.claim import Ask, Claim, Figure, Place, Quantity, UntestableError, Verdict
 from attention_core.errors import InputError, nearest
 from attention_core.experiments.task import Load, load
@@ -104,10 +105,8 @@ def discover() -> dict[str, Claim]:
         TypeError: if a file has no ``CLAIM`` or its key is not the file's name.
     """
     found = {}
-    for info in pkgutil.iter_modules(__path__):
-        if info.name in ("claim", "in_the_model", "survey"):
-            continue
-        claim = getattr(importlib.import_module(f"{__name__}.{info.name}"), "CLAIM", None)
+    for info in pkgutil.iter_modules(checks.__path__):
+        claim = getattr(importlib.import_module(f"{checks.__name__}.{info.name}"), "CLAIM", None)
         if not isinstance(claim, Claim) or claim.key != info.name:
             raise TypeError(f"{info.name} must define CLAIM, a Claim whose key is the file's name")
         found[claim.key] = claim

@@ -11,14 +11,14 @@ from typing import Generic, Literal, TypeVar
 
 from torch import Tensor
 
+from attention_core.analysis.matrix.future import future_share
 from attention_core.errors import InputError
 from attention_core.experiments import swap
 from attention_core.experiments.task import H, Load
+from attention_core.formatting import at_most, number, written
 from attention_core.inputs.record import QKV
 from attention_core.inputs.source import Source, TextSource
-from attention_core.looks.future import future_share
 from attention_core.variant import Paper
-from attention_core.writing import at_most, number, written
 
 DECIMALS = 6
 """Decimals kept of what a fit makes of counts, beyond which is rounding: two stays two."""

@@ -12,10 +12,10 @@ import torch
 from attention_core import metrics, registry
 from attention_core.claims.claim import Ask, Numbers, Quantity, UntestableError, Verdict
 from attention_core.experiments import swap
+from attention_core.formatting import written
 from attention_core.inputs import models
-from attention_core.surgery import UNIFORM, from_word, losses, perplexity, swapped
+from attention_core.model_patching import UNIFORM, from_word, losses, perplexity, swapped
 from attention_core.variant import SOFTMAX, Paper
-from attention_core.writing import written
 
 PERIOD = 48
 """Tokens of the copy test until they repeat: more than the widest window tried."""

@@ -8,13 +8,13 @@ import torch
 from torch import Tensor
 
 from attention_core import registry
-from attention_core.algorithms.causal_scan import nonzero
+from attention_core.benchmarking.counting import count
 from attention_core.errors import InputError
 from attention_core.experiments.causal_modes import DTYPES, MATRIX, beginning, computed
 from attention_core.experiments.task import Load, load
 from attention_core.inputs.source import Source
 from attention_core.limits import current
-from attention_core.measure.counting import count
+from attention_core.ops.linear.causal_scan import nonzero
 
 SUMS, STATES = "chunked", "cumsum"
 WAYS = (SUMS, STATES, MATRIX)

@@ -13,14 +13,14 @@ import torch
 from torch import Tensor
 
 from attention_core import registry
-from attention_core.algorithms.causal_scan import CHUNK
+from attention_core.benchmarking.clock import CpuClock
+from attention_core.benchmarking.counting import count
+from attention_core.benchmarking.rounds import sample, whose_turn
 from attention_core.experiments.task import Load, load
 from attention_core.inputs.record import QKV
 from attention_core.inputs.source import Source, first_tokens
-from attention_core.measure.clock import CpuClock
-from attention_core.measure.counting import count
-from attention_core.measure.rounds import sample, whose_turn
 from attention_core.metrics.error import ratio
+from attention_core.ops.linear.causal_scan import CHUNK
 from attention_core.variant import Attention, Variant
 
 MATRIX = "matrix"

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 
 import torch
 
-from attention_core import registry, steps
+from attention_core import registry
 from attention_core.experiments import generation
 from attention_core.experiments.swap import MODEL, text_tokens
 from attention_core.experiments.task import Load, load
 from attention_core.inputs import models
 from attention_core.inputs.models import Loaded
-from attention_core.surgery import UNIFORM, from_word, swapped, unembedding
+from attention_core.model_patching import UNIFORM, from_word, swapped, unembedding
+from attention_core.runtime import progress
 from attention_core.variant import SOFTMAX
 
 STEPS = 20
@@ -101,7 +102,7 @@ def run(task: ContinuationTask, *, load: Load = load) -> tuple[ContinuationRow]:
             if chances is not None:
                 logits = logits - torch.empty_like(logits).exponential_(generator=chances).log()
             ids.append(int(logits.argmax()))
-            steps.step(step + 1, task.steps)
+            progress.step(step + 1, task.steps)
             given = torch.tensor([[ids[-1]]])
         seconds = time.perf_counter() - begun
     new = ids[len(told.ids) :]

@@ -1,11 +1,11 @@
-"""How close do some columns and rows of a matrix come to it, the more there are? See ``attention_core.looks.cur``."""
+"""How close do some columns and rows of a matrix come to it, the more there are? See ``analysis.low_rank.cur``."""
 
 from dataclasses import dataclass
 
 from attention_core import metrics, registry
+from attention_core.analysis.low_rank.cur import PICKS, Head, best_middle, landmark_count, nystrom_formula
 from attention_core.experiments.task import Load, load
 from attention_core.inputs.source import Source
-from attention_core.looks.cur import PICKS, Head, best_middle, landmark_count, nystrom_formula
 
 FORMULA, BEST, FLOOR, ATTENTION, UNIFORM = "formula", "best", "floor", "attention", "uniform"
 """What is made: Nyström's formula, the best middle, the best matrix of rank m, Nyström attention as it is set, uniform

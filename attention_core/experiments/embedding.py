@@ -11,7 +11,7 @@ from attention_core.experiments.task import Load, load
 from attention_core.inputs import models
 from attention_core.inputs.models import Loaded
 from attention_core.inputs.text import tokenise
-from attention_core.surgery import from_word, swapped
+from attention_core.model_patching import from_word, swapped
 
 ENCODER = "minilm"
 """The built-in encoder."""

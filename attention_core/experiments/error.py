@@ -13,12 +13,12 @@ import torch
 from torch import Tensor
 
 from attention_core import metrics, registry
-from attention_core.algorithms.masked import causal_mask
 from attention_core.experiments.task import Load, load
 from attention_core.inputs.record import QKV
 from attention_core.inputs.source import Source
 from attention_core.metrics.floor import floor_beneath
 from attention_core.metrics.passport import HEAVIEST
+from attention_core.ops.softmax.masked import causal_mask
 from attention_core.variant import Attention, Setting, Value
 
 MEASURES = ("matrix", "mass", "kl", "missed", "output", "turn")

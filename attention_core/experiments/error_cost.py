@@ -7,12 +7,12 @@ from typing import ClassVar
 import torch
 
 from attention_core import registry
+from attention_core.benchmarking.clock import Call, CpuClock
+from attention_core.benchmarking.rounds import sample, whose_turn
 from attention_core.experiments.error import UNIFORM
 from attention_core.experiments.task import Load, load
 from attention_core.inputs.record import QKV
 from attention_core.inputs.source import Source
-from attention_core.measure.clock import Call, CpuClock
-from attention_core.measure.rounds import sample, whose_turn
 
 ROUNDS = 7
 """Measurements of each point: their median shrugs off three disturbances."""

@@ -10,7 +10,7 @@ from attention_core.experiments.swap import MODEL, text_tokens
 from attention_core.experiments.task import Load, load
 from attention_core.inputs import models
 from attention_core.inputs.models import Loaded
-from attention_core.surgery import Attends, from_word, swapped, unembedding
+from attention_core.model_patching import Attends, from_word, swapped, unembedding
 from attention_core.variant import SOFTMAX
 
 LIKELY = 5

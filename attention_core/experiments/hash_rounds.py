@@ -7,11 +7,11 @@ import numpy as np
 import torch
 
 from attention_core import registry
+from attention_core.analysis.low_rank.factors import cosines
+from attention_core.analysis.matrix.compare import visible
 from attention_core.experiments.error import reference_of
 from attention_core.experiments.task import Load, load
 from attention_core.inputs.source import Source
-from attention_core.looks.compare import visible
-from attention_core.looks.factors import cosines
 from attention_core.metrics.error import relative_error
 from attention_core.variant import Attention
 from attention_core.variants.sparse.reformer import ReformerParams, stretches

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from attention_core import registry
+from attention_core.analysis.matrix.influence import Influence, influence
 from attention_core.experiments.task import Load, load
 from attention_core.inputs.source import Source
-from attention_core.looks.influence import Influence, influence
 
 
 @dataclass(frozen=True, kw_only=True)

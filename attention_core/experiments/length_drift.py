@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import torch
 
 from attention_core import registry
-from attention_core.algorithms.masked import keys_seen, nonzero
 from attention_core.experiments.normalizer_length import NormalizerTask, tasks
 from attention_core.experiments.task import Load, load
+from attention_core.ops.softmax.masked import keys_seen, nonzero
 
 __all__ = ["NORMALIZERS", "SOFTMAX", "run", "tasks"]
 

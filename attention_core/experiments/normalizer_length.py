@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from attention_core.algorithms.blockwise import Rows, row_blocks
 from attention_core.experiments.lengths import ladder
 from attention_core.experiments.task import Load, load
 from attention_core.inputs.source import Source
+from attention_core.ops.softmax.blockwise import Rows, row_blocks
 
 
 @dataclass(frozen=True, kw_only=True)

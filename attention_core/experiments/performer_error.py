@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from attention_core import registry
-from attention_core.algorithms.causal_scan import nonzero
-from attention_core.algorithms.masked import causal_mask, rows_over_sum
 from attention_core.experiments.task import Load, load
 from attention_core.inputs.source import Source
 from attention_core.metrics import relative_error
+from attention_core.ops.linear.causal_scan import nonzero
+from attention_core.ops.softmax.masked import causal_mask, rows_over_sum
 from attention_core.variants.kernel.performer import PerformerParams, directions, estimate_and_kernel
 
 LADDER = (8, 16, 32, 64, 128, 256, 512, 1024)

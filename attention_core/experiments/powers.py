@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from attention_core.algorithms.masked import rows_over_sum
 from attention_core.experiments.task import Load, load
 from attention_core.inputs.source import Source
 from attention_core.metrics.entropy import entropy
+from attention_core.ops.softmax.masked import rows_over_sum
 
 POWERS = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0)
 """From the plain ReLU through the square to nearly one key per row."""

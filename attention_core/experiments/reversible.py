@@ -13,13 +13,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attention_core.algorithms.exact import exact_attention
-from attention_core.algorithms.random import generator
-from attention_core.algorithms.reversible import Block, Streams, checkpointed, forward, restored, reversible
+from attention_core.benchmarking.counting import count
 from attention_core.experiments.task import Load, load
 from attention_core.inputs.source import Source
-from attention_core.measure.counting import count
 from attention_core.metrics.error import relative_error
+from attention_core.ops.random import generator
+from attention_core.ops.reversible import Block, Streams, checkpointed, forward, restored, reversible
+from attention_core.ops.softmax.exact import exact_attention
 
 PLAIN, CHECKPOINTS, REVERSIBLE = "plain", "checkpoints", "reversible"
 WAYS = (PLAIN, CHECKPOINTS, REVERSIBLE)

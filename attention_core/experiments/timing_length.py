@@ -11,15 +11,15 @@ from typing import ClassVar
 
 import torch
 
+from attention_core.benchmarking.clock import Clock, clock_for
+from attention_core.benchmarking.masked import Masked, subject
+from attention_core.benchmarking.records import BOUNDED, LeftOut, Observed, Run, Sample
+from attention_core.benchmarking.rounds import whose_turn
+from attention_core.benchmarking.timing import TimingSpec, inputs, prepare, why_not
 from attention_core.experiments.task import Load, load
+from attention_core.formatting import MIB, N_
 from attention_core.limits import current
-from attention_core.measure.clock import Clock, clock_for
-from attention_core.measure.masked import Masked, subject
-from attention_core.measure.records import BOUNDED, LeftOut, Observed, Run, Sample
-from attention_core.measure.rounds import whose_turn
-from attention_core.measure.timing import TimingSpec, inputs, prepare, why_not
 from attention_core.variant import Attention
-from attention_core.writing import MIB, N_
 
 SHORTEST = 5e-3
 """Seconds that one sample takes at least, far above the clock's grain: shorter calls are repeated within it."""

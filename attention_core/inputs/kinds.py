@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor
 
-from attention_core.writing import N_
+from attention_core.formatting import N_
 
 Shape = tuple[int, int, int]
 

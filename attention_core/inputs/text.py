@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from attention_core import limits
-from attention_core.brief import Brief
+from attention_core.compact_repr import Brief
 from attention_core.errors import InputError
 from attention_core.inputs import models
 from attention_core.inputs.labels import label_pieces, readable

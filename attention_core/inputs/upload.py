@@ -7,12 +7,12 @@ import torch
 from torch import Tensor
 
 from attention_core.errors import InputError
+from attention_core.formatting import N_
 from attention_core.inputs.labels import readable_token
 from attention_core.inputs.npz import Member, Npz, listed, printable, written
 from attention_core.inputs.record import QKV, Notice
 from attention_core.inputs.synthetic import SyntheticSpec, from_synthetic
 from attention_core.limits import current
-from attention_core.writing import N_
 
 PROVENANCE = "provenance"
 """The array by which a file that the lab exported says where it comes from; it is not read."""

@@ -8,10 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attention_core.formatting import between
 from attention_core.metrics.entropy import distribution, entropy_of, sparsity
 from attention_core.metrics.error import kl_of, ratio, relative_error, top_k_overlap, wrong_mass
 from attention_core.metrics.spectrum import effective_rank_of, rank_of, singular_values
-from attention_core.writing import between
 
 HEAVIEST = 10
 """Keys per row compared by ``top_k_overlap`` in a passport."""

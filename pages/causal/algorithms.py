@@ -20,11 +20,11 @@ from app.ui.lazy import form
 from app.ui.scope import Scope
 from app.words.i18n import N_, _, paragraph
 from app.words.labels import label
-from attention_core.algorithms.causal_scan import CHUNK
 from attention_core.experiments import causal_modes
 from attention_core.experiments.causal_modes import AGREED, DTYPES, MATRIX, ROUNDS, AgreementRow, CostRow, TimeRow
+from attention_core.formatting import MIB, at_most, formatted, read_off
 from attention_core.limits import current
-from attention_core.writing import MIB, at_most, formatted, read_off
+from attention_core.ops.linear.causal_scan import CHUNK
 from pages.causal.legend import COLOURS, FORMS, bold, dash, with_settings
 
 HEIGHT = 400

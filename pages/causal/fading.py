@@ -17,11 +17,11 @@ from app.ui.lazy import fold, form
 from app.ui.scope import Scope
 from app.words.i18n import N_, _, literal, paragraph
 from app.words.labels import computing, tokens
+from attention_core.analysis.state.gating import Gate, Gated
+from attention_core.analysis.state.token_weight import DECAYS, Faded, fade, first_share, variants
+from attention_core.formatting import formatted, number
 from attention_core.inputs.labels import number_repeats
 from attention_core.limits import current
-from attention_core.looks.gating import Gate, Gated
-from attention_core.looks.token_weight import DECAYS, Faded, fade, first_share, variants
-from attention_core.writing import formatted, number
 from pages.causal import gates
 from pages.causal.legend import places
 
@@ -355,7 +355,8 @@ def _take_away(lines: Sequence[Line], token: int, chosen: Chosen, further: str) 
             "fading.csv",
         )
         export.snippet(
-            "import attention_core as ac\nfrom attention_core.looks.token_weight import causal_weights, fade\n\n"
+            "import attention_core as ac\n"
+            "from attention_core.analysis.state.token_weight import causal_weights, fade\n\n"
             f"qkv = {chosen.source.code}.load()\n"
             f"for word in {own!r}:\n"
             f"    weights = causal_weights(qkv, ac.from_word(word), head={chosen.head})\n"

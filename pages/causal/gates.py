@@ -8,8 +8,8 @@ from app.figures.theme import plain
 from app.state.controls import Options, choice, stops, whole
 from app.ui import chart
 from app.words.i18n import N_, _, literal, paragraph
-from attention_core.looks.gating import Gate, Gated
-from attention_core.looks.token_weight import DECAYS
+from attention_core.analysis.state.gating import Gate, Gated
+from attention_core.analysis.state.token_weight import DECAYS
 
 KEY = "gated"
 """Under which the gate has its colour."""
@@ -151,7 +151,7 @@ def draw(found: Gated, token: int, labels: tuple[str, ...], *, colour: int) -> N
 def snippet(gate: Gate, feature_map: str, head: int | None) -> str:
     """The lines of Python that make the gate again, after those that make the record."""
     return (
-        "from attention_core.looks.gating import Gate, gated\n\n"
+        "from attention_core.analysis.state.gating import Gate, gated\n\n"
         f"found = gated(qkv, {gate!r}, {feature_map!r}, head={head})\n"
         "print(found.gates, found.mean, found.weights[-1, 1], found.even[-1, 1])\n"
     )

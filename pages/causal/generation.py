@@ -17,15 +17,15 @@ from app.ui.palette import place
 from app.ui.scope import Scope
 from app.words.i18n import _, paragraph
 from app.words.labels import label
+from attention_core.benchmarking.records import Run
+from attention_core.benchmarking.run_file import recorded
+from attention_core.benchmarking.summary import REFERENCE, of_variant, ratios
+from attention_core.benchmarking.timing import TimingSpec
 from attention_core.experiments import generation
 from attention_core.experiments.generation import HeldRow
+from attention_core.formatting import MIB, memory
 from attention_core.limits import current
-from attention_core.measure.records import Run
-from attention_core.measure.run_file import recorded
-from attention_core.measure.summary import REFERENCE, of_variant, ratios
-from attention_core.measure.timing import TimingSpec
 from attention_core.registry import recurrent, smaller_caches
-from attention_core.writing import MIB, memory
 from pages.causal.legend import bold, places, with_settings
 
 SHORTEST, LONGEST = 64, 16_384

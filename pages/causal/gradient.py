@@ -17,7 +17,7 @@ from app.words.labels import label
 from attention_core.experiments import causal_gradient
 from attention_core.experiments.causal_gradient import STATES, SUMS, BytesRow, BytesTask, DifferenceRow
 from attention_core.experiments.causal_modes import DTYPES, MATRIX
-from attention_core.writing import MIB, at_most, formatted, memory
+from attention_core.formatting import MIB, at_most, formatted, memory
 from pages.causal.legend import COLOURS, bold, dash, with_settings
 
 TOLD = 512

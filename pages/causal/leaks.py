@@ -21,10 +21,10 @@ from app.ui.scope import Scope
 from app.words.i18n import N_, _, _n, literal, paragraph
 from app.words.i18n import sentence as words_of
 from app.words.labels import label, tokens
+from attention_core.analysis.matrix.influence import MOST, ROUNDING, Influence, replaced_tokens
 from attention_core.experiments.leaks import tasks
+from attention_core.formatting import written
 from attention_core.inputs.labels import number_repeats
-from attention_core.looks.influence import MOST, ROUNDING, Influence, replaced_tokens
-from attention_core.writing import written
 
 Leaks = Mapping[ac.Attention, Influence]
 
@@ -259,7 +259,7 @@ def _take_away(found: Leaks, labels: tuple[str, ...], chosen: Chosen) -> None:
                 _("Maps (NPZ)"), lambda: export.to_npz({a.key: leak.moved for a, leak in found.items()}), "leaks.npz"
             )
         export.snippet(
-            "import attention_core as ac\nfrom attention_core.looks.influence import influence\n\n"
+            "import attention_core as ac\nfrom attention_core.analysis.matrix.influence import influence\n\n"
             f"qkv = {chosen.source.code}.load()\n"
             f"for word in {[attention.word for attention in found]!r}:\n"
             f"    found = influence(qkv, ac.from_word(word), head={chosen.head})\n"

@@ -5,8 +5,8 @@ from app.jobs import dispatch
 from app.lessons.measure import Measure
 from app.lessons.screen import Screen
 from app.words.i18n import N_
+from attention_core.analysis.matrix.influence import Influence
 from attention_core.experiments.leaks import tasks
-from attention_core.looks.influence import Influence
 from pages.causal.leaks import LeaksOptions
 
 

@@ -21,14 +21,14 @@ from app.ui.lazy import fold, form
 from app.ui.scope import Scope
 from app.words.i18n import N_, _, literal, paragraph
 from app.words.labels import computing, tokens
+from attention_core.analysis.low_rank.factors import lengths
+from attention_core.analysis.state.recurrent_state import Grown, followed
+from attention_core.formatting import number, percent, written
 from attention_core.inputs.labels import number_repeats
 from attention_core.inputs.source import Source
 from attention_core.limits import current
-from attention_core.looks.factors import lengths
-from attention_core.looks.recurrent_state import Grown, followed
 from attention_core.registry import matrix_states
 from attention_core.settings import Value
-from attention_core.writing import number, percent, written
 
 PICTURES = 40
 """Pictures of a whole play: a long text is played in larger steps, so that it takes no longer than half a minute."""
@@ -424,7 +424,7 @@ def _take_away(
             export.download(_("Sizes (CSV)"), lambda: export.to_csv(header, _rows(again())), "state.csv")
             export.download(_("States (NPZ)"), lambda: export.to_npz(_arrays(again())), "state.npz")
         export.snippet(
-            "import attention_core as ac\nfrom attention_core.looks.recurrent_state import grow\n\n"
+            "import attention_core as ac\nfrom attention_core.analysis.state.recurrent_state import grow\n\n"
             f"qkv = {source.code}.load()\n"
             f"grown = grow(qkv, ac.from_word({attention.word!r}), head={head})\n"
             "print(grown.sums.shape, abs(grown.outputs - grown.full).max())\n"

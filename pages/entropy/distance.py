@@ -14,8 +14,8 @@ from app.ui.scope import Scope
 from app.words.i18n import _, literal, paragraph
 from attention_core.experiments import distance
 from attention_core.experiments.distance import BIASED, PLAIN, TURNED, DistanceRow
+from attention_core.formatting import formatted, number, percent
 from attention_core.inputs.source import Source
-from attention_core.writing import formatted, number, percent
 from pages.entropy.options import HEIGHT, EntropyOptions, Question, by_head, quartiles
 from pages.entropy.take_away import take_away
 

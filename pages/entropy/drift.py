@@ -14,8 +14,8 @@ from app.words.i18n import _, paragraph
 from attention_core.experiments import length_drift
 from attention_core.experiments.length_drift import NORMALIZERS, SOFTMAX, DriftRow
 from attention_core.experiments.lengths import ladder
+from attention_core.formatting import number
 from attention_core.metrics.fit import fit_growth
-from attention_core.writing import number
 from pages.entropy import options
 from pages.entropy.options import EntropyOptions, Question, by_head
 from pages.entropy.take_away import how_lengths_are_made, take_away

@@ -13,7 +13,7 @@ from app.words.i18n import _
 from attention_core.experiments import homogeneity, powers
 from attention_core.experiments.homogeneity import FACTORS, VARIANTS, HomogeneityRow
 from attention_core.experiments.powers import POWERS, PowerRow
-from attention_core.writing import at_most, number
+from attention_core.formatting import at_most, number
 from pages.entropy.growth import sums_in_words
 from pages.entropy.options import HEIGHT, EntropyOptions, Question
 from pages.entropy.take_away import take_away

@@ -18,8 +18,8 @@ from app.words.labels import label
 from attention_core.experiments import entropy_length
 from attention_core.experiments.entropy_length import EntropyRow
 from attention_core.experiments.homogeneity import HomogeneityRow
+from attention_core.formatting import span
 from attention_core.metrics.fit import TAIL, PowerFit, fit_bend, fit_growth
-from attention_core.writing import span
 from pages.entropy import options
 from pages.entropy.options import EntropyOptions, Question, by_head, quartiles
 from pages.entropy.take_away import how_lengths_are_made, take_away

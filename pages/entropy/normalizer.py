@@ -14,8 +14,8 @@ from app.ui.scope import Scope
 from app.words.i18n import _, paragraph
 from attention_core.experiments import normalizer_length
 from attention_core.experiments.normalizer_length import NormalizerRow
+from attention_core.formatting import number
 from attention_core.metrics.fit import TAIL, PowerFit, fit_bend, fit_growth
-from attention_core.writing import number
 from pages.entropy import options
 from pages.entropy.options import Question, by_head, quartiles
 from pages.entropy.take_away import how_lengths_are_made, take_away

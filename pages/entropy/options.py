@@ -22,10 +22,10 @@ from attention_core.experiments.homogeneity import FACTORS
 from attention_core.experiments.lengths import SHORTEST, ladder
 from attention_core.experiments.normalizer_length import NormalizerTask
 from attention_core.experiments.task import H, S
+from attention_core.formatting import between
 from attention_core.inputs.record import QKV
 from attention_core.inputs.source import Source
 from attention_core.limits import current
-from attention_core.writing import between
 
 HEIGHT = 362
 """Pixels of a chart: with the sentence above it, it fits a projector's screen."""

@@ -18,7 +18,7 @@ from app.ui.lazy import form
 from app.words.i18n import _, paragraph
 from app.words.labels import label, readable, reference_name
 from attention_core.experiments.error import UNIFORM, ErrorPoint, ErrorRow, ErrorTask, points
-from attention_core.writing import number
+from attention_core.formatting import number
 from pages.error import words
 from pages.error.options import Question
 

@@ -11,10 +11,10 @@ from app.state import presets, url
 from app.state.session import PINNED, REFERENCE, Visit
 from app.words.i18n import _, literal, sentence
 from app.words.labels import readable
+from attention_core.analysis.matrix.budgets import Budgets, Steps
+from attention_core.formatting import percent
 from attention_core.inputs.source import TextSource
 from attention_core.inputs.text import beginning
-from attention_core.looks.budgets import Budgets, Steps
-from attention_core.writing import percent
 from pages.home.options import HomeOptions
 
 MODEL = "minilm"

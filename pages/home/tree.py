@@ -10,8 +10,8 @@ from app.words.i18n import _, paragraph
 from app.words.labels import readable
 from attention_core import family_tree
 from attention_core.family_tree import Branch, Edge
+from attention_core.formatting import number, written
 from attention_core.variant import TOKENS, Value
-from attention_core.writing import number, written
 from pages.home.gallery import SAMPLE, way
 
 N = SAMPLE.spec.n

@@ -5,7 +5,7 @@ import streamlit as st
 
 from app.matrix_board import Panel
 from app.words.i18n import N_, _, paragraph
-from attention_core.looks import membership
+from attention_core.analysis.masks import membership
 from pages.inside import pictures
 from pages.inside.story import Seen, Step, later
 from pages.inside.tokens import painted

@@ -6,8 +6,8 @@ from app.state import url
 from app.state.controls import choice, kept, listed_whole, place
 from app.state.session import HashOptions, of_variant
 from app.words.i18n import N_
+from attention_core.analysis.state.gau import CHANNELS
 from attention_core.limits import current
-from attention_core.looks.gau import CHANNELS
 from pages.inside.stories import discover
 
 FIRST = "nystrom"

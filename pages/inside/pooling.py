@@ -10,7 +10,8 @@ from app.matrix_board import Category, Panel, matrix_board
 from app.words.i18n import N_, _, literal, paragraph
 from app.words.isolation import isolated
 from app.words.labels import tokens
-from attention_core.looks import factors, provenance
+from attention_core.analysis.low_rank import factors
+from attention_core.analysis.masks import provenance
 from pages.inside import pictures
 from pages.inside.options import InsideOptions
 from pages.inside.story import Seen, Step, later

@@ -6,7 +6,7 @@ import numpy as np
 
 from app.words.i18n import _, paragraph
 from app.words.labels import label, reference_name
-from attention_core.looks.factors import off, uniform
+from attention_core.analysis.low_rank.factors import off, uniform
 from attention_core.metrics.passport import shares_out
 from pages.inside import pictures
 from pages.inside.story import Later, Seen, Step

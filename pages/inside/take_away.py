@@ -43,7 +43,7 @@ def snippet(seen: Seen) -> str:
     changed = "".join(f", {name}={getattr(params, name)!r}" for name in params.changed())
     return (
         "import attention_core as ac\n"
-        "from attention_core.looks.inside import look\n\n"
+        "from attention_core.analysis.matrix.inside import look\n\n"
         'qkv = ac.inputs.from_upload(open("qkv.npz", "rb").read(), "qkv.npz")\n'
         f'inside = look(qkv, ac.get("{seen.attention.key}"{changed}), head={seen.head}, causal={seen.causal})\n'
         "for name, part in inside.parts.items():\n"

@@ -9,7 +9,7 @@ from app.matrix_board import Panel, matrix_board
 from app.matrix_board.pair_kinds import Kinds, hide_future
 from app.words.i18n import _, _n, paragraph
 from app.words.labels import label
-from attention_core.looks.pattern import Hashed
+from attention_core.analysis.masks.pattern import Hashed
 from pages.masks.options import MasksOptions
 from pages.masks.patterns import Found
 

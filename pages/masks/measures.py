@@ -6,9 +6,9 @@ from app.jobs.cached import View
 from app.lessons.measure import Measure
 from app.lessons.screen import Screen
 from app.words.i18n import N_
+from attention_core.analysis.masks.pattern import Pattern
+from attention_core.analysis.masks.stack import Reach
 from attention_core.limits import current
-from attention_core.looks.pattern import Pattern
-from attention_core.looks.stack import Reach
 from pages.masks.options import MasksOptions
 
 

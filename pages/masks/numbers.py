@@ -12,8 +12,8 @@ from app.ui import export
 from app.ui.tables import table
 from app.words.i18n import _
 from app.words.labels import label
+from attention_core.analysis.masks.pattern import has_pattern
 from attention_core.limits import current
-from attention_core.looks.pattern import has_pattern
 from pages.masks.patterns import Found
 
 
@@ -84,8 +84,8 @@ def take_away(found: Found, stack: Sequence[ac.Attention]) -> None:
         )
         export.download(_("Masks (NPZ)"), partial(_masks, found.view, tuple(found.patterns)), "masks.npz")
     export.snippet(
-        "import attention_core as ac\nfrom attention_core.looks.pattern import pattern\n"
-        "from attention_core.looks.stack import reach\n\n"
+        "import attention_core as ac\nfrom attention_core.analysis.masks.pattern import pattern\n"
+        "from attention_core.analysis.masks.stack import reach\n\n"
         f"qkv = {found.view.source.code}.load()\n"
         f"head, causal = {found.view.head}, {found.view.causal}\n"
         f"stack = [ac.from_word(word) for word in {[attention.word for attention in stack]!r}]\n"

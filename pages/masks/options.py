@@ -8,8 +8,8 @@ from app.state.controls import choice, kept, place, whole
 from app.state.session import REFERENCE, HashOptions, Visit, as_chosen
 from app.state.url import CutError, Field
 from app.words.i18n import N_, _
+from attention_core.analysis.masks.pattern import has_pattern
 from attention_core.limits import current
-from attention_core.looks.pattern import has_pattern
 
 
 def _read_stack(given: list[str]) -> tuple[str, ...]:

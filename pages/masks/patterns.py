@@ -15,8 +15,8 @@ from app.ui import variant_picker
 from app.ui.input_panel import Chosen
 from app.words.i18n import _, literal, paragraph
 from app.words.labels import label
+from attention_core.analysis.masks.pattern import Pattern, has_pattern
 from attention_core.inputs.labels import number_repeats
-from attention_core.looks.pattern import Pattern, has_pattern
 from pages.masks.options import MasksOptions, take_token
 
 

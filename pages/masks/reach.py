@@ -21,8 +21,8 @@ from app.ui.animation import Play
 from app.ui.lazy import fold
 from app.words.i18n import _, _n, literal, paragraph
 from app.words.labels import label, tokens
+from attention_core.analysis.masks.stack import Reach
 from attention_core.limits import current
-from attention_core.looks.stack import Reach
 from pages.masks import patterns
 from pages.masks.options import MasksOptions, take_token
 from pages.masks.patterns import Found

@@ -9,8 +9,8 @@ from app.state.session import as_chosen
 from app.ui.lazy import form
 from app.words.i18n import _
 from app.words.labels import label
+from attention_core.analysis.masks.pattern import has_pattern
 from attention_core.limits import current
-from attention_core.looks.pattern import has_pattern
 from pages.masks.options import MasksOptions
 
 PRESETS = {

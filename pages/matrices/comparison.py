@@ -15,8 +15,8 @@ from app.ui import variant_picker
 from app.ui.input_panel import Chosen, shown_tokens
 from app.words.i18n import _
 from app.words.labels import label, readable
+from attention_core.analysis.matrix.compare import Compared
 from attention_core.inputs.labels import number_repeats
-from attention_core.looks.compare import Compared
 from pages.matrices.options import MatricesOptions
 from pages.matrices.words import caption
 

@@ -8,8 +8,8 @@ from app.state import url
 from app.state.session import Visit
 from app.ui import input_panel
 from app.words.i18n import _
-from attention_core.looks.head_scores import HeadScores, ranked
-from attention_core.writing import written
+from attention_core.analysis.matrix.head_scores import HeadScores, ranked
+from attention_core.formatting import written
 from pages.matrices.comparison import Found
 from pages.matrices.options import MatricesOptions
 from pages.matrices.words import head_in_words, leading

@@ -7,7 +7,7 @@ from app.jobs import cached
 from app.lessons.measure import Measure
 from app.lessons.screen import Screen
 from app.words.i18n import N_
-from attention_core.looks.compare import Compared
+from attention_core.analysis.matrix.compare import Compared
 
 
 def _compared(screen: Screen, attention: ac.Attention | None) -> Compared:

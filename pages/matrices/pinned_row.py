@@ -8,7 +8,7 @@ from app.state.session import REFERENCE
 from app.ui import chart
 from app.words.i18n import _
 from app.words.labels import reference_name, tokens
-from attention_core.looks.telling_row import heaviest, most_changed
+from attention_core.analysis.matrix.telling_row import heaviest, most_changed
 from attention_core.variant import Attention
 from pages.matrices.comparison import BOARD, Found
 from pages.matrices.options import MatricesOptions

@@ -8,12 +8,12 @@ from app.state.session import REFERENCE
 from app.words.i18n import _, paragraph
 from app.words.isolation import isolated
 from app.words.labels import label, reference_name
-from attention_core.looks.compare import Compared
-from attention_core.looks.head_scores import HeadScores
-from attention_core.looks.telling_row import SEEN, Share
+from attention_core.analysis.matrix.compare import Compared
+from attention_core.analysis.matrix.head_scores import HeadScores
+from attention_core.analysis.matrix.telling_row import SEEN, Share
+from attention_core.formatting import formatted, span, written
 from attention_core.metrics.passport import NEGATIVE, rows_of_one, shares_out
 from attention_core.variant import Attention
-from attention_core.writing import formatted, span, written
 
 
 @dataclass(frozen=True, kw_only=True)

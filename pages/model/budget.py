@@ -13,7 +13,7 @@ from app.words.labels import readable
 from attention_core import registry
 from attention_core.experiments import swap
 from attention_core.experiments.swap import CopyRow, ReadingRow, SwapRow
-from attention_core.surgery import UNIFORM
+from attention_core.model_patching import UNIFORM
 from attention_core.variant import SOFTMAX
 from pages.model import reading, sweep, words
 from pages.model.options import Question, called

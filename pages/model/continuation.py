@@ -10,7 +10,7 @@ from app.ui import export
 from app.words.i18n import _, literal, paragraph
 from attention_core.experiments import continuation
 from attention_core.experiments.continuation import ContinuationRow, parting
-from attention_core.writing import memory
+from attention_core.formatting import memory
 from pages.model.options import Question, called, layers_in_words
 
 SEED = 1

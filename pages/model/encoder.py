@@ -13,7 +13,7 @@ from app.ui import chart, export, palette
 from app.words.i18n import N_, _, paragraph
 from attention_core.experiments import embedding
 from attention_core.experiments.embedding import EmbeddingRow
-from attention_core.writing import formatted, number
+from attention_core.formatting import formatted, number
 from pages.model.options import Question, called
 
 SENTENCES = (

@@ -11,8 +11,8 @@ from app.words.i18n import _, literal, sentence
 from app.words.labels import computing
 from attention_core.experiments import glance
 from attention_core.experiments.glance import GlanceRow
+from attention_core.formatting import percent
 from attention_core.inputs.labels import readable
-from attention_core.writing import percent
 from pages.model.options import Question, called
 
 

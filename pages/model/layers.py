@@ -7,7 +7,7 @@ import streamlit as st
 from app.words.i18n import _, paragraph
 from attention_core.experiments import swap
 from attention_core.experiments.swap import FLOORS, CopyRow, ReadingRow, SwapRow
-from attention_core.writing import number
+from attention_core.formatting import number
 from pages.model import layer_map, reading, sweep, words
 from pages.model.options import Question, called, depth
 from pages.model.sweep import Both

@@ -19,7 +19,7 @@ from attention_core import registry
 from attention_core.experiments import embedding, swap
 from attention_core.inputs import models
 from attention_core.limits import current
-from attention_core.surgery import UNIFORM, from_word, layer_range
+from attention_core.model_patching import UNIFORM, from_word, layer_range
 
 OWN = "own"
 FIRST = ("local~window~64", "sink~window~64~sinks~1")

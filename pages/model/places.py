@@ -11,7 +11,7 @@ from app.ui.lazy import form
 from app.words.i18n import _
 from attention_core import registry
 from attention_core.limits import current
-from attention_core.surgery import UNIFORM
+from attention_core.model_patching import UNIFORM
 from attention_core.variant import Value
 from pages.model.options import ModelOptions, called
 

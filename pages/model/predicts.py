@@ -13,8 +13,8 @@ from app.words.i18n import _, _n, paragraph
 from attention_core import metrics, registry
 from attention_core.experiments import swap
 from attention_core.experiments.swap import CopyRow, ReadingRow, StrayRow, SwapRow, SwapTask
-from attention_core.surgery import UNIFORM
-from attention_core.writing import number
+from attention_core.formatting import number
+from attention_core.model_patching import UNIFORM
 from pages.model import reading, sweep, words
 from pages.model.options import Question, called
 

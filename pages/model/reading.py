@@ -10,8 +10,8 @@ from app.ui import chart, export
 from app.words.i18n import _, paragraph
 from attention_core.experiments import swap
 from attention_core.experiments.swap import ReadingRow, SwapRow
+from attention_core.formatting import number
 from attention_core.variant import SOFTMAX
-from attention_core.writing import number
 from pages.model import glance, sweep, words
 from pages.model.options import Question, called, take_look, tokens_in_words
 from pages.model.words import Score

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import attention_core
 from app.state import presets
+from attention_core.benchmarking.device import stamp, use_threads
 from attention_core.experiments import swap
 from attention_core.experiments.swap import SwapTask, records
-from attention_core.measure.device import stamp, use_threads
 from pages.model.options import FIRST, OWN, TEXTS, depth
 from pages.model.places import OFFERED
 

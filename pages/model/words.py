@@ -8,9 +8,9 @@ from statistics import mean
 from app.words.i18n import _, _n, paragraph
 from attention_core import registry
 from attention_core.experiments.swap import CopyRow, ReadingRow, SwapRow
+from attention_core.formatting import number
 from attention_core.inputs import models
-from attention_core.surgery import UNIFORM
-from attention_core.writing import number
+from attention_core.model_patching import UNIFORM
 from pages.model.options import called
 
 SAME = 1.05

@@ -11,11 +11,11 @@ from app.ui.lazy import form
 from app.ui.scope import Scope
 from app.words.i18n import N_, _
 from app.words.labels import label
+from attention_core.benchmarking.device import devices
+from attention_core.benchmarking.masked import Form, Masked
+from attention_core.benchmarking.run_file import recorded
+from attention_core.benchmarking.timing import DTYPES, SIZES, TimingSpec
 from attention_core.limits import current
-from attention_core.measure.device import devices
-from attention_core.measure.masked import Form, Masked
-from attention_core.measure.run_file import recorded
-from attention_core.measure.timing import DTYPES, SIZES, TimingSpec
 
 LOADED, NONE = "loaded", "none"
 """What may stand beside the live run, other than a recorded one: one from a file, or nothing, as for masks."""

@@ -10,10 +10,10 @@ from app.state.session import Visit
 from app.ui import export
 from app.ui.lazy import form
 from app.words.i18n import _, literal, sentence
+from attention_core.benchmarking.records import Run
+from attention_core.benchmarking.run_file import from_json, recorded, to_json
+from attention_core.benchmarking.timing import TimingSpec
 from attention_core.limits import current
-from attention_core.measure.records import Run
-from attention_core.measure.run_file import from_json, recorded, to_json
-from attention_core.measure.timing import TimingSpec
 from pages.timing.options import LOADED, NONE, TimingOptions
 
 FILE = "timing.loaded"

@@ -14,11 +14,11 @@ from app.ui import chart, export, palette
 from app.ui.about import what_is_counted
 from app.words.i18n import N_, _, _n, literal
 from app.words.labels import label
+from attention_core.benchmarking.masked import Masked, subject
+from attention_core.benchmarking.records import Run
+from attention_core.benchmarking.summary import Overtaking, growth, of_variant, overtaking, ratios
 from attention_core.experiments.timing_length import unfinished
-from attention_core.measure.masked import Masked, subject
-from attention_core.measure.records import Run
-from attention_core.measure.summary import Overtaking, growth, of_variant, overtaking, ratios
-from attention_core.writing import MIB, between, read_off
+from attention_core.formatting import MIB, between, read_off
 from pages.timing.options import SIDES, TimingOptions, subjects
 from pages.timing.words import masking
 

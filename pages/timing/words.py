@@ -7,7 +7,7 @@ import streamlit as st
 from app.jobs.timing_runs import Series
 from app.ui.lazy import form
 from app.words.i18n import _, literal
-from attention_core.measure.summary import TAIL, Ratio
+from attention_core.benchmarking.summary import TAIL, Ratio
 from pages.timing.options import FORMS
 
 

@@ -8,7 +8,7 @@ from attention_core.experiments import continuation, glance, swap
 from attention_core.experiments.continuation import ContinuationRow
 from attention_core.experiments.glance import GlanceRow
 from attention_core.experiments.swap import CopyRow, CopyTask, ReadingRow, ReadingTask, StrayRow
-from attention_core.kept import Kept
+from attention_core.runtime.cache import Kept
 
 
 def made_up(task):

@@ -13,16 +13,16 @@ import attention_core as ac
 from app.state import url
 from app.state.session import Visit
 from attention_core import limits
+from attention_core.benchmarking.counting import Counts
+from attention_core.benchmarking.records import LeftOut
+from attention_core.benchmarking.run_file import from_json, recorded, to_json
+from attention_core.benchmarking.timing import TimingSpec
 from attention_core.errors import LabError
 from attention_core.experiments.swap import text_tokens
 from attention_core.experiments.timing_length import measure
 from attention_core.inputs import SyntheticSpec, from_synthetic, from_text, from_upload
 from attention_core.inputs.models import hub
 from attention_core.limits import Limits
-from attention_core.measure.counting import Counts
-from attention_core.measure.records import LeftOut
-from attention_core.measure.run_file import from_json, recorded, to_json
-from attention_core.measure.timing import TimingSpec
 from pages.entropy.options import EntropyOptions
 from pages.masks.options import MasksOptions
 from pages.model.options import ModelOptions

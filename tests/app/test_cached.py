@@ -19,14 +19,15 @@ from app.jobs import cached, dispatch
 from app.jobs.fair_lock import Gate
 from app.state import presets
 from app.state.session import first_variants
-from attention_core import execution, kept, limits
+from attention_core import limits
+from attention_core.analysis.matrix import telling_row
+from attention_core.analysis.matrix.compare import compare
 from attention_core.experiments import entropy_length
 from attention_core.inputs import SyntheticSource, SyntheticSpec, TextSource
 from attention_core.inputs.models import recorder
-from attention_core.kept import Frozen
 from attention_core.limits import current
-from attention_core.looks import telling_row
-from attention_core.looks.compare import compare
+from attention_core.runtime import cache, execution
+from attention_core.runtime.cache import Frozen
 
 SOURCE = SyntheticSource(SyntheticSpec(n=12, d=4, heads=2))
 
@@ -114,14 +115,14 @@ def test_results_leave_when_their_bytes_or_their_number_is_spent():
             cache.get(word, lambda word=word: made.append(word) or word)
         return [made.pop(0) for _ in range(len(made))]
 
-    few = kept.Kept(5999, lambda word: 1000 * len(word) - kept.ENTRY - sys.getsizeof(word))
+    few = cache.Kept(5999, lambda word: 1000 * len(word) - cache.ENTRY - sys.getsizeof(word))
     assert ask(few, "aaa", "bb", "aaa") == ["aaa", "bb"]
     assert ask(few, "c", "aaa", "bb") == ["c", "bb"]  # which was asked for longest ago
     assert ask(few, "much more", "much more") == ["much more"]
     assert ask(few, "aaa", "much more") == ["aaa", "much more"]
     few.drop("much more")
     assert ask(few, "aaa", "bb", "much more") == ["aaa", "bb", "much more"]
-    two = kept.Kept(10_000, len, most=2)
+    two = cache.Kept(10_000, len, most=2)
     assert ask(two, "a", "b", "c", "b", "a") == ["a", "b", "c", "a"]
 
 
@@ -131,12 +132,12 @@ def test_what_a_cache_counts_is_what_it_takes():
     results = [rows, (np.ones((40, 50)), np.ones(3, np.float32)[:2]), {"word": ("some text", 1.5)}]
     for made in results:
         for _ in range(2):  # Python keeps freed tuples of the first time for the second
-            tidy, sent = kept.Kept(2**40, lambda found: found.nbytes), pickle.dumps(made)
+            tidy, sent = cache.Kept(2**40, lambda found: found.nbytes), pickle.dumps(made)
             gc.collect()
             tracemalloc.start()
             before = tracemalloc.get_traced_memory()[0]
             for i in range(1000, 1200):
-                tidy.get(("entropy", str(i).encode()), lambda sent=sent: kept.Frozen(pickle.loads(sent)))
+                tidy.get(("entropy", str(i).encode()), lambda sent=sent: cache.Frozen(pickle.loads(sent)))
             gc.collect()
             taken = tracemalloc.get_traced_memory()[0] - before
             tracemalloc.stop()
@@ -145,13 +146,13 @@ def test_what_a_cache_counts_is_what_it_takes():
 
 def test_a_long_text_asks_by_a_short_key():
     one, other = (TextSource(text="so long " * 500 + end) for end in "ab")
-    assert kept.digest(one) == kept.digest(TextSource(text=one.text)) != kept.digest(other)
-    assert len(kept.digest(one)) == 16
-    assert kept.digest(TextSource(text="\ud800"))
+    assert cache.digest(one) == cache.digest(TextSource(text=one.text)) != cache.digest(other)
+    assert len(cache.digest(one)) == 16
+    assert cache.digest(TextSource(text="\ud800"))
 
 
 def test_what_is_dropped_while_it_is_made_is_not_kept():
-    few = kept.Kept(2**20, len)
+    few = cache.Kept(2**20, len)
     assert few.get("word", lambda: few.drop("word") or "old") == "old"
     assert few.known("word") is None
     assert few.get("word", lambda: "new") == "new" == few.known("word")
@@ -308,7 +309,7 @@ def test_a_record_is_read_once_for_all_who_ask_and_again_after_an_error(monkeypa
             found.append(str(error))
 
     with monkeypatch.context() as patch:
-        patch.setattr(kept, "Future", Watched)
+        patch.setattr(cache, "Future", Watched)
         patch.setattr(SyntheticSource, "load", load)
         records = execution.Records()
         threads = [threading.Thread(target=ask, daemon=True) for _ in range(3)]

@@ -13,10 +13,10 @@ from toy_experiment import Trial
 
 from app.jobs import dispatch
 from app.jobs.executors import Cluster, Workers
-from attention_core import execution
 from attention_core.errors import InputError, SettingError, WorkerError
 from attention_core.experiments import entropy_length
 from attention_core.inputs import SyntheticSource, SyntheticSpec
+from attention_core.runtime import execution
 
 
 @pytest.fixture(scope="module")

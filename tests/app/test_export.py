@@ -16,10 +16,10 @@ from driver import open_page
 import attention_core as ac
 from app.jobs import cached
 from app.ui import export
+from attention_core.analysis.masks.pattern import pattern
+from attention_core.analysis.matrix.inside import look
+from attention_core.analysis.state.recurrent_state import grow
 from attention_core.inputs import SyntheticSpec, from_synthetic
-from attention_core.looks.inside import look
-from attention_core.looks.pattern import pattern
-from attention_core.looks.recurrent_state import grow
 
 SMALL = {"input": "synthetic", "n": 20, "d": 8, "heads": 2, "head": 1, "seed": 43}
 FILES = {

@@ -8,8 +8,8 @@ import pytest
 
 from app.jobs import cached, dispatch, fair_lock
 from app.jobs.fair_lock import Gate
+from attention_core.benchmarking.timing import TimingSpec
 from attention_core.experiments import timing_length
-from attention_core.measure.timing import TimingSpec
 
 
 def test_a_sample_waits_until_heavy_work_has_ended_and_heavy_work_waits_for_the_sample():

@@ -13,8 +13,8 @@ from app.jobs import cached
 from app.jobs import scheduler as line_module
 from app.jobs.executors import Here
 from app.jobs.scheduler import Line, Standing
-from attention_core import steps as task_steps
-from attention_core.steps import StoppedError
+from attention_core.runtime import progress as task_steps
+from attention_core.runtime.progress import StoppedError
 
 
 class Steps:

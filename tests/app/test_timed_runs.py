@@ -6,12 +6,12 @@ import pytest
 
 from app.jobs.runs import Run
 from app.jobs.timing_runs import Series, faster_from, in_one_sentence, progress, share_done, so_far, stamp_lines
+from attention_core.benchmarking.device import Stamp
+from attention_core.benchmarking.masked import subject
+from attention_core.benchmarking.records import LeftOut, Sample, gather
+from attention_core.benchmarking.summary import of_variant, ratios
+from attention_core.benchmarking.timing import TimingSpec
 from attention_core.experiments import timing_length
-from attention_core.measure.device import Stamp
-from attention_core.measure.masked import subject
-from attention_core.measure.records import LeftOut, Sample, gather
-from attention_core.measure.summary import of_variant, ratios
-from attention_core.measure.timing import TimingSpec
 
 STAMP = Stamp(device="A *GPU*", cpu="A CPU", cores=8, threads=2, torch="2.13.0", date="2026-01-31T12:00:00Z")
 SPEC = TimingSpec(variants=("softmax", "local"), sizes=(16, 64), rounds=1, heads=2, head_size=4)

@@ -19,11 +19,12 @@ from toy_experiment import Trial
 from app.jobs import cached, dispatch, executors
 from app.jobs.executors import Workers
 from app.jobs.scheduler import Line
-from attention_core import errors, execution
+from attention_core import errors
 from attention_core import workers as workers_module
 from attention_core.errors import InputError, LabError, SettingError, WorkerError
 from attention_core.experiments import entropy_length
 from attention_core.inputs import SyntheticSource, SyntheticSpec, TextSource, UploadSource
+from attention_core.runtime import execution
 
 SOURCE = SyntheticSource(SyntheticSpec(n=24, d=4, heads=2))
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from attention_core.measure.counting import count
+from attention_core.benchmarking.counting import count
 from benchmarks.bounds import BOUNDS
 from benchmarks.cases import HEADS, cases
 from benchmarks.measure import inputs

@@ -17,8 +17,8 @@ import torch
 from torch import Tensor
 from torch.utils._pytree import tree_leaves
 
+from attention_core.benchmarking.counting import Counts, count
 from attention_core.errors import NotCausalError, SettingError
-from attention_core.measure.counting import Counts, count
 from attention_core.variant import SOFTMAX, Attention, Params, Variant
 
 LENGTHS = (1, 2, 7, 33, 128)

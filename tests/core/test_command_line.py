@@ -10,10 +10,10 @@ import pytest
 import attention_core as ac
 from attention_core import claims
 from attention_core.__main__ import main
+from attention_core.benchmarking.run_file import from_json
 from attention_core.experiments import swap
 from attention_core.inputs import SyntheticSource, models
-from attention_core.measure.run_file import from_json
-from attention_core.surgery import losses, perplexity, swapped
+from attention_core.model_patching import losses, perplexity, swapped
 
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
 TINY = ["--sizes", "16", "8", "--heads", "1", "--head-size", "4", "--rounds", "2"]

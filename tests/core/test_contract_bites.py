@@ -11,7 +11,7 @@ from contract import PER_SETTING, PER_VARIANT, check_growth, power_of
 from torch import Tensor
 
 import attention_core as ac
-from attention_core.algorithms.exact import exact_attention
+from attention_core.ops.softmax.exact import exact_attention
 from attention_core.variant import Attention, Cost, Decoder, Params, Variant, param
 
 SOFTMAX, LOCAL, TOPK, NYSTROM, REFORMER, HEDGEHOG, MLA = (

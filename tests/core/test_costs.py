@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 
 import attention_core as ac
-from attention_core.measure.counting import count
+from attention_core.benchmarking.counting import count
 
 SCORED_IN_FULL = ("alibi", "entmax", "fox", "gqa", "selective", "sigmoid", "sink_logit", "softmax_log_n", "softpick")
 """Variants that compute every visible score once and mix the values once, as softmax does."""

@@ -11,8 +11,8 @@ import torch
 from contract import causal_forms, settings_of
 
 import attention_core as ac
-from attention_core.measure.counting import count
-from attention_core.measure.timing import prepare
+from attention_core.benchmarking.counting import count
+from attention_core.benchmarking.timing import prepare
 from attention_core.variant import Attention
 
 N, HEADS, SIZE = 2048, 8, 64

@@ -148,3 +148,7 @@ def test_snippet_runs():
     for v in ac.all_variants():
         exec(ac.get(v.key).snippet(), space)
         assert space["attention"] == ac.get(v.key)
+
+
+def test_the_earlier_name_of_model_patching_still_works():
+    assert ac.surgery.swapped is ac.model_patching.swapped

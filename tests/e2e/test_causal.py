@@ -7,7 +7,7 @@ from browser import NAMED, SIDEWAYS, board, press, query, rows, saved, settle, s
 from playwright.sync_api import expect
 
 import attention_core as ac
-from attention_core.looks.influence import influence
+from attention_core.analysis.matrix.influence import influence
 
 LINK = "?input=synthetic&n=24&d=8&heads=2&head=1&variants=softmax&variants=nystrom~landmarks~4"
 VIEWS = ("State", "Generation", "Fading", "Leaks", "Three algorithms", "Gradient")

@@ -15,7 +15,7 @@ from app.live_sentence.sentence import _words
 from app.page_script import bundling
 from app.state import presets
 from app.state.session import read_text
-from attention_core.looks.compare import compare
+from attention_core.analysis.matrix.compare import compare
 
 STORY = bundling.script(Path(app.__file__).parent / "live_sentence" / "story.js")
 LABELS = ["The", "animal", "it", "."]

@@ -7,9 +7,9 @@ from browser import BOARD, arrays, board, point_at, press, query, saved, settle,
 from playwright.sync_api import expect
 
 import attention_core as ac
+from attention_core.analysis.matrix.inside import look
 from attention_core.inputs.source import SyntheticSource
 from attention_core.inputs.synthetic import SyntheticSpec
-from attention_core.looks.inside import look
 
 SMALL = "?input=synthetic&n=20&heads=2"
 

@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 import attention_core as ac
 from app.state import presets
 from app.state.session import default_variants, first_variants
-from attention_core.looks.head_scores import head_scores, ranked
+from attention_core.analysis.matrix.head_scores import head_scores, ranked
 
 SMALL = "?input=synthetic&n=20&heads=2"
 

@@ -29,10 +29,10 @@ import attention_core as ac
 from app.page import discover
 from app.state import url
 from app.state.session import Visit
+from attention_core.benchmarking.run_file import from_json, recorded, to_json
 from attention_core.errors import LabError
 from attention_core.inputs.upload import from_upload
 from attention_core.limits import current
-from attention_core.measure.run_file import from_json, recorded, to_json
 
 FUZZ = os.environ.get("HYPOTHESIS_PROFILE") == "fuzz"
 generated = settings(

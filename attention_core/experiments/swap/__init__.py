@@ -39,7 +39,7 @@ from attention_core.experiments.task import Load, load
 from attention_core.inputs import models
 from attention_core.inputs.text import Tokens, tokenise
 from attention_core.limits import current
-from attention_core.surgery import copy_losses, from_word, losses, perplexity, swapped
+from attention_core.model_patching import copy_losses, from_word, losses, perplexity, swapped
 from attention_core.variant import SOFTMAX
 
 __all__ = [

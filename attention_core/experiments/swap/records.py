@@ -12,6 +12,7 @@ from importlib import resources
 
 import msgspec
 
+from attention_core.benchmarking.device import Stamp
 from attention_core.experiments.swap.rows import (
     MODEL,
     PERIOD,
@@ -24,9 +25,8 @@ from attention_core.experiments.swap.rows import (
     SwapRow,
     SwapTask,
 )
-from attention_core.measure.device import Stamp
 
-RECORDED = "surgery/recorded/swap.json"
+RECORDED = "model_patching/recorded/swap.json"
 """Where in the package; ``python -m pages.model.record`` writes it."""
 
 

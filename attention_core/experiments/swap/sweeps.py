@@ -6,7 +6,7 @@ from typing import TypeVar
 from attention_core import registry
 from attention_core.experiments import error
 from attention_core.experiments.swap.rows import MODEL, CopyTask, ReadingTask, StrayTask, SwapTask
-from attention_core.surgery import UNIFORM
+from attention_core.model_patching import UNIFORM
 from attention_core.variant import SOFTMAX, Attention
 
 FLOORS = (UNIFORM, "synthesizer~kind~random")

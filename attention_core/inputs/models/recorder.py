@@ -20,9 +20,9 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 from transformers.utils import logging
 
-from attention_core import steps
-from attention_core.brief import Brief
+from attention_core.compact_repr import Brief
 from attention_core.inputs.models.attending import RECORDER, check_logits, hides_future, instead, scale_of, usual_scale
+from attention_core.runtime import progress
 
 _MAKING = threading.Lock()
 
@@ -133,7 +133,7 @@ def _attend(
     scaling: float | None = None,
     **kwargs: Any,  # noqa: ANN401 - each model's layers pass their own
 ) -> tuple[Tensor, None]:
-    steps.check()  # between two layers a pass of seconds can be stopped
+    progress.check()  # between two layers a pass of seconds can be stopped
     recording = _recording.get()
     if recording is not None:
         recording.see(_layer(module, query, key, value, attention_mask, scaling, kwargs))

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from attention_core.algorithms.blockwise import pairs
-from attention_core.algorithms.exact import exact_attention
-from attention_core.algorithms.masked import masked_softmax, scores, visible, widened
-from attention_core.algorithms.pooling import even_segments, pool, spread
+from attention_core.ops.low_rank.pooling import even_segments, pool, spread
+from attention_core.ops.softmax.blockwise import pairs
+from attention_core.ops.softmax.exact import exact_attention
+from attention_core.ops.softmax.masked import masked_softmax, scores, visible, widened
 from attention_core.variant import Cache, Cost, Paper, Params, SpecialCase, Variant, param
 
 

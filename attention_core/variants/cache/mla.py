@@ -15,8 +15,8 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.linalg import vector_norm
 
-from attention_core.algorithms.exact import exact_attention
-from attention_core.algorithms.masked import masked_softmax, scores, widened
+from attention_core.ops.softmax.exact import exact_attention
+from attention_core.ops.softmax.masked import masked_softmax, scores, widened
 from attention_core.variant import TOKENS, Cache, Cost, Paper, Params, SpecialCase, Variant, param
 
 SAMPLES = 16

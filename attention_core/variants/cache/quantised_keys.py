@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from attention_core import articles
-from attention_core.algorithms.masked import masked_softmax, scores, widened
-from attention_core.algorithms.random import generator
+from attention_core.ops.random import generator
+from attention_core.ops.softmax.masked import masked_softmax, scores, widened
 from attention_core.variant import TOKENS, Cache, Cost, Paper, Params, SpecialCase, Variant, param
 
 ROUNDS = 8

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from attention_core.algorithms.blockwise import Rows, blockwise_attention, largest_block, pairs
-from attention_core.algorithms.masked import masked_softmax, visible, widened
-from attention_core.algorithms.random import normal
+from attention_core.ops.random import normal
+from attention_core.ops.softmax.blockwise import Rows, blockwise_attention, largest_block, pairs
+from attention_core.ops.softmax.masked import masked_softmax, visible, widened
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 

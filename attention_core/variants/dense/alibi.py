@@ -6,8 +6,8 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from attention_core.algorithms.blockwise import Rows, blockwise_attention, largest_block, pairs
-from attention_core.algorithms.masked import distances, masked_softmax, scores, visible
+from attention_core.ops.softmax.blockwise import Rows, blockwise_attention, largest_block, pairs
+from attention_core.ops.softmax.masked import distances, masked_softmax, scores, visible
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from attention_core.algorithms.blockwise import pairs
-from attention_core.algorithms.exact import exact_attention
-from attention_core.algorithms.masked import masked_softmax, visible
+from attention_core.ops.softmax.blockwise import pairs
+from attention_core.ops.softmax.exact import exact_attention
+from attention_core.ops.softmax.masked import masked_softmax, visible
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 

@@ -11,8 +11,8 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from attention_core.algorithms.blockwise import Rows, blockwise_attention, largest_block, pairs
-from attention_core.algorithms.masked import causal_mask, scores, widened
+from attention_core.ops.softmax.blockwise import Rows, blockwise_attention, largest_block, pairs
+from attention_core.ops.softmax.masked import causal_mask, scores, widened
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 STEPS = 200

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from attention_core.algorithms.blockwise import Rows, blockwise_attention, largest_block, pairs
-from attention_core.algorithms.gates import GateParams, gate, log_gates
-from attention_core.algorithms.masked import masked_softmax, scores, visible, widened
+from attention_core.ops.linear.gates import GateParams, gate, log_gates
+from attention_core.ops.softmax.blockwise import Rows, blockwise_attention, largest_block, pairs
+from attention_core.ops.softmax.masked import masked_softmax, scores, visible, widened
 from attention_core.variant import Cost, Paper, SpecialCase, Variant
 
 

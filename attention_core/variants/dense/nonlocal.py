@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from attention_core.algorithms.blockwise import Rows, blockwise_attention, largest_block, pairs
-from attention_core.algorithms.causal_scan import CHUNK, causal_attention
-from attention_core.algorithms.exact import exact_attention
-from attention_core.algorithms.features import Features
-from attention_core.algorithms.masked import causal_mask, keys_seen, masked_softmax, visible, widened
-from attention_core.algorithms.random import normal
+from attention_core.ops.linear.causal_scan import CHUNK, causal_attention
+from attention_core.ops.linear.features import Features
+from attention_core.ops.random import normal
+from attention_core.ops.softmax.blockwise import Rows, blockwise_attention, largest_block, pairs
+from attention_core.ops.softmax.exact import exact_attention
+from attention_core.ops.softmax.masked import causal_mask, keys_seen, masked_softmax, visible, widened
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 

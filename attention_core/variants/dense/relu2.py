@@ -6,8 +6,8 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from attention_core.algorithms.blockwise import Rows, block_size, blockwise_attention, pairs
-from attention_core.algorithms.masked import causal_mask, keys_seen, nonzero, rows_over_sum, scores
+from attention_core.ops.softmax.blockwise import Rows, block_size, blockwise_attention, pairs
+from attention_core.ops.softmax.masked import causal_mask, keys_seen, nonzero, rows_over_sum, scores
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 

@@ -11,9 +11,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attention_core.algorithms.blockwise import block_size, largest_block, pairs
-from attention_core.algorithms.masked import masked_softmax, scores, widened
-from attention_core.algorithms.scans import by_chunks
+from attention_core.ops.linear.scans import by_chunks
+from attention_core.ops.softmax.blockwise import block_size, largest_block, pairs
+from attention_core.ops.softmax.masked import masked_softmax, scores, widened
 from attention_core.variant import Cost, Paper, Params, Variant
 
 

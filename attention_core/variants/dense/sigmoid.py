@@ -9,8 +9,8 @@ from functools import partial
 
 from torch import Tensor
 
-from attention_core.algorithms.blockwise import Rows, block_size, blockwise_attention, pairs
-from attention_core.algorithms.masked import causal_mask, keys_seen, scores
+from attention_core.ops.softmax.blockwise import Rows, block_size, blockwise_attention, pairs
+from attention_core.ops.softmax.masked import causal_mask, keys_seen, scores
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from attention_core.algorithms.blockwise import pairs
-from attention_core.algorithms.masked import masked_softmax, scores, visible
-from attention_core.algorithms.partial import partial_attention
+from attention_core.ops.softmax.blockwise import pairs
+from attention_core.ops.softmax.masked import masked_softmax, scores, visible
+from attention_core.ops.softmax.partial import partial_attention
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 

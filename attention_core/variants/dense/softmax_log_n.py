@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from attention_core import articles
-from attention_core.algorithms.blockwise import pairs
-from attention_core.algorithms.exact import exact_attention
-from attention_core.algorithms.masked import keys_seen, masked_softmax, scores, visible, widened
+from attention_core.ops.softmax.blockwise import pairs
+from attention_core.ops.softmax.exact import exact_attention
+from attention_core.ops.softmax.masked import keys_seen, masked_softmax, scores, visible, widened
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
 
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from attention_core.algorithms.blockwise import Rows, blockwise_attention, largest_block, pairs
-from attention_core.algorithms.masked import causal_mask, nonzero, scores
+from attention_core.ops.softmax.blockwise import Rows, blockwise_attention, largest_block, pairs
+from attention_core.ops.softmax.masked import causal_mask, nonzero, scores
 from attention_core.variant import Cost, Paper, Params, Variant
 
 

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from attention_core.algorithms import fast_weights
-from attention_core.algorithms.delta_rule import DeltaParams, corrected
-from attention_core.algorithms.fast_weights import Tokens
-from attention_core.algorithms.gates import GateParams, log_gates, one
 from attention_core.articles import EXACT_FLOW, L2_NORMALISATION
+from attention_core.ops.delta import fast_weights
+from attention_core.ops.delta.delta_rule import DeltaParams, corrected
+from attention_core.ops.delta.fast_weights import Tokens
+from attention_core.ops.linear.gates import GateParams, log_gates, one
 from attention_core.variant import Paper, SpecialCase
 
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from attention_core.algorithms import fast_weights
-from attention_core.algorithms.fast_weights import Tokens
-from attention_core.algorithms.gates import GateParams, each, gate, log_gates
+from attention_core.ops.delta import fast_weights
+from attention_core.ops.delta.fast_weights import Tokens
+from attention_core.ops.linear.gates import GateParams, each, gate, log_gates
 from attention_core.variant import Paper, SpecialCase
 
 

@@ -12,12 +12,12 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from attention_core.algorithms import fast_weights
-from attention_core.algorithms.delta_rule import unit
-from attention_core.algorithms.fast_weights import Tokens, similar, take
-from attention_core.algorithms.gates import GateParams, log_gates
-from attention_core.algorithms.masked import widened
-from attention_core.algorithms.scans import by_chunks
+from attention_core.ops.delta import fast_weights
+from attention_core.ops.delta.delta_rule import unit
+from attention_core.ops.delta.fast_weights import Tokens, similar, take
+from attention_core.ops.linear.gates import GateParams, log_gates
+from attention_core.ops.linear.scans import by_chunks
+from attention_core.ops.softmax.masked import widened
 from attention_core.settings import param
 from attention_core.variant import Cost, Decoder, Paper, Variant
 

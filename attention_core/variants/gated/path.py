@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from attention_core.algorithms import fast_weights
-from attention_core.algorithms.delta_rule import unit
-from attention_core.algorithms.fast_weights import Tokens
+from attention_core.ops.delta import fast_weights
+from attention_core.ops.delta.delta_rule import unit
+from attention_core.ops.delta.fast_weights import Tokens
 from attention_core.settings import Params, param
 from attention_core.variant import Paper, SpecialCase
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from attention_core.algorithms import fast_weights
-from attention_core.algorithms.fast_weights import Tokens
-from attention_core.algorithms.gates import GateParams, log_gates, one, written
+from attention_core.ops.delta import fast_weights
+from attention_core.ops.delta.fast_weights import Tokens
+from attention_core.ops.linear.gates import GateParams, log_gates, one, written
 from attention_core.settings import param
 from attention_core.variant import Paper
 

@@ -15,10 +15,10 @@ import torch
 from torch import Tensor
 
 from attention_core import articles
-from attention_core.algorithms import fast_weights
-from attention_core.algorithms.fast_weights import Tokens
-from attention_core.algorithms.masked import widened
-from attention_core.algorithms.scans import by_chunks
+from attention_core.ops.delta import fast_weights
+from attention_core.ops.delta.fast_weights import Tokens
+from attention_core.ops.linear.scans import by_chunks
+from attention_core.ops.softmax.masked import widened
 from attention_core.settings import Params, param
 from attention_core.variant import Cost, Decoder, Variant
 

@@ -16,10 +16,10 @@ import torch
 from torch import Tensor
 
 from attention_core import articles
-from attention_core.algorithms.causal_scan import with_ones
-from attention_core.algorithms.masked import keys_seen, scores, widened
-from attention_core.algorithms.monomials import BLOCK, add_products, monomials, width
-from attention_core.algorithms.scans import by_chunks, by_heads, wants_gradient
+from attention_core.ops.linear.causal_scan import with_ones
+from attention_core.ops.linear.monomials import BLOCK, add_products, monomials, width
+from attention_core.ops.linear.scans import by_chunks, by_heads, wants_gradient
+from attention_core.ops.softmax.masked import keys_seen, scores, widened
 from attention_core.variant import Cost, Decoder, Params, Variant, param
 
 

@@ -12,11 +12,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from attention_core.algorithms.causal_scan import State as Sums
-from attention_core.algorithms.causal_scan import empty_state
-from attention_core.algorithms.features import LogFeatures, paired
-from attention_core.algorithms.kernel import kernel_attention, kernel_cost, kernel_step, similarities
-from attention_core.algorithms.masked import rows_over_sum, widened
+from attention_core.ops.linear.causal_scan import State as Sums
+from attention_core.ops.linear.causal_scan import empty_state
+from attention_core.ops.linear.features import LogFeatures, paired
+from attention_core.ops.linear.kernel import kernel_attention, kernel_cost, kernel_step, similarities
+from attention_core.ops.softmax.masked import rows_over_sum, widened
 from attention_core.variant import Cost, Decoder, Paper, Params, Variant, param
 
 

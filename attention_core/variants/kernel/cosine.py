@@ -14,10 +14,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from attention_core import articles
-from attention_core.algorithms.causal_scan import State, by_token, empty_state
-from attention_core.algorithms.features import Features, LogFeatures
-from attention_core.algorithms.kernel import kernel_attention, kernel_cost, kernel_step, similarities
-from attention_core.algorithms.masked import nonzero, rows_over_sum, widened
+from attention_core.ops.linear.causal_scan import State, by_token, empty_state
+from attention_core.ops.linear.features import Features, LogFeatures
+from attention_core.ops.linear.kernel import kernel_attention, kernel_cost, kernel_step, similarities
+from attention_core.ops.softmax.masked import nonzero, rows_over_sum, widened
 from attention_core.variant import Cost, Decoder, Params, Variant, param
 
 

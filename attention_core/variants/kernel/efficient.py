@@ -14,13 +14,13 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from attention_core.algorithms.causal_scan import CHUNK, State, divided, empty_state, fold, with_ones
-from attention_core.algorithms.features import Features, LogFeatures
-from attention_core.algorithms.kernel import similarities
-from attention_core.algorithms.masked import widened
-from attention_core.algorithms.scans import by_chunks, running_max, running_sum, wants_gradient
-from attention_core.algorithms.streamed_kernel import default_size, gather, streamed_cost
-from attention_core.algorithms.triangle import rises_far
+from attention_core.ops.linear.causal_scan import CHUNK, State, divided, empty_state, fold, with_ones
+from attention_core.ops.linear.features import Features, LogFeatures
+from attention_core.ops.linear.kernel import similarities
+from attention_core.ops.linear.scans import by_chunks, running_max, running_sum, wants_gradient
+from attention_core.ops.linear.streamed_kernel import default_size, gather, streamed_cost
+from attention_core.ops.linear.triangle import rises_far
+from attention_core.ops.softmax.masked import widened
 from attention_core.variant import Cost, Paper, Params, Variant
 
 

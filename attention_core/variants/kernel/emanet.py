@@ -16,9 +16,9 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from attention_core.algorithms.masked import nonzero, widened
-from attention_core.algorithms.random import normal
-from attention_core.algorithms.scans import again, by_heads, wants_gradient
+from attention_core.ops.linear.scans import again, by_heads, wants_gradient
+from attention_core.ops.random import normal
+from attention_core.ops.softmax.masked import nonzero, widened
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 

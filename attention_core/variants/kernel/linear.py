@@ -9,11 +9,11 @@ from functools import partial
 from torch import Tensor
 
 from attention_core import articles
-from attention_core.algorithms.causal_scan import CHUNK, State, by_token, empty_state
-from attention_core.algorithms.features import MAPS, Features, LogFeatures, paired
-from attention_core.algorithms.kernel import kernel_attention, kernel_cost, kernel_step, similarities
-from attention_core.algorithms.masked import rows_over_sum, widened
-from attention_core.algorithms.scans import running_sum
+from attention_core.ops.linear.causal_scan import CHUNK, State, by_token, empty_state
+from attention_core.ops.linear.features import MAPS, Features, LogFeatures, paired
+from attention_core.ops.linear.kernel import kernel_attention, kernel_cost, kernel_step, similarities
+from attention_core.ops.linear.scans import running_sum
+from attention_core.ops.softmax.masked import rows_over_sum, widened
 from attention_core.variant import Cost, Decoder, Paper, Params, Variant, param
 
 

@@ -8,7 +8,7 @@ softmax; as three kinds of four estimate softmax, the variant as a whole is held
 Unbiased are the similarities, before they are divided by their row's sum, and with row norms as of N(0, I), which is
 the default. Directions of fixed length √d mostly scatter less but are biased, save for ``relu``: over all draws
 ``positive`` and ``hyperbolic`` features then come out too small, by ever more as ``‖x + y‖`` grows, on the heads of
-trained models often by most of the truth; ``attention_core.looks.performer_bias`` has the closed form.
+trained models often by most of the truth; ``attention_core.analysis.low_rank.performer_bias`` has the closed form.
 
 No floor is added to features or sums: what keeps exponentials in range cancels in each row. So two failures show that a
 floor would hide: a row of ``relu`` whose features meet none of its keys' is zero, and weights of ``trig``, whose
@@ -24,13 +24,13 @@ import torch
 from torch import Tensor
 
 from attention_core import articles
-from attention_core.algorithms.causal_scan import CHUNK, State
-from attention_core.algorithms.features import LogFeatures, paired
-from attention_core.algorithms.kernel import similarities
-from attention_core.algorithms.masked import rows_over_sum, widened
-from attention_core.algorithms.random import generator
-from attention_core.algorithms.scans import by_heads, wants_gradient
-from attention_core.algorithms.streamed_kernel import BLOCK, empty, streamed_attention, streamed_cost, take
+from attention_core.ops.linear.causal_scan import CHUNK, State
+from attention_core.ops.linear.features import LogFeatures, paired
+from attention_core.ops.linear.kernel import similarities
+from attention_core.ops.linear.scans import by_heads, wants_gradient
+from attention_core.ops.linear.streamed_kernel import BLOCK, empty, streamed_attention, streamed_cost, take
+from attention_core.ops.random import generator
+from attention_core.ops.softmax.masked import rows_over_sum, widened
 from attention_core.variant import Cost, Decoder, Paper, Params, Variant, param
 
 KINDS = ("positive", "hyperbolic", "trig", "relu")

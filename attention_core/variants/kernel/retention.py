@@ -14,13 +14,13 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from attention_core.algorithms.causal_scan import CHUNK, State, divided, empty_state, fold, with_ones
-from attention_core.algorithms.even_decay import decayed_attention, decayed_cost
-from attention_core.algorithms.features import MAPS, Features
-from attention_core.algorithms.kernel import similarities
-from attention_core.algorithms.masked import rows_over_sum, widened
-from attention_core.algorithms.scans import by_chunks, running_max
-from attention_core.algorithms.triangle import rises_far
+from attention_core.ops.linear.causal_scan import CHUNK, State, divided, empty_state, fold, with_ones
+from attention_core.ops.linear.even_decay import decayed_attention, decayed_cost
+from attention_core.ops.linear.features import MAPS, Features
+from attention_core.ops.linear.kernel import similarities
+from attention_core.ops.linear.scans import by_chunks, running_max
+from attention_core.ops.linear.triangle import rises_far
+from attention_core.ops.softmax.masked import rows_over_sum, widened
 from attention_core.variant import Cost, Decoder, Paper, Params, SpecialCase, Variant, param
 
 

@@ -9,9 +9,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from attention_core.algorithms.exact import exact_attention
-from attention_core.algorithms.masked import product_of, scores, widened
-from attention_core.algorithms.pooling import (
+from attention_core.ops.low_rank.pooling import (
     Run,
     Segments,
     pool,
@@ -20,6 +18,8 @@ from attention_core.algorithms.pooling import (
     spreading_matrix,
     strided_segments,
 )
+from attention_core.ops.softmax.exact import exact_attention
+from attention_core.ops.softmax.masked import product_of, scores, widened
 from attention_core.variant import Cost, Paper, Params, SpecialCase, Variant, param
 
 

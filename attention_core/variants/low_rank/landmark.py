@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from attention_core import articles
-from attention_core.algorithms.exact import exact_attention
-from attention_core.algorithms.landmarks import METHODS, landmark_multiply_adds, landmarks
-from attention_core.algorithms.masked import product_of, scores, widened
+from attention_core.ops.low_rank.landmarks import METHODS, landmark_multiply_adds, landmarks
+from attention_core.ops.softmax.exact import exact_attention
+from attention_core.ops.softmax.masked import product_of, scores, widened
 from attention_core.variant import Cost, Params, Variant, param
 
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from attention_core.algorithms.exact import exact_attention
-from attention_core.algorithms.masked import product_of, scores, widened
-from attention_core.algorithms.pooling import even_segments, pool, pooling_matrix
-from attention_core.algorithms.random import normal
+from attention_core.ops.low_rank.pooling import even_segments, pool, pooling_matrix
+from attention_core.ops.random import normal
+from attention_core.ops.softmax.exact import exact_attention
+from attention_core.ops.softmax.masked import product_of, scores, widened
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
 
 

@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 
 from attention_core import articles
-from attention_core.algorithms.exact import exact_attention
-from attention_core.algorithms.inverse import exact_inverse, inverse_steps
-from attention_core.algorithms.landmarks import METHODS, landmark_multiply_adds, landmarks
-from attention_core.algorithms.masked import scores, widened
+from attention_core.ops.low_rank.inverse import exact_inverse, inverse_steps
+from attention_core.ops.low_rank.landmarks import METHODS, landmark_multiply_adds, landmarks
+from attention_core.ops.softmax.exact import exact_attention
+from attention_core.ops.softmax.masked import scores, widened
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
 
 

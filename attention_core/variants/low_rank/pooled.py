@@ -17,12 +17,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from attention_core.algorithms.exact import exact_attention
-from attention_core.algorithms.layouts import block_pairs, residue_pairs
-from attention_core.algorithms.masked import causal_mask, masked_softmax, product_of, scores, widened
-from attention_core.algorithms.partial import merged
-from attention_core.algorithms.parts import earlier_blocks, own_block
-from attention_core.algorithms.pooling import Run, Segments, pool, pooling_matrix, strided_segments
+from attention_core.ops.low_rank.pooling import Run, Segments, pool, pooling_matrix, strided_segments
+from attention_core.ops.pattern.layouts import block_pairs, residue_pairs
+from attention_core.ops.pattern.parts import earlier_blocks, own_block
+from attention_core.ops.softmax.exact import exact_attention
+from attention_core.ops.softmax.masked import causal_mask, masked_softmax, product_of, scores, widened
+from attention_core.ops.softmax.partial import merged
 from attention_core.variant import Cost, Paper, Params, SpecialCase, Variant, param
 
 

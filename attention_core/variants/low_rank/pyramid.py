@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from attention_core.algorithms.exact import exact_attention
-from attention_core.algorithms.masked import product_of, scores, widened
-from attention_core.algorithms.pooling import even_segments, pool, pooling_matrix
+from attention_core.ops.low_rank.pooling import even_segments, pool, pooling_matrix
+from attention_core.ops.softmax.exact import exact_attention
+from attention_core.ops.softmax.masked import product_of, scores, widened
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 SIZES = (1, 3, 6, 8)

@@ -13,10 +13,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attention_core.algorithms.blockwise import Rows, block_size, blockwise_attention, pairs
-from attention_core.algorithms.causal_scan import CHUNK
-from attention_core.algorithms.masked import keys_seen, scores, widened
-from attention_core.algorithms.scans import by_chunks
+from attention_core.ops.linear.causal_scan import CHUNK
+from attention_core.ops.linear.scans import by_chunks
+from attention_core.ops.softmax.blockwise import Rows, block_size, blockwise_attention, pairs
+from attention_core.ops.softmax.masked import keys_seen, scores, widened
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 STEP = 2**16

@@ -12,10 +12,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attention_core.algorithms.causal_scan import causal_attention, causal_multiply_adds, divided, with_ones
-from attention_core.algorithms.features import Features, both_softmaxes
-from attention_core.algorithms.layouts import window_pairs
-from attention_core.algorithms.masked import causal_mask, distances, rows_over_sum, scores, widened
+from attention_core.ops.linear.causal_scan import causal_attention, causal_multiply_adds, divided, with_ones
+from attention_core.ops.linear.features import Features, both_softmaxes
+from attention_core.ops.pattern.layouts import window_pairs
+from attention_core.ops.softmax.masked import causal_mask, distances, rows_over_sum, scores, widened
 from attention_core.variant import TOKENS, Cost, Decoder, Paper, Params, SpecialCase, Variant, param
 
 ROWS = 64

@@ -7,11 +7,11 @@ import torch
 from torch import Tensor
 
 from attention_core import articles
-from attention_core.algorithms.layouts import residue_pairs, same_residue
-from attention_core.algorithms.masked import distances
-from attention_core.algorithms.pattern import restricted_to
-from attention_core.algorithms.pieces import class_elements, classes
-from attention_core.algorithms.union import union_attention, union_elements
+from attention_core.ops.pattern.layouts import residue_pairs, same_residue
+from attention_core.ops.pattern.pattern import restricted_to
+from attention_core.ops.pattern.pieces import class_elements, classes
+from attention_core.ops.softmax.masked import distances
+from attention_core.ops.softmax.union import union_attention, union_elements
 from attention_core.variant import Cost, Params, SpecialCase, Variant, param
 
 

@@ -11,10 +11,10 @@ import torch
 from torch import Tensor
 
 from attention_core import articles
-from attention_core.algorithms import key_blocks
-from attention_core.algorithms.block_selection import Selection
-from attention_core.algorithms.key_blocks import block_count
-from attention_core.algorithms.masked import masked_softmax, scores, visible, widened
+from attention_core.ops.blocks import key_blocks
+from attention_core.ops.blocks.block_selection import Selection
+from attention_core.ops.blocks.key_blocks import block_count
+from attention_core.ops.softmax.masked import masked_softmax, scores, visible, widened
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
 
 

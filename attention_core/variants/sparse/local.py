@@ -7,13 +7,13 @@ import torch
 from torch import Tensor
 
 from attention_core import articles
-from attention_core.algorithms.blockwise import pairs
-from attention_core.algorithms.exact import exact_attention
-from attention_core.algorithms.layouts import BLOCK, window_pairs
-from attention_core.algorithms.masked import distances
-from attention_core.algorithms.pattern import restricted_to
-from attention_core.algorithms.pieces import band, band_elements
-from attention_core.algorithms.union import union_attention, union_elements
+from attention_core.ops.pattern.layouts import BLOCK, window_pairs
+from attention_core.ops.pattern.pattern import restricted_to
+from attention_core.ops.pattern.pieces import band, band_elements
+from attention_core.ops.softmax.blockwise import pairs
+from attention_core.ops.softmax.exact import exact_attention
+from attention_core.ops.softmax.masked import distances
+from attention_core.ops.softmax.union import union_attention, union_elements
 from attention_core.variant import TOKENS, Cost, Params, SpecialCase, Variant, param
 
 

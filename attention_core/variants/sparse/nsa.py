@@ -14,15 +14,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attention_core.algorithms.block_selection import Selection
-from attention_core.algorithms.blockwise import pairs
-from attention_core.algorithms.exact import exact_attention
-from attention_core.algorithms.key_blocks import block_count, cut, filled
-from attention_core.algorithms.layouts import BLOCK, residue_pairs, window_pairs
-from attention_core.algorithms.masked import distances, masked_softmax, scores, widened
-from attention_core.algorithms.parts import earlier_blocks
-from attention_core.algorithms.pieces import band, band_elements
-from attention_core.algorithms.union import union_attention, union_elements
+from attention_core.ops.blocks.block_selection import Selection
+from attention_core.ops.blocks.key_blocks import block_count, cut, filled
+from attention_core.ops.pattern.layouts import BLOCK, residue_pairs, window_pairs
+from attention_core.ops.pattern.parts import earlier_blocks
+from attention_core.ops.pattern.pieces import band, band_elements
+from attention_core.ops.softmax.blockwise import pairs
+from attention_core.ops.softmax.exact import exact_attention
+from attention_core.ops.softmax.masked import distances, masked_softmax, scores, widened
+from attention_core.ops.softmax.union import union_attention, union_elements
 from attention_core.variant import Cost, Paper, Params, SpecialCase, Variant, param
 
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from attention_core.algorithms.blockwise import STEP, largest_block, row_blocks
-from attention_core.algorithms.exact import exact_attention
-from attention_core.algorithms.masked import masked_softmax, scores
+from attention_core.ops.softmax.blockwise import STEP, largest_block, row_blocks
+from attention_core.ops.softmax.exact import exact_attention
+from attention_core.ops.softmax.masked import masked_softmax, scores
 from attention_core.variant import Cost, Paper, Params, SpecialCase, Variant, param
 
 

@@ -19,8 +19,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attention_core.algorithms import lsh
-from attention_core.algorithms.masked import masked_softmax, widened
+from attention_core.ops import lsh
+from attention_core.ops.softmax.masked import masked_softmax, widened
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 

@@ -7,12 +7,12 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from attention_core.algorithms.anchors import anchor_pairs, anchored, anchored_elements
-from attention_core.algorithms.layouts import BLOCK, window_pairs
-from attention_core.algorithms.masked import distances
-from attention_core.algorithms.pattern import restricted_to
-from attention_core.algorithms.pieces import band, band_elements
-from attention_core.algorithms.union import Piece, union_attention
+from attention_core.ops.pattern.anchors import anchor_pairs, anchored, anchored_elements
+from attention_core.ops.pattern.layouts import BLOCK, window_pairs
+from attention_core.ops.pattern.pattern import restricted_to
+from attention_core.ops.pattern.pieces import band, band_elements
+from attention_core.ops.softmax.masked import distances
+from attention_core.ops.softmax.union import Piece, union_attention
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
 
 

@@ -12,11 +12,11 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from attention_core.algorithms.layouts import BLOCK, block_pairs, residue_pairs, same_residue, window_pairs
-from attention_core.algorithms.masked import distances
-from attention_core.algorithms.pattern import restricted_to
-from attention_core.algorithms.pieces import ROWS, band, band_elements, class_elements, classes, columns, columns_rows
-from attention_core.algorithms.union import Piece, merging, union_attention, union_elements
+from attention_core.ops.pattern.layouts import BLOCK, block_pairs, residue_pairs, same_residue, window_pairs
+from attention_core.ops.pattern.pattern import restricted_to
+from attention_core.ops.pattern.pieces import ROWS, band, band_elements, class_elements, classes, columns, columns_rows
+from attention_core.ops.softmax.masked import distances
+from attention_core.ops.softmax.union import Piece, merging, union_attention, union_elements
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
 
 

@@ -8,9 +8,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attention_core.algorithms.blockwise import Rows, block_size, blockwise_attention, largest_block, pairs, row_blocks
-from attention_core.algorithms.exact import exact_attention
-from attention_core.algorithms.masked import causal_mask, masked_softmax, scores, widened
+from attention_core.ops.softmax.blockwise import Rows, block_size, blockwise_attention, largest_block, pairs, row_blocks
+from attention_core.ops.softmax.exact import exact_attention
+from attention_core.ops.softmax.masked import causal_mask, masked_softmax, scores, widened
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
 
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from attention_core.algorithms.chosen_keys import chosen_keys_part, chosen_rows
-from attention_core.algorithms.exact import exact_attention
-from attention_core.algorithms.masked import masked_softmax, scores, widened
-from attention_core.algorithms.partial import Part, merged, partial_attention
+from attention_core.ops.softmax.chosen_keys import chosen_keys_part, chosen_rows
+from attention_core.ops.softmax.exact import exact_attention
+from attention_core.ops.softmax.masked import masked_softmax, scores, widened
+from attention_core.ops.softmax.partial import Part, merged, partial_attention
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
 
 

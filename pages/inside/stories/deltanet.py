@@ -5,10 +5,10 @@ import streamlit as st
 
 from app.jobs import cached
 from app.words.i18n import N_, _, paragraph
-from attention_core.algorithms.gates import GateParams, each
-from attention_core.looks.delta_state import Written
-from attention_core.looks.factors import lengths
-from attention_core.writing import number
+from attention_core.analysis.low_rank.factors import lengths
+from attention_core.analysis.state.delta_state import Written
+from attention_core.formatting import number
+from attention_core.ops.linear.gates import GateParams, each
 from pages.inside import pictures
 from pages.inside.options import InsideOptions
 from pages.inside.pictures import Curve

@@ -3,8 +3,8 @@
 import numpy as np
 
 from app.words.i18n import _, _n, paragraph
-from attention_core.looks.factors import perplexity
-from attention_core.writing import at_most
+from attention_core.analysis.low_rank.factors import perplexity
+from attention_core.formatting import at_most
 from pages.inside import pictures
 from pages.inside.options import InsideOptions
 from pages.inside.reference import beside_reference

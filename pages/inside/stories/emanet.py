@@ -8,8 +8,8 @@ import streamlit as st
 
 from app.words.i18n import _, _n, literal
 from app.words.isolation import isolated
-from attention_core.looks.factors import perplexity, product
-from attention_core.writing import at_most
+from attention_core.analysis.low_rank.factors import perplexity, product
+from attention_core.formatting import at_most
 from pages.inside import pictures
 from pages.inside.pictures import Curve
 from pages.inside.reference import beside_reference

@@ -9,7 +9,7 @@ from app.figures.curves import guide
 from app.jobs import cached
 from app.words.i18n import N_, _, _n, paragraph
 from app.words.labels import tokens
-from attention_core.writing import number
+from attention_core.formatting import number
 from pages.inside import pictures
 from pages.inside.options import InsideOptions
 from pages.inside.pictures import Curve

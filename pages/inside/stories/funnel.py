@@ -3,7 +3,8 @@
 from dataclasses import replace
 
 from app.words.i18n import _
-from attention_core.looks import factors, provenance
+from attention_core.analysis.low_rank import factors
+from attention_core.analysis.masks import provenance
 from pages.inside import pictures, pooling
 from pages.inside.reference import beside_reference
 from pages.inside.story import Later, Seen, Step, later

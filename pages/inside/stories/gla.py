@@ -3,8 +3,8 @@
 import numpy as np
 
 from app.words.i18n import N_, _, literal, paragraph
-from attention_core.looks.factors import half_lives, lengths, passed, product
-from attention_core.writing import number, percent
+from attention_core.analysis.low_rank.factors import half_lives, lengths, passed, product
+from attention_core.formatting import number, percent
 from pages.inside import pictures
 from pages.inside.pictures import Curve
 from pages.inside.reference import beside_reference

@@ -6,8 +6,8 @@ import attention_core as ac
 from app.jobs import cached
 from app.jobs.cached import View
 from app.words.i18n import N_, _, paragraph
-from attention_core.looks import factors
-from attention_core.writing import at_most
+from attention_core.analysis.low_rank import factors
+from attention_core.formatting import at_most
 from pages.inside import landmarks, pictures
 from pages.inside.reference import beside_reference
 from pages.inside.story import Later, Seen, Step, later

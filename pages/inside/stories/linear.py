@@ -7,10 +7,10 @@ import attention_core as ac
 from app.figures.theme import GREY
 from app.words.i18n import N_, _, paragraph
 from app.words.labels import tokens
-from attention_core.looks.factors import cosines, perplexity
-from attention_core.looks.feature_maps import feature_map
-from attention_core.looks.running_sum import Sum, sum_for
-from attention_core.writing import number
+from attention_core.analysis.low_rank.factors import cosines, perplexity
+from attention_core.analysis.low_rank.feature_maps import feature_map
+from attention_core.analysis.state.running_sum import Sum, sum_for
+from attention_core.formatting import number
 from pages.inside import pictures
 from pages.inside.options import InsideOptions
 from pages.inside.pictures import Curve, Points

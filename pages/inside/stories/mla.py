@@ -3,7 +3,7 @@
 import numpy as np
 
 from app.words.i18n import _, paragraph
-from attention_core.looks.factors import off
+from attention_core.analysis.low_rank.factors import off
 from pages.inside import pictures
 from pages.inside.pictures import Curve
 from pages.inside.reference import beside_reference

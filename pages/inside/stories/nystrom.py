@@ -11,12 +11,12 @@ from app.jobs import cached, dispatch
 from app.matrix_board import Panel
 from app.words.i18n import N_, _, _n, literal, paragraph
 from app.words.labels import label
+from attention_core.analysis.low_rank.cur import RCOND, Cur
+from attention_core.analysis.low_rank.factors import product
 from attention_core.experiments import cur_error, nystrom_inverse
 from attention_core.experiments.cur_error import ATTENTION, BEST, FLOOR, FORMULA, UNIFORM, CurRow
 from attention_core.experiments.nystrom_inverse import InverseRow
-from attention_core.looks.cur import RCOND, Cur
-from attention_core.looks.factors import product
-from attention_core.writing import number, percent, written
+from attention_core.formatting import number, percent, written
 from pages.inside import landmarks, pictures
 from pages.inside.options import InsideOptions
 from pages.inside.pictures import Curve

@@ -3,8 +3,8 @@
 import numpy as np
 
 from app.words.i18n import _, paragraph
-from attention_core.looks.factors import cosines, lengths, product
-from attention_core.writing import percent
+from attention_core.analysis.low_rank.factors import cosines, lengths, product
+from attention_core.formatting import percent
 from pages.inside import pictures
 from pages.inside.reference import beside_reference
 from pages.inside.story import Later, Seen, Step

@@ -10,13 +10,13 @@ from app.figures.curves import guide
 from app.figures.spread import Spread, spread
 from app.jobs import cached, runs
 from app.words.i18n import N_, _, paragraph
+from attention_core.analysis.low_rank import factors
+from attention_core.analysis.low_rank.performer_bias import chance, pair_sizes, positive_bias
+from attention_core.analysis.matrix.inside import apart, logits
 from attention_core.experiments import performer_error
 from attention_core.experiments.performer_error import LADDER, SEEDS, TOKENS, WAYS, PerformerErrorRow
-from attention_core.looks import factors
-from attention_core.looks.inside import apart, logits
-from attention_core.looks.performer_bias import chance, pair_sizes, positive_bias
+from attention_core.formatting import number
 from attention_core.metrics.fit import fit_power
-from attention_core.writing import number
 from pages.inside import pictures
 from pages.inside.options import InsideOptions
 from pages.inside.pictures import Curve, Points

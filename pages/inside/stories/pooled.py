@@ -7,7 +7,8 @@ import numpy as np
 from app.figures.categories import PRIMITIVES
 from app.matrix_board import Category, Panel, matrix_board
 from app.words.i18n import _, paragraph
-from attention_core.looks import factors, provenance
+from attention_core.analysis.low_rank import factors
+from attention_core.analysis.masks import provenance
 from pages.inside import pooling
 from pages.inside.reference import beside_reference
 from pages.inside.story import Later, Seen, Step, later

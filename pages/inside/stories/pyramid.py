@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from app.words.i18n import _
-from attention_core.looks import provenance
+from attention_core.analysis.masks import provenance
 from pages.inside import pooling
 from pages.inside.reference import beside_reference
 from pages.inside.story import Later, Seen, Step

@@ -16,11 +16,11 @@ from app.ui import chart
 from app.words.i18n import N_, _, _n, literal, paragraph
 from app.words.isolation import isolated
 from app.words.labels import reference_name
+from attention_core.analysis.masks.pattern import Hashed
 from attention_core.experiments import hash_rounds, reversible
 from attention_core.experiments.hash_rounds import HashRoundsRow
 from attention_core.experiments.reversible import CHECKPOINTS, MOST, PLAIN, REVERSIBLE, WAYS, ReversibleRow
-from attention_core.looks.pattern import Hashed
-from attention_core.writing import MIB, at_most, memory
+from attention_core.formatting import MIB, at_most, memory
 from pages.inside import pictures
 from pages.inside.options import InsideOptions
 from pages.inside.pictures import Curve

@@ -7,10 +7,10 @@ from app.figures.spread import spread
 from app.jobs import cached, runs
 from app.words.i18n import N_, _, _n, paragraph
 from app.words.isolation import isolated
+from attention_core.analysis.state.gau import EXPANSION, Look, block_price, shared_size, unit_price
 from attention_core.experiments import homogeneity
 from attention_core.experiments.homogeneity import FACTORS, VARIANTS, HomogeneityRow
-from attention_core.looks.gau import EXPANSION, Look, block_price, shared_size, unit_price
-from attention_core.writing import at_most, number, span
+from attention_core.formatting import at_most, number, span
 from pages.inside import pictures
 from pages.inside.options import InsideOptions
 from pages.inside.pictures import Curve

@@ -3,7 +3,7 @@
 import numpy as np
 
 from app.words.i18n import _, _n, paragraph
-from attention_core.writing import number
+from attention_core.formatting import number
 from pages.inside import pictures
 from pages.inside.reference import beside_reference
 from pages.inside.story import Later, Seen, Step

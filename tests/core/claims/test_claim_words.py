@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from attention_core import claims
 from attention_core.claims import Verdict
+from attention_core.formatting import written
 from attention_core.inputs import SyntheticSource, SyntheticSpec
-from attention_core.writing import written
 
 RAISED = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 

@@ -9,8 +9,8 @@ from trial import error, normal, ruled, softmax, synthetic, trial, upload
 
 import attention_core as ac
 from attention_core import claims
-from attention_core.claims import (
-    Verdict,
+from attention_core.claims import Verdict
+from attention_core.claims.checks import (
     cosine_closest,
     linformer_rank,
     nystrom_all_landmarks,
@@ -18,9 +18,9 @@ from attention_core.claims import (
     nystrom_deterministic,
     six_iterations,
 )
+from attention_core.formatting import written
 from attention_core.inputs import SyntheticSource
 from attention_core.variants.low_rank import nystrom
-from attention_core.writing import written
 
 HOLDS, PARTLY, FAILS = Verdict.HOLDS, Verdict.PARTLY, Verdict.FAILS
 

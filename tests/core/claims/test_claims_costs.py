@@ -8,8 +8,9 @@ from trial import normal, ruled, synthetic, trial, upload
 
 import attention_core as ac
 from attention_core import claims
-from attention_core.algorithms.causal_scan import CHUNK
-from attention_core.claims import Verdict, double_softmax, linear_cost, memory_quadruples, three_algorithms
+from attention_core.claims import Verdict
+from attention_core.claims.checks import double_softmax, linear_cost, memory_quadruples, three_algorithms
+from attention_core.ops.linear.causal_scan import CHUNK
 
 HOLDS, PARTLY, FAILS = Verdict.HOLDS, Verdict.PARTLY, Verdict.FAILS
 

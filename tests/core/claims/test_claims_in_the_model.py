@@ -6,13 +6,14 @@ import torch
 from trial import ruled, synthetic, trial
 
 from attention_core import claims, registry
-from attention_core.claims import Verdict, four_sinks, in_the_model, one_layer, sharpest_logits
+from attention_core.claims import Verdict, in_the_model
+from attention_core.claims.checks import four_sinks, one_layer, sharpest_logits
 from attention_core.claims.claim import Ask
 from attention_core.claims.in_the_model import StandInRow
 from attention_core.experiments.task import load
 from attention_core.inputs import TextSource, models
 from attention_core.inputs.text import record_layers
-from attention_core.surgery import from_word, losses, perplexity, swapped
+from attention_core.model_patching import from_word, losses, perplexity, swapped
 
 HOLDS, PARTLY, FAILS = Verdict.HOLDS, Verdict.PARTLY, Verdict.FAILS
 READS = [claim.key for claim in claims.all_claims() if claim.reads]

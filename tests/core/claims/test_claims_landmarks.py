@@ -7,7 +7,8 @@ import pytest
 from trial import error, normal, ruled, softmax, synthetic, trial, upload
 
 from attention_core import claims
-from attention_core.claims import Verdict, landmark_inverse, segment_means
+from attention_core.claims import Verdict
+from attention_core.claims.checks import landmark_inverse, segment_means
 
 HOLDS, PARTLY, FAILS = Verdict.HOLDS, Verdict.PARTLY, Verdict.FAILS
 KEYS = ("landmark_inverse", "segment_means")

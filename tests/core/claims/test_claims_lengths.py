@@ -8,7 +8,8 @@ import torch
 from trial import normal, ruled, softmax, synthetic, trial, upload
 
 from attention_core import claims
-from attention_core.claims import Verdict, drowning, log_n_scale, pooling_leaks, relu2_normaliser, running_sums
+from attention_core.claims import Verdict
+from attention_core.claims.checks import drowning, log_n_scale, pooling_leaks, relu2_normaliser, running_sums
 from attention_core.experiments import causal_modes
 
 HOLDS, PARTLY, FAILS = Verdict.HOLDS, Verdict.PARTLY, Verdict.FAILS

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from trial import normal, ruled, trial, upload
 
-from attention_core.claims import Verdict, path_deltanet
+from attention_core.claims import Verdict
+from attention_core.claims.checks import path_deltanet
 from attention_core.variants.gated.path import RULES
 
 

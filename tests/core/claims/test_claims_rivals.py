@@ -5,7 +5,8 @@ import pytest
 from trial import normal, softmax, synthetic, trial, upload
 
 from attention_core import claims
-from attention_core.claims import Verdict, centred_keys, linear_sparsity
+from attention_core.claims import Verdict
+from attention_core.claims.checks import centred_keys, linear_sparsity
 
 HOLDS, PARTLY, FAILS = Verdict.HOLDS, Verdict.PARTLY, Verdict.FAILS
 

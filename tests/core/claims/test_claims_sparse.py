@@ -8,9 +8,10 @@ import torch
 from trial import error, normal, ruled, saved, softmax, synthetic, trial, upload
 
 from attention_core import claims, registry
-from attention_core.claims import Verdict, near_diagonal, sparse_costs, sparse_time, two_layers
+from attention_core.benchmarking.counting import count
+from attention_core.claims import Verdict
+from attention_core.claims.checks import near_diagonal, sparse_costs, sparse_time, two_layers
 from attention_core.inputs import SyntheticSpec, from_synthetic
-from attention_core.measure.counting import count
 
 HOLDS, PARTLY, FAILS = Verdict.HOLDS, Verdict.PARTLY, Verdict.FAILS
 

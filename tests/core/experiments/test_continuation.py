@@ -6,7 +6,7 @@ import torch
 from attention_core.experiments import continuation
 from attention_core.experiments.continuation import ContinuationRow, ContinuationTask, held, parting, run
 from attention_core.inputs import models
-from attention_core.surgery import from_word, swapped, unembedding
+from attention_core.model_patching import from_word, swapped, unembedding
 
 TEXT = "The cat sat on the mat, and the"
 

@@ -7,7 +7,7 @@ from attention_core.errors import InputError, UnknownVariantError
 from attention_core.experiments import embedding
 from attention_core.inputs import models
 from attention_core.metrics import kendall
-from attention_core.surgery import from_word, swapped
+from attention_core.model_patching import from_word, swapped
 
 QUERY, SENTENCES = "A lost key.", ("The key is lost.", "Rain fell.", "Bread is warm.")
 

@@ -5,10 +5,10 @@ import pytest
 import torch
 
 import attention_core as ac
+from attention_core.benchmarking.counting import count
 from attention_core.experiments import entropy_length
 from attention_core.experiments.lengths import ladder
 from attention_core.inputs import SyntheticSource, SyntheticSpec, from_synthetic
-from attention_core.measure.counting import count
 
 SPEC = SyntheticSpec(heads=3, d=16, n=40)
 SOURCE = SyntheticSource(SPEC)

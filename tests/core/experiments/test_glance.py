@@ -9,7 +9,7 @@ from attention_core.errors import NotCausalError
 from attention_core.experiments import glance
 from attention_core.inputs import models
 from attention_core.inputs.models.recorder import record
-from attention_core.surgery import from_word, losses, swapped
+from attention_core.model_patching import from_word, losses, swapped
 
 TEXT = "The cat sat on the mat, and the cat slept."
 WORD = "local~window~1"

@@ -3,9 +3,9 @@
 import numpy as np
 
 import attention_core as ac
+from attention_core.analysis.matrix.influence import influence
 from attention_core.experiments import leaks
 from attention_core.inputs import SyntheticSource, SyntheticSpec
-from attention_core.looks.influence import influence
 
 
 def test_each_task_finds_its_variants_own_moves():

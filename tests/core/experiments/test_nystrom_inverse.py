@@ -7,10 +7,10 @@ import pytest
 import torch
 
 import attention_core as ac
-from attention_core.algorithms.inverse import exact_inverse, inverse_steps
 from attention_core.experiments.nystrom_inverse import inverted, run, tasks
 from attention_core.inputs.source import SyntheticSource, TextSource
 from attention_core.inputs.synthetic import SyntheticSpec
+from attention_core.ops.low_rank.inverse import exact_inverse, inverse_steps
 
 TEXT = (
     "The librarian who had lost her keys asked the boy beside the window whether he had seen them. He had not, but he "

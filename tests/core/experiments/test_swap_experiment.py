@@ -6,12 +6,12 @@ from dataclasses import replace
 import pytest
 
 import attention_core as ac
+from attention_core.benchmarking.device import stamp
 from attention_core.experiments import swap
 from attention_core.experiments.swap import CopyTask, ReadingTask, StrayTask, records, run
 from attention_core.inputs import models
 from attention_core.inputs.text import record_layers
-from attention_core.measure.device import stamp
-from attention_core.surgery import copy_losses, from_word, losses, perplexity, swapped
+from attention_core.model_patching import copy_losses, from_word, losses, perplexity, swapped
 
 TEXT = "The cat sat on the mat, and the cat slept."
 SINK = "sink~window~3~sinks~1"

@@ -7,6 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import attention_core as ac
+from attention_core.benchmarking.counting import Counts
+from attention_core.benchmarking.device import stamp
+from attention_core.benchmarking.records import LeftOut, Sample, gather
+from attention_core.benchmarking.run_file import recorded
+from attention_core.benchmarking.timing import TimingSpec
 from attention_core.errors import LabError
 from attention_core.experiments import timing_length
 from attention_core.experiments.timing_length import (
@@ -19,11 +24,6 @@ from attention_core.experiments.timing_length import (
     total,
     unfinished,
 )
-from attention_core.measure.counting import Counts
-from attention_core.measure.device import stamp
-from attention_core.measure.records import LeftOut, Sample, gather
-from attention_core.measure.run_file import recorded
-from attention_core.measure.timing import TimingSpec
 
 WORDS = ("softmax", "linear", "local~window~4")
 

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attention_core.algorithms.random import normal, normal_table
+from attention_core.ops.random import normal, normal_table
 from formulas import counted, logits, over_sum, positions, shown, softmax, transcribes
 
 

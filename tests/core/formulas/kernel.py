@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attention_core.algorithms.random import normal
+from attention_core.ops.random import normal
 from attention_core.variants.kernel import performer
 from formulas import counted, logits, over_sum, positions, shown, softmax, transcribes, unit
 

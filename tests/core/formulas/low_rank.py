@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attention_core.algorithms.random import normal
+from attention_core.ops.random import normal
 from formulas import logits, positions, softmax, transcribes
 from formulas.kernel import ALL
 

@@ -6,8 +6,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attention_core.algorithms import lsh
-from attention_core.algorithms.random import normal
+from attention_core.ops import lsh
+from attention_core.ops.random import normal
 from attention_core.variants.sparse import bigbird as draws
 from attention_core.variants.sparse import reformer as hashes
 from formulas import logits, positions, shown, softmax, transcribes

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from attention_core import metrics
-from attention_core.algorithms.masked import causal_mask, masked_softmax, scores
+from attention_core.ops.softmax.masked import causal_mask, masked_softmax, scores
 
 ROOT = Path(__file__).parents[3]
 METRICS = {

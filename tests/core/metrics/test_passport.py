@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from attention_core import metrics
-from attention_core.algorithms.masked import causal_mask, masked_softmax, scores
 from attention_core.metrics import Passport, Ranks, passport
 from attention_core.metrics.passport import shares_out
+from attention_core.ops.softmax.masked import causal_mask, masked_softmax, scores
 
 
 def softmax(*shape, seed=0):

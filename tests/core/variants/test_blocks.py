@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import attention_core as ac
-from attention_core.algorithms import key_blocks
-from attention_core.algorithms.random import normal as drawn
 from attention_core.errors import SettingError
+from attention_core.ops.blocks import key_blocks
+from attention_core.ops.random import normal as drawn
 
 
 def normal(*shape, seed=0):

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import attention_core as ac
-from attention_core.algorithms.monomials import BLOCK
 from attention_core.metrics import relative_error
+from attention_core.ops.linear.monomials import BLOCK
 
 softmax = ac.get("softmax")
 

@@ -12,8 +12,8 @@ from transformers.models.qwen3_next.modeling_qwen3_next import (
 )
 
 import attention_core as ac
-from attention_core.algorithms.delta_rule import as_taken, write_strength
-from attention_core.algorithms.fast_weights import Tokens, last_state
+from attention_core.ops.delta.delta_rule import as_taken, write_strength
+from attention_core.ops.delta.fast_weights import Tokens, last_state
 
 DELTA = ac.get("deltanet")
 

@@ -7,8 +7,8 @@ import torch
 import torch.nn.functional as F
 
 import attention_core as ac
-from attention_core.algorithms.random import normal, normal_table
-from attention_core.measure.counting import count
+from attention_core.benchmarking.counting import count
+from attention_core.ops.random import normal, normal_table
 
 CASES = [
     ("softmax_log_n", {"base_length": 20}),

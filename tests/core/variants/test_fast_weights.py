@@ -14,8 +14,8 @@ from transformers.models.mamba2.modeling_mamba2 import mamba2_chunk_scan
 from transformers.models.qwen3_next.modeling_qwen3_next import torch_chunk_gated_delta_rule
 
 import attention_core as ac
-from attention_core.algorithms.fast_weights import CHUNK, Tokens, matrix
-from attention_core.algorithms.fast_weights import attention as attention_of
+from attention_core.ops.delta.fast_weights import CHUNK, Tokens, matrix
+from attention_core.ops.delta.fast_weights import attention as attention_of
 
 GATED = ("scalar_decay", "gla", "gated_deltanet", "kda")
 

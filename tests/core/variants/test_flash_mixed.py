@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import attention_core as ac
-from attention_core.measure.counting import count
+from attention_core.benchmarking.counting import count
 
 
 def numbers(*shape, seed=0):

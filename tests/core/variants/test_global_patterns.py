@@ -11,7 +11,7 @@ from transformers import LongformerConfig
 from transformers.models.longformer.modeling_longformer import LongformerSelfAttention
 
 import attention_core as ac
-from attention_core.measure.counting import count
+from attention_core.benchmarking.counting import count
 
 CASES = [
     ("longformer", {"window": 3, "dilation": 1, "global_tokens": 2}),

@@ -10,8 +10,8 @@ from transformers import MiniMaxConfig
 from transformers.models.minimax.modeling_minimax import MiniMaxLightningAttention
 
 import attention_core as ac
-from attention_core.algorithms.random import normal
 from attention_core.metrics import relative_error
+from attention_core.ops.random import normal
 
 MAPS = {
     "elu+1": lambda x: nn.functional.elu(x) + 1,

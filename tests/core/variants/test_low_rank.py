@@ -8,9 +8,9 @@ from transformers import FunnelConfig
 from transformers.models.funnel.modeling_funnel import FunnelAttentionStructure
 
 import attention_core as ac
-from attention_core.algorithms.landmarks import LLOYD_ROUNDS, METHODS
 from attention_core.errors import NotCausalError
 from attention_core.metrics import relative_error, truncated_svd_error
+from attention_core.ops.low_rank.landmarks import LLOYD_ROUNDS, METHODS
 
 WINDOWED = [
     *(("linformer", {"projection": projection}) for projection in ("mean", "conv")),

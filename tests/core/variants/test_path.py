@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import attention_core as ac
-from attention_core.algorithms.fast_weights import CHUNK, Tokens, attention, matrix
+from attention_core.ops.delta.fast_weights import CHUNK, Tokens, attention, matrix
 
 RULES = ("keys", "turned keys", "fixed")
 

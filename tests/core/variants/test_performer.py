@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import attention_core as ac
-from attention_core.measure.counting import count
+from attention_core.benchmarking.counting import count
 from attention_core.metrics import relative_error
 from attention_core.variants.kernel.performer import KINDS, PerformerParams, directions
 

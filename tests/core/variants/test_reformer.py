@@ -12,7 +12,7 @@ from transformers import ReformerConfig
 from transformers.models.reformer.modeling_reformer import LSHSelfAttention
 
 import attention_core as ac
-from attention_core.algorithms.random import normal
+from attention_core.ops.random import normal
 
 BOTH = pytest.mark.parametrize("causal", [False, True])
 

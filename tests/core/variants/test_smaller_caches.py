@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import attention_core as ac
-from attention_core.algorithms.random import generator
 from attention_core.errors import NotCausalError, SettingError
+from attention_core.ops.random import generator
 from attention_core.variant import Cache
 from attention_core.variants.cache.heavy_hitters import dropped
 from attention_core.variants.cache.quantised_keys import first_codes

@@ -12,7 +12,7 @@ from transformers.models.diffllama.modeling_diffllama import DiffLlamaAttention
 from transformers.models.gpt_oss.modeling_gpt_oss import eager_attention_forward
 
 import attention_core as ac
-from attention_core.algorithms.masked import scores
+from attention_core.ops.softmax.masked import scores
 from attention_core.variants.dense.entmax import entmax, threshold
 
 

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import attention_core as ac
-from attention_core.algorithms.monomials import BLOCK, monomials, width
-from attention_core.measure.counting import count
+from attention_core.benchmarking.counting import count
 from attention_core.metrics import relative_error
+from attention_core.ops.linear.monomials import BLOCK, monomials, width
 
 taylor2, softmax = ac.get("taylor2"), ac.get("softmax")
 

@@ -7,8 +7,8 @@ import pytest
 from driver import charts, numbers, spoken
 
 import attention_core as ac
-from attention_core.looks.gating import Gate, Gated, gated
-from attention_core.looks.token_weight import causal_weights, fade
+from attention_core.analysis.state.gating import Gate, Gated, gated
+from attention_core.analysis.state.token_weight import causal_weights, fade
 from pages.causal import gates
 from pages.causal.fading import Line, laws, percent, sentence
 from pages.causal.gates import survival

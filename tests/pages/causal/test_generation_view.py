@@ -3,10 +3,10 @@
 import pytest
 from driver import points, spoken, table
 
+from attention_core.benchmarking.device import stamp
+from attention_core.benchmarking.records import gather
+from attention_core.benchmarking.timing import TimingSpec
 from attention_core.experiments.generation import HeldRow
-from attention_core.measure.device import stamp
-from attention_core.measure.records import gather
-from attention_core.measure.timing import TimingSpec
 from attention_core.registry import recurrent
 from pages.causal.generation import _smaller_from, of_all, sentence, where_timed
 

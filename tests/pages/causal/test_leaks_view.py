@@ -6,8 +6,8 @@ from driver import board, charts, chosen, numbers, spoken
 
 import attention_core as ac
 from app.jobs import dispatch
+from attention_core.analysis.matrix.influence import Influence, influence
 from attention_core.errors import WorkerError
-from attention_core.looks.influence import Influence, influence
 from pages.causal.leaks import moved_before, notes, reasons, sentence
 
 TOKENS = ("the", "c_at", "sat", "down")

@@ -9,7 +9,7 @@ from driver import board, charts, chosen, curves, numbers, spoken
 
 import attention_core as ac
 from app.ui import animation
-from attention_core.looks.recurrent_state import Changes, Grown, grow
+from attention_core.analysis.state.recurrent_state import Changes, Grown, grow
 from attention_core.registry import matrix_states
 from pages.causal.state import change, notes, sentence
 

@@ -12,9 +12,9 @@ from app.live_sentence import Turn
 from app.live_sentence.sentence import Row, pack
 from app.state import presets
 from app.state.session import read_text, write_text
+from attention_core.analysis.matrix.budgets import at_every_budget
+from attention_core.analysis.matrix.compare import compare
 from attention_core.inputs.source import TextSource
-from attention_core.looks.budgets import at_every_budget
-from attention_core.looks.compare import compare
 from pages.home import sentence
 from pages.home.options import HomeOptions
 

@@ -7,8 +7,8 @@ import numpy as np
 from driver import set_state, spoken
 
 import attention_core as ac
+from attention_core.analysis.matrix.inside import look
 from attention_core.inputs.labels import number_repeats
-from attention_core.looks.inside import look
 from pages.inside.story import Seen
 
 SIZE = {"n": 24, "heads": 2, "d": 8}

@@ -6,7 +6,7 @@ from driver import spoken
 from stories import drawn_words, head, open_step, seen
 
 import attention_core as ac
-from attention_core.looks.thresholds import thresholds
+from attention_core.analysis.matrix.thresholds import thresholds
 from pages.inside.stories import entmax
 from pages.inside.stories.entmax import ALPHAS, kept_sentence, moves_sentence, row_sentence
 

@@ -8,10 +8,10 @@ from driver import curves, open_page, spoken
 from stories import figures, head, seen, source
 
 import attention_core as ac
+from attention_core.analysis.low_rank import cur
 from attention_core.experiments import cur_error
 from attention_core.experiments.nystrom_inverse import InverseRow
-from attention_core.looks import cur
-from attention_core.writing import percent
+from attention_core.formatting import percent
 from pages.inside import landmarks
 from pages.inside.landmarks import pooled
 from pages.inside.stories.landmark import help_sentence

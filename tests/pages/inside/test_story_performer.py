@@ -11,9 +11,9 @@ from stories import head, open_step, said, seen, source
 
 import attention_core as ac
 from app.figures.spread import Spread
+from attention_core.analysis.low_rank.performer_bias import TOKENS
 from attention_core.experiments import performer_error
-from attention_core.looks.performer_bias import TOKENS
-from attention_core.writing import number
+from attention_core.formatting import number
 from pages.inside.stories import performer
 from pages.inside.stories.performer import (
     estimate_sentence,

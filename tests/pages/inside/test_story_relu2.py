@@ -9,7 +9,7 @@ from driver import board, curves, spoken
 from stories import figures, head, open_step, said, seen, source
 
 import attention_core as ac
-from attention_core.looks.gau import Look, block_price, look, unit_price
+from attention_core.analysis.state.gau import Look, block_price, look, unit_price
 from pages.inside.stories import relu2
 from pages.inside.stories.relu2 import gate_sentence, matrix_sentence, price_sentence
 

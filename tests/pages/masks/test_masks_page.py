@@ -10,8 +10,8 @@ import attention_core as ac
 from app.ui import animation
 from app.words.i18n import literal
 from app.words.labels import label
+from attention_core.analysis.masks.pattern import has_pattern
 from attention_core.limits import current
-from attention_core.looks.pattern import has_pattern
 from pages.masks.hashed_order import sorting
 
 PATTERNED = [v for v in ac.all_variants() if has_pattern(v)]

@@ -5,8 +5,8 @@ import pytest
 
 import attention_core as ac
 from app.words.labels import label
-from attention_core.looks.pattern import Pattern
-from attention_core.looks.stack import Reach
+from attention_core.analysis.masks.pattern import Pattern
+from attention_core.analysis.masks.stack import Reach
 from pages.masks.hashed_order import sorting
 from pages.masks.patterns import caption, seen
 from pages.masks.reach import connected, held, left_out

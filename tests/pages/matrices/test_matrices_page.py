@@ -13,7 +13,7 @@ from app.jobs import cached
 from app.state import presets
 from app.state.session import AUTOMATIC, default_variants
 from app.words.labels import label
-from attention_core.looks.telling_row import once, telling_query
+from attention_core.analysis.matrix.telling_row import once, telling_query
 from pages.matrices import comparison
 
 

@@ -8,10 +8,10 @@ import pytest
 
 import attention_core as ac
 from app.jobs.cached import View, matrix
+from attention_core.analysis.matrix.head_scores import HeadScores
+from attention_core.analysis.matrix.telling_row import Share
 from attention_core.inputs.source import SyntheticSource
 from attention_core.inputs.synthetic import SyntheticSpec
-from attention_core.looks.head_scores import HeadScores
-from attention_core.looks.telling_row import Share
 from attention_core.metrics.passport import NEGATIVE
 from pages.matrices.words import (
     Rival,

@@ -26,9 +26,9 @@ from streamlit.runtime.scriptrunner import StopException
 
 from app.reading_board.reading import Reading, pack
 from app.state import presets
-from attention_core import steps
 from attention_core.experiments import continuation, swap
 from attention_core.experiments.swap import CopyRow, ReadingTask
+from attention_core.runtime import progress
 from pages.model.encoder import SENTENCES
 from pages.model.options import FIRST, called
 
@@ -313,19 +313,19 @@ def test_a_writer_tells_of_its_tokens_is_stopped_and_goes_on(monkeypatch):
     def slowly(task, *, load):
         asked.append(task)
         if len(asked) == 3 and not broken.is_set():
-            steps.step(7, 20)
+            progress.step(7, 20)
             assert broken.wait(20)  # until the page has told of it
             raise StopException  # what Streamlit does to a script whose visitor has pressed a button
         return written(task)
 
-    def progress(self, share, text):
+    def draw(self, share, text):
         told.append((share, text))
         if "steps" in text:
             broken.set()
 
     monkeypatch.setattr(continuation, "run", slowly)
     with monkeypatch.context() as patched:
-        patched.setattr(DeltaGenerator, "progress", progress)
+        patched.setattr(DeltaGenerator, "progress", draw)
         at = open_model(m_view="continuation")
     [(share, said)] = [each for each in told if "steps" in each[1]]
     assert share == pytest.approx((2 + 7 / 20) / 6)

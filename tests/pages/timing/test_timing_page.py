@@ -9,12 +9,12 @@ from driver import charts, numbers, open_page
 
 import attention_core as ac
 from app.jobs.runs import Run
+from attention_core.benchmarking.device import Stamp, stamp
+from attention_core.benchmarking.records import Sample, gather
+from attention_core.benchmarking.run_file import recorded
+from attention_core.benchmarking.summary import of_variant, ratios
+from attention_core.benchmarking.timing import MODES, TimingSpec
 from attention_core.experiments import timing_length
-from attention_core.measure.device import Stamp, stamp
-from attention_core.measure.records import Sample, gather
-from attention_core.measure.run_file import recorded
-from attention_core.measure.summary import of_variant, ratios
-from attention_core.measure.timing import MODES, TimingSpec
 
 TINY = {"t_from": 16, "t_to": 32, "t_heads": 1, "t_d": 4, "t_rounds": 2}
 PAIR = (ac.get("softmax"), ac.get("local"))
@@ -115,7 +115,7 @@ def test_another_mask_is_chosen_by_name():
 
 
 def test_a_mask_too_large_is_named_with_its_reason(monkeypatch):
-    monkeypatch.setattr("attention_core.measure.masked.MAKING", 10**9)
+    monkeypatch.setattr("attention_core.benchmarking.masked.MAKING", 10**9)
     at = open_timing(variants=PAIR, **TINY)
     at.button(key="timing.button").click().run()
     assert not at.exception

@@ -8,11 +8,11 @@ import pytest
 
 import attention_core as ac
 from app.jobs.timing_runs import Series
-from attention_core.measure.device import Stamp
-from attention_core.measure.masked import subject
-from attention_core.measure.records import BOUNDED, LeftOut, Point, Run
-from attention_core.measure.summary import Ratio, of_variant, ratios
-from attention_core.measure.timing import TimingSpec
+from attention_core.benchmarking.device import Stamp
+from attention_core.benchmarking.masked import subject
+from attention_core.benchmarking.records import BOUNDED, LeftOut, Point, Run
+from attention_core.benchmarking.summary import Ratio, of_variant, ratios
+from attention_core.benchmarking.timing import TimingSpec
 from pages.timing import results
 from pages.timing.recorded_run import title
 from pages.timing.words import mask_in_words, masking

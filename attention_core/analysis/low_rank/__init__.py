@@ -1,0 +1,1 @@
+"""Low-rank factors, columns and feature maps."""

@@ -1,0 +1,1 @@
+"""Which pairs may attend, and how far information travels through layers."""

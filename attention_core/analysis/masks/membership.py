@@ -1,0 +1,57 @@
+"""Which tokens stand behind each landmark."""
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from attention_core.inputs.record import QKV
+from attention_core.metrics.error import relative_error
+from attention_core.ops.low_rank.landmarks import landmarks
+from attention_core.ops.low_rank.pooling import even_segments, spread
+
+
+def sides(qkv: QKV, head: int) -> dict[str, Tensor]:
+    """What has landmarks: the ``query`` and the ``key`` vectors of one head, ``[n, d]``."""
+    return {"query": qkv.q[head], "key": qkv.k[head]}
+
+
+def membership(x: Tensor, m: int, method: str) -> np.ndarray:
+    """The share of each token in each landmark, ``[min(m, n), n]`` with rows of ones in total, or zero where none is.
+
+    Args:
+        x: queries or keys of one head, ``[n, d]``.
+        m: landmarks asked for.
+        method: as of ``algorithms.landmarks``. For segment means the shares are the means themselves. For k-means a
+            token belongs to the landmark nearest to it, as one more round would have it; ``drift`` tells how much that
+            round would still move.
+    """
+    n = x.shape[-2]
+    if method == "segment_means" or m >= n:
+        segments = even_segments(n, m)
+        owner = spread(torch.arange(min(m, n)).unsqueeze(-1), segments).squeeze(-1)
+    else:
+        owner = torch.cdist(x.double(), landmarks(x, m, method).double()).argmin(-1)
+    belongs = torch.arange(min(m, n)).unsqueeze(-1) == owner
+    shares: np.ndarray = (belongs.double() / belongs.sum(-1, keepdim=True).clamp(min=1)).numpy()
+    return shares
+
+
+def drift(x: Tensor, m: int, method: str) -> float:
+    """How far the landmarks are from the means of the tokens ``membership`` gives them, relative to their size."""
+    centres = landmarks(x.double(), m, method)
+    shares = torch.from_numpy(membership(x, m, method))
+    moved = torch.where(shares.sum(-1, keepdim=True) > 0, shares @ x.double(), centres)
+    return float(relative_error(moved, centres))
+
+
+def lost(x: Tensor, shares: np.ndarray) -> float:
+    """The share of the vectors' variance that is gone when each token is replaced by the mean of its landmark's tokens.
+
+    Args:
+        x: queries or keys of one head, ``[n, d]``.
+        shares: their ``membership``.
+    """
+    wide = x.double().numpy()
+    means = (shares @ wide)[shares.argmax(0)]
+    total = float(np.square(wide - wide.mean(0)).sum())
+    return float(np.square(wide - means).sum()) / total if total else 0.0

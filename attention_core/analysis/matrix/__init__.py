@@ -1,0 +1,1 @@
+"""Attention matrices: errors, heads, settings, single rows."""

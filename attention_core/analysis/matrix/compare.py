@@ -1,0 +1,120 @@
+"""Where does each variant look? One variant's matrix on a record, beside the matrix its errors are taken against."""
+
+import math
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from attention_core.compact_repr import Brief
+from attention_core.experiments.error import reference_of
+from attention_core.inputs.record import QKV
+from attention_core.metrics.error import relative_error
+from attention_core.metrics.passport import Passport, Ranks, passport
+from attention_core.ops.softmax.masked import causal_mask
+from attention_core.variant import Attention
+
+
+class Compared(Brief):
+    """One variant on one record.
+
+    Attributes:
+        weights: the matrix, ``float32 [n, n]``; NaN where the pair may not look at each other.
+        difference: the matrix minus its reference, softmax for nearly all, likewise; NaN where neither may look.
+        passport: the matrix in numbers, beside the reference.
+        output_error: ``‖A v − S v‖ / ‖S v‖`` against the reference's output, over the heads looked at.
+        uniform_error: the same for uniform attention, the plain mean of v: the zero of the scale.
+    """
+
+    weights: np.ndarray
+    difference: np.ndarray
+    passport: Passport
+    output_error: float
+    uniform_error: float
+
+
+def compare(qkv: QKV, attention: Attention, *, head: int | None, causal: bool, special: bool = True) -> Compared:
+    """Compute one variant's matrix and its numbers.
+
+    Args:
+        qkv: queries, keys and values, ``[H, n, d]``.
+        attention: the variant with its settings; it sees all heads, as in the model.
+        head: the head to look at; None for the average of the heads' matrices.
+        causal: whether the future is hidden.
+        special: whether tokens the tokenizer added are shown; without them rows keep their total mass.
+
+    Raises:
+        NotCausalError: if the variant cannot be causal and causal is asked.
+    """
+    if head is not None and not attention.variant.couples_heads:  # the others would be computed for nothing
+        qkv, head = qkv.of_head(head), 0
+    kept = shown(qkv, special=special)
+    every = slice(None) if head is None else slice(head, head + 1)
+    own = attention.weights(qkv.q, qkv.k, causal=causal)[every]
+    reference = reference_of(attention, qkv.q, qkv.k, causal=causal)[every]
+    allowed = visible(qkv, attention, causal=causal)[every].any(0)
+    future_hidden = causal_mask(qkv.n) if causal else torch.ones_like(allowed)
+    v = qkv.v[every]
+    exact = reference @ v
+    uniform = future_hidden / future_hidden.sum(-1, keepdim=True)
+
+    seen, beside, may, could = (
+        keep_tokens(own.mean(0), kept),
+        keep_tokens(reference.mean(0), kept),
+        allowed[kept][:, kept],
+        future_hidden[kept][:, kept],
+    )
+    return Compared(
+        weights=seen.masked_fill(~may, torch.nan).numpy(),
+        difference=(seen - beside).masked_fill(~could, torch.nan).numpy(),
+        passport=passport(seen, beside, causal=causal),
+        output_error=over_heads(own @ attention.values(qkv.v)[every], exact),
+        uniform_error=over_heads(uniform @ v, exact),
+    )
+
+
+def ranks(found: Compared) -> Ranks:
+    """The ranks of a matrix that is there; NaN where it holds a number that is none."""
+    broken = math.isnan(found.passport.row_sum_max)  # where nothing is, only the pairs that may not look are NaN
+    return Ranks.of(torch.tensor(found.weights if broken else np.nan_to_num(found.weights)))
+
+
+def visible(qkv: QKV, attention: Attention, *, causal: bool) -> Tensor:
+    """The pairs a variant may weigh on this record, ``bool [H, n, n]``, whether fixed in advance or found."""
+    variant, n = attention.variant, qkv.n
+    if variant.pattern is not None:
+        return variant.pattern(qkv.q, qkv.k, attention.params, causal=causal).expand(qkv.heads, n, n)
+    mask = attention.mask(n, causal=causal)
+    if mask is None:
+        mask = causal_mask(n) if causal else torch.ones(n, n, dtype=torch.bool)
+    return mask.expand(qkv.heads, n, n)
+
+
+def shown(qkv: QKV, *, special: bool) -> Tensor:
+    """The tokens on screen, ``bool [n]``: all, or those the tokenizer did not add, unless it added every one."""
+    kept = torch.tensor([special or not flag for flag in qkv.special])
+    return kept if kept.any() else ~kept
+
+
+def keep_tokens(weights: Tensor, kept: Tensor) -> Tensor:
+    """The matrix without some tokens' rows and columns, ``[..., n', n']``; each row keeps its total absolute mass.
+
+    Args:
+        weights: ``[..., n, n]``.
+        kept: ``bool [n]``.
+    """
+    if kept.all():
+        return weights
+    # Stretches of neighbours are copied whole, which takes a tenth of the time of picking columns one by one.
+    ends = torch.diff(kept.int(), prepend=torch.zeros(1, dtype=torch.int32), append=torch.zeros(1, dtype=torch.int32))
+    stretches = ends.nonzero().view(-1, 2).tolist()
+    rows = torch.cat([weights[..., first:last, :] for first, last in stretches], -2)
+    left = torch.cat([rows[..., first:last] for first, last in stretches], -1)
+    remaining = left.abs().sum(-1, keepdim=True)
+    total = remaining + rows[..., ~kept].abs().sum(-1, keepdim=True)
+    return left * torch.where(remaining > 0, total / remaining.clamp_min(torch.finfo(left.dtype).tiny), 1.0)
+
+
+def over_heads(output: Tensor, reference: Tensor) -> float:
+    """The relative error of the outputs ``[H, n, d_v]`` of all heads together."""
+    return float(relative_error(output.flatten(0, -2), reference.flatten(0, -2)))

@@ -1,0 +1,56 @@
+"""Which heads are there? Softmax's matrix of every head, small enough to see them all at once."""
+
+from collections.abc import Iterator, Sequence
+
+import torch
+from torch import Tensor
+
+from attention_core import registry
+from attention_core.analysis.matrix.compare import keep_tokens, shown
+from attention_core.inputs.record import QKV
+
+
+def of_every_head(layers: Sequence[QKV], *, causal: bool, special: bool) -> Iterator[Tensor]:
+    """Softmax's matrices of each layer, ``[H, n', n']`` for the n' tokens shown.
+
+    Args:
+        layers: one record per layer, of the same tokens.
+        causal: whether the future is hidden.
+        special: whether tokens the tokenizer added are shown; without them rows keep their total mass.
+    """
+    softmax = registry.get("softmax")
+    for qkv in layers:
+        yield keep_tokens(softmax.weights(qkv.q, qkv.k, causal=causal), shown(qkv, special=special))
+
+
+def miniatures(layers: Sequence[QKV], *, causal: bool, special: bool = True, size: int = 24) -> Tensor:
+    """Softmax's matrix of every layer and head, max-pooled so that single peaks stay visible.
+
+    Args:
+        layers: one record per layer, of the same tokens.
+        causal: whether the future is hidden.
+        special: whether tokens the tokenizer added are shown; without them rows keep their total mass.
+        size: rows and columns of a miniature, at most; shorter inputs keep their n.
+
+    Returns:
+        ``[L, H, s, s]`` with ``s = min(size, n)``, each scaled so that its largest weight is one.
+    """
+    found = of_every_head(layers, causal=causal, special=special)
+    small = torch.stack([_largest(_largest(weights, size).mT.contiguous(), size).mT for weights in found])
+    return small / small.amax((-2, -1), keepdim=True)
+
+
+def _largest(weights: Tensor, size: int) -> Tensor:
+    """The largest of the rows that a row of a smaller picture covers, ``[..., s, m]`` for ``[..., n, m]``.
+
+    Such rows may overlap by one. Once along each axis, it is ``torch``'s adaptive maximum in a quarter of the time, as
+    nobody asks where the maxima are.
+    """
+    n = weights.shape[-2]
+    if n <= size:
+        return weights
+    first, last = (torch.arange(size) * n // size, (torch.arange(1, size + 1) * n - 1) // size)
+    found = weights.index_select(-2, first)
+    for step in range(1, int((last - first).max()) + 1):
+        torch.maximum(found, weights.index_select(-2, torch.minimum(first + step, last)), out=found)
+    return found

@@ -1,0 +1,1 @@
+"""States of recurrent variants, token by token."""

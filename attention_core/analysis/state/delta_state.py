@@ -1,0 +1,91 @@
+"""How large does the delta rule's state grow, the more strongly it writes? On one head's own keys and values."""
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from attention_core.compact_repr import Brief
+from attention_core.inputs.record import QKV
+from attention_core.ops.delta.delta_rule import DeltaParams, as_taken, write_strength
+from attention_core.ops.delta.fast_weights import Tokens, advance, last_state, start
+from attention_core.ops.linear.gates import GateParams, log_gates
+from attention_core.variant import Attention
+
+
+class Growth(Brief):
+    """The state after the last token, for several write strengths.
+
+    Attributes:
+        strengths: β, or the rate η of the exact step.
+        sizes: ``‖S_n‖``, infinite beyond float64.
+        eigenvalues: the lowest of ``α (1 - β ‖k‖²)`` over all tokens, which a step multiplies part of the state by.
+    """
+
+    strengths: np.ndarray
+    sizes: np.ndarray
+    eigenvalues: np.ndarray
+
+
+def growth(qkv: QKV, attention: Attention, head: int, strengths: Sequence[float]) -> Growth:
+    """Write one head's values by the rule of a variant, once for each strength, in float64.
+
+    Args:
+        qkv: queries, keys and values, ``[H, n, d]``.
+        attention: ``deltanet`` or ``gated_deltanet`` with its settings; its strength is not looked at.
+        head: the head.
+        strengths: any numbers above zero, beyond what the variant allows too.
+    """
+    p = attention.params
+    assert isinstance(p, DeltaParams), f"{attention.key} writes by another rule"
+    k, v = qkv.k[head].double(), qkv.v[head].double()
+    rule = partial(_tokens, strengths=strengths)
+    state = last_state(rule, k, v.expand(len(strengths), -1, -1), p)
+    eigenvalues = _eigenvalues(rule(k, k, p, 0)).amin((1, 2))
+    sizes = torch.linalg.matrix_norm(state).nan_to_num(torch.inf, torch.inf)
+    return Growth(strengths=np.array(strengths), sizes=sizes.numpy(), eigenvalues=eigenvalues.numpy())
+
+
+class Written(Brief):
+    """The state token by token, for one write strength; entries beyond float64 are infinite.
+
+    Attributes:
+        state: ``S`` after the last token, ``[d, d_v]``.
+        sizes: ``‖S_i‖`` after each token, ``[n]``.
+        eigenvalues: ``α_i (1 - β_i ‖k_i‖²)``, ``[n]``.
+    """
+
+    state: np.ndarray
+    sizes: np.ndarray
+    eigenvalues: np.ndarray
+
+
+def written(qkv: QKV, attention: Attention, head: int, strength: float) -> Written:
+    """Write one head's values token by token; arguments as of ``growth``, with one strength."""
+    p = attention.params
+    assert isinstance(p, DeltaParams), f"{attention.key} writes by another rule"
+    k, v = qkv.k[head].double(), qkv.v[head].double()
+    rule = partial(_tokens, strengths=(strength,))
+    memory, sizes = start(k, v[None]), []
+    for key, value in zip(k.split(1), v.split(1), strict=True):
+        _, memory = advance(memory, key, key, value[None], rule=rule, p=p, read=False)
+        sizes.append(torch.linalg.matrix_norm(memory.sums[0]))
+    found = (memory.sums[0], torch.stack(sizes), _eigenvalues(rule(k, k, p, 0)).flatten())
+    state, over_time, eigenvalues = (x.nan_to_num(torch.inf, torch.inf, -torch.inf).numpy() for x in found)
+    return Written(state=state, sizes=over_time, eigenvalues=eigenvalues)
+
+
+def _tokens(q: Tensor, k: Tensor, p: DeltaParams, first: int, *, strengths: Sequence[float]) -> Tokens:
+    """Tokens as the variant takes them, but for the strength, ``[s, n, 1]``."""
+    gates = log_gates(k, p, first=first) if isinstance(p, GateParams) else None
+    k = as_taken(k, p)
+    betas = torch.stack([write_strength(k, p.keys, strength) for strength in strengths])
+    return Tokens(k, k, betas, gates, betas)
+
+
+def _eigenvalues(taken: Tokens) -> Tensor:
+    """``α (1 - β ‖k‖²)``, which a step multiplies the part of the state along its key by, ``[s, n, 1]``."""
+    left = 1 - taken.write * taken.k.square().sum(-1, keepdim=True)
+    return left if taken.gates is None else taken.gates.exp() * left

@@ -1,0 +1,45 @@
+"""The state of the device while it is measured: driver, clocks, power, temperature."""
+
+import shutil
+import subprocess
+from dataclasses import asdict
+
+import torch
+
+from attention_core.benchmarking import device
+
+ASKED = {
+    "driver": "driver_version",
+    "SM clock, MHz": "clocks.sm",
+    "memory clock, MHz": "clocks.mem",
+    "power, W": "power.draw",
+    "power limit, W": "power.limit",
+    "temperature, °C": "temperature.gpu",
+}
+"""What ``nvidia-smi`` is asked, by what it is called in a stamp."""
+
+
+def described(name: str) -> dict[str, str]:
+    """Where and when, as strings; what the driver does not tell is ``unknown``.
+
+    Args:
+        name: one of ``device.devices()``.
+    """
+    here = {key: str(value) for key, value in asdict(device.stamp(name)).items()}
+    if name != "cuda":
+        return here
+    libraries = {"CUDA": str(torch.version.cuda), "cuDNN": str(torch.backends.cudnn.version())}
+    return {**here, **libraries, **state()}
+
+
+def state() -> dict[str, str]:
+    """What the driver tells of the first device now."""
+    tool = shutil.which("nvidia-smi")
+    words: list[str] = []
+    if tool is not None:
+        command = [tool, f"--query-gpu={','.join(ASKED.values())}", "--format=csv,noheader,nounits", "--id=0"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=10)
+        words = [word.strip() for word in done.stdout.partition("\n")[0].split(",")] if done.returncode == 0 else []
+    if len(words) != len(ASKED):
+        return dict.fromkeys(ASKED, "unknown")
+    return dict(zip(ASKED, words, strict=True))

@@ -1,0 +1,129 @@
+"""Timing runs as JSON files: saved, read back, and those that ship.
+
+The schema is ``Document`` and the records in it. Fields it does not know are passed over, so that a file of a later
+version opens with what is known here; a field that is added takes a default, so that files saved before it open too.
+Whatever else does not fit is refused with one sentence.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, astuple
+from functools import cache
+from importlib import resources
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from attention_core.benchmarking.device import Stamp, Text, Whole
+from attention_core.benchmarking.records import LeftOut, Point, Run
+from attention_core.benchmarking.timing import BOUNDS, TimingSpec
+from attention_core.errors import InputError, LabError
+from attention_core.limits import current
+
+FORMAT, VERSION = "attention-lab timing", 1
+MOST_SIZES = 64
+"""Lengths in a file."""
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """A ``TimingSpec`` as a file holds it: what was asked is written out in full, defaults too."""
+
+    variants: Annotated[tuple[Text, ...], Meta(max_length=BOUNDS["variants"])]
+    sizes: Annotated[tuple[Whole, ...], Meta(max_length=MOST_SIZES)]
+    mode: Text
+    causal: bool
+    device: Text
+    dtype: Text
+    heads: Whole
+    head_size: Whole
+    rounds: Whole
+
+
+class Document(msgspec.Struct, frozen=True):
+    """The whole file."""
+
+    format: str
+    version: Whole
+    stamp: Stamp
+    spec: Asked
+    points: tuple[Point, ...]
+    left_out: tuple[LeftOut, ...]
+
+
+def to_json(run: Run) -> bytes:
+    """A run as a file, a point a line."""
+    head = {"format": FORMAT, "version": VERSION, "stamp": asdict(run.stamp), "spec": asdict(run.spec)}
+    lines = [f"{json.dumps(name)}: {json.dumps(value)}" for name, value in head.items()]
+    for name in ("points", "left_out"):
+        # Four digits are more than any clock here holds.
+        items = [asdict(item) for item in getattr(run, name)]
+        for item in items:
+            if item.get("most", ...) is None:
+                del item["most"]  # as files were before there were bounds
+            item.update({"ms": [float(f"{ms:.4g}") for ms in item["ms"]]} if "ms" in item else {})
+        lines.append(f"{json.dumps(name)}: [" + ",".join(f"\n{json.dumps(item)}" for item in items) + "\n]")
+    return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
+
+
+def from_json(data: bytes) -> Run:
+    """Read a run that ``to_json`` wrote, here or in a later version.
+
+    Raises:
+        InputError: for anything else, naming what does not fit.
+    """
+    most = current().run_bytes
+    if len(data) > most:
+        told = "The file has {size:,} bytes; give a timing run of at most {most:,}."
+        raise InputError(told, size=len(data), most=most)
+    try:
+        found = msgspec.json.decode(data.removeprefix(b"\xef\xbb\xbf"), type=Document)
+    except msgspec.ValidationError as error:
+        reason, _, place = str(error).replace("`", "").partition(" - at $.")
+        if not place:
+            raise InputError("The file is no timing run: {reason}.", reason=reason) from None
+        raise InputError("In the file, {place} does not fit: {reason}.", place=place, reason=reason) from None
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        raise InputError("The file is no JSON; give one that this page or the bench command saved.") from None
+    if found.format != FORMAT:
+        raise InputError("The file is no timing run.")
+    _check_texts(found)
+    try:
+        spec = TimingSpec(**msgspec.structs.asdict(found.spec))
+    except LabError as error:
+        raise InputError("The file does not fit: {reason}", reason=str(error)) from None
+    _check_places(found.points, spec, "points")
+    _check_places(found.left_out, spec, "left_out")
+    if len({(point.variant, point.n) for point in found.points}) < len(found.points):
+        raise InputError("The file holds a variant at the same length twice.")
+    if any(len(point.ms) > spec.rounds for point in found.points):
+        raise InputError("In the file, a point has more samples than there were rounds.")
+    return Run(spec=spec, stamp=found.stamp, points=found.points, left_out=found.left_out)
+
+
+def _check_texts(found: Document) -> None:
+    """Refuse what a screen cannot show: line breaks and other signs of control."""
+    spec = found.spec
+    texts = [*spec.variants, spec.mode, spec.device, spec.dtype, *(item.reason for item in found.left_out)]
+    if not all(text.isprintable() for text in (*texts, *map(str, astuple(found.stamp)))):
+        raise InputError("The file holds text that is not printable.")
+
+
+def _check_places(items: Sequence[Point | LeftOut], spec: TimingSpec, name: str) -> None:
+    """Refuse too many, and a variant or length that the spec does not name."""
+    most = current().run_points
+    if len(items) > most:
+        told = "In the file, {name} holds {count:,}; give one with at most {most:,}, of fewer variants or lengths."
+        raise InputError(told, name=name, count=len(items), most=most)
+    if any(item.variant not in spec.variants for item in items):
+        raise InputError("In the file, a point's variant is not among those of the spec.")
+    if any(item.n not in spec.sizes for item in items):
+        raise InputError("In the file, a point's length is not among those of the spec.")
+
+
+@cache
+def recorded() -> Mapping[str, Run]:
+    """The runs that ship, by the name of their file."""
+    folder = resources.files(__package__) / "recorded"
+    files = sorted((file for file in folder.iterdir() if file.name.endswith(".json")), key=lambda file: file.name)
+    return {file.name.removesuffix(".json"): from_json(file.read_bytes()) for file in files}

@@ -1,0 +1,171 @@
+"""What is timed: forward, forward and backward, and one decode step, on queries, keys and values of one size."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from attention_core.benchmarking.device import DEVICES
+from attention_core.benchmarking.masked import Masked, subject
+from attention_core.errors import InputError
+from attention_core.formatting import N_
+from attention_core.ops.softmax.exact import exact_attention
+from attention_core.variant import Attention
+
+MODES = ("forward", "backward", "decode")
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+SIZES = (64, 128, 256, 512, 1024, 2048, 4096)
+BOUNDS = {"tokens": 2**20, "heads": 256, "head size": 1024, "rounds": 100, "variants": 64}
+"""The most a description may name, whatever this machine can measure."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TimingSpec:
+    """What to measure.
+
+    Attributes:
+        variants: variants with their settings, as ``Attention.word`` writes them, or their masks on the full matrix, as
+            ``Masked.word`` does; ratios need softmax among them.
+        sizes: tokens, rising.
+        mode: one of ``MODES``; ``"backward"`` is forward and backward together.
+        causal: whether the future is hidden; a decode step hides it in any case.
+        device: ``"cpu"`` or ``"cuda"``.
+        dtype: one of ``DTYPES``.
+        heads: heads; the batch is one.
+        head_size: size d of queries, keys and values.
+        rounds: samples of each variant at each size.
+
+    Raises:
+        LabError: for an unknown variant or setting, or a value out of bounds.
+    """
+
+    variants: tuple[str, ...]
+    sizes: tuple[int, ...] = SIZES
+    mode: str = "forward"
+    causal: bool = False
+    device: str = "cpu"
+    dtype: str = "float32"
+    heads: int = 8
+    head_size: int = 64
+    rounds: int = 5
+
+    def __post_init__(self) -> None:
+        for name, word, known in (
+            ("mode", self.mode, MODES),
+            ("device", self.device, DEVICES),
+            ("dtype", self.dtype, tuple(DTYPES)),
+        ):
+            if word not in known:
+                raise InputError(
+                    "The {name} is {word!r}; choose one of {known}.", name=name, word=word[:40], known=", ".join(known)
+                )
+        for name, value in (
+            ("heads", self.heads),
+            ("head size", self.head_size),
+            ("rounds", self.rounds),
+            ("variants", len(self.variants)),
+            *(("tokens", n) for n in self.sizes),
+        ):
+            if not 1 <= value <= BOUNDS[name]:
+                raise InputError(
+                    "A timing of {value} {name} was asked; give 1 to {most}.", value=value, name=name, most=BOUNDS[name]
+                )
+        if not self.sizes or list(self.sizes) != sorted(set(self.sizes)):
+            raise InputError("Give at least one length, each once and rising.")
+        if len(set(self.variants)) < len(self.variants):
+            raise InputError("Name each variant once.")
+        for word in self.variants:
+            subject(word)
+
+    @property
+    def element(self) -> torch.dtype:
+        """Torch's name of the number type."""
+        return DTYPES[self.dtype]
+
+
+def why_not(attention: Attention, *, mode: str, causal: bool) -> str | None:
+    """Why a variant cannot be timed so, as a sentence; None where it can."""
+    if mode == "decode":
+        # A step of full attention is one query against a cache of keys and values.
+        able = not isinstance(attention, Masked) and (
+            attention.variant.decoder is not None or attention.key == "softmax"
+        )
+        return None if able else N_("It has no step that goes on from a state of its own.")
+    return attention.variant.causal_reason if causal else None
+
+
+@lru_cache(maxsize=1)  # the variants at one length follow one another
+def inputs(spec: TimingSpec, n: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Gaussian queries, keys and values, ``[1, H, n, d]``, the same for every variant and every run."""
+    generator = torch.Generator(spec.device).manual_seed(n)
+    q, k, v = torch.randn(3, 1, spec.heads, n, spec.head_size, generator=generator, device=spec.device)
+    return q.to(spec.element), k.to(spec.element), v.to(spec.element)
+
+
+class Backward:
+    """Forward and backward together where it is called; ``alone`` leaves the forward out.
+
+    Args:
+        attend: of q, k and v.
+        q: ``[B, H, n, d]``.
+        k: ``[B, H, n, d]``.
+        v: ``[B, H, n, d_v]``.
+    """
+
+    def __init__(self, attend: Callable[[Tensor, Tensor, Tensor], Tensor], q: Tensor, k: Tensor, v: Tensor) -> None:
+        self._attend = attend
+        self._leaves = tuple(x.detach().requires_grad_() for x in (q, k, v))
+        self._gradient = torch.ones_like(v)
+
+    def __call__(self) -> tuple[Tensor, ...]:
+        """The gradients at q, k and v; None at what a variant weighs without looking at."""
+        return torch.autograd.grad(self._forward(), self._leaves, self._gradient, allow_unused=True)
+
+    def alone(self) -> Callable[[], tuple[Tensor, ...]]:
+        """The backward of a forward that is run now; it may be called again and again, and keeps what that has kept."""
+        of = partial(torch.autograd.grad, self._forward(), self._leaves, self._gradient)
+        return partial(of, allow_unused=True, retain_graph=True)
+
+    @torch.enable_grad()
+    def _forward(self) -> Tensor:
+        return self._attend(*self._leaves)
+
+
+def prepare(attention: Attention, q: Tensor, k: Tensor, v: Tensor, *, mode: str, causal: bool) -> Callable[[], Any]:
+    """The call that is timed.
+
+    Args:
+        attention: the variant; ``why_not`` has nothing against it.
+        q: ``[B, H, n, d]``.
+        k: ``[B, H, n, d]``.
+        v: ``[B, H, n, d_v]``.
+        mode: one of ``MODES``.
+        causal: whether the future is hidden.
+    """
+    if mode == "decode":
+        return _step(attention, q, k, v)
+    if isinstance(attention, Masked):
+        attend = attention.over(q.shape[-2], q.device, causal=causal)
+    else:
+        attend = partial(attention.attend, causal=causal)
+    return partial(attend, q, k, v) if mode == "forward" else Backward(attend, q, k, v)
+
+
+def _step(attention: Attention, q: Tensor, k: Tensor, v: Tensor) -> Callable[[], Any]:
+    """The last token's step: from a state, or against the n keys and values of a cache it has just entered."""
+    token = q[..., -1, :].clone(), k[..., -1, :].clone(), v[..., -1, :].clone()
+    decoder, params = attention.variant.decoder, attention.params
+    if decoder is not None:
+        # The state is as large after one token as after n, and a step costs the same.
+        _, state = decoder.step(decoder.init_state(token[0], token[2], params), *token, params)
+        return lambda: decoder.step(state, *token, params)
+    keys, values, query = k.clone(), v.clone(), token[0].unsqueeze(-2)
+
+    def step() -> Tensor:
+        keys[..., -1, :], values[..., -1, :] = token[1], token[2]
+        return exact_attention(query, keys, values)
+
+    return step

@@ -1,0 +1,151 @@
+"""In plain linear attention late tokens drown early ones; decay changes which survive."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from statistics import fmean, median
+
+import torch
+
+from attention_core import articles, registry
+from attention_core.analysis.state.token_weight import causal_weights, first_share
+from attention_core.claims.claim import Ask, Claim, Figure, Numbers, Place, Quantity, Verdict
+from attention_core.experiments.lengths import ladder
+from attention_core.metrics import top_k_overlap
+from attention_core.metrics.fit import fit_power
+from attention_core.variant import Attention
+
+FEW = 4
+"""How many of the first tokens are called early, and of the last ones late."""
+QUARTER = 4
+"""The half-life of the decay and the heaviest tokens compared are this part of the input."""
+TINY = 1e-9
+"""Per cent below which a share counts as this much, so that a power can be fitted to it."""
+PLAIN, DECAYED, SOFTMAX = "plain sums", "with decay", "softmax"
+EARLY = {PLAIN: "first 4, plain sums", DECAYED: "first 4, with decay", SOFTMAX: "first 4, softmax"}
+LATE = {PLAIN: "last 4, plain sums", DECAYED: "last 4, with decay", SOFTMAX: "last 4, softmax"}
+
+
+def attentions(n: int) -> dict[str, Attention]:
+    """What is compared. The decay is tied to the length: a fixed one forgets short inputs not, and long ones all."""
+    return {
+        PLAIN: registry.get("linear"),
+        DECAYED: registry.get("retention", decay=0.5 ** (QUARTER / n)),
+        SOFTMAX: registry.get("softmax"),
+    }
+
+
+def newest(n: int) -> range:
+    """The places of the last quarter of n tokens."""
+    return range(n - n // QUARTER, n)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShareRow:
+    """Per cent of the weight of one head's newest tokens on its first few or on its last few, after ``n`` tokens.
+
+    The rows of all tokens also say what per cent of the last one's heaviest quarter are as heavy under plain sums.
+    """
+
+    attention: str
+    n: int
+    head: int
+    kept: float | None
+    of: str
+    share: float
+
+
+def measure(ask: Ask) -> Iterator[ShareRow]:
+    """Per cent of the newest tokens' weight on the first few tokens and on the last few, after more and more tokens.
+
+    They are a quarter of those so far, as a single token's weights say more of it than of the length.
+    """
+    qkv = ask.record()
+    for index in range(qkv.heads):
+        plain = torch.empty(0)
+        for name, attention in attentions(qkv.n).items():
+            weights = causal_weights(qkv, attention, head=index)
+            last = torch.from_numpy(weights[-1:])
+            plain = last if name == PLAIN else plain
+            kept = 100 * float(top_k_overlap(last, plain, qkv.n // QUARTER))
+            for n in ladder(qkv.n):
+                recent = [weights[i, : i + 1] for i in newest(n)]
+                row = partial(
+                    ShareRow, attention=name, n=n, head=(ask.head or 0) + index, kept=kept if n == qkv.n else None
+                )
+                yield row(of=EARLY[name], share=100 * fmean(first_share(each, FEW) for each in recent))
+                yield row(of=LATE[name], share=100 * fmean(first_share(each[::-1], FEW) for each in recent))
+
+
+def numbers(rows: Sequence[ShareRow]) -> Numbers:
+    """How the middle head's early share falls under plain sums and softmax, who has what in the end, who is left."""
+    lengths = sorted({row.n for row in rows})
+
+    def share(of: str, n: int = lengths[-1]) -> float:
+        return median(row.share for row in rows if row.of == of and row.n == n)
+
+    def fall(of: str) -> float:
+        return -fit_power(lengths, [max(share(of, n), TINY) for n in lengths]).exponent
+
+    return {
+        "fall": fall(EARLY[PLAIN]),
+        "softmax_fall": fall(EARLY[SOFTMAX]),
+        "kept": median(row.kept for row in rows if row.attention == DECAYED and row.kept is not None),
+        "early": share(EARLY[PLAIN]),
+        "softmax": share(EARLY[SOFTMAX]),
+        "even": 100 * fmean(min(FEW / (i + 1), 1) for i in newest(lengths[-1])),
+        "late": share(LATE[PLAIN]),
+        "decayed_early": share(EARLY[DECAYED]),
+        "decayed_late": share(LATE[DECAYED]),
+    }
+
+
+def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
+    """By both parts of the statement: what falls under softmax just as fast does not drown in sums."""
+    drowned = numbers["fall"] >= bounds["fall"] and numbers["fall"] - numbers["softmax_fall"] >= bounds["faster"]
+    return Verdict.of_parts(drowned, numbers["kept"] <= bounds["kept"])
+
+
+CLAIM = Claim(
+    key="drowning",
+    number=18,
+    statement="Linear attention adds up all tokens alike, so that late ones drown early ones as they do not under "
+    "softmax; a decay changes which survive.",
+    source=articles.BRIEF_HISTORY,
+    place=Place("causal", {"c_view": "fading"}),
+    experiment="This input is read left to right. Of the weight of the newest tokens (a quarter of those so far) the "
+    "share on the first 4 tokens and on the last 4 is followed: with plain sums, with softmax on the same queries and "
+    "keys, and with sums that halve over a quarter of the input's length. In the end the quarter of all tokens that "
+    "weigh most with decay is compared with the one without.",
+    rule="Holds where in the middle head the early share falls with plain sums like 1 / n to a power of at least "
+    "{fall}, at least {faster} above softmax's, and of the heaviest quarter of the tokens at most {kept}% are the "
+    "same with decay as without; partly where one of the two parts is so.",
+    bounds={"fall": 0.8, "faster": 0.25, "kept": 50},
+    finding="The early share falls like 1 / n to the power {fall} with plain sums and {softmax_fall} with softmax, to "
+    "{early}% and {softmax}% (equal shares would be {even}%); of the heaviest quarter of the tokens {kept}% are "
+    "the same with decay, which gives the last tokens {decayed_late}% instead of {late}%.",
+    quantities=(
+        Quantity("fall", "exponent of the early share's fall, plain sums"),
+        Quantity("softmax_fall", "exponent of the early share's fall, softmax"),
+        Quantity("kept", "heaviest quarter that decay keeps", "%"),
+        Quantity("early", "first tokens' share, plain sums", "%"),
+        Quantity("softmax", "first tokens' share, softmax", "%"),
+        Quantity("even", "first tokens' share, all alike", "%"),
+        Quantity("late", "last tokens' share, plain sums", "%"),
+        Quantity("decayed_early", "first tokens' share, with decay", "%"),
+        Quantity("decayed_late", "last tokens' share, with decay", "%"),
+    ),
+    figure=Figure(
+        x="n",
+        y="share",
+        by="of",
+        x_title="tokens so far",
+        y_title="share of the newest tokens' weight (%)",
+        log_x=True,
+        log_y=True,
+    ),
+    measure=measure,
+    numbers=numbers,
+    verdict=verdict,
+    needs=8,
+)

@@ -1,0 +1,105 @@
+"""One replaced middle layer says little: even what looks at nothing hardly harms the model there."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from attention_core.claims.claim import Ask, Claim, Figure, Numbers, Place, Quantity, Verdict
+from attention_core.claims.in_the_model import TOKENS, lost, reading
+from attention_core.experiments import swap
+from attention_core.inputs import models
+from attention_core.model_patching import UNIFORM, from_word
+from attention_core.variant import SOFTMAX, Paper
+
+WORDS = ("local~window~32", "linear", "synthesizer~kind~random", UNIFORM)
+"""What stands in softmax's place; the last two look at nothing."""
+ONE, ALL = "the middle layer alone", "all layers"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayerRow:
+    """What came of a variant in one layer or in all.
+
+    Attributes:
+        variant: its name.
+        where: ``ONE`` or ``ALL``.
+        tokens: of the text.
+        times: the perplexity, over that of the model as it is.
+        lost: per cent of what copying saves that is lost.
+    """
+
+    variant: str
+    where: str
+    tokens: int
+    times: float
+    lost: float
+
+
+def measure(ask: Ask) -> Iterator[LayerRow]:
+    """Perplexity and copying with each in the middle layer, and in all."""
+    count = models.layer_count(swap.MODEL)
+    whole = reading(ask, SOFTMAX, ())
+    for word in WORDS:
+        for where, layers in ((ONE, (count // 2,)), (ALL, tuple(range(count)))):
+            yield LayerRow(
+                variant=from_word(word).title,
+                where=where,
+                tokens=whole.tokens,
+                times=reading(ask, word, layers).perplexity / whole.perplexity,
+                lost=lost(ask, word, layers),
+            )
+
+
+def numbers(rows: Sequence[LayerRow]) -> Numbers:
+    """The worst of all in one layer, and the best of all in all layers."""
+    one, every = ([row for row in rows if row.where == where] for where in (ONE, ALL))
+    return {
+        "worst": max(row.times for row in one),
+        "lost": max(row.lost for row in one),
+        "floor": max(row.times for row in every),
+        "best": min(row.times for row in every),
+        TOKENS.name: rows[0].tokens,
+    }
+
+
+def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
+    """By what the worst does to perplexity and to copying."""
+    return Verdict.of_parts(numbers["worst"] <= bounds["times"], numbers["lost"] <= bounds["lost"])
+
+
+CLAIM = Claim(
+    key="one_layer",
+    number=29,
+    statement="That one middle layer can be replaced says little of what replaces it: attention there hardly matters, "
+    "and even what looks at nothing does no harm.",
+    source=Paper("What Matters in Transformers? Not All Attention is Needed", 2024, "https://arxiv.org/abs/2406.15786"),
+    place=Place("model", {"m_view": "layers", "m_edge": "single"}),
+    experiment="In SmolLM2-135M a window of 32, linear attention, random weights and the mean of the values stand in "
+    "softmax's place, untrained, in layer 15 of 0 to 29 alone and in all layers; it reads the first 128 tokens of "
+    "the text, and 48 of these tokens in a random order, twice in a row.",
+    rule="Holds where in the middle layer none of them multiplies perplexity by more than {times}, nor loses more than "
+    "{lost}% of what copying saves; partly where one of the two is so.",
+    bounds={"times": 1.1, "lost": 10},
+    finding="On {tokens} of SmolLM2's tokens the worst of them multiplies perplexity by {worst} in the middle layer "
+    "and loses at most {lost}% of copying; in all layers the best multiplies it by {best}, the worst by {floor}.",
+    quantities=(
+        Quantity("worst", "perplexity, the worst in one layer, over that as it is"),
+        Quantity("lost", "of copying, the most lost in one layer", "%"),
+        Quantity("best", "perplexity, the best in all layers, over that as it is"),
+        Quantity("floor", "perplexity, the worst in all layers, over that as it is"),
+        TOKENS,
+    ),
+    figure=Figure(
+        x="variant",
+        y="times",
+        by="where",
+        x_title="in softmax's place",
+        y_title="perplexity, over that as it is",
+        kind="bars",
+        log_y=True,
+    ),
+    measure=measure,
+    numbers=numbers,
+    verdict=verdict,
+    needs=64,
+    reads=True,
+)

@@ -1,0 +1,101 @@
+"""PaTH along the keys themselves is DeltaNet."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+import torch
+from torch import Tensor
+
+from attention_core import registry
+from attention_core.claims.checks.inverse_within_one import lengths
+from attention_core.claims.claim import EVEN, Ask, Claim, Figure, Numbers, Place, Quantity, Verdict
+from attention_core.ops.delta.delta_rule import unit
+from attention_core.variant import Paper
+from attention_core.variants.gated.path import FIXED, KEYS, TURNED, directions
+
+NAMES = {KEYS: "w = k", TURNED: "w = k turned", FIXED: "one w for all tokens"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PathRow:
+    """The largest difference between one head's matrices over its first ``n`` tokens, entries being at most one."""
+
+    n: int
+    along: str
+    head: int
+    difference: float
+
+
+def measure(ask: Ask) -> Iterator[PathRow]:
+    """How far PaTH's matrix, by its product of steps, is from DeltaNet's, per head and length."""
+    qkv = ask.record()
+    q, k = qkv.q.double(), qkv.k.double()
+    delta = registry.get("deltanet").weights(q, k, causal=True)
+    for along, name in NAMES.items():
+        apart = (followed(unit(q), unit(k), directions(unit(k), along)) - delta).abs().amax(-1)
+        grown = apart.cummax(-1).values
+        for n in lengths(qkv.n):
+            for head, difference in ask.by_head(grown[:, n - 1]):
+                yield PathRow(n=n, along=name, head=head, difference=difference)
+
+
+def followed(q: Tensor, k: Tensor, w: Tensor) -> Tensor:
+    """``q_iᵀ H_i ... H_{j+1} k_j`` with ``H_t = I - w_t w_tᵀ``, ``[..., n, n]``, every key carried along the text."""
+    carried, rows = torch.zeros_like(k), []
+    for i in range(k.shape[-2]):
+        along = w[..., i : i + 1, :]
+        carried = carried - (carried @ along.mT) @ along
+        carried[..., i, :] = k[..., i, :]
+        rows.append(q[..., i : i + 1, :] @ carried.mT)
+    return torch.cat(rows, -2)
+
+
+def numbers(rows: Sequence[PathRow]) -> Numbers:
+    """The largest difference of all heads along the keys, and the median one along other directions."""
+    n = max(row.n for row in rows)
+    same, turned, fixed = (
+        [row.difference for row in rows if row.n == n and row.along == name] for name in NAMES.values()
+    )
+    return {"same": max(same), "turned": median(turned), "fixed": median(fixed), "n": n}
+
+
+def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
+    """By the largest difference of all heads."""
+    return Verdict.of_parts(numbers["same"] <= bounds["most"])
+
+
+CLAIM = Claim(
+    key="path_deltanet",
+    number=33,
+    statement="PaTH whose directions are the keys themselves, W = K, has DeltaNet's matrix.",
+    source=Paper(
+        "PaTH Attention: Position Encoding via Accumulating Householder Transformations",
+        2025,
+        "https://arxiv.org/abs/2505.16381",
+    ),
+    place=Place("matrices", variants=("softmax", "deltanet", "path~along~keys")),
+    experiment="With queries and keys of length one, every key is carried along the text in float64, and each token it "
+    "passes takes out what lies along that token's direction w. What the queries then find is set beside DeltaNet's "
+    "matrix, which solves one triangular system: for w = k, for k with its halves changed over and one negated, and "
+    "for one direction that all tokens share. This is PaTH's matrix before the softmax that its models take of it.",
+    rule="Holds where no entry of any head differs by more than {most} for w = k.",
+    bounds={"most": EVEN},
+    finding="Over {n} tokens the entries differ by {same} at most for w = k. With keys turned it is {turned} in the "
+    "median head, with one direction for all {fixed}.",
+    quantities=(
+        Quantity("same", "largest difference, w = k", digits=2, bound=True),
+        Quantity("turned", "the same with w = k turned, median head"),
+        Quantity("fixed", "the same with one w for all tokens, median head"),
+        Quantity("n", "tokens"),
+    ),
+    figure=Figure(
+        x="n", y="difference", by="along", x_title="tokens n", y_title="largest difference of an entry", log_x=True
+    ),
+    measure=measure,
+    numbers=numbers,
+    verdict=verdict,
+    needs=2,
+    theorem="Linear attention whose state is multiplied by I − k kᵀ before k is written is the delta rule at strength "
+    "1, and PaTH's product of steps is what the triangular system's inverse works out.",
+)

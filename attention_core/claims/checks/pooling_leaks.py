@@ -1,0 +1,225 @@
+"""Anything that pools tokens before it attends lets the future leak: does a mask laid on afterwards stop it?"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from attention_core import articles, registry
+from attention_core.analysis.matrix.influence import MOST
+from attention_core.claims.claim import Ask, Case, Claim, Figure, Numbers, Place, Quantity, UntestableError, Verdict
+from attention_core.inputs.source import first_tokens
+from attention_core.ops.low_rank.inverse import inverse_steps
+from attention_core.ops.low_rank.pooling import even_segments, pooling_matrix
+from attention_core.ops.softmax.masked import rows_over_sum
+from attention_core.variant import Attention, Variant
+
+OTHERS = ("softmax", "local", "linear")
+"""Variants that do not pool, one of each kind."""
+MOVED = 1e-6
+"""Relative change from which on an output counts as moved: far above float64's rounding."""
+OPEN, CUT, HIDDEN = "all tokens seen", "future weights struck out", "unfinished pools hidden"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeakRow:
+    """One variant through one mask.
+
+    Attributes:
+        variant: its title.
+        mask: ``OPEN``, ``CUT`` or ``HIDDEN``.
+        pools: whether it pools tokens.
+        inverts: whether it mixes all pools by an inverse.
+        back: how far before the last token outputs move when that token changes, in tokens; 0 where none does.
+        blind: rows that see nothing in any head.
+        n: tokens.
+    """
+
+    variant: str
+    mask: str
+    pools: bool
+    inverts: bool
+    back: int
+    blind: int
+    n: int
+
+
+def measure(ask: Ask) -> Iterator[LeakRow]:
+    """How far before the last token outputs move when that token changes, by variant, without and with either mask.
+
+    Raises:
+        UntestableError: if no weight depends on the last token's query and key.
+    """
+    qkv = ask.record()
+    qkv = first_tokens(qkv, min(qkv.n, MOST))
+    before = [x.double() for x in qkv.tensors]
+    after = [torch.cat([x[:, :-1], -x[:, -1:]], 1) for x in before]
+    softmax = registry.get("softmax").weights
+    if (softmax(*before[:2]) - softmax(*after[:2])).abs().max() <= MOVED:
+        raise UntestableError(
+            "No weight depends on the last token's query and key here, so that nothing could leak; choose another "
+            "input."
+        )
+    pooled = [pooling(variant, qkv.n) for variant in registry.all_variants() if variant.family == "low_rank"]
+    for attention in (*pooled, *(registry.get(key) for key in OTHERS)):
+        ways: dict[str, Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]] = {
+            OPEN: partial(outputs, attention),
+            CUT: partial(struck, attention),
+        }
+        if attention in pooled:
+            ways[HIDDEN] = partial(hidden, attention)
+        for mask, way in ways.items():
+            (own, blind), (changed, _) = way(*before), way(*after)
+            first = first_moved(own, changed)
+            yield LeakRow(
+                variant=attention.title,
+                mask=mask,
+                pools=attention in pooled,
+                inverts=inverts(attention),
+                back=0 if first is None else qkv.n - 1 - first,
+                blind=int(blind.any(0).sum()),
+                n=qkv.n,
+            )
+
+
+def pooling(variant: Variant, n: int) -> Attention:
+    """A low-rank variant as it is set at first, with at most half as many landmarks as tokens: each then pools some."""
+    budget = variant.budget
+    if budget is None or not isinstance(budget.default, int):
+        return registry.get(variant.key)
+    return registry.get(variant.key, **{budget.name: max(int(budget.low or 1), min(budget.default, n // 2))})
+
+
+def inverts(attention: Attention) -> bool:
+    """Whether a matrix of its landmarks is inverted, which mixes them all."""
+    return hasattr(attention.params, "inverse")
+
+
+def outputs(attention: Attention, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+    """``A v``, ``[..., n, d_v]``, and which rows see nothing, ``bool [..., n]``."""
+    return applied(attention.weights(q, k), v)
+
+
+def struck(attention: Attention, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+    """``outputs`` with every weight on the future struck out and its row divided by what is left."""
+    return applied(rows_over_sum(attention.weights(q, k).tril()), v)
+
+
+def hidden(attention: Attention, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+    """``outputs`` with every pool hidden from the queries before its last token: in each factor of the matrix.
+
+    Pools are what a factor's queries or keys are: a token sees the pools that end with it or before, a pool sees the
+    tokens and the pools up to its own end. The landmarks' matrix is then triangular, and so is its inverse; but the
+    iterations that stand for the inverse begin with the transpose, over norms of the whole matrix, and carry late
+    landmarks into early rows until they have converged.
+    """
+    parts = attention.anatomy(q, k, v)
+    left, right = parts["left"], parts["right"]
+    n, m = left.shape[-2:]
+    pools = parts.get("provenance", pooling_matrix(even_segments(n, m), q))
+    place = torch.arange(n)
+    ends = torch.where(pools != 0, place, 0).amax(-1)
+    left = rows_over_sum(left * (ends <= place[:, None]))
+    right = rows_over_sum(right * (place <= ends[:, None]))
+    if "middle" in parts:
+        middle = rows_over_sum(parts["middle"] * (ends <= ends[:, None]))
+        *_, inverse = inverse_steps(middle, getattr(attention.params, "iterations"))  # noqa: B009
+        right = inverse @ right
+    return applied(left @ right, v)
+
+
+def applied(weights: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+    """The output, and which rows have no weight at all."""
+    return weights @ v, (weights == 0).all(-1)
+
+
+def first_moved(before: Tensor, after: Tensor) -> int | None:
+    """The first output before the last that differs, in any head, ``[H, n, d_v]``; None where none does."""
+    change, size = (torch.linalg.vector_norm(x[:, :-1], dim=-1) for x in (after - before, before))
+    places = (change > MOVED * size).any(0).nonzero()
+    return int(places[0]) if len(places) else None
+
+
+def numbers(rows: Sequence[LeakRow]) -> Numbers:
+    """How many variants leak through each mask, how far back, and how many rows the second one leaves with nothing."""
+    cut, masked = ([row for row in rows if row.mask == mask] for mask in (CUT, HIDDEN))
+    return {
+        "leaking": sum(row.back > 0 for row in cut if row.pools),
+        "pooled": sum(row.pools for row in cut),
+        "back": max(row.back for row in cut if row.pools),
+        "moved": sum(row.back > 0 for row in cut if not row.pools),
+        "others": sum(not row.pools for row in cut),
+        "left": sum(row.back > 0 for row in masked),
+        "inverted": max(row.back for row in masked if row.inverts),
+        "fewest": min(row.blind for row in masked),
+        "most": max(row.blind for row in masked),
+        "n": rows[0].n,
+    }
+
+
+def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
+    """By how many pooled variants leak through either mask, and by nothing else leaking."""
+    if numbers["leaking"] < bounds["partly"]:
+        return Verdict.FAILS
+    every = numbers["leaking"] == numbers["left"] == numbers["pooled"] and not numbers["moved"]
+    return Verdict.HOLDS if every else Verdict.PARTLY
+
+
+CLAIM = Claim(
+    key="pooling_leaks",
+    number=11,
+    statement="Attention that pools tokens lets the future leak into the past, so it cannot write text word by word; "
+    "no mask laid on afterwards helps.",
+    source=articles.NYSTROMFORMER,
+    place=Place("causal", {"c_view": "leak"}),
+    experiment="The last token (of the first 256) gets the opposite query, key and value. Which earlier outputs move: "
+    "with all tokens seen; with every weight on the future struck out and the rest of its row scaled back to one; and "
+    "with every pool hidden from queries that come before its last token, in each factor of the matrix?",
+    rule="Holds where every pooled variant leaks through either mask and no other variant through the first; partly "
+    "where at least {partly} pooled ones leak through the first.",
+    bounds={"partly": 3},
+    finding="With weights on the future struck out, the last token still moves earlier outputs in {leaking} of "
+    "{pooled} pooled variants, up to {back} tokens back, and in {moved} of {others} others. "
+    "With unfinished pools hidden it does so in {left} of the pooled ones. "
+    "Depending on the variant, that mask leaves {fewest} to {most} of {n} rows with nothing to see.",
+    cases=(
+        Case(
+            finding="With weights on the future struck out, the last token still moves earlier outputs in {leaking} of "
+            "{pooled} pooled variants, up to {back} tokens back, and in {moved} of {others} others. "
+            "With unfinished pools hidden it does so in none of them. "
+            "Depending on the variant, that mask leaves {fewest} to {most} of {n} rows with nothing to see.",
+            applies=lambda numbers: numbers["left"] == 0,
+        ),
+        Case(
+            finding="With weights on the future struck out, the last token still moves earlier outputs in {leaking} of "
+            "{pooled} pooled variants, up to {back} tokens back, and in {moved} of {others} others. "
+            "With unfinished pools hidden it does so in Nyström alone, {inverted} tokens back: the iterations that "
+            "invert its landmarks' matrix mix them all. "
+            "Depending on the variant, that mask leaves {fewest} to {most} of {n} rows with nothing to see.",
+            applies=lambda numbers: numbers["left"] == 1 and numbers["inverted"] > 0,
+        ),
+    ),
+    quantities=(
+        Quantity("leaking", "pooled variants that leak, weights struck out"),
+        Quantity("left", "pooled variants that leak, pools hidden"),
+        Quantity("pooled", "pooled variants"),
+        Quantity("back", "farthest output moved, weights struck out", "tokens"),
+        Quantity("inverted", "farthest in Nyström, pools hidden", "tokens"),
+        Quantity("fewest", "rows that see nothing, pools hidden, at least"),
+        Quantity("most", "rows that see nothing, pools hidden, at most"),
+        Quantity("n", "rows"),
+        Quantity("moved", "other variants that leak"),
+        Quantity("others", "other variants"),
+    ),
+    figure=Figure(
+        x="variant", y="back", by="mask", x_title="variant", y_title="how far back outputs move (tokens)", kind="bars"
+    ),
+    measure=measure,
+    numbers=numbers,
+    verdict=verdict,
+    needs=4,
+    theorem="A pool is a function of its own tokens alone: where only weights are struck out it still carries the "
+    "later ones, and where it is hidden until it ends nothing does, unless pools are mixed afterwards.",
+)

@@ -1,0 +1,137 @@
+"""A linear variant is an RNN: three algorithms, one answer; cumsum pays when n > d²."""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from torch import Tensor
+
+from attention_core import articles, metrics, registry
+from attention_core.benchmarking.counting import count
+from attention_core.claims.claim import Ask, Claim, Figure, Numbers, Place, Quantity, UntestableError, Verdict
+from attention_core.ops.linear.causal_scan import CHUNK
+
+MATRIX, CUMSUM = "whole matrix", "cumulative sum"
+SMALLEST = math.isqrt(CHUNK // 2) + 1
+"""Least head size d: 2d² tokens, the longest of the lengths, are then more than one chunk."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlgorithmRow:
+    """The most numbers alive at once, ``elements`` per head, and how far the output is from the whole matrix's.
+
+    A head is narrowed to its first ``size`` numbers where its own size squared is out of reach; but for ``difference``.
+    """
+
+    algorithm: str
+    n: int
+    size: int
+    elements: float
+    difference: float
+
+
+def measure(ask: Ask) -> Iterator[AlgorithmRow]:
+    """Most numbers alive at once at lengths around ``size²``, and how far answers are apart.
+
+    Raises:
+        UntestableError: if heads are so small that all lengths around their square lie within one chunk.
+    """
+    size = min(math.isqrt(ask.longest // 2), ask.record().q.shape[-1])
+    if size < SMALLEST:
+        raise UntestableError(
+            "With heads of {d} numbers n = 2d² is {n} tokens, which one chunk of {chunk} holds: that is the whole "
+            "matrix. Choose an input with larger heads.",
+            d=size,
+            n=2 * size**2,
+            chunk=CHUNK,
+        )
+    for n in (size**2 * quarters // 4 for quarters in (1, 2, 4, 8)):
+        qkv = ask.record(n)
+        q, k, v = (x[..., :size].contiguous() for x in qkv.tensors)
+        exact = _by_matrix(*qkv.tensors)
+        for algorithm, attend in ALGORITHMS.items():
+            apart = float(metrics.relative_error(attend(*qkv.tensors), exact).max())
+            elements = count(partial(attend, q, k, v)).peak_elements / qkv.heads
+            yield AlgorithmRow(algorithm=algorithm, n=n, size=size, elements=elements, difference=apart)
+
+
+def _by_matrix(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    return registry.get("linear").weights(q, k, causal=True) @ v
+
+
+def _by_mode(mode: str) -> Callable[..., Tensor]:
+    return partial(registry.get("linear", mode=mode).attend, causal=True)
+
+
+ALGORITHMS = {
+    "token by token": _by_mode("recurrent"),
+    "in chunks": _by_mode("chunked"),
+    CUMSUM: _by_mode("cumsum"),
+    MATRIX: _by_matrix,
+}
+
+
+def numbers(rows: Sequence[AlgorithmRow]) -> Numbers:
+    """The largest difference, and the cumulative sum's memory over the matrix's well below n = d² and well above."""
+    sums, matrix = ({row.n: row.elements for row in rows if row.algorithm == name} for name in (CUMSUM, MATRIX))
+    held, size = {n: sums[n] / matrix[n] for n in matrix}, rows[0].size
+    below, above = min(held, key=lambda n: abs(n - size**2 / 2)), max(held)
+    return {
+        "difference": max(row.difference for row in rows),
+        "below": held[below],
+        "above": held[above],
+        "size": size,
+        "short": below,
+        "long": above,
+    }
+
+
+def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
+    """One answer first; then on which side of d² the cumulative sum holds less."""
+    if numbers["difference"] > bounds["same"]:
+        return Verdict.FAILS
+    pays = numbers["above"] < 1 <= numbers["below"]
+    return Verdict.HOLDS if pays else Verdict.PARTLY
+
+
+CLAIM = Claim(
+    key="three_algorithms",
+    number=6,
+    statement="Causal linear attention is a recurrent network: token by token, in chunks or by one cumulative sum it "
+    "gives one answer, and the cumulative sum pays, in memory, once n exceeds d².",
+    source=articles.MUST_IT_HAVE_SOFTMAX,
+    place=Place("causal", {"c_view": "algorithms"}),
+    experiment="Linear attention (elu + 1) runs on this input by all three algorithms (a chunk has 64 tokens) and by "
+    "its whole matrix; outputs are compared, and the most numbers alive at once are counted on both sides of n = d², "
+    "with d cut to reach it.",
+    rule="Holds where outputs agree to {same} and the cumulative sum holds fewer numbers than the matrix "
+    "at n = 2d² but not at n = d²/2; partly where only the outputs agree.",
+    bounds={"same": 1e-4},
+    finding="The outputs differ by {difference} at most; with d = {size} the cumulative sum holds {below}× as "
+    "many numbers as the matrix at {short} tokens and {above}× as many at {long}.",
+    quantities=(
+        Quantity("difference", "largest difference of outputs", digits=2, bound=True),
+        Quantity("below", "memory over the matrix's, n = d²/2"),
+        Quantity("above", "the same, n = 2d²"),
+        Quantity("size", "head size d"),
+        Quantity("short", "n = d²/2", "tokens"),
+        Quantity("long", "n = 2d²", "tokens"),
+    ),
+    figure=Figure(
+        x="n",
+        y="elements",
+        by="algorithm",
+        x_title="tokens n",
+        y_title="most numbers alive at once, one head",
+        log_x=True,
+        log_y=True,
+    ),
+    measure=measure,
+    numbers=numbers,
+    verdict=verdict,
+    needs=2 * SMALLEST**2,
+    grows=True,
+    theorem="All of them add up the same products, only in another order; one head's states after each of n tokens are "
+    "n d² numbers, its matrix is n².",
+)

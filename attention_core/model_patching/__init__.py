@@ -1,0 +1,36 @@
+"""Any attention in softmax's place in chosen layers of a trained model, without training, and what that does to it.
+
+``swapped`` is the operation, and holds as long as its block runs::
+
+    loaded = ac.inputs.models.load("smollm2")
+    with ac.model_patching.swapped(loaded.model, {layer: ac.get("local", window=64) for layer in range(30)}):
+        hidden = loaded.model(input_ids=ids).last_hidden_state
+
+A model of your own is loaded with ``attn_implementation="attention_lab_record"``, a name that importing this module
+makes known to transformers::
+
+    model = AutoModel.from_pretrained(path, attn_implementation="attention_lab_record")
+    with ac.model_patching.swapped(model, {0: ac.get("local", window=64)}):
+        hidden = model(input_ids=ids).last_hidden_state
+"""
+
+from attention_core.inputs.models import registration
+from attention_core.model_patching.copying import copy_losses, repeated
+from attention_core.model_patching.predictions import losses, perplexity, unembedding
+from attention_core.model_patching.swap import MEAN, UNIFORM, Attends, from_word, layer_range, swapped
+
+registration.register()
+
+__all__ = [
+    "MEAN",
+    "UNIFORM",
+    "Attends",
+    "copy_losses",
+    "from_word",
+    "layer_range",
+    "losses",
+    "perplexity",
+    "repeated",
+    "swapped",
+    "unembedding",
+]

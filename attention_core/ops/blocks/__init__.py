@@ -1,0 +1,1 @@
+"""Attention to blocks of keys that are chosen by their scores."""

@@ -1,0 +1,271 @@
+"""Blocks of keys of which each query looks at a few: how they are scored and chosen, and attention to those chosen.
+
+A query's own block is not scored. Causal, only blocks that end before it are, so that a later token changes nothing.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from attention_core.ops.lsh import bucket_chunks, chunk_rows
+from attention_core.ops.random import normal
+from attention_core.ops.softmax.masked import widened
+from attention_core.ops.softmax.partial import Part, partial_attention
+
+ROWS = 256
+"""Queries scored at once against one number for each block; fewer where a score looks at every key or direction."""
+CHOICES = 2**13
+"""Choices of a query and a block served at once, for each head."""
+STEP = 2**15
+"""Pairs of query and key attended at once, over all heads."""
+MEAN, SECOND, BOUND, INDEXER, MASS = SCORES = ("mean key", "second order", "bound", "random indexer", "true mass")
+Score = Callable[[Tensor, int], Tensor]
+"""``q [..., rows, d], b -> [..., rows, b]``, against the first b blocks."""
+
+
+def block_count(n: int, block: int) -> int:
+    """How many blocks n tokens fill; the last may be short."""
+    return -(-n // block)
+
+
+def cut(x: Tensor, block: int) -> Tensor:
+    """The tokens in blocks, ``[..., blocks, block, d]``, zeros behind the last."""
+    return F.pad(x, (0, 0, 0, -x.shape[-2] % block)).unflatten(-2, (-1, block))
+
+
+def filled(n: int, block: int, device: torch.device) -> Tensor:
+    """Which places of the blocks hold a token, ``bool [blocks, block]``."""
+    return (torch.arange(block_count(n, block) * block, device=device) < n).unflatten(0, (-1, block))
+
+
+def scorer(k: Tensor, *, block: int, score: str, rank: int, seed: int) -> Score:
+    """How queries score each block of keys, with q over √d throughout.
+
+    ``mean key`` is q·k̄, ``second order`` q·k̄ + ½ qᵀΣq, the second-order logarithm of the mean of exp(q·k). ``bound`` is
+    Σ_c max(q_c max k_c, q_c min k_c), which no q·k of the block exceeds. ``random indexer`` is the largest q·k of the
+    block after a random projection to ``rank`` numbers, ``true mass`` log Σ exp(q·k).
+
+    Args:
+        k: ``[..., n, d]``, float32 or float64.
+        block: tokens in a block.
+        score: one of ``SCORES``.
+        rank: of the random indexer.
+        seed: of the random indexer.
+    """
+    scale, held, keys = k.shape[-1] ** -0.5, filled(k.shape[-2], block, k.device), cut(k, block)
+    if score == BOUND:
+        empty = ~held.unsqueeze(-1)
+        ends = keys.masked_fill(empty, -math.inf).amax(-2), keys.masked_fill(empty, math.inf).amin(-2)
+        both = scale * torch.cat(ends, -1)  # [..., blocks, 2d]
+        return lambda q, b: torch.cat((q.clamp(min=0), q.clamp(max=0)), -1) @ both[..., :b, :].mT
+    if score == INDEXER:
+        into = normal((k.shape[-1], rank), seed, k) / rank**0.5
+        short = scale * (keys @ into)  # [..., blocks, block, rank]
+        return lambda q, b: _each(q @ into, short, held, b).amax(-1)
+    if score == MASS:
+        return lambda q, b: _each(q, scale * keys, held, b).logsumexp(-1)
+    count = held.sum(-1, keepdim=True)
+    mean = scale * keys.sum(-2) / count  # [..., blocks, d]
+    if score == MEAN:
+        return lambda q, b: q @ mean[..., :b, :].mT
+    spread = (scale * keys - mean.unsqueeze(-2)) * (held / count.sqrt()).to(k).unsqueeze(-1)
+    # Σ = CᵀC = RᵀR: of more keys than dimensions, R is the smaller.
+    factor = spread if block <= k.shape[-1] else torch.linalg.qr(spread, mode="r").R
+
+    def second(q: Tensor, b: int) -> Tensor:
+        along = (q @ factor[..., :b, :, :].flatten(-3, -2).mT).unflatten(-1, (b, -1))
+        return q @ mean[..., :b, :].mT + along.square().sum(-1) / 2
+
+    return second
+
+
+def _each(q: Tensor, keys: Tensor, held: Tensor, b: int) -> Tensor:
+    """``q·k`` of every key of the first blocks, ``[..., rows, b, block]``; ``-inf`` where no token is."""
+    some = keys[..., :b, :, :].flatten(-3, -2)
+    return (q @ some.mT).unflatten(-1, (b, -1)).masked_fill_(~held[:b], -math.inf)
+
+
+def scoring_multiply_adds(n: int, d: int, m: int, *, block: int, causal: bool, score: str, rank: int) -> int:
+    """Multiply-adds of ``choose``'s scores for one head."""
+    scored = sum((rows.stop - rows.start) * b for rows, b in steps(n, m, block=block, causal=causal, score=score))
+    each = {MEAN: d, SECOND: d * (1 + min(block, d)), BOUND: 2 * d, INDEXER: block * rank, MASS: block * d}[score]
+    return scored * each + ((n + block_count(n, block) * block) * d * rank if score == INDEXER else 0)
+
+
+def scoring_elements(n: int, d: int, *, block: int, score: str, rank: int) -> int:
+    """Most numbers alive in ``choose`` for one head, but for what it returns."""
+    blocks, rows = block_count(n, block), min(at_once(score), n)
+    size = blocks * block
+    summary = {
+        MEAN: blocks * d,
+        SECOND: blocks * (d + min(block, d) * d),
+        BOUND: 2 * blocks * d,
+        INDEXER: size * rank,
+        MASS: size * d,
+    }[score]
+    step = {SECOND: 2 * min(block, d) * rows * blocks, INDEXER: rows * size, MASS: 2 * rows * size}.get(score, 0)
+    return summary + max(step, rows * blocks + rows * min(blocks, rows // block + 1) // 4)
+
+
+@torch.no_grad()
+def choose(
+    q: Tensor, k: Tensor, *, block: int, number: int, causal: bool, score: str, rank: int, seed: int
+) -> tuple[Tensor, Tensor]:
+    """The blocks that each query looks at beside its own, best first; of two that tie the earlier.
+
+    Args:
+        q: ``[..., n, d]``.
+        k: ``[..., n, d]``.
+        block: tokens in a block, counted from the first.
+        number: how many blocks, at most.
+        causal: whether only blocks that end before the query's own may be chosen.
+        score: as of ``scorer``, and so are ``rank`` and ``seed``.
+        rank: likewise.
+        seed: likewise.
+
+    Returns:
+        Numbers of blocks, ``int64 [..., n, m]`` with ``m = min(number, blocks - 1)``, and which of them are chosen,
+        ``bool [..., n, m]``: a causal query may have fewer blocks before it.
+    """
+    q, k = widened(q), widened(k)
+    # Every score of a query moves by the same number, and a large common part of the keys costs no digits.
+    k = k - k[..., :1, :]
+    n, blocks = q.shape[-2], block_count(q.shape[-2], block)
+    m = min(number, blocks - 1)
+    if m == 0:
+        none = torch.empty(*q.shape[:-1], 0, dtype=torch.int64, device=q.device)
+        return none, none.bool()
+    score_of = scorer(k, block=block, score=score, rank=rank, seed=seed)
+    index = torch.empty(*q.shape[:-1], m, dtype=torch.int64, device=q.device)
+    found = torch.empty_like(index, dtype=torch.bool)
+    place = torch.arange(blocks, device=q.device)
+    for rows, b in steps(n, m, block=block, causal=causal, score=score):
+        scores = score_of(q[..., rows, :], b)
+        near = slice(rows.start // block, b if causal else (rows.stop - 1) // block + 1)  # what lies before, all may
+        hidden = others(rows, place[near], block=block, causal=causal).logical_not_()
+        scores[..., near].masked_fill_(hidden, -math.inf)
+        values, index[..., rows, :] = best(scores, m)
+        found[..., rows, :] = values > -math.inf
+        del scores, hidden  # before the next are made
+    return index, found
+
+
+def at_once(score: str) -> int:
+    """How many queries are scored at once."""
+    return ROWS if score in (MEAN, BOUND) else ROWS // 4
+
+
+def steps(n: int, m: int, *, block: int, causal: bool, score: str) -> Iterator[tuple[slice, int]]:
+    """Queries scored at once, and how many of the blocks they are scored against: all, or the m or more before them."""
+    for start in range(0, n, at_once(score)):
+        stop = min(start + at_once(score), n)
+        yield slice(start, stop), max((stop - 1) // block, m) if causal else block_count(n, block)
+
+
+def best(scores: Tensor, m: int) -> tuple[Tensor, Tensor]:
+    """The m largest of the last axis, best first, and where they are; of two that tie the earlier, unless both -inf."""
+    if m < scores.shape[-1] and not scores.is_meta:  # which has no ties to look for
+        values, index = scores.topk(m + 1)
+        last, next_ = values[..., m - 1], values[..., m]
+        if not ((last == next_) & (last > -math.inf)).any():
+            index, order = index[..., :m].sort(dim=-1)
+            values, order = values[..., :m].gather(-1, order).sort(dim=-1, descending=True, stable=True)
+            return values, index.gather(-1, order)
+    ranked = scores.sort(dim=-1, descending=True, stable=True)
+    return ranked.values[..., :m], ranked.indices[..., :m]
+
+
+def others(rows: slice, place: Tensor, *, block: int, causal: bool) -> Tensor:
+    """The blocks that some queries may choose, ``bool [rows, blocks]``: all but their own, or those before."""
+    own = torch.arange(rows.start, rows.stop, device=place.device)[:, None] // block
+    return place < own if causal else place != own
+
+
+def as_mask(index: Tensor, found: Tensor, *, blocks: int) -> Tensor:
+    """The chosen blocks, ``bool [..., n, blocks]``, from what ``choose`` returns."""
+    mask = torch.zeros(*index.shape[:-1], blocks, dtype=torch.bool, device=index.device)
+    return mask.scatter_(-1, index, found)
+
+
+def stretches(n: int, m: int) -> list[slice]:
+    """Queries that are served at once, where each looks at m blocks."""
+    rows = max(1, CHOICES // m)
+    return [slice(start, min(start + rows, n)) for start in range(0, n, rows)]
+
+
+def chosen_parts(q: Tensor, k: Tensor, v: Tensor, n: int, index: Tensor, found: Tensor) -> list[Part]:
+    """Attention to the chosen blocks, one part for each place in the order of choice.
+
+    All queries that chose a block meet it in tiles of as many queries as it has keys, so that no key is copied once for
+    each query.
+
+    Args:
+        q: ``[..., rows, d]``, some queries.
+        k: ``[..., blocks, block, d]`` as of ``cut``, all keys.
+        v: ``[..., blocks, block, d_v]``, likewise.
+        n: number of tokens in the blocks.
+        index: ``int64 [..., rows, m]`` as of ``choose``, m >= 1.
+        found: ``bool [..., rows, m]``, likewise.
+    """
+    (rows, m), (blocks, block) = index.shape[-2:], k.shape[-3:-1]
+    bucket = index.reshape(-1, rows * m)
+    heads = torch.arange(len(bucket), device=q.device)[:, None]
+    tiles = bucket_chunks(bucket, blocks, block)
+    slot = (tiles.slot + heads * (tiles.rows * tiles.size)).flatten()
+    asked = slot.new_zeros(len(heads) * tiles.rows * tiles.size)  # the query at each place of the tiles
+    asked[slot] = (heads * rows + torch.arange(rows * m, device=q.device) // m).flatten()
+    met = slot.new_zeros(len(heads) * tiles.rows)  # the block of each tile
+    met[slot // tiles.size] = (heads * blocks + bucket).flatten()
+    size = tiles.size
+    del tiles, bucket
+    queries = q.reshape(-1, q.shape[-1])
+    keys, values = (x.reshape(-1, 1, block, x.shape[-1]) for x in (k, v))
+    held, step = filled(n, block, q.device), max(1, STEP // block**2)
+
+    def mask(at: Tensor) -> Tensor | None:
+        return held[at % blocks][:, None, None].expand(-1, 1, size, -1) if n % block else None
+
+    parts = (
+        partial_attention(
+            queries.index_select(0, some).reshape(len(at), 1, -1, q.shape[-1]),
+            keys.index_select(0, at),
+            values.index_select(0, at),
+            mask=mask(at),
+        )
+        for some, at in zip(asked.split(step * size), met.split(step), strict=True)
+    )
+    out, lse = (torch.cat(x).flatten(0, 2).index_select(0, slot) for x in zip(*parts, strict=True))
+    lse = lse.reshape(index.shape).masked_fill(~found, torch.finfo(lse.dtype).min)
+    return list(zip(out.reshape(*index.shape, -1).unbind(-2), lse.split(1, -1), strict=True))
+
+
+def chosen_multiply_adds(n: int, d: int, m: int, *, block: int) -> int:
+    """Multiply-adds of ``chosen_parts`` over all ``stretches`` for one head."""
+    pairs = [(rows.stop - rows.start) * m for rows in stretches(n, m)]
+    return 2 * d * block * sum(tile_places(pair, n, block) for pair in pairs)
+
+
+def tile_places(choices: int, n: int, block: int) -> int:
+    """Places in the tiles of so many choices of a query and a block."""
+    size = min(block, choices)
+    return chunk_rows(choices, block_count(n, block), size) * size
+
+
+def chosen_elements(n: int, d: int, m: int, *, block: int) -> int:
+    """Most numbers alive in ``chosen_parts`` for one head: places in tiles, and one step's tiles or all outputs."""
+    choices = m * min(n, max(1, CHOICES // m))
+    places = tile_places(choices, n, block)
+    at_once = min(places, max(1, STEP // block**2) * min(block, choices))
+    keys = at_once * block // min(block, choices)
+    tiles = at_once * (2 * d + 1) + 2 * keys * d + (at_once * block if n % block else 0)
+    outs = places * (d + 1)
+    copies = 2 * block_count(n, block) * block * d if n % block else 0
+    return (
+        copies
+        + 2 * choices
+        + 2 * places
+        + max(outs - at_once * (d + 1) + tiles, 2 * outs + choices * d + 2 * at_once * d)
+    )

@@ -1,0 +1,1 @@
+"""The delta rule: states that are corrected before they are written to."""

@@ -1,0 +1,1 @@
+"""Linear attention: feature maps, causal sums, decay."""

@@ -1,0 +1,180 @@
+"""Causal kernel attention without any n x n matrix: by chunks, by all states at once, or token by token.
+
+Every form carries the state ``S_i = Σ_{j <= i} k_j v_jᵀ``; a reference (see ``Features``) makes it forget, or keeps it
+in range. The normaliser is one more column of values, all ones, so that it needs no state of its own.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from attention_core.ops.linear.features import Features
+from attention_core.ops.linear.scans import by_chunks, running_sum
+from attention_core.ops.linear.triangle import triangle
+from attention_core.ops.softmax.masked import nonzero
+
+CHUNK = 64
+"""Tokens per chunk: the c x c product inside a chunk then costs about as much as the state's C x d_v."""
+
+
+class State(NamedTuple):
+    """What causal kernel attention remembers of the past.
+
+    Attributes:
+        sums: ``Σ e^{R_j - R} k_j v_jᵀ``, ``[..., C, d_v]``, or ``[..., C, d_v + 1]`` with the normaliser.
+        reference: the ``R`` of the last token, ``[..., 1, C]`` or ``[..., 1, 1]``; None without references.
+    """
+
+    sums: Tensor
+    reference: Tensor | None
+
+
+def empty_state(features: int, v: Tensor, *, normalise: bool, referenced: bool) -> State:
+    """The state before any token.
+
+    Args:
+        features: C.
+        v: one token's value, ``[..., d_v]``, for its axes, type and device.
+        normalise: whether the state carries the normaliser's column.
+        referenced: whether the features carry references, one per feature.
+    """
+    *lead, d_v = v.shape
+    # Lower than any reference, yet finite: differences of two of them must not be NaN.
+    reference = v.new_full((*lead, 1, features), torch.finfo(v.dtype).min) if referenced else None
+    return State(v.new_zeros(*lead, features, d_v + normalise), reference)
+
+
+def fold(state: State, f: Features, v: Tensor) -> tuple[Tensor, State]:
+    """Take in the next tokens, one or a chunk: ``Σ_{j <= i} (q_i · k_j) v_j``, ``[..., c, d_v]``, and the new state."""
+    inside, q, k = triangle(f, state.reference)
+    out = inside @ v + q @ state.sums
+    if f.reference is None or state.reference is None:
+        return out, State(state.sums + k.mT @ v, None)
+    last = f.reference[..., -1:, :]
+    return out, State(state.sums * (state.reference - last).exp().mT + k.mT @ v, last)
+
+
+def with_ones(v: Tensor) -> Tensor:
+    """Values with a last column of ones, whose weighted sum is the normaliser."""
+    return F.pad(v, (0, 1), value=1.0)
+
+
+def divided(out: Tensor) -> Tensor:
+    """The weighted sums divided by their last column, the normaliser; a row whose normaliser is zero stays zero."""
+    return out[..., :-1] / nonzero(out[..., -1:])
+
+
+def by_token(step: Callable[..., tuple[Tensor, Any]], state: Any, q: Tensor, k: Tensor, v: Tensor) -> Tensor:  # noqa: ANN401 - each decoder has its own state
+    """Run a decoder's step ``(state, q_i, k_i, v_i) -> (out_i, state)`` over all tokens, ``[..., n, d_v]``."""
+    outs = []
+    for token in zip(q.unbind(-2), k.unbind(-2), v.unbind(-2), strict=True):
+        out, state = step(state, *token)
+        outs.append(out)
+    return torch.stack(outs, -2)
+
+
+def causal_attention(f: Features, v: Tensor, *, mode: str, normalise: bool) -> Tensor:
+    """``out_i = Σ_{j <= i} (Σ_f q_if e^{R_jf - R_if} k_jf) v_j``, ``[..., n, d_v]``, over its row sum where asked.
+
+    Args:
+        f: features of the queries and keys.
+        v: ``[..., n, d_v]``.
+        mode: ``"chunked"``, O(n (c + C) d_v) time and one state; ``"cumsum"``, all states at once, O(n C d_v) memory.
+        normalise: whether each row's weights are divided by their sum.
+    """
+    if mode == "cumsum":
+        values = with_ones(v) if normalise else v
+        reference = None if f.reference is None else f.reference.unsqueeze(-1)
+        states = running_sum(f.k.unsqueeze(-1) * values.unsqueeze(-2), reference, dim=-3)
+        out = (f.q.unsqueeze(-2) @ states).squeeze(-2)
+        return divided(out) if normalise else out
+    if f.reference is None and normalise:
+        result: Tensor = _ChunkedAttention.apply(f.q, f.k, v)
+        return result
+    return _folded(f, v, normalise=normalise)
+
+
+def _folded(f: Features, v: Tensor, *, normalise: bool) -> Tensor:
+    """Chunk after chunk; the backward works out each chunk again from the state before it."""
+
+    def chunk(state: State, v: Tensor, *features: Tensor) -> tuple[Tensor, State]:
+        out, state = fold(state, Features(*features), with_ones(v) if normalise else v)
+        return divided(out) if normalise else out, state
+
+    state = empty_state(f.k.shape[-1], v[..., 0, :], normalise=normalise, referenced=f.reference is not None)
+    out, _ = by_chunks(chunk, state, v, *(x for x in f if x is not None), size=CHUNK)
+    return out
+
+
+def _running_products(triples: Iterable[tuple[Tensor, Tensor, Tensor]], *, reverse: bool = False) -> Iterator[Tensor]:
+    """For each chunk ``Σ_j (a_i · b_j) c_j`` over all ``j <= i``; in reverse, last chunk first, over all ``j >= i``."""
+    state: Tensor | None = None
+    for a, b, c in triples:
+        inside = a @ b.mT
+        out = (inside.triu_() if reverse else inside.tril_()) @ c
+        yield out if state is None else out + a @ state
+        state = b.mT @ c if state is None else state + b.mT @ c
+
+
+class _ChunkedAttention(torch.autograd.Function):
+    """Normalised chunked attention without references; its backward holds one state instead of all of them.
+
+    With ``G`` the gradient at the numerator, extended by the gradient at the normaliser as ``v`` is by its ones, each
+    gradient is again a running product, so the forward's own chunks compute it:
+    ``∇q_i = Σ_{j<=i} (G_i·v_j) k_j``, ``∇k_j = Σ_{i>=j} (v_j·G_i) q_i``, ``∇v_j = Σ_{i>=j} (k_j·q_i) G_i``.
+    Source: Katharopoulos et al. 2020, arXiv 2006.16236, section 3.3.1.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor) -> Tensor:  # noqa: ANN401 - torch's own context
+        out, normaliser = torch.empty_like(v), v.new_empty(*v.shape[:-1], 1)
+        triples = ((q, k, with_ones(v)) for q, k, v in _chunks(q, k, v))
+        for sums, (o, z) in zip(_running_products(triples), _chunks(out, normaliser), strict=True):
+            z.copy_(nonzero(sums[..., -1:]))
+            torch.div(sums[..., :-1], z, out=o)
+        ctx.save_for_backward(q, k, v, out, normaliser)
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, ...]:  # noqa: ANN401
+        q, k, v, out, normaliser = ctx.saved_tensors
+        chunks = _chunks(q, k, v, grad, out, normaliser)
+
+        def extended(chunks: list[tuple[Tensor, ...]]) -> Iterator[tuple[Tensor, ...]]:
+            for q, k, v, g, out, z in chunks:
+                yield q, k, with_ones(v), torch.cat([g, -(g * out).sum(-1, keepdim=True)], -1) / z
+
+        grads = tuple(torch.empty_like(x) for x in (q, k, v))
+        into_q, into_k, into_v = (x.split(CHUNK, -2) for x in grads)
+        back = chunks[::-1]
+        _fill(into_q, _running_products((g, v, k) for q, k, v, g in extended(chunks)))
+        _fill(into_k[::-1], _running_products(((v, g, q) for q, k, v, g in extended(back)), reverse=True))
+        _fill(into_v[::-1], _running_products(((k, q, g[..., :-1]) for q, k, v, g in extended(back)), reverse=True))
+        return grads
+
+
+def _chunks(*tensors: Tensor) -> list[tuple[Tensor, ...]]:
+    return list(zip(*(x.split(CHUNK, -2) for x in tensors), strict=True))
+
+
+def _fill(places: Iterable[Tensor], parts: Iterable[Tensor]) -> None:
+    for place, part in zip(places, parts, strict=True):
+        place.copy_(part)
+
+
+def causal_multiply_adds(n: int, features: int, d_v: int, *, mode: str, normalise: bool, referenced: bool) -> int:
+    """Multiply-adds of ``causal_attention`` for one head, and of ``by_token`` for ``mode="recurrent"``, at most."""
+    state = features * (d_v + normalise)
+    if mode == "cumsum":
+        return n * state
+    chunk = 1 if mode == "recurrent" else CHUNK
+    sizes = [chunk] * (n // chunk) + [n % chunk] * (n % chunk > 0)
+    inside = sum(c * c * (features + d_v + normalise) for c in sizes)
+    # Without references the first chunk knows that its state is empty.
+    reading = n - sizes[0] if mode == "chunked" and normalise and not referenced else n
+    return inside + (reading + n) * state

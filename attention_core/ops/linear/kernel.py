@@ -1,0 +1,89 @@
+"""Kernel attention: a feature map makes the similarity a product, so keys and values can be summed up before any query.
+
+Source: Katharopoulos et al. 2020, arXiv 2006.16236.
+"""
+
+from torch import Tensor
+
+from attention_core.ops.linear.causal_scan import (
+    CHUNK,
+    State,
+    causal_attention,
+    causal_multiply_adds,
+    divided,
+    fold,
+    with_ones,
+)
+from attention_core.ops.linear.features import Features, Map, paired
+from attention_core.ops.linear.scans import wants_gradient
+from attention_core.ops.linear.streamed_kernel import streamed_attention, streamed_cost
+from attention_core.ops.linear.triangle import triangle
+from attention_core.ops.softmax.masked import nonzero
+
+
+def similarities(f: Features, *, causal: bool) -> Tensor:
+    """``φ(q_i) · φ(k_j)`` of every pair, ``[..., n, n]``, zero where a causal form hides the key.
+
+    Args:
+        f: features of the queries and keys; made for the causal form when ``causal``.
+        causal: whether query i sees keys 0..i only.
+    """
+    return triangle(f)[0] if causal else f.q @ f.k.mT
+
+
+def kernel_attention(
+    phi: Map, q: Tensor, k: Tensor, v: Tensor, *along: Tensor, causal: bool, mode: str = "chunked", size: int = CHUNK
+) -> Tensor:
+    """The similarities, rows over their sum, times ``v`` in O(n C d_v), ``[..., n, d_v]``, in the type of ``v``.
+
+    A row whose similarities sum to zero (all its features vanish) is a zero row. Features exist for one block of tokens
+    at a time; for a backward, which would make them again, they are kept instead.
+
+    Args:
+        phi: makes the features; what it closes over is constant.
+        q: ``[..., n, d]``.
+        k: ``[..., n, d]``.
+        v: ``[..., n, d_v]``.
+        along: what else ``phi`` takes of each token, ``[n, *]`` each.
+        causal: whether query i sees keys 0..i only.
+        mode: the causal algorithm, ``"chunked"`` or ``"cumsum"``.
+        size: tokens per chunk of the causal form, unless for a backward.
+    """
+    if not wants_gradient(q, k, v) and not (causal and mode == "cumsum"):
+        return streamed_attention(phi, q, k, v, *along, causal=causal, size=size if causal else None)
+    f = paired(phi, q, k, *along, causal=causal)
+    values = v.to(f.q.dtype)
+    if causal:
+        return causal_attention(f, values, mode=mode, normalise=True).to(v.dtype)
+    out = f.q @ (f.k.mT @ values)
+    out /= nonzero(f.q @ f.k.sum(-2, keepdim=True).mT)
+    return out.to(v.dtype)
+
+
+def kernel_step(state: State, f: Features, v: Tensor) -> tuple[Tensor, State]:
+    """One token of the causal form, features ``[..., 1, C]`` and value ``[..., d_v]``: its output, the next state."""
+    out, state = fold(state, f, with_ones(v.unsqueeze(-2).to(f.q.dtype)))
+    return divided(out).squeeze(-2).to(v.dtype), state
+
+
+def kernel_cost(
+    n: int, features: int, d_v: int, *, causal: bool, mode: str = "chunked", referenced: bool = False, size: int = CHUNK
+) -> tuple[int, int]:
+    """Multiply-adds and peak elements of ``kernel_attention`` for one head, or of its decoder (``"recurrent"``).
+
+    Args:
+        n: tokens.
+        features: C.
+        d_v: value size.
+        causal: whether query i sees keys 0..i only.
+        mode: the causal algorithm.
+        referenced: whether the causal features carry references.
+        size: tokens per chunk of the causal form.
+    """
+    C, columns = features, d_v + 1
+    if not causal or mode == "chunked":
+        return streamed_cost(n, C, d_v, causal=causal, referenced=causal and referenced, size=size if causal else None)
+    adds = causal_multiply_adds(n, C, d_v, mode=mode, normalise=True, referenced=referenced)
+    if mode == "recurrent":
+        return adds, 2 * n * d_v + 4 * C * columns
+    return adds, n * C * (2 + referenced) + n * columns + 2 * n * C * columns

@@ -1,0 +1,139 @@
+"""Kernel attention whose features are made for one block of tokens at a time, from logarithms of any size."""
+
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from attention_core.ops.linear.causal_scan import CHUNK, State, divided, fold, with_ones
+from attention_core.ops.linear.features import Features, LogFeatures, Map, paired
+from attention_core.ops.linear.scans import by_chunks
+from attention_core.ops.linear.triangle import rises_far
+
+BLOCK = 2**16
+"""Numbers in the features that exist at once where nothing is causal: 256 KiB of float32."""
+
+
+def empty(phi: Map, q: Tensor, v: Tensor, *along: Tensor) -> State:
+    """The state before any token, for queries ``[..., n, d]`` and values ``[..., n, d_v]`` such as these."""
+    f = phi(q[..., :0, :], *(x[..., :0, :] for x in along))
+    features = f.above(None) if f.log is None or f.base is not None else f.log
+    *lead, _, d_v = v.shape
+    sums = features.new_zeros(*lead, features.shape[-1], d_v + 1)
+    if f.log is None:
+        return State(sums, None)
+    # Lower than any reference, yet finite: differences of two of them must not be NaN.
+    return State(sums, f.log.new_full((*lead, 1, f.log.shape[-1]), torch.finfo(f.log.dtype).min))
+
+
+def take(state: State, q: Tensor, k: Tensor, v: Tensor, *along: Tensor, phi: Map) -> tuple[Tensor, State]:
+    """The next tokens of the causal form, one or a chunk, to their outputs and the next state.
+
+    Where no feature's largest key rises far within a chunk, its largest of all serves every query as the reference.
+    """
+    f = phi(k, *along)
+    values = with_ones(v.to(state.sums.dtype))
+    if f.log is None or state.reference is None:
+        out, state = fold(state, Features(phi(q, *along).above(None), f.above(None)), values)
+        return divided(out).to(v.dtype), state
+    before = state.reference
+    with torch.no_grad():
+        first = torch.maximum(before, f.log[..., :1, :])
+        reference = torch.maximum(before, f.log.amax(-2, keepdim=True))
+    if rises_far(first, reference):
+        out, state = fold(state, paired(phi, q, k, *along, causal=True, start=before), values)
+        return divided(out).to(v.dtype), state
+    keys = f.above(reference)
+    del f  # gone before the queries' are made
+    queries = of_queries(phi(q, *along), reference)
+    sums = state.sums * (before - reference).exp().mT
+    out = queries @ sums
+    out += (queries @ keys.mT).tril_() @ values
+    return divided(out).to(v.dtype), State((keys.mT @ values).add_(sums), reference)
+
+
+def of_queries(f: LogFeatures, reference: Tensor) -> Tensor:
+    """Features ``[..., n, C]`` that meet keys above a reference, each row up to a factor: its largest is one."""
+    assert f.log is not None
+    log = f.log + reference
+    exponential = log.sub_(log.detach().amax(-1, keepdim=True)).exp_()
+    return exponential if f.base is None else exponential * f.base
+
+
+def gather(state: State, k: Tensor, v: Tensor, *along: Tensor, phi: Map) -> tuple[None, State]:
+    """A block of keys and values into the state, whose reference is each feature's largest key so far."""
+    f = phi(k, *along)
+    values = with_ones(v.to(state.sums.dtype))
+    if f.log is None or state.reference is None:
+        return None, State((values.mT @ f.above(None)).mT.add_(state.sums), None)
+    with torch.no_grad():
+        reference = torch.maximum(state.reference, f.log.amax(-2, keepdim=True))
+    fade = (state.reference - reference).exp().mT
+    return None, State((values.mT @ f.above(reference)).mT.add_(state.sums * fade), reference)
+
+
+def read(state: State, q: Tensor, *along: Tensor, phi: Map, dtype: torch.dtype) -> tuple[Tensor, State]:
+    """A block of queries to their outputs, from a state that holds all keys."""
+    f = phi(q, *along)
+    features = f.above(None) if state.reference is None else of_queries(f, state.reference)
+    return divided((state.sums.mT @ features.mT).mT).to(dtype), state
+
+
+def streamed_attention(
+    phi: Map, q: Tensor, k: Tensor, v: Tensor, *along: Tensor, causal: bool, size: int | None = None
+) -> Tensor:
+    """Each row of ``φ(q) φ(k)ᵀ`` divided by its sum, times ``v``, ``[..., n, d_v]``, in the type of ``v``.
+
+    A row whose similarities sum to zero (all its features vanish) is a zero row.
+
+    Args:
+        phi: makes the features; what it closes over is constant.
+        q: ``[..., n, d]``.
+        k: ``[..., n, d]``.
+        v: ``[..., n, d_v]``.
+        along: what else ``phi`` takes of each token, ``[n, *]`` each.
+        causal: whether query i sees keys 0..i only.
+        size: tokens whose features exist at once; None for as many as suit several heads.
+    """
+    state = empty(phi, q, v, *along)
+    size = size or default_size(state.sums.shape[-2], causal=causal)
+    if causal:
+        out, _ = by_chunks(partial(take, phi=phi), state, q, k, v, *along, size=size)
+    else:
+        _, state = by_chunks(partial(gather, phi=phi), state, k, v, *along, size=size)
+        out, _ = by_chunks(partial(read, phi=phi, dtype=v.dtype), state, q, *along, size=size)
+    return out
+
+
+def default_size(features: int, *, causal: bool) -> int:
+    """Tokens whose features exist at once, in as many heads as there are."""
+    return CHUNK if causal else max(16, min(256, BLOCK // features))
+
+
+def streamed_cost(
+    n: int, features: int, d_v: int, *, causal: bool, referenced: bool, size: int | None = None
+) -> tuple[int, int]:
+    """Multiply-adds (without those of ``phi``) and peak elements of ``streamed_attention`` for one head.
+
+    Args:
+        n: tokens.
+        features: C.
+        d_v: value size.
+        causal: whether query i sees keys 0..i only.
+        referenced: whether features have logarithms.
+        size: tokens whose features exist at once, as ``streamed_attention`` is told.
+    """
+    C, state = features, features * (d_v + 1)
+    c = min(n, size or default_size(C, causal=causal))
+    # A block and its states, beside the outputs; a single block's are made before there is room for all.
+    columns, outputs = c * (d_v + 1), n * d_v if n > c else 0
+    if not referenced:
+        held = c * (2 * C + c + 4 * d_v + 4) + 2 * state if causal else c * (C + 2 * d_v + 2) + state
+        peak = held + outputs
+    elif causal:
+        made = max(c * C + state, c * c + 2 * columns + 2 * state, columns + 3 * state)
+        peak = outputs + 2 * c * C + columns + made
+    else:
+        peak = max(outputs + state, 3 * state) + c * (2 * C + 2 * d_v + 1)
+    inside = n // c * c**2 + (n % c) ** 2 if causal else 0
+    return 2 * n * state + inside * (C + d_v + 1), peak

@@ -1,0 +1,1 @@
+"""Attention through landmarks and pooled tokens."""

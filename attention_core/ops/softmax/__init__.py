@@ -1,0 +1,1 @@
+"""Softmax attention: masks, exact attention, and parts of it that are joined by their log-sum-exp."""

@@ -1,0 +1,209 @@
+"""Softmax attention over some of the keys, and the exact union of several such parts by their log-sum-exp."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from attention_core.ops.softmax.exact import ready_for_kernels
+
+Part = tuple[Tensor, Tensor]
+
+
+def partial_attention(q: Tensor, k: Tensor, v: Tensor, *, mask: Tensor | None = None, causal: bool = False) -> Part:
+    """``softmax(q kᵀ / √d) v`` with the logarithm of each row's normaliser, both with gradient.
+
+    A row that sees no key gets a log-sum-exp so low that ``merged`` gives it no weight.
+
+    Args:
+        q: ``[X, Y, n, d]``.
+        k: ``[X, Y, n', d]``; q, k and v may be views whose rows overlap, and are not copied.
+        v: ``[X, Y, n', d_v]``.
+        mask: ``bool [n, n']`` or with leading axes that broadcast, true = may look.
+        causal: whether query i sees keys 0..i only; n must equal n'.
+
+    Returns:
+        The output ``[X, Y, n, d_v]`` and the log-sum-exp ``[X, Y, n, 1]``, the latter at least float32.
+    """
+    bias = None
+    if mask is not None:
+        bias = lowest_bias(mask, q).expand(*q.shape[:2], *mask.shape[-2:])
+    scale, d_v = q.shape[-1] ** -0.5, v.shape[-1]
+    out, lse = _Partial.apply(*ready_for_kernels(q, k, v), bias, causal, scale)
+    return out[..., :d_v], lse.unsqueeze(-1)
+
+
+def lowest_bias(mask: Tensor, q: Tensor) -> Tensor:
+    """What to add to the scores of queries of such a type: the lowest number there is where ``mask`` forbids a pair.
+
+    Finite, so that a row without keys stays free of NaN.
+    """
+    return q.new_zeros(mask.shape).masked_fill_(~mask, torch.finfo(q.dtype).min)
+
+
+def placed(groups: Iterable[Part], place: Callable[[list[Tensor]], Tensor]) -> Part:
+    """One part of several groups of queries: outputs and log-sum-exps, each put into the tokens' order by ``place``."""
+    outs, lses = zip(*groups, strict=True)
+    return place(list(outs)), place(list(lses))
+
+
+def merged(parts: Sequence[Part]) -> Tensor:
+    """The attention over the union of the parts' keys, each pair in one part only, ``[..., n, d_v]``."""
+    total = torch.logsumexp(torch.cat([lse for _, lse in parts], -1), -1, keepdim=True)
+    (first, lse), *rest = parts
+    out = first * (lse - total).exp()
+    for o, lse in rest:
+        out.addcmul_(o.to(out.dtype), (lse - total).exp())
+    return out.to(first.dtype)
+
+
+class _Partial(torch.autograd.Function):
+    """Attention and its log-sum-exp, by the fused kernel where ``kernel_takes`` the inputs, else by the formulas.
+
+    The kernel is the one behind ``scaled_dot_product_attention``, for whose log-sum-exp torch has no public name.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,  # noqa: ANN401 - torch's own context
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        bias: Tensor | None,
+        causal: bool,
+        scale: float,
+    ) -> tuple[Tensor, Tensor]:
+        out, lse = part_forward(q, k, v, bias, causal, scale)
+        ctx.save_for_backward(q, k, v, bias, out, lse)
+        ctx.causal, ctx.scale = causal, scale
+        return out, lse
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor, grad_lse: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN401
+        q, k, v, bias, out, lse = ctx.saved_tensors
+        backward = fused_backward if kernel_takes(q, k, v, bias) else plain_backward
+        return *backward(grad, grad_lse, q, k, v, bias, out, lse, ctx.causal, ctx.scale), None, None, None
+
+
+KERNEL_VERSIONS = ("2.13",)
+"""Versions of torch whose kernel was read and held equal to the formulas: a private one may change with any other."""
+KERNEL_DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
+
+
+def kernel_takes(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None) -> bool:
+    """Whether all holds that torch's CPU kernel takes for granted: called by itself, it reads past what it is given.
+
+    Plain tensors on the CPU, of one floating-point type and one size of heads, with neighbours of the last axis side by
+    side in memory, at least one token each, and a bias that broadcasts to no other shape than the scores'. How the
+    other axes lie, and where a tensor begins in its memory, does not matter to it.
+    """
+    tensors = (q, k, v) if bias is None else (q, k, v, bias)
+    lead, (n, d), keys = q.shape[:-2], q.shape[-2:], k.shape[-2]
+    return (
+        torch.__version__.startswith(tuple(f"{version}." for version in KERNEL_VERSIONS))
+        and all(type(x) is Tensor and x.device.type == "cpu" and x.layout == torch.strided for x in tensors)
+        and q.dtype in KERNEL_DTYPES
+        and all(x.dtype == q.dtype and x.stride(-1) == 1 for x in tensors)
+        and len(lead) == 2
+        and min(n, keys, d) > 0
+        and k.shape == v.shape == (*lead, keys, d)
+        and (bias is None or bias.shape == (*lead, n, keys))
+    )
+
+
+def part_forward(
+    q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, causal: bool, scale: float
+) -> tuple[Tensor, Tensor]:
+    """Output ``[X, Y, n, d]`` and log-sum-exp ``[X, Y, n]`` by the kernel where it takes the inputs."""
+    return (fused if kernel_takes(q, k, v, bias) else plain)(q, k, v, bias, causal, scale)
+
+
+def share_backward(
+    grad: Tensor,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    bias: Tensor | None,
+    out: Tensor,
+    lse: Tensor,
+    causal: bool,
+    scale: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """A part's share of the gradients, where ``out`` and ``lse`` are those of a union of parts."""
+    if kernel_takes(q, k, v, bias):
+        kernel = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
+        to_q, to_k, to_v = kernel(grad, q, k, v, out, lse, 0.0, causal, attn_mask=bias, scale=scale)
+        return to_q, to_k, to_v
+    return plain_backward(grad, lse.new_zeros(()), q, k, v, bias, out, lse, causal, scale)
+
+
+def fused(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, causal: bool, scale: float) -> tuple[Tensor, Tensor]:
+    """Output and log-sum-exp by torch's CPU kernel."""
+    kernel = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
+    out, lse = kernel(q, k, v, 0.0, causal, attn_mask=bias, scale=scale)
+    return out, lse
+
+
+def fused_backward(
+    grad: Tensor,
+    grad_lse: Tensor,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    bias: Tensor | None,
+    out: Tensor,
+    lse: Tensor,
+    causal: bool,
+    scale: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Gradients by torch's CPU kernel, which knows no gradient of the log-sum-exp.
+
+    It subtracts ``Σ grad · out`` from every row's gradient; one more column, with 1 in ``grad``, ``-grad_lse`` in
+    ``out`` and 0 elsewhere, makes it subtract ``grad_lse`` too little, which is that gradient.
+    """
+    d = v.shape[-1]
+    kernel = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
+    q, k, v = (F.pad(x, (0, 1)) for x in (q, k, v))
+    grad = F.pad(grad, (0, 1), value=1.0)
+    out = torch.cat([out, -grad_lse.unsqueeze(-1).to(out.dtype)], -1)
+    grads = kernel(grad, q, k, v, out, lse, 0.0, causal, attn_mask=bias, scale=scale)
+    return tuple(g[..., :d] for g in grads)
+
+
+def plain(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, causal: bool, scale: float) -> tuple[Tensor, Tensor]:
+    """The same as ``fused`` by the formulas, on any device; holds the scores of the part."""
+    logits = _logits(q, k, bias, causal, scale)
+    lse = logits.logsumexp(-1)
+    return (logits - lse.unsqueeze(-1)).exp().to(v.dtype) @ v, lse
+
+
+def plain_backward(
+    grad: Tensor,
+    grad_lse: Tensor,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    bias: Tensor | None,
+    out: Tensor,
+    lse: Tensor,
+    causal: bool,
+    scale: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The same as ``fused_backward`` by the formulas."""
+    p = (_logits(q, k, bias, causal, scale) - lse.unsqueeze(-1)).exp()
+    shift = grad_lse - (grad * out).sum(-1)
+    grad_logits = (p * (grad @ v.mT + shift.unsqueeze(-1)) * scale).to(q.dtype)
+    return grad_logits @ k, grad_logits.mT @ q, p.to(v.dtype).mT @ grad
+
+
+def _logits(q: Tensor, k: Tensor, bias: Tensor | None, causal: bool, scale: float) -> Tensor:
+    logits = (q @ k.mT * scale).to(torch.promote_types(q.dtype, torch.float32))
+    if bias is not None:
+        logits = logits + bias
+    if causal:
+        logits = logits.masked_fill(logits.new_ones(logits.shape[-2:], dtype=torch.bool).triu(1), -torch.inf)
+    return logits

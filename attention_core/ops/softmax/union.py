@@ -1,0 +1,237 @@
+"""Softmax attention over the union of several patterns, put together in place: one output, and a piece at a time.
+
+A pattern is cut into pieces: some queries with the keys they see, as views of what there is. Each piece's output is
+merged into the result by its log-sum-exp, exactly. With the log-sum-exp of the union, a piece's own backward gives its
+share of the gradients, so the backward goes through the same pieces again and keeps none of them.
+"""
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from attention_core.compact_repr import Brief
+from attention_core.ops.softmax.exact import ready_for_kernels
+from attention_core.ops.softmax.masked import widened
+from attention_core.ops.softmax.partial import Part, part_forward, share_backward
+
+with warnings.catch_warnings():
+    # torch says once that these tensors are in beta; nothing is asked of them but products at given places.
+    warnings.simplefilter("ignore")
+    torch.sparse_csr_tensor([0, 0], [], [], (1, 1))
+
+View = Callable[[Tensor], Tensor]
+Add = Callable[[Tensor, Tensor], Any]
+Three = tuple[Tensor, Tensor, Tensor]
+
+
+class Piece(Brief):
+    """Some queries and the keys they see; no pair is in two pieces.
+
+    Attributes:
+        queries: a view ``[x, Y, r, e]`` of ``[X, n, e]``, each token in it once.
+        keys: a view or copy ``[x, Y, c, e]`` of ``[X, n, e]``.
+        add: adds ``[x, Y, c, e]`` to where ``keys`` took its tokens from, ``[X, n, e]``.
+        bias: ``[r, c]``, from ``lowest_bias``: what is added to the scores; None where every pair may look.
+        causal: whether query i sees keys 0..i of its own only.
+        again: whether a piece before had the same queries. The first piece of a query must come before all others.
+    """
+
+    queries: View
+    keys: View
+    add: Add
+    bias: Tensor | None = None
+    causal: bool = False
+    again: bool = False
+
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, scale: float) -> tuple[Tensor, Tensor]:
+        """Its output ``[x, Y, r, e]`` and log-sum-exp ``[x, Y, r]``."""
+        rows = self.queries(q)
+        return part_forward(rows, self.keys(k), self.keys(v), self._bias(rows), self.causal, scale)
+
+    def add_gradients(
+        self, into: Three, grad: Tensor, q: Tensor, k: Tensor, v: Tensor, union: Part, scale: float
+    ) -> None:
+        """Its share of the gradients at q, k and v, where ``union`` is output and log-sum-exp of the whole."""
+        (dq, dk, dv), (out, lse), of = into, union, self.queries
+        rows = of(grad), of(q), self.keys(k), self.keys(v), self._bias(of(q)), of(out), column(self, lse)
+        to_q, to_k, to_v = share_backward(*rows, self.causal, scale)
+        (of(dq).add_ if self.again else of(dq).copy_)(to_q)
+        self.add(dk, to_k)
+        self.add(dv, to_v)
+
+    def _bias(self, rows: Tensor) -> Tensor | None:
+        return None if self.bias is None else self.bias.expand(*rows.shape[:2], *self.bias.shape)
+
+
+class Drawn(Brief):
+    """Queries of one head that each look at keys of their own, and of which nothing is gathered.
+
+    Attributes:
+        head: which head.
+        rows: the queries' positions.
+        places: positions of their keys, ``int32 [r, ρ]``.
+        fresh: which of these count, ``bool [r, ρ]``.
+        again: as of ``Piece``.
+    """
+
+    head: int
+    rows: slice
+    places: Tensor
+    fresh: Tensor
+    again: bool = True
+
+    def queries(self, x: Tensor) -> Tensor:
+        """Their tokens, ``[1, 1, r, e]``."""
+        return x[self.head : self.head + 1, None, self.rows]
+
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, scale: float) -> tuple[Tensor, Tensor]:
+        """See ``Piece``."""
+        logits = self._logits(q, k, scale)
+        lse = logits.logsumexp(-1)
+        out = self._mixed(logits.sub_(lse.unsqueeze(-1)).exp_(), v)
+        return out[None, None], lse[None, None]
+
+    def add_gradients(
+        self, into: Three, grad: Tensor, q: Tensor, k: Tensor, v: Tensor, union: Part, scale: float
+    ) -> None:
+        """See ``Piece``."""
+        slope, out, lse = (widened(self.queries(x)[0, 0]) for x in (grad, union[0], union[1].unsqueeze(-1)))
+        p = (self._logits(q, k, scale) - lse).exp_()
+        delta = (slope * out).sum(-1, keepdim=True)
+        to_logits = p * (self._products(grad, v) - delta) * scale
+        self.queries(into[0])[0, 0].add_(self._mixed(to_logits, k))
+        # Each key's queries one after the other.
+        places = self.places.flatten().long()
+        order, ones = places.argsort(stable=True), torch.ones_like(places)
+        counts = ones.new_zeros(k.shape[-2]).scatter_add_(0, places, ones)
+        starts = counts.cumsum(0) - counts
+        for place, what, weight in ((into[1], q, to_logits), (into[2], grad, p)):
+            tokens, weights = widened(self.queries(what)[0, 0]), weight.flatten()[order]
+            lists = order // self.places.shape[-1]
+            place[self.head].add_(F.embedding_bag(lists, tokens, starts, mode="sum", per_sample_weights=weights))
+
+    def _logits(self, q: Tensor, k: Tensor, scale: float) -> Tensor:
+        logits = self._products(q, k).mul_(scale)
+        return logits.masked_fill_(~self.fresh, torch.finfo(logits.dtype).min)
+
+    def _products(self, x: Tensor, y: Tensor) -> Tensor:
+        """Of each query's row of ``x`` with the rows of ``y`` at its keys, ``[r, ρ]``."""
+        rows, each = self.places.shape
+        x, y = widened(x[self.head, self.rows]), widened(y[self.head])
+        if x.device.type != "cpu" or each > len(y):  # of more places than a row has torch takes no such tensor
+            return (x @ y.mT).gather(-1, self.places.long())
+        first = torch.arange(0, rows * each + 1, each, dtype=torch.int32, device=x.device)
+        zeros = x.new_zeros(rows * each)
+        wanted = torch.sparse_csr_tensor(first, self.places.flatten(), zeros, (rows, len(y)), check_invariants=False)
+        return torch.sparse.sampled_addmm(wanted, x, y.mT, beta=0.0).values().view(rows, each)
+
+    def _mixed(self, weights: Tensor, x: Tensor) -> Tensor:
+        """The rows of ``x`` at each query's keys, times its weights, ``[r, e]``."""
+        return F.embedding_bag(self.places, widened(x[self.head]), mode="sum", per_sample_weights=weights)
+
+
+Pieces = Callable[..., Iterable[Piece | Drawn]]
+"""``(queries [X, n, d], *, backward) -> pieces``: small ones; backward, the keys' gradients count, too."""
+
+
+def union_attention(pieces: Pieces, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """Attention of each query to the keys of all its pieces, ``[..., n, d_v]``; the backward cannot be differentiated.
+
+    Args:
+        pieces: together they hold every query at least once.
+        q: ``[..., n, d]``.
+        k: ``[..., n, d]``.
+        v: ``[..., n, d_v]``.
+    """
+    scale, shape = q.shape[-1] ** -0.5, v.shape
+    q, k, v = ready_for_kernels(*(x.reshape(-1, *x.shape[-2:]) for x in (q, k, v)))
+    out: Tensor = _Union.apply(q, k, v, pieces, scale)
+    return out[..., : shape[-1]].reshape(shape)
+
+
+class _Union(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, pieces: Pieces, scale: float) -> Tensor:  # noqa: ANN401 - torch's own context
+        out: Tensor | None = None
+        for piece in pieces(q, backward=False):
+            if out is None:  # a pattern that is drawn before its first piece has left nothing behind by now
+                out = q.new_empty(v.shape)
+                lse = q.new_empty(q.shape[:-1], dtype=torch.promote_types(q.dtype, torch.float32))
+            _merge(piece, out, lse, *piece.attend(q, k, v, scale))
+            del piece  # its bias is gone before the next one is made
+        assert out is not None
+        ctx.save_for_backward(q, k, v, out, lse)
+        ctx.pieces, ctx.scale = pieces, scale
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN401
+        q, k, v, out, lse = ctx.saved_tensors
+        (grad,) = ready_for_kernels(grad)
+        dq, dk, dv = torch.empty_like(q), torch.zeros_like(k), torch.zeros_like(v)
+        for piece in ctx.pieces(q, backward=True):
+            piece.add_gradients((dq, dk, dv), grad, q, k, v, (out, lse), ctx.scale)
+            del piece
+        return dq, dk, dv, None, None
+
+
+def column(piece: Piece | Drawn, lse: Tensor) -> Tensor:
+    """A piece's rows of ``[X, n]``, a view ``[x, Y, r]``."""
+    return piece.queries(lse.unsqueeze(-1)).squeeze(-1)
+
+
+def _merge(piece: Piece | Drawn, out: Tensor, lse: Tensor, found: Tensor, found_lse: Tensor) -> None:
+    """Put a piece's output into its place, weighed against what the pieces before found for the same queries."""
+    place, known = piece.queries(out), column(piece, lse)
+    if not piece.again:
+        place.copy_(found)
+        known.copy_(found_lse)
+        return
+    total = torch.logaddexp(known, found_lse)
+    old, new = ((x - total).exp_().unsqueeze(-1) for x in (known, found_lse))
+    known.copy_(total)
+    if place.dtype == old.dtype:
+        place.mul_(old).addcmul_(found, new)
+    else:  # half precision rounds once
+        place.copy_(place * old + found * new)
+
+
+def among(pieces: Iterable[Piece], start: int, step: int = 1) -> Iterator[Piece]:
+    """The same pieces on the tokens from ``start`` on, or on every ``step``-th of them."""
+
+    def behind(view: View) -> View:
+        return lambda x: view(x[:, start::step])
+
+    def adding(add: Add) -> Add:
+        return lambda into, what: add(into[:, start::step], what)
+
+    def moved(piece: Piece) -> Piece:
+        return replace(piece, queries=behind(piece.queries), keys=behind(piece.keys), add=adding(piece.add))
+
+    return map(moved, pieces)
+
+
+def merging(pieces: Iterable[Piece]) -> Iterator[Piece]:
+    """The same pieces for queries that have had others."""
+    return map(partial(replace, again=True), pieces)
+
+
+def union_elements(n: int, d: int, *, rows: int, mask: int = 0, again: int = 0) -> int:
+    """Most numbers alive in ``union_attention`` for one head of n tokens.
+
+    Args:
+        n: tokens.
+        d: head size.
+        rows: queries of the largest piece.
+        mask: pairs of the largest bias.
+        again: queries of the largest piece that is merged into others.
+    """
+    return n * (d + 1) + max(rows * (d + 1) + 5 * mask // 4, again * (d + 4))

@@ -1,0 +1,1 @@
+"""How tasks run in a process: cache, progress, execution."""

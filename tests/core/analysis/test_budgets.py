@@ -1,0 +1,113 @@
+"""A variant at every setting of its budget is the variant at that setting."""
+
+import numpy as np
+import pytest
+
+import attention_core as ac
+from attention_core.analysis.matrix.budgets import at_every_budget, settings
+from attention_core.analysis.matrix.compare import compare
+from attention_core.inputs.text import beginning
+
+HEAD = 1
+BUDGETS = {"softmax": [None], "local": range(1, 9), "linear": [None], "nystrom": range(1, 10)}
+"""Of nine tokens: a window of eight reaches them all."""
+
+
+@pytest.fixture(scope="module")
+def text():
+    return ac.inputs.from_text("the cat saw the dog and ran", model="minilm", layer=3)
+
+
+@pytest.fixture(scope="module")
+def found(text):
+    return at_every_budget(text, tuple(map(ac.get, BUDGETS)), head=HEAD)
+
+
+@pytest.mark.parametrize("key", BUDGETS)
+def test_every_step_is_what_the_variant_computes_at_that_setting(text, found, key):
+    steps = found.variants[list(BUDGETS).index(key)]
+    budget = ac.variant(key).budget
+    assert len(steps.weights) == len(steps.attentions) == len(BUDGETS[key])
+    for value, weights, error, cost in zip(BUDGETS[key], steps.weights, steps.output_errors, steps.costs, strict=True):
+        attention = ac.get(key) if budget is None else ac.get(key, **{budget.name: value})
+        alone = compare(text, attention, head=HEAD, causal=False, special=False)
+        np.testing.assert_allclose(weights, alone.weights, atol=1e-6)
+        full = attention.weights(text.q, text.k)[HEAD, 1:-1]
+        words = full[:, 1:-1]
+        kept = words * full.abs().sum(-1, keepdim=True) / words.abs().sum(-1, keepdim=True)
+        np.testing.assert_allclose(np.nan_to_num(weights), kept, atol=1e-5)
+        assert error == pytest.approx(alone.output_error, abs=1e-6)
+        assert found.uniform_error == pytest.approx(alone.uniform_error, rel=1e-5)
+        d = text.q.shape[-1]
+        softmax = 2 * text.n**2 * d
+        assert cost == pytest.approx(attention.cost(text.n, d).multiply_adds / softmax), "at the length of the error"
+
+
+def test_a_budget_goes_as_far_as_it_makes_a_difference():
+    assert [each.params.window for each in settings(ac.get("local"), 9)] == list(range(1, 9))
+    assert [each.params.landmarks for each in settings(ac.get("nystrom"), 9)] == list(range(1, 10))
+    assert [each.params.window for each in settings(ac.get("local"), 1)] == [1]
+    assert settings(ac.get("linear"), 9) == (ac.get("linear"),)
+
+
+def test_variants_whose_heads_decide_together_are_given_all_of_them(text):
+    [steps] = at_every_budget(text, (ac.get("power_bert"),), head=HEAD).variants
+    assert ac.variant("power_bert").couples_heads
+    alone = compare(text, ac.get("power_bert"), head=HEAD, causal=False, special=False)
+    np.testing.assert_allclose(steps.weights, alone.weights[None], atol=1e-6)
+    assert steps.output_errors[0] == pytest.approx(alone.output_error, abs=1e-6)
+
+
+def test_special_tokens_are_left_out(found):
+    assert found.tokens == ("the", "cat", "saw", "the", "dog", "and", "ran")
+    assert all(steps.weights.shape[1:] == (7, 7) for steps in found.variants)
+
+
+@pytest.mark.parametrize(
+    ("text", "asks", "seen"),
+    [
+        ("The animal did not cross the street because it was too tired.", "it", "animal"),
+        ("The trophy does not fit in the suitcase because it is too large.", "it", "trophy"),
+        ("like pizza", "like", "pizza"),
+    ],
+)
+def test_the_farthest_look_is_found(text, asks, seen):
+    found = at_every_budget(ac.inputs.from_text(text, layer=3), (ac.get("softmax"),), head=HEAD)
+    assert found.tokens[found.farthest] == asks
+    row = found.variants[0].weights[0, found.farthest]
+    far = abs(np.arange(len(row)) - found.farthest) >= min(3, len(row) - 1)
+    assert found.tokens[int(np.where(far, row, 0).argmax())] == seen
+
+
+def test_a_full_stop_is_no_word_that_looks_far():
+    text = "My sister forgot her umbrella on the train, so she got wet."
+    found = at_every_budget(ac.inputs.from_text(text, layer=3), (ac.get("softmax"),), head=HEAD)
+    weights = found.variants[0].weights[0]
+    places = np.arange(len(weights))
+    far = np.where(abs(places[:, None] - places) >= 3, weights, 0).max(-1)
+    assert found.tokens[int(far.argmax())] in ",."
+    assert found.tokens[found.farthest].isalpha()
+
+
+def test_one_token_gets_a_sentence():
+    with pytest.raises(ac.errors.InputError, match="at least two words"):
+        at_every_budget(ac.inputs.from_text("cat", layer=3), (ac.get("softmax"),), head=0)
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("The cat saw", "The cat saw"),
+        ("The librarian who had lost her keys", "The librarian who had"),
+        ("The librarian  had antidisestablishmentarianism", "The librarian  had"),
+        ("图书管理员丢了钥匙", "图书管理"),
+    ],
+)
+def test_a_beginning_is_a_text_of_its_own_that_ends_with_a_word(text, kept):
+    assert beginning(text, tokens=6) == kept
+    assert ac.inputs.from_text(kept).n <= 6
+
+
+def test_the_beginning_of_nothing_gets_a_sentence():
+    with pytest.raises(ac.errors.InputError, match="empty"):
+        beginning("  ", tokens=6)

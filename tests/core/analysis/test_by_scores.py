@@ -1,0 +1,49 @@
+"""Which variants weigh by their scores alone is found by trial, as their formulas say it."""
+
+import pytest
+import torch
+
+import attention_core as ac
+from attention_core.analysis.matrix.by_scores import by_scores
+from attention_core.errors import NotCausalError
+
+ABLE = [variant.key for variant in ac.all_variants() if not variant.causal_reason]
+
+
+@pytest.mark.parametrize(
+    ("key", "alone"),
+    [
+        ("softmax", True),
+        ("local", True),
+        ("topk", True),
+        ("relu2", True),
+        ("sigmoid", True),
+        ("taylor2", True),
+        ("linear", False),  # a feature map
+        ("performer", False),
+        ("cosine", False),  # norms
+        ("deltanet", False),
+        ("fox", False),  # a gate
+        ("additive", False),
+    ],
+)
+def test_features_norms_and_gates_are_more_than_scores(key, alone):
+    assert by_scores(ac.get(key)) == alone
+
+
+@pytest.mark.parametrize("key", ABLE)
+def test_who_weighs_by_scores_alone_weighs_the_same_wherever_these_come_from(key):
+    attention = ac.get(key)
+    if not by_scores(attention):
+        return
+    # The scores' own rows beside the unit matrix are queries and keys with the same scores.
+    q, k = torch.randn(2, 2, 20, 5, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+    scores = q @ k.mT / 5**0.5
+    unit = torch.eye(20, dtype=torch.float64).expand(2, -1, -1)
+    found = attention.weights(scores * 20**0.5, unit, causal=True)
+    torch.testing.assert_close(found, attention.weights(q, k, causal=True), rtol=1e-6, atol=1e-9)
+
+
+def test_who_cannot_hide_the_future_is_not_asked():
+    with pytest.raises(NotCausalError):
+        by_scores(ac.get("nystrom"))

@@ -1,0 +1,132 @@
+"""What stands on the Matrices page, against plain formulas."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+import torch
+
+import attention_core as ac
+from attention_core.analysis.matrix.compare import compare, keep_tokens, ranks, visible
+from attention_core.analysis.matrix.miniatures import miniatures
+
+
+@pytest.fixture(scope="module")
+def qkv():
+    return ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=20, heads=3, d=8))
+
+
+@pytest.fixture(scope="module")
+def text():
+    return ac.inputs.from_text("the cat saw the dog", model="minilm", layer=1)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("head", [None, 1])
+def test_matrix_difference_and_errors(qkv, causal, head):
+    local = ac.get("local", window=3)
+    found = compare(qkv, local, head=head, causal=causal)
+    pick = slice(None) if head is None else slice(head, head + 1)
+    own, full = (a.weights(qkv.q, qkv.k, causal=causal)[pick] for a in (local, ac.get("softmax")))
+    i, j = torch.meshgrid(torch.arange(20), torch.arange(20), indexing="ij")
+    hidden = ((i - j).abs() > 3) | (causal & (j > i))
+    assert torch.equal(torch.from_numpy(found.weights).isnan(), hidden)
+    torch.testing.assert_close(torch.from_numpy(found.weights)[~hidden], own.mean(0)[~hidden])
+    future = causal & (j > i)
+    assert torch.equal(torch.from_numpy(found.difference).isnan(), future.expand(20, 20))
+    torch.testing.assert_close(torch.from_numpy(found.difference)[~future], (own.mean(0) - full.mean(0))[~future])
+    v = qkv.v[pick]
+    assert found.output_error == pytest.approx(float((own @ v - full @ v).norm() / (full @ v).norm()), rel=1e-4)
+    seen = (j <= i) if causal else torch.ones(20, 20, dtype=torch.bool)
+    uniform = torch.stack([v[:, seen[t]].mean(1) for t in range(20)], 1)
+    assert found.uniform_error == pytest.approx(float((uniform - full @ v).norm() / (full @ v).norm()), rel=1e-4)
+
+
+@pytest.mark.parametrize("head", [None, 1])
+def test_errors_of_large_finite_matrices_are_finite(qkv, head):
+    # The squares of such outputs are beyond float32.
+    large = dataclasses.replace(qkv, q=2e5 * qkv.q, k=2e5 * qkv.k)
+    series, pick = ac.get("centred_taylor"), slice(None) if head is None else slice(head, head + 1)
+    found = compare(large, series, head=head, causal=False)
+    v = large.v[pick].double()
+    own, full = (a.weights(large.q, large.k)[pick].double() @ v for a in (series, ac.get("softmax")))
+    assert np.isfinite(found.weights).all()
+    assert found.output_error == pytest.approx(float((own - full).norm() / full.norm()), rel=1e-4)
+    assert found.output_error > 1e19
+    own, full = (a.weights(large.q, large.k)[pick].mean(0).double() for a in (series, ac.get("softmax")))
+    assert found.passport.relative_error == pytest.approx(float((own - full).norm() / full.norm()), rel=1e-4)
+
+
+@pytest.mark.parametrize("special", [False, True])
+@pytest.mark.parametrize("head", [None, 1])
+def test_ranks_are_those_of_the_matrix_on_screen(text, head, special):
+    linear = ac.get("linear")
+    compared = compare(text, linear, head=head, causal=False, special=special)
+    shown = compared.weights
+    values = np.linalg.svd(shown.astype(float), compute_uv=False)
+    shares = values / values.sum()
+    found = ranks(compared)
+    assert found.rank == np.linalg.matrix_rank(shown)
+    assert found.effective_rank == pytest.approx(np.exp(-(shares * np.log(shares)).sum()), rel=1e-4)
+
+
+def test_pairs_that_may_not_look_are_zeros_and_a_broken_matrix_has_no_rank(qkv):
+    local = compare(qkv, ac.get("local", window=3), head=0, causal=True)
+    assert ranks(local).rank == np.linalg.matrix_rank(np.nan_to_num(local.weights)) == 20
+    nothing = dataclasses.replace(qkv, q=qkv.q * math.nan)
+    assert math.isnan(ranks(compare(nothing, ac.get("linear"), head=0, causal=False)).rank)
+
+
+def test_softmax_is_no_error_from_itself(qkv):
+    found = compare(qkv, ac.get("softmax"), head=0, causal=False)
+    assert found.output_error == 0
+    assert found.passport.relative_error == 0
+    assert not found.difference.any()
+
+
+def test_reformer_is_judged_against_its_own_full_attention(qkv):
+    everything = ac.get("reformer", bucket_size=512)
+    found = compare(qkv, everything, head=0, causal=False)
+    assert found.passport.relative_error < 1e-5
+
+
+def test_a_variant_that_cannot_be_causal_says_so(qkv):
+    with pytest.raises(ac.errors.NotCausalError, match="cannot be causal"):
+        compare(qkv, ac.get("nystrom"), head=0, causal=True)
+
+
+def test_without_special_tokens_rows_keep_their_total(text):
+    found = compare(text, ac.get("softmax"), head=2, causal=False, special=False)
+    assert found.weights.shape == (5, 5)
+    torch.testing.assert_close(torch.from_numpy(found.weights).sum(-1), torch.ones(5))
+    whole = torch.from_numpy(compare(text, ac.get("softmax"), head=2, causal=False).weights[1:-1, 1:-1])
+    torch.testing.assert_close(torch.from_numpy(found.weights / found.weights[:, :1]), whole / whole[:, :1])
+
+
+def test_dropping_tokens_of_a_signed_matrix_keeps_the_absolute_total():
+    kept = keep_tokens(
+        torch.tensor([[0.5, -0.5, 1.0], [0.0, 0.0, 2.0], [1.0, 1.0, 1.0]]), torch.tensor([True, True, False])
+    )
+    torch.testing.assert_close(kept, torch.tensor([[1.0, -1.0], [0.0, 0.0]]))
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("variant", ac.all_variants(), ids=lambda v: v.key)
+def test_what_is_drawn_as_masked_carries_no_weight(qkv, variant, causal):
+    if causal and variant.causal_reason:
+        return
+    attention = ac.get(variant.key)
+    seen = visible(qkv, attention, causal=causal)
+    assert not attention.weights(qkv.q, qkv.k, causal=causal)[~seen].any()
+
+
+def test_miniatures_keep_single_peaks():
+    layers = ac.inputs.record_layers("the cat saw the dog " * 12, model="minilm")
+    small = miniatures(layers, causal=False)
+    assert small.shape == (6, 12, 24, 24)
+    assert torch.equal(small.amax((-2, -1)), torch.ones(6, 12))
+    weights = ac.get("softmax").weights(layers[3].q, layers[3].k)[5]
+    row, col = divmod(int(weights.argmax()), weights.shape[-1])
+    scale = 24 / weights.shape[-1]
+    assert small[3, 5, int(row * scale), int(col * scale)] == 1

@@ -1,0 +1,112 @@
+"""Numbers of matrices and their factors, each beside a definition that is written out."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+import attention_core as ac
+from attention_core import metrics
+from attention_core.analysis.low_rank import factors
+from attention_core.analysis.low_rank.performer_bias import chance, pair_sizes
+from attention_core.analysis.masks.membership import sides
+from attention_core.analysis.matrix.inside import apart, logits
+from attention_core.analysis.state.running_sum import sum_for
+from attention_core.inputs import SyntheticSource, SyntheticSpec
+
+QKV = SyntheticSource(SyntheticSpec(n=12, d=4, heads=2, sharpness=2.0)).load()
+NUMBERS = np.random.default_rng(0)
+
+
+def test_a_matrix_is_off_another_by_its_relative_frobenius_norm():
+    matrix, reference = NUMBERS.standard_normal((2, 5, 5)).astype(np.float32)
+    expected = metrics.relative_error(*map(torch.from_numpy, (matrix, reference)))
+    assert factors.off(matrix, reference) == pytest.approx(float(expected), rel=1e-6)
+    assert factors.off(reference, reference) == 0
+
+
+def test_what_is_kept_goes_on_by_its_product_and_halves_by_its_mean():
+    kept = np.array([[0.1, 1.0], [0.5, 1.0], [0.125, 1.0]])
+    assert factors.passed(kept).tolist() == [[1, 1], [0.5, 1], [0.0625, 1]]
+    assert factors.half_lives(kept[1:]) == pytest.approx([0.5, math.inf])  # a quarter for each token
+    assert factors.half_lives(np.full((3, 1), 0.9)) == pytest.approx([math.log(2) / -math.log(0.9)])
+
+
+def test_uniform_attention_shares_each_row_out_among_what_is_allowed():
+    found = factors.uniform(np.tri(3, dtype=bool))
+    np.testing.assert_allclose(found, [[1, 0, 0], [1 / 2, 1 / 2, 0], [1 / 3, 1 / 3, 1 / 3]])
+
+
+def test_products_ranks_and_kinds_of_columns():
+    left, right = np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0]]), np.array([[1.0, 1.0, 3.0], [0.0, 0.0, 1.0]])
+    made = factors.product(left, right)
+    assert made.tolist() == [[1, 1, 3], [2, 2, 6], [0, 0, 1]]
+    assert (factors.rank(made), factors.kinds(made)) == (2, 2)
+    assert (factors.rank(made.T), factors.kinds(made.T)) == (2, 3)
+
+
+def test_lengths_of_vectors_and_of_matrices():
+    assert factors.lengths(np.array([[3.0, 4.0], [0.0, 0.0]])).tolist() == [5, 0]
+    assert factors.lengths(np.ones((2, 3, 3))).tolist() == [3, 3]
+
+
+def test_cosines_are_those_of_angles_and_zero_beside_nothing():
+    turns = np.array([0.0, 0.5, 2.0])
+    x = np.stack([np.cos(turns), np.sin(turns)], -1) * np.array([[1.0], [5.0], [0.1]])
+    np.testing.assert_allclose(factors.cosines(x, x), np.cos(turns[:, None] - turns))
+    assert factors.cosines(x, np.zeros((1, 2))).tolist() == [[0], [0], [0]]
+
+
+@pytest.mark.parametrize(("terms", "count"), [([1, 1, 1, 1], 4), ([0, -7, 0, 0], 1), ([3, -1, 0, 0], 1.6)])
+def test_a_sum_rests_on_as_many_terms_as_are_alike(terms, count):
+    assert factors.bearing(np.array([terms], float)) == pytest.approx(count)
+
+
+def test_perplexity_is_the_exponential_of_the_entropy():
+    rows = torch.tensor([[0.25, 0.25, 0.5, 0.0], [0.0, 1.0, 0.0, 0.0], [0.25, 0.25, 0.25, 0.25]]).double()
+    np.testing.assert_allclose(factors.perplexity(rows.numpy()), metrics.entropy(rows).exp())
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("query", [0, 7])
+def test_what_a_query_reads_of_sums_is_what_linear_attention_answers(query, causal):
+    linear = ac.get("linear")
+    found = sum_for(QKV, linear, query, head=1, causal=causal)
+    answer = linear.attend(*(x.double() for x in (QKV.q, QKV.k, QKV.v)), causal=causal)[1, query]
+    np.testing.assert_allclose(found.output, answer)
+
+
+def test_the_logits_are_softmaxs():
+    softmax = ac.get("softmax").weights(QKV.q, QKV.k)[1]
+    np.testing.assert_allclose(torch.from_numpy(logits(QKV, 1)).softmax(-1), softmax, rtol=1e-5)
+
+
+def test_a_variant_is_taken_apart_on_the_first_tokens_with_nothing_hidden():
+    performer = ac.get("performer", features=8)
+    parts = apart(QKV, performer, 1, tokens=5)
+    assert parts["query_features"].shape == (5, 8)
+    whole = apart(QKV, performer, 1)
+    np.testing.assert_array_equal(parts["directions"], whole["directions"])
+    estimate = whole["query_features"] @ whole["key_features"].T
+    np.testing.assert_allclose(
+        estimate / estimate.sum(-1, keepdims=True), performer.weights(QKV.q, QKV.k)[1], rtol=1e-4
+    )
+
+
+def test_both_sides_of_a_head_have_landmarks():
+    found = sides(QKV, 1)
+    assert torch.equal(found["query"], QKV.q[1])
+    assert torch.equal(found["key"], QKV.k[1])
+
+
+def test_a_pairs_size_is_that_of_the_scaled_query_and_key_together():
+    found = pair_sizes(QKV, 1)
+    for i, j in ((0, 3), (5, 5), (11, 2)):
+        together = (QKV.q[1, i] + QKV.k[1, j]).double() / 4**0.25
+        assert found[i, j] == pytest.approx(float(together.square().sum()), rel=1e-6)
+
+
+def test_chance_is_the_spread_of_one_positive_feature():
+    assert chance(1.5) == pytest.approx(math.log(math.sqrt(math.exp(1.5) ** 2 - math.exp(1.5)) / math.exp(0.75)))
+    assert math.isfinite(chance(0.0))

@@ -1,0 +1,30 @@
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+import attention_core as ac
+from attention_core.analysis.matrix.future import future_share
+
+QKV = ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=30, heads=3, d=8))
+
+
+def test_it_is_the_mass_above_the_diagonal():
+    logits = (QKV.q @ QKV.k.mT).double().numpy() / 8**0.5
+    weights = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
+    wanted = np.triu(weights, 1).sum(-1).mean(-1)
+    for head in range(3):
+        assert future_share(QKV, head=head) == pytest.approx(wanted[head], rel=1e-6)
+    assert future_share(QKV, head=None) == pytest.approx(wanted.mean(), rel=1e-6)
+
+
+def test_its_ends():
+    flat = dataclasses.replace(QKV, q=torch.zeros_like(QKV.q))
+    assert future_share(flat, head=0) == pytest.approx(29 / 60)  # (n - 1) / 2n
+    q = torch.zeros(1, 30, 30)
+    q[0, range(30), range(30)] = 1000.0
+    itself = dataclasses.replace(QKV, q=q, k=q, v=q)
+    assert future_share(itself, head=0) == 0
+    one = ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=1, heads=1, d=8))
+    assert future_share(one, head=None) == 0

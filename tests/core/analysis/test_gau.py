@@ -1,0 +1,152 @@
+"""A gated attention unit against its paper's pseudo-code in plain loops, and its price against what is counted."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+import torch
+
+import attention_core as ac
+from attention_core.analysis.state.gau import (
+    CHANNELS,
+    Unit,
+    block_price,
+    distance,
+    draw,
+    look,
+    tokens,
+    unit_pass,
+    unit_price,
+)
+from attention_core.benchmarking.counting import count
+
+RECORD = ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=12, heads=6, d=8))
+RELU2 = ac.get("relu2")
+
+
+def double(unit: Unit) -> Unit:
+    return Unit(**{f.name: getattr(unit, f.name).double() for f in dataclasses.fields(unit)})
+
+
+def silu(x):
+    return x / (1 + math.exp(-x))
+
+
+def by_the_paper(x, unit, *, causal):
+    """``O = U ⊙ (A V)`` in loops over plain numbers."""
+    n, s = len(x), len(unit.shared[0])
+
+    def project(row, matrix):
+        return [silu(sum(a * w[c] for a, w in zip(row, matrix, strict=True))) for c in range(len(matrix[0]))]
+
+    u, v, z = ([project(row, m.tolist()) for row in x] for m in (unit.gate, unit.value, unit.shared))
+    (gq, gk), (bq, bk) = unit.scale.tolist(), unit.offset.tolist()
+    out = []
+    for i in range(n):
+        mixed, seen = [0.0] * len(v[0]), i + 1 if causal else n
+        for j in range(seen):
+            qk = sum((gq[c] * z[i][c] + bq[c]) * (gk[c] * z[j][c] + bk[c]) for c in range(s))
+            a = max(0.0, qk / math.sqrt(s)) ** 2 / seen
+            mixed = [m + a * value for m, value in zip(mixed, v[j], strict=True)]
+        out.append([gate * m for gate, m in zip(u[i], mixed, strict=True)])
+    return torch.tensor(out, dtype=torch.float64)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("n", [1, 9])
+def test_the_unit_is_the_papers_pseudo_code(n, causal):
+    x = torch.randn(n, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(n))
+    unit = double(draw(6, seed=3))
+    passed = unit_pass(x, unit, RELU2, causal=causal)
+    torch.testing.assert_close(passed.gate * passed.mixed, by_the_paper(x.tolist(), unit, causal=causal))
+
+
+@pytest.mark.parametrize("normalizer", ["length", "squared", "fixed", "sum"])
+def test_every_channel_has_the_one_matrix_with_its_rows_scaled(normalizer):
+    attention = ac.get("relu2", normalizer=normalizer)
+    x, unit = tokens(RECORD), draw(48, seed=0)
+    passed = unit_pass(x, unit, attention, causal=False)
+    value = torch.nn.functional.silu(x @ unit.value)
+    for c in (0, 50, 95):
+        own = torch.diag(passed.gate[:, c]) @ passed.weights
+        torch.testing.assert_close(own @ value[:, c], (passed.gate * passed.mixed)[:, c])
+    if normalizer == "sum":
+        sums = passed.weights.sum(-1)
+        torch.testing.assert_close(sums[sums > 0], torch.ones_like(sums[sums > 0]))
+
+
+def test_its_input_is_the_values_of_all_heads_side_by_side():
+    x = tokens(RECORD)
+    raw = np.concatenate(list(RECORD.v.numpy()), axis=1)
+    wanted = (raw - raw.mean(1, keepdims=True)) / raw.std(1, keepdims=True)
+    np.testing.assert_allclose(x.numpy(), wanted, atol=1e-4)
+
+
+def test_a_unit_is_drawn_from_its_seed_and_keeps_the_size_of_its_input():
+    one, again, other = draw(400, 0), draw(400, 0), draw(400, 1)
+    assert torch.equal(one.gate, again.gate)
+    assert not torch.equal(one.gate, other.gate)
+    assert not torch.equal(one.gate, one.value)
+    assert (one.gate.shape, one.shared.shape, draw(20, 0).gate.shape) == ((400, CHANNELS), (400, 128), (20, 40))
+    assert float((torch.ones(1, 400) @ one.gate).std()) == pytest.approx(1, abs=0.15)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_the_heads_beside_it_are_softmax_and_their_distance_from_their_mean(causal):
+    found = look(RECORD, RELU2, causal=causal)
+    heads = ac.get("softmax").weights(RECORD.q, RECORD.k, causal=causal).double()
+    np.testing.assert_allclose(found.heads, heads[:4], atol=1e-6)
+    apart = [float((h - heads.mean(0)).abs().sum()) / 2 / 12 for h in heads]
+    assert found.apart == pytest.approx(sum(apart) / 6, rel=1e-4)
+    assert look(RECORD.of_head(2), RELU2, causal=causal).apart == pytest.approx(0, abs=1e-6)
+    passed = unit_pass(tokens(RECORD), draw(48, 0), RELU2, causal=causal)
+    np.testing.assert_allclose(found.gate * found.mixed, passed.gate * passed.mixed)
+    assert found.distance == distance(passed.gate * passed.mixed, passed.mixed)
+
+
+def test_the_distance_is_what_no_factor_takes_away():
+    mixed = torch.tensor([[3.0, 4.0]])
+    assert distance(-2 * mixed, mixed) == pytest.approx(0, abs=1e-12)
+    assert distance(torch.tensor([[4.0, -3.0]]), mixed) == pytest.approx(1)
+    assert distance(torch.tensor([[3.0, 0.0]]), mixed) == pytest.approx(0.8)
+    assert distance(torch.zeros(1, 2), mixed) is None
+    gate = torch.full((5, 3), 0.4)
+    assert distance(gate * torch.ones(5, 3), torch.ones(5, 3)) == pytest.approx(0, abs=1e-7)
+
+
+@pytest.mark.parametrize(("n", "width", "heads"), [(7, 16, 4), (33, 160, 5)])
+def test_prices_are_what_is_counted_and_learned(n, width, heads):
+    x, s, e = torch.randn(n, width), min(128, width), 2 * width
+    w_u, w_v, w_z, w_o = (torch.randn(a, b) for a, b in ((width, e), (width, e), (width, s), (e, width)))
+    pairs = [torch.randn(s) for _ in range(4)]
+
+    def unit():
+        z = x @ w_z
+        q, k = z * pairs[0] + pairs[1], z * pairs[2] + pairs[3]
+        return ((x @ w_u) * ((q @ k.T).relu().square() @ (x @ w_v))) @ w_o
+
+    own = unit_price(n, width)
+    assert own.multiply_adds == count(unit).multiply_adds
+    assert own.parameters == sum(w.numel() for w in (w_u, w_v, w_z, w_o, *pairs))
+    assert own.matrices == n * n
+
+    w_q, w_k, w_v, w_o = (torch.randn(width, width) for _ in range(4))
+    up, down = torch.randn(width, 4 * width), torch.randn(4 * width, width)
+
+    def block():
+        q, k, v = ((x @ w).unflatten(-1, (heads, -1)).movedim(1, 0) for w in (w_q, w_k, w_v))
+        y = ((q @ k.mT).softmax(-1) @ v).movedim(0, 1).flatten(1) @ w_o
+        return (y @ up).relu() @ down
+
+    full = block_price(n, width, heads)
+    assert full.multiply_adds == count(block).multiply_adds
+    assert full.parameters == sum(w.numel() for w in (w_q, w_k, w_v, w_o, up, down))
+    assert full.matrices == heads * n * n
+
+
+def test_a_single_token_and_values_of_zero_pass():
+    one = look(ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=1, heads=1, d=4)), RELU2, causal=False)
+    assert one.weights.shape == (1, 1)
+    nothing = dataclasses.replace(RECORD, v=torch.zeros_like(RECORD.v))
+    assert look(nothing, RELU2, causal=False).distance is None

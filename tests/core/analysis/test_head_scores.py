@@ -1,0 +1,121 @@
+"""What each head looks for, against plain loops in float64."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+import attention_core as ac
+from attention_core.analysis.matrix.compare import compare
+from attention_core.analysis.matrix.head_scores import HeadScores, head_scores, induction, ranked
+from attention_core.analysis.matrix.miniatures import miniatures
+
+TEXT = "the cat saw the dog and the cat ran"
+
+
+@pytest.fixture(scope="module")
+def layers():
+    return ac.inputs.record_layers(TEXT, model="minilm")
+
+
+def softmax(qkv, head, *, causal, special):
+    """One head's matrix and its words, from the formula."""
+    q, k = (x[head].double().numpy() for x in (qkv.q, qkv.k))
+    logits = q @ k.T / math.sqrt(q.shape[-1])
+    if causal:
+        logits[np.triu_indices(len(q), 1)] = -np.inf
+    weights = np.exp(logits - logits.max(-1, keepdims=True))
+    kept = [i for i in range(qkv.n) if special or not qkv.special[i]]
+    weights = weights[np.ix_(kept, kept)]
+    return weights / weights.sum(-1, keepdims=True), [qkv.tokens[i] for i in kept]
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("special", [False, True])
+def test_each_score_is_what_its_definition_says(layers, causal, special):
+    found = head_scores(layers, causal=causal, special=special)
+    assert [(each.layer, each.head) for each in found] == [(layer, head) for layer in range(6) for head in range(12)]
+    for each in found[::17]:
+        a, words = softmax(layers[each.layer], each.head, causal=causal, special=special)
+        n = len(words)
+        masses = []
+        for i in range(n):
+            after = [p + 1 for p in range(i) if words[p] == words[i] and p + 1 < i]
+            if after:
+                masses.append(sum(a[i, j] for j in after))
+        assert len(masses) == 3  # "the" twice, "cat" once
+        assert each.induction == pytest.approx(np.mean(masses), abs=1e-5)
+        assert each.previous == pytest.approx(np.mean([a[i, i - 1] for i in range(1, n)]), abs=1e-5)
+        assert each.sink == pytest.approx(np.mean([a[i, 0] for i in range(1, n)]), abs=1e-5)
+        spread = [-sum(w * math.log(w) for w in row if w > 0) for row in a]
+        assert each.entropy == pytest.approx(np.mean(spread), abs=1e-5)
+        far = sum(a[i, j] * abs(i - j) for i in range(n) for j in range(n)) / n
+        assert each.distance == pytest.approx(far, abs=1e-4)
+
+
+def test_a_head_has_the_entropy_that_its_panel_names(layers):
+    scores = head_scores(layers, causal=True, special=False)[2 * 12 + 3]
+    panel = compare(layers[2], ac.get("softmax"), head=3, causal=True, special=False)
+    assert (scores.layer, scores.head) == (2, 3)
+    assert scores.entropy == pytest.approx(panel.passport.entropy, abs=1e-5)
+
+
+def test_where_no_token_repeats_induction_is_not_told():
+    qkv = ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=12, heads=2, d=4))
+    assert all(math.isnan(each.induction) and each.sink > 0 for each in head_scores([qkv], causal=False))
+    one = ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=1, heads=1, d=4))
+    [alone] = head_scores([one], causal=False)
+    assert all(math.isnan(score) for score in (alone.induction, alone.previous, alone.sink))
+    assert (alone.entropy, alone.distance) == (0, 0)
+
+
+def test_induction_looks_at_what_followed_and_never_at_itself():
+    weights = torch.arange(1.0, 26.0, dtype=torch.float64).reshape(5, 5)
+    assert induction(weights, ["a", "b", "a", "c", "a"]) == pytest.approx(
+        (weights[2, 1] + weights[4, [1, 3]].sum()) / 2
+    )
+    assert induction(weights, ["a", "a", "b", "c", "d"]).isnan()  # the second "a" itself followed the first
+    assert induction(weights, ["a", "a", "a", "c", "d"]) == weights[2, 1]
+    assert induction(weights, ["·", "b", "·", "c", "·"]).isnan()  # pieces of characters, not one word again
+
+
+def test_an_induction_head_of_the_causal_model_shows_on_a_repeated_sequence():
+    words = "lamp frog seven river cold chair apple north dust piano"
+    scores = head_scores(ac.inputs.record_layers(f"{words} {words}", model="smollm2"), causal=True)
+    once = head_scores(ac.inputs.record_layers(words, model="smollm2"), causal=True)
+    assert max(each.induction for each in scores) > 0.3
+    assert np.median([each.induction for each in scores]) < 0.1
+    assert all(math.isnan(each.induction) for each in once)
+
+
+def test_scores_stand_in_a_table_under_their_own_names():
+    assert list(HeadScores.columns()) == ["induction", "previous", "sink", "entropy", "distance"]
+
+
+def test_miniatures_leave_out_what_the_page_does(layers):
+    [layer] = layers[3:4]
+    weights, words = softmax(layer, 5, causal=False, special=False)
+    small = miniatures([layer], causal=False, special=False)
+    assert small.shape == (1, 12, len(words), len(words))
+    np.testing.assert_allclose(small[0, 5], weights / weights.max(), atol=1e-5)
+
+
+@pytest.mark.parametrize("n", [9, 10, 11, 19, 20, 21, 95, 96])
+@pytest.mark.parametrize("causal", [False, True])
+def test_a_miniature_shows_the_largest_weight_of_what_each_cell_covers(n, causal):
+    qkv = ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=n, heads=3, d=8))
+    pooled = torch.nn.functional.adaptive_max_pool2d(ac.get("softmax").weights(qkv.q, qkv.k, causal=causal), min(n, 10))
+    small = miniatures([qkv, qkv], causal=causal, size=10)
+    assert torch.equal(small[1], pooled / pooled.amax((-2, -1), keepdim=True))
+
+
+def test_heads_are_ranked_by_what_sets_them_apart():
+    def head(number, **scores):
+        rest = dict.fromkeys(HeadScores.columns(), 0.5) | scores
+        return HeadScores(layer=0, head=number, **rest)
+
+    heads = [head(0, induction=0.1, entropy=2.0), head(1, induction=math.nan, entropy=0.5), head(2, induction=0.9)]
+    assert [each.head for each in ranked(heads, "induction")] == [2, 0, 1]
+    assert [each.head for each in ranked(heads, "entropy")] == [1, 2, 0]
+    assert [each.head for each in ranked(heads, "sink")] == [0, 1, 2]  # alike: as they stand in the model

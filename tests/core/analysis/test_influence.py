@@ -1,0 +1,84 @@
+"""The leak map: causal variants keep the future to themselves, pooled ones do not, and sizes are the moves' own."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+import attention_core as ac
+from attention_core.analysis.matrix import influence as module
+from attention_core.analysis.matrix.influence import MOST, ROUNDING, influence
+from attention_core.variant import Attention
+
+
+def record(n=24, heads=2, d=8, **settings):
+    return ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=n, heads=heads, d=d, **settings))
+
+
+@pytest.mark.parametrize("variant", ac.all_variants(), ids=lambda v: v.key)
+@pytest.mark.parametrize("head", [1, None])
+def test_exactly_those_that_cannot_be_causal_leak(variant, head):
+    found = influence(record(), ac.get(variant.key), head=head)
+    assert found.causal == (variant.causal_reason is None)
+    assert (found.share > 0) == (variant.causal_reason is not None)
+    assert sum(found.before(t) for t in range(24)) == round(found.share * 24 * 23 / 2)
+    assert (np.diag(found.moved) > 0).mean() > 0.4  # a token's own output moves, unless it has been eliminated
+    assert not ((found.moved > 0) & (found.moved <= ROUNDING)).any()
+
+
+def test_a_variant_that_only_says_it_is_causal_is_found_out():
+    softmax = ac.get("softmax")
+
+    def looks_ahead(q, k, v, p, *, causal):
+        return softmax.variant.attend(q, k, v, p, causal=False)
+
+    liar = Attention(replace(softmax.variant, attend=looks_ahead), softmax.params)
+    assert influence(record(), liar, head=0).share == 1
+
+
+def test_a_window_moves_its_own_length():
+    found = influence(record(n=40), ac.get("local", window=5), head=0)
+    t, i = np.indices((40, 40))
+    np.testing.assert_array_equal(found.moved > 0, (i >= t) & (i <= t + 5))
+
+
+def test_moves_are_the_weights_of_the_replaced_token():
+    # Where weights do not depend on queries and keys, output i moves by A_it (v' - v): the map is A, up to token t.
+    attention, qkv = ac.get("synthesizer", kind="random"), record()
+    moved = influence(qkv, attention, head=0).moved
+    weights = attention.weights(qkv.q[:1].double(), qkv.k[:1].double(), causal=True)[0].numpy()
+    for t in range(24):
+        np.testing.assert_allclose(moved[t, t:] / moved[t, t], weights[t:, t] / weights[t, t], rtol=1e-5)
+    usual = np.sqrt(np.square(weights @ qkv.v[0].double().numpy()).sum(-1).mean())
+    size = np.sqrt(np.square(qkv.v[0].numpy()).sum(-1).mean())
+    # The replacement is as long as the head's values are: v' - v lies between no length and about twice that.
+    length = moved[-1, -1] * usual / weights[-1, -1]
+    assert 0.1 * size < length < 3 * size
+
+
+@pytest.mark.parametrize("key", ["softmax", "nystrom", "power_bert"])
+def test_blocks_do_not_show(key, monkeypatch):
+    whole = influence(record(), ac.get(key), head=None).moved
+    monkeypatch.setattr(module, "ALIVE", 1)
+    np.testing.assert_allclose(influence(record(), ac.get(key), head=None).moved, whole, rtol=1e-6, atol=1e-9)
+
+
+def test_the_seed_decides():
+    first, again, other = (influence(record(), ac.get("softmax"), head=0, seed=seed).moved for seed in (0, 0, 1))
+    np.testing.assert_array_equal(first, again)
+    assert abs(first - other).max() > 0.01
+
+
+@pytest.mark.parametrize(("heads", "head", "shown"), [(1, 0, 256), (2, 0, 256), (2, None, 203)])
+def test_long_inputs_are_cut_the_sooner_the_more_heads(heads, head, shown):
+    found = influence(record(n=300, heads=heads, d=2), ac.get("linear"), head=head)
+    assert found.moved.shape == (shown, shown)
+    assert MOST == 256
+
+
+def test_one_token_and_values_of_zero():
+    assert influence(record(n=1), ac.get("nystrom"), head=0).share == 0
+    qkv = record()
+    nothing = replace(qkv, v=torch.zeros_like(qkv.v))
+    assert not influence(nothing, ac.get("nystrom"), head=0).moved.any()

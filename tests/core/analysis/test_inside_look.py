@@ -1,0 +1,72 @@
+"""Looking inside: one head taken apart is that head of the whole, and its parts are those of the matrix beside them."""
+
+import numpy as np
+import pytest
+import torch
+
+import attention_core as ac
+from attention_core.analysis.matrix.inside import look
+from attention_core.inputs.source import SyntheticSource
+from attention_core.inputs.synthetic import SyntheticSpec
+
+OPEN = [v.key for v in ac.all_variants() if v.anatomy is not None]
+
+
+@pytest.fixture(scope="module")
+def qkv():
+    return SyntheticSource(SyntheticSpec(n=19, d=8, heads=3, sharpness=2.0)).load()
+
+
+@pytest.mark.parametrize("key", OPEN)
+def test_the_matrix_is_the_one_that_all_heads_together_give(qkv, key):
+    attention = ac.get(key)
+    for causal in {False, attention.variant.causal_reason is None}:
+        found = look(qkv, attention, 1, causal)
+        whole = attention.weights(qkv.q, qkv.k, causal=causal)[1]
+        np.testing.assert_allclose(found.weights, whole.numpy(), atol=1e-6)
+        assert found.parts
+        assert all(isinstance(part, np.ndarray) for part in found.parts.values())
+
+
+@pytest.mark.parametrize(("key", "causal"), [("nystrom", False), ("linear", True)])
+def test_the_reference_is_softmax_of_the_head(qkv, key, causal):
+    found = look(qkv, ac.get(key), 2, causal)
+    logits = (qkv.q[2].double() @ qkv.k[2].double().T) / 8**0.5
+    if causal:
+        logits = logits.masked_fill(torch.ones(19, 19).triu(1) > 0, -torch.inf)
+    np.testing.assert_allclose(found.reference, logits.softmax(-1).numpy(), atol=1e-6)
+
+
+def test_the_parts_of_a_head_are_its_own(qkv):
+    attention = ac.get("nystrom", landmarks=4, method="kmeans", inverse="exact")
+    parts = look(qkv, attention, 1, False).parts
+    assert parts["left"].shape == (19, 4)
+    np.testing.assert_allclose(
+        parts["left"] @ parts["inverse"] @ parts["right"], attention.weights(qkv.q[1], qkv.k[1]), atol=1e-5
+    )
+
+
+def test_heads_that_decide_together_are_all_seen(qkv):
+    attention = ac.get("power_bert", keep=0.5)
+    received = (qkv.q @ qkv.k.mT / 8**0.5).softmax(-1).sum((0, 1))
+    for head in range(3):
+        parts = look(qkv, attention, head, False).parts
+        np.testing.assert_allclose(parts["significance"], received, rtol=1e-5)
+        assert set(parts["survivors"].tolist()) == set(torch.topk(received, 10).indices.tolist())
+
+
+def test_what_cannot_be_causal_is_refused(qkv):
+    with pytest.raises(ac.errors.NotCausalError):
+        look(qkv, ac.get("nystrom"), 0, True)
+
+
+def test_what_has_no_inside_is_refused(qkv):
+    with pytest.raises(ValueError, match="softmax"):
+        look(qkv, ac.get("softmax"), 0, False)
+
+
+def test_one_token_has_an_inside(qkv):
+    one = SyntheticSource(SyntheticSpec(n=1, d=8, heads=1)).load()
+    for key in OPEN:
+        found = look(one, ac.get(key), 0, False)
+        assert found.weights.shape == found.reference.shape == (1, 1)

@@ -1,0 +1,96 @@
+"""Patterns, reach and hashed order on a record, against the variants' own masks and plain loops."""
+
+import numpy as np
+import pytest
+
+import attention_core as ac
+from attention_core.analysis.masks.pattern import has_pattern, hashed, pattern
+from attention_core.analysis.masks.stack import reach
+from attention_core.errors import NotCausalError
+
+QKV = ac.inputs.from_synthetic(ac.inputs.SyntheticSpec(n=48, heads=3))
+
+
+def test_a_fixed_pattern_is_its_mask_with_its_counts():
+    found = pattern(QKV, ac.get("local", window=5), head=0, causal=False)
+    assert np.array_equal(found.allowed, ac.get("local", window=5).mask(48).numpy())
+    assert found.pairs == 48 * 11 - 5 * 6
+    assert found.possible == 48 * 48
+    assert (found.farthest, found.diameter) == (5, 10)
+    causal = pattern(QKV, ac.get("local", window=5), head=0, causal=True)
+    assert (causal.pairs, causal.possible) == (48 * 6 - 15, 48 * 49 // 2)
+
+
+def test_all_heads_together_are_their_union_and_their_mean():
+    topk = ac.get("topk", k=4)
+    each = [pattern(QKV, topk, head=head, causal=False) for head in range(3)]
+    together = pattern(QKV, topk, head=None, causal=False)
+    assert np.array_equal(together.allowed, np.any([p.allowed for p in each], 0))
+    assert together.pairs == np.mean([p.pairs for p in each]) == 48 * 4
+    assert np.array_equal(together.primitives["kept"], together.allowed)
+
+
+@pytest.mark.parametrize("variant", ac.all_variants(), ids=lambda v: v.key)
+@pytest.mark.parametrize("causal", [False, True])
+def test_every_variant_has_a_pattern_or_says_why_not(variant, causal):
+    if causal and variant.causal_reason:
+        with pytest.raises(NotCausalError):
+            pattern(QKV, ac.get(variant.key), head=1, causal=causal)
+        return
+    found = pattern(QKV, ac.get(variant.key), head=1, causal=causal)
+    assert bool(found.primitives) == has_pattern(variant)
+    assert not (causal and np.triu(found.allowed, 1).any())
+    if not has_pattern(variant):
+        assert found.pairs == found.possible
+        assert found.diameter == 1
+
+
+def test_a_stack_repeats_its_layers():
+    local, atrous = (pattern(QKV, ac.get(*a), head=0, causal=False).allowed for a in (["local"], ["atrous"]))
+    assert np.array_equal(
+        reach([local, atrous], 3, causal=False).first, reach([local, atrous, local], 3, causal=False).first
+    )
+    followed = reach([atrous], 5, causal=False)
+    assert followed.complete is None
+    assert len(followed.shares) == 6
+    assert followed.shares[1:] == (1 / 8,) * 5
+    assert followed.shares[0] == 1 / 48
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("number", [0, 1])
+def test_the_kinds_of_a_round_share_out_its_pairs(causal, number):
+    attention = ac.get("reformer", rounds=2, bucket_size=4)
+    found = hashed(QKV, attention, number, head=2, causal=causal)
+    assert found.rounds == 2
+    assert sorted(found.order) == list(range(48))
+    counts = sum(part.astype(int) for part in found.parts.values())
+    assert counts.max() == 1, "no pair is of two kinds"
+    seen = attention.variant.pattern(QKV.q, QKV.k, attention.params, causal=causal)[2].numpy()
+    assert np.array_equal(counts.astype(bool) & ~found.parts["missed"], seen)
+    assert not (found.parts["missed"] & seen).any()
+    inside = attention.variant.anatomy(QKV.q, QKV.k, QKV.v, attention.params, causal=causal)
+    bucket = inside["buckets"][2, number].numpy()
+    assert (np.diff(bucket[found.order]) >= 0).all()
+    assert (bucket[:, None] == bucket)[found.parts["bucket"] | found.parts["missed"]].all()
+    chunk = inside["chunks"][2, number].numpy()
+    if not causal:
+        near = np.isin(chunk[:, None] - chunk, (0, 1)) & ~np.eye(48, dtype=bool)
+        assert np.array_equal(found.parts["chunk"], seen & near & (bucket[:, None] != bucket))
+        assert found.parts["round"].any()
+    chunk = chunk[found.order]
+    assert list(found.borders) == [i for i in range(1, 48) if chunk[i] != chunk[i - 1]]
+
+
+def test_a_round_too_many_is_the_last_and_other_variants_have_no_order():
+    attention = ac.get("reformer", rounds=2)
+    last = hashed(QKV, attention, 1, head=0, causal=False)
+    assert np.array_equal(hashed(QKV, attention, 9, head=0, causal=False).order, last.order)
+    for key in ("softmax", "local", "topk", "power_bert", "nystrom"):
+        assert hashed(QKV, ac.get(key), 0, head=0, causal=False) is None
+
+
+def test_a_causal_stack_that_is_cut_short_is_complete_without_looking_ahead():
+    chain = np.eye(6, dtype=bool) | np.eye(6, k=-1, dtype=bool)
+    assert reach([chain], 2, causal=True).complete == 5
+    assert reach([chain], 2, causal=False).complete is None

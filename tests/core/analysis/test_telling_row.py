@@ -1,0 +1,102 @@
+"""Which row is shown first, and what it tells, on matrices whose answers are plain to see."""
+
+import numpy as np
+import pytest
+import torch
+
+from attention_core.analysis.matrix.telling_row import (
+    Share,
+    heaviest,
+    is_word,
+    most_changed,
+    of_record,
+    once,
+    telling_query,
+)
+from attention_core.inputs.record import QKV
+
+ALL = [True] * 4
+
+
+def matrix(**peaks):
+    """An even matrix of four tokens with some weights of its own, ``r1c2=0.9``; NaN where it says so."""
+    found = np.full((4, 4), 0.25)
+    for place, weight in peaks.items():
+        found[int(place[1]), int(place[3])] = weight
+    return found
+
+
+def test_the_query_that_looks_hardest_at_another_word_is_the_first_row():
+    assert telling_query(matrix(r1c2=0.6, r3c1=0.9), ALL) == 3
+    assert telling_query(matrix(r1c2=0.95, r3c1=0.9), ALL) == 1
+    assert telling_query(matrix(), ALL) == 0
+
+
+def test_a_word_that_stands_once_is_asked_about_first():
+    hard = matrix(r1c2=0.6, r3c1=0.9)
+    assert telling_query(hard, ALL, [False, True, False, False]) == 1
+    assert telling_query(hard, ALL, [False] * 4) == 3  # where all are repeated
+    assert telling_query(hard, [True, True, False, True], [False, False, True, False]) == 3  # what is rare is no word
+    assert once(["The", "cat", "the", "Cat", "ran"]) == [False, False, False, False, True]
+
+
+def test_what_every_head_does_is_no_reason():
+    assert telling_query(matrix(r1c1=1.0, r3c2=0.4), ALL) == 3  # itself
+    assert telling_query(matrix(r1c0=1.0, r3c2=0.4), ALL) == 3  # the first token
+    dotted = [True, True, True, False]
+    assert telling_query(matrix(r1c3=1.0, r2c1=0.4), dotted) == 2  # at what is no word
+    assert telling_query(matrix(r3c1=1.0, r2c1=0.4), dotted) == 2  # from what is no word
+
+
+def test_an_early_query_of_a_causal_matrix_has_little_to_choose_from():
+    causal = np.where(np.tri(4, dtype=bool), 0.1, np.nan)
+    causal[2, 1], causal[3, 1] = 0.75, 0.7  # 1/3 would be even for one, 1/4 for the other
+    assert telling_query(causal, ALL) == 3
+    causal[2, 1] = 0.8
+    assert telling_query(causal, ALL) == 2
+
+
+@pytest.mark.parametrize("content", [[True], [False] * 4, [True, False, False, False]])
+def test_where_no_word_can_look_at_another_there_is_no_row(content):
+    n = len(content)
+    assert telling_query(np.full((n, n), 1 / n), content) is None
+
+
+def test_what_is_not_shown_and_what_the_tokenizer_added_is_not_asked_about():
+    def asked(weights, words, special, *, shown):
+        zeros = torch.zeros(1, len(words), 2)
+        told = {
+            "groups": tuple(range(len(words))),
+            "causal": False,
+            "scale": 1.0,
+            "origin": "",
+            "total_tokens": len(words),
+        }
+        qkv = QKV(q=zeros, k=zeros, v=zeros, tokens=words, special=special, **told)
+        return of_record(np.array(weights), qkv, special=shown)
+
+    words, added = ("[", "the", "cat", "The", "dog", "]"), (True, *[False] * 4, True)
+    peaks = np.full((6, 6), 0.1)
+    peaks[5, 2], peaks[3, 4], peaks[2, 4] = 0.9, 0.8, 0.7  # an added token, one that stands twice, one that stands once
+    assert asked(peaks, words, added, shown=True) == 2
+    assert asked(peaks[1:5, 1:5], words, added, shown=False) == 1
+    alone = ([[0.5, 0.5], [0.1, 0.9]], ("a", "b"), (True, True))
+    assert asked(*alone, shown=True) is None
+    peaks = np.full((3, 3), 0.1)
+    peaks[1, 2] = 0.8
+    assert asked(peaks, ("a", "b", "c"), (True,) * 3, shown=False) == 1  # they are all there is
+
+
+def test_words_of_any_script_are_words_and_signs_are_not():
+    assert all(map(is_word, ["cat", "7", "钥", "été", "it's"]))
+    assert not any(map(is_word, [".", "，", "␣", "·", "—", ""]))
+
+
+def test_lost_and_gained_are_told_apart_and_the_largest_comes_first():
+    difference = np.array([0.1, -0.3, np.nan, -0.004, 0.2, -0.5, 0.004])
+    lost, gained = most_changed(difference, 2)
+    assert lost == (Share(key=5, weight=-0.5), Share(key=1, weight=-0.3))
+    assert gained == (Share(key=4, weight=0.2), Share(key=0, weight=0.1))
+    assert most_changed(difference, 1) == (lost[:1], gained[:1])
+    assert most_changed(np.array([0.0049, -0.0049, np.nan]), 2) == ((), ())
+    assert heaviest(np.array([0.2, np.nan, 0.7, 0.001]), 3) == (Share(key=2, weight=0.7), Share(key=0, weight=0.2))

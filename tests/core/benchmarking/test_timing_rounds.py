@@ -1,0 +1,40 @@
+"""Turns are fair and turn round; a sample is warmed up once and lasts."""
+
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attention_core.benchmarking.rounds import sample, whose_turn
+
+
+@given(st.integers(0, 6), st.integers(0, 5))
+def test_every_round_takes_each_once_and_the_next_goes_the_opposite_way(size, rounds):
+    taken, turns = dict.fromkeys(range(size), 0), []
+    while (turn := whose_turn(taken, rounds)) is not None:
+        turns.append(turn)
+        taken[turn] += 1
+    there = list(range(size))
+    assert turns == [each for i in range(rounds) for each in (there if i % 2 == 0 else there[::-1])]
+    assert Counter(turns) == {each: rounds for each in range(size) if rounds}
+
+
+class FakeClock:
+    """Calls that take two milliseconds."""
+
+    def __init__(self):
+        self.repeats = []
+
+    def seconds(self, call, repeats):
+        self.repeats.append(repeats)
+        return 2e-3
+
+
+def test_a_first_sample_is_warmed_up_and_looked_at_and_a_later_one_only_repeated():
+    clock, calls = FakeClock(), []
+    assert sample(clock, lambda: calls.append(1), before=None, least=9e-3) == 2.0
+    assert (clock.repeats, len(calls)) == ([1, 5], 1)
+    assert sample(clock, lambda: calls.append(1), before=4.0, least=9e-3) == 2.0
+    assert (clock.repeats, len(calls)) == ([1, 5, 3], 1)
+    sample(clock, calls.clear, before=0.0, least=1e-3)
+    assert clock.repeats[-1] == 100  # below the clock's grain

@@ -1,0 +1,116 @@
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attention_core.benchmarking.device import Stamp
+from attention_core.benchmarking.records import Sample, gather
+from attention_core.benchmarking.summary import crossing, growth, of_variant, overtaking, ratios, reference
+from attention_core.benchmarking.timing import TimingSpec
+
+SIZES = (64, 128, 256, 512, 1024, 2048, 4096)
+STAMP = Stamp(device="A", cpu="A", cores=1, threads=1, torch="2", date="2026-01-31T12:00:00Z")
+
+
+def run(times, drift=(1.0,)):
+    """A run whose times are known: per variant a function of n, in ms, times a drift per round."""
+    rows = [
+        Sample(variant=word, n=n, round=i, ms=time(n) * slow, multiply_adds=n, promised=n, peak_bytes=n)
+        for i, slow in enumerate(drift)
+        for n in SIZES
+        for word, time in times.items()
+    ]
+    return gather(TimingSpec(variants=tuple(times), sizes=SIZES, rounds=len(drift)), STAMP, rows)
+
+
+@given(at=st.floats(70, 4000))
+def test_power_laws_cross_where_they_are_equal(at):
+    # n² = c n at n = c: on two logarithmic axes both are straight, so interpolation is exact.
+    found = crossing(ratios(run({"softmax": lambda n: n**2, "linear": lambda n: at * n}), "linear"))
+    assert found.where == "at"
+    assert found.tokens == pytest.approx(at, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("time", "where", "tokens"),
+    [
+        (lambda n: 10.0 * n, "below", 64),
+        (lambda n: 9000.0 * n, "beyond", 4096),
+        (lambda n: float(n * n), "even", 4096),
+        # Faster, slower, then faster for good: only what lasts counts.
+        (lambda n: n * n * (0.5 if n == 64 or n > 512 else 2.0), "at", 512 * math.sqrt(2)),
+    ],
+)
+def test_what_is_said_where_there_is_no_single_crossing(time, where, tokens):
+    found = crossing(ratios(run({"softmax": lambda n: n**2, "linear": time}), "linear"))
+    assert found.where == where
+    assert found.tokens == pytest.approx(tokens)
+
+
+def test_a_crossing_lies_between_what_is_surely_slower_and_what_is_surely_faster():
+    rows = [
+        Sample(variant=word, n=n, round=i, ms=ms, multiply_adds=n, promised=n, peak_bytes=n)
+        for i in range(3)
+        for n, softmax, local in ((64, 1, 2), (128, 2, (3, 4, 0.5)[i]), (256, 4, (3, 5, 3)[i]), (512, 8, 4))
+        for word, ms in (("softmax", float(softmax)), ("local", float(local)))
+    ]
+    found = crossing(
+        ratios(
+            gather(TimingSpec(variants=("softmax", "local"), sizes=(64, 128, 256, 512), rounds=3), STAMP, rows), "local"
+        )
+    )
+    assert (found.where, found.slower, found.faster) == ("at", 64, 512)
+    assert 128 < found.tokens < 256
+    never_surely_slower = run({"softmax": lambda n: n**2, "linear": lambda n: n * (n if n == 64 else 10)})
+    assert crossing(ratios(never_surely_slower, "linear")).slower == 64
+    assert crossing(ratios(run({"softmax": lambda n: n**2, "linear": lambda n: 10.0 * n}), "linear")).faster is None
+
+
+def test_without_softmax_there_is_nothing_to_cross():
+    alone = run({"linear": lambda n: n})
+    assert reference(alone) is None
+    assert crossing(ratios(alone, "linear")) is None
+
+
+def test_a_softmax_with_another_temperature_is_still_the_reference():
+    found = run({"softmax~temperature~2.0": lambda n: n**2, "linear": lambda n: n})
+    assert [r.middle for r in ratios(found, "linear")] == pytest.approx([1 / n for n in SIZES])
+
+
+def test_a_machine_that_slows_down_changes_no_ratio():
+    steady = ratios(run({"softmax": lambda n: n**2, "linear": lambda n: 300 * n}), "linear")
+    drifting = ratios(run({"softmax": lambda n: n**2, "linear": lambda n: 300 * n}, (1.0, 7.0, 2.0)), "linear")
+    for a, b in zip(steady, drifting, strict=True):
+        assert (b.low, b.middle, b.high) == pytest.approx((a.middle,) * 3)
+
+
+def test_a_ratio_whose_quartiles_lie_on_both_sides_of_one_is_no_difference():
+    rows = run({"softmax": lambda n: 1.0, "linear": lambda n: 1.0}, (1.0,) * 5)
+    assert crossing(ratios(rows, "linear")).where == "even"
+
+
+@given(exponent=st.floats(0.1, 3), factor=st.floats(1e-3, 1e3))
+def test_growth_is_the_exponent_of_the_longest_lengths(exponent, factor):
+    def time(n):
+        return factor * 512.0**exponent if n < 512 else factor * float(n) ** exponent  # fixed costs below
+
+    points = of_variant(run({"softmax": time}), "softmax")
+    found = growth([p.n for p in points], [p.quartiles[1] for p in points])
+    assert found.exponent == pytest.approx(exponent, abs=1e-6)
+    assert found.r2 == pytest.approx(1)
+
+
+def test_growth_needs_two_lengths_and_something_to_grow():
+    assert growth([64], [1.0]) is None
+    assert growth([64, 128], [0.0, 1.0]) is None
+
+
+def test_a_variant_overtakes_softmax_where_their_lines_cross():
+    """Both are power laws, so the lines between measured lengths are the laws themselves."""
+    found = run({"softmax": lambda n: n**2 / 100, "linear": float, "local": lambda n: n**2 / 200})
+    at = overtaking(found, "linear")
+    assert (at.tokens, at.ms) == (pytest.approx(100), pytest.approx(100))
+    assert at.before == (64, 64.0, pytest.approx(40.96))
+    assert at.after == (128, 128.0, pytest.approx(163.84))
+    assert [overtaking(found, word) for word in ("softmax", "local", "nystrom")] == [None] * 3

@@ -1,0 +1,338 @@
+"""A swap changes what it names and nothing else: against transformers' own models, and back to the bit."""
+
+import copy
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import torch
+from transformers import AutoModel, DynamicCache, GPT2Config, LlamaConfig, LlamaForCausalLM, LlamaModel, MistralConfig
+
+import attention_core as ac
+from attention_core.errors import InputError, LabError, ModelError, NotCausalError
+from attention_core.inputs import models
+from attention_core.inputs.models.attending import RECORDER
+from attention_core.inputs.models.recorder import record
+from attention_core.model_patching import (
+    MEAN,
+    copy_losses,
+    from_word,
+    layer_range,
+    losses,
+    perplexity,
+    repeated,
+    swapped,
+)
+from attention_core.model_patching.swap import _real
+
+TEXTS = (
+    "The librarian who had lost her keys asked the boy beside the window whether he had seen them.",
+    "the cat saw the dog and the dog saw the cat",
+    "图书管理员 3.14 naïve!",
+)
+SOFTMAX = ac.get("softmax")
+
+
+def everywhere(loaded, attends):
+    return dict.fromkeys(range(loaded.info.layers), attends)
+
+
+def read(loaded, ids, mask=None):
+    with torch.no_grad():
+        return loaded.model(input_ids=ids, attention_mask=mask).last_hidden_state
+
+
+def transformers_own(model):
+    """The same model as transformers itself computes it."""
+    twin = type(model)._from_config(copy.deepcopy(model.config), attn_implementation="sdpa").eval()
+    twin.load_state_dict(model.state_dict())
+    return twin
+
+
+@pytest.fixture(scope="module", params=["minilm", "smollm2"])
+def both(request):
+    loaded = models.load(request.param)
+    return loaded, transformers_own(loaded.model)
+
+
+@pytest.fixture(scope="module")
+def smol():
+    return models.load("smollm2")
+
+
+def tiny(config, seed=0):
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        return AutoModel.from_config(copy.deepcopy(config), attn_implementation=RECORDER).eval().requires_grad_(False)
+
+
+LLAMA = LlamaConfig(
+    hidden_size=32,
+    num_hidden_layers=3,
+    num_attention_heads=4,
+    num_key_value_heads=2,
+    intermediate_size=48,
+    vocab_size=64,
+)
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_softmax_through_the_swap_is_transformers_own_padding_included(both, side):
+    loaded, own = both
+    each = [torch.tensor(loaded.tokenizer.encode(text).ids) for text in TEXTS]
+    ids = torch.nn.utils.rnn.pad_sequence(each, batch_first=True, padding_side=side)
+    mask = torch.nn.utils.rnn.pad_sequence([torch.ones_like(x) for x in each], batch_first=True, padding_side=side)
+    with swapped(loaded.model, everywhere(loaded, SOFTMAX)), torch.no_grad():
+        found = loaded.model(input_ids=ids, attention_mask=mask).last_hidden_state
+        alone = [loaded.model(input_ids=x[None]).last_hidden_state[0] for x in each]
+    with torch.no_grad():
+        true = own(input_ids=ids, attention_mask=mask).last_hidden_state
+        words = loaded.model.get_input_embeddings().weight
+        for place, x in enumerate(each):
+            kept = mask[place].bool()
+            for ours, theirs in (
+                (found[place][kept], true[place][kept]),
+                (alone[place], own(input_ids=x[None]).last_hidden_state[0]),
+            ):
+                torch.testing.assert_close(ours @ words.mT, theirs @ words.mT, atol=1e-4, rtol=1e-4)
+
+
+def test_perplexity_is_transformers_loss(smol):
+    own = LlamaForCausalLM._from_config(copy.deepcopy(smol.model.config), attn_implementation="sdpa").eval()
+    own.model.load_state_dict(smol.model.state_dict())
+    own.tie_weights()
+    for text in TEXTS:
+        ids = smol.tokenizer.encode(text).ids
+        given = torch.tensor([ids])
+        with torch.no_grad():
+            loss = own(input_ids=given, labels=given).loss
+        assert perplexity(losses(smol, ids)) == pytest.approx(float(loss.exp()), rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    "word", ["topk~k~24", "local~window~24", "sink~window~24~sinks~0", "sink~window~24~sinks~4", "atrous~stride~1"]
+)
+def test_a_decoder_that_sees_all_there_is_says_what_it_said(smol, word):
+    ids = smol.tokenizer.encode(TEXTS[0]).ids
+    assert len(ids) <= 24
+    before = losses(smol, ids)
+    with swapped(smol.model, everywhere(smol, from_word(word))):
+        torch.testing.assert_close(losses(smol, ids), before, atol=1e-3, rtol=1e-4)
+
+
+def test_an_encoder_with_every_token_a_landmark_says_what_it_said():
+    loaded = models.load("minilm")
+    ids = torch.tensor([loaded.tokenizer.encode(TEXTS[1]).ids])
+    before = read(loaded, ids)
+    with swapped(loaded.model, everywhere(loaded, ac.get("nystrom", landmarks=64, inverse="exact"))):
+        torch.testing.assert_close(read(loaded, ids), before, atol=1e-3, rtol=1e-3)
+
+
+def test_after_the_block_the_model_is_what_it_was_to_the_bit(both):
+    loaded, _ = both
+    ids = torch.tensor([loaded.tokenizer.encode(TEXTS[0]).ids])
+    before, state, config = read(loaded, ids), copy.deepcopy(loaded.model.state_dict()), loaded.model.config.to_dict()
+    with swapped(loaded.model, everywhere(loaded, MEAN)):
+        assert not torch.allclose(read(loaded, ids), before, atol=1e-2)
+    with pytest.raises(RuntimeError, match="on the way"), swapped(loaded.model, {0: MEAN}):
+        raise RuntimeError("on the way")
+    assert torch.equal(read(loaded, ids), before)
+    assert loaded.model.config.to_dict() == config
+    assert all(torch.equal(state[name], now) for name, now in loaded.model.state_dict().items())
+
+
+def test_only_the_layers_that_are_named_attend_otherwise(smol):
+    ids = smol.tokenizer.encode(TEXTS[0]).ids
+    before = record(smol.model, ids)
+    with swapped(smol.model, {12: MEAN}):
+        inside = record(smol.model, ids)
+    for layer in range(smol.info.layers):
+        assert torch.equal(inside[layer].q, before[layer].q) == (layer <= 12)
+
+
+def test_an_inner_swap_holds_inside_an_outer_one(smol):
+    ids = torch.tensor([smol.tokenizer.encode(TEXTS[1]).ids])
+    with swapped(smol.model, {1: MEAN, 5: SOFTMAX}):
+        with swapped(smol.model, {5: MEAN}):
+            nested = read(smol, ids)
+        outer = read(smol, ids)
+    with swapped(smol.model, {1: MEAN, 5: MEAN}):
+        assert torch.equal(read(smol, ids), nested)
+    with swapped(smol.model, {1: MEAN}):
+        torch.testing.assert_close(read(smol, ids), outer, atol=1e-4, rtol=1e-4)
+
+
+def test_two_who_swap_at_once_never_see_each_others_model():
+    loaded = models.load("minilm")
+    ids = torch.tensor([loaded.tokenizer.encode(TEXTS[0]).ids])
+    words = ("uniform", "local~window~1", "linear", None)
+
+    def alone(word):
+        if word is None:
+            return read(loaded, ids)
+        with swapped(loaded.model, everywhere(loaded, from_word(word))):
+            return read(loaded, ids)
+
+    true = {word: alone(word) for word in words}
+    together = threading.Barrier(len(words))
+
+    def visitor(word):
+        together.wait(30)
+        return word, [alone(word) for _ in range(8)]
+
+    with ThreadPoolExecutor(len(words)) as threads:
+        for word, found in threads.map(visitor, words):
+            assert all(torch.equal(each, true[word]) for each in found)
+
+
+def test_what_cannot_be_causal_is_refused_with_its_reason_and_leaves_nothing_behind(smol):
+    ids = smol.tokenizer.encode(TEXTS[1]).ids
+    before = losses(smol, ids)
+    variant = ac.get("nystrom")
+    with pytest.raises(NotCausalError) as refused, swapped(smol.model, {3: variant}):
+        pass
+    assert variant.variant.causal_reason in str(refused.value)
+    assert torch.equal(losses(smol, ids), before)
+    encoder = models.load("minilm")
+    with swapped(encoder.model, {0: variant}):
+        assert read(encoder, torch.tensor([encoder.tokenizer.encode("a").ids])).isfinite().all()
+
+
+@pytest.mark.parametrize("variant", [v for v in ac.all_variants() if not v.causal_reason], ids=lambda v: v.key)
+def test_every_causal_variant_reads_without_seeing_what_comes(variant):
+    model = tiny(LLAMA)
+    ids = torch.randint(64, (1, 21), generator=torch.Generator().manual_seed(1))
+    other = ids.clone()
+    other[0, 15:] = 7
+    with swapped(model, dict.fromkeys(range(3), ac.get(variant.key))), torch.no_grad():
+        found, changed = (model(input_ids=x).last_hidden_state for x in (ids, other))
+    torch.testing.assert_close(found[:, :15], changed[:, :15], atol=1e-4, rtol=1e-3)
+    assert not torch.allclose(found[:, 15:], changed[:, 15:])
+
+
+@pytest.mark.parametrize(
+    "word", ["softmax", "local~window~3", "sink~window~4", "topk~k~2", "linear", "reformer", "uniform"]
+)
+def test_read_token_by_token_with_a_cache_it_says_the_same(word):
+    model = tiny(LLAMA)
+    ids = torch.randint(64, (1, 12), generator=torch.Generator().manual_seed(2))
+    with swapped(model, dict.fromkeys(range(3), from_word(word))), torch.no_grad():
+        whole = model(input_ids=ids).last_hidden_state
+        cache, steps = DynamicCache(), []
+        for piece in (ids[:, :5], *ids[:, 5:].split(1, dim=1)):
+            steps.append(model(input_ids=piece, past_key_values=cache, use_cache=True).last_hidden_state)
+    torch.testing.assert_close(torch.cat(steps, 1), whole, atol=1e-4, rtol=1e-4)
+
+
+def test_a_cache_from_before_the_swap_is_refused():
+    model, cache = tiny(LLAMA), DynamicCache()
+    with torch.no_grad():
+        model(input_ids=torch.tensor([[1, 2, 3]]), past_key_values=cache, use_cache=True)
+        with swapped(model, {0: MEAN}), pytest.raises(ModelError, match="empty cache"):
+            model(input_ids=torch.tensor([[4]]), past_key_values=cache, use_cache=True)
+
+
+def test_gpt2_with_logits_scaled_by_layer_stays_what_it_is():
+    config = GPT2Config(
+        n_embd=24, n_layer=3, n_head=3, n_positions=32, vocab_size=64, scale_attn_by_inverse_layer_idx=True
+    )
+    model, ids = tiny(config), torch.tensor([[5, 3, 9, 1, 7]])
+    with torch.no_grad():
+        before = model(input_ids=ids).last_hidden_state
+        with swapped(model, dict.fromkeys(range(3), SOFTMAX)):
+            torch.testing.assert_close(model(input_ids=ids).last_hidden_state, before, atol=1e-5, rtol=1e-5)
+
+
+def test_a_layer_that_hides_more_than_the_future_is_refused():
+    config = MistralConfig(
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        vocab_size=64,
+        sliding_window=4,
+    )
+    model = tiny(config)
+    with torch.no_grad(), swapped(model, {0: MEAN}):
+        model(input_ids=torch.tensor([[1, 2, 3]]))  # within its window
+        with pytest.raises(ModelError, match="sliding window"):
+            model(input_ids=torch.arange(9)[None])
+
+
+@pytest.mark.parametrize(("places", "word"), [({30: MEAN}, "from 0 to 29"), ({-1: MEAN}, "from 0 to 29")])
+def test_a_layer_that_is_not_there_is_named(smol, places, word):
+    with pytest.raises(InputError, match=word), swapped(smol.model, places):
+        pass
+
+
+def test_a_model_that_attends_otherwise_is_refused():
+    model = LlamaModel(LLAMA).eval()
+    with pytest.raises(ModelError, match=RECORDER), swapped(model, {0: MEAN}):
+        pass
+
+
+def test_an_encoder_predicts_no_next_token():
+    with pytest.raises(ModelError, match="next token"):
+        losses(models.load("minilm"), [1, 2, 3])
+
+
+@pytest.mark.parametrize("ids", [[], [5]])
+def test_too_few_tokens_get_a_sentence(smol, ids):
+    with pytest.raises(InputError, match="at least two"):
+        losses(smol, ids)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_the_mean_is_the_mean(causal):
+    q, k, v = torch.randn(3, 2, 7, 4, generator=torch.Generator().manual_seed(0))
+    found = MEAN.attend(q, k, v, causal=causal)
+    true = torch.stack([v[:, : i + 1].mean(1) for i in range(7)], 1) if causal else v.mean(1, keepdim=True).expand_as(v)
+    torch.testing.assert_close(found, true)
+    torch.testing.assert_close(MEAN.weights(q, k, causal=causal) @ v, true)
+
+
+def test_layers_are_named_in_words():
+    assert layer_range("all", 5) == (0, 1, 2, 3, 4)
+    assert layer_range("3", 5) == (3,)
+    assert layer_range("1-3", 5) == (1, 2, 3)
+    for word in ("", "5", "3-1", "-1", "1-", "0-5", "a", "1-2-3", "²"):
+        with pytest.raises(LabError, match="10-20"):
+            layer_range(word, 5)
+
+
+def test_the_copy_test_says_ordinary_tokens_twice(smol):
+    found = repeated(smol, 40, 3)
+    assert found[:40] == found[40:] == repeated(smol, 40, 3)[:40]
+    assert found != repeated(smol, 40, 4)
+    assert not set(found) & set(smol.tokenizer.get_added_tokens_decoder())
+    with pytest.raises(InputError, match="at least two"):
+        repeated(smol, 1, 0)
+
+
+def test_a_model_copies_and_one_that_sees_only_its_neighbours_does_not(smol):
+    first, second = copy_losses(smol, 24, 0)
+    assert len(first) == len(second) == 23
+    assert second.mean() < first.mean() / 3
+    with swapped(smol.model, everywhere(smol, ac.get("sink", window=8, sinks=4))):
+        first, second = copy_losses(smol, 24, 0)
+    assert second.mean() > first.mean() * 0.8
+
+
+def test_perplexity_of_a_loss_beyond_floats_is_infinite():
+    assert perplexity([0.0, 0.0]) == 1.0
+    assert perplexity([1e4]) == float("inf")
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_a_window_that_hides_keys_from_late_queries_alone_is_refused_in_a_padded_batch(side):
+    mask = torch.ones(2, 1, 6, 6, dtype=torch.bool).tril()
+    real = torch.tensor([[True] * 6, [False] * 2 + [True] * 4 if side == "left" else [True] * 4 + [False] * 2])
+    assert torch.equal(_real(mask & real[:, None, None], causal=True), real)
+    late = mask & real[:, None, None]
+    late[0, 0, 5, 0] = False
+    with pytest.raises(ModelError, match="sliding window"):
+        _real(late, causal=True)
+    middle = mask & real[:, None, None]
+    middle[1, 0, 3, 2] = False
+    with pytest.raises(ModelError, match="sliding window"):
+        _real(middle, causal=True)
