@@ -9,7 +9,7 @@ LONGEST = 60
 
 
 @dataclass_transform(frozen_default=True, eq_default=False, kw_only_default=True)
-class Brief:
+class CompactRepr:
     """Makes what derives from it a frozen dataclass that prints briefly and equals itself alone."""
 
     def __init_subclass__(cls) -> None:

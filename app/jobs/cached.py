@@ -34,7 +34,7 @@ import attention_core.analysis.state.gating as _gating
 import attention_core.analysis.state.gau as _gau
 import attention_core.analysis.state.recurrent_state as _recurrent_state
 import attention_core.analysis.state.token_weight as _token_weight
-from app.jobs.fair_lock import Gate
+from app.jobs.fair_lock import FairLock
 from app.jobs.singleton import once
 from app.matrix_board import shades
 from attention_core.analysis.matrix.compare import Compared, compare
@@ -45,7 +45,7 @@ from attention_core.inputs.source import Source
 from attention_core.limits import current
 from attention_core.metrics.passport import Ranks
 from attention_core.runtime import execution
-from attention_core.runtime.cache import Frozen, Kept, digest
+from attention_core.runtime.cache import ByteLRUCache, Frozen, digest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,19 +98,19 @@ def uploads() -> Uploads:
 
 
 @once
-def gate() -> Gate:
+def gate() -> FairLock:
     """The one queue of this process for heavy work."""
-    return Gate(current().heavy_jobs)
+    return FairLock(current().heavy_jobs)
 
 
 @once
-def drawing() -> Gate:
+def drawing() -> FairLock:
     """The queue of this process for running pages.
 
     Runs that share the interpreter take turns at every operation of torch, and all end late: one after the other, all
     but the last end sooner. Who computes or waits for long steps out meanwhile.
     """
-    return Gate(current().drawn_at_once)
+    return FairLock(current().drawn_at_once)
 
 
 # Everything a frozen spec says stands in its repr, but not an upload's bytes: those are hashed once, when they arrive.
@@ -213,18 +213,18 @@ def records() -> execution.Records:
     return execution.Records(_bytes(3))
 
 
-_caches: list[Kept[Any]] = []
+_caches: list[ByteLRUCache[Any]] = []
 """All but the records'."""
 
 
-def cache(entries: int = 1, parts: int = 1) -> Kept[Any]:
+def cache(entries: int = 1, parts: int = 1) -> ByteLRUCache[Any]:
     """A cache of results that visitors share.
 
     Args:
         entries: results kept, in multiples of ``cached_results``.
         parts: of the bytes of all caches.
     """
-    made: Kept[Any] = Kept(_bytes(parts), attrgetter("nbytes"), most=entries * current().cached_results)
+    made: ByteLRUCache[Any] = ByteLRUCache(_bytes(parts), attrgetter("nbytes"), most=entries * current().cached_results)
     _caches.append(made)
     return made
 
@@ -239,7 +239,7 @@ def _look(
         entries: as of ``cache``.
         parts: likewise.
     """
-    kept: Kept[Frozen[T]] = cache(entries, parts)
+    kept: ByteLRUCache[Frozen[T]] = cache(entries, parts)
 
     @wraps(of)
     def look(source: Source, /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -315,14 +315,14 @@ def telling_row(view: View, attention: ac.Attention) -> int | None:
     return _telling.get(_key((_settled(view), attention)), lambda: Frozen(find())).value
 
 
-_telling: Kept[Frozen[int | None]] = cache(8)
-_ranks: Kept[Frozen[Ranks]] = cache(8)
+_telling: ByteLRUCache[Frozen[int | None]] = cache(8)
+_ranks: ByteLRUCache[Frozen[Ranks]] = cache(8)
 READINGS = 16
 """Parts for what models read, which takes up to seconds: all texts that a class starts from, and some of its own."""
-_readings: Kept[Any] = cache(1, READINGS)
-_reaches: Kept[Frozen[_stack.Reach]] = cache(8)
-_miniatures: Kept[Frozen[np.ndarray]] = cache(8)
-_scores: Kept[Frozen[tuple[_head_scores.HeadScores, ...]]] = cache(4)
+_readings: ByteLRUCache[Any] = cache(1, READINGS)
+_reaches: ByteLRUCache[Frozen[_stack.Reach]] = cache(8)
+_miniatures: ByteLRUCache[Frozen[np.ndarray]] = cache(8)
+_scores: ByteLRUCache[Frozen[tuple[_head_scores.HeadScores, ...]]] = cache(4)
 
 
 def reach(view: View, layers: tuple[ac.Attention, ...], depth: int) -> _stack.Reach:
@@ -360,7 +360,7 @@ def head_scores(source: Source, causal: bool, special: bool) -> tuple[_head_scor
     return _long(_scores, _key((source, causal, special)), find).value
 
 
-def _long(kept: Kept[T], key: Hashable, find: Callable[[], T]) -> T:
+def _long(kept: ByteLRUCache[T], key: Hashable, find: Callable[[], T]) -> T:
     """A result that takes long to find: others are drawn until it is there."""
     if (known := kept.known(key)) is not None:
         return known

@@ -12,12 +12,12 @@ import streamlit as st
 import attention_core as ac
 from app.jobs import cached
 from app.jobs.executors import Cluster, Here, Workers, worker_count
-from app.jobs.scheduler import Executor, Line, Standing, Ticket
+from app.jobs.scheduler import Executor, FairScheduler, TaskHandle, TaskStatus
 from app.jobs.singleton import once
 from attention_core.experiments.task import Task
-from attention_core.runtime.cache import Frozen, Kept, digest
+from attention_core.runtime.cache import ByteLRUCache, Frozen, digest
 
-Waiting = Callable[[Standing], object]
+Waiting = Callable[[TaskStatus], object]
 """Told how a task stands while its visitor waits for it."""
 POLL = 0.1
 """Seconds after which a script that waits looks whether its visitor still does."""
@@ -49,7 +49,7 @@ def stream(
 
     As many are under way at a time as the executor has places for. Close it: that is what takes back the others.
     """
-    asked: dict[int, Ticket] = {}
+    asked: dict[int, TaskHandle] = {}
     ahead = 0
 
     def to(i: int) -> Executor:
@@ -93,7 +93,7 @@ def execute(experiment: str, task: Task, waiting: Waiting | None = None) -> tupl
         ticket.leave()
 
 
-def _wait(ticket: Ticket, waiting: Waiting | None) -> None:
+def _wait(ticket: TaskHandle, waiting: Waiting | None) -> None:
     if ticket.wait(0):
         return  # what has come while others were drawn is taken at once
     cached.begin()
@@ -114,7 +114,7 @@ ROWS = 8
 """Parts for rows, which take ten to hundreds of times as long by the byte as a matrix: all that a class sweeps, and as
 much again. Who goes through it in the same order again would find nothing of it once a little had to make room."""
 
-_rows: Kept[Frozen[tuple[Any, ...]]] = cached.cache(256, ROWS)
+_rows: ByteLRUCache[Frozen[tuple[Any, ...]]] = cached.cache(256, ROWS)
 
 
 def known(experiment: str, task: Task) -> tuple[Any, ...] | None:
@@ -134,9 +134,9 @@ def forget(experiment: str, task: Task) -> None:
 
 
 @once
-def line(executor: Executor) -> Line:
+def line(executor: Executor) -> FairScheduler:
     """The line before an executor."""
-    return Line(executor)
+    return FairScheduler(executor)
 
 
 def executor(task: Task) -> Executor:

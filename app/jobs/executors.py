@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from app.jobs.fair_lock import Gate
+from app.jobs.fair_lock import FairLock
 from app.jobs.scheduler import Place
 from attention_core.errors import LabError, SettingError, WorkerError
 from attention_core.experiments.task import Load, Task
@@ -280,7 +280,7 @@ class Here:
 
     abreast = 1
 
-    def __init__(self, gate: Gate, load: Load) -> None:
+    def __init__(self, gate: FairLock, load: Load) -> None:
         self._gate, self._load = gate, load
 
     def places(self) -> int:
@@ -300,7 +300,7 @@ class InThread:
         load: likewise.
     """
 
-    def __init__(self, gate: Gate, load: Load) -> None:
+    def __init__(self, gate: FairLock, load: Load) -> None:
         self._gate, self._load = gate, load
         self._stop = threading.Event()
 

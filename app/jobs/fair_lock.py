@@ -86,7 +86,7 @@ class Account:
         self.spent = min(max(self.spent, since) + (now - since) / SHARE, now + AT_ONCE / SHARE + LATE)
 
 
-class Gate:
+class FairLock:
     """Lets a bounded number of threads through at a time; a thread inside may enter again.
 
     Args:

@@ -18,7 +18,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 import attention_core as ac
 from app.jobs import cached, dispatch
-from app.jobs.scheduler import Standing
+from app.jobs.scheduler import TaskStatus
 from app.words.i18n import _, _n, literal, sentence
 from attention_core.errors import WorkerError
 from attention_core.experiments.task import Task
@@ -142,7 +142,7 @@ def at_once(
     rows: list[RowT] = []
     tell(0)
 
-    def wait(standing: Standing) -> None:
+    def wait(standing: TaskStatus) -> None:
         if told := in_line(standing):
             bar.progress(run.done / len(tasks), told)
         else:
@@ -251,7 +251,7 @@ def on_button(
         rows, told = run.rows, partial(progress, run)
         bar.progress(*told())
 
-        def wait(standing: Standing) -> None:
+        def wait(standing: TaskStatus) -> None:
             share, so_far = told()
             bar.progress(share, in_line(standing) or so_far)
 
@@ -295,7 +295,7 @@ def _go_on(key: str) -> None:
     run.going, run.refusal = True, ""
 
 
-def in_line(standing: Standing) -> str:
+def in_line(standing: TaskStatus) -> str:
     """What a visitor is told of a task that has not begun; empty where nothing keeps it waiting."""
     if standing.ahead:
         return _n("One visitor is before you in line", "{n} visitors are before you in line", n=standing.ahead)
@@ -308,11 +308,11 @@ def in_line(standing: Standing) -> str:
     return _("Waiting until a measurement of time has ended, which has the machine to itself")
 
 
-def unchanged(tell: Callable[[Standing], object]) -> Callable[[Standing], None]:
+def unchanged(tell: Callable[[TaskStatus], object]) -> Callable[[TaskStatus], None]:
     """The same, but silent where nothing has changed since it was called last."""
-    last: list[Standing] = []
+    last: list[TaskStatus] = []
 
-    def told(standing: Standing) -> None:
+    def told(standing: TaskStatus) -> None:
         if last != [standing]:
             last[:] = [standing]
             tell(standing)

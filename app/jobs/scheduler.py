@@ -56,7 +56,7 @@ class Executor(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Standing:
+class TaskStatus:
     """How a task stands.
 
     Attributes:
@@ -95,10 +95,10 @@ class Job:
         self.steps = done, total
 
 
-class Ticket:
-    """A visitor's wish for a task; made by ``Line.ask``."""
+class TaskHandle:
+    """A visitor's wish for a task; made by ``FairScheduler.ask``."""
 
-    def __init__(self, line: "Line", job: Job, visitor: Hashable) -> None:
+    def __init__(self, line: "FairScheduler", job: Job, visitor: Hashable) -> None:
         self._line, self._job, self._visitor = line, job, visitor
 
     def wait(self, seconds: float) -> bool:
@@ -113,7 +113,7 @@ class Ticket:
         """
         return self._job.found.result()
 
-    def standing(self) -> Standing:
+    def standing(self) -> TaskStatus:
         """How it stands."""
         return self._line.standing(self._job)
 
@@ -122,7 +122,7 @@ class Ticket:
         self._line.leave(self._job, self._visitor)
 
 
-class Line:
+class FairScheduler:
     """The line before an executor.
 
     Args:
@@ -136,7 +136,7 @@ class Line:
         self._changed = threading.Condition()
         self._threads = self._idle = 0
 
-    def ask(self, visitor: Hashable, experiment: str, task: Task, key: Hashable) -> Ticket:
+    def ask(self, visitor: Hashable, experiment: str, task: Task, key: Hashable) -> TaskHandle:
         """Want a task.
 
         Args:
@@ -158,13 +158,13 @@ class Line:
                     self._threads += 1
                     threading.Thread(target=self._serve, args=(self._executor.place(),), daemon=True).start()
                 self._changed.notify()
-        return Ticket(self, job, visitor)
+        return TaskHandle(self, job, visitor)
 
-    def standing(self, job: Job) -> Standing:
+    def standing(self, job: Job) -> TaskStatus:
         """How a task stands."""
         with self._changed:
             ahead = next((i for i, jobs in enumerate(self._waiting.values()) if job in jobs), None)
-            return Standing(ahead=ahead, held=job.held, timed=getattr(job.task, "timed", False), steps=job.steps)
+            return TaskStatus(ahead=ahead, held=job.held, timed=getattr(job.task, "timed", False), steps=job.steps)
 
     def leave(self, job: Job, visitor: Hashable) -> None:
         """Want a task no more. What has been found can be had as long as somebody wants it."""

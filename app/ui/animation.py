@@ -15,7 +15,7 @@ LEFT = 5.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Play:
+class Animation:
     """What is played. Only the part that plays runs at every tick: a fragment with ``clock`` that calls the rest.
 
     Attributes:

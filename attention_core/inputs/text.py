@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from attention_core import limits
-from attention_core.compact_repr import Brief
+from attention_core.compact_repr import CompactRepr
 from attention_core.errors import InputError
 from attention_core.inputs import models
 from attention_core.inputs.labels import label_pieces, readable
@@ -22,7 +22,7 @@ MASKED = (
 )
 
 
-class Reading(Brief, Sequence[QKV]):
+class Reading(CompactRepr, Sequence[QKV]):
     """A text as a model has read it: a sequence of the records of its layers, each made when it is asked for.
 
     Attributes:
@@ -150,7 +150,7 @@ def read(
     )
 
 
-class Tokens(Brief):
+class Tokens(CompactRepr):
     """A text as a model is given it.
 
     Attributes:

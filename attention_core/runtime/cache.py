@@ -17,7 +17,7 @@ ENTRY = 256
 """Bytes of a place among what is kept: its hash and its two pointers, and the pair of a result and its size."""
 
 
-class Kept(Generic[T]):
+class ByteLRUCache(Generic[T]):
     """Results by what they answer; those last asked for are kept, and the last one in any case.
 
     Args:

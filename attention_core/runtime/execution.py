@@ -8,7 +8,7 @@ from attention_core.benchmarking.device import use_threads
 from attention_core.experiments.task import Load, Task
 from attention_core.inputs.record import QKV
 from attention_core.inputs.source import Source
-from attention_core.runtime.cache import Kept, digest
+from attention_core.runtime.cache import ByteLRUCache, digest
 from attention_core.runtime.progress import unwatched
 
 RECORDS = 2**27
@@ -23,7 +23,7 @@ class Records:
     """
 
     def __init__(self, most_bytes: int = RECORDS) -> None:
-        self.kept: Kept[QKV] = Kept(most_bytes, lambda record: sum(x.nbytes for x in record.tensors))
+        self.kept: ByteLRUCache[QKV] = ByteLRUCache(most_bytes, lambda record: sum(x.nbytes for x in record.tensors))
 
     def known(self, source: Source, tokens: int | None = None) -> QKV | None:
         """The record of a source if it is kept."""

@@ -10,7 +10,7 @@ import streamlit as st
 import attention_core as ac
 from app.figures.strips import Strip, strips
 from app.jobs import cached, dispatch, runs
-from app.jobs.scheduler import Standing
+from app.jobs.scheduler import TaskStatus
 from app.matrix_board import BoardEvent, Panel, matrix_board
 from app.state.controls import Options, listed_whole
 from app.state.session import Visit
@@ -76,7 +76,7 @@ def scope(chosen: Chosen) -> Scope:
     return replace(input_panel.scope(chosen), joined="each", tokens=tokens)
 
 
-def _found(chosen: Chosen, waiting: Callable[[Standing], object]) -> dict[ac.Attention, Influence]:
+def _found(chosen: Chosen, waiting: Callable[[TaskStatus], object]) -> dict[ac.Attention, Influence]:
     """Every variant's, in workers: that takes as many runs as there are tokens.
 
     Raises:

@@ -15,7 +15,7 @@ from app.state import url
 from app.state.controls import Options, kept, listed_whole
 from app.state.session import Visit, as_chosen, of_variant, take_text
 from app.ui import chart, export, input_panel, variant_picker
-from app.ui.animation import Play
+from app.ui.animation import Animation
 from app.ui.input_panel import Chosen
 from app.ui.lazy import fold, form
 from app.ui.scope import Scope
@@ -92,7 +92,7 @@ def show(chosen: Chosen) -> None:
         st.caption(words)
     # Only the part that plays runs again at every picture, and only while it plays.
     last = len(labels) - 1
-    play = Play(key="causal", option=StateOptions.last, first=0, last=last, stride=-(-len(labels) // PICTURES))
+    play = Animation(key="causal", option=StateOptions.last, first=0, last=last, stride=-(-len(labels) // PICTURES))
     st.fragment(_draw, run_every=play.clock)(play, again, labels, _(attention.title), play.going)
     _explain(attention, grown)
     header = ("i", *_sizes(grown), _("difference of the outputs"), _("distance from softmax's"))
@@ -168,7 +168,7 @@ def _turn(name: str, value: Value) -> None:
     StateOptions.variant.set(variant_picker.turned(StateOptions.variant.value, name, value))
 
 
-def _draw(play: Play, again: Callable[[], Grown], labels: tuple[str, ...], name: str, ticking: bool) -> None:
+def _draw(play: Animation, again: Callable[[], Grown], labels: tuple[str, ...], name: str, ticking: bool) -> None:
     """The slider, the play button and the pictures: they alone run again when one of them moves or the clock ticks.
 
     What is kept between two pictures is how the state is found again, not the state, for every visitor has one.

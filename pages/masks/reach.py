@@ -17,7 +17,7 @@ from app.matrix_board import Category, Panel, matrix_board
 from app.matrix_board.pair_kinds import hide_future
 from app.state.session import as_chosen
 from app.ui import chart, palette
-from app.ui.animation import Play
+from app.ui.animation import Animation
 from app.ui.lazy import fold
 from app.words.i18n import _, _n, literal, paragraph
 from app.words.labels import label, tokens
@@ -71,7 +71,7 @@ def beside(followed: Followed) -> None:
     """Patterns and, beside them, how far the stack reaches; its layers can be played."""
     most = current().stack_layers
     complete = followed.whole.complete if followed.whole else None
-    play = Play(key="masks", option=MasksOptions.stack_depth, first=1, last=min(most, complete or most))
+    play = Animation(key="masks", option=MasksOptions.stack_depth, first=1, last=min(most, complete or most))
     if play.going:
         st.fragment(_beside, run_every=play.clock)(play, followed, True)
         return
@@ -81,7 +81,7 @@ def beside(followed: Followed) -> None:
         _beside(play, followed, False)
 
 
-def _beside(play: Play, followed: Followed, ticking: bool) -> None:
+def _beside(play: Animation, followed: Followed, ticking: bool) -> None:
     found = followed.found
     if ticking:
         play.step(ticking)

@@ -8,7 +8,7 @@ from attention_core.experiments import continuation, glance, swap
 from attention_core.experiments.continuation import ContinuationRow
 from attention_core.experiments.glance import GlanceRow
 from attention_core.experiments.swap import CopyRow, CopyTask, ReadingRow, ReadingTask, StrayRow
-from attention_core.runtime.cache import Kept
+from attention_core.runtime.cache import ByteLRUCache
 
 
 def made_up(task):
@@ -83,7 +83,9 @@ def written(task, *, load=None):
 
 def without_a_model(monkeypatch):
     """Let the Model page's experiments make their numbers up."""
-    monkeypatch.setattr(dispatch, "_rows", Kept(2**24, attrgetter("nbytes")))  # nobody else is told what is made up
+    monkeypatch.setattr(
+        dispatch, "_rows", ByteLRUCache(2**24, attrgetter("nbytes"))
+    )  # nobody else is told what is made up
     monkeypatch.setattr(swap, "compute", made_up)
     monkeypatch.setattr(swap.records, "recorded", lambda: None)
     monkeypatch.setattr(glance, "run", glanced)

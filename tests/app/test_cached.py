@@ -16,7 +16,7 @@ import torch
 
 import attention_core as ac
 from app.jobs import cached, dispatch
-from app.jobs.fair_lock import Gate
+from app.jobs.fair_lock import FairLock
 from app.state import presets
 from app.state.session import first_variants
 from attention_core import limits
@@ -52,7 +52,7 @@ def test_settings_head_and_source_are_told_apart_and_a_repeated_question_is_not_
 
 @pytest.mark.parametrize("places", [1, 2])
 def test_who_is_alone_may_read_records_and_nobody_waits_for_ever(places, monkeypatch):
-    gate, log = Gate(places), []
+    gate, log = FairLock(places), []
     monkeypatch.setattr(cached, "gate", lambda: gate)
 
     def alone(seed):
@@ -79,7 +79,7 @@ def test_what_is_known_is_looked_at_by_all_at_once_and_changed_by_nobody(monkeyp
     source = SyntheticSource(SyntheticSpec(n=12, d=4, heads=2, seed=301))
     view = cached.View(source=source, head=None, causal=False, special=True)
     softmax, local = ac.get("softmax"), ac.get("local")
-    drawing = Gate(1)
+    drawing = FairLock(1)
     monkeypatch.setattr(cached, "drawing", lambda: drawing)
 
     def look():
@@ -115,14 +115,14 @@ def test_results_leave_when_their_bytes_or_their_number_is_spent():
             cache.get(word, lambda word=word: made.append(word) or word)
         return [made.pop(0) for _ in range(len(made))]
 
-    few = cache.Kept(5999, lambda word: 1000 * len(word) - cache.ENTRY - sys.getsizeof(word))
+    few = cache.ByteLRUCache(5999, lambda word: 1000 * len(word) - cache.ENTRY - sys.getsizeof(word))
     assert ask(few, "aaa", "bb", "aaa") == ["aaa", "bb"]
     assert ask(few, "c", "aaa", "bb") == ["c", "bb"]  # which was asked for longest ago
     assert ask(few, "much more", "much more") == ["much more"]
     assert ask(few, "aaa", "much more") == ["aaa", "much more"]
     few.drop("much more")
     assert ask(few, "aaa", "bb", "much more") == ["aaa", "bb", "much more"]
-    two = cache.Kept(10_000, len, most=2)
+    two = cache.ByteLRUCache(10_000, len, most=2)
     assert ask(two, "a", "b", "c", "b", "a") == ["a", "b", "c", "a"]
 
 
@@ -132,7 +132,7 @@ def test_what_a_cache_counts_is_what_it_takes():
     results = [rows, (np.ones((40, 50)), np.ones(3, np.float32)[:2]), {"word": ("some text", 1.5)}]
     for made in results:
         for _ in range(2):  # Python keeps freed tuples of the first time for the second
-            tidy, sent = cache.Kept(2**40, lambda found: found.nbytes), pickle.dumps(made)
+            tidy, sent = cache.ByteLRUCache(2**40, lambda found: found.nbytes), pickle.dumps(made)
             gc.collect()
             tracemalloc.start()
             before = tracemalloc.get_traced_memory()[0]
@@ -152,7 +152,7 @@ def test_a_long_text_asks_by_a_short_key():
 
 
 def test_what_is_dropped_while_it_is_made_is_not_kept():
-    few = cache.Kept(2**20, len)
+    few = cache.ByteLRUCache(2**20, len)
     assert few.get("word", lambda: few.drop("word") or "old") == "old"
     assert few.known("word") is None
     assert few.get("word", lambda: "new") == "new" == few.known("word")
@@ -182,7 +182,7 @@ def test_all_that_a_class_sweeps_is_kept_and_as_much_again():
 
 
 def test_who_computes_for_long_lets_others_be_drawn_and_who_looks_at_little_does_not_queue_again(monkeypatch):
-    drawing, stepped = Gate(1), []
+    drawing, stepped = FairLock(1), []
     monkeypatch.setattr(cached, "drawing", lambda: drawing)
     away = drawing.away
     monkeypatch.setattr(drawing, "away", lambda: stepped.append(1) or away())
@@ -198,7 +198,7 @@ def test_who_computes_for_long_lets_others_be_drawn_and_who_looks_at_little_does
 
 
 def test_a_page_that_looks_at_many_long_inputs_waits_behind_others_once(monkeypatch):
-    gate, drawing, order = Gate(1), Gate(2), []
+    gate, drawing, order = FairLock(1), FairLock(2), []
     monkeypatch.setattr(cached, "gate", lambda: gate)
     monkeypatch.setattr(cached, "drawing", lambda: drawing)
     begun, go_on = threading.Event(), threading.Event()

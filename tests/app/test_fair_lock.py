@@ -7,13 +7,13 @@ from contextlib import contextmanager
 import pytest
 
 from app.jobs import cached, dispatch, fair_lock
-from app.jobs.fair_lock import Gate
+from app.jobs.fair_lock import FairLock
 from attention_core.benchmarking.timing import TimingSpec
 from attention_core.experiments import timing_length
 
 
 def test_a_sample_waits_until_heavy_work_has_ended_and_heavy_work_waits_for_the_sample():
-    gate, log = Gate(2), []
+    gate, log = FairLock(2), []
     inside, go = threading.Event(), threading.Event()
 
     def heavy():
@@ -60,7 +60,7 @@ class SlowPlaces:
 
 
 def test_one_visitors_sweep_does_not_keep_another_waiting_until_its_end():
-    gate, order, started = Gate(1), [], threading.Event()
+    gate, order, started = FairLock(1), [], threading.Event()
 
     def sweep():
         for i in range(20):
@@ -83,7 +83,7 @@ def test_one_visitors_sweep_does_not_keep_another_waiting_until_its_end():
 
 
 def test_two_timings_at_once_do_not_wait_for_ever():
-    gate, done = Gate(2), []
+    gate, done = FairLock(2), []
     gate._places = SlowPlaces(2)
 
     def timed():
@@ -123,7 +123,7 @@ def test_heavy_work_passes_between_two_samples(monkeypatch):
 
 
 def test_who_stepped_out_comes_back_before_those_who_have_not_been_in():
-    gate, log, out, come_back = Gate(1), [], threading.Event(), threading.Event()
+    gate, log, out, come_back = FairLock(1), [], threading.Event(), threading.Event()
 
     def draw():
         with gate.turn():
@@ -164,7 +164,7 @@ def served(asked):
         asked: visitors with the seconds that they have been inside just before, in the order they ask.
     """
     now, order, go = [1000.0], [], threading.Event()
-    one = Gate(1, lambda: now[0])
+    one = FairLock(1, lambda: now[0])
 
     def hold():
         with one.turn():
@@ -207,7 +207,7 @@ def test_who_has_been_inside_much_goes_after_others_but_not_for_long(asked, orde
 
 def test_what_a_visitor_took_is_gained_again_with_time_and_forgotten_once_that_is_so():
     now = [0.0]
-    one = Gate(1, lambda: now[0])
+    one = FairLock(1, lambda: now[0])
     with one.turn("sweep"):
         now[0] += 60
     for i in range(fair_lock.MANY + 1):
@@ -224,7 +224,7 @@ def test_what_a_visitor_took_is_gained_again_with_time_and_forgotten_once_that_i
 
 def test_a_long_run_lets_others_go_first_each_time_it_comes_back(monkeypatch):
     now, order = [0.0], []
-    one = Gate(1, lambda: now[0])
+    one = FairLock(1, lambda: now[0])
     out, back = threading.Event(), threading.Event()
 
     def sweep():
@@ -261,7 +261,7 @@ def drawn(first, then, seconds):
         seconds: that each thing takes.
     """
     now, order, came = [1000.0], [], threading.Event()
-    one = Gate(1, lambda: now[0])
+    one = FairLock(1, lambda: now[0])
 
     def draw(visitor, count):
         with one.turn(visitor):
@@ -302,7 +302,7 @@ def test_who_has_taken_much_gives_way_between_two_things_and_nobody_else_does(fi
 
 
 def test_who_is_not_inside_gives_no_way():
-    gate = Gate(1)
+    gate = FairLock(1)
     gate.give_way()
     with gate.alone():
         gate.give_way()

@@ -8,7 +8,7 @@ from driver import visit
 
 from app.jobs import cached, dispatch
 from app.jobs.executors import Workers
-from app.jobs.scheduler import Line
+from app.jobs.scheduler import FairScheduler
 from app.page import discover
 from app.state.session import write_text
 from attention_core.errors import ModelError
@@ -47,7 +47,7 @@ def workers(environment):
 
 @pytest.fixture
 def in_workers(workers, monkeypatch):
-    line = Line(workers)
+    line = FairScheduler(workers)
     monkeypatch.setattr(dispatch, "_rows", cached.cache())
     monkeypatch.setattr(dispatch, "executor", lambda task: workers)
     monkeypatch.setattr(dispatch, "line", lambda executor: line)
@@ -62,7 +62,7 @@ def test_with_the_weights_an_empty_address_opens_on_a_text():
 
 
 def test_a_worker_computes_what_needs_no_model_and_names_the_packages_for_what_does(workers):
-    line, source = Line(workers), SyntheticSource(SyntheticSpec(n=24, d=4, heads=2))
+    line, source = FairScheduler(workers), SyntheticSource(SyntheticSpec(n=24, d=4, heads=2))
     [task] = entropy_length.tasks(source, ("softmax",), longest=24)[:1]
     ticket = line.ask("one", "entropy_length", task, object())
     assert ticket.wait(120)

@@ -15,7 +15,7 @@ from streamlit.runtime.scriptrunner import StopException
 from streamlit.testing.v1 import AppTest
 
 from app.jobs import dispatch, runs
-from app.jobs.scheduler import Standing
+from app.jobs.scheduler import TaskStatus
 from attention_core.errors import InputError, WorkerError
 
 AT_ONCE = """
@@ -423,7 +423,7 @@ class SlowTicket:
 
 
 def slow(monkeypatch, **standing):
-    found = Slow(Standing(**standing))
+    found = Slow(TaskStatus(**standing))
     monkeypatch.setattr(dispatch, "executor", lambda task: found)
     monkeypatch.setattr(dispatch, "line", lambda executor: executor)
     return found
@@ -453,7 +453,7 @@ def test_the_place_in_line_is_told_while_a_task_waits(calls, monkeypatch, standi
     monkeypatch.setattr(DeltaGenerator, "progress", lambda self, share, text: shown.append(text))
     at = opened(AT_ONCE, f"line {standing}").run()
     assert returned(at) == "returned [0, 1, 4, 9]"
-    assert runs.in_line(Standing(**standing)) == told
+    assert runs.in_line(TaskStatus(**standing)) == told
     assert shown.count(told) == (1 if told else 0), "once for each change"
 
 

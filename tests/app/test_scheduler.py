@@ -12,7 +12,7 @@ import pytest
 from app.jobs import cached
 from app.jobs import scheduler as line_module
 from app.jobs.executors import Here
-from app.jobs.scheduler import Line, Standing
+from app.jobs.scheduler import FairScheduler, TaskStatus
 from attention_core.runtime import progress as task_steps
 from attention_core.runtime.progress import StoppedError
 
@@ -77,7 +77,7 @@ def steps():
 
 @pytest.fixture
 def ask(steps):
-    line = Line(steps)
+    line = FairScheduler(steps)
     return lambda who, task: line.ask(who, "trial", task, task)
 
 
@@ -104,7 +104,7 @@ def test_the_place_in_line_counts_visitors_and_not_tasks(steps, ask):
     running = ask("first", "a")
     until(lambda: steps.ran)
     waiting = {who: [ask(who, f"{who} {i}") for i in range(3)] for who in ("second", "third")}
-    assert running.standing() == Standing(ahead=None, held=False, timed=False)
+    assert running.standing() == TaskStatus(ahead=None, held=False, timed=False)
     assert [ticket.standing().ahead for ticket in waiting["second"]] == [0, 0, 0]
     assert [ticket.standing().ahead for ticket in waiting["third"]] == [1, 1, 1]
 
@@ -192,7 +192,7 @@ def test_a_task_that_fails_fails_for_all_who_wait_and_is_run_anew(steps, ask):
 def test_as_many_run_at_once_as_there_are_places_and_a_place_without_tasks_is_given_up(monkeypatch):
     monkeypatch.setattr(line_module, "IDLE", 0.1)
     steps = Steps(2)
-    line = Line(steps)
+    line = FairScheduler(steps)
     tickets = [line.ask("one", "trial", i, i) for i in range(3)]
     until(lambda: len(steps.ran) == 2)
     time.sleep(0.05)
@@ -209,7 +209,7 @@ def test_as_many_run_at_once_as_there_are_places_and_a_place_without_tasks_is_gi
 def test_a_task_says_that_it_waits_for_the_machine(steps, ask):
     ticket = ask("one", "held back")
     until(lambda: ticket.standing().steps)
-    assert ticket.standing() == Standing(ahead=None, held=True, timed=False, steps=(2, 5))
+    assert ticket.standing() == TaskStatus(ahead=None, held=True, timed=False, steps=(2, 5))
 
 
 class Thread:
@@ -243,7 +243,7 @@ class Thread:
 
 def test_what_was_asked_to_stop_and_did_is_forgotten():
     place = Thread()
-    line = Line(place)
+    line = FairScheduler(place)
     ticket = line.ask("one", "trial", "a", "a")
     until(lambda: place.ran)
     ticket.leave()
@@ -258,7 +258,7 @@ def test_what_was_asked_to_stop_and_did_is_forgotten():
 
 def test_who_wants_what_is_about_to_stop_gets_it_all_the_same():
     place = Thread()
-    line = Line(place)
+    line = FairScheduler(place)
     ticket = line.ask("one", "trial", "a", "a")
     until(lambda: place.ran)
     ticket.leave()
@@ -284,7 +284,7 @@ def test_in_this_process_a_task_stops_at_its_next_step(monkeypatch):
 
     module.run = go_on
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    ticket = Line(Here(cached.gate(), cached.record)).ask("one", "endless", "a", "a")
+    ticket = FairScheduler(Here(cached.gate(), cached.record)).ask("one", "endless", "a", "a")
     until(lambda: taken)
     assert ticket.standing().steps
     ticket.leave()
@@ -294,7 +294,7 @@ def test_in_this_process_a_task_stops_at_its_next_step(monkeypatch):
 
 def test_a_task_that_two_visitors_want_still_runs_after_one_of_them_leaves(monkeypatch):
     steps = Steps()
-    line = Line(steps)
+    line = FairScheduler(steps)
     first = line.ask("a", "steps", "busy", "busy")
     one, two = line.ask("b", "steps", "wanted", "wanted"), line.ask("c", "steps", "wanted", "wanted")
     one.leave()
@@ -307,7 +307,7 @@ def test_a_task_that_two_visitors_want_still_runs_after_one_of_them_leaves(monke
 
 def test_a_visitor_who_wants_a_task_twice_and_leaves_once_still_gets_it():
     steps = Steps()
-    line = Line(steps)
+    line = FairScheduler(steps)
     line.ask("a", "steps", "busy", "busy")
     one, two = (line.ask("b", "steps", "wanted", "wanted") for _ in range(2))
     one.leave()

@@ -17,7 +17,7 @@ def test_what_a_class_moves_first_is_computed_before_it_comes(monkeypatch):
     def again(*given, **named):
         pytest.fail("computed anew")
 
-    monkeypatch.setattr(cached.Kept, "get", again)
+    monkeypatch.setattr(cached.ByteLRUCache, "get", again)
     for model in ac.inputs.models.BUILT_IN:
         for text in presets.texts().values():
             source = ac.inputs.TextSource(text, model.key, presets.LAYER)

@@ -18,7 +18,7 @@ from toy_experiment import Trial
 
 from app.jobs import cached, dispatch, executors
 from app.jobs.executors import Workers
-from app.jobs.scheduler import Line
+from app.jobs.scheduler import FairScheduler
 from attention_core import errors
 from attention_core import workers as workers_module
 from attention_core.errors import InputError, LabError, SettingError, WorkerError
@@ -43,7 +43,7 @@ def workers():
 
 @pytest.fixture(scope="module")
 def line(workers):
-    return Line(workers)
+    return FairScheduler(workers)
 
 
 @pytest.fixture
@@ -269,7 +269,7 @@ def test_what_is_timed_runs_alone_and_says_that_it_has_to_wait(line, workers, tm
     seconds_until((tmp_path / "running").exists)
     timed = ask(line, "sleep", seconds=0.3, timed=True)
     seconds_until(lambda: timed.standing().held)
-    second = Line(Workers(1, workers.start()))  # another server's, whose workers are of the same process
+    second = FairScheduler(Workers(1, workers.start()))  # another server's, whose workers are of the same process
     late = ask(second, "sleep", seconds=0.1)
     seconds_until(lambda: late.standing().held)
     assert timed.standing().timed

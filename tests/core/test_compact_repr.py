@@ -11,7 +11,7 @@ import torch
 import attention_core as ac
 from attention_core.analysis.masks.stack import Reach
 from attention_core.analysis.matrix.influence import influence
-from attention_core.compact_repr import Brief
+from attention_core.compact_repr import CompactRepr
 from attention_core.inputs.source import first_tokens
 
 
@@ -45,5 +45,5 @@ def test_whatever_holds_an_array_prints_briefly():
         kinds = [str(field.type) for field in dataclasses.fields(record) if field.repr]
         if any(("Tensor" in kind or "ndarray" in kind) and "Callable" not in kind for kind in kinds):
             holding.add(record)
-            assert record.__repr__ is Brief.__repr__ or record is ac.inputs.QKV, record
+            assert record.__repr__ is CompactRepr.__repr__ or record is ac.inputs.QKV, record
     assert len(holding) > 5

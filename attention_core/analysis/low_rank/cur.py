@@ -25,7 +25,7 @@ from torch import Tensor
 
 from attention_core import metrics, registry
 from attention_core.analysis.masks.membership import membership
-from attention_core.compact_repr import Brief
+from attention_core.compact_repr import CompactRepr
 from attention_core.inputs.record import QKV
 from attention_core.ops.low_rank.inverse import RCOND, exact_inverse
 from attention_core.ops.low_rank.landmarks import landmarks
@@ -36,7 +36,7 @@ PICKS = ("even", "nearest", "leverage")
 scores (shares of the m leading singular vectors, which take all of S to be known)."""
 
 
-class Cur(Brief):
+class Cur(CompactRepr):
     """One head's softmax made from some of its columns and rows.
 
     Attributes:
@@ -93,7 +93,7 @@ def best_middle(s: Tensor, columns: Tensor, rows: Tensor) -> Tensor:
     return left @ (left.mT @ s @ right) @ right.mT
 
 
-class Head(Brief):
+class Head(CompactRepr):
     """Queries, keys, ``[n, d]``, and softmax, ``[n, n]``, of one head, in float64."""
 
     q: Tensor

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attention_core.compact_repr import Brief
+from attention_core.compact_repr import CompactRepr
 from attention_core.inputs.record import QKV
 from attention_core.variant import Attention
 from attention_core.variants.kernel.performer import PerformerParams, directions, estimate_and_kernel
@@ -35,7 +35,7 @@ LARGEST = 1400.0
 """Largest ``t²`` at which ``e^{t²/2}`` is still a float64."""
 
 
-class Means(Brief):
+class Means(CompactRepr):
     """What the similarities' estimates are in the mean, on a head's first tokens.
 
     Attributes:

@@ -8,13 +8,13 @@ import torch
 from torch import Tensor
 
 from attention_core.analysis.matrix.compare import visible
-from attention_core.compact_repr import Brief
+from attention_core.compact_repr import CompactRepr
 from attention_core.inputs.record import QKV
 from attention_core.metrics.reachability import smallest_depth
 from attention_core.variant import Attention, Variant
 
 
-class Pattern(Brief):
+class Pattern(CompactRepr):
     """One variant's pattern on one record.
 
     Attributes:
@@ -35,7 +35,7 @@ class Pattern(Brief):
     diameter: int | None
 
 
-class Hashed(Brief):
+class Hashed(CompactRepr):
     """How one round of a hash sorts the tokens of one head.
 
     Attributes:

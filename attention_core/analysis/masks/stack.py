@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from attention_core.compact_repr import Brief
+from attention_core.compact_repr import CompactRepr
 from attention_core.metrics.reachability import first_layers, reached_shares, smallest_depth
 
 
-class Reach(Brief):
+class Reach(CompactRepr):
     """How far a stack reaches.
 
     Attributes:

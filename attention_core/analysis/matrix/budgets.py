@@ -6,7 +6,7 @@ from torch import Tensor
 
 from attention_core import registry
 from attention_core.analysis.matrix.compare import keep_tokens, visible
-from attention_core.compact_repr import Brief
+from attention_core.compact_repr import CompactRepr
 from attention_core.errors import InputError
 from attention_core.experiments.error import reference_of
 from attention_core.inputs.record import QKV
@@ -17,7 +17,7 @@ FAR = 3
 """Tokens from which on a look is far."""
 
 
-class Steps(Brief):
+class Steps(CompactRepr):
     """One variant at every setting of its budget.
 
     Attributes:
@@ -33,7 +33,7 @@ class Steps(Brief):
     costs: tuple[float, ...]
 
 
-class Budgets(Brief):
+class Budgets(CompactRepr):
     """Variants on one head of one record, each at every setting of its budget.
 
     Attributes:

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attention_core.compact_repr import Brief
+from attention_core.compact_repr import CompactRepr
 from attention_core.experiments.error import reference_of
 from attention_core.inputs.record import QKV
 from attention_core.metrics.error import relative_error
@@ -15,7 +15,7 @@ from attention_core.ops.softmax.masked import causal_mask
 from attention_core.variant import Attention
 
 
-class Compared(Brief):
+class Compared(CompactRepr):
     """One variant on one record.
 
     Attributes:

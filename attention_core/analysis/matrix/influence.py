@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attention_core.compact_repr import Brief
+from attention_core.compact_repr import CompactRepr
 from attention_core.inputs.record import QKV
 from attention_core.ops.linear.causal_scan import nonzero
 from attention_core.ops.random import generator
@@ -23,7 +23,7 @@ ALIVE = 2**22
 """Numbers alive at once, 8 bytes each, unless a single run needs more: as many tokens are replaced side by side."""
 
 
-class Influence(Brief):
+class Influence(CompactRepr):
     """What moves in one variant.
 
     Attributes:

@@ -3,13 +3,13 @@
 import numpy as np
 from torch import Tensor
 
-from attention_core.compact_repr import Brief
+from attention_core.compact_repr import CompactRepr
 from attention_core.experiments.error import reference_of
 from attention_core.inputs.record import QKV
 from attention_core.variant import Attention
 
 
-class Inside(Brief):
+class Inside(CompactRepr):
     """One variant taken apart on one head.
 
     Attributes:

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from attention_core.compact_repr import Brief
+from attention_core.compact_repr import CompactRepr
 from attention_core.inputs.record import QKV
 from attention_core.variants.dense.entmax import seen_logits, threshold
 
 
-class Thresholds(Brief):
+class Thresholds(CompactRepr):
     """One head's rows at several α.
 
     Attributes:

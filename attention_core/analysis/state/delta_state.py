@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attention_core.compact_repr import Brief
+from attention_core.compact_repr import CompactRepr
 from attention_core.inputs.record import QKV
 from attention_core.ops.delta.delta_rule import DeltaParams, as_taken, write_strength
 from attention_core.ops.delta.fast_weights import Tokens, advance, last_state, start
@@ -15,7 +15,7 @@ from attention_core.ops.linear.gates import GateParams, log_gates
 from attention_core.variant import Attention
 
 
-class Growth(Brief):
+class Growth(CompactRepr):
     """The state after the last token, for several write strengths.
 
     Attributes:
@@ -48,7 +48,7 @@ def growth(qkv: QKV, attention: Attention, head: int, strengths: Sequence[float]
     return Growth(strengths=np.array(strengths), sizes=sizes.numpy(), eigenvalues=eigenvalues.numpy())
 
 
-class Written(Brief):
+class Written(CompactRepr):
     """The state token by token, for one write strength; entries beyond float64 are infinite.
 
     Attributes:

@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attention_core.compact_repr import Brief
+from attention_core.compact_repr import CompactRepr
 from attention_core.inputs.record import QKV
 from attention_core.ops.linear.features import MAPS, Features, exponential_features
 from attention_core.ops.linear.kernel import similarities
@@ -38,7 +38,7 @@ class Gate:
     seed: int = 0
 
 
-class Gated(Brief):
+class Gated(CompactRepr):
     """Linear attention under a gate.
 
     Attributes:

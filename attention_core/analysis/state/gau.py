@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from attention_core import registry
-from attention_core.compact_repr import Brief
+from attention_core.compact_repr import CompactRepr
 from attention_core.inputs.record import QKV
 from attention_core.ops.random import normal
 from attention_core.variant import Attention
@@ -30,7 +30,7 @@ HEADS = 4
 """Heads whose softmax is kept to be looked at, from the first."""
 
 
-class Unit(Brief):
+class Unit(CompactRepr):
     """The numbers a unit would learn, for width D, c channels and the shared size s.
 
     Attributes:
@@ -48,7 +48,7 @@ class Unit(Brief):
     offset: Tensor
 
 
-class Passed(Brief):
+class Passed(CompactRepr):
     """What a unit makes of its input.
 
     Attributes:
@@ -62,7 +62,7 @@ class Passed(Brief):
     mixed: Tensor
 
 
-class Look(Brief):
+class Look(CompactRepr):
     """A drawn unit on an input's values, beside the input's own heads.
 
     Attributes:

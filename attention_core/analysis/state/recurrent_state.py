@@ -9,7 +9,7 @@ from torch import Tensor
 
 from attention_core import registry
 from attention_core.analysis.low_rank.factors import lengths
-from attention_core.compact_repr import Brief
+from attention_core.compact_repr import CompactRepr
 from attention_core.inputs.record import QKV
 from attention_core.metrics.error import relative_error
 from attention_core.ops.delta.fast_weights import Tokens
@@ -22,7 +22,7 @@ RANGE = 60.0
 """Natural logarithm of the largest factor a state is scaled back by: e⁶⁰ times a state still fits float32."""
 
 
-class Changes(Brief):
+class Changes(CompactRepr):
     """What the tokens do to a state of fast weights before they write.
 
     Attributes:
@@ -37,7 +37,7 @@ class Changes(Brief):
     along: bool
 
 
-class Grown(Brief):
+class Grown(CompactRepr):
     """One head's state over time.
 
     Of fast weights ``S_i = S_{i-1} + faded(i) + erased(i) + added[i]``.

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_core.compact_repr import Brief
+from attention_core.compact_repr import CompactRepr
 from attention_core.inputs.record import QKV
 from attention_core.variant import Attention
 
@@ -10,7 +10,7 @@ TINIEST = np.finfo(np.float32).tiny
 """What a sum of features is at least, where it is divided by."""
 
 
-class Sum(Brief):
+class Sum(CompactRepr):
     """What one query finds summed up.
 
     Attributes:

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from attention_core import registry
-from attention_core.compact_repr import Brief
+from attention_core.compact_repr import CompactRepr
 from attention_core.inputs.record import QKV
 from attention_core.metrics.fit import fit_power
 from attention_core.variant import Attention
@@ -16,7 +16,7 @@ DECAYS = (0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995)
 """Decays to compare, from forgetting within a token or two to some two hundred."""
 
 
-class Faded(Brief):
+class Faded(CompactRepr):
     """The weight of one token in all later rows.
 
     Attributes:

@@ -20,7 +20,7 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 from transformers.utils import logging
 
-from attention_core.compact_repr import Brief
+from attention_core.compact_repr import CompactRepr
 from attention_core.inputs.models.attending import RECORDER, check_logits, hides_future, instead, scale_of, usual_scale
 from attention_core.runtime import progress
 
@@ -48,7 +48,7 @@ def making() -> Iterator[None]:
                 enable_progress_bars()
 
 
-class Layer(Brief):
+class Layer(CompactRepr):
     """What one layer attended with.
 
     Attributes:

@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from attention_core.compact_repr import Brief
+from attention_core.compact_repr import CompactRepr
 from attention_core.ops.softmax.exact import ready_for_kernels
 from attention_core.ops.softmax.masked import widened
 from attention_core.ops.softmax.partial import Part, part_forward, share_backward
@@ -31,7 +31,7 @@ Add = Callable[[Tensor, Tensor], Any]
 Three = tuple[Tensor, Tensor, Tensor]
 
 
-class Piece(Brief):
+class Piece(CompactRepr):
     """Some queries and the keys they see; no pair is in two pieces.
 
     Attributes:
@@ -70,7 +70,7 @@ class Piece(Brief):
         return None if self.bias is None else self.bias.expand(*rows.shape[:2], *self.bias.shape)
 
 
-class Drawn(Brief):
+class Drawn(CompactRepr):
     """Queries of one head that each look at keys of their own, and of which nothing is gathered.
 
     Attributes:
