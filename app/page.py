@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Generic, TypeVar
 
-from app.lessons.measure import Measures
+from app.measures import Measures
 from app.state.controls import Options
 from app.ui.scope import Scope
 from app.words.i18n import N_

@@ -9,10 +9,12 @@ import streamlit as st
 
 from app.jobs import cached, dispatch
 from app.lessons import card, maker
+from app.lessons.options import LessonOptions
 from app.page import SECTIONS, Page, discover
 from app.page_script import mounting
 from app.server import first_paint, gc_tuning
 from app.state import url
+from app.state.controls import Options
 from app.state.session import Visit, opening_on, write_text
 from app.ui import export_metadata, input_panel, navigation, partial_rerun
 from app.ui.input_panel import UPLOAD
@@ -64,7 +66,7 @@ def _run() -> None:
     page = discover()[key]
     url.use(opening_on(page.opening()))
     place = st.empty()
-    if Visit.present.value:
+    if LessonOptions.present.value:
         place.html(_present())
     st.set_page_config(page_title=f"{_(page.title)} · Attention Lab")
     here.run()
@@ -108,12 +110,12 @@ def _take_up(page: Page[object]) -> None:
 def _around(page: Page[object]) -> tuple[object, ...]:
     """What the panel on the left and the style depend on; a way to another page there carries the variants."""
     left_out = {Visit.variants.name} if page.open_heads else set()
-    return *(url.value(name) for name in Visit.fields() if name not in left_out), st.session_state.get(UPLOAD)
+    return *(url.value(name) for name in Options.shared() if name not in left_out), st.session_state.get(UPLOAD)
 
 
 def _sidebar() -> Any:  # noqa: ANN401 - a word or a width
     """Return the sidebar's width, or "collapsed" in an embedding frame and during a lesson, which need the room."""
-    lesson = Visit.lesson.name in st.query_params or st.session_state.get(Visit.lesson.name)
+    lesson = LessonOptions.lesson.name in st.query_params or st.session_state.get(LessonOptions.lesson.name)
     return "collapsed" if lesson or st.context.is_embedded else first_paint.SIDEBAR
 
 
@@ -150,5 +152,5 @@ def _share(key: str) -> None:
         st.info(_("This text is too long for a link: the link opens with the default text."))
     address = (st.context.url or "").split("?")[0]  # there is none outside a browser
     st.code(address + url.query_string(url.here()), language=None, wrap_lines=True)
-    Visit.present.draw()
+    LessonOptions.present.draw()
     maker.show(key)

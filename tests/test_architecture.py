@@ -31,6 +31,40 @@ def imported(path):
     return names
 
 
+def needed(path, modules):
+    """The modules of the project that a file needs as it is loaded: not what it imports later or for types alone."""
+    names = []
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            each = [f"{node.module}.{alias.name}" for alias in node.names]
+            names += [name if name in modules else node.module for name in each]
+    return {name for name in names if name in modules}
+
+
+def circles(needs):
+    """The modules left once all are taken away, one by one, that need none of those left; empty without a circle."""
+    left = dict(needs)
+    while free := [name for name, needed in left.items() if not needed & left.keys() - {name}]:
+        for name in free:
+            del left[name]
+    return set(left)
+
+
+def test_no_files_import_each_other_in_a_circle():
+    modules = {}
+    for path in FILES:
+        place = path.relative_to(ROOT).with_suffix("")
+        modules[".".join(place.parent.parts if place.name == "__init__" else place.parts)] = path
+    assert not circles({name: needed(path, modules) for name, path in modules.items()})
+
+
+def test_a_circle_of_imports_is_seen():
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}, "e": set()}) == {"a", "b", "c", "d"}
+    assert not circles({"a": {"b", "c"}, "b": {"c"}, "c": set()})
+
+
 def forbidden(path):
     """The modules a file may not know."""
     place = path.relative_to(ROOT).as_posix()

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import attention_core as ac
 from app.lessons.lesson import Step
-from app.lessons.measure import Measure
 from app.lessons.screen import Screen
+from app.measures import Measure
 from app.page import discover
 from app.state.session import REFERENCE
 from app.words.i18n import _

@@ -15,13 +15,12 @@ from streamlit.delta_generator import DeltaGenerator
 import attention_core as ac
 from app.lessons import answer
 from app.lessons.lesson import Lesson, Step, query, write
-from app.lessons.measure import Measure
-from app.lessons.options import write_lesson
+from app.lessons.options import LessonOptions, write_lesson
 from app.lessons.screen import Screen
 from app.lessons.shipped import shipped
 from app.lessons.telling import choices, told
+from app.measures import Measure
 from app.state import url
-from app.state.session import Visit
 from app.ui import navigation
 from app.words.i18n import _, _n, literal, sentence
 
@@ -40,10 +39,10 @@ def show(page: str) -> Callable[[], None]:
     Returns:
         Draws the answer; called after the page.
     """
-    lesson: Lesson | None = Visit.lesson.value
+    lesson: Lesson | None = LessonOptions.lesson.value
     if lesson is None:
         return _nothing
-    place = min(Visit.lesson_step.fit(range(1, len(lesson.steps) + 1)), len(lesson.steps))
+    place = min(LessonOptions.lesson_step.fit(range(1, len(lesson.steps) + 1)), len(lesson.steps))
     step, said = lesson.steps[place - 1], _ if lesson.key else str
     key = f"lesson.{zlib.crc32(write(lesson).encode())}.{place}"
     with st.container(border=True, key="lesson", gap="xsmall"):
@@ -75,9 +74,9 @@ def link(lesson: Lesson, place: int, *, present: bool) -> tuple[str, dict[str, l
     """A step's page, and its query with what a lesson adds."""
     step = lesson.steps[place - 1]
     around = {
-        Visit.lesson.name: write_lesson(lesson),
-        Visit.lesson_step.name: [str(place)] if place > 1 else [],
-        Visit.present.name: ["1"] if present else [],
+        LessonOptions.lesson.name: write_lesson(lesson),
+        LessonOptions.lesson_step.name: [str(place)] if place > 1 else [],
+        LessonOptions.present.name: ["1"] if present else [],
     }
     return step.page, query(step.at.partition("?")[2]) | {name: words for name, words in around.items() if words}
 
@@ -90,18 +89,18 @@ def address(lesson: Lesson, place: int, *, present: bool) -> str:
 
 def begin(lesson: Lesson) -> None:
     """Go to a lesson's first step; this run ends here."""
-    Visit.lesson.set(lesson)  # one that is too long for a link travels in the session alone
-    navigation.go(*link(lesson, 1, present=Visit.present.value))
+    LessonOptions.lesson.set(lesson)  # one that is too long for a link travels in the session alone
+    navigation.go(*link(lesson, 1, present=LessonOptions.present.value))
 
 
 def _way(lesson: Lesson, place: int, label: str, kind: str = "") -> str:
-    there = html.escape(address(lesson, place, present=Visit.present.value))
+    there = html.escape(address(lesson, place, present=LessonOptions.present.value))
     return f'<a class="way {kind}" target="_self" href="{there}">{html.escape(label)}</a>'
 
 
 def _head(lesson: Lesson, place: int, said: Callable[[str], str]) -> str:
     """The lesson's title, how far it has come, and the ways to the steps before and after."""
-    count = len(lesson.steps)
+    count, present = len(lesson.steps), LessonOptions.present.value
     pips = "".join(f'<i class="{"done" if i <= place else ""}"></i>' for i in range(1, count + 1))
     ways = [
         _way(lesson, place - 1, "← " + _("Back"), "before") if place > 1 else "",
@@ -109,7 +108,7 @@ def _head(lesson: Lesson, place: int, said: Callable[[str], str]) -> str:
         _way(lesson, place, "↺ " + _("Reset")),
     ]
     return (
-        f'<div class="lesson-head{" present" if Visit.present.value else ""}"><b>{html.escape(said(lesson.title))}</b>'
+        f'<div class="lesson-head{" present" if present else ""}"><b>{html.escape(said(lesson.title))}</b>'
         f"<span>{html.escape(_('Step {place} of {count}', place=place, count=count))}</span>"
         f'<span class="pips" aria-hidden="true">{pips}</span>{" ".join(filter(None, ways))}</div>'
     )
@@ -179,8 +178,8 @@ def _take(step: Step, key: str, *, guessed: bool) -> None:
 
 
 def _leave() -> None:
-    Visit.lesson.set(None)
-    Visit.lesson_step.set(1)
+    LessonOptions.lesson.set(None)
+    LessonOptions.lesson_step.set(1)
 
 
 def _reveal(step: Step, said: Callable[[str], str], guess: float | None, place: DeltaGenerator) -> None:
@@ -195,7 +194,7 @@ def _reveal(step: Step, said: Callable[[str], str], guess: float | None, place: 
 
 def contents() -> str:
     """The lessons that ship, as links in HTML, each with how long it takes."""
-    found = {html.escape(address(each, 1, present=Visit.present.value)): each for each in shipped().values()}
+    found = {html.escape(address(each, 1, present=LessonOptions.present.value)): each for each in shipped().values()}
     links = [
         f'<a class="way" target="_self" href="{there}"><b>{html.escape(_(each.title))}</b> '
         f"<span>{html.escape(length(each))}</span></a>"

@@ -30,8 +30,8 @@ def is_lesson(found: object) -> bool:
     return found is None or isinstance(found, Lesson)
 
 
-class LessonOptions(Options):
-    """What a link carries of a lesson; none of it changes what a page computes."""
+class LessonOptions(Options, shared=2):
+    """What the link to any page carries of a lesson; none of it changes what a page computes."""
 
     lesson = kept(lambda: Field(None, read_lesson, write_lesson, accepts=is_lesson, around=True))
     lesson_step = whole(1, 1, MOST_STEPS, N_("Step"))

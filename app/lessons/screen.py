@@ -42,7 +42,7 @@ class Screen:
             changed: a query whose values take the place of the link's.
         """
         page, _mark, words = at.partition("?")
-        known = {**Visit.fields(), **discover()[page].options.fields()}
+        known = {**Options.shared(), **discover()[page].options.fields()}
         values, _refused = url.read_link(query(words) | query(changed), known)
         return cls(page, values)
 

@@ -6,8 +6,8 @@ import attention_core as ac
 from app.lessons import answer
 from app.lessons.answer import Answer
 from app.lessons.lesson import Step
-from app.lessons.measure import verdict
 from app.lessons.screen import Screen
+from app.measures import verdict
 from app.words.i18n import _, paragraph
 
 

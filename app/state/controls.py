@@ -151,9 +151,17 @@ class Options:
     """Values of the options that a class declares, frozen; what is not given has its default."""
 
     controls: ClassVar[dict[str, Control[Any]]] = {}
+    _shared: ClassVar[dict[int, type["Options"]]] = {}
 
-    def __init_subclass__(cls, prefix: str = "") -> None:
-        """Name the options after the class's attributes; the bases' follow in the order they are named in."""
+    def __init_subclass__(cls, prefix: str = "", shared: int = 0) -> None:
+        """Name the options after the class's attributes; the bases' follow in the order they are named in.
+
+        Args:
+            prefix: before each name, in links and in the session.
+            shared: the place among the options that every page has; 0 for options that only some pages have.
+        """
+        if shared:
+            Options._shared[shared] = cls
         cls.controls = {name: control for name, control in vars(cls).items() if isinstance(control, Control)}
         for name, control in cls.controls.items():
             control.named(name, prefix)
@@ -172,6 +180,11 @@ class Options:
             control.name: values[name] if name in values else control.field().default
             for name, control in self.controls.items()
         }
+
+    @staticmethod
+    def shared() -> dict[str, Field]:
+        """The fields that every page has: those of all classes declared as ``shared``, by their places."""
+        return {name: kind for _, options in sorted(Options._shared.items()) for name, kind in options.fields().items()}
 
     @classmethod
     def now(cls) -> Self:

@@ -9,7 +9,6 @@ from typing import Any
 import streamlit as st
 
 import attention_core as ac
-from app.lessons.options import LessonOptions
 from app.state import presets
 from app.state.controls import Options, choice, kept, listed_whole, selection, switch, whole
 from app.state.url import CutError, Field, number, only
@@ -115,8 +114,8 @@ def kinds() -> dict[str, str]:
     return {kind.key: _(kind.title) for kind in KINDS}
 
 
-class Visit(LessonOptions):
-    """What every page has in common."""
+class Visit(Options, shared=1):
+    """The options that every page has: the input, the variants, whether the future is hidden."""
 
     input = choice(
         lambda: {kind.key: kind.key for kind in Source.__subclasses__()}, N_("Input"), layout={"width": "stretch"}
@@ -193,7 +192,7 @@ def opening_on(own: Mapping[str, Any]) -> dict[str, Field]:
     """
     if not models.are_default_weights_installed():
         own = {Visit.input.name: SyntheticSource.key, **own}
-    return {name: replace(kind, opening=own[name]) if name in own else kind for name, kind in Visit.fields().items()}
+    return {name: replace(kind, opening=own[name]) if name in own else kind for name, kind in Options.shared().items()}
 
 
 class HashOptions(Options):

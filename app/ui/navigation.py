@@ -8,6 +8,7 @@ import streamlit as st
 
 from app.page import discover
 from app.state import url
+from app.state.controls import Options
 from app.state.session import Visit
 
 VARIANTS = Visit.variants.name
@@ -27,7 +28,7 @@ def towards(key: str, *, beside: str) -> str:
         key: the page's name.
         beside: the word of the variant that stands first there.
     """
-    query = url.link_of(url.values(), Visit.fields())
+    query = url.link_of(url.values(), Options.shared())
     query.pop(VARIANTS, None)
     return key + url.query_string({**query, VARIANTS: [beside]}) + f"&{VARIANTS}="
 
@@ -49,7 +50,7 @@ def link(
         fields: the words of further values in its address.
         changes: shared values that are other ones there.
     """
-    page, query, shared = discover()[key], dict(fields or {}), Visit.fields()
+    page, query, shared = discover()[key], dict(fields or {}), Options.shared()
     if fields or changes or not url.untouched(shared):  # else it opens as it does from the menu
         query |= url.link_of(st.session_state, shared, **changes)
     if query and not fields and not changes:

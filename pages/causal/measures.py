@@ -2,8 +2,8 @@
 
 import attention_core as ac
 from app.jobs import dispatch
-from app.lessons.measure import Measure
 from app.lessons.screen import Screen
+from app.measures import Measure
 from app.words.i18n import N_
 from attention_core.analysis.matrix.influence import Influence
 from attention_core.experiments.leaks import tasks

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import streamlit as st
 
+from app.lessons.options import LessonOptions
 from app.page import Page
 from app.state.controls import choice
-from app.state.session import Visit
 from app.ui import input_panel
 from app.ui.input_panel import Chosen
 from app.ui.scope import Scope
@@ -74,7 +74,7 @@ def _chapter() -> None:
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
         view = CausalOptions.view.draw()
         # During a lesson its own “Next” leads on; a second one would leave it.
-        if (after := following(view)) and Visit.lesson.value is None:
+        if (after := following(view)) and LessonOptions.lesson.value is None:
             st.button(
                 _("Next: {chapter}", chapter=_(CHAPTERS[after][0])),
                 icon=":material/arrow_forward:",

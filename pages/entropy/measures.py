@@ -5,8 +5,8 @@ import math
 import attention_core as ac
 from app.figures.spread import Spread, spread
 from app.lessons import swept
-from app.lessons.measure import Measure
 from app.lessons.screen import Screen
+from app.measures import Measure
 from app.words.i18n import N_
 from attention_core.experiments import entropy_length
 from attention_core.metrics.fit import fit_growth

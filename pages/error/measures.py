@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import attention_core as ac
 from app.lessons import swept
-from app.lessons.measure import Measure
 from app.lessons.screen import Screen
+from app.measures import Measure
 from app.words.i18n import N_
 from attention_core.experiments.error import MEASURES as KINDS
 from attention_core.experiments.error import ErrorTask, points

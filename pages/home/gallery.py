@@ -14,6 +14,7 @@ from app.figures.picture import picture
 from app.jobs import cached
 from app.jobs.cached import View
 from app.state import url
+from app.state.controls import Options
 from app.state.session import REFERENCE, Visit, opens_causal
 from app.words.i18n import _
 from app.words.labels import family_line, family_title
@@ -27,7 +28,7 @@ SAMPLE = SyntheticSource(SyntheticSpec(n=32, heads=1))
 def show() -> None:
     """Draw the family filter and one row per variant, each with its matrix on the same small input."""
     chosen = HomeOptions.family.draw()
-    query = url.link_of(url.values(), Visit.fields())
+    query = url.link_of(url.values(), Options.shared())
     dark = st.context.theme.type == "dark"
     told = _("Each picture is the variant's matrix on the same 32 tokens: rows are queries, columns are keys.")
     parts = [f":small[{told}]"]

@@ -8,6 +8,7 @@ import attention_core as ac
 from app.jobs import cached
 from app.live_sentence import Row, Turn, live_sentence
 from app.state import presets, url
+from app.state.controls import Options
 from app.state.session import PINNED, REFERENCE, Visit
 from app.words.i18n import _, literal, sentence
 from app.words.labels import readable
@@ -130,7 +131,7 @@ def _way(text: str) -> str:
     """The address of the matrices of this very sentence; the variants are left to the browser."""
     query = url.link_of(
         url.values(),
-        Visit.fields(),
+        Options.shared(),
         input=TextSource.key,
         text=text,
         model=MODEL,

@@ -5,7 +5,8 @@ import html
 import streamlit as st
 
 from app.jobs import cached
-from app.state.session import REFERENCE, Visit
+from app.state.controls import Options
+from app.state.session import REFERENCE
 from app.words.i18n import _, paragraph
 from app.words.labels import readable
 from attention_core import family_tree
@@ -92,7 +93,7 @@ def _causal(edge: Edge) -> bool:
 def _both(edge: Edge) -> str:
     """A link to Matrices, where both stand side by side on the gallery's tokens."""
     changes = {"input": SAMPLE.key, "n": N, "heads": SAMPLE.spec.heads, "causal": _causal(edge)}
-    fields = Visit.fields()
+    fields = Options.shared()
     query = {name: fields[name].write(value) for name, value in changes.items() if value != fields[name].default}
     general, special = edge.both(N)
     shown = list(dict.fromkeys((REFERENCE, special.word, general.word)))

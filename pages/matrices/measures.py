@@ -4,8 +4,8 @@ import math
 
 import attention_core as ac
 from app.jobs import cached
-from app.lessons.measure import Measure
 from app.lessons.screen import Screen
+from app.measures import Measure
 from app.words.i18n import N_
 from attention_core.analysis.matrix.compare import Compared
 

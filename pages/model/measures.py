@@ -6,8 +6,8 @@ from typing import cast
 import attention_core as ac
 from app.lessons import swept
 from app.lessons.lesson import LessonError
-from app.lessons.measure import Measure
 from app.lessons.screen import Screen
+from app.measures import Measure
 from app.words.i18n import N_
 from attention_core import metrics
 from attention_core.experiments import swap

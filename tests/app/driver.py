@@ -20,7 +20,7 @@ from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
 import attention_core as ac
-from app.state.session import Visit
+from app.state.controls import Options
 from app.state.url import LINK, Link
 from app.ui.lazy import OPENED
 from app.ui.variant_picker import SETTINGS
@@ -90,7 +90,7 @@ def open_page(page, query=(), **state):
     """A page in a session that has been elsewhere before and brings this state; a link sets what pages know anew."""
     at = _before_its_first_run(page, query)
     at.session_state[LINK] = Link(None, {})
-    for name, field in Visit.fields().items():
+    for name, field in Options.shared().items():
         at.session_state[name] = field.default
     return set_state(at, **state)
 

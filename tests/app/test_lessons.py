@@ -14,9 +14,9 @@ import attention_core as ac
 from app.lessons import answer, telling
 from app.lessons.card import address, length
 from app.lessons.lesson import LINK_LESSON, MOST_BYTES, MOST_STEPS, Lesson, LessonError, Step, pack, read, unpack, write
-from app.lessons.measure import Measure, verdict
 from app.lessons.screen import Screen
 from app.lessons.shipped import ORDER, shipped
+from app.measures import Measure, verdict
 from app.page import discover
 from app.state.url import UNREADABLE
 from app.words.labels import label

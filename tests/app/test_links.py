@@ -12,7 +12,7 @@ from no_model import without_a_model
 import attention_core as ac
 from app.page import discover
 from app.state import session, url
-from app.state.controls import Control
+from app.state.controls import Control, Options
 from app.state.session import Visit
 from app.state.url import LINK
 
@@ -96,7 +96,7 @@ def fields(page):
 
 def own(page):
     """What is a page's own; what all pages share counts as the first one's."""
-    return {name: kind for name, kind in fields(page).items() if page == FIRST or name not in Visit.fields()}
+    return {name: kind for name, kind in fields(page).items() if page == FIRST or name not in Options.shared()}
 
 
 def others(kind):
@@ -124,7 +124,7 @@ def test_hostile_words_fall_back_and_are_named(page):
 
 @pytest.mark.parametrize("word", [" ", "The cat sat.", "a " * 1750])
 def test_a_text_written_into_an_address_as_it_is_is_told_what_a_link_holds(word):
-    fields = Visit.fields()
+    fields = Options.shared()
     values, refused = url.read_link({"text": [word]}, fields)
     told = url.refusal(values, fields, {name: [word] for name in refused})
     assert "a text of up to 20,000 characters as a link of this app packs it" in told
@@ -176,9 +176,9 @@ def test_a_page_takes_a_link_in_which_everything_is_set_and_writes_the_same(page
     }
 
 
-DECLARED = Visit.fields() | {name: kind for page in PAGES.values() for name, kind in page.options.fields().items()}
+DECLARED = Options.shared() | {name: kind for page in PAGES.values() for name, kind in page.options.fields().items()}
 """Every value that a link can carry."""
-KEEPERS = {ROOT / "app" / name for name in ("controls.py", "share.py", "visit.py")}
+KEEPERS = {ROOT / "app" / name for name in ("state/controls.py", "state/url.py", "state/session.py")}
 """Who knows how values are kept."""
 
 
@@ -193,7 +193,7 @@ def keeping(tree):
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in CONTROLS:
             told = {keyword.arg: ast.unparse(keyword.value) for keyword in node.keywords}
-            if "on_change" not in told and "share.mirror(" not in told.get(None, ""):
+            if "on_change" not in told and "url.mirror(" not in told.get(None, ""):
                 yield node
 
 
@@ -229,7 +229,7 @@ def test_a_value_is_asked_of_its_option_and_not_of_the_session():
 def test_a_control_that_keeps_its_value_to_itself_is_seen(line):
     assert len(list(keeping(ast.parse(line)))) == 1
     assert not list(keeping(ast.parse(f"{line[:-1]}, on_change=take)")))
-    assert not list(keeping(ast.parse(f"{line[:-1]}, **share.mirror('n', few, 0, key='k'))")))
+    assert not list(keeping(ast.parse(f"{line[:-1]}, **url.mirror('n', few, 0, key='k'))")))
 
 
 @pytest.mark.parametrize("session", ["st.session_state", "state"])

@@ -11,7 +11,8 @@ from driver import go, links, open_page, visit, ways
 import attention_core as ac
 from app.page import discover
 from app.state import presets, url
-from app.state.session import Visit, default_variants, read_text, write_text
+from app.state.controls import Options
+from app.state.session import default_variants, read_text, write_text
 
 ROOT = Path(__file__).parent.parent.parent
 DEFAULT = default_variants()
@@ -150,7 +151,7 @@ def test_what_the_input_lacks_falls_back_and_is_named_wherever_it_is_found_out(p
 
 
 def test_a_model_of_the_hub_is_asked_for_only_where_the_profile_says_so(monkeypatch):
-    known = {"model": Visit.fields()["model"]}
+    known = {"model": Options.shared()["model"]}
     assert url.read_link({"model": ["owner/name"]}, known) == ({"model": "owner/name"}, ())
     monkeypatch.setenv("ATTENTION_LAB_PROFILE", "hosted")
     assert url.read_link({"model": ["owner/name"]}, known) == ({"model": "minilm"}, ("model",))
@@ -159,11 +160,11 @@ def test_a_model_of_the_hub_is_asked_for_only_where_the_profile_says_so(monkeypa
 
 def test_a_link_with_more_variants_than_fit_or_without_the_reference_shows_what_it_can():
     many = [v.key for v in ac.all_variants() if v.key != "softmax"]
-    values, refused = url.read_link({"variants": many}, Visit.fields())
+    values, refused = url.read_link({"variants": many}, Options.shared())
     assert refused == ("variants",)
     assert [a.key for a in values["variants"]] == ["softmax", *many][: len(values["variants"])]
     at = open_app(
-        "matrices", more="explain", variants=url.read_link({"variants": ["local"]}, Visit.fields())[0]["variants"]
+        "matrices", more="explain", variants=url.read_link({"variants": ["local"]}, Options.shared())[0]["variants"]
     )
     assert not at.exception
 

@@ -8,10 +8,11 @@ from streamlit.testing.v1 import AppTest
 
 import attention_core as ac
 from app.state import presets, session, url
+from app.state.controls import Options
 from app.state.session import Visit
 from attention_core.limits import current
 
-KNOWN = Visit.fields() | {
+KNOWN = Options.shared() | {
     "tone": url.choice("sqrt", "linear", "log"),
     "row": url.whole(None, 0, current().matrix_tokens - 1),
 }

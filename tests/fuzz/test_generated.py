@@ -28,6 +28,7 @@ from press import MOVES
 import attention_core as ac
 from app.page import discover
 from app.state import url
+from app.state.controls import Options
 from app.state.session import Visit
 from attention_core.benchmarking.run_file import from_json, recorded, to_json
 from attention_core.errors import LabError
@@ -138,7 +139,7 @@ def test_settings(word):
     refused(read)
 
 
-FIELDS = Visit.fields() | {name: kind for page in discover().values() for name, kind in page.options.fields().items()}
+FIELDS = Options.shared() | {name: kind for page in discover().values() for name, kind in page.options.fields().items()}
 
 
 def packed(text):
