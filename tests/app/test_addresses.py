@@ -1,20 +1,17 @@
-"""Addresses that earlier versions wrote open the pictures they always did, number by number and word by word.
+"""Addresses that earlier versions wrote still open the same state: the same options and the same numbers.
 
-What a page shows is written down as lines: every text, control, table, chart and board in its order, long lists by a
-few numbers that tell them apart. Words are compared exactly; numbers, wherever they stand, to a thousandth, or to a
-millionth near zero, which another machine's arithmetic needs. Where a change is meant, ``python
-tests/app/test_addresses.py`` records all addresses anew, and with words after it those that hold one of them; the
-difference of the recorded file then tells what changed.
+For each address ``addresses.json`` holds the link that the page writes, the data of its charts, boards and tables, and
+the verdicts of claims. It holds no words, controls or menus: sentences are tested where they are made, and a new
+variant, option, page, claim or lesson changes nothing here. Numbers are compared to a thousandth, or to a millionth
+near zero, which another machine's arithmetic needs. Where a change is meant, ``python tests/app/test_addresses.py``
+records all addresses anew, and with words after it those that contain one of them; look at the difference in git.
 """
 
-import base64
 import difflib
-import io
 import json
 import math
 import re
 import sys
-import zlib
 from pathlib import Path
 from unittest.mock import patch
 from urllib.parse import parse_qs, urlencode
@@ -22,22 +19,11 @@ from urllib.parse import parse_qs, urlencode
 import numpy as np
 import pytest
 from driver import inside, matrices, message, numbers, visit
-from PIL import Image
+
+from pages.claims.board import Board
 
 RECORDED = Path(__file__).with_name("addresses.json")
-FEW = 8
-"""Numbers or words that are written out; of more a summary is."""
-SNIPPET = 12
-"""Lines of code that are compared; of more only the first is."""
-NUMBER = re.compile(r"(?:(?<![\w.)])[-−])?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?")
-PICTURE = re.compile(r"data:image/png;base64,([\w+/=]+)")
-DRAWING = re.compile(r"data:image/svg\+xml;base64,([\w+/=]+)")
-ROUNDING = re.compile(r"\d+(?:\.\d+)?\s×\s10⁻(?:[⁶-⁹]|[⁰¹²³⁴-⁹]{2})")
-"""What arithmetic alone leaves, another machine's something else."""
-LEAST = -9
-"""The power of ten down to which a logarithmic axis is compared, for the same reason."""
-ROOM = 0.05 / 1.1
-"""Of an axis's length, what lies beyond its values on either side."""
+NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 NEAR = {"rel_tol": 1e-3, "abs_tol": 1e-6}
 
 SMALL = "input=synthetic&n=24&d=8&heads=2&head=1"
@@ -131,229 +117,109 @@ ADDRESSES = (
 
 
 def walk(node):
-    """A page's elements and blocks in the order they stand."""
+    """A page's elements and blocks in the order in which they stand."""
     yield node
     for place in sorted(getattr(node, "children", ())):
         yield from walk(node.children[place])
 
 
-def leaves(values):
-    for value in values:
-        yield from leaves(value) if isinstance(value, list | tuple) else (value,)
-
-
 def in_short(values):
-    """Numbers by their count, first, last, mean, root mean square, and a mean that knows their order."""
+    """Numbers by their count, first, last, mean, root mean square, and a mean that depends on their order."""
     values = np.asarray(values, dtype=float).ravel()
     real = values[np.isfinite(values)]
-    told = f"{values.size} numbers, {values.size - real.size} not finite"
+    counted = f"{values.size} numbers, {values.size - real.size} not finite"
     if real.size == 0:
-        return told
+        return counted
     scattered = np.arange(1, real.size + 1) * (math.sqrt(5) / 2) % 1
     facts = real[0], real[-1], real.mean(), math.sqrt((real**2).mean()), (np.abs(real) * scattered).mean()
-    return ", ".join([told, *(f"{fact:.6g}" for fact in facts)])
+    return ", ".join([counted, *(f"{0.0 if abs(fact) < 1e-9 else fact:.6g}" for fact in facts)])
 
 
-def compact(value):
-    """JSON with its numbers rounded, and long lists of numbers and words in short."""
-    if isinstance(value, dict) and "bdata" in value:
-        return compact(numbers(value))
-    if isinstance(value, dict):
-        return {name: compact(each) for name, each in value.items() if each is not None}
-    if isinstance(value, list):
-        inside = list(leaves(value))
-        if len(inside) <= FEW or any(isinstance(each, dict) for each in inside):
-            return [compact(each) for each in value]
-        words = [each for each in inside if isinstance(each, str)]
-        told = [in_short([math.nan if each is None else each for each in inside if not isinstance(each, str)])]
-        if words:
-            all_of_them = "\n".join(words)
-            skeleton = zlib.crc32(NUMBER.sub("#", all_of_them).encode())
-            told += [
-                f"{len(words)} words",
-                words[0],
-                words[-1],
-                f"all {letters(skeleton)}",
-                in_short(figures(all_of_them)),
-            ]
-        return told
-    if isinstance(value, float):
-        return float(f"{value:.6g}")
-    return value
-
-
-def letters(number):
-    """A checksum without digits, which would be compared as a number."""
-    return f"{number:08x}".translate(str.maketrans("0123456789", "ghijklmnop"))
-
-
-def figures(words):
-    return [float(found.replace(",", "").replace("−", "-")) for found in NUMBER.findall(words)]
-
-
-def as_json(value):
-    return json.dumps(compact(value), ensure_ascii=False, sort_keys=True)
-
-
-def cut_off(layout):
-    """Ends and marks of logarithmic axes no lower than ``LEAST``.
-
-    An axis that goes below it ends where its values do: the room beyond them is a share of its whole length.
-    """
-    for name, axis in layout.items():
-        if isinstance(axis, dict) and axis.get("type") == "log" and "range" in axis:
-            side, ref = name[0], name.replace("axis", "")
-            low, high = axis["range"]
-            if low < LEAST:
-                axis["range"] = [LEAST, high - ROOM * (high - low)]
-            for mark in layout.get("annotations", ()):
-                if mark.get(f"{side}ref") == ref:
-                    mark[side] = max(mark[side], LEAST)
+def data(values):
+    """What is drawn along one axis: numbers in short, words by their count."""
+    values = numbers(values) if isinstance(values, dict) else values
+    each = np.asarray([math.nan if value is None else value for value in np.ravel(np.asarray(values, dtype=object))])
+    return in_short(each) if np.issubdtype(each.dtype, np.number) else f"{each.size} words"
 
 
 def chart(element):
+    """A chart's kinds of axes, and the numbers of each trace."""
     drawn = json.loads(element.proto.spec)
-    drawn["layout"].pop("template", None)  # Streamlit's own
-    cut_off(drawn["layout"])
-    yield f"chart: {element.proto.alt} {as_json(json.loads(element.proto.config))}"
-    yield f"  layout {as_json(drawn['layout'])}"
+    scales = {name: axis.get("type", "") for name, axis in drawn["layout"].items() if "axis" in name}
+    yield f"chart {scales}"
     for trace in drawn["data"]:
-        yield f"  trace {as_json(trace)}"
+        told = {name: data(trace[name]) for name in ("x", "y", "z") if trace.get(name) is not None}
+        yield f"  {trace['type']} {told}"
 
 
 def board(element):
-    name, proto = element.proto.component_name, element.proto
-    if "settings" in name:
-        yield "settings " + as_json({k: v for k, v in json.loads(proto.bytes).items() if k != "board"})
+    """A board's matrices and pictures, the weights of a sentence."""
+    name = element.proto.component_name
+    if "settings" in name or not ("board" in name or "sentence" in name):
+        return
+    header, payload = message(element)
+    kind = header.get("kind")
+    if kind == "part":
+        yield f"part {in_short(next(iter(matrices({'panels': [header]}, payload))))}"
+    elif kind == "board":
+        for panel, content in inside(header, payload):
+            yield f"panel {in_short(next(iter(matrices({'panels': [panel]}, content))))}"
+    elif kind == "heads":
+        yield f"heads {in_short(np.frombuffer(payload, np.uint8) / 255.0)}"
     elif "sentence" in name:
-        header, payload = message(element)
-        yield "sentence " + as_json({k: v for k, v in header.items() if k not in ("key", "digest", "told")})
-        yield f"  weights {in_short(np.frombuffer(payload, '<f2'))}"
-        yield from with_it(header)
-    elif "reading" in name:
-        header, _payload = message(element)
-        yield "reading " + as_json({k: v for k, v in header.items() if k not in ("key", "digest", "told")})
-        yield from with_it(header)
-    elif "board" in name:
-        header, payload = message(element)
-        if header["kind"] == "held" and not payload:
-            return  # nothing is held where nobody is
-        facts = as_json({k: v for k, v in header.items() if k not in UNTOLD})
-        if header["kind"] == "part":
-            yield from panel(header, payload)
-            return
-        yield "board " + facts
-        for each in inside(header, payload) if header["kind"] == "board" else ():
-            yield from panel(*each)
-        if header["kind"] == "heads":
-            codes = np.frombuffer(payload, np.uint8) / 255.0
-            yield f"  pictures {codes.mean():.6g}, {math.sqrt((codes**2).mean()):.6g}"
-        yield from with_it(header)
-
-
-def with_it(header):
-    if "told" in header:
-        yield "settings " + as_json(header["told"])
-
-
-def panel(header, payload):
-    [matrix] = matrices({"panels": [header]}, payload)
-    yield f"  panel {as_json({k: v for k, v in header.items() if k not in UNTOLD})} {in_short(matrix)}"
-
-
-UNTOLD = ("key", "digest", "parts", "inside", "exponent", "told")
-"""Of a board's header what is no fact of its own: an exponent is a power of two that turns at its edge."""
+        yield f"sentence {in_short(np.frombuffer(payload, '<f2'))}"
 
 
 def table(element):
-    frame = element.value
-    yield "table " + as_json(json.loads(element.proto.columns or "{}"))
-    yield "  " + " | ".join(map(str, frame.columns))
-    for row in frame.itertuples(index=False):
-        yield "  " + " | ".join(f"{each:.6g}" if isinstance(each, float) else str(each) for each in row)
-
-
-WORDS = ("markdown", "caption", "latex", "title", "header", "subheader", "code", "text", "html")
-ALERTS = ("error", "info", "success", "warning")
-FACTS = ("label", "icon", "help", "placeholder", "disabled", "page", "query_string", "min", "max", "step")
-CONTROLS = (
-    *("button", "download_button", "page_link", "toggle", "checkbox", "number_input", "text_input", "text_area"),
-    *("file_uploader", "slider", "select_slider", "selectbox", "button_group", "multiselect", "radio"),
-)
-
-
-def control(element):
-    facts = {name: getattr(element.proto, name, None) for name in FACTS}
-    if element.type == "slider":
-        facts |= {name: getattr(element.proto, name) for name in ("min", "max", "step")}
-    told = {name: fact for name, fact in facts.items() if fact}
-    if element.type not in ("button", "download_button", "page_link", "file_uploader"):
-        value = element.value
-        if hasattr(element, "formatted_values"):
-            value = list(element.formatted_values)
-        elif value is not None and element.type in ("selectbox", "select_slider"):
-            value = element.format_func(value)
-        told["value"] = value if isinstance(value, int | float | str | list | None) else str(value)
-    if options := getattr(element, "options", None):
-        told["options"] = " · ".join(map(str, options)) if len(options) < 12 else list(map(str, options))
-    return f"{element.type} {as_json(told)}"
-
-
-def seen(picture):
-    """A picture within Markdown by its mean colour, and how far its colours are apart."""
-    colours = np.asarray(Image.open(io.BytesIO(base64.b64decode(picture[1]))), dtype=float)
-    return f"picture {colours.mean():.6g}, {colours.std():.6g}"
-
-
-def drawn(picture):
-    """A drawing within Markdown by the numbers it is made of."""
-    return f"drawing {in_short(figures(base64.b64decode(picture[1]).decode()))}"
+    """The numbers of a table, column by column."""
+    for _, column in element.value.select_dtypes("number").items():
+        yield f"column {in_short(column)}"
 
 
 def lines(at):
-    """What a page shows."""
+    """The data that a page shows."""
     for part in (at.main, at.sidebar):
-        yield f"== {part.type}"
         for element in walk(part):
-            kind = element.type
-            if kind == "code" and element.value.count("\n") > SNIPPET:
-                yield f"code: {element.value.splitlines()[0]} …"  # a variant's source
-            elif kind in WORDS and not element.value.startswith("<style>"):
-                extra = getattr(element.proto, "help", "")
-                yield f"{kind}: {DRAWING.sub(drawn, PICTURE.sub(seen, element.value))}" + (
-                    f" (help: {extra})" if extra else ""
-                )
-            elif kind in ALERTS:
-                yield f"{kind}: {element.proto.icon} {element.value}"
-            elif kind in CONTROLS:
-                yield control(element)
-            elif kind == "plotly_chart":
+            if element.type == "plotly_chart":
                 yield from chart(element)
-            elif kind == "bidi_component":
+            elif element.type == "bidi_component":
                 yield from board(element)
-            elif kind == "dataframe":
+            elif element.type in ("dataframe", "table"):
                 yield from table(element)
-            elif kind == "imgs":
-                yield from (f"picture: {image.caption}" for image in element.proto.imgs)
-            elif kind in ("popover", "expandable", "expander", "tab"):
-                inner = getattr(element.proto, kind, element.proto)
-                yield f"{kind}: {getattr(inner, 'icon', '')} {inner.label}"
 
 
 def shown(address):
-    """What an address opens, line by line, and the address that the page then writes."""
+    """The state that an address opens, line by line."""
     page, _, query = address.partition("?")
-    with patch("torch.cuda.is_available", return_value=False):  # a machine with more offers more
+    verdicts, tell = {}, Board.tell
+
+    def heard(self, outcomes):
+        outcomes = list(outcomes)
+        verdicts.update({outcome.key: outcome.verdict.name for outcome in outcomes})
+        tell(self, outcomes)
+
+    # A machine with more offers more.
+    with patch("torch.cuda.is_available", return_value=False), patch.object(Board, "tell", heard):
         at = visit(page, parse_qs(query, strict_parsing=bool(query)))
-        found = [line for told in lines(at) for line in ROUNDING.sub("next to nothing", told).split("\n")]
+        found = list(lines(at))
         assert not at.exception
         assert not at.run().exception
-    return [*found, "== address", urlencode(sorted(at.query_params.items()), doseq=True)]
+    link = urlencode(sorted(at.query_params.items()), doseq=True)
+    return [f"link {link}", *found, *(f"verdict {key}: {verdict}" for key, verdict in sorted(verdicts.items()))]
+
+
+def figures(line):
+    return [float(found) for found in NUMBER.findall(line)]
 
 
 def differences(before, now):
-    """Where two pages differ: lines whose words do, or else lines in which a number does."""
-    bare = [[NUMBER.sub("#", line) for line in page] for page in (before, now)]
+    """Where two states differ: lines that were added or lost, or else lines in which a number differs.
+
+    The verdict of a claim that was not there before is no difference.
+    """
+    known = {line.partition(":")[0] for line in before}
+    now = [line for line in now if not line.startswith("verdict ") or line.partition(":")[0] in known]
+    bare = [[line if line.startswith("link ") else NUMBER.sub("#", line) for line in page] for page in (before, now)]
     if bare[0] != bare[1]:
         blocks = difflib.SequenceMatcher(None, *bare, autojunk=False).get_opcodes()
         return [
