@@ -267,7 +267,7 @@ UNTOLD = ("key", "digest", "parts", "inside", "exponent", "told")
 
 def table(element):
     frame = element.value
-    yield "table " + as_json(json.loads(element.proto.columns or "{}"))
+    yield "table " + as_json(json.loads(getattr(element.proto, "columns", "") or "{}"))
     yield "  " + " | ".join(map(str, frame.columns))
     for row in frame.itertuples(index=False):
         yield "  " + " | ".join(f"{each:.6g}" if isinstance(each, float) else str(each) for each in row)
@@ -331,7 +331,7 @@ def lines(at):
                 yield from chart(element)
             elif kind == "bidi_component":
                 yield from board(element)
-            elif kind == "dataframe":
+            elif kind in ("dataframe", "table"):
                 yield from table(element)
             elif kind == "imgs":
                 yield from (f"picture: {image.caption}" for image in element.proto.imgs)
