@@ -1,5 +1,6 @@
 """Names at the ends of lines: as near to their ends as they can stand without one upon another."""
 
+import re
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ SAVE = 20
 """Pixels of the button above them that saves the picture."""
 LEGEND = 24
 """Pixels of a line of a legend, on a screen too narrow for names at the ends."""
+NO_BREAK = "\xa0"
 PREFIX = "→ "
 """What names the parts of a figure that belong to a name at the end of a line; the trace's place follows."""
 
@@ -75,8 +77,9 @@ def apart(wanted: Sequence[float], sizes: Sequence[float], low: float, high: flo
 
 
 def written(name: str) -> list[str]:
-    """A name in lines that are not too long."""
-    return textwrap.wrap(name, WIDE, break_long_words=False) or [""]
+    """Return a name in lines that are not too long; a number stays on the line of the word before it."""
+    lines = textwrap.wrap(re.sub(r" (?=-?\d)", NO_BREAK, name), WIDE, break_long_words=False)
+    return [line.replace(NO_BREAK, " ") for line in lines] or [""]
 
 
 def room(ends: Sequence[End]) -> int:

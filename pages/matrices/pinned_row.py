@@ -35,15 +35,18 @@ def show(found: Found) -> None:
             **tokens(found.labels),
         )
     MatricesOptions.coloured.fit(found.shown)
-    row_strips(
-        [Strip(key=attention.key, note=note(found, attention)) for attention in found.drawn],
-        found.words,
-        key="matrices.strips",
-        board=BOARD,
-        pinned=found.row,
-        whole=MatricesOptions.coloured.value,
-        on_unfold=_unfold,
-    )
+    several = found.row is not None and len(found.drawn) > 1  # without a pinned query the text is shown once
+    # app/page_script/style.css keeps this much room while the strips load, so that the board does not move.
+    with st.container(key="matrices.room.several" if several else "matrices.room.one"):
+        row_strips(
+            [Strip(key=attention.key, note=note(found, attention)) for attention in found.drawn],
+            found.words,
+            key="matrices.strips",
+            board=BOARD,
+            pinned=found.row,
+            whole=MatricesOptions.coloured.value,
+            on_unfold=_unfold,
+        )
 
 
 def note(found: Found, attention: Attention) -> str:

@@ -14,7 +14,7 @@ from app.words.i18n import N_, _, paragraph
 from attention_core.experiments import embedding
 from attention_core.experiments.embedding import EmbeddingRow
 from attention_core.formatting import formatted, number
-from pages.model.options import Question, called
+from pages.model.options import Question, called, encoder_depth
 
 SENTENCES = (
     N_("The boy cannot find the key to the shed."),
@@ -45,25 +45,25 @@ def show(question: Question) -> None:
         st.markdown(in_words(rows))
         st.caption(
             _(
-                "Embeddings of MiniLM-L6, the mean over tokens, with layers {low} to {high} of 0 to 5 changed. Drift "
-                "is one minus the cosine of an embedding before and after. Live: computed on this machine.",
+                "Model: MiniLM-L6, computed on this machine. A sentence's embedding is the mean over its tokens. The "
+                "variants replace softmax in layers {low} to {high}; the model has layers 0 to {last}. Drift is one "
+                "minus the cosine between a sentence's embeddings in the original and in the changed model.",
                 low=low,
                 high=high,
+                last=encoder_depth() - 1,
             )
         )
-        left, right = st.columns(2, gap="large")
-        with left:
-            told = _("Lines: how alike each sentence is to the query, for every variant")
-            figure = curves(
-                lines(rows),
-                x_title=_("rank of the sentence as it is"),
-                y_title=_("cosine with the query"),
-                height=400,
-                x_ticks=range(1, 1 + len(SENTENCES)),
-            )
-            chart.show(figure, key=f"{key}.chart", name="similarity", alt=told)
-        with right:
-            st.dataframe(ranking(rows), hide_index=True)
+        figure = curves(
+            lines(rows),
+            x_title=_("rank of the sentence in the original model"),
+            y_title=_("cosine with the query"),
+            height=400,
+            x_ticks=range(1, 1 + len(SENTENCES)),
+        )
+        told = _("Lines: the cosine of each sentence with the query, for every variant")
+        chart.show(figure, key=f"{key}.chart", name="similarity", alt=told)
+        st.caption(_("Rank of each sentence by its cosine with the query; 1 is the most similar."))
+        st.table(ranking(rows), hide_index=True)  # unlike a data frame, it wraps the sentences on a narrow screen
 
     rows = runs.at_once(
         "embedding",
@@ -84,10 +84,10 @@ def _verdict(row: EmbeddingRow) -> str:
     told = {"name": called(row.word), "drift": number(row.drift, 2), "tau": number(row.tau, 2)}
     drift = _("With **{name}** embeddings drift by {drift}.", **told)
     if row.tau >= KEPT:
-        return paragraph(drift, _("The ranking of the sentences stays, with Kendall's τ of {tau}.", **told))
+        return paragraph(drift, _("The ranking of the sentences stays the same, with Kendall's τ of {tau}.", **told))
     if row.tau >= CLOSE:
-        return paragraph(drift, _("The ranking of the sentences roughly stays, with Kendall's τ of {tau}.", **told))
-    return paragraph(drift, _("The ranking of the sentences is another, with Kendall's τ of {tau}.", **told))
+        return paragraph(drift, _("The ranking of the sentences stays similar, with Kendall's τ of {tau}.", **told))
+    return paragraph(drift, _("The ranking of the sentences changes, with Kendall's τ of {tau}.", **told))
 
 
 def ranks(similarities: Sequence[float]) -> np.ndarray:
@@ -118,7 +118,8 @@ def lines(rows: Sequence[EmbeddingRow]) -> list[Curve]:
 
 
 def ranking(rows: Sequence[EmbeddingRow]) -> pd.DataFrame:
-    """The sentences with their ranks, in the order of the model as it is."""
-    table = {_("as it is"): ranks(rows[0].before), **{called(row.word): ranks(row.after) for row in rows}}
-    table[_("sentence")] = np.array([_(each) for each in SENTENCES])
-    return pd.DataFrame(table).sort_values(_("as it is"))
+    """Return the sentences with their ranks in every model, in the order of the original model."""
+    sentences = {_("sentence"): np.array([_(each) for each in SENTENCES])}
+    original = {_("original"): ranks(rows[0].before)}
+    changed = {called(row.word): ranks(row.after) for row in rows}
+    return pd.DataFrame({**sentences, **original, **changed}).sort_values(_("original"))

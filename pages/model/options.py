@@ -136,7 +136,8 @@ class ModelOptions(Options, prefix="m_"):
     encoder_layers = layers_of(encoder_depth)
     query = kept(
         lambda: Field(QUERY, read_text, write_text, accepts=lambda text: isinstance(text, str)),
-        N_("Held against"),
+        N_("Query sentence"),
+        help=N_("Ten fixed sentences are ranked by the cosine of their embeddings with this sentence's embedding."),
         widget=st.text_input,
     )
 

@@ -97,6 +97,10 @@ def test_lines_too_many_for_their_names_have_a_legend():
     assert "showlegend" not in figure["layout"]
 
 
+def test_a_number_stays_with_the_word_before_it():
+    assert written("Nyström · landmarks 8") == ["Nyström ·", "landmarks 8"]
+
+
 def test_a_long_name_takes_several_lines_and_the_margin_is_as_wide_as_the_longest():
     assert written("Expectation maximisation") == ["Expectation", "maximisation"]
     margins = [

@@ -11,7 +11,20 @@ SHIFTS = """
         for (const entry of list.getEntries()) window.shift += entry.value;
     }).observe({ type: "layout-shift", buffered: true });
 """
-PAGES = ["", "matrices", "masks", "inside", "lessons", "entropy", "error", "timing", "model", "causal", "claims"]
+PAGES = [
+    "",
+    "matrices",
+    "matrices?variants=softmax",
+    "masks",
+    "inside",
+    "lessons",
+    "entropy",
+    "error",
+    "timing",
+    "model",
+    "causal",
+    "claims",
+]
 
 
 @pytest.mark.parametrize("path", PAGES)

@@ -224,6 +224,15 @@ def test_a_word_is_asked_about_without_the_server_and_let_go_by_a_key(page, serv
     expect(page.get_by_text("Click a word to see where it looks.")).to_be_visible()
 
 
+@pytest.mark.parametrize("link", ["?variants=softmax", "?row=none"])
+def test_a_single_strip_leaves_no_blank_below_it(page, server, link):
+    matrices(page, server, link)
+    strips = page.locator(".strips")
+    expect(strips.locator(".text")).to_have_count(1)
+    room = page.locator(".st-key-matrices-strips").bounding_box()["height"]
+    assert room - strips.bounding_box()["height"] < 8
+
+
 def test_a_head_is_chosen_among_all_of_them_at_large(page, server):
     first = ranked(head_scores(ac.inputs.record_layers(presets.texts()["repeats"]), causal=False), "sink")[0]
     matrices(page, server, "?text=@repeats&variants=softmax&more=heads&head_order=sink")

@@ -273,8 +273,9 @@ def test_the_encoder_has_a_line_per_reader_and_the_ranks_of_ten_sentences():
     at = open_model(m_view="encoder")
     assert not at.exception
     assert set(traces(at)) == {"The model as it is", "Local · window 2", "Linear", "Nyström · landmarks 8"}
-    found = table(at)
-    assert found.index.tolist() == list(range(1, 11))
+    found = at.table[0].value
+    assert found["original"].tolist() == list(range(1, 11))
+    assert found.columns[0] == "sentence"  # where no screen cuts it
     assert set(found["sentence"]) == set(SENTENCES)
     assert sorted(found["Linear"]) == list(range(1, 11))
     as_it_is = curves(at)["The model as it is"][1]

@@ -210,10 +210,10 @@ def test_names():
 @pytest.mark.parametrize(
     ("tau", "told"),
     [
-        (0.96, "The ranking of the sentences stays"),
-        (0.94, "roughly stays"),
-        (0.71, "roughly stays"),
-        (0.69, "is another"),
+        (0.96, "The ranking of the sentences stays the same"),
+        (0.94, "The ranking of the sentences stays similar"),
+        (0.71, "The ranking of the sentences stays similar"),
+        (0.69, "The ranking of the sentences changes"),
     ],
 )
 def test_what_becomes_of_a_ranking(tau, told):
