@@ -5,7 +5,7 @@ from conftest import ROOT
 
 from app.page_script import bundling
 
-SCRIPT = bundling.script(ROOT / "app" / "templates.js")
+SCRIPT = bundling.script(ROOT / "app" / "page_script" / "templates.js")
 TOKENS = ["$&", "$$", "$1", "$`", "{other}", "{word}", "a $' b", "\\$"]
 
 

@@ -123,7 +123,7 @@ def test_a_variant_with_one_source_has_no_more():
 
 def test_what_is_taken_away_is_what_was_shown():
     at = open_inside(inside=["nystrom~landmarks~4~inverse~exact"], head=["1"])
-    code = next(c.value for c in at.main.code if "looks.inside" in c.value)
+    code = next(c.value for c in at.main.code if "analysis.matrix.inside" in c.value)
     assert "landmarks=4" in code
     assert "head=1" in code
     record = SyntheticSource(SyntheticSpec(n=11, d=8, heads=2)).load()
