@@ -80,6 +80,13 @@ def test_entropy_is_that_of_queries_and_keys_with_the_positions_that_are_chosen(
     assert points(at)["Softmax"][64] == pytest.approx(expected, abs=1e-4)
 
 
+@pytest.mark.parametrize("view", ["entropy", "normalizer", "drift", "distance", "factor"])
+def test_variants_can_be_chosen_where_the_question_is_about_them(view):
+    at = open_entropy(h_view=view, variants=chosen("softmax"))
+    labels = [block.proto.popover.label for block in at.main.get("popover")]
+    assert ("Add or remove" in labels) == (view == "entropy")
+
+
 def test_curves_bands_and_table_hold_the_cores_numbers():
     at = open_entropy(variants=chosen("softmax", "topk"))
     drawn, n = points(at), 128
