@@ -28,6 +28,8 @@ def environment(tmp_path_factory):
     for weights in (minilm.WEIGHTS, smollm2.WEIGHTS):
         (folder / weights.package).mkdir()
         (folder / weights.package / "__init__.py").touch()
+    # A worker runs only while a processor is idle, and beside other tests on two cores that can take minutes.
+    (folder / "sitecustomize.py").write_text("import os\n\nos.sched_setscheduler = lambda *_: None\n")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")]))
         patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
