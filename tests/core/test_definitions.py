@@ -10,11 +10,17 @@ import pytest
 import attention_core as ac
 from attention_core.variant import Variant
 
-FAMILIES: tuple[str, ...] = ()
+FAMILIES = ("gated", "kernel")
 """The families whose variants are all defined in their own files."""
 LONGEST = 18
 """Lines of a definition, not counting its signature and docstring."""
-HELPERS = ("attention_core.ops.random", "attention_core.ops.softmax.masked")
+HELPERS = (
+    "attention_core.ops.delta.delta_rule",
+    "attention_core.ops.linear.gates",
+    "attention_core.ops.random",
+    "attention_core.ops.recurrence",
+    "attention_core.ops.softmax.masked",
+)
 """The modules of ``attention_core`` whose functions a definition may call, next to those of its own file."""
 
 VARIANTS = [variant for variant in ac.all_variants() if variant.family in FAMILIES]

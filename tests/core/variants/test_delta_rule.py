@@ -12,7 +12,7 @@ from transformers.models.qwen3_next.modeling_qwen3_next import (
 )
 
 import attention_core as ac
-from attention_core.ops.delta.delta_rule import as_taken, write_strength
+from attention_core.ops.delta.delta_rule import normalised, write_strength
 from attention_core.ops.delta.fast_weights import Tokens, last_state
 
 DELTA = ac.get("deltanet")
@@ -111,7 +111,7 @@ def test_the_rule_is_stable_up_to_two_over_the_squared_length_of_its_keys():
 @pytest.mark.parametrize("size", [1e-3, 1.0, 30.0])
 def test_the_exact_step_never_leaves_the_stable_range(size):
     p = DELTA.variant.params(keys="exact", strength=2.0)
-    k = as_taken(size * normal(50, 8, seed=1), p)
+    k = normalised(size * normal(50, 8, seed=1), p)
     beta = write_strength(k, p.keys, p.strength)
     eigenvalue = 1 - beta * k.square().sum(-1, keepdim=True)
     torch.testing.assert_close(eigenvalue, torch.exp(-2.0 * k.square().sum(-1, keepdim=True)))
