@@ -53,7 +53,7 @@ class Memory(NamedTuple):
 
 
 def counts(x: Tensor, first: int = 0) -> Tensor:
-    """Return the positions ``t``, ``[n, 1]``, of tokens ``[..., n, *]`` that follow ``first`` others, counted from 1."""
+    """Return positions ``t``, ``[n, 1]``, counted from 1, of tokens ``[..., n, *]`` that follow ``first`` others."""
     return torch.arange(first + 1, first + x.shape[-2] + 1, dtype=x.dtype, device=x.device).unsqueeze(-1)
 
 
