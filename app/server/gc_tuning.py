@@ -11,11 +11,8 @@ import time
 from app.server import malloc
 
 OLD = 100
-"""Young collections before a full collection, the third threshold of ``gc.set_threshold``.
-
-Python's default of 10 causes a full collection every fifty runs. With a hundred sessions this holds the interpreter
-lock for a tenth of a second, to free the few sessions that have ended.
-"""
+"""Young collections before a full one (``gc.set_threshold``). Python's 10 is a full collection every fifty runs: with a
+hundred sessions, a tenth of a second under the interpreter lock to free the few sessions that have ended."""
 BETWEEN = 3.0
 """Seconds after which free memory is returned to the system even without a full collection: the collector does not
 count the holes that freed arrays leave."""

@@ -199,7 +199,7 @@ class Options:
 
 
 @cache
-def _fields(controls: tuple[Control[Any], ...], profile: Limits) -> Mapping[str, Field]:  # it sets the bounds
+def _fields(controls: tuple[Control[Any], ...], profile: Limits) -> Mapping[str, Field]:  # The profile sets bounds.
     return {control.name: control.field() for control in controls}
 
 

@@ -54,7 +54,7 @@ def write_model(name: str) -> list[str]:
 
 
 def may_type(name: object) -> bool:
-    """Return whether this is a string that may be typed as a model; a name of no model leads to an error message."""
+    """Return whether a model name is allowed; where any name may be typed, unknown ones lead to an error message."""
     return isinstance(name, str) and (models.may_ask(name) or current().hub_models)
 
 

@@ -27,8 +27,7 @@ NAMED = 12
 WORD = 30
 """Most characters of a link's value that a notice repeats."""
 IN_FLIGHT = 32
-"""Most addresses remembered that the browser has not shown yet; no visitor makes so many changes ahead of the
-answers."""
+"""Most addresses remembered that the browser has not shown yet; no visitor is that many changes ahead."""
 
 
 @dataclass
@@ -79,8 +78,8 @@ class Field:
 
     Attributes:
         default: value that is left out of an address.
-        read: converts the words of an address to the value; raises if they do not fit.
-        write: converts the value to the words of an address.
+        read: converts the value's words (its strings in an address) to the value; raises if they do not fit.
+        write: converts the value to its words.
         options: allowed values in addition to the default; None if they cannot be listed.
         accepts: returns whether a value is allowed, if the values cannot be listed.
         takes: returns a description of the allowed values, for a value out of bounds.

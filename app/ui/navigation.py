@@ -17,7 +17,7 @@ ENTRIES = "navigation.entries"
 
 
 def keep(entries: Mapping[str, Any]) -> None:
-    """Store the menu's entries, because a page link needs the same object as the menu."""
+    """Store the menu's entries in the session, because a page link needs the same object as the menu."""
     st.session_state[ENTRIES] = dict(entries)
 
 

@@ -1,4 +1,4 @@
-"""Draws a page's body as a fragment, so that a widget in it does not rerun menu and sidebar: half of a cheap rerun."""
+"""Draws a page's body as a fragment: its widgets do not rerun menu and sidebar, half the cost of a cheap rerun."""
 
 from collections.abc import Callable, Hashable
 

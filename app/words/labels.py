@@ -24,7 +24,7 @@ def readable(name: str) -> str:
 
 
 def tokens(labels: Sequence[str]) -> dict[str, Any]:
-    """Return the arguments of a widget that selects one of these tokens."""
+    """Return ``options`` and ``format_func`` for a widget that selects one of these tokens."""
 
     def name(i: int) -> str:
         # An outdated value may belong to a longer text: Streamlit formats it before finding that it is not an option.

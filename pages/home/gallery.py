@@ -1,4 +1,4 @@
-"""The gallery on the Home page: every variant in rows by family, in one Markdown element, hence one message."""
+"""The gallery on the Home page: every variant in rows by family, sent as a single Markdown element."""
 
 import base64
 import html

@@ -15,7 +15,7 @@ from pages.masks.patterns import Found
 
 
 def show(found: Found) -> None:
-    """Draw the choice of the hash round and the pattern in its order."""
+    """Draw the choice of a hash round and a board of the allowed pairs in the order of that round."""
     number = MasksOptions.hash_round.value
     hashes = {a: h for a in found.drawn if (h := _sorted(found, a, number)) is not None}
     if not hashes:

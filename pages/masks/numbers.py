@@ -34,7 +34,7 @@ def _rows(found: Found) -> list[dict[str, object]]:
 
 
 def show(found: Found) -> None:
-    """Draw the table."""
+    """Draw the table of the patterns' numbers."""
     rows = _rows(found)
     possible = list(rows[0])[2]
     st.dataframe(
