@@ -70,7 +70,7 @@ class Limits:
     worker_bytes: int
     """Maximum bytes of a worker process beyond the memory that all processes share: twice the largest timed call."""
     drawn_at_once: int
-    """Number of page scripts that run at the same time in one process, which share one interpreter; more would delay all."""
+    """Number of page scripts that run at the same time in one process. All share one interpreter, so more delay all."""
     cached_results: int
     """Maximum entries of each results cache, of any size: Python holds about a kilobyte for each entry."""
     cached_bytes: int
