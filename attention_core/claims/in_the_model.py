@@ -112,8 +112,7 @@ def copied_tokens(ask: Ask) -> tuple[int, ...]:
     """Return ``PERIOD`` tokens of the text in a random order (seed 0), followed by the same tokens again.
 
     In a random order, the second half can only be predicted by copying. The tokens come from the text, so that the
-    result
-    depends on the text.
+    result depends on the text.
     """
     ids = swap.text_tokens(ask.text, tokens=ask.decoded).ids
     shuffled = torch.randperm(len(ids), generator=torch.Generator().manual_seed(0))[:PERIOD]

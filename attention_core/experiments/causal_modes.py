@@ -75,8 +75,7 @@ class CostTask:
     """A task that counts the cost of one form at one length, on one head of Gaussian q, k and v.
 
     The multiply-adds of matrix products are counted. ``cumsum`` computes its ``n C (d_v + 1)`` products ``φ(k) [v,
-    1]ᵀ``
-    elementwise; they are added, so that all forms are counted in the same way.
+    1]ᵀ`` elementwise; they are added, so that all forms are counted in the same way.
 
     Attributes:
         word: the variant and its settings.

@@ -82,8 +82,7 @@ def run(task: ContinuationTask, *, load: Load = load) -> tuple[ContinuationRow]:
     """Read the text into a cache and generate token by token, reporting progress at each step.
 
     Sampling adds Gumbel noise to the logits and takes the largest. With the same noise, two models generate the same
-    tokens
-    as long as their predictions agree.
+    tokens as long as their predictions agree.
 
     Raises:
         LabError: if the text is empty, the model is not available, or the variant cannot be causal.

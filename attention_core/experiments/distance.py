@@ -2,9 +2,8 @@
 
 RoPE rotates pair i of a query and of a key by ``position · θ_i`` with ``θ_i = base^(-2i/d)``. At distance Δ their dot
 product is ``Re Σ_i h_i e^{iΔθ_i}``, where ``h_i`` is the pair's product before the rotation, as complex numbers.
-Summation by parts, with ``S_j = Σ_{i<j} e^{iΔθ_i}`` and ``h_{d/2} = 0``, bounds it by
-``max_i |h_{i+1} − h_i| · Σ_j |S_j|``. The mean ``|S_j|`` decays with Δ. It is a bound, which the dot products need not
-follow.
+Summation by parts, with ``S_j = Σ_{i<j} e^{iΔθ_i}`` and ``h_{d/2} = 0``, bounds it by ``max_i |h_{i+1} − h_i| · Σ_j
+|S_j|``. The mean ``|S_j|`` decays with Δ. It is a bound, which the dot products need not follow.
 
 Source: Su 2021, https://kexue.fm/archives/8265; Su et al. 2021, arXiv 2104.09864.
 """
@@ -49,7 +48,7 @@ class DistanceTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DistanceRow:
-    """Measurements of one head in one form, at one distance or (``distance`` is None) over all pairs.
+    """Measurements of one head in one form, at one distance or, without a ``distance``, over all pairs.
 
     Attributes:
         form: ``PLAIN``, ``TURNED`` or ``BIASED``.
@@ -121,8 +120,8 @@ def forms(qkv: QKV, source: Source) -> dict[str, tuple[Tensor, Tensor]]:
     """Return the queries and keys without RoPE and with it, ``[H, n, d]`` float64 each, with pairs adjacent.
 
     If the source already uses RoPE, the rotation is undone for the plain form, otherwise it is applied for the other
-    form.
-    Only the rotated form is returned if the model rotates in an unknown way. A source with ALiBi has its form as well.
+    form. Only the rotated form is returned if the model rotates in an unknown way. A source with ALiBi has its form as
+    well.
     """
     q, k = qkv.q.double(), qkv.k.double()
     found = {BIASED: (q, k)} if source.positions == ALIBI else {}

@@ -46,8 +46,7 @@ def followed(name: str, stack: Sequence[Attention], qkv: QKV, head: int = 0) -> 
     """Yield the share of connected pairs after each layer of a stack that repeats.
 
     A pair is connected if a path of weights above zero leads from one token to the other; weights that underflow to
-    zero
-    connect nothing. Heads are numbered from ``head`` on.
+    zero connect nothing. Heads are numbered from ``head`` on.
     """
     weights = [attention.weights(qkv.q, qkv.k, causal=qkv.causal) for attention in stack]
     possible = qkv.n * (qkv.n + 1) // 2 if qkv.causal else qkv.n**2
