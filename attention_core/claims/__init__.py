@@ -36,8 +36,7 @@ __all__ = [
 ]
 
 LONGEST = 512
-"""Length in tokens of the longest input that claims are checked on. All claims on twelve heads then take about 20 s on
-one core."""
+"""Maximum tokens of an input for claims: all claims on twelve heads then take about 20 s on one core."""
 
 
 @dataclass(frozen=True, kw_only=True)

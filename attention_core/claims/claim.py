@@ -304,8 +304,8 @@ READ_BOTH_WAYS = Case(
     applies=lambda numbers: numbers[FUTURE.name] > 0,
 )
 MOST_HIDDEN = 10
-"""Largest ``FUTURE``, in per cent, at which a causal model's unmasked attention is still close to its causal attention.
-Trained heads have up to 64; uniform attention would have 50."""
+"""Largest ``FUTURE``, in per cent, at which unmasked attention is still close to causal attention. Trained heads have
+up to 64; uniform attention would have 50."""
 
 
 def future(qkv: QKV) -> float:

@@ -138,7 +138,7 @@ def lost(ask: Ask, word: str, layers: tuple[int, ...]) -> float:
     return 100 * (_copying(ids, word, layers)[1] - second) / (first - second)
 
 
-# Several claims need the same numbers; each entry is a few numbers.
+# Several claims need the same results, and each cached entry is only a few numbers.
 _reading = lru_cache(256)(swap.reading)
 _output_error = lru_cache(256)(swap.output_error)
 
@@ -164,14 +164,14 @@ def reread(ask: Ask, keys: int) -> float:
 @lru_cache(16)
 def _reread(ids: tuple[int, ...], keys: int) -> float:
     loaded = models.load(swap.MODEL)
-    first = losses(loaded, ids[: keys + 1])  # these have no more than ``keys`` tokens before them
+    first = losses(loaded, ids[: keys + 1])  # at most ``keys`` tokens precede each of these
     last = [losses(loaded, ids[end - keys : end + 1])[-1:] for end in range(keys + 1, len(ids))]
     return perplexity(torch.cat([first, *last]))
 
 
 @lru_cache(256)
 def _kept(text: str, tokens: int, word: str) -> float:
-    from attention_core.inputs.models.recorder import record  # imports transformers, by now loaded
+    from attention_core.inputs.models.recorder import record  # imports transformers, which is loaded by now
 
     loaded = models.load(swap.MODEL)
     ids = swap.text_tokens(text, tokens=tokens).ids

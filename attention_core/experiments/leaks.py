@@ -1,7 +1,4 @@
-"""The outputs that change when one token is replaced, for several variants; see ``analysis.matrix.influence``.
-
-Every token is replaced in turn, which takes n runs per variant.
-"""
+"""The outputs that change when one of n tokens is replaced: ``analysis.matrix.influence`` of several variants."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

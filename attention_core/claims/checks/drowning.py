@@ -27,10 +27,7 @@ LATE = {PLAIN: "last 4, plain sums", DECAYED: "last 4, with decay", SOFTMAX: "la
 
 
 def attentions(n: int) -> dict[str, Attention]:
-    """Return the compared attentions, with a decay tied to n.
-
-    A fixed decay would forget too little of short inputs and everything of long ones.
-    """
+    """Return the compared attentions. The decay depends on n: a fixed one keeps short inputs and forgets long ones."""
     return {
         PLAIN: registry.get("linear"),
         DECAYED: registry.get("retention", decay=0.5 ** (QUARTER / n)),

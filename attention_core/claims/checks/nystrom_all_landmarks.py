@@ -23,8 +23,7 @@ from attention_core.claims.claim import (
 
 EXACT, ITERATED = "exact inverse", "six iterations"
 MOST = 256
-"""Maximum number of tokens. The singular values of many large matrices would take most of the time of all claims
-together."""
+"""Maximum number of tokens: singular values of many large matrices would dominate the time of all claims."""
 INVERSES = {EXACT: "exact", ITERATED: "iterative"}
 
 

@@ -23,8 +23,7 @@ from attention_core.experiments.error import draws
 
 NYSTROM, PERFORMER, UNIFORM = "Nyström", "Performer", "uniform attention"
 LANDMARKS, SHARED = 64, 4
-"""The number of landmarks, and the least number of tokens per landmark. An approximation that saves nothing proves
-nothing."""
+"""Number of landmarks, and minimum tokens per landmark: an approximation that saves nothing proves nothing."""
 TIMES, JUDGED = (1, 2, 4, 8), 4
 """Performer's number of features as multiples of the head size d: the values measured, and the value that is judged."""
 

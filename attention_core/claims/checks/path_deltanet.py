@@ -19,7 +19,7 @@ NAMES = {KEYS: "w = k", TURNED: "w = k turned", FIXED: "one w for all tokens"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PathRow:
-    """The largest difference between both matrices of one head over its first ``n`` tokens; entries are at most 1."""
+    """The largest difference from DeltaNet's matrix, with entries up to 1, over one head's first ``n`` tokens."""
 
     n: int
     along: str

@@ -12,8 +12,7 @@ from attention_core.claims.claim import EVEN, Ask, Claim, Figure, Numbers, Place
 MEAN, SECOND, MASS = "mean key", "second order", "true mass"
 SCORES = (MEAN, SECOND, "bound", MASS)
 BLOCK, BUDGETS, JUDGED = 8, (1, 2, 4), 2
-"""Tokens per block; numbers of blocks chosen in addition to the query's own block; the number that the claim is judged
-at."""
+"""Tokens per block; numbers of other blocks chosen next to the query's own: those measured, and the one judged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

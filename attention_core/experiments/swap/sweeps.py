@@ -125,8 +125,7 @@ def able(words: Iterable[str]) -> list[str]:
 
 
 def _coarse_first(steps: Sequence[T]) -> list[T]:
-    """Order steps coarse to fine, so that a chart takes shape early: every fourth and the ends, every second, the rest.
-    """
+    """Order steps so that a chart takes shape early: the ends and every fourth, then every second, then the rest."""
     last = len(steps) - 1
     order = sorted(range(len(steps)), key=lambda i: (0 if i % 4 == 0 or i == last else 1 if i % 2 == 0 else 2, i))
     return [steps[i] for i in order]
