@@ -1,1 +1,1 @@
-"""The delta rule: states that are corrected before they are written to."""
+"""Fast weights and the delta rule, which erases what a key reads before a value is written under it."""

@@ -1,4 +1,4 @@
-"""The delta rule's settings: before a value is written, what its key reads now is erased, as strongly as is set."""
+"""Settings and inputs of the delta rule, which erases what a key reads before a value is written under that key."""
 
 from dataclasses import dataclass
 
@@ -30,26 +30,26 @@ class DeltaParams(Params):
 
 
 def delta_tokens(q: Tensor, k: Tensor, p: DeltaParams, gates: Tensor | None = None) -> Tokens:
-    """Tokens as the delta rule takes them, ``[..., n, d]`` each, with the logarithms of their gates if they have."""
+    """Return the tokens of the delta rule for q and k, ``[..., n, d]``, with the logarithms of gates, if any."""
     q, k = normalised(q, p), normalised(k, p)
     beta = write_strength(k, p.keys, p.strength)
     return Tokens(q, k, beta, gates, beta)
 
 
 def normalised(x: Tensor, p: DeltaParams) -> Tensor:
-    """Queries or keys as the rule takes them: of length one, or so that their product is the scaled logit."""
+    """Return queries or keys as the rule uses them: of length one, or divided by ``d^¼``."""
     if p.keys == "unit":
         return unit(x)
     return x * x.shape[-1] ** -0.25
 
 
 def unit(x: Tensor) -> Tensor:
-    """Vectors of length one, ``[..., n, d]``; zeros stay."""
+    """Return vectors of length one, ``[..., n, d]``; zero vectors stay zero."""
     return x / nonzero(torch.linalg.vector_norm(x, dim=-1, keepdim=True))
 
 
 def write_strength(k: Tensor, keys: str, strength: float) -> Tensor:
-    """β of every key as it is taken, ``[..., n, 1]``: the constant, or ``(1 - e^{-η ‖k‖²}) / ‖k‖²``."""
+    """Return β for normalised keys, ``[..., n, 1]``: the constant, or ``(1 - e^{-η ‖k‖²}) / ‖k‖²`` for exact keys."""
     square = k.square().sum(-1, keepdim=True)
     if keys == "unit":
         return torch.full_like(square, strength)

@@ -1,11 +1,14 @@
-"""Fast weights: a state that fades, is corrected and is written to, token by token. By chunks, or as a matrix.
+"""Fast weights: a state that fades, is erased and is written to token by token, computed by chunks or as a matrix.
 
-Every variant of the family takes tokens as a ``Rule`` says, and all else follows from ``S_i = diag(α_i) S_{i-1} +
-k_i u_iᵀ``, ``o_i = S_iᵀ q_i``. Plainly ``u_i = β_i v_i``; by the delta rule what the key reads is taken back first,
-``u_i = β_i v_i - ε_i (diag(α_i) S_{i-1})ᵀ k_i``. With ``Γ`` the product of the gates α from j + 1 to i, a number or one
-per channel, ``U = (I + diag(ε) (K Kᵀ ⊙ Γ⁻))⁻¹ diag(β) V``, one triangular system, and ``A = (Q Kᵀ ⊙ Γ) U``. Where
-directions W other than the keys are taken back, ``S_i = S' + k_i β_i v_iᵀ - ε_i w_i w_iᵀ S'`` with ``S' = diag(α_i)
-S_{i-1}``, and ``A = (Q Kᵀ ⊙ Γ - (Q Wᵀ ⊙ Γ)(I + diag(ε) (W Wᵀ ⊙ Γ⁻))⁻¹ diag(ε) (W Kᵀ ⊙ Γ⁻)) diag(β)``.
+A ``Rule`` returns the gates α, the write strengths β and the erase strengths ε of a variant's tokens. The state is
+``S_i = S' + k_i u_iᵀ`` with ``S' = diag(α_i) S_{i-1}``, and the output is ``o_i = S_iᵀ q_i``. Without erasing,
+``u_i = β_i v_i``. The delta rule first erases what the key reads: ``u_i = β_i v_i - ε_i S'ᵀ k_i``.
+
+Let ``Γ_ij`` be the product of the gates from j + 1 to i, and ``Γ⁻`` the same below the diagonal. All u of a chunk then
+solve one triangular system, ``U = (I + diag(ε) (K Kᵀ ⊙ Γ⁻))⁻¹ diag(β) V``, and the outputs are ``(Q Kᵀ ⊙ Γ) U``. If the
+rule erases along directions W other than the keys, ``S_i = S' + k_i β_i v_iᵀ - ε_i w_i w_iᵀ S'``, and the matrix is
+``A = (Q Kᵀ ⊙ Γ - (Q Wᵀ ⊙ Γ)(I + diag(ε) (W Wᵀ ⊙ Γ⁻))⁻¹ diag(ε) (W Kᵀ ⊙ Γ⁻)) diag(β)``.
+
 Sources: Yang and others, arXiv 2312.06635 (gates per channel), 2406.06484 (the delta rule by chunks), 2412.06464 (with
 a gate), 2505.16381 (other directions); Dao and Gu, 2405.21060; Schlag and others, 2102.11174.
 """
@@ -25,20 +28,20 @@ from attention_core.settings import Params
 from attention_core.variant import Cost, Decoder, Variant
 
 CHUNK = 64
-"""Tokens per chunk: what happens inside one then costs about as much as the state."""
+"""Tokens per chunk: the products within a chunk then cost about as much as those with the state."""
 
 
 class Tokens(NamedTuple):
-    """Tokens as a rule takes them.
+    """The inputs of the recurrence for some tokens.
 
     Attributes:
         q: queries, ``[..., n, d]``.
         k: keys, ``[..., n, d]``.
-        write: β, how strongly values are written, ``[..., n, 1]`` or ``[n, 1]``.
-        gates: log α, what is left of the state before each token, ``[..., n, 1]``, ``[n, 1]`` or ``[..., n, d]``; None
-            where all of it is.
-        erase: ε, how much is taken back of what a key reads, ``[..., n, 1]``; None where nothing is.
-        along: W, the directions of which that much is taken back, ``[..., n, d]``; None where they are the keys.
+        write: β, the strength of writing, ``[..., n, 1]`` or ``[n, 1]``.
+        gates: log α, the logarithm of the share of the state kept before each token, ``[..., n, 1]``, ``[n, 1]`` or
+            ``[..., n, d]``; None if all of it is kept.
+        erase: ε, the strength of erasing, ``[..., n, 1]``; None if nothing is erased.
+        along: W, the directions to erase along, ``[..., n, d]``; None if they are the keys.
     """
 
     q: Tensor
@@ -50,15 +53,15 @@ class Tokens(NamedTuple):
 
 
 Rule = Callable[[Tensor, Tensor, Any, int], Tokens]
-"""``(q, k, p, first) -> Tokens``: queries and keys of some tokens, ``first`` of which there were before them."""
+"""``(q, k, p, first) -> Tokens`` for the queries and keys of some tokens that follow ``first`` earlier tokens."""
 
 
 class Memory(NamedTuple):
-    """What is remembered of the past.
+    """The state after some tokens.
 
     Attributes:
         sums: ``S``, ``[..., d, d_v]``.
-        taken: how many tokens it has taken in.
+        taken: the number of tokens so far.
     """
 
     sums: Tensor
@@ -66,19 +69,19 @@ class Memory(NamedTuple):
 
 
 def solved(system: Tensor, wanted: Tensor) -> Tensor:
-    """``(I + system)⁻¹ wanted`` by forward substitution, ``[..., n, *]``; the diagonal is not looked at."""
+    """Return ``(I + system)⁻¹ wanted``, ``[..., n, *]``, by forward substitution that ignores the diagonal."""
     return torch.linalg.solve_triangular(system, wanted, upper=False, unitriangular=True)
 
 
 def empty(k: Tensor, v: Tensor) -> Tensor:
-    """The state before any token, ``[..., d, d_v]``, for one token's key ``[..., d]`` and value ``[..., d_v]``."""
+    """Return the empty state, ``[..., d, d_v]``, for one token's key ``[..., d]`` and value ``[..., d_v]``."""
     return v.new_zeros(*v.shape[:-1], k.shape[-1], v.shape[-1])
 
 
 def similar(q: Tensor, k: Tensor, gates: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
-    """``Q Kᵀ ⊙ Γ``, ``[..., c, c]``, queries that read from before the first token, keys that are read after the last.
+    """Return ``Q Kᵀ ⊙ Γ``, ``[..., c, c]``, queries faded since the chunk's start, and keys faded until its end.
 
-    The gates' logarithms are summed up anew in each chunk: over a long text their sum would lose its digits.
+    The logarithms of the gates are summed from the start of each chunk: over a long text the sum would lose its digits.
     """
     if gates is None:
         return triangle(Features(q, k))
@@ -87,16 +90,16 @@ def similar(q: Tensor, k: Tensor, gates: Tensor | None) -> tuple[Tensor, Tensor,
 
 
 def take(state: Tensor, tokens: Tokens, v: Tensor, *, read: bool = True) -> tuple[Tensor | None, Tensor]:
-    """Take in a chunk of tokens.
+    """Update the state by a chunk of tokens.
 
     Args:
         state: ``S``, ``[..., d, d_v]``.
         tokens: the chunk, ``[..., c, *]``.
         v: values, ``[..., c, d_v]``.
-        read: whether outputs are wanted.
+        read: whether to compute outputs.
 
     Returns:
-        What each token reads right after it was written, ``[..., c, d_v]``, or None, and the state after them.
+        The outputs ``[..., c, d_v]``, each read right after its token was written, or None; and the state afterwards.
     """
     q, k, gates, along = tokens.q, tokens.k, tokens.gates, tokens.along
     new, later, out, back = tokens.write * v, k, None, None
@@ -124,14 +127,14 @@ def take(state: Tensor, tokens: Tokens, v: Tensor, *, read: bool = True) -> tupl
 def advance(
     memory: Memory, q: Tensor, k: Tensor, v: Tensor, *, rule: Rule, p: Params, read: bool = True
 ) -> tuple[Tensor | None, Memory]:
-    """Take in tokens as a rule does, ``[..., c, d]`` and ``[..., c, d_v]``: their outputs, and what is remembered."""
+    """Return the outputs of a chunk, ``[..., c, d]`` and ``[..., c, d_v]``, and the state after it, under a rule."""
     tokens = rule(widened(q), widened(k), p, memory.taken)
     out, sums = take(memory.sums, tokens, widened(v), read=read)
     return None if out is None else out.to(v.dtype), Memory(sums, memory.taken + v.shape[-2])
 
 
 def attention(rule: Rule, q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tensor:
-    """``matrix(...) @ v`` by chunks with a state, ``[..., n, d_v]``: O(n d²) time, O(n d) memory."""
+    """Return ``matrix(...) @ v``, ``[..., n, d_v]``, computed by chunks: O(n d²) time, O(n d) memory."""
     if causal:
         out, _ = by_chunks(partial(advance, rule=rule, p=p), start(k, v), q, k, v, size=CHUNK)
     else:
@@ -141,32 +144,33 @@ def attention(rule: Rule, q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal:
 
 
 def _look_back(memory: Memory, q: Tensor, k: Tensor, *, rule: Rule, p: Params) -> tuple[Tensor, Memory]:
-    """What a chunk of queries reads of a state that nothing is written to any more."""
+    """Return what a chunk of queries reads from the final state."""
     query = rule(widened(q), widened(k), p, memory.taken).q
     return query @ memory.sums, Memory(memory.sums, memory.taken + q.shape[-2])
 
 
 def start(k: Tensor, v: Tensor) -> Memory:
-    """Nothing remembered, for keys ``[..., n, d]`` and values ``[..., n, d_v]``."""
+    """Return the state before any token, for keys ``[..., n, d]`` and values ``[..., n, d_v]``."""
     return Memory(empty(k[..., 0, :], widened(v)[..., 0, :]))
 
 
 def last_state(rule: Rule, k: Tensor, v: Tensor, p: Params) -> Tensor:
-    """``S`` after all tokens, ``[..., d, d_v]``, for keys ``[..., n, d]`` and values ``[..., n, d_v]``."""
+    """Return ``S`` after all tokens, ``[..., d, d_v]``, for keys ``[..., n, d]`` and values ``[..., n, d_v]``."""
     _, memory = by_chunks(partial(advance, rule=rule, p=p, read=False), start(k, v), k, k, v, size=CHUNK)
     found: Tensor = memory.sums
     return found
 
 
 def anatomy(tokens: Tokens, *, causal: bool) -> dict[str, Tensor]:
-    """The matrix by its parts: ``read @ diag(β)``, or ``read @ inverse @ diag(β)`` where something is erased.
+    """Return the factors of the matrix: ``read @ diag(β)``, or ``read @ inverse @ diag(β)`` if the rule erases.
 
-    Where nothing is causal, all is written in the order of the text, and then every query reads what the end has left.
+    Without a causal mask, all tokens are written in the order of the text, and then every query reads the final state.
 
     Returns:
-        ``read``, ``(Q Kᵀ ⊙ Γ)``; by the delta rule ``overlaps``, ``diag(ε) (K Kᵀ ⊙ Γ⁻)``, and ``inverse`` of one plus
-        these; ``[..., n, n]`` each. Along W the overlaps are its own, and the matrix is ``(read - turned @ inverse @
-        met) @ diag(β)`` with ``turned``, ``(Q Wᵀ ⊙ Γ)``, and ``met``, ``diag(ε) (W Kᵀ ⊙ Γ⁻)``.
+        ``read`` is ``(Q Kᵀ ⊙ Γ)``, ``[..., n, n]`` like all others. For the delta rule, ``overlaps`` is
+        ``diag(ε) (K Kᵀ ⊙ Γ⁻)``, and ``inverse`` is ``(I + overlaps)⁻¹``. With directions W, the overlaps are those of
+        W, and the matrix is ``(read - turned @ inverse @ met) @ diag(β)`` with ``turned = (Q Wᵀ ⊙ Γ)`` and
+        ``met = diag(ε) (W Kᵀ ⊙ Γ⁻)``.
     """
 
     def reads(keys: Tensor) -> Tensor:
@@ -187,7 +191,7 @@ def anatomy(tokens: Tokens, *, causal: bool) -> dict[str, Tensor]:
 
 
 def matrix(tokens: Tokens, *, causal: bool) -> Tensor:
-    """``(Q Kᵀ ⊙ Γ) diag(β)``, or by the delta rule as above, ``[..., n, n]``."""
+    """Return the matrix ``[..., n, n]``, as the product of the factors that ``anatomy`` returns."""
     parts = anatomy(tokens, causal=causal)
     if tokens.along is not None:
         return (parts["read"] - parts["turned"] @ parts["inverse"] @ parts["met"]) * tokens.write.mT
@@ -197,18 +201,18 @@ def matrix(tokens: Tokens, *, causal: bool) -> Tensor:
 
 
 def cost(n: int, d: int, *, causal: bool, erases: bool, gates: int, along: bool = False) -> Cost:
-    """All products, in a chunk, into the state and out of it; forward substitution, ``c² d / 2``, is not counted.
+    """Count the products within chunks, into the state and out of it, without forward substitution (``c² d / 2``).
 
-    The most numbers stand in a chunk beside the outputs. Where gates of channels fall by e⁴⁰ and more within a chunk,
-    their products take another way.
+    The peak is reached within a chunk, in addition to the outputs. The count does not hold for gates of channels that
+    fall by e⁴⁰ or more within a chunk, because their products need another algorithm.
 
     Args:
         n: tokens.
         d: size of queries, keys and values.
         causal: whether query i reads before token i + 1 is written.
-        erases: whether it goes by the delta rule.
-        gates: squares of a chunk that gates take, beside the products.
-        along: whether what it takes back lies along directions of its own.
+        erases: whether the rule erases.
+        gates: matrices ``[c, c]`` per chunk that the gates need, in addition to the products.
+        along: whether the rule erases along directions other than the keys.
     """
     c = min(n, CHUNK)
     squares = n // CHUNK * CHUNK**2 + (n % CHUNK) ** 2
@@ -227,21 +231,21 @@ def variant(
     erases: bool,
     gates: Callable[[Any], Literal["none", "one", "each"]],
     along: bool = False,
-    **declared: Any,  # noqa: ANN401 - whatever a Variant is made of
+    **declared: Any,  # noqa: ANN401 - any field of Variant
 ) -> Variant:
-    """A variant of the family: all that follows from how it takes tokens.
+    """Return the variant of the gated family that a rule defines.
 
     Args:
-        rule: how it does.
-        erases: whether it goes by the delta rule.
-        gates: with settings p, no gate, one for all channels, or one for each.
-        along: whether what it takes back lies along directions of its own.
-        declared: what else its ``Variant`` says.
+        rule: returns the inputs of the recurrence.
+        erases: whether the rule erases.
+        gates: for settings p, whether there is no gate, one gate for all channels, or one gate for each channel.
+        along: whether the rule erases along directions other than the keys.
+        declared: the other fields of ``Variant``.
     """
     squares = {"none": 0, "each": 1, "one": 1 + erases}
 
     def weights(q: Tensor, k: Tensor, p: Params, *, causal: bool) -> Tensor:
-        # In float64, where even the last token's gates against the first's are numbers of many digits.
+        # In float64: products of gates over a long text need many digits.
         return matrix(rule(q.double(), k.double(), p, 0), causal=causal).to(q.dtype)
 
     def attend(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tensor:

@@ -1,7 +1,7 @@
-"""Causal kernel attention without any n x n matrix: by chunks, by all states at once, or token by token.
+"""Causal kernel attention without an n x n matrix: by chunks, with all states in memory, or token by token.
 
-Every form carries the state ``S_i = Σ_{j <= i} k_j v_jᵀ``; a reference (see ``Features``) makes it forget, or keeps it
-in range. The normaliser is one more column of values, all ones, so that it needs no state of its own.
+Every form computes the state ``S_i = Σ_{j <= i} k_j v_jᵀ``. A reference (see ``Features``) makes the state fade, or
+keeps it in range. The normaliser is one more column of values, all ones, so it needs no separate state.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -18,11 +18,11 @@ from attention_core.ops.linear.triangle import triangle
 from attention_core.ops.softmax.masked import nonzero
 
 CHUNK = 64
-"""Tokens per chunk: the c x c product inside a chunk then costs about as much as the state's C x d_v."""
+"""Tokens per chunk: the c x c product within a chunk then costs about as much as the C x d_v product of the state."""
 
 
 class State(NamedTuple):
-    """What causal kernel attention remembers of the past.
+    """The state of causal kernel attention after some tokens.
 
     Attributes:
         sums: ``Σ e^{R_j - R} k_j v_jᵀ``, ``[..., C, d_v]``, or ``[..., C, d_v + 1]`` with the normaliser.
@@ -34,22 +34,22 @@ class State(NamedTuple):
 
 
 def empty_state(features: int, v: Tensor, *, normalise: bool, referenced: bool) -> State:
-    """The state before any token.
+    """Return the state before any token.
 
     Args:
         features: C.
-        v: one token's value, ``[..., d_v]``, for its axes, type and device.
-        normalise: whether the state carries the normaliser's column.
-        referenced: whether the features carry references, one per feature.
+        v: the value of one token, ``[..., d_v]``, for its axes, type and device.
+        normalise: whether the state has a column for the normaliser.
+        referenced: whether the features have references, one per feature.
     """
     *lead, d_v = v.shape
-    # Lower than any reference, yet finite: differences of two of them must not be NaN.
+    # The lowest finite number: with -inf, the difference of two references would be NaN.
     reference = v.new_full((*lead, 1, features), torch.finfo(v.dtype).min) if referenced else None
     return State(v.new_zeros(*lead, features, d_v + normalise), reference)
 
 
 def fold(state: State, f: Features, v: Tensor) -> tuple[Tensor, State]:
-    """Take in the next tokens, one or a chunk: ``Σ_{j <= i} (q_i · k_j) v_j``, ``[..., c, d_v]``, and the new state."""
+    """Return ``Σ_{j <= i} (q_i · k_j) v_j`` for the next one or more tokens, ``[..., c, d_v]``, and the new state."""
     inside, q, k = triangle(f, state.reference)
     out = inside @ v + q @ state.sums
     if f.reference is None or state.reference is None:
@@ -59,12 +59,12 @@ def fold(state: State, f: Features, v: Tensor) -> tuple[Tensor, State]:
 
 
 def with_ones(v: Tensor) -> Tensor:
-    """Values with a last column of ones, whose weighted sum is the normaliser."""
+    """Return values with a last column of ones, whose weighted sum is the normaliser."""
     return F.pad(v, (0, 1), value=1.0)
 
 
 def divided(out: Tensor) -> Tensor:
-    """The weighted sums divided by their last column, the normaliser; a row whose normaliser is zero stays zero."""
+    """Return weighted sums divided by their last column, the normaliser; a row whose normaliser is zero stays zero."""
     return out[..., :-1] / nonzero(out[..., -1:])
 
 
@@ -78,12 +78,12 @@ def by_token(step: Callable[..., tuple[Tensor, Any]], state: Any, q: Tensor, k: 
 
 
 def causal_attention(f: Features, v: Tensor, *, mode: str, normalise: bool) -> Tensor:
-    """``out_i = Σ_{j <= i} (Σ_f q_if e^{R_jf - R_if} k_jf) v_j``, ``[..., n, d_v]``, over its row sum where asked.
+    """Return ``Σ_{j <= i} (Σ_f q_if e^{R_jf - R_if} k_jf) v_j``, ``[..., n, d_v]``, normalised if requested.
 
     Args:
         f: features of the queries and keys.
         v: ``[..., n, d_v]``.
-        mode: ``"chunked"``, O(n (c + C) d_v) time and one state; ``"cumsum"``, all states at once, O(n C d_v) memory.
+        mode: ``"chunked"``, O(n (c + C) d_v) time and one state; ``"cumsum"``, all states in memory, O(n C d_v).
         normalise: whether each row's weights are divided by their sum.
     """
     if mode == "cumsum":
@@ -99,7 +99,7 @@ def causal_attention(f: Features, v: Tensor, *, mode: str, normalise: bool) -> T
 
 
 def _folded(f: Features, v: Tensor, *, normalise: bool) -> Tensor:
-    """Chunk after chunk; the backward works out each chunk again from the state before it."""
+    """Compute the outputs chunk by chunk; the backward pass recomputes each chunk from the state before it."""
 
     def chunk(state: State, v: Tensor, *features: Tensor) -> tuple[Tensor, State]:
         out, state = fold(state, Features(*features), with_ones(v) if normalise else v)
@@ -111,7 +111,7 @@ def _folded(f: Features, v: Tensor, *, normalise: bool) -> Tensor:
 
 
 def _running_products(triples: Iterable[tuple[Tensor, Tensor, Tensor]], *, reverse: bool = False) -> Iterator[Tensor]:
-    """For each chunk ``Σ_j (a_i · b_j) c_j`` over all ``j <= i``; in reverse, last chunk first, over all ``j >= i``."""
+    """Yield ``Σ_{j <= i} (a_i · b_j) c_j`` chunk by chunk; in reverse, last chunk first, the sums over ``j >= i``."""
     state: Tensor | None = None
     for a, b, c in triples:
         inside = a @ b.mT
@@ -121,10 +121,10 @@ def _running_products(triples: Iterable[tuple[Tensor, Tensor, Tensor]], *, rever
 
 
 class _ChunkedAttention(torch.autograd.Function):
-    """Normalised chunked attention without references; its backward holds one state instead of all of them.
+    """Normalised chunked attention without references, whose backward pass holds one state instead of all states.
 
-    With ``G`` the gradient at the numerator, extended by the gradient at the normaliser as ``v`` is by its ones, each
-    gradient is again a running product, so the forward's own chunks compute it:
+    Let ``G`` be the gradient at the numerator, with the gradient at the normaliser as its last column. Each gradient is
+    a running product again, so the same function computes it chunk by chunk:
     ``∇q_i = Σ_{j<=i} (G_i·v_j) k_j``, ``∇k_j = Σ_{i>=j} (v_j·G_i) q_i``, ``∇v_j = Σ_{i>=j} (k_j·q_i) G_i``.
     Source: Katharopoulos et al. 2020, arXiv 2006.16236, section 3.3.1.
     """
@@ -168,13 +168,13 @@ def _fill(places: Iterable[Tensor], parts: Iterable[Tensor]) -> None:
 
 
 def causal_multiply_adds(n: int, features: int, d_v: int, *, mode: str, normalise: bool, referenced: bool) -> int:
-    """Multiply-adds of ``causal_attention`` for one head, and of ``by_token`` for ``mode="recurrent"``, at most."""
+    """Return at most the multiply-adds of ``causal_attention`` for one head, or of ``by_token`` if "recurrent"."""
     state = features * (d_v + normalise)
     if mode == "cumsum":
         return n * state
     chunk = 1 if mode == "recurrent" else CHUNK
     sizes = [chunk] * (n // chunk) + [n % chunk] * (n % chunk > 0)
     inside = sum(c * c * (features + d_v + normalise) for c in sizes)
-    # Without references the first chunk knows that its state is empty.
+    # Without references, the first chunk skips the product with its empty state.
     reading = n - sizes[0] if mode == "chunked" and normalise and not referenced else n
     return inside + (reading + n) * state

@@ -1,4 +1,4 @@
-"""Causal kernel attention that forgets by one constant: how much fades inside a chunk is the same for every chunk."""
+"""Causal kernel attention with one constant decay, whose powers within a chunk are the same for every chunk."""
 
 from collections.abc import Callable
 from functools import partial
@@ -13,23 +13,23 @@ from attention_core.ops.linear.scans import by_chunks
 from attention_core.ops.softmax.masked import nonzero, widened
 
 Phi = Callable[[Tensor], Tensor]
-"""Makes features of queries or keys, ``[..., n, d]`` to ``[..., n, C]``, none below zero."""
+"""A function from queries or keys, ``[..., n, d]``, to features, ``[..., n, C]``, none of them negative."""
 
 
 class State(NamedTuple):
-    """What is remembered: ``Σ γ^(last - j) k_j v_jᵀ``, ``[..., C, d_v]``, and of the keys alone, ``[..., 1, C]``."""
+    """The state: ``Σ γ^(last - j) k_j v_jᵀ``, ``[..., C, d_v]``, and that sum of keys alone, ``[..., 1, C]``."""
 
     sums: Tensor
     keys: Tensor
 
 
 class Fade(NamedTuple):
-    """What is left of a similarity, ``γ`` to the power of the distance.
+    """The remaining shares of similarities: powers of ``γ`` by distance.
 
     Attributes:
         inside: between the tokens of a chunk, ``[c, c]``, zero above the diagonal.
-        since: of the state before the chunk, at each of its tokens, ``[c, 1]``.
-        until: of each token, at the chunk's last, ``[c, 1]``.
+        since: from the state before the chunk to each token, ``[c, 1]``.
+        until: from each token to the last token of the chunk, ``[c, 1]``.
     """
 
     inside: Tensor
@@ -37,25 +37,25 @@ class Fade(NamedTuple):
     until: Tensor
 
     def first(self, c: int) -> "Fade":
-        """That of a chunk of so few tokens."""
+        """Return the shares for a shorter chunk of c tokens."""
         return Fade(self.inside[:c, :c], self.since[:c], self.until[len(self.until) - c :])
 
 
 def fading(decay: float, like: Tensor) -> Fade:
-    """The powers of ``γ`` for whole chunks, worked out in float64."""
+    """Return the powers of ``γ`` for whole chunks, computed in float64."""
     steps = torch.arange(CHUNK + 1, dtype=torch.float64, device=like.device)
     powers = (decay**steps).to(like.dtype)
     falling = powers[:-1].flip(0)
-    # Each row begins where the one below it does but one.
+    # Each row is the row above it, shifted by one.
     inside = F.pad(falling, (0, CHUNK - 1)).unfold(0, CHUNK, 1).flip(0)
     return Fade(inside, powers[1:, None], falling[:, None])
 
 
 def decayed_attention(phi: Phi, q: Tensor, k: Tensor, v: Tensor, *, decay: float) -> Tensor:
-    """``γ^(i-j) φ(q_i) · φ(k_j)`` of the keys so far, rows over their sum, times v, ``[..., n, d_v]``.
+    """Return causal attention with similarities ``γ^(i-j) φ(q_i) · φ(k_j)``, rows over their sum, ``[..., n, d_v]``.
 
     Args:
-        phi: makes the features; what it closes over is constant.
+        phi: computes the features; its closure must not change.
         q: ``[..., n, d]``.
         k: ``[..., n, d]``.
         v: ``[..., n, d_v]``.
@@ -67,16 +67,16 @@ def decayed_attention(phi: Phi, q: Tensor, k: Tensor, v: Tensor, *, decay: float
 
 
 def decayed_cost(n: int, features: int, d_v: int) -> tuple[int, int]:
-    """Multiply-adds (without those of ``phi``) and peak elements of ``decayed_attention`` for one head."""
+    """Return multiply-adds (without those of ``phi``) and peak elements of ``decayed_attention`` for one head."""
     C, c = features, min(n, CHUNK)
     inside = n // c * c**2 + (n % c) ** 2
-    # The first chunk has no state to read.
+    # The first chunk has no state before it.
     adds = inside * (C + d_v) + (2 * n - c) * C * d_v
     return adds, n * d_v + CHUNK**2 + c * (c + 4 * C + d_v) + 2 * C * d_v
 
 
 def _take(state: State | None, q: Tensor, k: Tensor, v: Tensor, *, phi: Phi, fade: Fade) -> tuple[Tensor, State]:
-    """A chunk to its outputs and the state after it."""
+    """Return the outputs of a chunk and the state after it."""
     fade = fade.first(q.shape[-2])
     q, k, v = phi(widened(q)), phi(widened(k)), widened(v)
     inside = (q @ k.mT).mul_(fade.inside)

@@ -1,4 +1,4 @@
-"""What a feature map makes of queries and keys, with the exponential ones kept in range."""
+"""Features of queries and keys, with exponential features kept in range by references."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -10,13 +10,13 @@ from attention_core.ops.linear.scans import running_max
 
 
 class Features(NamedTuple):
-    """Features of queries and keys, so that the similarity of a pair is ``Σ_f q_if e^{R_jf - R_if} k_jf``.
+    """Features of queries and keys; the similarity of a pair is ``Σ_f q_if e^{R_jf - R_if} k_jf``.
 
     Attributes:
         q: ``[..., n, C]``.
         k: ``[..., n, C]``.
-        reference: ``R``, ``[..., n, C]``, or ``[..., n, 1]`` for one per token; it never falls along the positions, so
-            that every weight of a visible key is at most one. None means zero. Only a causal form has one.
+        reference: ``R``, ``[..., n, C]``, or ``[..., n, 1]`` for one per token; None means zero. It never falls along
+            the positions, so the factor of a visible key is at most one. Only causal forms have a reference.
     """
 
     q: Tensor
@@ -25,13 +25,13 @@ class Features(NamedTuple):
 
 
 def elu_plus_one(x: Tensor) -> Tensor:
-    """``x + 1`` above zero and ``eˣ`` below, without the cancellation of ``elu(x) + 1`` far below zero."""
+    """Return ``x + 1`` above zero and ``eˣ`` below, without the cancellation of ``elu(x) + 1`` far below zero."""
     return x.clamp(min=0).add_(x.clamp(max=0).exp_())
 
 
 def both_softmaxes(x: Tensor) -> Tensor:
-    """``[S(x), S(-x)]`` over the entries, ``[..., n, 2d]``: what stands out either way has a feature of its own."""
-    return torch.stack([x, -x], -2).softmax(-1).flatten(-2)  # a backward then keeps the result alone
+    """Return ``[softmax(x), softmax(-x)]`` over the entries of each token, ``[..., n, 2d]``."""
+    return torch.stack([x, -x], -2).softmax(-1).flatten(-2)  # autograd then stores the result alone
 
 
 MAPS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -39,23 +39,23 @@ MAPS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": torch.relu,
     "softmax": lambda x: x.softmax(-1),
 }
-"""Feature maps that stay in range by themselves."""
+"""Feature maps that need no reference to stay in range."""
 
 
 def exponential_features(a: Tensor, b: Tensor, *, causal: bool, start: Tensor | None = None) -> Features:
-    """Features for the similarity ``Σ_f e^{a_if + b_jf}``, each row up to a factor, for logarithms of any size.
+    """Return features for the similarity ``Σ_f e^{a_if + b_jf}``, each row up to a factor, for any logarithms.
 
-    The largest visible key of each feature moves from the key to the query, where it decides how much that feature
-    counts; then the largest feature of each query, common to its row, is dropped. So every exponential is at most one,
-    every row has a pair of features that are one, nothing overflows and no row vanishes, whatever the jumps.
+    The largest visible key of each feature is subtracted from the keys and added to the query. Then the largest feature
+    of each query, which is common to its row, is subtracted. So every exponential is at most one, and every row has a
+    pair of features that are one: nothing overflows, and no row underflows to zero.
 
     Args:
         a: logarithms of the query features, ``[..., n, C]``.
         b: logarithms of the key features, ``[..., n, C]``.
         causal: whether only keys up to the query's own position are visible.
-        start: the reference of an earlier token, ``[..., 1, C]``, to go on from.
+        start: the reference of the token before the first, ``[..., 1, C]``, if there is one.
     """
-    # Both shifts cancel in a normalised row, so they carry no gradient.
+    # Both shifts cancel in a normalised row, so they need no gradient.
     with torch.no_grad():
         reference = running_max(b) if causal else b.amax(-2, keepdim=True)
         if start is not None:
@@ -68,15 +68,15 @@ class LogFeatures(NamedTuple):
     """Features ``base · e^log``.
 
     Attributes:
-        base: ``[..., n, C]``; None for ones.
-        log: ``[..., n, C]``, or ``[..., n, 1]`` for one per token; None for zeros, which need no reference.
+        base: ``[..., n, C]``; None means ones.
+        log: ``[..., n, C]``, or ``[..., n, 1]`` for one per token; None means zeros, which need no reference.
     """
 
     base: Tensor | None
     log: Tensor | None = None
 
     def above(self, reference: Tensor | None) -> Tensor:
-        """``base · e^(log - reference)``, ``[..., n, C]``."""
+        """Return ``base · e^(log - reference)``, ``[..., n, C]``."""
         if self.log is None or reference is None:
             assert self.base is not None
             return self.base
@@ -85,11 +85,11 @@ class LogFeatures(NamedTuple):
 
 
 Map = Callable[..., LogFeatures]
-"""Makes features of queries or keys, ``[..., n, d]``, and of what else it is told of their tokens, ``[n, *]``."""
+"""A function from queries or keys, ``[..., n, d]``, and further inputs per token, ``[n, *]``, to their features."""
 
 
 def paired(phi: Map, q: Tensor, k: Tensor, *along: Tensor, causal: bool, start: Tensor | None = None) -> Features:
-    """``φ(q)`` and ``φ(k)``, each row up to a factor, kept in range by references that go on from ``start``."""
+    """Return ``φ(q)`` and ``φ(k)``, each row up to a factor, with references that continue from ``start``."""
     of_q, of_k = phi(q, *along), phi(k, *along)
     if of_q.log is None or of_k.log is None:
         return Features(of_q.above(None), of_k.above(None))

@@ -1,4 +1,4 @@
-"""Gates: what is left of a state at each token, as logarithms. Models learn them; here each follows a stated rule."""
+"""Gates: the share of a state that is kept at each token, as logarithms. Models learn gates; here a rule sets them."""
 
 import math
 from dataclasses import dataclass
@@ -12,8 +12,8 @@ from attention_core.ops.softmax.masked import widened
 from attention_core.settings import Params, param
 
 
-def gate(default: str) -> Any:  # noqa: ANN401 - a dataclass field, as of param
-    """The setting that says where a gate comes from."""
+def gate(default: str) -> Any:  # noqa: ANN401 - a dataclass field, like that of param
+    """Return the setting that selects the rule of the gate."""
     return param(
         default,
         choices=("constant", "harmonic", "keys"),
@@ -46,16 +46,16 @@ class GateParams(Params):
 
 
 def log_gates(k: Tensor, p: GateParams, *, first: int = 0, channels: bool = False) -> Tensor:
-    """The logarithm of what is left before each token is written, at most 0.
+    """Return log α, the logarithm of the share of the state kept before each token is written, at most 0.
 
     Args:
         k: keys, ``[..., n, d]``.
         p: the settings.
-        first: tokens before these.
-        channels: whether a gate made of keys has one number per channel, else their mean over the channels.
+        first: the number of earlier tokens.
+        channels: whether a gate made of keys has one number per channel; otherwise it is their geometric mean.
 
     Returns:
-        ``[n, 1]`` where all keys have the same, ``[..., n, 1]`` or ``[..., n, d]`` where they make it.
+        ``[n, 1]`` if the gate does not depend on keys, otherwise ``[..., n, 1]`` or, per channel, ``[..., n, d]``.
     """
     k = widened(k)
     if p.gate == "keys":
@@ -64,26 +64,26 @@ def log_gates(k: Tensor, p: GateParams, *, first: int = 0, channels: bool = Fals
     steps = torch.arange(first + 1, first + k.shape[-2] + 1, dtype=k.dtype, device=k.device).unsqueeze(-1)
     if p.gate == "constant":
         return torch.full_like(steps, math.log(p.decay))
-    return torch.log1p(-1 / steps.clamp(min=2)).masked_fill(steps == 1, 0.0)  # before the first token all is zero
+    return torch.log1p(-1 / steps.clamp(min=2)).masked_fill(steps == 1, 0.0)  # the state before the first token is zero
 
 
 def one(p: GateParams) -> Literal["one"]:
-    """One gate for all channels, whatever it is made of."""
+    """Return "one": all channels share one gate under every rule."""
     return "one"
 
 
 def each(p: GateParams) -> Literal["one", "each"]:
-    """One gate for each channel where keys make it; else all of them are alike."""
+    """Return "each" if keys make the gate of each channel, otherwise "one"."""
     return "each" if p.gate == "keys" else "one"
 
 
 def written(gates: Tensor, p: GateParams, *, first: int = 0) -> Tensor:
-    """``1 - α``, what the gate has let go, which keeps a state the mean of what came; all of the first token there is.
+    """Return ``1 - α``, the write strength that keeps the state a weighted mean; it is 1 for the first harmonic gate.
 
     Args:
-        gates: as ``log_gates`` gives them.
+        gates: log α from ``log_gates``.
         p: the settings.
-        first: tokens before these.
+        first: the number of earlier tokens.
     """
     rest = -torch.expm1(gates)
     if p.gate != "harmonic" or first:

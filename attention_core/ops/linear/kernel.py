@@ -1,4 +1,4 @@
-"""Kernel attention: a feature map makes the similarity a product, so keys and values can be summed up before any query.
+"""Kernel attention: similarities are products of features, so keys and values can be summed before any query is known.
 
 Source: Katharopoulos et al. 2020, arXiv 2006.16236.
 """
@@ -22,11 +22,11 @@ from attention_core.ops.softmax.masked import nonzero
 
 
 def similarities(f: Features, *, causal: bool) -> Tensor:
-    """``φ(q_i) · φ(k_j)`` of every pair, ``[..., n, n]``, zero where a causal form hides the key.
+    """Return ``φ(q_i) · φ(k_j)`` of every pair, ``[..., n, n]``, zero where a causal form hides the key.
 
     Args:
-        f: features of the queries and keys; made for the causal form when ``causal``.
-        causal: whether query i sees keys 0..i only.
+        f: features of the queries and keys, with references if ``causal``.
+        causal: whether query i attends to keys 0..i only.
     """
     return triangle(f)[0] if causal else f.q @ f.k.mT
 
@@ -34,20 +34,20 @@ def similarities(f: Features, *, causal: bool) -> Tensor:
 def kernel_attention(
     phi: Map, q: Tensor, k: Tensor, v: Tensor, *along: Tensor, causal: bool, mode: str = "chunked", size: int = CHUNK
 ) -> Tensor:
-    """The similarities, rows over their sum, times ``v`` in O(n C d_v), ``[..., n, d_v]``, in the type of ``v``.
+    """Return the similarities, each row divided by its sum, times ``v``: ``[..., n, d_v]``, in O(n C d_v) time.
 
-    A row whose similarities sum to zero (all its features vanish) is a zero row. Features exist for one block of tokens
-    at a time; for a backward, which would make them again, they are kept instead.
+    A row whose similarities sum to zero is a zero row. Features exist for one block of tokens at a time, unless
+    gradients are needed: the backward pass would have to compute them again. The output has the type of ``v``.
 
     Args:
-        phi: makes the features; what it closes over is constant.
+        phi: computes the features; its closure must not change.
         q: ``[..., n, d]``.
         k: ``[..., n, d]``.
         v: ``[..., n, d_v]``.
-        along: what else ``phi`` takes of each token, ``[n, *]`` each.
-        causal: whether query i sees keys 0..i only.
+        along: further inputs of ``phi`` per token, ``[n, *]`` each.
+        causal: whether query i attends to keys 0..i only.
         mode: the causal algorithm, ``"chunked"`` or ``"cumsum"``.
-        size: tokens per chunk of the causal form, unless for a backward.
+        size: tokens per chunk of the causal form, if no gradients are needed.
     """
     if not wants_gradient(q, k, v) and not (causal and mode == "cumsum"):
         return streamed_attention(phi, q, k, v, *along, causal=causal, size=size if causal else None)
@@ -61,7 +61,7 @@ def kernel_attention(
 
 
 def kernel_step(state: State, f: Features, v: Tensor) -> tuple[Tensor, State]:
-    """One token of the causal form, features ``[..., 1, C]`` and value ``[..., d_v]``: its output, the next state."""
+    """Return the output of one token, features ``[..., 1, C]`` and value ``[..., d_v]``, and the next state."""
     out, state = fold(state, f, with_ones(v.unsqueeze(-2).to(f.q.dtype)))
     return divided(out).squeeze(-2).to(v.dtype), state
 
@@ -69,15 +69,15 @@ def kernel_step(state: State, f: Features, v: Tensor) -> tuple[Tensor, State]:
 def kernel_cost(
     n: int, features: int, d_v: int, *, causal: bool, mode: str = "chunked", referenced: bool = False, size: int = CHUNK
 ) -> tuple[int, int]:
-    """Multiply-adds and peak elements of ``kernel_attention`` for one head, or of its decoder (``"recurrent"``).
+    """Return multiply-adds and peak elements of ``kernel_attention`` for one head, or of its decoder (``"recurrent"``).
 
     Args:
         n: tokens.
         features: C.
         d_v: value size.
-        causal: whether query i sees keys 0..i only.
+        causal: whether query i attends to keys 0..i only.
         mode: the causal algorithm.
-        referenced: whether the causal features carry references.
+        referenced: whether the causal features have references.
         size: tokens per chunk of the causal form.
     """
     C, columns = features, d_v + 1

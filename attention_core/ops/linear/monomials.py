@@ -1,11 +1,11 @@
-"""The exponential's Taylor series as products of features: 1, the entries, and their products in pairs.
+"""Features whose products are the Taylor series of the exponential: 1, the entries, and products of pairs of entries.
 
-With ``x = y·z`` for ``y = q / d^¼`` and ``z = k / d^¼`` the square is ``Σ_ab (y_a y_b)(z_a z_b)``: products of pairs of
-entries are features. The pair (a, b) equals (b, a), so one of the two is enough, where ``a ≠ b`` counts twice and
-``a = b`` once; with the half before the square that is 1 and ½, of which each side takes the root.
+With ``x = y·z`` for ``y = q / d^¼`` and ``z = k / d^¼``, the square is ``Σ_ab (y_a y_b)(z_a z_b)``, so products of two
+entries are features. The pairs (a, b) and (b, a) are equal and share one feature. In ``x²/2`` its factor is 1 if
+``a ≠ b`` and ½ if ``a = b``; queries and keys each take the square root of that factor.
 
-The number of features, ``1 + d + d (d + 1) / 2``, is far above n in practice: they exist for one block of tokens at a
-time.
+The number of features, ``1 + d + d (d + 1) / 2``, is often larger than n, so features exist for one block of tokens at
+a time.
 """
 
 import math
@@ -16,21 +16,21 @@ from torch import Tensor
 from attention_core.ops.softmax.masked import widened
 
 BLOCK = 256
-"""Tokens whose features exist at once: enough of them that products and calls reach full speed."""
+"""Tokens whose features exist at the same time: enough for products to reach full speed."""
 
 
 def width(d: int, order: int = 2) -> int:
-    """Number of features C up to an order of 1 or 2."""
+    """Return the number of features C up to order 1 or 2."""
     return 1 + d + (d * (d + 1) // 2 if order == 2 else 0)
 
 
 def monomials(x: Tensor, order: int = 2, into: Tensor | None = None) -> Tensor:
-    """1, the entries of ``x / d^¼`` and, to second order, their products in pairs, ``[..., C, n]``.
+    """Return 1, the entries of ``x / d^¼`` and, at order 2, the products of their pairs, ``[..., C, n]``.
 
     Args:
         x: ``[..., n, d]``.
         order: 1 or 2.
-        into: where to write them, ``[..., C, n]`` or longer, which spares fresh memory; no gradient passes then.
+        into: the tensor to write to, ``[..., C, n]`` or longer, which saves an allocation; it passes no gradient.
     """
     y = (widened(x) * x.shape[-1] ** -0.25).mT.contiguous()
     pairs = _pairs(y) if order == 2 else []
@@ -48,10 +48,10 @@ def monomials(x: Tensor, order: int = 2, into: Tensor | None = None) -> Tensor:
 
 
 def _pairs(y: Tensor) -> list[tuple[Tensor, Tensor]]:
-    """What to multiply, ``[..., s, a, n]`` each, so that every two of the entries ``[..., d, n]`` meet once.
+    """Return factors, ``[..., s, a, n]`` each, whose products contain each pair of the entries ``[..., d, n]`` once.
 
-    They meet by how far apart they stand on a circle: turned by s places the entries meet themselves all at once, and
-    all turns are one product. Half way round an even d each pair would meet twice.
+    Entry a is multiplied by entry a + s modulo d. One product covers all entries and all shifts s below d / 2. For even
+    d, the shift d / 2 would contain each pair twice, so only half of it is used.
     """
     d = y.shape[-2]
     turned = torch.cat([y, y], -2).unfold(-2, d, 1).mT  # entry a + s at [..., s, a, :]
@@ -61,9 +61,9 @@ def _pairs(y: Tensor) -> list[tuple[Tensor, Tensor]]:
 
 
 def add_products(sums: Tensor, features: Tensor, v: Tensor) -> Tensor:
-    """``sums + features [v, 1]``, ``[C, d_v + 1]``, in place, for features ``[C, n]`` and values ``[n, d_v]``.
+    """Add ``features [v, 1]`` to ``sums``, ``[C, d_v + 1]``, in place, for features ``[C, n]`` and values ``[n, d_v]``.
 
-    The ones are added up by themselves: as a column beside 64 others they would make the product a third slower.
+    The column of ones has its own sum: as one more column next to 64 others, it would make the product a third slower.
     """
     torch.addmm(sums[:, :-1], features, v, out=sums[:, :-1])
     sums[:, -1].add_(features.sum(-1))

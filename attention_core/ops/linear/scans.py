@@ -1,4 +1,4 @@
-"""Scans along the tokens: chunk after chunk with a state, or all running results at once by pairing neighbours."""
+"""Scans along the tokens: chunk by chunk with a state, or as a parallel prefix scan of all running results."""
 
 import math
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 Step = Callable[..., tuple[Any, Any]]
-"""``(state, *chunks) -> (what is made of the chunk, next state)``."""
+"""``(state, *chunks) -> (result of the chunk, next state)``."""
 
 
 def by_chunks(
@@ -22,23 +22,23 @@ def by_chunks(
     reverse: bool = False,
     into: Tensor | None = None,
 ) -> tuple[Any, Any]:
-    """Walk over all tokens; the backward works out each chunk again from the state before it.
+    """Apply a step to all tokens chunk by chunk; the backward pass recomputes each chunk from the state before it.
 
     Args:
-        step: takes the state and one chunk of every tensor; what it closes over is constant.
-        state: before the first chunk.
-        tensors: ``[..., n, *]`` each, cut along the tokens.
-        size: tokens per chunk; the last may have fewer.
-        dim: the axis of tokens, of what the steps make as well.
-        reverse: whether to walk from the last token to the first: each chunk arrives in that order, and what is made
-            of it is turned round again.
-        into: where to write what the steps make, unless for a backward; they may read there what was at their tokens.
+        step: takes the state and one chunk of every tensor; its closure must not change.
+        state: the state before the first chunk.
+        tensors: ``[..., n, *]`` each, split along the tokens.
+        size: tokens per chunk; the last chunk may have fewer.
+        dim: the axis of tokens, in the results too.
+        reverse: whether to go from the last token to the first. The step then receives each chunk in reverse order, and
+            its result is reversed again.
+        into: the tensor to write results to, if no gradients are needed. A step may read the old numbers of its tokens.
 
     Returns:
-        What the steps made, joined in the order of the tokens, or None where they made nothing; and the last state.
+        The results of all steps in the order of the tokens, or None if steps return None; and the last state.
     """
     step = again(step, *tensors)
-    # Split once (not sliced chunk by chunk), so that backward gathers each gradient in one piece.
+    # One split, not a slice per chunk, lets the backward pass gather each gradient in one piece.
     chunks = list(enumerate(zip(*(x.split(size, dim) for x in tensors), strict=True)))
     whole, kept = into, []
     for i, parts in reversed(chunks) if reverse else chunks:
@@ -54,18 +54,18 @@ def by_chunks(
             shape[dim] = tensors[0].shape[dim]
             whole = out.new_empty(shape)
         whole.narrow(dim, i * size, out.shape[dim]).copy_(out)
-        del out  # gone before the next one is made
+        del out  # to free it before the next one is computed
     return torch.cat(kept[::-1] if reverse else kept, dim) if kept else whole, state
 
 
 def by_heads(attend: Callable[..., Tensor], *tensors: Tensor, at_once: int = 1) -> Tensor:
-    """``attend`` of one head after the other, or a few, ``[..., n, *]``: what it holds on its way is theirs.
+    """Apply ``attend`` to one head or a few heads at a time, ``[..., n, *]``, which bounds its intermediate memory.
 
     Args:
-        attend: takes one head of every tensor, ``[n, *]``, whose products are faster than those of batches, or several,
-            ``[heads, n, *]``; what it closes over is constant.
+        attend: takes one head of every tensor, ``[n, *]``, whose products are faster than those of batches, or several
+            heads, ``[heads, n, *]``; its closure must not change.
         tensors: ``[..., n, *]`` each, with the same leading axes.
-        at_once: heads that are taken together.
+        at_once: the number of heads per call.
     """
     lead = tensors[0].shape[:-2]
     if math.prod(lead) <= at_once:
@@ -82,14 +82,14 @@ def by_heads(attend: Callable[..., Tensor], *tensors: Tensor, at_once: int = 1) 
 
 
 def again(step: Callable[..., Any], *tensors: Tensor) -> Callable[..., Any]:
-    """The step, so that a backward works it out again from what it takes, where the tensors will be asked for one."""
+    """Return the step, checkpointed if the tensors need gradients: the backward pass then recomputes it."""
     if not wants_gradient(*tensors):
         return step
     return partial(checkpoint, step, use_reentrant=False, preserve_rng_state=False)
 
 
 def wants_gradient(*tensors: Tensor) -> bool:
-    """Whether what is made of the tensors will be asked for their gradients."""
+    """Return whether autograd records operations on the tensors."""
     return torch.is_grad_enabled() and any(x.requires_grad for x in tensors)
 
 
@@ -97,7 +97,7 @@ Items = tuple[Tensor, ...]
 
 
 def prefix_scan(combine: Callable[[Items, Items], Items], items: Items) -> Items:
-    """All running results ``x_0, x_0∘x_1, x_0∘x_1∘x_2, ...`` along the first axis.
+    """Return all running results ``x_0, x_0∘x_1, x_0∘x_1∘x_2, ...`` along the first axis.
 
     Args:
         combine: an associative operation on tuples of tensors; its left argument holds the earlier positions.
@@ -118,18 +118,18 @@ def prefix_scan(combine: Callable[[Items, Items], Items], items: Items) -> Items
 
 
 def running_max(x: Tensor, dim: int = -2) -> Tensor:
-    """``max_{j <= i} x_j``; several times faster than ``torch.cummax`` on a CPU."""
+    """Return ``max_{j <= i} x_j``; several times faster than ``torch.cummax`` on a CPU."""
     (result,) = prefix_scan(lambda a, b: (torch.maximum(a[0], b[0]),), (x.movedim(dim, 0),))
     return result.movedim(0, dim)
 
 
 def running_sum(x: Tensor, reference: Tensor | None = None, dim: int = -2) -> Tensor:
-    """``Σ_{j <= i} e^{R_j - R_i} x_j``.
+    """Return ``Σ_{j <= i} e^{R_j - R_i} x_j``.
 
     Args:
         x: the terms.
-        reference: ``R``, broadcastable to ``x`` and of its length along ``dim``, never falling along it, so that no
-            exponential exceeds one; None means a plain cumulative sum.
+        reference: ``R``, broadcastable to ``x`` and of its length along ``dim``. It must never fall along ``dim``, so
+            no exponential exceeds one. None means a plain cumulative sum.
         dim: the axis of positions.
     """
     if reference is None:

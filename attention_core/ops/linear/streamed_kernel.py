@@ -1,4 +1,4 @@
-"""Kernel attention whose features are made for one block of tokens at a time, from logarithms of any size."""
+"""Kernel attention whose features exist for one block of tokens at a time, from logarithms of any size."""
 
 from functools import partial
 
@@ -11,25 +11,25 @@ from attention_core.ops.linear.scans import by_chunks
 from attention_core.ops.linear.triangle import rises_far
 
 BLOCK = 2**16
-"""Numbers in the features that exist at once where nothing is causal: 256 KiB of float32."""
+"""Numbers in the features of one block without a causal mask: 256 KiB of float32."""
 
 
 def empty(phi: Map, q: Tensor, v: Tensor, *along: Tensor) -> State:
-    """The state before any token, for queries ``[..., n, d]`` and values ``[..., n, d_v]`` such as these."""
+    """Return the state before any token, for queries ``[..., n, d]`` and values ``[..., n, d_v]``."""
     f = phi(q[..., :0, :], *(x[..., :0, :] for x in along))
     features = f.above(None) if f.log is None or f.base is not None else f.log
     *lead, _, d_v = v.shape
     sums = features.new_zeros(*lead, features.shape[-1], d_v + 1)
     if f.log is None:
         return State(sums, None)
-    # Lower than any reference, yet finite: differences of two of them must not be NaN.
+    # The lowest finite number: with -inf, the difference of two references would be NaN.
     return State(sums, f.log.new_full((*lead, 1, f.log.shape[-1]), torch.finfo(f.log.dtype).min))
 
 
 def take(state: State, q: Tensor, k: Tensor, v: Tensor, *along: Tensor, phi: Map) -> tuple[Tensor, State]:
-    """The next tokens of the causal form, one or a chunk, to their outputs and the next state.
+    """Return the outputs of the next one or more tokens of the causal form, and the next state.
 
-    Where no feature's largest key rises far within a chunk, its largest of all serves every query as the reference.
+    If the running maximum of no feature rises far within a chunk, the last maximum is the reference of all queries.
     """
     f = phi(k, *along)
     values = with_ones(v.to(state.sums.dtype))
@@ -44,7 +44,7 @@ def take(state: State, q: Tensor, k: Tensor, v: Tensor, *along: Tensor, phi: Map
         out, state = fold(state, paired(phi, q, k, *along, causal=True, start=before), values)
         return divided(out).to(v.dtype), state
     keys = f.above(reference)
-    del f  # gone before the queries' are made
+    del f  # to free it before the features of queries are computed
     queries = of_queries(phi(q, *along), reference)
     sums = state.sums * (before - reference).exp().mT
     out = queries @ sums
@@ -53,7 +53,7 @@ def take(state: State, q: Tensor, k: Tensor, v: Tensor, *along: Tensor, phi: Map
 
 
 def of_queries(f: LogFeatures, reference: Tensor) -> Tensor:
-    """Features ``[..., n, C]`` that meet keys above a reference, each row up to a factor: its largest is one."""
+    """Return query features ``[..., n, C]`` for keys divided by ``e^reference``, with a maximum of one in each row."""
     assert f.log is not None
     log = f.log + reference
     exponential = log.sub_(log.detach().amax(-1, keepdim=True)).exp_()
@@ -61,7 +61,7 @@ def of_queries(f: LogFeatures, reference: Tensor) -> Tensor:
 
 
 def gather(state: State, k: Tensor, v: Tensor, *along: Tensor, phi: Map) -> tuple[None, State]:
-    """A block of keys and values into the state, whose reference is each feature's largest key so far."""
+    """Add a block of keys and values to the state, whose reference is the largest key of each feature so far."""
     f = phi(k, *along)
     values = with_ones(v.to(state.sums.dtype))
     if f.log is None or state.reference is None:
@@ -73,7 +73,7 @@ def gather(state: State, k: Tensor, v: Tensor, *along: Tensor, phi: Map) -> tupl
 
 
 def read(state: State, q: Tensor, *along: Tensor, phi: Map, dtype: torch.dtype) -> tuple[Tensor, State]:
-    """A block of queries to their outputs, from a state that holds all keys."""
+    """Return the outputs of a block of queries from a state that holds all keys."""
     f = phi(q, *along)
     features = f.above(None) if state.reference is None else of_queries(f, state.reference)
     return divided((state.sums.mT @ features.mT).mT).to(dtype), state
@@ -82,18 +82,18 @@ def read(state: State, q: Tensor, *along: Tensor, phi: Map, dtype: torch.dtype) 
 def streamed_attention(
     phi: Map, q: Tensor, k: Tensor, v: Tensor, *along: Tensor, causal: bool, size: int | None = None
 ) -> Tensor:
-    """Each row of ``φ(q) φ(k)ᵀ`` divided by its sum, times ``v``, ``[..., n, d_v]``, in the type of ``v``.
+    """Return ``φ(q) φ(k)ᵀ``, each row divided by its sum, times ``v``, ``[..., n, d_v]``, in the type of ``v``.
 
-    A row whose similarities sum to zero (all its features vanish) is a zero row.
+    A row whose similarities sum to zero is a zero row.
 
     Args:
-        phi: makes the features; what it closes over is constant.
+        phi: computes the features; its closure must not change.
         q: ``[..., n, d]``.
         k: ``[..., n, d]``.
         v: ``[..., n, d_v]``.
-        along: what else ``phi`` takes of each token, ``[n, *]`` each.
-        causal: whether query i sees keys 0..i only.
-        size: tokens whose features exist at once; None for as many as suit several heads.
+        along: further inputs of ``phi`` per token, ``[n, *]`` each.
+        causal: whether query i attends to keys 0..i only.
+        size: tokens per block; None for the default, which suits several heads.
     """
     state = empty(phi, q, v, *along)
     size = size or default_size(state.sums.shape[-2], causal=causal)
@@ -106,26 +106,26 @@ def streamed_attention(
 
 
 def default_size(features: int, *, causal: bool) -> int:
-    """Tokens whose features exist at once, in as many heads as there are."""
+    """Return the tokens per block if all heads are computed together."""
     return CHUNK if causal else max(16, min(256, BLOCK // features))
 
 
 def streamed_cost(
     n: int, features: int, d_v: int, *, causal: bool, referenced: bool, size: int | None = None
 ) -> tuple[int, int]:
-    """Multiply-adds (without those of ``phi``) and peak elements of ``streamed_attention`` for one head.
+    """Return multiply-adds (without those of ``phi``) and peak elements of ``streamed_attention`` for one head.
 
     Args:
         n: tokens.
         features: C.
         d_v: value size.
-        causal: whether query i sees keys 0..i only.
+        causal: whether query i attends to keys 0..i only.
         referenced: whether features have logarithms.
-        size: tokens whose features exist at once, as ``streamed_attention`` is told.
+        size: tokens per block, as in ``streamed_attention``.
     """
     C, state = features, features * (d_v + 1)
     c = min(n, size or default_size(C, causal=causal))
-    # A block and its states, beside the outputs; a single block's are made before there is room for all.
+    # A block and its states, plus the outputs; a single block allocates no separate tensor for all outputs.
     columns, outputs = c * (d_v + 1), n * d_v if n > c else 0
     if not referenced:
         held = c * (2 * C + c + 4 * d_v + 4) + 2 * state if causal else c * (C + 2 * d_v + 2) + state

@@ -1,4 +1,4 @@
-"""The similarities of every query with the keys up to its own position, exact for references of any size."""
+"""The similarities of each query with the keys up to its own position, exact for references of any size."""
 
 import torch
 import torch.nn.functional as F
@@ -7,19 +7,19 @@ from torch import Tensor
 from attention_core.ops.linear.features import Features
 
 SPREAD = 40.0
-"""Rise of the references up to which one of them serves all tokens: e⁴⁰ times a sum of features still fits float32."""
+"""Largest rise for which one reference serves all tokens: e⁴⁰ times a sum of features still fits float32."""
 
 
 def triangle(f: Features, before: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
-    """``Σ_f q_if e^{R_jf - R_if} k_jf`` for ``j <= i``, zero above, ``[..., n, n]``.
+    """Return ``Σ_f q_if e^{R_jf - R_if} k_jf`` for ``j <= i``, zero above, ``[..., n, n]``, and scaled features.
 
     Args:
         f: features of n tokens.
-        before: the reference before the first token, ``[..., 1, C]``, finite; None stands for the first token's own.
+        before: the reference before the first token, ``[..., 1, C]``, finite; None means that of the first token.
 
     Returns:
-        The triangle; the queries weighed as from before the first token, ``q_i e^{before - R_i}``; the keys weighed as
-        at the last token, ``k_j e^{R_j - R_last}``.
+        The triangle; the queries relative to the state before the first token, ``q_i e^{before - R_i}``; the keys
+        relative to the state after the last token, ``k_j e^{R_j - R_last}``.
     """
     if f.reference is None:
         return (f.q @ f.k.mT).tril_(), f.q, f.k
@@ -27,9 +27,11 @@ def triangle(f: Features, before: Tensor | None = None) -> tuple[Tensor, Tensor,
     q = f.q * ((first if before is None else before) - f.reference).exp()
     k = f.k * (f.reference - last).exp()
     if f.reference.shape[-1] == 1:
-        # One per token, common to all features: it may come after their sum, pair by pair.
+        # One reference per token is common to all features, so its factor can multiply each pair after the sum.
         fade = (f.reference.mT - f.reference).clamp_(max=0)
-        fade = fade.exp().tril() if fade.requires_grad else fade.exp_().tril_()  # in place a gradient would be lost
+        fade = (
+            fade.exp().tril() if fade.requires_grad else fade.exp_().tril_()
+        )  # autograd does not allow this in-place change
         return (f.q @ f.k.mT).mul_(fade), q, k
     if rises_far(first, last):
         return _by_squares(f), q, k
@@ -37,21 +39,21 @@ def triangle(f: Features, before: Tensor | None = None) -> tuple[Tensor, Tensor,
 
 
 def rises_far(first: Tensor, last: Tensor) -> bool:
-    """Whether references rise so far that no single one of them can serve all tokens in between."""
-    return not first.is_meta and bool((last - first).max() > SPREAD)  # of numbers that there are
+    """Return whether references rise so far that no single reference can serve all tokens between them."""
+    return not first.is_meta and bool((last - first).max() > SPREAD)  # meta tensors have no numbers
 
 
 def _by_squares(f: Features) -> Tensor:
-    """The triangle where references jump, so that no single one can stand between all queries and all keys.
+    """Return the triangle for references that jump, so no single reference serves all queries and keys.
 
-    Blocks grow from single tokens by pairs. The keys of a pair's first half are weighed as at that half's end, the
-    queries of its second half as from there, and their product fills one square below the diagonal. No factor's
-    exponent is above zero and none is below the product's own, so nothing overflows and nothing is lost.
+    Blocks double in size, starting from single tokens. In each pair of blocks, the keys of the first block and the
+    queries of the second block are scaled relative to the end of the first block. Their product fills one square below
+    the diagonal. Every exponent is at most zero and at least that of the product, so nothing overflows or underflows.
     """
     assert f.reference is not None
     n = f.q.shape[-2]
     missing = (1 << (n - 1).bit_length()) - n
-    # References continue with the last one, features with zeros, up to a power of two.
+    # Pad to a power of two: references by their last value, features by zeros.
     ends = torch.cat([f.reference, f.reference[..., -1:, :].expand(*f.reference.shape[:-2], missing, -1)], -2)
     starts = torch.cat([ends[..., :1, :], ends[..., :-1, :]], -2)
     q, k = F.pad(f.q, (0, 0, 0, missing)), F.pad(f.k, (0, 0, 0, missing))
@@ -63,7 +65,7 @@ def _by_squares(f: Features) -> Tensor:
         q, k = q.unflatten(-2, (-1, 2, half)), k.unflatten(-2, (-1, 2, half))
         squares = result.unflatten(-2, (-1, 2, half)).unflatten(-1, (-1, 2, half))[..., :, 1, :, :, 0, :]
         squares.diagonal(dim1=-4, dim2=-2).copy_((q[..., 1, :, :] @ k[..., 0, :, :].mT).movedim(-3, -1))
-        # [..., pairs, 2, C]: references before and at the end of each half become the pair's.
+        # [..., pairs, 2, C]: the references before and at the end of each half become those of the pair.
         starts, ends = starts.unflatten(-2, (-1, 2)), ends.unflatten(-2, (-1, 2))
         q = (q * (starts[..., :1, :] - starts).exp().unsqueeze(-2)).flatten(-4, -2)
         k = (k * (ends - ends[..., 1:, :]).exp().unsqueeze(-2)).flatten(-4, -2)

@@ -1,1 +1,1 @@
-"""Softmax attention: masks, exact attention, and parts of it that are joined by their log-sum-exp."""
+"""Softmax attention: masks, exact attention, and partial attentions that are merged by their log-sum-exp."""

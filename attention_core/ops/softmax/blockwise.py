@@ -1,4 +1,4 @@
-"""Attention by any rule for the weights, walked through in blocks of queries: n² work, never n² numbers at once."""
+"""Attention with any rule for the weights, computed in blocks of queries: n² work without n² numbers in memory."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -12,14 +12,14 @@ from torch.autograd.function import once_differentiable
 from attention_core.ops.softmax.masked import widened
 
 ROWS = 64
-"""Queries per block: the products reach full speed here, and a block against 8192 keys still fits a level-3 cache."""
+"""Queries per block: the products reach full speed, and a block for 8192 keys still fits a level-3 cache."""
 STEP = 2**15
-"""Numbers of one block below which further heads join it, to save calls: 128 KiB of float32."""
+"""Numbers per block below which a block covers several heads, to save calls: 128 KiB of float32."""
 
 
 @dataclass(frozen=True)
 class Rows:
-    """The queries ``start <= i < stop`` of n tokens, with the keys they may see."""
+    """The queries ``start <= i < stop`` of n tokens, with the keys they can attend to."""
 
     start: int
     stop: int
@@ -28,50 +28,50 @@ class Rows:
 
     @property
     def size(self) -> int:
-        """How many queries."""
+        """The number of queries."""
         return self.stop - self.start
 
     @property
     def keys(self) -> int:
-        """How many keys, from the first, any of these queries may see."""
+        """The number of keys, counted from the first, that any of these queries can attend to."""
         return self.stop if self.causal else self.n
 
     def hide(self, scores: Tensor, value: float) -> Tensor:
-        """Overwrite the scores of keys that lie ahead of their query, ``[..., size, keys]``, and return them all."""
+        """Overwrite the scores of keys later than their query, ``[..., size, keys]``, and return all scores."""
         if self.causal:
             ahead = torch.ones(self.size, self.size, dtype=torch.bool, device=scores.device).triu(1)
             scores[..., self.start :].masked_fill_(ahead, value)
         return scores
 
     def softmax(self, logits: Tensor) -> Tensor:
-        """Softmax over the keys each query may see; the logits are overwritten."""
+        """Return softmax over the keys that each query can attend to; the logits are overwritten."""
         return self.hide(logits, -math.inf).softmax(-1)
 
     def seen(self, device: torch.device) -> Tensor:
-        """How many keys each query may see, ``[size, 1]`` float64, or ``[1, 1]`` where all see the same."""
+        """Return the number of keys of each query, float64 ``[size, 1]``, or ``[1, 1]`` if all are equal."""
         first, last = (self.start + 1, self.stop) if self.causal else (self.n, self.n)
         return torch.arange(first, last + 1, dtype=torch.float64, device=device)[:, None]
 
 
 def block_size(n: int, *, width: int = 1) -> int:
-    """Queries of one block; the last may have fewer."""
+    """Return the number of queries per block; the last block may have fewer."""
     return max(1, min(n // 8, ROWS) // width)
 
 
 def row_blocks(n: int, *, causal: bool, width: int = 1) -> list[Rows]:
-    """The blocks that cover n queries, each with well below n² numbers.
+    """Return the blocks that cover n queries, each with far fewer than n² numbers.
 
     Args:
         n: number of tokens.
-        causal: whether query i sees keys 0..i only.
-        width: numbers the rule holds at once for each pair of query and key.
+        causal: whether query i attends to keys 0..i only.
+        width: numbers that the rule needs in memory for each pair of query and key.
     """
     size = block_size(n, width=width)
     return [Rows(start, min(start + size, n), n, causal) for start in range(0, n, size)]
 
 
 def pairs(n: int, *, causal: bool, width: int = 1) -> int:
-    """Pairs of query and key that ``blockwise_attention`` computes for one head; causal blocks skip what lies ahead."""
+    """Count the pairs that ``blockwise_attention`` computes for one head; causal blocks skip later keys."""
     if not causal:
         return n * n
     size = block_size(n, width=width)
@@ -80,7 +80,7 @@ def pairs(n: int, *, causal: bool, width: int = 1) -> int:
 
 
 def largest_block(n: int, *, width: int = 1) -> int:
-    """Pairs of query and key in the largest block of one head."""
+    """Count the pairs of query and key in the largest block of one head."""
     return n * block_size(n, width=width)
 
 
@@ -89,7 +89,7 @@ Weigh = Callable[[Tensor, Tensor, Rows], Tensor]
 
 
 Mix = Callable[[Tensor, Tensor, Tensor, Rows], Tensor]
-"""The same rows times v: ``(q [..., size, d], k [..., keys, d], v [..., keys, d_v], rows) -> [..., size, d_v]``."""
+"""Rows of a rule times v: ``(q [..., size, d], k [..., keys, d], v [..., keys, d_v], rows) -> [..., size, d_v]``."""
 
 
 def blockwise_attention(
@@ -103,26 +103,26 @@ def blockwise_attention(
     step: int = STEP,
     mix: Mix | None = None,
 ) -> Tensor:
-    """``A v`` for a rule that gives rows of A, ``[..., n, d_v]``, in O(n) memory forward and backward.
+    """Return ``A v``, ``[..., n, d_v]``, for a rule that computes rows of A, in O(n) memory forward and backward.
 
-    The backward works out each block of A again rather than keep it, and can itself not be differentiated.
+    The backward pass recomputes each block of A. It cannot be differentiated again.
 
     Args:
-        weigh: the rule, given at least float32; what it closes over is constant.
-        q: ``[..., n, d]``; without leading axes it serves all of v's.
-        k: as q.
+        weigh: the rule, which receives at least float32; its closure must not change.
+        q: ``[..., n, d]``; without leading axes it is shared by all leading axes of v.
+        k: like q.
         v: ``[..., n, d_v]``.
-        causal: whether query i sees keys 0..i only.
-        width: numbers the rule holds at once for each pair of query and key.
-        step: numbers of one block of the forward below which further heads join it.
-        mix: a shorter way to the rule's rows times v, for the forward; q, k and v then have the same leading axes.
+        causal: whether query i attends to keys 0..i only.
+        width: numbers that the rule needs in memory for each pair of query and key.
+        step: numbers per block of the forward pass below which a block covers several heads.
+        mix: a faster function for the rows times v in the forward pass; q, k and v then share their leading axes.
     """
     q, k, flat = (widened(x).reshape(math.prod(x.shape[:-2]), *x.shape[-2:]) for x in (q, k, v))
     return _Blockwise.apply(q, k, flat, weigh, causal, width, step, mix).reshape(v.shape).to(v.dtype)
 
 
 def _steps(q: Tensor, v: Tensor, causal: bool, width: int, step: int) -> Iterator[tuple[slice, slice, Rows]]:
-    """Heads of q and k, heads of v and the queries of each block, head by head so that keys stay in the cache."""
+    """Yield the heads of q and k, the heads of v and the rows of each block; the order keeps keys in the CPU cache."""
     n = q.shape[-2]
     blocks = row_blocks(n, causal=causal, width=width)
     together = max(1, step // (block_size(n, width=width) * n * width))
@@ -150,7 +150,7 @@ class _Blockwise(torch.autograd.Function):
         out = torch.empty_like(v)
         for heads, values, rows in _steps(q, v, causal, width, step):
             queries, keys, seen = q[heads, rows.start : rows.stop], k[heads, : rows.keys], v[values, : rows.keys]
-            # No name holds the weights: the last block is gone before the next one is made.
+            # No variable refers to the weights, so each block is freed before the next one is computed.
             out[values, rows.start : rows.stop] = (
                 weigh(queries, keys, rows) @ seen if mix is None else mix(queries, keys, seen, rows)
             )

@@ -1,4 +1,4 @@
-"""Partial attention to keys that each query names by their positions: O(n c d) time, never n x n."""
+"""Partial attention of each query to keys at given positions: O(n c d) time without an n x n matrix."""
 
 import torch
 from torch import Tensor
@@ -6,26 +6,26 @@ from torch import Tensor
 from attention_core.ops.softmax.partial import Part, placed
 
 STEP = 2**13
-"""Pairs of query and key handled at once, for each head."""
+"""Pairs of query and key per step, for each head."""
 
 
 def chosen_rows(n: int, c: int) -> int:
-    """Queries handled at once."""
+    """Return the number of queries per step."""
     return min(n, max(1, STEP // c))
 
 
 def chosen_keys_part(q: Tensor, k: Tensor, v: Tensor, index: Tensor, seen: Tensor) -> Part:
-    """Attention of each query to keys of its own.
+    """Return the attention of each query to its own set of keys.
 
     Args:
         q: ``[..., n, d]``, float32 or float64.
         k: ``[..., n, d]``.
         v: ``[..., n, d_v]``.
         index: positions of the keys, ``int64 [..., n, c]``, c >= 1.
-        seen: which of them count, ``bool [..., n, c]``.
+        seen: which of these keys are allowed, ``bool [..., n, c]``.
 
     Returns:
-        The output ``[..., n, d_v]`` and the log-sum-exp ``[..., n, 1]``, the lowest number where a query sees no key.
+        The output ``[..., n, d_v]`` and the log-sum-exp ``[..., n, 1]``, the lowest number if a query has no key.
     """
     n, rows = q.shape[-2], chosen_rows(q.shape[-2], index.shape[-1])
     keys, values = (x.reshape(-1, x.shape[-1]) for x in (k, v))

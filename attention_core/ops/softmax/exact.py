@@ -1,4 +1,4 @@
-"""Exact softmax attention in linear memory, by torch's fused kernel."""
+"""Exact softmax attention in linear memory with the fused kernel of torch."""
 
 import torch.nn.functional as F
 from torch import Tensor
@@ -7,7 +7,7 @@ from torch import Tensor
 def exact_attention(
     q: Tensor, k: Tensor, v: Tensor, *, mask: Tensor | None = None, causal: bool = False, scale: float | None = None
 ) -> Tensor:
-    """``softmax(scale q kᵀ) v`` through ``scaled_dot_product_attention``, ``[..., n, d_v]``, never n x n.
+    """Return ``softmax(scale q kᵀ) v``, ``[..., n, d_v]``, by torch's fused kernel, without an n x n matrix.
 
     Every row of the mask must allow at least one key.
 
@@ -15,8 +15,8 @@ def exact_attention(
         q: ``[..., n, d]``; with two leading axes q, k and v may be views whose rows overlap, and are not copied.
         k: ``[..., n', d]``.
         v: ``[..., n', d_v]``.
-        mask: ``bool [..., n, n']``, true = may look.
-        causal: whether query i sees keys 0..i only; n must equal n'.
+        mask: ``bool [..., n, n']``, true for allowed pairs.
+        causal: whether query i attends to keys 0..i only; n must equal n'.
         scale: logit scale, ``1/√d`` when None.
     """
     d, d_v = q.shape[-1], v.shape[-1]
@@ -25,7 +25,7 @@ def exact_attention(
     lead = q.shape[:-2]
     if mask is not None and mask.ndim > 2:
         mask = mask.expand(*lead, *mask.shape[-2:])
-    if len(lead) != 2:  # the fused kernels want exactly [B, H, n, d]
+    if len(lead) != 2:  # the fused kernels need exactly [B, H, n, d]
         q, k, v = (x.reshape(-1, 1, *x.shape[-2:]) for x in (q, k, v))
         mask = mask if mask is None or mask.ndim == 2 else mask.reshape(-1, 1, *mask.shape[-2:])
     out = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal, scale=scale)
@@ -33,10 +33,10 @@ def exact_attention(
 
 
 def ready_for_kernels(*tensors: Tensor) -> tuple[Tensor, ...]:
-    """The tensors with zeros after their last axis up to the widest, and that axis packed; copies only where needed.
+    """Return the tensors padded by zeros to the largest last axis, with a stride of 1; copy only if necessary.
 
-    The fused kernels want one size and neighbours in memory, else torch falls back to the n x n form; zeros change
-    nothing.
+    The fused kernels need one size and a packed last axis; otherwise torch falls back to the n x n form. The zeros
+    change no result.
     """
     widest = max(x.shape[-1] for x in tensors)
     return tuple(

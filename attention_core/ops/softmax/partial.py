@@ -14,16 +14,16 @@ Part = tuple[Tensor, Tensor]
 
 
 def partial_attention(q: Tensor, k: Tensor, v: Tensor, *, mask: Tensor | None = None, causal: bool = False) -> Part:
-    """``softmax(q kᵀ / √d) v`` with the logarithm of each row's normaliser, both with gradient.
+    """Return ``softmax(q kᵀ / √d) v`` and the logarithm of each row's normaliser, both with gradients.
 
-    A row that sees no key gets a log-sum-exp so low that ``merged`` gives it no weight.
+    A row without keys gets a log-sum-exp so low that ``merged`` gives it no weight.
 
     Args:
         q: ``[X, Y, n, d]``.
         k: ``[X, Y, n', d]``; q, k and v may be views whose rows overlap, and are not copied.
         v: ``[X, Y, n', d_v]``.
-        mask: ``bool [n, n']`` or with leading axes that broadcast, true = may look.
-        causal: whether query i sees keys 0..i only; n must equal n'.
+        mask: ``bool [n, n']`` or with leading axes that broadcast, true for allowed pairs.
+        causal: whether query i attends to keys 0..i only; n must equal n'.
 
     Returns:
         The output ``[X, Y, n, d_v]`` and the log-sum-exp ``[X, Y, n, 1]``, the latter at least float32.
@@ -37,21 +37,21 @@ def partial_attention(q: Tensor, k: Tensor, v: Tensor, *, mask: Tensor | None = 
 
 
 def lowest_bias(mask: Tensor, q: Tensor) -> Tensor:
-    """What to add to the scores of queries of such a type: the lowest number there is where ``mask`` forbids a pair.
+    """Return the bias for scores of the type of ``q``: the lowest finite number where ``mask`` forbids a pair, else 0.
 
-    Finite, so that a row without keys stays free of NaN.
+    With -inf, a row without keys would be NaN.
     """
     return q.new_zeros(mask.shape).masked_fill_(~mask, torch.finfo(q.dtype).min)
 
 
 def placed(groups: Iterable[Part], place: Callable[[list[Tensor]], Tensor]) -> Part:
-    """One part of several groups of queries: outputs and log-sum-exps, each put into the tokens' order by ``place``."""
+    """Join the parts of groups of queries into one part; ``place`` puts tensors into the order of the tokens."""
     outs, lses = zip(*groups, strict=True)
     return place(list(outs)), place(list(lses))
 
 
 def merged(parts: Sequence[Part]) -> Tensor:
-    """The attention over the union of the parts' keys, each pair in one part only, ``[..., n, d_v]``."""
+    """Return the attention over the union of the keys of all parts, which must share no pair, ``[..., n, d_v]``."""
     total = torch.logsumexp(torch.cat([lse for _, lse in parts], -1), -1, keepdim=True)
     (first, lse), *rest = parts
     out = first * (lse - total).exp()
@@ -61,9 +61,9 @@ def merged(parts: Sequence[Part]) -> Tensor:
 
 
 class _Partial(torch.autograd.Function):
-    """Attention and its log-sum-exp, by the fused kernel where ``kernel_takes`` the inputs, else by the formulas.
+    """Attention and its log-sum-exp, by the fused kernel if ``kernel_takes`` the inputs, otherwise by the formulas.
 
-    The kernel is the one behind ``scaled_dot_product_attention``, for whose log-sum-exp torch has no public name.
+    ``scaled_dot_product_attention`` calls the same kernel, but torch has no public function for its log-sum-exp.
     """
 
     @staticmethod
@@ -90,16 +90,16 @@ class _Partial(torch.autograd.Function):
 
 
 KERNEL_VERSIONS = ("2.13",)
-"""Versions of torch whose kernel was read and held equal to the formulas: a private one may change with any other."""
+"""Versions of torch whose private kernel was read and compared with the formulas; other versions may differ."""
 KERNEL_DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 
 
 def kernel_takes(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None) -> bool:
-    """Whether all holds that torch's CPU kernel takes for granted: called by itself, it reads past what it is given.
+    """Return whether the inputs meet all assumptions of torch's CPU kernel, which itself checks nothing.
 
-    Plain tensors on the CPU, of one floating-point type and one size of heads, with neighbours of the last axis side by
-    side in memory, at least one token each, and a bias that broadcasts to no other shape than the scores'. How the
-    other axes lie, and where a tensor begins in its memory, does not matter to it.
+    With other inputs it reads beyond their memory. It assumes plain CPU tensors of one floating-point type and one head
+    size, a last axis with stride 1, at least one token each, and a bias of the shape of the scores. The strides of the
+    other axes and the storage offset are free.
     """
     tensors = (q, k, v) if bias is None else (q, k, v, bias)
     lead, (n, d), keys = q.shape[:-2], q.shape[-2:], k.shape[-2]
@@ -118,7 +118,7 @@ def kernel_takes(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None) -> bool:
 def part_forward(
     q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, causal: bool, scale: float
 ) -> tuple[Tensor, Tensor]:
-    """Output ``[X, Y, n, d]`` and log-sum-exp ``[X, Y, n]`` by the kernel where it takes the inputs."""
+    """Return output ``[X, Y, n, d]`` and log-sum-exp ``[X, Y, n]``, by the kernel if it takes the inputs."""
     return (fused if kernel_takes(q, k, v, bias) else plain)(q, k, v, bias, causal, scale)
 
 
@@ -133,7 +133,7 @@ def share_backward(
     causal: bool,
     scale: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """A part's share of the gradients, where ``out`` and ``lse`` are those of a union of parts."""
+    """Return the contribution of a part to the gradients, where ``out`` and ``lse`` are those of a union of parts."""
     if kernel_takes(q, k, v, bias):
         kernel = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
         to_q, to_k, to_v = kernel(grad, q, k, v, out, lse, 0.0, causal, attn_mask=bias, scale=scale)
@@ -142,7 +142,7 @@ def share_backward(
 
 
 def fused(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, causal: bool, scale: float) -> tuple[Tensor, Tensor]:
-    """Output and log-sum-exp by torch's CPU kernel."""
+    """Return output and log-sum-exp from torch's CPU kernel."""
     kernel = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
     out, lse = kernel(q, k, v, 0.0, causal, attn_mask=bias, scale=scale)
     return out, lse
@@ -160,10 +160,10 @@ def fused_backward(
     causal: bool,
     scale: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Gradients by torch's CPU kernel, which knows no gradient of the log-sum-exp.
+    """Return gradients from torch's CPU kernel, which does not support a gradient of the log-sum-exp.
 
-    It subtracts ``Σ grad · out`` from every row's gradient; one more column, with 1 in ``grad``, ``-grad_lse`` in
-    ``out`` and 0 elsewhere, makes it subtract ``grad_lse`` too little, which is that gradient.
+    The kernel subtracts ``Σ grad · out`` from the gradient of every row. One more column, with 1 in ``grad``,
+    ``-grad_lse`` in ``out`` and 0 elsewhere, adds ``grad_lse``, which is the missing gradient.
     """
     d = v.shape[-1]
     kernel = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
@@ -175,7 +175,7 @@ def fused_backward(
 
 
 def plain(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, causal: bool, scale: float) -> tuple[Tensor, Tensor]:
-    """The same as ``fused`` by the formulas, on any device; holds the scores of the part."""
+    """Return the results of ``fused`` by the formulas, on any device; the scores of the part exist in memory."""
     logits = _logits(q, k, bias, causal, scale)
     lse = logits.logsumexp(-1)
     return (logits - lse.unsqueeze(-1)).exp().to(v.dtype) @ v, lse
@@ -193,7 +193,7 @@ def plain_backward(
     causal: bool,
     scale: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The same as ``fused_backward`` by the formulas."""
+    """Return the results of ``fused_backward`` by the formulas."""
     p = (_logits(q, k, bias, causal, scale) - lse.unsqueeze(-1)).exp()
     shift = grad_lse - (grad * out).sum(-1)
     grad_logits = (p * (grad @ v.mT + shift.unsqueeze(-1)) * scale).to(q.dtype)

@@ -1,8 +1,8 @@
-"""Softmax attention over the union of several patterns, put together in place: one output, and a piece at a time.
+"""Softmax attention over the union of several patterns, computed piece by piece into one output.
 
-A pattern is cut into pieces: some queries with the keys they see, as views of what there is. Each piece's output is
-merged into the result by its log-sum-exp, exactly. With the log-sum-exp of the union, a piece's own backward gives its
-share of the gradients, so the backward goes through the same pieces again and keeps none of them.
+A pattern is split into pieces: some queries with the keys they attend to, as views of the inputs. The output of each
+piece is merged into the result by its log-sum-exp, exactly. With the log-sum-exp of the union, the backward pass of a
+piece gives its contribution to the gradients, so the backward pass computes the same pieces again and stores none.
 """
 
 import warnings
@@ -22,7 +22,7 @@ from attention_core.ops.softmax.masked import widened
 from attention_core.ops.softmax.partial import Part, part_forward, share_backward
 
 with warnings.catch_warnings():
-    # torch says once that these tensors are in beta; nothing is asked of them but products at given places.
+    # torch warns once that sparse tensors are in beta; only products at given positions are used here.
     warnings.simplefilter("ignore")
     torch.sparse_csr_tensor([0, 0], [], [], (1, 1))
 
@@ -32,15 +32,15 @@ Three = tuple[Tensor, Tensor, Tensor]
 
 
 class Piece(CompactRepr):
-    """Some queries and the keys they see; no pair is in two pieces.
+    """Some queries and the keys they attend to; no pair is in two pieces.
 
     Attributes:
-        queries: a view ``[x, Y, r, e]`` of ``[X, n, e]``, each token in it once.
-        keys: a view or copy ``[x, Y, c, e]`` of ``[X, n, e]``.
-        add: adds ``[x, Y, c, e]`` to where ``keys`` took its tokens from, ``[X, n, e]``.
-        bias: ``[r, c]``, from ``lowest_bias``: what is added to the scores; None where every pair may look.
-        causal: whether query i sees keys 0..i of its own only.
-        again: whether a piece before had the same queries. The first piece of a query must come before all others.
+        queries: returns a view ``[x, Y, r, e]`` of ``[X, n, e]`` that contains each token once.
+        keys: returns a view or copy ``[x, Y, c, e]`` of ``[X, n, e]``.
+        add: adds ``[x, Y, c, e]`` to the tokens of ``[X, n, e]`` that ``keys`` returns.
+        bias: ``[r, c]``, from ``lowest_bias``, which is added to the scores; None if every pair is allowed.
+        causal: whether query i of the piece attends to its keys 0..i only.
+        again: whether an earlier piece had the same queries. The first piece of a query must precede its other pieces.
     """
 
     queries: View
@@ -51,14 +51,14 @@ class Piece(CompactRepr):
     again: bool = False
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, scale: float) -> tuple[Tensor, Tensor]:
-        """Its output ``[x, Y, r, e]`` and log-sum-exp ``[x, Y, r]``."""
+        """Return the output ``[x, Y, r, e]`` and the log-sum-exp ``[x, Y, r]`` of the piece."""
         rows = self.queries(q)
         return part_forward(rows, self.keys(k), self.keys(v), self._bias(rows), self.causal, scale)
 
     def add_gradients(
         self, into: Three, grad: Tensor, q: Tensor, k: Tensor, v: Tensor, union: Part, scale: float
     ) -> None:
-        """Its share of the gradients at q, k and v, where ``union`` is output and log-sum-exp of the whole."""
+        """Add the piece's gradients to those of q, k and v; ``union`` is the output and log-sum-exp of all pieces."""
         (dq, dk, dv), (out, lse), of = into, union, self.queries
         rows = of(grad), of(q), self.keys(k), self.keys(v), self._bias(of(q)), of(out), column(self, lse)
         to_q, to_k, to_v = share_backward(*rows, self.causal, scale)
@@ -71,14 +71,14 @@ class Piece(CompactRepr):
 
 
 class Drawn(CompactRepr):
-    """Queries of one head that each look at keys of their own, and of which nothing is gathered.
+    """Queries of one head, each with its own set of keys; keys and values are not copied.
 
     Attributes:
-        head: which head.
-        rows: the queries' positions.
-        places: positions of their keys, ``int32 [r, ρ]``.
-        fresh: which of these count, ``bool [r, ρ]``.
-        again: as of ``Piece``.
+        head: the index of the head.
+        rows: the positions of the queries.
+        places: the positions of their keys, ``int32 [r, ρ]``.
+        fresh: which of these keys are allowed, ``bool [r, ρ]``.
+        again: like that of ``Piece``.
     """
 
     head: int
@@ -88,7 +88,7 @@ class Drawn(CompactRepr):
     again: bool = True
 
     def queries(self, x: Tensor) -> Tensor:
-        """Their tokens, ``[1, 1, r, e]``."""
+        """Return the rows of these queries, ``[1, 1, r, e]``."""
         return x[self.head : self.head + 1, None, self.rows]
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, scale: float) -> tuple[Tensor, Tensor]:
@@ -107,7 +107,7 @@ class Drawn(CompactRepr):
         delta = (slope * out).sum(-1, keepdim=True)
         to_logits = p * (self._products(grad, v) - delta) * scale
         self.queries(into[0])[0, 0].add_(self._mixed(to_logits, k))
-        # Each key's queries one after the other.
+        # Sort the pairs by key, so that the queries of each key are adjacent.
         places = self.places.flatten().long()
         order, ones = places.argsort(stable=True), torch.ones_like(places)
         counts = ones.new_zeros(k.shape[-2]).scatter_add_(0, places, ones)
@@ -122,10 +122,10 @@ class Drawn(CompactRepr):
         return logits.masked_fill_(~self.fresh, torch.finfo(logits.dtype).min)
 
     def _products(self, x: Tensor, y: Tensor) -> Tensor:
-        """Of each query's row of ``x`` with the rows of ``y`` at its keys, ``[r, ρ]``."""
+        """Return the products of each query's row of ``x`` with the rows of ``y`` at its keys, ``[r, ρ]``."""
         rows, each = self.places.shape
         x, y = widened(x[self.head, self.rows]), widened(y[self.head])
-        if x.device.type != "cpu" or each > len(y):  # of more places than a row has torch takes no such tensor
+        if x.device.type != "cpu" or each > len(y):  # torch allows at most one entry per column
             return (x @ y.mT).gather(-1, self.places.long())
         first = torch.arange(0, rows * each + 1, each, dtype=torch.int32, device=x.device)
         zeros = x.new_zeros(rows * each)
@@ -133,19 +133,19 @@ class Drawn(CompactRepr):
         return torch.sparse.sampled_addmm(wanted, x, y.mT, beta=0.0).values().view(rows, each)
 
     def _mixed(self, weights: Tensor, x: Tensor) -> Tensor:
-        """The rows of ``x`` at each query's keys, times its weights, ``[r, e]``."""
+        """Return the weighted sum of the rows of ``x`` at each query's keys, ``[r, e]``."""
         return F.embedding_bag(self.places, widened(x[self.head]), mode="sum", per_sample_weights=weights)
 
 
 Pieces = Callable[..., Iterable[Piece | Drawn]]
-"""``(queries [X, n, d], *, backward) -> pieces``: small ones; backward, the keys' gradients count, too."""
+"""``(queries [X, n, d], *, backward) -> pieces``; in the backward pass the gradients of keys add to their memory."""
 
 
 def union_attention(pieces: Pieces, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """Attention of each query to the keys of all its pieces, ``[..., n, d_v]``; the backward cannot be differentiated.
+    """Return the attention of each query to the keys of all its pieces, ``[..., n, d_v]``; differentiable only once.
 
     Args:
-        pieces: together they hold every query at least once.
+        pieces: pieces that together contain every query at least once.
         q: ``[..., n, d]``.
         k: ``[..., n, d]``.
         v: ``[..., n, d_v]``.
@@ -161,11 +161,11 @@ class _Union(torch.autograd.Function):
     def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, pieces: Pieces, scale: float) -> Tensor:  # noqa: ANN401 - torch's own context
         out: Tensor | None = None
         for piece in pieces(q, backward=False):
-            if out is None:  # a pattern that is drawn before its first piece has left nothing behind by now
+            if out is None:  # allocated late: by now the generator has freed its temporary tensors
                 out = q.new_empty(v.shape)
                 lse = q.new_empty(q.shape[:-1], dtype=torch.promote_types(q.dtype, torch.float32))
             _merge(piece, out, lse, *piece.attend(q, k, v, scale))
-            del piece  # its bias is gone before the next one is made
+            del piece  # to free its bias before the next piece is computed
         assert out is not None
         ctx.save_for_backward(q, k, v, out, lse)
         ctx.pieces, ctx.scale = pieces, scale
@@ -184,12 +184,12 @@ class _Union(torch.autograd.Function):
 
 
 def column(piece: Piece | Drawn, lse: Tensor) -> Tensor:
-    """A piece's rows of ``[X, n]``, a view ``[x, Y, r]``."""
+    """Return the rows of ``[X, n]`` that belong to a piece, a view ``[x, Y, r]``."""
     return piece.queries(lse.unsqueeze(-1)).squeeze(-1)
 
 
 def _merge(piece: Piece | Drawn, out: Tensor, lse: Tensor, found: Tensor, found_lse: Tensor) -> None:
-    """Put a piece's output into its place, weighed against what the pieces before found for the same queries."""
+    """Merge the output of a piece into that of earlier pieces for the same queries, in place."""
     place, known = piece.queries(out), column(piece, lse)
     if not piece.again:
         place.copy_(found)
@@ -205,7 +205,7 @@ def _merge(piece: Piece | Drawn, out: Tensor, lse: Tensor, found: Tensor, found_
 
 
 def among(pieces: Iterable[Piece], start: int, step: int = 1) -> Iterator[Piece]:
-    """The same pieces on the tokens from ``start`` on, or on every ``step``-th of them."""
+    """Yield the pieces applied to every ``step``-th token from ``start`` on."""
 
     def behind(view: View) -> View:
         return lambda x: view(x[:, start::step])
@@ -220,12 +220,12 @@ def among(pieces: Iterable[Piece], start: int, step: int = 1) -> Iterator[Piece]
 
 
 def merging(pieces: Iterable[Piece]) -> Iterator[Piece]:
-    """The same pieces for queries that have had others."""
+    """Yield the pieces, marked as later pieces of their queries."""
     return map(partial(replace, again=True), pieces)
 
 
 def union_elements(n: int, d: int, *, rows: int, mask: int = 0, again: int = 0) -> int:
-    """Most numbers alive in ``union_attention`` for one head of n tokens.
+    """Return the peak number of elements of ``union_attention`` for one head of n tokens.
 
     Args:
         n: tokens.
