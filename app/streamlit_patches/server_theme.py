@@ -1,4 +1,4 @@
-"""Streamlit's theme as every run tells it to the browser: read from the options once, not at every run."""
+"""A patch that reads Streamlit's theme from the options once instead of at every run."""
 
 import inspect
 
@@ -8,12 +8,13 @@ from streamlit.runtime import app_session
 
 
 def keep() -> bool:
-    """Keep each part of the theme as it is first told, where Streamlit tells it as it does in 1.67.
+    """Cache the theme message that Streamlit sends with every run.
 
-    No page can set a theme, and where the files that do are read again, that makes new options and so a new theme.
+    No page can set a theme. When the configuration files change, Streamlit creates a new options object, and the cache is
+    rebuilt.
 
     Returns:
-        Whether it could be done: this rests on functions that are none of Streamlit's promises.
+        Whether the patch was applied. False if Streamlit's private functions differ from those of version 1.67.
     """
     tell, options = getattr(app_session, "_populate_theme_msg", None), getattr(config, "get_config_options", None)
     if tell is None or options is None or [*inspect.signature(tell).parameters] != ["msg", "section"]:
@@ -29,7 +30,7 @@ def keep() -> bool:
         if section not in told:
             told[section] = NewSession()
             tell(told[section].custom_theme, section)
-        if told[section].HasField("custom_theme"):  # a part that says nothing is not there at all
+        if told[section].HasField("custom_theme"):  # a section without options has no such field
             msg.MergeFrom(told[section].custom_theme)
             msg.SetInParent()
 

@@ -1,4 +1,4 @@
-"""What widgets read of the session's state: one value each, for which Streamlit copies all of it."""
+"""A patch for widgets that read one value of the session state, for which Streamlit copies the whole state."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -7,11 +7,11 @@ from streamlit.runtime.state import safe_session_state, session_state
 
 
 class Filtered(Mapping[str, Any]):
-    """The values under names of the app's own, as ``filtered_state`` holds them, each read when it is asked for.
+    """A lazy replacement for ``filtered_state``, the values under the app's own names: reads each value on demand.
 
     Args:
-        state: the session's.
-        whole: what copies all of them.
+        state: Streamlit's session state.
+        whole: the original getter, which copies all values.
     """
 
     def __init__(self, state: Any, whole: Any) -> None:  # noqa: ANN401 - Streamlit's
@@ -33,12 +33,12 @@ class Filtered(Mapping[str, Any]):
 
 
 def one_by_one() -> bool:
-    """Let widgets read the one value they ask for, where Streamlit reads it as it does in 1.67.
+    """Let widgets read a single value of the session state without a copy of the whole state.
 
-    Select boxes, sliders and fields for text ask at every run whether there is none, which took a twentieth of one.
+    Select boxes, sliders and text fields check at every run whether a value exists. The copies took 5 % of a run.
 
     Returns:
-        Whether it could be done: this rests on what is none of Streamlit's promises.
+        Whether the patch was applied. False if Streamlit's private methods differ from those of version 1.67.
     """
     safe = getattr(safe_session_state, "SafeSessionState", None)
     whole = getattr(safe, "filtered_state", None)
