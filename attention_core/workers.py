@@ -91,7 +91,7 @@ def warm_up() -> None:
 
 def work(connection: socket.socket) -> NoReturn:
     """Run tasks in this worker process until the connection is closed."""
-    # Page scripts have priority; workers use what is left of the machine. A niceness value would not be enough: a worker
+    # Pages have priority; workers use what is left of the machine. A niceness value would not be enough: a worker
     # would keep a processor for some milliseconds whenever a page's thread wakes, which is dozens of times per run.
     with suppress(OSError):  # some containers forbid this
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))

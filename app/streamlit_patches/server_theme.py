@@ -10,7 +10,7 @@ from streamlit.runtime import app_session
 def keep() -> bool:
     """Cache the theme message that Streamlit sends with every run.
 
-    No page can set a theme. When the configuration files change, Streamlit creates a new options object, and the cache is
+    No page can set a theme. When a configuration file changes, Streamlit creates a new options object, and the cache is
     rebuilt.
 
     Returns:

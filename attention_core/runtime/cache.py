@@ -46,7 +46,7 @@ class ByteLRUCache(Generic[T]):
             return found[0]
 
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return a cached result, or compute it. Concurrent callers of one key wait for one computation, or its error."""
+        """Return a cached result, or compute it. Concurrent callers of one key share one computation or its error."""
         with self._lock:
             if key in self._kept:
                 found = self._kept[key] = self._kept.pop(key)
@@ -71,7 +71,7 @@ class ByteLRUCache(Generic[T]):
         try:
             return future.result()
         finally:
-            # A raised error refers to this frame. A future kept here would refer to the error and keep its whole traceback alive.
+            # A raised error refers to this frame. A future kept here would refer to the error, and keep all its frames.
             del future
 
     def _is_made(self, key: Hashable, future: Future[T]) -> bool:
