@@ -41,7 +41,7 @@ from attention_core.runtime.execution import execute_here
 from attention_core.runtime.progress import watched
 
 DOOR, ROOM = 0, 1
-"""Bytes of the lock file that keep timed tasks alone. A task that waits for the room's lock holds the door's lock."""
+"""Bytes of the lock file. A task locks the door while it waits for the room, and the room while it runs."""
 MEMORY = ("can't allocate memory", "not enough memory", "out of memory")
 """Parts of torch's error messages where Python would raise ``MemoryError``."""
 

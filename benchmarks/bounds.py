@@ -18,7 +18,7 @@ from attention_core.ops.linear.monomials import width
 Call = Callable[[], Any]
 Settings = Mapping[str, Any]
 Build = Callable[[Tensor, Tensor, Tensor, Settings], Call]
-"""``(q, k, v, settings) -> call`` for q, k, v ``[1, H, n, d]``."""
+"""A function ``(q, k, v, settings) -> call`` for q, k, v ``[1, H, n, d]``; ``call()`` runs the bound's arithmetic."""
 
 CACHED = 2**18
 """Numbers processed per step: a megabyte of float32."""

@@ -52,7 +52,7 @@ class Subject:
     peaks: dict[int, int] = field(default_factory=dict)
 
     def reason_to_skip(self, n: int, *, longest: float, memory: int) -> str:
-        """Return why it is skipped at n tokens, judged by smaller n; empty if it is not skipped."""
+        """Return why the subject is skipped at n tokens, judged by smaller n; empty if it is not skipped."""
         if self.role == "full":
             return ""
         if n > self.most:

@@ -13,7 +13,7 @@ AT_ONCE = 0.4
 SHARE = 1 / 30
 """The fraction of the passing time by which a visitor's used seconds are reduced."""
 LATE = 3.0
-"""Seconds by which other visitors go first at most, so that a sweep ends too."""
+"""The longest delay in seconds of a visitor with high use, so that a sweep also ends."""
 MANY = 1000
 """The number of accounts above which those of visitors without used seconds are deleted."""
 

@@ -125,7 +125,7 @@ def progress(spec: TimingSpec, found: runs.Run[Observed]) -> tuple[float, str]:
 
 
 def share_done(spec: TimingSpec, rows: Sequence[Observed]) -> float:
-    """Return the fraction of the work done. A sample counts its length, and twice if it also counts operations."""
+    """Return the fraction of the work done. A sample weighs its length, or twice that if it counts operations."""
     whole = (spec.rounds + 1) * len(spec.variants) * sum(spec.sizes)
     done = sum(row.n * (2 if isinstance(row, LeftOut) or row.round == 0 else 1) for row in rows)
     return min(1.0, done / whole)
