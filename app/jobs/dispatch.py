@@ -1,4 +1,4 @@
-"""Runs tasks in worker processes, on a cluster or in this process, fairly between visitors and equal tasks once."""
+"""Runs tasks in workers, on a cluster or in this process. Visitors take fair turns, and equal tasks run once."""
 
 import os
 import uuid
