@@ -105,18 +105,16 @@ TESTS = (
     "tests/test_architecture.py",
     "tests/app/test_addresses.py",
     "tests/app/test_palette.py",
-    "tests/app/test_lessons.py",
-    "tests/app/test_lesson_facts.py",
     "tests/app/test_links.py",
-    "tests/app/test_pages.py",
     "tests/app/test_url.py",
     "tests/app/test_openings.py",
+    "tests/app/test_pages.py",
     "tests/app/test_variant_picker.py",
-    "tests/pages/claims",
-    "tests/pages/home",
-    "tests/core/claims/test_every_claim.py",
+    "tests/app/test_lesson_facts.py::test_a_lesson_with_facts_has_them_for_each_of_its_steps",
+    "tests/core/claims/test_every_claim.py::test_all_are_there_in_order_from_one_on",
     "tests/core/test_registry.py",
 )
+"""The tests that see all variants, pages, options, claims or lessons together."""
 
 
 def copied(folder):
