@@ -66,7 +66,7 @@ def show(live: Run | None, beside: Run | None, key: str) -> None:
 
 
 def series(run: Run, *, live: bool) -> list[Series]:
-    """Return the timed variants' series in a run, with the chosen settings if measured, else with the run's settings."""
+    """Return the timed variants' series in a run, with the chosen settings if measured, else with the run's own."""
     found: list[Series] = []
     for attention in subjects():
         same = [word for word in run.spec.variants if word.partition("~")[0] == attention.key]
