@@ -265,7 +265,7 @@ def _quarters(lines: Sequence[Line]) -> None:
 def _drawn(
     lines: Sequence[Line], rows: Sequence[int], shares: Sequence[Sequence[float | None]], even: str, *, of: int
 ) -> list[Curve]:
-    """Return each line's share per row in per cent, and last the share of ``of`` tokens under equal weights."""
+    """Return one curve per line, and last a grey one: the share of ``of`` tokens in each row under equal weights."""
     marks = len(rows) < 3
     return [
         *(

@@ -171,7 +171,7 @@ def _turn(name: str, value: Value) -> None:
 def _draw(play: Animation, again: Callable[[], Grown], labels: tuple[str, ...], name: str, ticking: bool) -> None:
     """Draw the animated part: the slider, the buttons and the pictures.
 
-    The fragment keeps ``again``, which finds the state in the cache, because each state takes memory for each visitor.
+    The fragment keeps ``again``, which reads the state from the cache, so that no visitor's session holds a state.
     """
     grown = again()
     i, last = play.step(ticking), play.last

@@ -20,7 +20,7 @@ PRESET = "long"
 
 
 def show(outcome: Outcome, chosen: Chosen) -> None:
-    """Draw the button that takes a longer input, or a hint what to do; nothing if no length would help."""
+    """Draw a button that takes a longer input, or say how to get one; draw nothing if no length would help."""
     needs = outcome.why.needs if outcome.why else None
     if needs is None:
         return

@@ -65,7 +65,7 @@ def names() -> dict[str, str]:
 
 
 def drifts(rows: Sequence[DriftRow], base: int, measure: str, *, mean: bool) -> dict[str, Spread]:
-    """Return each head's measure relative to its value at the training length, by normaliser."""
+    """Return each head's measure over its value at length ``base``, by normaliser; heads with 0 there are left out."""
     found = {}
     for name in names():
         ratios = []

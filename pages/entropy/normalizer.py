@@ -173,7 +173,7 @@ def _table(rows: Sequence[NormalizerRow], question: Question) -> None:
 
 
 def readable(log: float) -> str:
-    """Return a number, given by its logarithm, in words."""
+    """Return a number, given by its logarithm, as text."""
     return number(math.exp(log), 3) if log < LARGEST else f"e^{log:.0f}"
 
 

@@ -1,4 +1,4 @@
-"""The options and controls of the Entropy page, and the question that they describe."""
+"""The options and controls of the Entropy page, and the measurement that they describe."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -175,12 +175,12 @@ class Question:
 
 
 def opening() -> dict[str, Any]:
-    """Return the page's first input, a long text, and its only first variant, softmax."""
+    """Return the first text (long preset) and variant (softmax; log n scale and uniform attention are drawn too)."""
     return {"text": presets.texts()["long"], "variants": (ac.get(REFERENCE),)}
 
 
 def question(chosen: Chosen, options: EntropyOptions, *, causal: bool) -> Question:
-    """Return the question that options describe on an input."""
+    """Return the measurement that the options describe for an input."""
     room = chosen.source.room(chosen.qkv)
     return Question(
         source=chosen.source,

@@ -18,7 +18,7 @@ from pages.model.options import Question, called
 
 
 def show(question: Question) -> None:
-    """Run the copy test, and read the text as well: copying and perplexity do not replace each other."""
+    """Run the copy test and read the text as well, because neither copying nor perplexity represents the other."""
 
     def draw(rows: list[SwapRow], key: str) -> None:
         reading.tell(question, rows)

@@ -59,7 +59,7 @@ def shown(token: str) -> str:
 
 
 def in_words(row: GlanceRow, name: str) -> str:
-    """Return how the token's probability changed, and which attention row before it changed most."""
+    """Return how a token's probability changed, and in which head the previous token's attention row changed most."""
     told = {
         "token": literal(row.label),
         "before": percent(row.chances[0]),

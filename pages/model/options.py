@@ -1,4 +1,4 @@
-"""The options and controls of the Model page, and the question that they describe."""
+"""The options and controls of the Model page, and the measurement that they describe."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -169,12 +169,12 @@ class Question:
 
 
 def question() -> Question:
-    """Return the question that the current options describe."""
+    """Return the measurement that the current options describe."""
     return asked(ModelOptions.now(), Visit.text.value)
 
 
 def asked(now: ModelOptions, own: str) -> Question:
-    """Return the question that options and the visitor's own text describe."""
+    """Return the measurement that options and the visitor's own text describe."""
     low, high = now.layers
     return Question(
         text=own if now.text == OWN else presets.texts()[now.text],

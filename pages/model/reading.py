@@ -96,5 +96,5 @@ def _reading(each: Score, original: Score, row: ReadingRow | None) -> Reading:
 
 
 def _number(value: float, digits: int) -> str:
-    """Return a number in words, or an ellipsis if it is not known yet."""
+    """Return a number as text, or an ellipsis if it is not known yet."""
     return "…" if math.isnan(value) else number(value, digits)

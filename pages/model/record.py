@@ -1,7 +1,7 @@
 """Record the results that the Model page shows first for the built-in texts: ``python -m pages.model.record``.
 
-This takes a quarter of an hour. Record again if the model, the texts, a variant or a task changes; the file is stamped.
-With ``--continue``, rows that the file already has are kept, for example after an interrupted run.
+This takes a quarter of an hour. Repeat it if a changed model, text, variant or task affects the numbers. The file is
+stamped. With ``--continue``, rows that the file already has are kept, for example after an interrupted run.
 """
 
 import sys
