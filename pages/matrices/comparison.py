@@ -67,7 +67,7 @@ class Found:
 
     @property
     def most_of_reference(self) -> float:
-        """Softmax's largest weight, where the shared colour scale ends; any larger weight would make all others pale."""
+        """Softmax's largest weight, where the shared colour scale ends; a larger weight would make all others pale."""
         return max(float(np.nanmax(m.weights)) for a, m in self.matrices.items() if a.key == REFERENCE)
 
     def values(self, attention: ac.Attention) -> np.ndarray:
