@@ -1,4 +1,4 @@
-"""Local attention: each token sees the w tokens on either side of it."""
+"""Local attention: each token attends to the w tokens on either side of it."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -32,12 +32,12 @@ class LocalParams(Params):
 
 
 def allowed(distance: Tensor, p: LocalParams, *, causal: bool) -> Tensor:
-    """Which distances ``i - j`` are visible."""
+    """Check which distances ``i - j`` are visible."""
     return (distance <= p.window) & (distance >= (0 if causal else -p.window))
 
 
 def parts(n: int, p: LocalParams, device: torch.device | None, *, causal: bool) -> dict[str, Tensor]:
-    """The band ``|i - j| <= w`` is all window, ``bool [n, n]``."""
+    """Return the pairs with ``|i - j| <= w``, ``bool [n, n]``."""
     return {"window": allowed(distances(n, device), p, causal=causal)}
 
 
@@ -45,7 +45,7 @@ mask, primitives, weights = restricted_to(parts)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: LocalParams, *, causal: bool) -> Tensor:
-    """Blocks of queries against the keys around them, by the fused kernel: O(n w d) time, O(n d) memory."""
+    """Compute blocks of queries with the keys around them by the fused kernel: O(n w d) time, O(n d) memory."""
     if p.window >= q.shape[-2] - 1:
         return exact_attention(q, k, v, causal=causal)
     near, after = partial(allowed, p=p, causal=causal), 0 if causal else p.window
@@ -53,7 +53,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: LocalParams, *, causal: bool) -> 
 
 
 def cost(n: int, d: int, p: LocalParams, *, causal: bool) -> Cost:
-    """Two products for every pair that the blocks hold; the output, and a share of it on its way there."""
+    """Count two products over the pairs in the blocks; memory for the output and one piece."""
     if p.window >= n - 1:
         return Cost(multiply_adds=2 * d * pairs(n, causal=causal), peak_elements=n * (d + 1))
     after = 0 if causal else p.window

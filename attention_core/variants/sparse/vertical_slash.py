@@ -1,7 +1,7 @@
-"""Vertical and slash: the columns and the diagonals on which the last queries lay most weight, for all queries.
+"""Vertical and slash: all queries attend to the columns and diagonals to which the last queries give most weight.
 
-Which they are is judged by softmax of the last queries alone, so that all others follow what the end of the text says:
-right for reading a text that is all there, wrong for a query that should not know how it ends.
+Softmax of the last queries alone selects the columns and diagonals for all queries. This suits reading a complete
+prompt, but not generation, where earlier queries must not depend on the end of the text.
 """
 
 from dataclasses import dataclass
@@ -33,9 +33,10 @@ class VerticalSlashParams(Params):
 
 @torch.no_grad()
 def chosen(q: Tensor, k: Tensor, p: VerticalSlashParams) -> tuple[Tensor, Tensor]:
-    """The columns ``int64 [..., c]`` and the distances i - j of the diagonals ``int64 [..., s]``.
+    """Return the selected columns, ``int64 [..., c]``, and the diagonals as distances i - j, ``int64 [..., s]``.
 
-    Of two that tie the lower number is taken. Weights are float64: small ones decide, and in float32 many would be 0.
+    On a tie the lower number is selected. Weights are float64, since small weights decide and many would be 0 in
+    float32.
     """
     n = q.shape[-2]
     judges = min(p.judges, n)
@@ -43,13 +44,13 @@ def chosen(q: Tensor, k: Tensor, p: VerticalSlashParams) -> tuple[Tensor, Tensor
     i, j = torch.arange(n - judges, n, device=q.device)[:, None], torch.arange(n, device=q.device)
     along = (i - j + n - 1).flatten().expand(*weight.shape[:-2], -1)
     diagonal = weight.new_zeros(*weight.shape[:-2], 2 * n - 1).scatter_add_(-1, along, weight.flatten(-2))
-    diagonal[..., n - 1] = torch.inf  # a token always sees itself
+    diagonal[..., n - 1] = torch.inf  # a token always attends to itself
     columns, diagonals = (x.sort(dim=-1, descending=True, stable=True).indices for x in (weight.sum(-2), diagonal))
     return columns[..., : p.columns], diagonals[..., : p.diagonals] - (n - 1)
 
 
 def primitives(q: Tensor, k: Tensor, p: VerticalSlashParams, *, causal: bool) -> dict[str, Tensor]:
-    """Pairs in the columns and on the diagonals, ``bool [..., n, n]``."""
+    """Return the pairs in the columns and on the diagonals, ``bool [..., n, n]``."""
     n = q.shape[-2]
     columns, diagonals = chosen(q, k, p)
     place = torch.arange(n, device=q.device)
@@ -63,18 +64,18 @@ def primitives(q: Tensor, k: Tensor, p: VerticalSlashParams, *, causal: bool) ->
 
 
 def pattern(q: Tensor, k: Tensor, p: VerticalSlashParams, *, causal: bool) -> Tensor:
-    """The pairs that may look, ``bool [..., n, n]``."""
+    """Return the allowed pairs, ``bool [..., n, n]``."""
     found = primitives(q, k, p, causal=causal)
     return found["column"] | found["diagonal"]
 
 
 def weights(q: Tensor, k: Tensor, p: VerticalSlashParams, *, causal: bool) -> Tensor:
-    """Softmax over the columns and diagonals, ``[..., n, n]``."""
+    """Compute softmax over the columns and diagonals, ``[..., n, n]``."""
     return masked_softmax(scores(q, k), pattern(q, k, p, causal=causal))
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: VerticalSlashParams, *, causal: bool) -> Tensor:
-    """Columns and the rest of the diagonals apart, merged: O(n (c + s) d) time, O(n (s + d)) memory."""
+    """Merge the columns with the rest of the diagonals: O(n (c + s) d) time, O(n (s + d)) memory."""
     n = q.shape[-2]
     if p.columns >= n:
         return exact_attention(q, k, v)
@@ -97,7 +98,7 @@ def _vertical(q: Tensor, k: Tensor, v: Tensor, columns: Tensor) -> Part:
 
 
 def cost(n: int, d: int, p: VerticalSlashParams, *, causal: bool) -> Cost:
-    """The judges' scores, two products for every pair in a column and on a diagonal; both parts and their union."""
+    """Count the judges' scores and two products over the pairs; memory for both parts and their union."""
     if p.columns >= n:
         return Cost(multiply_adds=2 * n * n * d, peak_elements=n * (d + 1))
     judges, diagonals = min(p.judges, n), min(p.diagonals, 2 * n - 1)
