@@ -7,6 +7,7 @@ Shape legend, fixed for the whole project: ``B`` batch, ``H`` heads, ``n`` token
 import dataclasses
 import importlib
 import inspect
+import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, Self
@@ -141,6 +142,9 @@ class Variant:
         weights: ``(q, k, p, *, causal) -> [..., n, n]``, the explicit matrix, for looking at; it is given at least
             float32, for a logit rounded to half precision may change its weight by half.
         attend: ``(q, k, v, p, *, causal) -> [..., n, d_v]``, the algorithm one would run; never n x n.
+        definition: ``(q, k, v, p, *, causal) -> [..., n, d_v]``, the output by the paper's formula or its loop over
+            tokens, in a few lines of plain torch. It shares no algorithm with ``attend``. None where ``weights``, in
+            the variant's own file, is already that short and plain.
         cost: ``(n, d, p, *, causal) -> Cost`` for one head with ``d_v = d``; with ``couples_heads``
             ``(n, d, p, *, causal, heads) -> Cost`` for all heads together.
         source: paper or article.
@@ -195,6 +199,7 @@ class Variant:
     signed: bool = False
     random: bool | Callable[[Any], bool] = False
     values: Callable[..., Tensor] | None = None
+    definition: Callable[..., Tensor] | None = None
     decoder: Decoder | None = None
     cache: Callable[..., Cache] | None = None
     anatomy: Callable[..., dict[str, Tensor]] | None = None
@@ -207,8 +212,12 @@ class Variant:
         """The setting that buys fidelity with cost, if there is one."""
         return next((s for s in self.params.settings() if s.budget), None)
 
+    def definition_code(self) -> str:
+        """Return the source text of ``definition``, or of ``weights`` where that is the definition."""
+        return textwrap.dedent(inspect.getsource(self.definition or self.weights))
+
     def source_code(self) -> str:
-        """The text of the variant's own file."""
+        """Return the source text of the variant's own file."""
         return inspect.getsource(importlib.import_module(f"attention_core.variants.{self.family}.{self.key}"))
 
 
