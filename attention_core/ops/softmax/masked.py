@@ -32,6 +32,12 @@ def distances(n: int, device: torch.device | None = None) -> Tensor:
     return position[:, None] - position
 
 
+def positions(n: int, device: torch.device | None = None) -> tuple[Tensor, Tensor]:
+    """Return the positions i of queries, ``[n, 1]``, and j of keys, ``[1, n]``, counted from 0."""
+    position = torch.arange(n, device=device)
+    return position[:, None], position[None, :]
+
+
 def causal_mask(n: int, device: torch.device | None = None) -> Tensor:
     """``bool [n, n]``, true where key j is not later than query i."""
     return torch.ones(n, n, dtype=torch.bool, device=device).tril()
@@ -60,6 +66,12 @@ def masked_softmax(logits: Tensor, mask: Tensor | None) -> Tensor:
     # A row of -inf would be NaN in both directions of autograd: such a row is computed on zeros, then wiped.
     empty = ~mask.any(-1, keepdim=True)
     return logits.masked_fill(~mask & ~empty, -math.inf).softmax(-1).masked_fill(empty, 0.0)
+
+
+def among_largest(x: Tensor, count: int) -> Tensor:
+    """Mark the ``count`` largest entries along the last axis, ``bool``; of equal entries the earlier ones."""
+    order = x.argsort(dim=-1, descending=True, stable=True)
+    return torch.zeros_like(x, dtype=torch.bool).scatter(-1, order[..., :count], True)
 
 
 def rows_over_sum(similarity: Tensor) -> Tensor:

@@ -40,6 +40,13 @@ def weights(q: Tensor, k: Tensor, p: AdditiveParams, *, causal: bool) -> Tensor:
     return masked_softmax(logits, visible(q, causal=causal))
 
 
+def definition(q: Tensor, k: Tensor, v: Tensor, p: AdditiveParams, *, causal: bool) -> Tensor:
+    """Compute ``S(wᵀ tanh(q_i + k_j)) v``, ``[..., n, d_v]``, with n² d numbers in memory."""
+    hidden = torch.tanh(q.unsqueeze(-2) + k.unsqueeze(-3))  # [..., n, n, d]
+    logits = (hidden @ _judge(q, p)).squeeze(-1)  # [..., n, n]
+    return masked_softmax(logits, visible(q, causal=causal)) @ v
+
+
 def attend(q: Tensor, k: Tensor, v: Tensor, p: AdditiveParams, *, causal: bool) -> Tensor:
     """Compute the same in blocks of queries: O(n² d) time, with n² d sigmoids, and O(n d) memory."""
     w = _judge(widened(q), p)
@@ -69,6 +76,7 @@ VARIANT = Variant(
     params=AdditiveParams,
     weights=weights,
     attend=attend,
+    definition=definition,
     cost=cost,
     source=Paper(
         "Neural Machine Translation by Jointly Learning to Align and Translate", 2014, "https://arxiv.org/abs/1409.0473"

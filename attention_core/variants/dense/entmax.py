@@ -84,6 +84,18 @@ def weights(q: Tensor, k: Tensor, p: EntmaxParams, *, causal: bool) -> Tensor:
     return entmax(seen_logits(q, k, causal=causal), p.alpha)
 
 
+def definition(q: Tensor, k: Tensor, v: Tensor, p: EntmaxParams, *, causal: bool) -> Tensor:
+    """Compute ``[(α-1) z - τ]₊^{1/(α-1)} v``, ``[..., n, d_v]``, where bisection finds the τ of each row."""
+    z = (p.alpha - 1) * seen_logits(q, k, causal=causal)  # [..., n, n]
+    high = z.amax(-1, keepdim=True)  # with this τ all weights of a row are 0, with τ one less they sum to 1 or more
+    low = high - 1
+    for _ in range(60):
+        tau = (low + high) / 2
+        above = (z - tau).relu().pow(1 / (p.alpha - 1)).sum(-1, keepdim=True) > 1
+        low, high = torch.where(above, tau, low), torch.where(above, high, tau)
+    return (z - low).relu().pow(1 / (p.alpha - 1)) @ v
+
+
 def _weigh(q: Tensor, k: Tensor, rows: Rows, p: EntmaxParams) -> Tensor:
     """Compute some rows of the matrix, ``[..., size, keys]``."""
     return entmax(rows.hide(scores(q, k), -math.inf), p.alpha)
@@ -120,6 +132,7 @@ VARIANT = Variant(
     params=EntmaxParams,
     weights=weights,
     attend=attend,
+    definition=definition,
     cost=cost,
     anatomy=anatomy,
     source=Paper("Sparse Sequence-to-Sequence Models", 2019, "https://arxiv.org/abs/1905.05702"),

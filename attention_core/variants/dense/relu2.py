@@ -28,8 +28,13 @@ class Relu2Params(Params):
 
 def weights(q: Tensor, k: Tensor, p: Relu2Params, *, causal: bool) -> Tensor:
     """Compute ``relu²(q kᵀ / √d) / Z_i``, ``[..., n, n]``; a row whose Z_i is 0 is a zero row."""
-    inside = anatomy(q, k, k, p, causal=causal)
-    return inside["squares"] / nonzero(inside[p.normalizer]).unsqueeze(-1)
+    squares = scores(q, k).relu().square()  # [..., n, n]
+    if causal:
+        squares = squares.tril()
+    seen, total = keys_seen(q, causal=causal).to(q), squares.sum(-1, keepdim=True)  # n_i, [n, 1], and [..., n, 1]
+    fixed = torch.full_like(total, p.base_length)
+    Z = {"length": seen, "squared": seen.square(), "fixed": fixed, "sum": total}[p.normalizer]
+    return squares / nonzero(Z)
 
 
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: Relu2Params, *, causal: bool) -> dict[str, Tensor]:

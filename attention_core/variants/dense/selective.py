@@ -13,7 +13,7 @@ from torch import Tensor
 
 from attention_core.ops.linear.scans import by_chunks
 from attention_core.ops.softmax.blockwise import block_size, largest_block, pairs
-from attention_core.ops.softmax.masked import masked_softmax, scores, widened
+from attention_core.ops.softmax.masked import masked_softmax, positions, scores, widened
 from attention_core.variant import Cost, Paper, Params, Variant
 
 
@@ -35,9 +35,11 @@ def weights(q: Tensor, k: Tensor, p: SelectiveParams, *, causal: bool) -> Tensor
 
     ``F_ij = Σ_{l < i, l ≠ j} relu(s⁰_lj)``, and 0 for the first key.
     """
-    logits, i = scores(q, k), torch.arange(q.shape[-2], device=q.device)[:, None]
-    taken = judged(logits, i, causal=causal)
-    return masked_softmax(logits - (taken.cumsum(-2) - taken), i >= i.mT if causal else None)
+    logits, (i, j) = scores(q, k), positions(q.shape[-2], q.device)
+    first = logits[..., :1, :, :] if q.ndim > 2 else logits  # the first head decides for all
+    taken = first.relu() * ((j > 0) & ((j < i) if causal else (j != i)))
+    taken_before = taken.cumsum(-2) - taken  # F, the sum over earlier queries
+    return masked_softmax(logits - taken_before, j <= i if causal else None)
 
 
 State = tuple[int, Tensor, Tensor, Tensor]

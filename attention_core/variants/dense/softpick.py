@@ -33,6 +33,15 @@ def weights(q: Tensor, k: Tensor, p: SoftpickParams, *, causal: bool) -> Tensor:
     return softpick(logits)
 
 
+def definition(q: Tensor, k: Tensor, v: Tensor, p: SoftpickParams, *, causal: bool) -> Tensor:
+    """Compute ``relu(e^z - 1) / Σ |e^z - 1| v``, ``[..., n, d_v]``, which overflows where logits are large."""
+    logits = scores(q, k)  # [..., n, n]
+    if causal:  # e⁰ - 1 adds nothing to the sum
+        logits = logits.tril()
+    less = logits.expm1()
+    return less.relu() / nonzero(less.abs().sum(-1, keepdim=True)) @ v
+
+
 def _weigh(q: Tensor, k: Tensor, rows: Rows) -> Tensor:
     """Compute some rows of the matrix, ``[..., size, keys]``."""
     return softpick(rows.hide(scores(q, k), 0.0))
@@ -59,6 +68,7 @@ VARIANT = Variant(
     params=SoftpickParams,
     weights=weights,
     attend=attend,
+    definition=definition,
     cost=cost,
     rows_sum_to_one=False,
     source=Paper(

@@ -8,9 +8,9 @@ from torch import Tensor
 
 from attention_core import articles
 from attention_core.ops.pattern.layouts import residue_pairs, same_residue
-from attention_core.ops.pattern.pattern import restricted_to
+from attention_core.ops.pattern.pattern import mask_and_primitives
 from attention_core.ops.pattern.pieces import class_elements, classes
-from attention_core.ops.softmax.masked import distances
+from attention_core.ops.softmax.masked import distances, masked_softmax, positions, scores
 from attention_core.ops.softmax.union import union_attention, union_elements
 from attention_core.variant import Cost, Params, SpecialCase, Variant, param
 
@@ -34,7 +34,14 @@ def parts(n: int, p: AtrousParams, device: torch.device | None, *, causal: bool)
     return {"stride": same_residue(distances(n, device), p.stride)}
 
 
-mask, primitives, weights = restricted_to(parts)
+mask, primitives = mask_and_primitives(parts)
+
+
+def weights(q: Tensor, k: Tensor, p: AtrousParams, *, causal: bool) -> Tensor:
+    """Compute softmax over the tokens a multiple of r away, ``[..., n, n]``."""
+    i, j = positions(q.shape[-2], q.device)
+    allowed = (i - j) % p.stride == 0
+    return masked_softmax(scores(q, k), allowed & (j <= i) if causal else allowed)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: AtrousParams, *, causal: bool) -> Tensor:

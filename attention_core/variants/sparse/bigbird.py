@@ -9,10 +9,10 @@ from torch import Tensor
 
 from attention_core.ops.pattern.anchors import anchor_pairs, anchored, anchored_elements
 from attention_core.ops.pattern.layouts import BLOCK, window_pairs
-from attention_core.ops.pattern.pattern import restricted_to
+from attention_core.ops.pattern.pattern import mask_and_primitives
 from attention_core.ops.pattern.pieces import band, band_elements, share
 from attention_core.ops.random import generator
-from attention_core.ops.softmax.masked import distances
+from attention_core.ops.softmax.masked import distances, masked_softmax, positions, scores
 from attention_core.ops.softmax.union import Drawn, Piece, union_attention
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
 
@@ -58,7 +58,16 @@ def parts(n: int, p: BigBirdParams, device: torch.device | None, *, causal: bool
     return {"window": distance.abs() <= p.window, "global": everywhere | everywhere[:, None], "random": drawn}
 
 
-mask, primitives, weights = restricted_to(parts)
+mask, primitives = mask_and_primitives(parts)
+
+
+def weights(q: Tensor, k: Tensor, p: BigBirdParams, *, causal: bool) -> Tensor:
+    """Compute softmax over the window, the global tokens and the drawn keys, ``[..., n, n]``."""
+    i, j = positions(q.shape[-2], q.device)
+    drawn = random_keys(q.shape[-2], p, q.device, causal=causal).long()  # [n, ρ]
+    allowed = torch.zeros_like(i - j, dtype=torch.bool).scatter(-1, drawn, True)  # [n, n]
+    allowed |= ((i - j).abs() <= p.window) | (i < p.global_tokens) | (j < p.global_tokens)
+    return masked_softmax(scores(q, k), allowed & (j <= i) if causal else allowed)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: BigBirdParams, *, causal: bool) -> Tensor:

@@ -14,7 +14,7 @@ from attention_core import articles
 from attention_core.ops.blocks import key_blocks
 from attention_core.ops.blocks.block_selection import Selection
 from attention_core.ops.blocks.key_blocks import block_count
-from attention_core.ops.softmax.masked import masked_softmax, scores, visible, widened
+from attention_core.ops.softmax.masked import among_largest, masked_softmax, positions, scores, visible, widened
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
 
 
@@ -58,6 +58,18 @@ def weights(q: Tensor, k: Tensor, p: BlocksParams, *, causal: bool) -> Tensor:
     return masked_softmax(scores(q, k), pattern(q, k, p, causal=causal))
 
 
+def definition(q: Tensor, k: Tensor, v: Tensor, p: BlocksParams, *, causal: bool) -> Tensor:
+    """Compute attention to each query's own block and to the m other blocks that score best, ``[..., n, d_v]``."""
+    i, j = positions(q.shape[-2], q.device)
+    block = torch.arange(block_count(q.shape[-2], p.block), device=q.device)
+    score_of = key_blocks.scorer(k, block=p.block, score=p.score, rank=p.rank, seed=p.seed)
+    others = block < i // p.block if causal else block != i // p.block  # [n, blocks]
+    score = score_of(q, len(block)).masked_fill(~others, -torch.inf)  # [..., n, blocks]
+    chosen = among_largest(score, p.blocks) & others
+    allowed = (i // p.block == j // p.block) | chosen[..., j[0] // p.block]  # [..., n, n]
+    return masked_softmax(scores(q, k), allowed & (j <= i) if causal else allowed) @ v
+
+
 def attend(q: Tensor, k: Tensor, v: Tensor, p: BlocksParams, *, causal: bool) -> Tensor:
     """Compute the same without the matrix: O(n (m + 1) b d) time in addition to the scores, O(n (m + d)) memory."""
     return selection(p).attend(q, k, v, causal=causal)
@@ -98,6 +110,7 @@ VARIANT = Variant(
     params=BlocksParams,
     weights=weights,
     attend=attend,
+    definition=definition,
     cost=cost,
     pattern=pattern,
     primitives=primitives,

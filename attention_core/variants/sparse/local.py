@@ -8,11 +8,11 @@ from torch import Tensor
 
 from attention_core import articles
 from attention_core.ops.pattern.layouts import BLOCK, window_pairs
-from attention_core.ops.pattern.pattern import restricted_to
+from attention_core.ops.pattern.pattern import mask_and_primitives
 from attention_core.ops.pattern.pieces import band, band_elements
 from attention_core.ops.softmax.blockwise import pairs
 from attention_core.ops.softmax.exact import exact_attention
-from attention_core.ops.softmax.masked import distances
+from attention_core.ops.softmax.masked import distances, masked_softmax, positions, scores
 from attention_core.ops.softmax.union import union_attention, union_elements
 from attention_core.variant import TOKENS, Cost, Params, SpecialCase, Variant, param
 
@@ -41,7 +41,14 @@ def parts(n: int, p: LocalParams, device: torch.device | None, *, causal: bool) 
     return {"window": allowed(distances(n, device), p, causal=causal)}
 
 
-mask, primitives, weights = restricted_to(parts)
+mask, primitives = mask_and_primitives(parts)
+
+
+def weights(q: Tensor, k: Tensor, p: LocalParams, *, causal: bool) -> Tensor:
+    """Compute softmax over the tokens at most w away, ``[..., n, n]``."""
+    i, j = positions(q.shape[-2], q.device)
+    allowed = (i - j).abs() <= p.window
+    return masked_softmax(scores(q, k), allowed & (j <= i) if causal else allowed)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: LocalParams, *, causal: bool) -> Tensor:

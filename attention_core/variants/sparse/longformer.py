@@ -9,9 +9,9 @@ from torch import Tensor
 
 from attention_core.ops.pattern.anchors import anchor_pairs, anchored, anchored_elements
 from attention_core.ops.pattern.layouts import BLOCK, same_residue, window_pairs
-from attention_core.ops.pattern.pattern import restricted_to
+from attention_core.ops.pattern.pattern import mask_and_primitives
 from attention_core.ops.pattern.pieces import band, band_elements
-from attention_core.ops.softmax.masked import distances
+from attention_core.ops.softmax.masked import distances, masked_softmax, positions, scores
 from attention_core.ops.softmax.union import Piece, among, union_attention
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
 
@@ -42,7 +42,15 @@ def parts(n: int, p: LongformerParams, device: torch.device | None, *, causal: b
     return {"window": near, "global": everywhere | everywhere[:, None]}
 
 
-mask, primitives, weights = restricted_to(parts)
+mask, primitives = mask_and_primitives(parts)
+
+
+def weights(q: Tensor, k: Tensor, p: LongformerParams, *, causal: bool) -> Tensor:
+    """Compute softmax over the dilated window and the global tokens, ``[..., n, n]``."""
+    i, j = positions(q.shape[-2], q.device)
+    window = ((i - j).abs() <= p.window * p.dilation) & ((i - j) % p.dilation == 0)
+    allowed = window | (i < p.global_tokens) | (j < p.global_tokens)
+    return masked_softmax(scores(q, k), allowed & (j <= i) if causal else allowed)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: LongformerParams, *, causal: bool) -> Tensor:

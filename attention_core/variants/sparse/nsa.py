@@ -21,7 +21,7 @@ from attention_core.ops.pattern.parts import earlier_blocks
 from attention_core.ops.pattern.pieces import band, band_elements
 from attention_core.ops.softmax.blockwise import pairs
 from attention_core.ops.softmax.exact import exact_attention
-from attention_core.ops.softmax.masked import distances, masked_softmax, scores, widened
+from attention_core.ops.softmax.masked import among_largest, distances, masked_softmax, positions, scores, widened
 from attention_core.ops.softmax.union import union_attention, union_elements
 from attention_core.variant import Cost, Paper, Params, SpecialCase, Variant, param
 
@@ -115,6 +115,22 @@ def weights(q: Tensor, k: Tensor, p: NsaParams, *, causal: bool) -> Tensor:
     return p.gate_compressed * parts["compressed"] + p.gate_selected * parts["selected"] + p.gate_window * parts["near"]
 
 
+def definition(q: Tensor, k: Tensor, v: Tensor, p: NsaParams, *, causal: bool) -> Tensor:
+    """Compute the three branches by their masks, each times its gate and v, ``[..., n, d_v]``."""
+    (i, j), logits = positions(q.shape[-2], q.device), scores(q, k)
+    own, visible = i // p.block, (j <= i) | (not causal)
+    member = (j // p.block == own[:: p.block]).to(q)  # [blocks, n], the tokens of each block
+    block, P = torch.arange(len(member), device=q.device), member / member.sum(-1, keepdim=True)
+    outline = scores(q, P @ k)  # [..., n, blocks], each query with the mean keys
+    ended = ((block + 1) * p.block <= i + 1) | (not causal)
+    compressed = masked_softmax(outline, ended) @ P
+    others = block < own if causal else block != own  # [n, blocks]
+    chosen = among_largest(outline.masked_fill(~others, -torch.inf), p.blocks) & others
+    selected = masked_softmax(logits, visible & ((own == own.mT) | chosen[..., j[0] // p.block]))
+    window = masked_softmax(logits, visible & ((i - j).abs() < p.window))
+    return (p.gate_compressed * compressed + p.gate_selected * selected + p.gate_window * window) @ v
+
+
 def attend(q: Tensor, k: Tensor, v: Tensor, p: NsaParams, *, causal: bool) -> Tensor:
     """Sum the open branches without a matrix: O(n (n / b + m b + w) d) time, O(n (m + d)) memory."""
     total = torch.zeros_like(widened(v))
@@ -192,6 +208,7 @@ VARIANT = Variant(
     params=NsaParams,
     weights=weights,
     attend=attend,
+    definition=definition,
     cost=cost,
     pattern=pattern,
     primitives=primitives,

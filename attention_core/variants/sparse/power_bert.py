@@ -14,7 +14,7 @@ from torch import Tensor
 
 from attention_core.ops.softmax.blockwise import STEP, largest_block, row_blocks
 from attention_core.ops.softmax.exact import exact_attention
-from attention_core.ops.softmax.masked import masked_softmax, scores
+from attention_core.ops.softmax.masked import among_largest, masked_softmax, scores
 from attention_core.variant import Cost, Paper, Params, SpecialCase, Variant, param
 
 
@@ -83,6 +83,16 @@ def weights(q: Tensor, k: Tensor, p: PowerBertParams, *, causal: bool) -> Tensor
     return masked_softmax(scores(q, k), alive)
 
 
+def definition(q: Tensor, k: Tensor, v: Tensor, p: PowerBertParams, *, causal: bool) -> Tensor:
+    """Compute softmax attention and set the outputs of the eliminated tokens to zero, ``[..., n, d_v]``."""
+    full = scores(q, k).softmax(-1)  # [..., n, n]
+    received = full.sum(-2)  # [..., n]
+    if q.ndim > 2:
+        received = received.sum(-2, keepdim=True)  # over heads, [..., 1, n]
+    survives = among_largest(received, kept_count(q.shape[-2], p))
+    return full @ v * survives.unsqueeze(-1)
+
+
 def attend(q: Tensor, k: Tensor, v: Tensor, p: PowerBertParams, *, causal: bool) -> Tensor:
     """Compute the significance in blocks of queries, then the survivors' rows: O(n² d) time, O(n d) memory."""
     rows = _for_heads(survivors(q, k, p), q).unsqueeze(-1)
@@ -117,6 +127,7 @@ VARIANT = Variant(
     params=PowerBertParams,
     weights=weights,
     attend=attend,
+    definition=definition,
     cost=cost,
     pattern=pattern,
     primitives=primitives,

@@ -21,7 +21,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from attention_core.ops import lsh
-from attention_core.ops.softmax.masked import masked_softmax, widened
+from attention_core.ops.softmax.masked import masked_softmax, positions, widened
 from attention_core.variant import Cost, Paper, Params, Variant, param
 
 
@@ -60,8 +60,8 @@ def hashed(q: Tensor, stop: int, sizes: tuple[int, ...], p: ReformerParams) -> l
 
 
 def found(bucket: Tensor, same: Tensor, p: ReformerParams, *, causal: bool) -> Tensor:
-    """The pairs that a round finds, ``bool [..., n, n]``, from its buckets ``[..., n]`` and who shares one."""
-    # Causal, each bucket is cut by itself; else the order by (bucket, position) is, wherever buckets end.
+    """Return the pairs that a round finds, ``bool [..., n, n]``, given its buckets ``[..., n]`` and equal buckets."""
+    # If causal, each bucket is cut separately; otherwise the list sorted by (bucket, position) is cut.
     place = same.tril(-1).sum(-1) if causal else lsh.order(lsh.order(bucket))  # [..., n]
     chunk = place // p.bucket_size
     behind = chunk.unsqueeze(-1) - chunk.unsqueeze(-2)  # [..., n, n]
@@ -77,7 +77,7 @@ def others_first(seen: Tensor, *, causal: bool) -> Tensor:
 
 
 def near_and_alike(q: Tensor, p: ReformerParams, *, causal: bool) -> tuple[Tensor, Tensor]:
-    """The pairs that some round finds, and the pairs of two tokens with a bucket in common, ``bool [..., n, n]``."""
+    """Return the pairs that some round finds, and the pairs that share a bucket in some round, ``bool [..., n, n]``."""
     q, n = widened(q), q.shape[-2]
     near, alike = torch.zeros(2, *q.shape[:-1], n, dtype=torch.bool, device=q.device)
     for start, stop, sizes in stretches(n, p, causal=causal):
@@ -116,6 +116,24 @@ def reference(q: Tensor, k: Tensor, p: ReformerParams, *, causal: bool) -> Tenso
     shared = logits(widened(q))
     every = others_first(torch.ones_like(shared, dtype=torch.bool), causal=causal)
     return masked_softmax(shared, every).to(q.dtype)
+
+
+def definition(q: Tensor, k: Tensor, v: Tensor, p: ReformerParams, *, causal: bool) -> Tensor:
+    """Compute softmax of the shared logits over the union of all rounds' pairs, times v, ``[..., n, d_v]``."""
+    i, j = positions(q.shape[-2], q.device)
+    allowed = torch.zeros(*q.shape[:-1], q.shape[-2], dtype=torch.bool, device=q.device)  # [..., n, n]
+    for start, stop, sizes in stretches(q.shape[-2], p, causal=causal):
+        for bucket in hashed(q, stop, sizes, p):
+            same = bucket.unsqueeze(-1) == bucket.unsqueeze(-2)  # [..., stop, stop]
+            # A token's place in its bucket, or in the list sorted by (bucket, position).
+            place = same.tril(-1).sum(-1) if causal else bucket.argsort(stable=True).argsort()
+            chunk = place // p.bucket_size
+            back = chunk.unsqueeze(-1) - chunk.unsqueeze(-2)  # 0: the same chunk, 1: the previous one
+            near = ((back == 0) | (back == 1)) & (same | (not causal))
+            allowed[..., start:stop, :stop] |= near[..., start:, :]
+    allowed &= j < i if causal else j != i
+    allowed |= (i == j) & ~allowed.any(-1, keepdim=True)  # a token that finds no other attends to itself
+    return masked_softmax(q @ F.normalize(q, dim=-1).mT, allowed) @ v
 
 
 def chunked(buckets: list[Tensor], sizes: tuple[int, ...], p: ReformerParams, *, causal: bool) -> list[lsh.Chunks]:
@@ -182,6 +200,7 @@ VARIANT = Variant(
     params=ReformerParams,
     weights=weights,
     attend=attend,
+    definition=definition,
     cost=cost,
     pattern=pattern,
     primitives=primitives,

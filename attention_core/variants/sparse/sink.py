@@ -9,9 +9,9 @@ from torch import Tensor
 
 from attention_core.ops.pattern.anchors import anchor_pairs, anchored, anchored_elements
 from attention_core.ops.pattern.layouts import BLOCK, window_pairs
-from attention_core.ops.pattern.pattern import restricted_to
+from attention_core.ops.pattern.pattern import mask_and_primitives
 from attention_core.ops.pattern.pieces import band, band_elements
-from attention_core.ops.softmax.masked import distances
+from attention_core.ops.softmax.masked import distances, masked_softmax, positions, scores
 from attention_core.ops.softmax.union import Piece, union_attention
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
 
@@ -38,7 +38,14 @@ def parts(n: int, p: SinkParams, device: torch.device | None, *, causal: bool) -
     return {"window": distance.abs() < p.window, "sink": sinks}
 
 
-mask, primitives, weights = restricted_to(parts)
+mask, primitives = mask_and_primitives(parts)
+
+
+def weights(q: Tensor, k: Tensor, p: SinkParams, *, causal: bool) -> Tensor:
+    """Compute softmax over the window and the first tokens, ``[..., n, n]``."""
+    i, j = positions(q.shape[-2], q.device)
+    allowed = ((i - j).abs() < p.window) | (j < p.sinks)
+    return masked_softmax(scores(q, k), allowed & (j <= i) if causal else allowed)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: SinkParams, *, causal: bool) -> Tensor:

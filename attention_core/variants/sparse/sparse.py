@@ -13,9 +13,9 @@ import torch
 from torch import Tensor
 
 from attention_core.ops.pattern.layouts import BLOCK, block_pairs, residue_pairs, same_residue, window_pairs
-from attention_core.ops.pattern.pattern import restricted_to
+from attention_core.ops.pattern.pattern import mask_and_primitives
 from attention_core.ops.pattern.pieces import ROWS, band, band_elements, class_elements, classes, columns, columns_rows
-from attention_core.ops.softmax.masked import distances
+from attention_core.ops.softmax.masked import distances, masked_softmax, positions, scores
 from attention_core.ops.softmax.union import Piece, merging, union_attention, union_elements
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
 
@@ -72,7 +72,17 @@ def parts(n: int, p: SparseParams, device: torch.device | None, *, causal: bool)
     return {"block": block[:, None] == block, "summary": last.expand(n, n)}
 
 
-mask, primitives, weights = restricted_to(parts)
+mask, primitives = mask_and_primitives(parts)
+
+
+def weights(q: Tensor, k: Tensor, p: SparseParams, *, causal: bool) -> Tensor:
+    """Compute softmax over the strided or the fixed pattern, ``[..., n, n]``."""
+    i, j = positions(q.shape[-2], q.device)
+    if p.pattern == "strided":
+        allowed = ((i - j).abs() <= p.window) | ((i - j) % p.stride == 0)
+    else:
+        allowed = (i // p.stride == j // p.stride) | (j % p.stride >= p.stride - p.summary)
+    return masked_softmax(scores(q, k), allowed & (j <= i) if causal else allowed)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: SparseParams, *, causal: bool) -> Tensor:

@@ -71,14 +71,14 @@ def kth_largest(logits: Tensor, k: int) -> Tensor:
 
 
 def kept(logits: Tensor, p: TopKParams) -> Tensor:
-    """Which visible logits are no smaller than the k-th largest of their row; ties with it stay."""
-    # A row that sees fewer than k keys has minus infinity for its k-th and keeps them all.
+    """Mark the visible logits that are at least the k-th largest of their row; logits equal to the k-th stay."""
+    # In a row with fewer than k visible keys the k-th logit is minus infinity, so that all visible keys stay.
     return (logits >= kth_largest(logits, p.k)) & (logits > -math.inf)
 
 
 def pattern(q: Tensor, k: Tensor, p: TopKParams, *, causal: bool) -> Tensor:
-    """The pairs that are kept, ``bool [..., n, n]``."""
-    # Rounded to half precision, many scores would tie with the k-th.
+    """Return the pairs that stay, ``bool [..., n, n]``."""
+    # Rounded to half precision, many logits would equal the k-th.
     logits = scores(widened(q), widened(k))
     return kept(logits.masked_fill(~causal_mask(q.shape[-2], q.device), -math.inf) if causal else logits, p)
 
@@ -89,8 +89,11 @@ def primitives(q: Tensor, k: Tensor, p: TopKParams, *, causal: bool) -> dict[str
 
 
 def weights(q: Tensor, k: Tensor, p: TopKParams, *, causal: bool) -> Tensor:
-    """Softmax restricted to the kept pairs, ``[..., n, n]``."""
-    return masked_softmax(scores(q, k), pattern(q, k, p, causal=causal))
+    """Compute softmax over the k largest logits of each row and those equal to the k-th, ``[..., n, n]``."""
+    logits = scores(q, k)
+    seen = logits.masked_fill(~causal_mask(q.shape[-2], q.device), -math.inf) if causal else logits
+    kth = seen.topk(min(p.k, q.shape[-2])).values[..., -1:]  # the k-th largest logit of each row, [..., n, 1]
+    return masked_softmax(logits, (seen >= kth) & (seen > -math.inf))
 
 
 def weigh(q: Tensor, k: Tensor, rows: Rows, p: TopKParams) -> Tensor:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from attention_core.ops.softmax.chosen_keys import chosen_keys_part, chosen_rows
 from attention_core.ops.softmax.exact import exact_attention
-from attention_core.ops.softmax.masked import masked_softmax, scores, widened
+from attention_core.ops.softmax.masked import among_largest, distances, masked_softmax, scores, widened
 from attention_core.ops.softmax.partial import Part, merged, partial_attention
 from attention_core.variant import TOKENS, Cost, Paper, Params, SpecialCase, Variant, param
 
@@ -74,6 +74,20 @@ def weights(q: Tensor, k: Tensor, p: VerticalSlashParams, *, causal: bool) -> Te
     return masked_softmax(scores(q, k), pattern(q, k, p, causal=causal))
 
 
+def definition(q: Tensor, k: Tensor, v: Tensor, p: VerticalSlashParams, *, causal: bool) -> Tensor:
+    """Compute softmax over the columns and diagonals with most weight in the last rows, times v, ``[..., n, d_v]``."""
+    n, distance = q.shape[-2], distances(q.shape[-2], q.device)  # i - j, [n, n]
+    last = scores(q, k).softmax(-1)[..., -p.judges :, :]  # P of the last m queries, [..., m, n]
+    on_column = last.sum(-2)  # [..., n]
+    on_diagonal = torch.stack(
+        [last.masked_fill(distance[-p.judges :] != apart, 0).sum((-2, -1)) for apart in range(1 - n, n)], -1
+    )  # [..., 2n - 1]
+    on_diagonal[..., n - 1] = torch.inf  # a token always attends to itself
+    column = among_largest(on_column, p.columns).unsqueeze(-2)  # [..., 1, n]
+    diagonal = among_largest(on_diagonal, p.diagonals)[..., distance + n - 1]  # [..., n, n]
+    return masked_softmax(scores(q, k), column | diagonal) @ v
+
+
 def attend(q: Tensor, k: Tensor, v: Tensor, p: VerticalSlashParams, *, causal: bool) -> Tensor:
     """Merge the columns with the rest of the diagonals: O(n (c + s) d) time, O(n (s + d)) memory."""
     n = q.shape[-2]
@@ -121,6 +135,7 @@ VARIANT = Variant(
     params=VerticalSlashParams,
     weights=weights,
     attend=attend,
+    definition=definition,
     cost=cost,
     pattern=pattern,
     primitives=primitives,
