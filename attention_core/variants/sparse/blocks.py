@@ -61,10 +61,10 @@ def weights(q: Tensor, k: Tensor, p: BlocksParams, *, causal: bool) -> Tensor:
 def definition(q: Tensor, k: Tensor, v: Tensor, p: BlocksParams, *, causal: bool) -> Tensor:
     """Compute attention to each query's own block and to the m other blocks that score best, ``[..., n, d_v]``."""
     i, j = positions(q.shape[-2], q.device)
-    block = torch.arange(block_count(q.shape[-2], p.block), device=q.device)
+    block = j[:, :: p.block] // p.block  # [1, blocks]
     score_of = key_blocks.scorer(k, block=p.block, score=p.score, rank=p.rank, seed=p.seed)
     others = block < i // p.block if causal else block != i // p.block  # [n, blocks]
-    score = score_of(q, len(block)).masked_fill(~others, -torch.inf)  # [..., n, blocks]
+    score = score_of(q, block.shape[-1]).masked_fill(~others, -torch.inf)  # [..., n, blocks]
     chosen = among_largest(score, p.blocks) & others
     allowed = (i // p.block == j // p.block) | chosen[..., j[0] // p.block]  # [..., n, n]
     return masked_softmax(scores(q, k), allowed & (j <= i) if causal else allowed) @ v

@@ -118,9 +118,9 @@ def weights(q: Tensor, k: Tensor, p: NsaParams, *, causal: bool) -> Tensor:
 def definition(q: Tensor, k: Tensor, v: Tensor, p: NsaParams, *, causal: bool) -> Tensor:
     """Compute the three branches by their masks, each times its gate and v, ``[..., n, d_v]``."""
     (i, j), logits = positions(q.shape[-2], q.device), scores(q, k)
-    own, visible = i // p.block, (j <= i) | (not causal)
-    member = (j // p.block == own[:: p.block]).to(q)  # [blocks, n], the tokens of each block
-    block, P = torch.arange(len(member), device=q.device), member / member.sum(-1, keepdim=True)
+    own, block, visible = i // p.block, j[:, :: p.block] // p.block, (j <= i) | (not causal)  # [n, 1], [1, blocks]
+    member = (own == block).mT.to(q)  # [blocks, n], the tokens of each block
+    P = member / member.sum(-1, keepdim=True)
     outline = scores(q, P @ k)  # [..., n, blocks], each query with the mean keys
     ended = ((block + 1) * p.block <= i + 1) | (not causal)
     compressed = masked_softmax(outline, ended) @ P
