@@ -12,7 +12,6 @@ from attention_core.ops.pattern.parts import own_block
 from attention_core.ops.softmax.blockwise import pairs
 from attention_core.ops.softmax.exact import exact_attention
 from attention_core.ops.softmax.partial import merged
-from attention_core.variant import Cost
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,19 +69,17 @@ class Selection:
             outs.append(merged([(out, lse), *chosen_parts(some, keys, values, q.shape[-2], *chosen)]))
         return outs[0] if len(outs) == 1 else torch.cat(outs, -2)
 
-    def cost(self, n: int, d: int, *, causal: bool) -> Cost:
-        """Count two products over all chosen blocks, and the scores; memory for all outputs and one step of tiles."""
+    def cost(self, n: int, d: int, *, causal: bool) -> tuple[int, int]:
+        """Count the multiply-adds of two products over all chosen blocks and of the scores, and the peak elements."""
         if self.number >= block_count(n, self.block) - 1:
-            return Cost(multiply_adds=2 * d * pairs(n, causal=causal), peak_elements=n * (d + 1))
+            return 2 * d * pairs(n, causal=causal), n * (d + 1)
         own = 2 * d * block_pairs(n, self.block, causal=causal)
         if self.number == 0:
-            return Cost(multiply_adds=own, peak_elements=n * (d + 2) + (n * (d + 1) if n % self.block else 0))
+            return own, n * (d + 2) + (n * (d + 1) if n % self.block else 0)
         scoring = key_blocks.scoring_multiply_adds(
             n, d, self.number, block=self.block, causal=causal, score=self.score, rank=self.rank
         )
         scored = key_blocks.scoring_elements(n, d, block=self.block, score=self.score, rank=self.rank)
         chosen = chosen_elements(n, d, self.number, block=self.block)
-        return Cost(
-            multiply_adds=own + scoring + chosen_multiply_adds(n, d, self.number, block=self.block),
-            peak_elements=n * (d + 1) + 9 * n * self.number // 4 + max(scored, chosen),
-        )
+        attending = chosen_multiply_adds(n, d, self.number, block=self.block)
+        return own + scoring + attending, n * (d + 1) + 9 * n * self.number // 4 + max(scored, chosen)

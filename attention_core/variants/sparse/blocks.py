@@ -77,7 +77,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, p: BlocksParams, *, causal: bool) ->
 
 def cost(n: int, d: int, p: BlocksParams, *, causal: bool) -> Cost:
     """Return the cost of the selection and of attention to the chosen blocks."""
-    return selection(p).cost(n, d, causal=causal)
+    return Cost(*selection(p).cost(n, d, causal=causal))
 
 
 def anatomy(q: Tensor, k: Tensor, v: Tensor, p: BlocksParams, *, causal: bool) -> dict[str, Tensor]:

@@ -182,8 +182,8 @@ def cost(n: int, d: int, p: NsaParams, *, causal: bool) -> Cost:
         elif n >= p.block:
             adds, peaks = 2 * residue_pairs(n + 1 - p.block, p.block, causal=True) * d, [n * (3 * d + 2) + 2 * m * d]
     if p.gate_selected:
-        chosen = selection(p).cost(n, d, causal=causal)
-        adds, peaks = adds + chosen.multiply_adds, [*peaks, chosen.peak_elements]
+        chosen, peak = selection(p).cost(n, d, causal=causal)
+        adds, peaks = adds + chosen, [*peaks, peak]
     if p.gate_window:
         reach = p.window - 1
         after = 0 if causal else reach
