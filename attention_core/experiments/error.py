@@ -227,7 +227,7 @@ def run(task: ErrorTask, *, load: Load = load) -> tuple[ErrorRow, ...]:
     found = []
     for head in range(qkv.heads) if task.head is None else (task.head,):
         q, k, v = qkv.q[head], qkv.k[head], qkv.v[head]
-        reference = reference_of(attention, q, k, causal=task.causal)
+        reference = attention.reference(q, k, causal=task.causal)
         for one, every in zip(candidates, matrices, strict=True):
             if task.uniform:
                 own = uniform(n, causal=task.causal)
@@ -312,13 +312,6 @@ def errors(own: Tensor, reference: Tensor, v: Tensor, values: Tensor) -> dict[st
         1 - metrics.cosine(out, exact),
     )
     return {name: float(value) for name, value in zip(MEASURES, found, strict=True)}
-
-
-def reference_of(attention: Attention, q: Tensor, k: Tensor, *, causal: bool) -> Tensor:
-    """The matrix a variant's errors are taken against, ``[..., n, n]``: its own reference, or softmax."""
-    if attention.variant.reference is not None:
-        return attention.variant.reference(q, k, attention.params, causal=causal)
-    return registry.get("softmax").weights(q, k, causal=causal)
 
 
 def uniform(n: int, *, causal: bool) -> Tensor:
