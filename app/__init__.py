@@ -1,1 +1,1 @@
-"""Streamlit: what all pages share. No tensor mathematics."""
+"""The Streamlit app: everything that several pages share. It contains no tensor mathematics; see ``attention_core``."""

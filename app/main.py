@@ -1,4 +1,4 @@
-"""What the server runs for every visitor and at every move."""
+"""The script that Streamlit runs for every visitor and on every rerun."""
 
 from app import router
 

@@ -1,4 +1,4 @@
-"""A number that a page shows and a lesson may ask for, and how a visitor's guess compares with it."""
+"""Numbers that a page shows and a lesson can ask about, and the comparison of a visitor's guess with them."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -15,21 +15,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Measure:
-    """One of the numbers that a page shows of a screen, found by the functions that the page itself asks.
+    """A number that a page shows, computed by the same functions as the page uses.
 
     Attributes:
-        title: what it is, to be translated, with ``{name}`` for the variant where it is one's.
-        find: from a screen, and the variant where it is one's, to the number in the unit shown; None where there is
-            no such number; raises a ``LabError`` where it cannot be told.
-        of_variant: whether it is a variant's.
-        unit: behind the number, to be translated.
-        low: where a guess can begin.
-        high: where it ends; a function of the screen where the input or its options bound the number.
-        step: of a guess.
-        digits: after the decimal point.
-        near: how far a guess may be off and still be called close.
-        in_table: whether the page shows it in a table alone, which a lesson then scrolls into view.
-        none: what is said where there is no such number, to be translated.
+        title: name of the number, to be translated; ``{name}`` is replaced by the variant's name for a variant's
+            number.
+        find: function of a screen, and of the variant if ``of_variant``, that returns the number in the unit shown. It
+            returns None where the number does not exist and raises a ``LabError`` where it cannot be computed.
+        of_variant: whether the number belongs to one variant.
+        unit: unit written after the number, to be translated.
+        low: smallest possible guess.
+        high: largest possible guess; a function of the screen where the input or its options limit the number.
+        step: step between two guesses.
+        digits: digits after the decimal point.
+        near: largest error of a guess that still counts as close.
+        in_table: whether the page shows the number only in a table; a lesson then scrolls to that table.
+        none: sentence shown where the number does not exist, to be translated.
     """
 
     title: str
@@ -45,20 +46,20 @@ class Measure:
     none: str = ""
 
     def highest(self, screen: "Screen") -> float:
-        """Return where a guess ends on a screen: a multiple of ``step`` above ``low``, and not beyond what is possible.
+        """Return the largest guess on a screen: ``low`` plus a whole number of steps, not above what is possible.
 
-        Errors as of ``Screen.chosen``.
+        Raises the errors of ``Screen.chosen``.
         """
         high = self.high(screen) if callable(self.high) else self.high
         return self.low + max(1, math.floor((high - self.low) / self.step + 1e-9)) * self.step
 
     def written(self, value: float) -> str:
-        """A number with its unit."""
+        """Return a number with its unit."""
         told = formatted(value, f",.{self.digits}f")
         return told + self.unit if self.unit in ("", "%") else f"{told}\N{NO-BREAK SPACE}{_(self.unit)}"
 
     def difference(self, value: float) -> str:
-        """Return a difference of two of these numbers with its unit; percentages differ by percentage points."""
+        """Return a difference of two numbers with its unit; percentages differ by percentage points."""
         if self.unit != "%":
             return self.written(value)
         points = formatted(value, f",.{self.digits}f")
@@ -66,16 +67,16 @@ class Measure:
 
 
 Measures = Mapping[str, Measure]
-"""Those of a page by their words in lessons."""
+"""The measures of a page, keyed by the names that lessons use for them."""
 
 
 def verdict(measure: Measure, truth: float | None, guess: float | None) -> str:
-    """What a guess comes to beside the number that was found.
+    """Return a sentence that gives the answer and compares a guess with it.
 
     Args:
-        measure: what was asked for.
-        truth: what was found; None where there is no such number.
-        guess: what the visitor said; None who wanted to see it without.
+        measure: the measure that was asked about.
+        truth: the answer; None where the number does not exist.
+        guess: the visitor's guess; None if the visitor asked for the answer without a guess.
     """
     if truth is None:
         return _(measure.none)

@@ -1,4 +1,4 @@
-"""What a page is: declared once in its folder, found by walking ``pages/``."""
+"""The definition of a page, and the discovery of all pages under ``pages/``."""
 
 import importlib
 import pkgutil
@@ -15,34 +15,35 @@ from app.words.i18n import N_
 Q = TypeVar("Q")
 
 SECTIONS = (N_("Explore"), N_("Measure"), N_("Understand"))
-"""Of the menu, in its order; a page without one stands before them."""
+"""Sections of the menu, in order. A page without a section comes before all of them."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Page(Generic[Q]):
-    """A page: its place in the menu, what a visitor can set, and what is drawn.
+    """A page: its place in the menu, its options, and the functions that draw it.
 
     Attributes:
-        title: in the menu.
-        icon: before it.
-        section: of the menu; empty for the first page.
-        rank: its place in the section.
-        question: what it answers, at its top and on Home.
-        options: what a link carries beside what all pages share.
-        opening: what an empty address stands for here, by the name of a shared value, where that is not what it stands
-            for elsewhere.
-        top: draws what stands above every view; returns what the views are given.
-        views: what is drawn below, by its word; just one where there is nothing to choose.
-        view: says which is drawn: an option of the page, or a function of several.
-        header: draws the page's own controls beside its question; None for a page without that line.
-        switch: whether the causal switch stands there; a page that is about the causal forms has no use for it.
-        uses_input: whether it works on the shared input, asked for in the sidebar.
-        open_heads: shows all heads of the input's model at large, on the page that does.
-        at_once: whether it is drawn so soon that no move need break off the one before; a move then draws it alone.
-        hides_special: whether it leaves out tokens that the tokenizer added where the visitor wants that.
-        scope: returns which heads, tokens and variants the numbers on screen come from: of the chosen input, or
-            without an argument on a page that reads none. None where they are the chosen head's, on the whole input.
-        measures: the numbers it shows that a lesson may ask for, by their words in lessons.
+        title: title in the menu.
+        icon: icon before the title.
+        section: section of the menu; empty for the first page.
+        rank: position within the section.
+        question: question that the page answers, shown at its top and on Home.
+        options: the page's own options, which links carry in addition to the shared options.
+        opening: returns the shared values, by name, that this page opens with if the address is empty and that differ
+            from those of other pages.
+        top: draws the part above every view and returns the argument of the views.
+        views: functions that draw the part below, by the view's name in links; a single one if there is no choice.
+        view: returns the name of the view to draw: an option of the page, or a function of several options.
+        header: draws the page's own controls next to the question; None if the page has none.
+        switch: whether the header has the causal switch; a page about causal forms does not need it.
+        uses_input: whether the page uses the shared input, which the visitor chooses in the sidebar.
+        open_heads: callback that opens the large view of all heads; None except on the page that has this view.
+        at_once: whether the page draws fast enough to run as a fragment (``app.ui.partial_rerun``): a widget change
+            then redraws only the page and does not interrupt an earlier rerun.
+        hides_special: whether the page leaves out tokens that the tokenizer added, if the visitor chooses so.
+        scope: returns the heads, tokens and variants behind the numbers on screen. Its argument is the chosen input; a
+            page that uses no input calls it without an argument. None means the chosen head on the whole input.
+        measures: numbers on the page that a lesson can ask about, keyed by the names that lessons use.
     """
 
     title: str
@@ -65,7 +66,7 @@ class Page(Generic[Q]):
     measures: Measures = field(default_factory=dict)
 
     def draw(self) -> None:
-        """Draw all of it below its header."""
+        """Draw the page below its header."""
         given = self.top()
         chosen = next(iter(self.views)) if self.view is None else self.view()
         self.views[chosen](given)
@@ -73,12 +74,13 @@ class Page(Generic[Q]):
 
 @cache
 def discover() -> dict[str, Page[Any]]:
-    """Every page by its folder's name, which is its path in addresses, in the order of the menu.
+    """Return every page in the order of the menu, keyed by its folder's name, which is also its path in addresses.
 
     Raises:
-        TypeError: if a folder's ``page.py`` has no ``PAGE``.
+        TypeError: if the ``page.py`` of a folder does not define ``PAGE``.
     """
-    folder = importlib.import_module("pages")  # by name: the shared part knows no page
+    # The shared code must not import single pages, so it imports the package by name.
+    folder = importlib.import_module("pages")
     found = {}
     for info in pkgutil.iter_modules(folder.__path__):
         page = getattr(importlib.import_module(f"pages.{info.name}.page"), "PAGE", None)

@@ -1,4 +1,4 @@
-"""The router: page settings, the shared input, the menu, the question at a page's top, and the page itself."""
+"""The router: runs the page settings, the shared input, the menu, the page header and the page on every rerun."""
 
 from contextlib import suppress
 from functools import cache, partial
@@ -27,14 +27,14 @@ FOLDER = Path(__file__).parent
 
 
 def show() -> None:
-    """Run the app once, when it is its turn."""
+    """Run the app once, after waiting for this visitor's turn."""
     with cached.drawing().turn(dispatch.visitor()):
         _run()
 
 
 def _run() -> None:
-    """Run the app; an address without a path opens the page that stands before all sections."""
-    # Streamlit fetches symbols and emoji for the tab from elsewhere: the icon is a file of our own.
+    """Run the app. An address without a path opens the page that has no section."""
+    # Streamlit loads symbols and emoji for the browser tab from another server, so the icon is a local file.
     st.set_page_config(page_icon=str(FOLDER / "icon.svg"), layout="wide", initial_sidebar_state=_sidebar())
     listen()
     mounting.mount()
@@ -74,7 +74,7 @@ def _run() -> None:
 
 
 def _draw(key: str, page: Page[object]) -> None:
-    """Draw the page without the panel on the left, and write the link to it."""
+    """Draw the page without the sidebar, and write its link into the address bar."""
     url.show_notices(st.empty())
     scope, subtitle = _scope(page)
     export_metadata.at(key, scope)
@@ -87,13 +87,13 @@ def _draw(key: str, page: Page[object]) -> None:
 
 
 def _scope(page: Page[object]) -> tuple[Scope | None, str]:
-    """What the numbers on the page come from, and its subtitle; None and empty where there is no input yet."""
+    """Return the scope of the numbers on the page, and the page's subtitle; None and "" if there is no input yet."""
     if not page.uses_input:
         return (page.scope() if page.scope else None), ""
     try:
         chosen = input_panel.looked_at(Visit.now())
     except LabError:
-        return None, ""  # the page says it
+        return None, ""  # The page shows this error.
     if chosen is None:
         return None, ""
     scope = page.scope(chosen) if page.scope else input_panel.scope(chosen, hides_special=page.hides_special)
@@ -101,27 +101,27 @@ def _scope(page: Page[object]) -> tuple[Scope | None, str]:
 
 
 def _take_up(page: Page[object]) -> None:
-    """Read what a run of the whole page reads before it is drawn."""
+    """Read the options that a rerun of the whole page reads before it draws the page."""
     url.open_link()
     url.use(opening_on(page.opening()))
     url.use(page.options.fields())
 
 
 def _around(page: Page[object]) -> tuple[object, ...]:
-    """What the panel on the left and the style depend on; a way to another page there carries the variants."""
+    """Return the values that the sidebar and the style depend on; links in the sidebar carry the variants."""
     left_out = {Visit.variants.name} if page.open_heads else set()
     return *(url.value(name) for name in Options.shared() if name not in left_out), st.session_state.get(UPLOAD)
 
 
 def _sidebar() -> Any:  # noqa: ANN401 - a word or a width
-    """Return the sidebar's width, or "collapsed" in an embedding frame and during a lesson, which need the room."""
+    """Return the sidebar's width in pixels, or "collapsed" in an embedding frame and during a lesson, to save room."""
     lesson = LessonOptions.lesson.name in st.query_params or st.session_state.get(LessonOptions.lesson.name)
     return "collapsed" if lesson or st.context.is_embedded else first_paint.SIDEBAR
 
 
 @cache
 def _present() -> str:
-    """Return the styles that make a page readable from the last row of a class."""
+    """Return the styles that make a page readable from the back of a classroom."""
     return f"<style>{(FOLDER / 'page_script' / 'present.css').read_text('utf-8')}</style>"
 
 
@@ -134,7 +134,7 @@ def _header(key: str, page: Page[object], subtitle: str) -> None:
         with st.container(width="content", gap=None, key="question"):
             st.markdown(f"# {_(page.question)}", anchors=False)
             if subtitle:
-                st.caption(f"[{subtitle}](#input)")  # which app/input_panel.js follows
+                st.caption(f"[{subtitle}](#input)")  # app/page_script/input_panel.js follows the link.
         with st.container(horizontal=True, vertical_alignment="center", width="content", gap="xsmall"):
             if page.switch:
                 Visit.causal.draw(width="content")
@@ -145,12 +145,12 @@ def _header(key: str, page: Page[object], subtitle: str) -> None:
 
 
 def _share(key: str) -> None:
-    """The link to what is on screen, what cannot travel in it, and what a class sees of it."""
+    """Draw the link to the current screen, what the link cannot carry, and the options for presenting and lessons."""
     if Visit.input.value == "upload":
         st.info(_("An uploaded file does not travel in a link: whoever opens it must upload the file again."))
     elif Visit.input.value == "text" and not write_text(Visit.text.value):
         st.info(_("This text is too long for a link: the link opens with the default text."))
-    address = (st.context.url or "").split("?")[0]  # there is none outside a browser
+    address = (st.context.url or "").split("?")[0]  # Outside a browser it is missing.
     st.code(address + url.query_string(url.here()), language=None, wrap_lines=True)
     LessonOptions.present.draw()
     maker.show(key)

@@ -1,4 +1,4 @@
-"""What one wants without a browser: ``python -m attention_core list``, ``bench``, ``claims`` and ``swap``."""
+"""Command line of the library: ``python -m attention_core list``, ``bench``, ``claims`` and ``swap``."""
 
 import argparse
 import json
@@ -27,17 +27,17 @@ from attention_core.inputs import KINDS, Source, SyntheticSource, SyntheticSpec,
 from attention_core.model_patching import from_word, layer_range
 
 WIDEST = 100
-"""Characters of a printed line at most: longer ones are hard to follow."""
+"""Maximum width of a printed line, in characters; longer lines are hard to read."""
 PIPE = 13
-"""The number of the signal SIGPIPE, which Windows does not have."""
+"""Number of the signal SIGPIPE; ``signal.SIGPIPE`` does not exist on Windows."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command.
+    """Run one command.
 
     Returns:
-        0, 2 where the request does not fit, with one sentence on the error stream, or 141 where the program that reads
-        the output has ended, as a shell reports it.
+        The exit status. 0 is success. 2 is an invalid request, with one sentence on the error stream. 141 means that
+        the program reading the output has ended, the status that a shell reports for SIGPIPE.
     """
     try:
         try:
@@ -47,9 +47,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(error, file=sys.stderr)
             return 2
         finally:
-            sys.stdout.flush()  # here, where a broken pipe can still be answered
+            sys.stdout.flush()  # flushed here so that a broken pipe is still caught below
     except BrokenPipeError:
-        # Python flushes both streams once more when it ends.
+        # Python flushes both streams again at exit, so they are redirected to the null device.
         nowhere = os.open(os.devnull, os.O_WRONLY)
         for stream in (sys.stdout, sys.stderr):
             os.dup2(nowhere, stream.fileno())
@@ -163,7 +163,7 @@ def _bench_kernels(given: argparse.Namespace) -> None:
     check_device(given.device)
     _check_folder(given.out)
     words = given.variants or [variant.key for variant in registry.all_variants()]
-    # The bounds of a description hold here, too.
+    # TimingSpec checks the bounds on variants, sizes and rounds; they apply to the presets as well.
     TimingSpec(variants=tuple(words), sizes=tuple(sorted(set(given.sizes or SIZES))), rounds=given.repeats)
     shapes = bench_of_kernels.PRESETS[given.preset or "ours"]
     plan = bench_of_kernels.Plan(
@@ -181,7 +181,7 @@ def _bench_kernels(given: argparse.Namespace) -> None:
     for row in bench_of_kernels.measure(plan, device_name=where["device"]):
         rows.append(row)
         print(bench_of_kernels.table([row]).partition("\n")[2], file=sys.stderr, flush=True)
-        bench_of_kernels.save(given.out, where, rows)  # what was measured stays, whatever comes
+        bench_of_kernels.save(given.out, where, rows)  # saved after each row, so that a later failure loses nothing
     if given.device == "cuda":
         where |= {f"{name} at the end": value for name, value in state().items()}
         bench_of_kernels.save(given.out, where, rows)
@@ -200,7 +200,7 @@ def _claims(given: argparse.Namespace) -> None:
     if given.tokens is not None and not 1 <= given.tokens <= claims.LONGEST:
         raise InputError("--tokens is {n}; give 1 to {most}.", n=given.tokens, most=claims.LONGEST)
     source = _source(given)
-    # A synthetic sequence is made as long as is asked for; claims about growth then look further, as on the page.
+    # A synthetic input can be generated at any length, so claims about growth may use longer ones, as on the page.
     longest = claims.LONGEST if source.made else given.tokens or claims.LONGEST
     heads = source.load().heads
     if given.head is not None and not 0 <= given.head < heads:
@@ -247,7 +247,7 @@ def _swap(given: argparse.Namespace) -> None:
     layers = layer_range(given.layers, models.layer_count(given.model))
     rows, width = [], max(32, *map(len, given.variants))
     for word in given.variants:
-        from_word(word)  # what is misspelt is said before anything is read
+        from_word(word)  # raises for a misspelt variant before the model reads anything
     for word in given.variants:
         read = swap.reading(
             swap.ReadingTask(text=text, word=word, layers=layers, tokens=given.tokens, model=given.model)
@@ -309,7 +309,7 @@ def _text_of(path: Path) -> str:
 
 
 def _tell(claim: claims.Claim, verdict: str, found: str) -> None:
-    """One claim of the table: its number and verdict, what is claimed, and what was found."""
+    """Print one claim: its number and verdict, its statement, and what was measured."""
     print(f"{claim.number:>2}  {verdict or 'not checked'}  ({claim.key})")
     for words in (claim.statement, found):
         print(_wrapped(words, "    "))

@@ -1,4 +1,7 @@
-"""Publications that several variants and claims cite; a translated title has the original next to it."""
+"""Publications that several variants and claims cite, as ``Paper`` constants.
+
+A title translated from another language comes with the original title.
+"""
 
 from attention_core.variant import Paper
 

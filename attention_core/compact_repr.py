@@ -1,16 +1,16 @@
-"""Records that hold arrays, printed in a line: arrays by their type and shape, not by their numbers."""
+"""Base class for records that hold arrays: their ``repr`` shows each array's type and shape, not its numbers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import dataclass_transform
 
 LONGEST = 60
-"""Characters of a value that is no array."""
+"""Maximum number of characters shown of a value that is not an array; longer values are cut."""
 
 
 @dataclass_transform(frozen_default=True, eq_default=False, kw_only_default=True)
 class CompactRepr:
-    """Makes what derives from it a frozen dataclass that prints briefly and equals itself alone."""
+    """A base class that makes its subclasses frozen dataclasses with a short ``repr`` and equality by identity."""
 
     def __init_subclass__(cls) -> None:
         dataclass(frozen=True, eq=False, kw_only=True, repr=False)(cls)

@@ -1,7 +1,7 @@
-"""The errors a user can cause: each is one sentence with its remedy.
+"""Exceptions for mistakes of the user; each message is one sentence that also says how to correct the mistake.
 
-Anything else that is raised is a bug and must reach the log. An error keeps its template apart from the values in it,
-so that a screen may translate the sentence before it fills the values in.
+Any other exception is a bug and must reach the log. A ``LabError`` keeps its message template and the values apart, so
+that a page can translate the template before it fills in the values.
 """
 
 import difflib
@@ -11,11 +11,11 @@ from typing import Any
 
 
 class LabError(Exception):
-    """A sentence for the user, with what to do about it.
+    """An error caused by the user's input, with a message that also says what to do about it.
 
     Args:
-        template: the sentence, with ``{name}`` where a value stands.
-        **fields: the values.
+        template: the sentence, with a ``{name}`` placeholder for each value.
+        **fields: the values of the placeholders.
     """
 
     def __init__(self, template: str, **fields: object) -> None:
@@ -24,40 +24,40 @@ class LabError(Exception):
         self.fields = fields
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # An exception's own way is to be made from its words alone, which may hold braces by now.
+        # By default an exception is unpickled from its message alone, and the formatted message may contain braces.
         return partial(type(self), self.template, **self.fields), (), self.__dict__
 
 
 class UnknownVariantError(LabError):
-    """No attention variant has this key."""
+    """A variant key that does not exist."""
 
 
 class SettingError(LabError):
-    """A setting does not exist, has the wrong type or lies out of bounds."""
+    """A setting that does not exist, has the wrong type or is out of bounds."""
 
 
 class NotCausalError(LabError):
-    """The variant mixes positions before it attends, so it cannot hide the future."""
+    """A request for the causal form of a variant that mixes positions before it attends and so cannot be causal."""
 
 
 class ShapeError(LabError):
-    """Query, key and value do not fit together."""
+    """Queries, keys and values whose shapes or types do not fit together."""
 
 
 class InputError(LabError):
-    """Text, synthetic specification or upload cannot be turned into queries, keys and values."""
+    """A text, synthetic specification or upload that cannot be turned into queries, keys and values."""
 
 
 class ModelError(LabError):
-    """A model cannot be had or is of a kind that cannot be read."""
+    """A model that cannot be obtained, or whose architecture is not supported."""
 
 
 class WorkerError(LabError):
-    """What was to compute this is lost or out of reach; asked again, it may succeed."""
+    """A worker that ended or cannot be reached; a second attempt may succeed."""
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """The hint in an error about a name: which known one was probably meant, or a list of what there is."""
+    """Return the hint for an unknown name: the most similar known name, or else a list of all known names."""
     names = sorted(known)
     close = difflib.get_close_matches(name, names, n=1)
     if close:

@@ -1,4 +1,4 @@
-"""The family tree: what is a special case of what, by the settings that make it so."""
+"""The family tree of variants: which variant is a special case of which other, and at which settings."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,11 +9,11 @@ from attention_core.variant import TOKENS, Attention, SpecialCase, Value, Varian
 
 @dataclass(frozen=True)
 class Edge:
-    """One variant that is another at some of its settings.
+    """One edge of the family tree: a variant that equals another variant at some of its settings.
 
     Attributes:
-        general: the variant that has more settings to choose.
-        special: what it is at those.
+        general: the variant that has more settings.
+        special: the variant that ``general`` equals at those settings.
         case: the settings.
     """
 
@@ -22,16 +22,16 @@ class Edge:
     case: SpecialCase
 
     def holds(self, *, causal: bool) -> bool:
-        """Whether this form of both is the same."""
+        """Return whether the causal (or non-causal) forms of the two variants are equal."""
         both = self.general.causal_reason is None and self.special.causal_reason is None
         return (both or not causal) and self.case.causal in (None, causal)
 
     def both(self, n: int, **shared: Value) -> tuple[Attention, Attention]:
-        """The general variant at these settings, and the special one, which are then the same.
+        """Return the general variant at the settings of the case, and the special variant; the two are then equal.
 
         Args:
             n: number of tokens.
-            shared: values of the settings that both have; the general one's defaults where they are not given.
+            shared: values of the settings that both variants have; by default the general variant's defaults.
         """
         given = self.general.params()
         same = {name: shared.get(name, getattr(given, name)) for name in self.case.shared}
@@ -48,13 +48,13 @@ def _at(variant: Variant, settings: Mapping[str, Value], n: int) -> dict[str, Va
 
 @dataclass(frozen=True)
 class Branch:
-    """A variant in the tree.
+    """A variant in the tree, with the branches below it.
 
     Attributes:
         variant: the variant.
-        edge: what it grows out of, None for a root.
-        also: what else it is at other settings.
-        branches: what has it as a special case.
+        edge: the edge to its parent, which is its special case; None for a root.
+        also: edges to the variants that it equals at other settings.
+        branches: the variants that have this one as their special case.
     """
 
     variant: Variant
@@ -64,17 +64,17 @@ class Branch:
 
 
 def edges(variant: Variant) -> tuple[Edge, ...]:
-    """What a variant is at the ends of its settings, its place in the tree first."""
+    """Return one edge for each special case of a variant, the edge to its parent in the tree first."""
     return tuple(Edge(variant, registry.variant(case.key), case) for case in variant.special_cases)
 
 
 def every_edge() -> tuple[Edge, ...]:
-    """All there are."""
+    """Return the edges of all variants."""
     return tuple(edge for variant in registry.all_variants() for edge in edges(variant))
 
 
 def trees() -> tuple[Branch, ...]:
-    """The roots: variants that are no special case's general form, and from which others grow; the largest first."""
+    """Return the trees, largest first; a root has no special cases and is the special case of at least one variant."""
     grown: dict[str, list[Variant]] = {}
     for variant in registry.all_variants():
         if variant.special_cases:

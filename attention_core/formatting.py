@@ -1,28 +1,28 @@
-"""Numbers as they are written for reading, in sentences, tables and figures; and words marked for translators."""
+"""Number formatting for sentences, tables and figures, and the marker ``N_`` for messages to translate."""
 
 import math
 import re
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 SMALL = 3
-"""Zeros after the point up to which a number is written out."""
+"""Maximum number of zeros after the decimal point; ``written`` shows smaller numbers as powers of ten."""
 HUGE = 6
-"""A number with more digits than this before the point is a power of ten to `number`."""
+"""Maximum number of digits before the decimal point; ``number`` shows larger numbers as powers of ten."""
 CHOSEN = 10
-"""Significant digits kept of a number that somebody chose: more come from binary fractions."""
+"""Significant digits of a number that was chosen, not measured; further digits are errors of binary fractions."""
 MIB = 2**20
-"""Bytes."""
+"""Bytes in a MiB."""
 MINUS = "\N{MINUS SIGN}"
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def written(value: float, digits: int | None = 3) -> str:
-    """A number for reading: whole numbers whole, thousands apart, very small ones as a power of ten.
+    """Format a number for reading, with separated thousands and very small numbers as powers of ten.
 
     Args:
-        value: the number; NaN, which is what could not be measured, becomes a dash.
-        digits: significant digits; digits before the point are never rounded away. None for a number that was not
-            measured but chosen, which is written as it was.
+        value: the number; NaN means that it could not be measured and becomes a dash.
+        digits: significant digits; digits before the decimal point are never rounded away. None is for a number that
+            was chosen, not measured: it is written with as many digits as it has.
     """
     if not math.isfinite(value):
         return "–" if math.isnan(value) else "∞" if value > 0 else f"{MINUS}∞"
@@ -41,11 +41,11 @@ def written(value: float, digits: int | None = 3) -> str:
 
 
 def number(value: float, digits: int = 2) -> str:
-    """A number of any size, for a sentence: ``520``, ``2.1 × 10⁻⁴``, ``3 × 10⁹``.
+    """Format a number of any size for a sentence: ``520``, ``2.1 × 10⁻⁴``, ``3 × 10⁹``.
 
     Args:
         value: the number.
-        digits: significant digits; those before the point are never rounded away unless there are very many.
+        digits: significant digits; digits before the decimal point are kept unless there are more than ``HUGE``.
     """
     if not math.isfinite(value) or abs(value) < 10**HUGE:
         return written(value, digits)
@@ -54,25 +54,25 @@ def number(value: float, digits: int = 2) -> str:
 
 
 def percent(share: float) -> str:
-    """A share, however large or small, as per cent."""
+    """Format a share from 0 to 1, of any size, as a percentage."""
     return number(100 * share) + "%"
 
 
 def read_off(n: float) -> str:
-    """A count read off a line between two measured ones: two digits are all it has."""
+    """Format a count that was interpolated between two measured counts; only two of its digits are significant."""
     return f"{float(f'{n:.2g}'):,.0f}"
 
 
 def memory(held: float) -> str:
-    """Bytes in the larger of KiB and MiB that fits."""
+    """Format a number of bytes in MiB, or in KiB if it is less than one MiB."""
     return f"{held / MIB:,.1f} MiB" if held >= MIB else f"{held / 2**10:,.1f} KiB"
 
 
 def formatted(value: float, form: str) -> str:
-    """Return a number in one of Python's formats, as the lab writes numbers.
+    """Format a number with a Python format specification, in the typography of the app.
 
-    A minus sign replaces the hyphen, zero has no sign, powers of ten are written out (``1.4 × 10³``), NaN is a dash and
-    an infinite number ``∞``.
+    A minus sign replaces the hyphen and zero has no sign. Powers of ten are written out (``1.4 × 10³``). NaN is a dash
+    and an infinite number ``∞``.
     """
     if not math.isfinite(value):
         return "–" if math.isnan(value) else "∞" if value > 0 else f"{MINUS}∞"
@@ -89,38 +89,38 @@ def formatted(value: float, form: str) -> str:
 
 
 class Written(float):
-    """A number that a sentence formats as ``formatted`` does, in whatever format the sentence names."""
+    """A float whose ``__format__`` is ``formatted``, so that templates filled with it use the app's typography."""
 
     def __format__(self, form: str) -> str:
-        """Return the number in this format."""
+        """Return the number, formatted by ``formatted``."""
         return formatted(float(self), form)
 
 
 def at_most(value: float, digits: int = 1) -> str:
-    """Return an upper bound as ``number`` writes it, rounded up: the value never exceeds what is written."""
+    """Format an upper bound like ``number``, rounded up, so that the text is never less than the value."""
     return number(_towards(value, digits, ROUND_CEILING), digits)
 
 
 def at_least(value: float, digits: int = 1) -> str:
-    """Return a lower bound as ``number`` writes it, rounded down: the value is never below what is written."""
+    """Format a lower bound like ``number``, rounded down, so that the text is never more than the value."""
     return number(_towards(value, digits, ROUND_FLOOR), digits)
 
 
 def _towards(value: float, digits: int, rounding: str) -> float:
     if not math.isfinite(value) or value == 0:
         return value
-    exact = Decimal(repr(float(value)))  # as short as tells it apart: 3e-6 is not rounded up to 4e-6
+    exact = Decimal(repr(float(value)))  # the shortest decimal form, so that 3e-6 is not rounded up to 4e-6
     last = Decimal(1).scaleb(exact.adjusted() - digits + 1)
     return float(exact.quantize(last, rounding, Context(prec=400)))
 
 
 def between(low: float, high: float, form: str) -> str:
-    """A range."""
+    """Format a range as ``low … high``."""
     return f"{formatted(low, form)} … {formatted(high, form)}"
 
 
 def span(low: float, high: float, form: str) -> str:
-    """A range, or the one number where both ends are written alike."""
+    """Format a range, or a single number if both ends are formatted identically."""
     alike = formatted(low, form) == formatted(high, form)
     return formatted(low, form) if alike else between(low, high, form)
 
@@ -130,5 +130,5 @@ def _power(size: int) -> str:
 
 
 def N_(message: str) -> str:  # noqa: N802 - the name by which gettext's tools know it
-    """The message as it is: marks for translators what is translated where it is shown."""
+    """Return the message unchanged; the call marks it for extraction, and the message is translated when shown."""
     return message

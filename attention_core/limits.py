@@ -1,9 +1,11 @@
-"""What a visitor may ask of the machine: every bound, named, with its unit and its reason, in two profiles.
+"""Bounds on what a visitor may request, each with its unit and its reason, in two profiles.
 
-``own machine`` is the default; a server shared by a class sets ``ATTENTION_LAB_PROFILE=hosted``. A bound stands here
-where a text, a file, a link or a form may reach it and others pay, in time, memory or disk, or where profiles differ.
-What belongs to one question stands beside it: at which sizes an experiment answers, how much a sentence or a picture
-holds, what a file format allows. Such a constant never goes beyond what the smaller profile allows here.
+The default profile is for the visitor's own machine. A server shared by a class sets
+``ATTENTION_LAB_PROFILE=hosted``. A bound belongs here if a text, file, link or form can reach it and other visitors pay
+for it in time, memory or disk. A bound also belongs here if the profiles differ.
+
+Bounds of a single experiment, sentence, picture or file format are defined next to the code that uses them. Such a
+bound never exceeds the bound of the smaller profile here.
 """
 
 import os
@@ -12,67 +14,67 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """One profile of bounds."""
+    """The bounds of one profile."""
 
     text_characters: int
-    """Characters of a text that are read: the tokenizer runs over all of them at each keystroke's end."""
+    """Maximum characters of a text: the tokenizer runs over all of them each time the visitor pauses typing."""
     matrix_tokens: int
-    """Tokens (rows and columns) of a drawn matrix: eight panels of float16 are 16 n² bytes on the wire."""
+    """Maximum tokens (rows and columns) of a drawn matrix: eight panels of float16 send 16 n² bytes to the browser."""
     sweep_tokens: int
-    """Tokens of a matrix that is measured but not drawn: one head's n² float32 numbers, held a few times over, are 64
-    MiB at 4096."""
+    """Maximum tokens of a matrix that is measured but not drawn: one head's n² float32 numbers are 64 MiB at 4096, and
+    a measurement holds a few such matrices."""
     heads: int
-    """Heads of a synthetic input or an upload."""
+    """Maximum heads of a synthetic input or an upload."""
     head_size: int
-    """Head size d of a synthetic input or an upload; no published model exceeds it."""
+    """Maximum head size d of a synthetic input or an upload; no published model exceeds it."""
     synthetic_tokens: int
-    """Tokens of a synthetic input: sweeps over length go far beyond what is drawn."""
+    """Maximum tokens of a synthetic input: sweeps over the sequence length use far more tokens than are drawn."""
     synthetic_numbers: int
-    """Numbers (heads x tokens x size) in each of q, k and v of a synthetic input, 4 bytes each."""
+    """Maximum numbers (heads x tokens x size) in each of q, k and v of a synthetic input, 4 bytes each."""
     upload_bytes: int
-    """Bytes of an upload once unpacked: checked before anything is unpacked, so a zip bomb stays shut."""
+    """Maximum bytes of an unpacked upload, checked before anything is unpacked, as a protection from zip bombs."""
     uploads_bytes: int
-    """Bytes of all visitors' uploads together; the one that was looked at longest ago makes room for a new one."""
+    """Maximum bytes of the uploads of all visitors; a new upload evicts the least recently used ones."""
     upload_magnitude: float
-    """Largest absolute value in an upload: the squared logits of a second-order variant still fit float32."""
+    """Maximum absolute value in an upload: the squared logits of a second-order variant still fit into float32."""
     upload_members: int
-    """Members of an upload's zip: Python holds about a kilobyte for each entry of its directory, wanted or not."""
+    """Maximum members of an upload's zip: Python holds about a kilobyte for each entry of the zip's directory."""
     label_characters: int
-    """Characters of one token label in an upload: a label longer than a word is a mistake, and is drawn n times."""
+    """Maximum characters of a token label in an upload: longer labels are mistakes, and each label is drawn n times."""
     compared_variants: int
-    """Variants side by side on one page: more panels than these become too small to read."""
+    """Maximum number of variants compared on one page: with more, the panels become too small to read."""
     stack_layers: int
-    """Layers of a stack whose reach is followed: each is a product of n x n matrices and a colour of its own."""
+    """Maximum layers of a stack of masks: each layer costs a product of n x n matrices and needs its own colour."""
     timed_tokens: int
-    """Tokens of the longest input that is timed: q, k and v take 384 MiB at 65,536 with 8 heads of 64."""
+    """Maximum tokens of a timed input: at 65,536 tokens with 8 heads of size 64, q, k and v take 384 MiB."""
     timed_seconds: float
-    """Seconds one timed call may take, as it cannot be stopped and everybody's heavy work waits for it."""
+    """Maximum seconds of a timed call: it cannot be interrupted, and the heavy tasks of all visitors wait for it."""
     timed_bytes: int
-    """Bytes one timed call may hold on the CPU beyond its inputs: the process shares the machine."""
+    """Maximum bytes that a timed call may hold on the CPU beyond its inputs: the process shares the machine."""
     run_bytes: int
-    """Bytes of a saved timing run that is read: about 100 per sample."""
+    """Maximum bytes of a saved timing run that is read: a sample takes about 100."""
     run_points: int
-    """Variants times lengths in a saved timing run: every variant at sixty lengths."""
+    """Maximum product of variants and sequence lengths in a saved timing run: all variants at sixty lengths."""
     swap_tokens: int
-    """Tokens that a model with swapped layers reads: 512 take it a second or two, and some variants n² of them more."""
+    """Maximum tokens read by a model with replaced layers: 512 take 1 to 2 s, and some variants take time n²."""
     swap_variants: int
-    """Variants that stand in softmax's place on one page: for a map of layers each is read some sixty times."""
+    """Maximum variants that replace softmax on one page: a map of layers runs each variant about sixty times."""
     hub_models: bool
-    """Whether any hub model may be asked for by name (it is downloaded, up to gigabytes)."""
+    """True if visitors may name any model on the hub, which is then downloaded (up to gigabytes)."""
     hub_seconds: float
-    """Seconds until the hub counts as out of reach: the visitor waits for it."""
+    """Seconds after which the hub counts as unreachable; the visitor waits for that time."""
     model_parameters: int
-    """Parameters of a hub model: in float32 these fill 12 GB, a laptop's memory."""
+    """Maximum parameters of a hub model: in float32 these fill 12 GB, a laptop's memory."""
     heavy_jobs: int
-    """Heavy computations that run at once in one process, and its worker processes; others wait their turn."""
+    """Number of heavy computations that run at the same time in one process, and of its workers; others wait."""
     worker_bytes: int
-    """Bytes a worker process may hold beyond what all share: the largest timed call, and as much again for the rest."""
+    """Maximum bytes of a worker process beyond the memory that all processes share: twice the largest timed call."""
     drawn_at_once: int
-    """Pages that run at once in one process; they share one interpreter, so more of them make all late."""
+    """Number of page scripts that run at the same time in one process. All share one interpreter, so more delay all."""
     cached_results: int
-    """Results kept per cache, however small: Python holds about a kilobyte for each."""
+    """Maximum entries of each results cache, of any size: Python holds about a kilobyte for each entry."""
     cached_bytes: int
-    """Bytes of all results kept; one comparison at the matrix limit holds about 30 MiB, a state over time 400."""
+    """Maximum bytes of all cached results: a comparison at the matrix limit holds 30 MiB, a state over time 400 MiB."""
 
 
 OWN_MACHINE = Limits(
@@ -141,5 +143,5 @@ HOSTED = Limits(
 
 
 def current() -> Limits:
-    """The profile in force, from the environment variable ``ATTENTION_LAB_PROFILE`` (``own`` or ``hosted``)."""
+    """Return the current profile, from the environment variable ``ATTENTION_LAB_PROFILE`` (``own`` or ``hosted``)."""
     return HOSTED if os.environ.get("ATTENTION_LAB_PROFILE", "own").strip().lower() == "hosted" else OWN_MACHINE

@@ -1,4 +1,4 @@
-"""The registry: every file under ``variants/<family>/`` is a variant, found by walking the folder."""
+"""The registry of attention variants: it imports every file under ``variants/<family>/`` and finds variants by key."""
 
 import importlib
 import pkgutil
@@ -12,10 +12,10 @@ from attention_core.variant import Attention, Variant
 
 @cache
 def discover() -> dict[str, Variant]:
-    """Import every variant's file once and return them by key, softmax first, then by family and title.
+    """Import the file of each variant once and return the variants by key: softmax first, then by family and title.
 
     Raises:
-        TypeError: if a file has no ``VARIANT``, or its key or family is not the file's or folder's name.
+        TypeError: if a file does not define ``VARIANT``, or its key or family differs from the file's or folder's name.
     """
     found: dict[str, Variant] = {}
     package = attention_core.variants
@@ -41,35 +41,35 @@ def discover() -> dict[str, Variant]:
 
 
 def families() -> tuple[str, ...]:
-    """The families, in the order pages show them."""
+    """Return the names of the families, in the order in which pages show them."""
     return ("dense", "sparse", "kernel", "gated", "low_rank", "cache", "mixed")
 
 
 def all_variants() -> tuple[Variant, ...]:
-    """Every variant, softmax first."""
+    """Return all variants, softmax first, then by family and title."""
     return tuple(discover().values())
 
 
 def recurrent() -> tuple[Variant, ...]:
-    """The variants that are recurrent networks: each has a step that goes on from a state of constant size."""
+    """Return the variants that are recurrent networks, those with a step function and a state of constant size."""
     return tuple(variant for variant in all_variants() if variant.decoder is not None)
 
 
 def smaller_caches() -> tuple[Variant, ...]:
-    """The variants of which generating keeps less than all keys and values, and yet some of every token or no state."""
+    """Return the variants whose cache for generation is smaller than all keys and values but is not a decoder state."""
     return tuple(variant for variant in all_variants() if variant.cache is not None)
 
 
 def matrix_states() -> tuple[Variant, ...]:
-    """The recurrent variants whose state is one matrix: a sum over the past and its normaliser, or fast weights."""
+    """Return the recurrent variants whose state is one matrix: a normalised sum over past tokens, or fast weights."""
     return tuple(v for v in recurrent() if v.decoder is not None and (v.decoder.normalised or v.decoder.tokens))
 
 
 def variant(key: str) -> Variant:
-    """The variant with this key.
+    """Return the variant with this key.
 
     Raises:
-        UnknownVariantError: naming the nearest key.
+        UnknownVariantError: for an unknown key; the message names the most similar key.
     """
     known = discover()
     if key not in known:
@@ -80,13 +80,13 @@ def variant(key: str) -> Variant:
 
 
 def get(key: str, **settings: Any) -> Attention:  # noqa: ANN401 - judged by the settings' own checks
-    """A variant with settings, ready to call.
+    """Return a variant with settings, ready to call.
 
     Example:
         >>> get("nystrom", landmarks=64).attend(q, k, v)  # doctest: +SKIP
 
     Raises:
-        UnknownVariantError: for an unknown key, naming the nearest.
+        UnknownVariantError: for an unknown key; the message names the most similar key.
         SettingError: for an unknown setting or a value out of bounds.
     """
     chosen = variant(key)
@@ -94,7 +94,7 @@ def get(key: str, **settings: Any) -> Attention:  # noqa: ANN401 - judged by the
 
 
 def from_word(word: str) -> Attention:
-    """The variant with settings that ``Attention.word`` wrote, as links and experiments carry it.
+    """Return the variant with settings from a word such as ``nystrom~landmarks~16``, the inverse of ``Attention.word``.
 
     Raises:
         UnknownVariantError: for an unknown key.

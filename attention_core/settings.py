@@ -1,4 +1,4 @@
-"""A variant's settings: each knob with its default, bounds and help, checked wherever a value comes from."""
+"""Settings of a variant: their defaults, bounds and help texts, and the checks that every value passes."""
 
 import math
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ Value = bool | int | float | str
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """One knob of a variant, as menus, forms, links and documents show it."""
+    """One setting of a variant, with what menus, forms, links and documents need to show it."""
 
     name: str
     default: Value
@@ -27,7 +27,7 @@ class Setting:
 
     @property
     def kind(self) -> Literal["bool", "int", "float", "choice"]:
-        """What sort of value the setting takes."""
+        """The type of value that the setting takes."""
         if self.choices:
             return "choice"
         if isinstance(self.default, bool):
@@ -35,10 +35,10 @@ class Setting:
         return "int" if isinstance(self.default, int) else "float"
 
     def check(self, value: Any) -> Value:  # noqa: ANN401 - it is what a caller gave, to be judged here
-        """Return the value in the setting's own type.
+        """Return the value, converted to the setting's type.
 
         Raises:
-            SettingError: if the type is wrong or the value lies out of bounds.
+            SettingError: if the value has the wrong type or is out of bounds.
         """
         if self.kind == "choice":
             if value not in self.choices:
@@ -75,10 +75,10 @@ class Setting:
         return wanted(value)
 
     def parse(self, text: str) -> Value:
-        """Read a value from a link, the inverse of ``str``.
+        """Return the value that a text in a link represents; the inverse of ``str``.
 
         Raises:
-            SettingError: if the text is no value of this setting.
+            SettingError: if the text is not a valid value of this setting.
         """
         if self.kind == "bool":
             return self.check({"True": True, "False": False}.get(text, text))
@@ -105,17 +105,20 @@ def param(
     choices: tuple[str, ...] = (),
     budget: bool = False,
 ) -> Any:  # noqa: ANN401 - a dataclass field stands where its value's type is declared
-    """Declare one setting of a variant.
+    """Declare one setting of a variant, as a dataclass field.
 
     Args:
-        default: its default; its type is the setting's type.
+        default: the default value; its type is the setting's type.
         help: one line in plain language.
-        low: smallest value; numbers need both bounds.
+        low: smallest value; a number needs both bounds.
         high: largest value.
         step: distance between neighbouring values on a slider; 1 for whole numbers.
-        scale: ``"log"`` where doubling matters more than adding.
-        choices: the allowed words, for a setting that is one of a few.
-        budget: whether this setting buys fidelity with cost.
+        scale: ``"log"`` if values matter by ratio, not by difference.
+        choices: the allowed words of a setting that takes a word.
+        budget: whether a larger value lowers the approximation error and raises the cost.
+
+    Raises:
+        TypeError: if a number has no bounds, or the default word is not among the choices.
     """
     number = not isinstance(default, (bool, str))
     if number and (low is None or high is None):
@@ -136,17 +139,17 @@ def param(
 
 @dataclass(frozen=True, kw_only=True)
 class Params:
-    """Base of every variant's settings: a frozen dataclass whose fields are made by ``param``."""
+    """The base class of the settings of a variant: a frozen dataclass whose fields are made by ``param``."""
 
     def __post_init__(self) -> None:
         for setting in self.settings():
-            # A frozen dataclass is written once, here: 4.0 for a whole number becomes 4.
+            # Assigning to a frozen dataclass needs object.__setattr__. The check also turns 4.0 into 4.
             object.__setattr__(self, setting.name, setting.check(getattr(self, setting.name)))
 
     @classmethod
     @cache
     def settings(cls) -> tuple[Setting, ...]:
-        """The settings in the order they were declared."""
+        """Return the settings in the order of their declaration."""
         return tuple(
             Setting(name=f.name, default=f.default, **f.metadata["setting"])
             for f in fields(cls)
@@ -155,10 +158,10 @@ class Params:
 
     @classmethod
     def build(cls, **values: Any) -> Self:  # noqa: ANN401 - judged by Setting.check
-        """Make the settings from names and values.
+        """Return an instance with these settings, the others at their defaults.
 
         Raises:
-            SettingError: for an unknown name (naming the nearest) or a value out of bounds.
+            SettingError: for an unknown name (the message names the most similar one) or a value out of bounds.
         """
         known = {setting.name for setting in cls.settings()}
         for name in values:
@@ -168,10 +171,10 @@ class Params:
 
     @classmethod
     def from_text(cls, values: Mapping[str, str]) -> Self:
-        """Make the settings from a link's words, the inverse of ``changed``."""
+        """Return an instance from the names and texts of a link; the inverse of ``changed``."""
         by_name = {setting.name: setting for setting in cls.settings()}
         return cls.build(**{name: by_name[name].parse(t) if name in by_name else t for name, t in values.items()})
 
     def changed(self) -> dict[str, str]:
-        """The settings that differ from their defaults, as words for a link."""
+        """Return the settings that differ from their defaults, as texts for a link."""
         return {s.name: str(getattr(self, s.name)) for s in self.settings() if getattr(self, s.name) != s.default}

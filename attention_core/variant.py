@@ -1,7 +1,8 @@
-"""The one abstraction: an attention variant is a frozen record of plain functions with typed settings.
+"""The dataclasses that describe an attention variant: ``Variant``, its cost and source, and the callable ``Attention``.
 
-Shape legend, fixed for the whole project: ``B`` batch, ``H`` heads, ``n`` tokens, ``d`` head size, ``d_v`` value size,
-``m`` landmarks, features or rank, ``C`` feature-map size. One layout: ``[..., n, d]``, rows are queries, columns keys.
+Shape legend of the whole project: ``B`` batch, ``H`` heads, ``n`` tokens, ``d`` head size, ``d_v`` value size, ``m``
+landmarks, features or rank, ``C`` feature-map size. Tensors have shape ``[..., n, d]``. In a matrix ``[..., n, n]``,
+rows are queries and columns are keys.
 """
 
 import dataclasses
@@ -36,22 +37,22 @@ __all__ = [
 ]
 
 SOFTMAX = "softmax"
-"""What nearly every error is taken against."""
+"""Key of the variant that is the reference of nearly all approximation errors."""
 
 TOKENS: Final = "n"
-"""In a special case, the setting that is as large as there are tokens."""
+"""Placeholder in ``SpecialCase`` for a setting whose value is the number of tokens."""
 
 Family = Literal["dense", "sparse", "kernel", "gated", "low_rank", "cache", "mixed"]
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What ``attend`` costs.
+    """The cost of one call of ``attend``.
 
     Attributes:
-        multiply_adds: multiply-adds that ``measure.counting`` counts: matrix products, attention kernels and distances;
-            causal forms without the blocks of keys that lie entirely ahead of a block of queries.
-        peak_elements: most numbers alive at once beyond q, k and v, the output included.
+        multiply_adds: multiply-adds of matrix products, attention kernels and distances, as counted by
+            ``benchmarking.counting``; causal forms skip blocks of keys that are entirely after a block of queries.
+        peak_elements: most numbers in memory at the same time, not counting q, k and v but counting the output.
     """
 
     multiply_adds: int
@@ -60,11 +61,11 @@ class Cost:
 
 @dataclass(frozen=True)
 class Cache:
-    """What generating keeps for the next token, in numbers, all heads together.
+    """The size of the cache that generation keeps for the next token, in numbers, summed over heads.
 
     Attributes:
-        token: of each token so far.
-        once: however many tokens there are.
+        token: numbers per past token.
+        once: numbers that do not depend on how many tokens there are.
     """
 
     token: int
@@ -76,10 +77,10 @@ class Paper:
     """A publication that a variant or a claim cites.
 
     Attributes:
-        title: in full, with its subtitle; translated into English where the publication is in another language.
-        year: of its first version.
-        url: its address.
-        original: the title in the publication's own language, if ``title`` is a translation.
+        title: the full title with its subtitle, translated into English if the publication is in another language.
+        year: year of the first version.
+        url: web address.
+        original: the title in the original language, if ``title`` is a translation; otherwise empty.
     """
 
     title: str
@@ -95,12 +96,15 @@ class Paper:
 
 @dataclass(frozen=True)
 class Decoder:
-    """The step interface of a variant that is a recurrent network.
+    """The functions that run a recurrent variant token by token.
 
-    ``init_state(q, v, p)`` makes the empty state from one token's shapes; ``step(state, q, k, v, p)`` takes one token,
-    ``[..., d]`` and ``[..., d_v]``, and returns its output and the next state, in constant time and memory.
-    ``normalised`` says whether the state's last column is the normaliser's. ``tokens(state, q, k, p)``, of those whose
-    state is a matrix of fast weights, says how it takes the next token in, as ``algorithms.fast_weights.Tokens``.
+    Attributes:
+        init_state: ``(q, v, p)`` with one token's q and v; returns the empty state.
+        step: ``(state, q, k, v, p)`` with one token's ``[..., d]`` and ``[..., d_v]``; returns its output and the next
+            state, in constant time and memory.
+        normalised: whether the last column of the state is the normaliser.
+        tokens: ``(state, q, k, p)`` for a state of fast weights; returns the ``ops.delta.fast_weights.Tokens`` that
+            describe the state's next update. None for other states.
     """
 
     init_state: Callable[..., Any]
@@ -111,14 +115,14 @@ class Decoder:
 
 @dataclass(frozen=True)
 class SpecialCase:
-    """Settings at which a variant is another one, on every input; a test holds each to it.
+    """Settings at which a variant equals another variant on every input; a test checks each case.
 
     Attributes:
-        key: of the other.
-        settings: its own by name, ``TOKENS`` standing for the input's number of tokens.
-        other: likewise, of the other, where they are not its defaults.
-        shared: settings that both have, which may be anything as long as they are the same.
-        causal: the one form of which this holds; None for both.
+        key: key of the other variant.
+        settings: this variant's settings by name; ``TOKENS`` represents the number of tokens of the input.
+        other: settings of the other variant that differ from its defaults.
+        shared: settings that both variants have and that may take any value if it is the same in both.
+        causal: True or False if the case holds only for the causal or the non-causal form; None for both.
     """
 
     key: str
@@ -130,49 +134,52 @@ class SpecialCase:
 
 @dataclass(frozen=True, kw_only=True)
 class Variant:
-    """One attention variant: its mathematics, its algorithm, its settings and its source. Flags are proved by tests.
+    """One attention variant: its mathematics, algorithm, settings and source. Tests verify its flags.
 
     Attributes:
-        key: name in code and links; the module's name.
+        key: name in code and links; also the name of the module.
         title: name on screen.
-        family: the folder it lives in.
-        summary: one sentence a student understands.
+        family: the folder that contains the module.
+        summary: one sentence that a student understands.
         formula: the effective matrix or the output, in LaTeX.
         complexity: time of ``attend`` as a formula in plain symbols.
         params: class of its settings.
-        weights: ``(q, k, p, *, causal) -> [..., n, n]``, the explicit matrix, for looking at; it is given at least
-            float32, for a logit rounded to half precision may change its weight by half.
-        attend: ``(q, k, v, p, *, causal) -> [..., n, d_v]``, the algorithm one would run; never n x n.
+        weights: ``(q, k, p, *, causal) -> [..., n, n]``, the explicit attention matrix, for display. Inputs are at
+            least float32: rounding a logit to half precision may change its weight by half.
+        attend: ``(q, k, v, p, *, causal) -> [..., n, d_v]``, the efficient algorithm; it never makes an n x n matrix.
         definition: ``(q, k, v, p, *, causal) -> [..., n, d_v]``, the output by the paper's formula or its loop over
             tokens, in a few lines of plain torch. It shares no algorithm with ``attend``. None where ``weights``, in
             the variant's own file, is already that short and plain.
         cost: ``(n, d, p, *, causal) -> Cost`` for one head with ``d_v = d``; with ``couples_heads``
             ``(n, d, p, *, causal, heads) -> Cost`` for all heads together.
         source: paper or article.
-        further: papers or articles that derive it, or one of its settings, too.
-        mask: ``(n, p, *, causal) -> bool [n, n]``, where the pattern is fixed in advance; true = may look.
-        pattern: ``(q, k, p, *, causal) -> bool [..., n, n]``, where the pattern is found from the data.
-        primitives: ``(q, k, p, *, causal) -> {name: bool [n, n] or [..., n, n]}``, what the mask or pattern is made of;
-            its union is that mask or pattern, and the first that allows a pair gives it its colour.
-        pairs: how many pairs may look when not causal, to leading order, in plain symbols; empty where not simple.
-        approximates: what it stands in for (``"softmax"``), or None where it replaces it.
-        reference: ``(q, k, p, *, causal) -> [..., n, n]``, the matrix its errors are taken against, where that is not
-            softmax of the scaled ``q kᵀ``.
-        reference_name: what that matrix is called on screen; variants are ranked only beside those that share it.
-        causal_reason: why it cannot be causal; None where it can.
-        rows_sum_to_one: every row sums to one, but for zero rows of queries that may attend to no key.
-        zero_rows: a row may be zero although its query may attend to keys: all products of its features vanish or
-            are below the smallest number of the inputs' type.
-        signed: entries may be negative.
-        random: it draws random numbers, from its ``seed`` alone; ``(p) -> bool`` where its settings decide.
-        values: ``(v, p) -> [..., n, d_v]``, what the weights are of, where that is not v itself.
-        decoder: the step interface, where it has one.
-        cache: ``(heads, d, d_v, p) -> Cache``, what generating keeps, where that is less than all keys and values and
-            no decoder's state.
-        anatomy: ``(q, k, v, p, *, causal) -> dict of named intermediates``, where it has an inside worth seeing.
-        note: what a reader of its numbers must know, in one sentence.
-        couples_heads: heads (axis -3) decide together; every other leading axis is independent all the same.
-        special_cases: what it is at the ends of its settings; where the family tree puts it comes first.
+        further: other papers or articles that derive the variant or one of its settings.
+        mask: ``(n, p, *, causal) -> bool [n, n]``, if the allowed pairs do not depend on the data; true = allowed.
+        pattern: ``(q, k, p, *, causal) -> bool [..., n, n]``, if the allowed pairs depend on the data.
+        primitives: ``(q, k, p, *, causal) -> {name: bool [n, n] or [..., n, n]}``, the parts whose union is the mask or
+            pattern; a pair is drawn in the colour of the first part that allows it.
+        pairs: number of allowed pairs when not causal, to leading order, in plain symbols; empty if there is no simple
+            formula.
+        approximates: ``"softmax"`` if the variant approximates it; None if the variant replaces it.
+        reference: ``(q, k, p, *, causal) -> [..., n, n]``, the matrix with which it is compared, if that is not softmax
+            of the scaled ``q kᵀ``.
+        reference_name: name of that matrix on screen; variants are ranked only with variants of the same reference.
+        causal_reason: why the variant cannot be causal; None if it can.
+        rows_sum_to_one: whether each row sums to one; zero rows of queries without allowed keys are exempt.
+        zero_rows: whether a row may be zero although its query may attend to keys, because all products of its features
+            vanish or underflow in the type of the inputs.
+        signed: whether entries may be negative.
+        random: whether it uses random numbers, which depend only on its ``seed``; ``(p) -> bool`` if this depends on
+            the settings.
+        values: ``(v, p) -> [..., n, d_v]``, the vectors to which the weights apply, if these are not v itself.
+        decoder: functions for running token by token, if it is a recurrent network.
+        cache: ``(heads, d, d_v, p) -> Cache``, the size of the cache in generation, if it is less than all keys and
+            values and not the state of a decoder.
+        anatomy: ``(q, k, v, p, *, causal) -> dict of named intermediates``, if there are intermediates worth showing.
+        note: one sentence that a reader needs in order to interpret its numbers.
+        couples_heads: whether the result of a head (axis -3) depends on the other heads; all other leading axes are
+            always independent.
+        special_cases: variants that it equals at certain settings; the first one is its parent in the family tree.
     """
 
     key: str
@@ -210,7 +217,7 @@ class Variant:
 
     @property
     def budget(self) -> Setting | None:
-        """The setting that buys fidelity with cost, if there is one."""
+        """The setting that trades cost for accuracy; None if there is no such setting."""
         return next((s for s in self.params.settings() if s.budget), None)
 
     def definition_code(self) -> str:
@@ -218,13 +225,13 @@ class Variant:
         return textwrap.dedent(inspect.getsource(self.definition or self.weights))
 
     def source_code(self) -> str:
-        """Return the source text of the variant's own file."""
+        """Return the source text of the variant's module."""
         return inspect.getsource(importlib.import_module(f"attention_core.variants.{self.family}.{self.key}"))
 
 
 @dataclass(frozen=True)
 class Attention:
-    """A variant with its settings: what ``attention_core.get`` returns and what one calls."""
+    """A variant with its settings: the callable object that ``attention_core.get`` returns."""
 
     variant: Variant
     params: Params
@@ -241,30 +248,30 @@ class Attention:
 
     @property
     def word(self) -> str:
-        """The variant and its changed settings, ``nystrom~landmarks~16``; ``registry.from_word`` reads it."""
+        """The variant and its changed settings as text, ``nystrom~landmarks~16``; ``registry.from_word`` reads it."""
         return "~".join([self.key, *(part for pair in self.params.changed().items() for part in pair)])
 
     @property
     def random(self) -> bool:
-        """Whether it draws random numbers with these settings."""
+        """True if the variant uses random numbers with these settings."""
         random = self.variant.random
         return random(self.params) if callable(random) else random
 
     def weights(self, q: Tensor, k: Tensor, *, causal: bool = False) -> Tensor:
-        """The explicit matrix ``A``, ``[..., n, n]``, rows queries, columns keys.
+        """Return the explicit attention matrix ``A``, ``[..., n, n]``; rows are queries, columns are keys.
 
         Raises:
-            NotCausalError: if causal is asked of a variant that cannot be.
+            NotCausalError: if ``causal`` is set for a variant that cannot be causal.
             ShapeError: if q and k do not fit together.
         """
         self._check(q, k, k, causal)
         return self.variant.weights(widened(q), widened(k), self.params, causal=causal).to(q.dtype)
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, *, causal: bool = False) -> Tensor:
-        """The output ``A values(v)``, ``[..., n, d_v]``, by the variant's own algorithm.
+        """Return the output ``A values(v)``, ``[..., n, d_v]``, computed by the variant's own algorithm.
 
         Raises:
-            NotCausalError: if causal is asked of a variant that cannot be.
+            NotCausalError: if ``causal`` is set for a variant that cannot be causal.
             ShapeError: if q, k and v do not fit together.
         """
         self._check(q, k, v, causal)
@@ -285,16 +292,16 @@ class Attention:
         return logits.softmax(-1).to(q.dtype)
 
     def values(self, v: Tensor) -> Tensor:
-        """What the weights are of, ``[..., n, d_v]``: v itself for nearly all variants."""
+        """Return the vectors to which the weights apply, ``[..., n, d_v]``: v itself for nearly all variants."""
         return v if self.variant.values is None else self.variant.values(v, self.params)
 
     def mask(self, n: int, *, causal: bool = False) -> Tensor | None:
-        """The pairs that may look at each other, ``bool [n, n]``, or None where every pair may or the data decides."""
+        """Return the allowed pairs, ``bool [n, n]``, or None if all are allowed or the allowed pairs depend on data."""
         self.check_causal(causal)
         return None if self.variant.mask is None else self.variant.mask(n, self.params, causal=causal)
 
     def cost(self, n: int, d: int, *, causal: bool = False, heads: int = 1) -> Cost:
-        """Return what ``attend`` costs for all heads together, each of n tokens and size d."""
+        """Return the cost of ``attend`` summed over all heads, each with n tokens and head size d."""
         self.check_causal(causal)
         if self.variant.couples_heads:
             return self.variant.cost(n, d, self.params, causal=causal, heads=heads)
@@ -302,7 +309,7 @@ class Attention:
         return Cost(multiply_adds=heads * one.multiply_adds, peak_elements=heads * one.peak_elements)
 
     def anatomy(self, q: Tensor, k: Tensor, v: Tensor, *, causal: bool = False) -> dict[str, Tensor]:
-        """What the variant makes on the way, by name.
+        """Return the named intermediate results of the variant.
 
         Raises:
             ValueError: if the variant has no anatomy.
@@ -312,11 +319,11 @@ class Attention:
         return self.variant.anatomy(q, k, v, self.params, causal=causal)
 
     def with_settings(self, **settings: Value) -> Self:
-        """The same variant with some settings changed."""
+        """Return the same variant with some settings changed."""
         return dataclasses.replace(self, params=dataclasses.replace(self.params, **settings))
 
     def snippet(self) -> str:
-        """Five runnable lines that make this very attention."""
+        """Return a runnable Python example that makes this attention with its settings and calls it."""
         values = "".join(f", {f.name}={getattr(self.params, f.name)!r}" for f in dataclasses.fields(self.params))
         return (
             "import torch\nimport attention_core as ac\n\n"
@@ -326,10 +333,10 @@ class Attention:
         )
 
     def check_causal(self, causal: bool) -> None:
-        """Say at once what every method here would say.
+        """Check that the causal form exists if it is requested.
 
         Raises:
-            NotCausalError: if causal is asked of a variant that cannot be.
+            NotCausalError: if ``causal`` is set for a variant that cannot be causal.
         """
         if causal and self.variant.causal_reason is not None:
             raise NotCausalError(

@@ -1,1 +1,1 @@
-"""Pure figure builders: arrays and labels in, plotly figures out. No streamlit, no torch."""
+"""Pure figure builders: they take arrays and labels and return plotly figures, without Streamlit or torch."""

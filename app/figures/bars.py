@@ -1,4 +1,4 @@
-"""Bars: one pinned row of several matrices, and any numbers that belong to named things."""
+"""Bar charts: the same row of several matrices, and numbers of named things."""
 
 from collections.abc import Mapping, Sequence
 
@@ -10,14 +10,14 @@ from app.figures.theme import SERIES, Figure, axis, finish, numerals, plain
 def row_multiples(
     rows: Mapping[str, np.ndarray], tokens: Sequence[str], *, key_title: str, value_title: str, most: int = 40
 ) -> Figure:
-    """Each variant's weights on the keys of one query, one chart above the other on the same axes.
+    """Draw each variant's weights on the keys of one query, in charts above each other with the same axes.
 
     Args:
-        rows: the row of each variant by name, ``[n]``; NaN where the pair may not look.
+        rows: row of each variant's matrix by name, ``[n]``; NaN where the pair is masked.
         tokens: one label per key.
-        key_title: the horizontal axis.
-        value_title: what the heights are, on hover.
-        most: keys shown at most: those that any variant weighs most, in the order of the text.
+        key_title: title of the horizontal axis.
+        value_title: name of the values in the tooltip.
+        most: largest number of keys shown: those with the largest weight in any variant, in the order of the text.
     """
     values = np.nan_to_num(np.stack(list(rows.values())))
     sizes = np.abs(values).max(0)
@@ -83,17 +83,17 @@ def grouped_bars(
     stacked: bool = False,
     height: int = 360,
 ) -> Figure:
-    """One bar per label and series.
+    """Draw one bar per label and series.
 
     Args:
-        series: the values by name, one per label; NaN leaves a gap.
-        labels: what the bars belong to; labels may repeat.
-        x_title: the horizontal axis.
-        y_title: the vertical axis, with its unit.
-        numbers: the number of each label, told on hover; by default its place.
-        log: whether equal ratios are equal heights.
-        stacked: bars of one label on top of each other instead of side by side.
-        height: in pixels.
+        series: values by series name, one per label; NaN leaves a gap.
+        labels: labels of the bars; labels may repeat.
+        x_title: title of the horizontal axis.
+        y_title: title of the vertical axis, with its unit.
+        numbers: number of each label in the tooltip; by default its index.
+        log: whether the vertical axis is logarithmic.
+        stacked: whether to stack the bars of one label instead of drawing them side by side.
+        height: height in pixels.
     """
     places = list(range(len(labels))) if numbers is None else list(numbers)
     each = [[i, plain(label)] for i, label in zip(places, labels, strict=True)]
@@ -113,7 +113,7 @@ def grouped_bars(
     return finish(
         data,
         height=height,
-        # Plotly leaves labels out where they would not fit; every bar tells its own on hover.
+        # Plotly leaves out labels that would not fit; the tooltip of each bar shows its label.
         xaxis=axis(x_title, type="category", labelalias=names, tickangle=-45),
         yaxis=axis(y_title, type="log") if log else axis(y_title, rangemode="tozero"),
         barmode="relative" if stacked else "group",

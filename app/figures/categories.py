@@ -1,4 +1,4 @@
-"""Colours of kinds: what allows a pair to look, and the layers of a stack."""
+"""Colours of categories: the mask primitives that allow a pair, and the layers of a stack."""
 
 import numpy as np
 
@@ -22,15 +22,15 @@ PRIMITIVES = {
     "round": ("#c8c3dd", "#4d4868"),
     "missed": ("#dd2200", "#ff5533"),
 }
-"""Colour of each primitive on light and on dark pages; those that meet in one variant differ in lightness too."""
+"""Colour of each primitive on light and on dark pages; primitives of the same variant also differ in lightness."""
 
 OTHER = ("#888888", "#999999")
-"""Of what has no colour of its own."""
+"""Colours of primitives that are not listed, on light and on dark pages."""
 HEX = "#{:02x}{:02x}{:02x}"
 
 
 def steps(count: int) -> tuple[tuple[str, str], ...]:
-    """A colour for each layer, light and dark: the nearest stands out most, later ones fade."""
+    """Return a light-page and a dark-page colour for each layer: the first stands out most, later ones fade."""
     places = np.linspace(0.95, 0.95 if count == 1 else 0.2, count)
     light, dark = (np.rint(along(ramps.positive, places)).astype(int) for ramps in (LIGHT, DARK))
     return tuple((HEX.format(*on_light), HEX.format(*on_dark)) for on_light, on_dark in zip(light, dark, strict=True))

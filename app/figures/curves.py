@@ -1,7 +1,7 @@
-"""Lines over an axis, with bands for spread and dashes for floors: whatever is measured against something.
+"""Line charts, with bands for spread and dashed lines for baselines.
 
-Each line has its name at its end. Bands are hidden unless a figure has just one: ``app/page_script/charts.js`` shows
-the band of the line that is pointed at and turns the others grey.
+Each line has its name at its end. Bands are hidden unless a figure has only one: ``app/page_script/charts.js`` shows
+the band of the line under the pointer and greys out the other lines.
 """
 
 import math
@@ -17,32 +17,32 @@ from attention_core.formatting import formatted
 BAND = 0.18
 """Opacity of a band."""
 AROUND = 70
-"""Pixels of a figure's height that the axis beneath it takes."""
+"""Pixels of a figure's height that the horizontal axis takes."""
 NEAR = 60
-"""Pixels from a point within which it is pointed at."""
+"""Largest distance in pixels from a point at which its tooltip appears."""
 
 
 @dataclass(frozen=True)
 class Curve:
-    """One line.
+    """One line of a chart.
 
     Attributes:
-        name: on hover, and in a legend.
+        name: name in the tooltip and the legend.
         x: positions.
         y: values; None leaves a gap.
-        low: lower edge of the band, where there is one.
+        low: lower edge of the band; None without a band.
         high: upper edge of the band.
-        colour: place in the shared series of colours; a variant's is the same on every page.
-        dash: plotly's name of the stroke: ``"dash"`` for floors and references, ``"dot"`` for the zero.
-        marks: whether points are marked.
-        hollow: whether the marks are open circles.
-        group: lines of one group are lit together; the name itself if empty.
-        listed: whether its name stands at its end.
-        label: what stands at its end, where that is shorter than the name.
-        size: of its marks, in pixels.
-        halo: drawn wide, pale and in steps, with rings around its points: what stands out among the others.
-        notes: what is told of each point on hover, in place of its numbers, as Plotly's markup.
-        ways: where a click on each point leads, as the rest of an address that ``curves`` is given the beginning of.
+        colour: index in the shared series of colours; a variant has the same colour on every page.
+        dash: plotly's name of the dash: ``"dash"`` for baselines and references, ``"dot"`` for zero.
+        marks: whether points have markers.
+        hollow: whether the markers are open circles.
+        group: lines of the same group are highlighted together; the name if empty.
+        listed: whether the name is written at the line's end.
+        label: shorter name for the line's end; the name if empty.
+        size: size of the markers in pixels.
+        halo: whether to draw the line wide, pale and in steps, with rings around its points, to highlight it.
+        notes: text of each point's tooltip in place of its numbers, in plotly's markup.
+        ways: target of a click on each point, as the rest of an address whose beginning is ``curves``'s ``way``.
     """
 
     name: str
@@ -64,7 +64,7 @@ class Curve:
 
 
 def guide(name: str, x: Sequence[float], y: Sequence[float], dash: str = "dot") -> Curve:
-    """A grey line without marks, which the others are held against."""
+    """Return a grey line without markers, which serves as a reference for the other lines."""
     return Curve(name, x, y, colour=GREY, dash=dash, marks=False)
 
 
@@ -85,17 +85,17 @@ def curves(
     """Draw lines on common axes.
 
     Args:
-        lines: what to draw.
-        x_title: of the horizontal axis, with its unit.
-        y_title: of the vertical axis, with its unit.
-        log_x: whether equal ratios are equal distances, horizontally.
-        log_y: the same, vertically; there values that are not above zero leave gaps.
-        form: Python's format of the values on hover.
-        height: in pixels.
-        mark: position of a thin upright line: what the page speaks of.
-        top: where a linear vertical axis ends, None for where the values do; a double click shows what lies above.
-        x_ticks: where the horizontal axis is labelled; empty leaves it to plotly.
-        way: how the addresses begin that points lead to.
+        lines: lines to draw.
+        x_title: title of the horizontal axis, with its unit.
+        y_title: title of the vertical axis, with its unit.
+        log_x: whether the horizontal axis is logarithmic.
+        log_y: whether the vertical axis is logarithmic; values that are not above zero then leave gaps.
+        form: Python format of the values in tooltips.
+        height: height in pixels.
+        mark: position of a thin vertical line that marks the value in question.
+        top: upper end of a linear vertical axis; None to fit the values. A double click shows values above it.
+        x_ticks: ticks of the horizontal axis; empty for plotly's choice.
+        way: beginning of the addresses that points link to.
     """
     alone = sum(line.low is not None and line.high is not None for line in lines) == 1
     data = [trace for line in lines for trace in _traces(line, form, log_y=log_y, band=BAND if alone else 0.0)]
@@ -104,7 +104,7 @@ def curves(
         xaxis |= {"tickvals": list(x_ticks), "ticktext": [f"{x:g}" for x in x_ticks]}
     yaxis = axis(y_title, type="log" if log_y else "linear")
     if top is not None and not log_y:
-        yaxis["range"] = [-0.03 * top, top]  # a line at zero keeps its full width
+        yaxis["range"] = [-0.03 * top, top]  # A line at zero keeps its full width.
     figure = finish(data, height=height, xaxis=xaxis, yaxis=yaxis, hovermode="closest", hoverdistance=NEAR)
     if way:
         figure["layout"]["meta"] = {"way": way}
@@ -115,7 +115,7 @@ def curves(
 
 
 def _traces(line: Curve, form: str, *, log_y: bool, band: float) -> Iterable[dict[str, Any]]:
-    """A line, its band before it."""
+    """Yield the traces of a line: first its band, then the line."""
     look, group = style(line.colour), line.group or line.name
     if line.low is not None and line.high is not None:
         yield {
@@ -160,9 +160,9 @@ def _traces(line: Curve, form: str, *, log_y: bool, band: float) -> Iterable[dic
 
 
 def _name(figure: Figure, lines: Sequence[Curve], *, log_x: bool, log_y: bool) -> None:
-    """Write the lines' names at their ends, where there is room for all of them; else a legend has them."""
+    """Write the lines' names at their ends if there is room for all of them; otherwise the figure keeps its legend."""
     layout = figure["layout"]
-    places = [i for i, trace in enumerate(figure["data"]) if "name" in trace]  # the others are bands
+    places = [i for i, trace in enumerate(figure["data"]) if "name" in trace]  # The other traces are bands.
     found = [
         end
         for line, place in zip(lines, places, strict=True)
@@ -185,7 +185,7 @@ def _name(figure: Figure, lines: Sequence[Curve], *, log_x: bool, log_y: bool) -
 
 
 def _end(line: Curve, place: int, *, log_x: bool, log_y: bool) -> End | None:
-    """Where a line ends, None where nothing of it is drawn."""
+    """Return the end of a line; None if no point of it is drawn."""
     drawn = [
         (x, y)
         for pair in zip(line.x, line.y, strict=True)
@@ -198,12 +198,12 @@ def _end(line: Curve, place: int, *, log_x: bool, log_y: bool) -> End | None:
 
 
 def _on_axis(values: Iterable[float | None], *, log: bool) -> list[float]:
-    """Numbers as an axis counts them; without those that it cannot show."""
+    """Return the coordinates of the values on an axis, without values that the axis cannot show."""
     shown = [float(y) for y in values if y is not None and math.isfinite(y) and (not log or y > 0)]
     return [math.log10(y) for y in shown] if log else shown
 
 
 def _padded(low: float, high: float, share: float) -> tuple[float, float]:
-    """Ends of an axis with some room beyond the values; an axis of one value has it in its middle."""
+    """Return the ends of an axis with some padding around the values; a single value is placed in its middle."""
     more = share * (high - low) or 0.5
     return low - more, high + more

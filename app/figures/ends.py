@@ -1,4 +1,4 @@
-"""Names at the ends of lines: as near to their ends as they can stand without one upon another."""
+"""Names at the ends of lines, placed as near to the ends as possible without overlap."""
 
 import re
 import textwrap
@@ -9,29 +9,29 @@ from typing import Any
 from app.figures.theme import Figure, style
 
 LINE, LETTER = 17, 7.4
-"""Pixels of a line of letters, and of a letter as wide as most."""
+"""Height of a line of text and width of an average letter, in pixels."""
 WIDE = 19
-"""Letters of a line; a name with more takes several."""
+"""Letters per line; longer names are wrapped."""
 SAVE = 20
-"""Pixels of the button above them that saves the picture."""
+"""Pixels above the names reserved for the button that saves the picture."""
 LEGEND = 24
-"""Pixels of a line of a legend, on a screen too narrow for names at the ends."""
+"""Pixels of a line of the legend, which replaces the names on narrow screens."""
 NO_BREAK = "\xa0"
 PREFIX = "→ "
-"""What names the parts of a figure that belong to a name at the end of a line; the trace's place follows."""
+"""Prefix of the names of annotations and shapes that belong to a line's name; the index of the trace follows."""
 
 
 @dataclass(frozen=True)
 class End:
-    """One name.
+    """The name at the end of one line.
 
     Attributes:
-        trace: place of the line among the figure's traces.
-        name: what is written, as Plotly's markup.
-        colour: place in the shared series of colours.
-        x: where its line ends.
-        y: likewise.
-        hollow: whether the line's marks are open.
+        trace: index of the line among the figure's traces.
+        name: text to write, in plotly's markup.
+        colour: index in the shared series of colours.
+        x: horizontal position of the line's end.
+        y: vertical position of the line's end.
+        hollow: whether the line's markers are open.
     """
 
     trace: int
@@ -43,19 +43,19 @@ class End:
 
 
 def apart(wanted: Sequence[float], sizes: Sequence[float], low: float, high: float) -> list[float] | None:
-    """Places nearest to the wanted ones, by the sum of squares, where things of some size do not overlap.
+    """Return the positions nearest to the wanted ones (least squares) at which items of given sizes do not overlap.
 
-    Their order is that of the wanted places. This is isotonic regression (pooling of adjacent violators) of what is
-    wanted less what the things before take.
+    The items keep the order of the wanted positions. The method is isotonic regression (pooling of adjacent violators)
+    of the wanted positions minus the sizes of the items before them.
 
     Args:
-        wanted: the middle of each, in any order.
-        sizes: how much room each takes.
-        low: where the room begins.
-        high: where it ends.
+        wanted: wanted middle of each item, in any order.
+        sizes: size of each item.
+        low: lower end of the available room.
+        high: upper end of the available room.
 
     Returns:
-        The middle of each, in the order given; None where there is not enough room.
+        Middle of each item, in the given order; None if there is not enough room.
     """
     if sum(sizes) > high - low:
         return None
@@ -64,7 +64,7 @@ def apart(wanted: Sequence[float], sizes: Sequence[float], low: float, high: flo
     for i in order:
         offsets.append(taken + sizes[i] / 2)
         taken += sizes[i]
-    pools: list[tuple[float, int]] = []  # the sum of what is wanted, and how many want it
+    pools: list[tuple[float, int]] = []  # Sum of the wanted positions, and number of items.
     for i, offset in zip(order, offsets, strict=True):
         total, count = wanted[i] - offset, 1
         while pools and pools[-1][0] * count >= total * pools[-1][1]:
@@ -77,29 +77,29 @@ def apart(wanted: Sequence[float], sizes: Sequence[float], low: float, high: flo
 
 
 def written(name: str) -> list[str]:
-    """Return a name in lines that are not too long; a number stays on the line of the word before it."""
+    """Return a name wrapped into lines; a number stays on the line of the word before it."""
     lines = textwrap.wrap(re.sub(r" (?=-?\d)", NO_BREAK, name), WIDE, break_long_words=False)
     return [line.replace(NO_BREAK, " ") for line in lines] or [""]
 
 
 def room(ends: Sequence[End]) -> int:
-    """Pixels that the names take beside the lines."""
+    """Return the pixels that the names take to the right of the lines."""
     return round(LETTER * (3 + max(len(line) for end in ends for line in written(end.name))))
 
 
 def labels(
     ends: Sequence[End], *, right: float, low: float, high: float, height: float, log_x: bool, log_y: bool
 ) -> dict[str, Any] | None:
-    """The names and what joins each to its line's end, as parts of Plotly's layout; None where they do not fit.
+    """Return the names and the connecting lines to the curves as parts of a plotly layout; None if they do not fit.
 
     Args:
-        ends: of the lines; on a logarithmic axis as logarithms.
-        right: where the horizontal axis ends, likewise.
-        low: where the vertical one begins, likewise.
-        high: where it ends.
-        height: of the axis in pixels.
+        ends: ends of the lines, as logarithms on a logarithmic axis.
+        right: right end of the horizontal axis, as a logarithm on a logarithmic axis.
+        low: lower end of the vertical axis, as a logarithm on a logarithmic axis.
+        high: upper end of the vertical axis, as a logarithm on a logarithmic axis.
+        height: length of the vertical axis in pixels.
         log_x: whether the horizontal axis is logarithmic.
-        log_y: the same of the vertical one.
+        log_y: whether the vertical axis is logarithmic.
     """
     pixel = (high - low) / height
     sizes = [LINE * len(written(end.name)) * pixel for end in ends]
@@ -135,7 +135,7 @@ def labels(
                 "x1": 10**x1 if log_x else x1,
                 "y0": 10**y0 if log_y else y0,
                 "y1": 10**y1 if log_y else y1,
-                "line": {"color": look.colour, "width": 1, "dash": "dot"},  # a solid one reads as data
+                "line": {"color": look.colour, "width": 1, "dash": "dot"},  # A solid line would look like data.
                 "opacity": 0.6,
             }
         )
@@ -143,7 +143,7 @@ def labels(
 
 
 def narrowed(figure: Figure) -> Figure:
-    """The figure for a screen too narrow for names at the ends of lines: they stand in a legend beneath it."""
+    """Return the figure for narrow screens, with a legend below it instead of names at the ends of lines."""
     layout = figure["layout"]
     kept = {
         part: [each for each in layout.get(part, ()) if not str(each.get("name", "")).startswith(PREFIX)]
@@ -153,12 +153,12 @@ def narrowed(figure: Figure) -> Figure:
         return figure
     more = LEGEND * -(-sum(trace.get("showlegend", True) for trace in figure["data"]) // 2)
     margin = {**layout["margin"], "r": 8}
-    if margin["b"] > 8:  # something stands beneath the axis, and the legend beneath that
+    if margin["b"] > 8:  # Content below the axis moves above the legend.
         margin["b"] += more
     below = {
         **layout,
         **kept,
-        "xaxis": {name: look for name, look in layout["xaxis"].items() if name != "dtick"},  # labels would overlap
+        "xaxis": {name: look for name, look in layout["xaxis"].items() if name != "dtick"},  # Labels would overlap.
         "showlegend": True,
         "legend": {"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0},
         "margin": margin,

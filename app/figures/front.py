@@ -1,4 +1,4 @@
-"""How what one token holds spreads layer by layer, as a picture that plays."""
+"""An animated heat map of how the information of one token spreads to other tokens layer by layer."""
 
 from collections.abc import Sequence
 
@@ -18,17 +18,17 @@ def front(
     pause: str,
     after: str,
 ) -> Figure:
-    """One row per layer, one column per token; a token is coloured from the layer on that connects it.
+    """Draw one row per layer and one column per token; a token is coloured from the layer that first reaches it.
 
     Args:
-        first: the layer that connects each token, ``[n]``; 0 for the token itself, negative where none does.
+        first: first layer that connects each token to the given one, ``[n]``; 0 for itself, negative if none does.
         labels: one label per token.
-        colours: of layers 0, 1, ..., CSS.
-        x_title: the horizontal axis.
-        y_title: the vertical axis.
-        play: the button's word.
-        pause: the button's word.
-        after: the slider's word before the layer.
+        colours: CSS colours of layers 0, 1, ....
+        x_title: title of the horizontal axis.
+        y_title: title of the vertical axis.
+        play: label of the play button.
+        pause: label of the pause button.
+        after: word before the layer on the slider.
     """
     count = len(colours)
     names = [plain(label) for label in labels]
@@ -93,12 +93,12 @@ def front(
 
 
 def _upto(first: np.ndarray, layer: int, count: int) -> np.ndarray:
-    """The picture's numbers ``[count, n]`` with the rows after a layer still empty."""
+    """Return the heat map's values ``[count, n]`` with the rows after a layer still empty."""
     rows = np.arange(count)[:, None]
     return np.where((first >= 0) & (first <= rows) & (rows <= layer), first, np.nan).astype(np.float32)
 
 
 def _stairs(colours: Sequence[str]) -> list[list[object]]:
-    """A scale without blends: each whole number its own colour."""
+    """Return a colour scale without blends: each integer has its own colour."""
     count = len(colours)
     return [[edge / count, colour] for i, colour in enumerate(colours) for edge in (i, i + 1)]

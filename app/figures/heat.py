@@ -1,4 +1,4 @@
-"""Rows of coloured cells over one axis of steps: what is better than a reference in blue, what is worse in orange."""
+"""Heat maps with a common axis of steps: blue cells are better than the reference, orange cells are worse."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,19 +8,20 @@ import numpy as np
 from app.figures.theme import DARK, LIGHT, Figure, along, axis, finish, plain
 
 STOPS = 17
-"""Stops of the scale."""
+"""Stops of the colour scale."""
 _ROW, _HEAD, _FOOT = 48, 56, 44
-"""Pixels of a row with its title, of the legend above all rows, and of the axis below."""
+"""Height in pixels of a row with its title, of the legend above all rows, and of the axis below."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Row:
-    """One row.
+    """One row of cells.
 
     Attributes:
-        title: over the row.
-        places: ``[n]`` on the scale: 0 as the reference, 1 and more as bad as has a colour of its own, NaN not known.
-        notes: what is told of each cell on hover.
+        title: title above the row.
+        places: positions on the colour scale, ``[n]``: 0 equals the reference, from 1 on the last colour, NaN is
+            unknown.
+        notes: tooltip of each cell.
     """
 
     title: str
@@ -29,18 +30,18 @@ class Row:
 
 
 def heat(rows: Sequence[Row], ticks: Mapping[float, str], *, dark: bool, x_title: str, scale: str) -> Figure:
-    """Draw the rows, their titles above them, so that a phone's width is left to the cells.
+    """Draw the rows with their titles above them, so that the cells can use the full width of a phone.
 
     Args:
-        rows: from top to bottom, all of one length.
-        ticks: what places on the scale are called.
-        dark: whether it stands on a dark page.
-        x_title: what is counted from 0 along a row.
-        scale: what the colours are.
+        rows: rows from top to bottom.
+        ticks: labels of positions on the colour scale.
+        dark: whether the page is dark.
+        x_title: title of the axis that counts the cells from 0.
+        scale: title of the colour scale.
     """
     n = max((len(row.places) for row in rows), default=0)
     cells, notes = np.full((2 * len(rows), n), np.nan), np.full((2 * len(rows), n), "", object)
-    for i, row in enumerate(rows):  # every second line is left free, for the title
+    for i, row in enumerate(rows):  # Every other line is left free for the title.
         cells[2 * i + 1], notes[2 * i + 1] = row.places, [plain(note) for note in row.notes]
     low = float(np.clip(np.nanmin(cells), -1, 0)) if np.isfinite(cells).any() else 0.0
     ramps = DARK if dark else LIGHT
@@ -62,7 +63,7 @@ def heat(rows: Sequence[Row], ticks: Mapping[float, str], *, dark: bool, x_title
                 "hovertemplate": "%{text}<extra></extra>",
                 "colorbar": {
                     "orientation": "h",
-                    "len": 0.9,  # room for words at its ends, on a phone too
+                    "len": 0.9,  # Room for the labels at its ends, on a phone too.
                     "x": 0.05,
                     "xanchor": "left",
                     "xpad": 0,

@@ -1,4 +1,4 @@
-"""Rows of an experiment as lines or bars: what was measured more than once becomes its middle and its quartiles."""
+"""Charts of an experiment's rows, as lines or bars; repeated measurements become a median with quartiles."""
 
 import numpy as np
 import pandas as pd
@@ -21,18 +21,18 @@ def measurements(
     log_x: bool = False,
     log_y: bool = False,
 ) -> Figure | None:
-    """Draw all rows; None where none can be drawn.
+    """Draw all rows; return None if none can be drawn.
 
     Args:
-        rows: one measurement each; those without a number on an axis, or where its logarithm has none, are left out.
+        rows: one measurement per row; rows without a finite number on an axis (above 0 if logarithmic) are left out.
         x: column of the horizontal axis: numbers for lines, names for bars.
         y: column of the vertical axis.
-        by: column of names that tell the lines, or the bars at one place, apart.
-        x_title: of the horizontal axis, with its unit.
-        y_title: of the vertical axis, with its unit.
-        bars: whether these are bars.
-        log_x: whether equal ratios are equal distances, horizontally.
-        log_y: the same, vertically.
+        by: column whose values name the lines, or the bars at one position.
+        x_title: title of the horizontal axis, with its unit.
+        y_title: title of the vertical axis, with its unit.
+        bars: whether to draw bars.
+        log_x: whether the horizontal axis is logarithmic.
+        log_y: whether the vertical axis is logarithmic.
     """
     for name, log in ((y, log_y),) if bars else ((y, log_y), (x, log_x)):
         values = rows[name].astype(float)

@@ -1,4 +1,4 @@
-"""A recurrent state in numbers, at one token: its normaliser, how large it has grown, and what is read from it."""
+"""Three charts of a recurrent state at one token: its normaliser, its norms over all tokens, and the output."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,7 +8,7 @@ import numpy as np
 from app.figures.theme import GREY, SERIES, Figure, finish, numerals, ruled
 
 ROWS = ((0.8, 1.0), (0.4, 0.6), (0.0, 0.2))
-"""From where to where each picture stands, from the top, as shares of the height."""
+"""Lower and upper end of each chart, from the top, as fractions of the figure's height."""
 
 
 def memory(
@@ -25,20 +25,20 @@ def memory(
     entry: str,
     tallest: tuple[float, float],
 ) -> Figure:
-    """Three pictures in a column, so that all of them change at once; names stand at their own picture.
+    """Draw three charts in one figure, so that all of them update together; each has its own legend.
 
     Args:
-        keys: ``z_i``, or what else the first picture shows of each feature, ``[C]``.
+        keys: ``z_i``, or what the first chart shows instead for each feature, ``[C]``.
         sizes: norms over all tokens by name, ``[n]`` each.
-        outputs: the token's output by name of the way it was found, ``[d_v]`` each.
-        token: i.
-        keys_title: what the first picture's bars are.
-        feature: its axis.
-        sizes_title: what the lines are.
-        position: their axis.
-        outputs_title: what the last picture's bars are.
-        entry: its axis.
-        tallest: lower and upper end of the first picture, the same for all tokens.
+        outputs: the token's output by the name of the method that computed it, ``[d_v]`` each.
+        token: index i of the token.
+        keys_title: title of the first chart.
+        feature: title of the first chart's horizontal axis.
+        sizes_title: title of the second chart.
+        position: title of the second chart's horizontal axis.
+        outputs_title: title of the last chart.
+        entry: title of the last chart's horizontal axis.
+        tallest: lower and upper end of the first chart's vertical axis, the same for all tokens.
     """
     data: list[dict[str, Any]] = [
         {
@@ -102,7 +102,7 @@ def memory(
         }
         for (_low, high), title in zip(ROWS, (keys_title, sizes_title, outputs_title), strict=True)
     ]
-    titles[1]["yshift"] = 26  # over the names of its lines
+    titles[1]["yshift"] = 26  # Above the legend.
     figure = finish(
         data,
         height=700,
@@ -118,6 +118,6 @@ def memory(
 
 
 def _axes(row: int) -> dict[str, str]:
-    """What plotly calls the axes of a row: its first ones have no number."""
+    """Return plotly's names of the axes of a row: those of the first row have no number."""
     own = "" if row == 1 else str(row)
     return {"xaxis": f"x{own}", "yaxis": f"y{own}"}

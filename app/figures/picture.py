@@ -1,4 +1,4 @@
-"""A small matrix as a picture, for cards: no axes, no hover, one cell one block of pixels."""
+"""A small matrix as a picture for cards, without axes or tooltips; each entry is a block of pixels."""
 
 import numpy as np
 
@@ -6,15 +6,15 @@ from app.figures.theme import DARK, LIGHT, along
 
 
 def picture(values: np.ndarray, *, dark: bool, side: int = 320) -> np.ndarray:
-    """Colour a matrix by the square root of each entry's share of the largest, negative entries on a ramp of their own.
+    """Colour a matrix by the square root of each entry's share of the largest; negative entries have their own ramp.
 
     Args:
-        values: ``[n, n]``; NaN where a pair may not look.
-        dark: whether it stands on a dark page.
-        side: pixels along an edge, at least.
+        values: matrix ``[n, n]``; NaN where a pair is masked.
+        dark: whether the page is dark.
+        side: smallest side length in pixels.
 
     Returns:
-        ``uint8 [s, s, 3]``.
+        RGB picture, ``uint8 [s, s, 3]``.
     """
     ramps = DARK if dark else LIGHT
     masked = np.isnan(values)

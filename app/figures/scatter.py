@@ -1,4 +1,4 @@
-"""What was estimated against what is true, one point each, with the diagonal on which both agree."""
+"""Scatter plots of estimated values over true values, with the diagonal on which both are equal."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,14 +10,14 @@ from app.figures.theme import DECIMALS, GREY, SERIES, Figure, axis, finish, plai
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """One cloud of points.
+    """One set of points.
 
     Attributes:
-        name: in the legend.
+        name: name in the legend.
         x: true values, any shape.
         y: estimated values, of the same shape.
-        colour: place in the shared series of colours.
-        notes: what is told of each point on hover before its numbers, in the order of the flattened values.
+        colour: index in the shared series of colours.
+        notes: text of each point's tooltip before its numbers, in the order of the flattened values.
     """
 
     name: str
@@ -37,16 +37,16 @@ def scatter(
     height: int = 420,
     most: int = 3000,
 ) -> Figure:
-    """Draw clouds of points over the diagonal; NaN, and on log axes what is not above zero, is left out.
+    """Draw sets of points and the diagonal; NaN, and on logarithmic axes values that are not above zero, are left out.
 
     Args:
-        clouds: what to draw.
-        x_title: of the true values, with their unit.
-        y_title: of the estimated ones.
-        diagonal: the diagonal's name in the legend; empty leaves it out.
-        log: whether equal ratios are equal distances, on both axes.
-        height: in pixels.
-        most: points drawn at most per cloud: evenly over the order of the true values, both ends among them.
+        clouds: sets of points to draw.
+        x_title: title of the true values' axis, with its unit.
+        y_title: title of the estimated values' axis.
+        diagonal: name of the diagonal in the legend; empty to leave it out.
+        log: whether both axes are logarithmic.
+        height: height in pixels.
+        most: largest number of points per set: evenly spaced in the order of the true values, including both ends.
     """
     data = []
     ends: list[float] = []

@@ -1,4 +1,4 @@
-"""How a sort moves tokens: one line each, from its place in the text above to its place in the order below."""
+"""A chart of how a sort moves tokens: lines from their places in the text (top) to their new places (bottom)."""
 
 from collections.abc import Sequence
 
@@ -19,18 +19,18 @@ def sorting(
     x_title: str,
     kind: str,
 ) -> Figure:
-    """Draw the lines, coloured by kind; the legend names the kinds while there is a colour for each.
+    """Draw the lines, coloured by kind; a legend names the kinds if there are enough colours.
 
     Args:
-        order: the tokens in their new order, ``[n]``.
-        kinds: each token's kind, a number; lines of one kind come and go together with the legend, and the kinds take
-            the shared colours in order.
-        labels: one per token.
-        borders: places of the new order before which a line stands.
-        above: what the upper end is.
-        below: what the lower end is.
-        x_title: of the axis of places.
-        kind: a kind's name before its number.
+        order: token indices in their new order, ``[n]``.
+        kinds: kind of each token, an integer. The legend shows and hides all lines of a kind, and the kinds take the
+            shared colours in order.
+        labels: one label per token.
+        borders: positions in the new order before which to draw a border.
+        above: label of the upper end.
+        below: label of the lower end.
+        x_title: title of the horizontal axis.
+        kind: word before the number of a kind.
     """
     n = len(order)
     place = np.empty(n, int)

@@ -1,4 +1,4 @@
-"""Many measurements at each position as one line with a band: the middle, and the quartiles around it."""
+"""Repeated measurements at each position, summarised as a line (median or mean) with a band (quartiles)."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from app.figures.curves import Curve
 
 SHARES = (0.25, 0.5, 0.75)
-"""The quartiles and the median between them."""
+"""Quantiles of the lower edge, the line and the upper edge."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Spread:
-    """Measurements gathered by position, ascending.
+    """Summary of measurements by position, in ascending order.
 
     Attributes:
-        x: the positions.
-        middle: the median (or the mean) at each.
-        low: the lower quartile.
-        high: the upper quartile.
+        x: positions.
+        middle: median (or mean) at each position.
+        low: lower quartile at each position.
+        high: upper quartile at each position.
     """
 
     x: tuple[float, ...]
@@ -27,7 +27,7 @@ class Spread:
     high: tuple[float, ...]
 
     def curve(self, name: str, colour: int, *, dash: str = "solid", band: bool = True) -> Curve:
-        """As a line, with its band where there is more than one position."""
+        """Return the summary as a line, with a band if there is more than one position."""
         shown = band and len(self.x) > 1
         return Curve(
             name,
@@ -41,11 +41,11 @@ class Spread:
 
 
 def spread(points: Iterable[tuple[float, float]], *, mean: bool = False) -> Spread:
-    """Gather measurements ``(x, y)`` by x.
+    """Summarise measurements ``(x, y)`` by x.
 
     Args:
-        points: in any order.
-        mean: whether the middle is the mean; the band stays the quartiles.
+        points: measurements in any order; NaN and None are ignored.
+        mean: whether the line is the mean instead of the median; the band stays the quartiles.
     """
     groups: dict[float, list[float]] = {}
     for x, y in points:
@@ -61,7 +61,7 @@ def spread(points: Iterable[tuple[float, float]], *, mean: bool = False) -> Spre
 
 
 def _quantile(ordered: Sequence[float], share: float) -> float:
-    """As ``numpy.quantile``, which takes a tenth of a millisecond: a table of heads asks for hundreds."""
+    """Return the same as ``numpy.quantile``, which takes 0.1 ms: a table of heads needs hundreds of calls."""
     place, part = divmod(share * (len(ordered) - 1), 1.0)
     here, there = ordered[int(place)], ordered[min(int(place) + 1, len(ordered) - 1)]
     return here + (there - here) * part if part and there != here else here

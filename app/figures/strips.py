@@ -1,4 +1,4 @@
-"""One strip of tokens per variant: what moved before a place in one ramp, from it on in another, what rests in grey."""
+"""One strip of tokens per variant: changes before and after a position in two colours, unchanged tokens in grey."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,20 +9,20 @@ import numpy as np
 from app.figures.theme import DARK, DECIMALS, LIGHT, Colour, Figure, along, axis, finish, plain
 
 _DECADES = 6
-"""The ramps' length: a smaller move has the colour of the smallest on them."""
+"""Length of the ramps in decades; smaller changes have the colour of the smallest change on the ramp."""
 _NAMED = 30
-"""Tokens named on the axis at most, evenly spread: more would overlap on a phone; hovering names any."""
+"""Most tokens named on the axis, evenly spaced; more would overlap on a phone. The tooltip names every token."""
 _ROW, _HEAD, _FOOT = 42, 68, 96
-"""Pixels of a strip with its title, of the legends above all strips, and of the axis below."""
+"""Height in pixels of a strip with its title, of the legends above all strips, and of the axis below."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Strip:
-    """One variant.
+    """The strip of one variant.
 
     Attributes:
-        title: over the strip.
-        sizes: ``[n]``, zero where nothing moves.
+        title: title above the strip.
+        sizes: size of the change at each token, ``[n]``; zero where nothing changes.
     """
 
     title: str
@@ -43,18 +43,18 @@ def strips(
     """Draw the strips over one axis of tokens.
 
     Args:
-        rows: from top to bottom.
-        place: the token that was replaced.
-        labels: one per token.
-        dark: whether it stands on a dark page.
-        x_title: the axis.
-        before: what the ramp left of the place is.
-        after: what the ramp from the place on is.
-        still: what grey is.
+        rows: strips from top to bottom.
+        place: index of the token that was replaced.
+        labels: one label per token.
+        dark: whether the page is dark.
+        x_title: title of the axis.
+        before: title of the ramp for tokens before ``place``.
+        after: title of the ramp for tokens from ``place`` on.
+        still: tooltip of unchanged tokens, which are grey.
     """
     ramps = DARK if dark else LIGHT
     n = len(labels)
-    sizes = np.full((2 * len(rows), n), np.nan)  # every second row is left free, for the title
+    sizes = np.full((2 * len(rows), n), np.nan)  # Every other row is left free for the title.
     for i, strip in enumerate(rows):
         sizes[2 * i + 1] = strip.sizes
     with np.errstate(divide="ignore"):
@@ -146,7 +146,7 @@ def strips(
 
 
 def _scale(ramp: Sequence[Colour]) -> list[list[object]]:
-    # The palest stop is the page's own colour: what moves a little must not look like paper.
+    # The palest stop is the page's own colour. The scale starts above it to keep small changes visible.
     return [[i / 8, _css(colour)] for i, colour in enumerate(along(ramp, np.linspace(0.35 / (len(ramp) - 1), 1, 9)))]
 
 

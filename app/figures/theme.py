@@ -1,4 +1,4 @@
-"""What all figures share: type sizes, margins, and colours that tell things apart in light and dark."""
+"""Shared look of all figures: type sizes, margins, number formats, and colours for light and dark pages."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,10 +10,10 @@ from app.words.isolation import isolated
 from attention_core.formatting import number
 
 Figure = dict[str, Any]
-"""What plotly.js draws: ``data``, ``layout`` and, where it plays, ``frames``, as one would write them in JSON.
+"""A figure in plotly.js's JSON format: ``data``, ``layout`` and, for an animation, ``frames``.
 
-``plotly.graph_objects`` would check and copy each word of it, which is most of what a page of charts costs; the tests
-have it check what is made here.
+``plotly.graph_objects`` would check and copy every property, which is most of the cost of a page with charts. The tests
+use it to check these figures.
 """
 
 SERIES = (
@@ -30,12 +30,12 @@ SERIES = (
     "#5c9ac4",
     "#7f7f7f",
 )
-"""Each at least 3 to 1 against a light page and a dark one, as WCAG 2.2 asks of lines (1.4.11), and of what is left
-those that lie farthest apart in OKLab, for colour-blind eyes too; the first ones are told apart best."""
+"""Colours with a contrast of at least 3 to 1 on a light and a dark page, as WCAG 2.2 requires for lines (1.4.11).
+Among such colours they are the farthest apart in OKLab, for colour-blind viewers too; the first ones differ most."""
 GREY = -1
-"""Place of the grey: references that are no variant, such as uniform attention."""
+"""Index of the grey, for references that are not variants, such as uniform attention."""
 COLOURS = len(SERIES) - 1
-"""Colours that are not the grey."""
+"""Number of colours without the grey."""
 ROUNDS = (
     ("solid", "circle", "●○"),
     ("longdash", "square", "■□"),
@@ -44,21 +44,21 @@ ROUNDS = (
     ("14px,3px,3px,3px,3px,3px", "triangle-down", "▼▽"),
     ("20px,3px", "star", "★☆"),
 )
-"""Stroke, mark and its sign in words, filled and open, of the places in the series: the first go once through all
-colours, the next once more with another stroke, and so on."""
+"""Dash, marker and marker symbols (filled and open) of places in the series. The first row applies to the first
+round of all colours, the second row to the second round, and so on."""
 PLACES = COLOURS * len(ROUNDS)
-"""The number of different combinations of colour, stroke and mark."""
+"""Number of different combinations of colour, dash and marker."""
 
 
 @dataclass(frozen=True)
 class Style:
-    """How a line at a place in the series looks, and nothing else that belongs to a variant.
+    """The look of a line at a place in the series.
 
     Attributes:
-        colour: as CSS has it.
-        dash: its stroke, where that says nothing else.
-        mark: Plotly's name of its marks.
-        signs: the mark as a letter, filled and open.
+        colour: CSS colour.
+        dash: plotly's dash, unless the dash of a line has a meaning of its own.
+        mark: plotly's name of the marker.
+        signs: the marker as a character, filled and open.
     """
 
     colour: str
@@ -67,12 +67,12 @@ class Style:
     signs: str
 
     def sign(self, *, hollow: bool) -> str:
-        """The mark as a letter."""
+        """Return the marker as a character."""
         return self.signs[hollow]
 
 
 def style(place: int) -> Style:
-    """The look of a place in the series; no two of the first sixty-six are alike."""
+    """Return the style of a place in the series; the first sixty-six places have different styles."""
     if place == GREY:
         return Style(SERIES[GREY], *ROUNDS[0])
     return Style(SERIES[place % COLOURS], *ROUNDS[place // COLOURS % len(ROUNDS)])
@@ -83,7 +83,7 @@ Colour = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Ramps:
-    """The matrix board's colours as 8-bit sRGB stops, evenly spaced: zero first, the largest magnitude last."""
+    """Colours of the matrix board as evenly spaced 8-bit sRGB stops, from zero to the largest magnitude."""
 
     positive: tuple[Colour, ...]
     negative: tuple[Colour, ...]
@@ -103,44 +103,45 @@ DARK = Ramps(
 
 
 def along(ramp: Sequence[Colour], places: float | np.ndarray) -> np.ndarray:
-    """A ramp's colours, ``[..., 3]``, at places from 0, its first stop, to 1, its last."""
+    """Return colours of a ramp, ``[..., 3]``, at places from 0 (first stop) to 1 (last stop)."""
     stops = np.linspace(0.0, 1.0, len(ramp))
     return np.stack([np.interp(places, stops, channel) for channel in np.array(ramp, float).T], -1)
 
 
 def plain(label: str, most: int | None = None) -> str:
-    """Return a label for Plotly, isolated and at most so many letters long; Plotly reads tags, so these are escaped."""
+    """Return a label for plotly, isolated, cut to ``most`` letters and escaped, because plotly interprets tags."""
     shown = isolated(label if most is None or len(label) <= most else label[: most - 1] + "…")
     return shown.replace("&", "&amp;").replace("<", "&lt;")
 
 
 def numerals(values: Iterable[float], digits: int = 3) -> list[str]:
-    """Return numbers for hover texts, written as in sentences. Plotly's own formats write 1,390 as ``1.39e+3``."""
+    """Return numbers formatted for tooltips as in sentences; plotly's own formats write 1,390 as ``1.39e+3``."""
     return [number(float(value), digits) for value in values]
 
 
 DECIMALS = ",.3~r"
-"""Plotly's format with three digits and no exponent, for figures of thousands of points.
+"""Plotly's format with three digits and no exponent, for figures with thousands of points.
 
-``numerals`` takes up to 30 µs a number.
+``numerals`` takes up to 30 µs per number.
 """
 FEW = 4.0
-"""Decades of an axis up to which 2 and 5 are labelled as well."""
+"""Largest range of a logarithmic axis, in decades, at which multiples of 2 and 5 are labelled too."""
 WRITTEN_OUT = (1e-4, 1e6)
-"""Where a logarithmic axis says 0.05 and 20,000; beyond, powers of ten, or 20M where all are above one."""
+"""Range in which a logarithmic axis writes numbers like 0.05 and 20,000. Outside, it writes powers of ten, or 20M if
+all numbers are at least 1."""
 
 
 LARGE = 1e15
-"""Where prefixes end that people know: k, M, G and T."""
+"""Upper limit for the common prefixes k, M, G and T."""
 
 
 def axis(title: str, **look: Any) -> dict[str, Any]:  # noqa: ANN401 - plotly's own
-    """An axis with its title; what else is said of it is plotly's."""
+    """Return an axis with its title and further properties of plotly's."""
     return {"title": {"text": title}, **look}
 
 
 def ruled(figure: Figure, *, x: float | None = None, y: float | None = None, axes: str = "", **line: object) -> None:
-    """Draw a line across a figure, upright at ``x`` or level at ``y``; of several axes those with a number."""
+    """Draw a line across a figure, vertical at ``x`` or horizontal at ``y``; ``axes`` is the number of the axes."""
     across = {"x0": x, "x1": x, "xref": f"x{axes}", "y0": 0, "y1": 1, "yref": f"y{axes} domain"}
     if y is not None:
         across = {"x0": 0, "x1": 1, "xref": f"x{axes} domain", "y0": y, "y1": y, "yref": f"y{axes}"}
@@ -148,12 +149,12 @@ def ruled(figure: Figure, *, x: float | None = None, y: float | None = None, axe
 
 
 def finish(data: list[dict[str, Any]], *, height: int, **layout: Any) -> Figure:  # noqa: ANN401 - plotly's own
-    """Make a figure with the shared look.
+    """Build a figure with the shared look.
 
     Args:
-        data: its traces.
-        height: in pixels.
-        layout: axes and what else differs from the shared look.
+        data: traces of the figure.
+        height: height in pixels.
+        layout: axes, and properties that differ from the shared look.
     """
     for name, look in layout.items():
         if name[1:].startswith("axis") and look.get("type") == "log":
@@ -162,13 +163,13 @@ def finish(data: list[dict[str, Any]], *, height: int, **layout: Any) -> Figure:
                 look["tickformat"] = DECIMALS
             elif least >= 1 and most < LARGE:
                 look["tickformat"] = ".3~s"
-            else:  # powers of ten, not "1µ": what stands on these axes is mostly no physical quantity
+            else:  # Not prefixes such as "1µ", because most of these axes have no physical unit.
                 look["exponentformat"] = "power"
             if "tickvals" not in look and least < most <= least * 10**FEW:
                 look["dtick"] = "D2"
     shared: dict[str, Any] = {
         "height": height,
-        "margin": {"l": 8, "r": 34, "t": 8, "b": 8},  # on the right stands the button that saves the picture
+        "margin": {"l": 8, "r": 34, "t": 8, "b": 8},  # The button that saves the picture is on the right.
         "font": {"size": 13},
         "hoverlabel": {"font": {"size": 13}},
         "legend": {"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0},
@@ -180,7 +181,7 @@ def finish(data: list[dict[str, Any]], *, height: int, **layout: Any) -> Figure:
 
 
 def _ends(data: Sequence[Mapping[str, Any]], letter: str, number: str) -> tuple[float, float]:
-    """The least and the largest of the data on an axis that are above zero; 0 where none is."""
+    """Return the smallest and largest positive value of the data on an axis; zeros without such values."""
     values = [
         np.asarray(trace[letter], dtype=float)
         for trace in data

@@ -1,4 +1,4 @@
-"""What only timing charts have: the stamp of the machines beneath them."""
+"""The part that only timing charts have: a stamp with the machines' names below the chart."""
 
 import html
 from collections.abc import Sequence
@@ -7,11 +7,11 @@ from app.figures.theme import GREY, SERIES, Figure
 
 
 def stamped(figure: Figure, lines: Sequence[str]) -> Figure:
-    """Write lines of small type beneath the figure, so that they stay with it wherever it goes.
+    """Write lines of small type below the figure, so that they stay part of it wherever it is copied.
 
     Args:
-        figure: a finished figure.
-        lines: plain text; what plotly takes for markup is shown as it is.
+        figure: finished figure.
+        lines: plain text; markup is escaped.
     """
     layout, room = figure["layout"], 15 * len(lines)
     stamp = {
@@ -28,7 +28,7 @@ def stamped(figure: Figure, lines: Sequence[str]) -> Figure:
         "font": {"size": 11, "color": SERIES[GREY]},
     }
     below = {
-        "xaxis": {**layout["xaxis"], "tickangle": 0},  # turned labels would push the axis's title into the stamp
+        "xaxis": {**layout["xaxis"], "tickangle": 0},  # Tilted labels would push the axis title into the stamp.
         "annotations": [*layout.get("annotations", ()), stamp],
         "margin": {**layout["margin"], "b": 62 + room},
         "height": layout["height"] + room,

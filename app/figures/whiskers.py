@@ -1,4 +1,4 @@
-"""Bars that belong to named things, with whiskers where a bar stands for several measurements."""
+"""Bars of named things, with whiskers if a bar summarises several measurements."""
 
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -7,7 +7,7 @@ from app.figures.spread import Spread
 from app.figures.theme import GREY, SERIES, Figure, axis, finish, numerals, plain
 
 MANY = 64
-"""Letters that stand side by side under the axis; a number above a bar takes four places."""
+"""Letters that fit side by side under the axis; a number above a bar takes the room of four."""
 
 
 def whiskers(
@@ -19,17 +19,17 @@ def whiskers(
     log_y: bool = False,
     height: int = 380,
 ) -> Figure:
-    """Draw a bar as high as the middle of each group of measurements, whiskers from quartile to quartile.
+    """Draw a bar for the middle of each group of measurements, with whiskers from quartile to quartile.
 
-    Where nothing was measured more than once and bars are few, each tells its number above it.
+    If nothing was measured more than once and there are few bars, each has its number above it.
 
     Args:
-        series: what was measured by name in the legend; positions are places in ``labels``.
-        labels: under the axis.
-        x_title: of the horizontal axis.
-        y_title: of the vertical axis, with its unit.
-        log_y: whether equal ratios are equal distances, vertically.
-        height: in pixels.
+        series: measurements by name in the legend; their positions are indices into ``labels``.
+        labels: labels under the axis.
+        x_title: title of the horizontal axis.
+        y_title: title of the vertical axis, with its unit.
+        log_y: whether the vertical axis is logarithmic.
+        height: height in pixels.
     """
     room = MANY // max(len(labels), 1)
     alone = all(found.low == found.high for found in series.values()) and len(series) * len(labels) <= MANY // 4

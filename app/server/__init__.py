@@ -1,1 +1,1 @@
-"""The command, replicas, headers of answers, warm-up and memory settings of a server."""
+"""Server code: the command line, replicas, response headers, warm-up and memory settings."""

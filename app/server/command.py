@@ -1,4 +1,4 @@
-"""``attention-lab``: the app as it is installed, started from any folder."""
+"""The ``attention-lab`` command, which starts the installed app from any folder."""
 
 import argparse
 import sys
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def main() -> None:
-    """Run the server; what is not named here goes to ``streamlit run``."""
+    """Run the server; options that are not declared here are passed on to ``streamlit run``."""
     parser = argparse.ArgumentParser(
         prog="attention-lab", allow_abbrev=False, epilog="All other options are those of streamlit run."
     )
@@ -29,7 +29,7 @@ def main() -> None:
 
 
 def streamlit(arguments: Sequence[str]) -> None:
-    """Run one process of the app; the arguments are those of ``streamlit run``."""
+    """Run one process of the app with the given arguments of ``streamlit run``."""
     from streamlit.web import cli
 
     sys.argv = ["streamlit", "run", str(Path(__file__).parent.parent), *arguments]

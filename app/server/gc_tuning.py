@@ -1,7 +1,8 @@
-"""When garbage is collected: rarely, as nobody else is served meanwhile, and never again in what stays for good.
+"""Garbage collector settings: rare collections that skip the objects that stay for the life of the process.
 
-Streamlit would collect everything after every run (``runner.postScriptGC``). Python's own generations do it instead,
-from which imports, models and caches are taken out: most of all objects, and every pass over them would be in vain.
+Streamlit would collect everything after every run (``runner.postScriptGC``), and no visitor is served during a
+collection. Here Python's own generations decide instead. Imports, models and caches are excluded from them: they are
+most of all objects, and scanning them never frees anything.
 """
 
 import gc
@@ -10,23 +11,24 @@ import time
 from app.server import malloc
 
 OLD = 100
-"""Passes over what is young before one over everything. Python's own 10 is every fifty runs: with a hundred sessions a
-tenth of a second under the lock, for the few that have gone."""
+"""Young collections before a full one (``gc.set_threshold``). Python's 10 is a full collection every fifty runs: with a
+hundred sessions, a tenth of a second under the interpreter lock to free the few sessions that have ended."""
 BETWEEN = 3.0
-"""Seconds after which what is free is given back whatever was collected: holes that arrays leave are no garbage."""
+"""Seconds after which free memory is returned to the system even without a full collection: the collector does not
+count the holes that freed arrays leave."""
 
 _given_back = -BETWEEN
 _settled: set[str] = set()
 
 
 def settle(what: str) -> None:
-    """Take what there is now out of all later collections, once for each of a bounded number of names.
+    """Exclude all live objects from later collections, once for each name.
 
-    Whatever is alive then is never looked through again: of the sessions among it those parts that only a collection
-    could free stay. So this is for names of pages, after a page has run for the first time in this process.
+    The collector never scans these objects again. Parts of live sessions that only a collection could free therefore
+    stay allocated, so the names must come from a bounded set. Call it for a page after its first run in this process.
 
     Args:
-        what: was just loaded.
+        what: name of what was just loaded.
     """
     if what in _settled:
         return
@@ -39,7 +41,7 @@ def settle(what: str) -> None:
 
 
 def _after(phase: str, info: dict[str, int]) -> None:
-    """Give back what is free, for some milliseconds: after each pass over everything, else now and then."""
+    """Return free memory to the system (some ms) after full collections, and at most every ``BETWEEN`` seconds."""
     global _given_back
     if phase == "stop" and info["generation"]:
         now = time.monotonic()

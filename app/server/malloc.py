@@ -1,36 +1,37 @@
-"""One heap for all threads of this process, and what is free in it given back."""
+"""Settings of glibc's malloc: one heap for all threads, and free memory returned to the system."""
 
 import ctypes
 import sys
 from contextlib import suppress
 
 TRIM, MAPPED, ARENAS = -1, -3, -8
-"""M_TRIM_THRESHOLD, M_MMAP_THRESHOLD and M_ARENA_MAX in glibc's ``malloc.h``."""
+"""The constants M_TRIM_THRESHOLD, M_MMAP_THRESHOLD and M_ARENA_MAX of glibc's ``malloc.h``."""
 TOP = 64 * 2**20
-"""Bytes that may be free at the heap's end before the system gets them back; arrays of up to half of it are made there.
+"""Bytes that may stay free at the end of the heap before glibc returns them to the system.
 
-What glibc itself settles on grows with the arrays it has seen. Until then a matrix of 512 tokens is given back once it
-is free and its pages taken anew for the next: a new comparison of eight has ten times the page faults.
+Arrays up to half this size are allocated on the heap. glibc's own thresholds grow with the arrays it has seen. Until
+then it returns a matrix of 512 tokens once freed and maps its pages again for the next: a new comparison of eight
+variants then has ten times the page faults.
 """
 
 
 def share() -> None:
-    """Let threads that are begun from now on allocate where others do, and keep what the next array takes up again.
+    """Make all threads started from now on share one heap, and keep freed memory for the next array.
 
-    Linux with glibc; elsewhere nothing changes. To be called before a process begins its first thread: heaps that were
-    made until then stay, are dealt out again, and are never given back at their ends.
+    Works on Linux with glibc and does nothing elsewhere. Call it before a process starts its first thread: heaps
+    created earlier stay in use and are never trimmed.
 
-    glibc makes up to eight heaps for each processor, and every run of a page is a thread of its own: what one leaves
-    free the next does not find, and after some thousand moves a third of a process's own memory is such holes.
+    glibc creates up to eight heaps per processor, and every run of a page is a thread of its own. Memory freed by one
+    thread is not available to the next: after some thousand reruns a third of a process's own memory is such holes.
     """
     if sys.platform == "linux":
-        with suppress(AttributeError):  # another C library
+        with suppress(AttributeError):  # The C library is not glibc.
             for setting, value in {ARENAS: 1, TRIM: TOP, MAPPED: TOP // 2}.items():
                 ctypes.CDLL(None).mallopt(setting, value)
 
 
 def give_back() -> None:
-    """Return to the system what is free between what is in use; glibc itself returns what is free at the end alone."""
+    """Return free memory between allocations to the system; glibc by itself only trims the end of the heap."""
     if sys.platform == "linux":
         with suppress(AttributeError):
             ctypes.CDLL(None).malloc_trim(0)

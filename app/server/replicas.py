@@ -1,8 +1,8 @@
 """Several processes of the app behind one proxy: ``attention-lab --replicas 2``.
 
-One process is one interpreter, which runs one visitor's page at a time. The replicas, and the process that forks
-workers for all of them, are forked from a parent that has imported and loaded everything, so they share its memory, and
-one that dies is there again within seconds.
+One process is one interpreter, which runs one visitor's page at a time. A parent imports and loads everything and then
+forks the replicas and the process that forks workers for all of them. The forks share the parent's memory, and a
+process that dies is restarted within seconds.
 """
 
 import contextlib
@@ -31,28 +31,29 @@ from attention_core import workers
 
 HERE = Path(__file__).parent
 START_SECONDS = 120
-"""Until what has not answered counts as broken: a cold disk and a busy machine take tens of seconds."""
+"""Seconds after which a process that has not answered counts as failed: a cold disk and a busy machine take tens of
+seconds."""
 END_SECONDS = 10
-"""Until what was asked to end is ended."""
+"""Seconds that a terminated process has to end before it is killed."""
 
 
 def configuration(ports: Sequence[int]) -> str:
-    """The proxy's configuration, with replicas that listen on these ports of this machine."""
+    """Return the HAProxy configuration for replicas that listen on these ports of this machine."""
     shared = (HERE / "haproxy.cfg").read_text("utf-8").rstrip().rpartition("\n")[0]
     return "\n".join([shared, *(f"    server replica{port} 127.0.0.1:{port}" for port in ports), ""])
 
 
 def serve(replicas: int, address: str, port: int, arguments: Sequence[str]) -> None:
-    """Run replicas and proxy until a signal ends all, and start again what dies.
+    """Run replicas and proxy until a signal ends all of them, and restart processes that die.
 
     Args:
-        replicas: how many.
-        address: where the proxy listens; empty for every address of this machine.
-        port: the proxy's.
-        arguments: what each replica gives to ``streamlit run``.
+        replicas: number of replicas.
+        address: address on which the proxy listens; empty for every address of this machine.
+        port: port on which the proxy listens.
+        arguments: arguments that each replica passes to ``streamlit run``.
 
     Raises:
-        SystemExit: with a sentence if they cannot start.
+        SystemExit: with an explanation, if the processes cannot start.
     """
     haproxy = shutil.which("haproxy", path=os.environ.get("PATH", os.defpath) + os.pathsep + "/usr/sbin")
     if haproxy is None:
@@ -97,26 +98,26 @@ def serve(replicas: int, address: str, port: int, arguments: Sequence[str]) -> N
 
 
 def _free_ports(number: int) -> list[int]:
-    """Ports of this machine on which nothing listens."""
+    """Return ports of this machine on which nothing listens."""
     with contextlib.ExitStack() as held:
         found = [held.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(number)]
         return [server.getsockname()[1] for server in found]
 
 
 def _warm_up() -> None:
-    """Load what every replica shares. One torch thread, as those of OpenMP would be missing after a fork."""
-    malloc.share()  # before the threads that load models
+    """Load everything that replicas share, with one torch thread, because OpenMP threads would not survive the fork."""
+    malloc.share()  # Before the threads that load models.
     from transformers.utils.logging import disable_progress_bar
 
-    logging.disable(logging.WARNING)  # that caches are made outside a server
+    logging.disable(logging.WARNING)  # Hides the warning that caches are created outside a server.
     from app.server.warmup import read_presets, warm_up
     from attention_core.errors import LabError
     from attention_core.inputs import models
 
-    disable_progress_bar()  # a thread of its own
+    disable_progress_bar()  # The progress bar would start a thread.
     wanted = os.environ.get("ATTENTION_LAB_THREADS")
     os.environ["ATTENTION_LAB_THREADS"] = "1"
-    for model in models.BUILT_IN:  # each replica and each worker would else hold the large one for itself
+    for model in models.BUILT_IN:  # Otherwise each replica and worker would load its own.
         with contextlib.suppress(LabError):
             models.load(model.key)
     warm_up()
@@ -134,7 +135,7 @@ def _start(run: Callable[..., object], *given: object) -> ForkProcess:
 
 
 def _run(run: Callable[..., object], *given: object) -> None:
-    """What each child does: it ends with its parent, however that ends (Linux), and on its signals."""
+    """Run a function in a child process that ends when its parent ends (on Linux, for any reason) and on SIGTERM."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     with contextlib.suppress(AttributeError):
         ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
@@ -144,15 +145,15 @@ def _run(run: Callable[..., object], *given: object) -> None:
 def _replica(port: int, arguments: Sequence[str]) -> None:
     from app.server.command import streamlit
 
-    os.environ["STREAMLIT_LOGGER_HIDE_WELCOME_MESSAGE"] = "true"  # the proxy's address counts
+    os.environ["STREAMLIT_LOGGER_HIDE_WELCOME_MESSAGE"] = "true"  # Visitors use the proxy's address.
     streamlit(["--server.address=127.0.0.1", f"--server.port={port}", "--server.headless=true", *arguments])
 
 
 def _wait_until_healthy(running: Mapping[str, ForkProcess], places: Sequence[str]) -> None:
-    """Wait until every place answers that it is healthy.
+    """Wait until every address reports that it is healthy.
 
     Raises:
-        SystemExit: with a sentence if a process has ended or does not answer in time.
+        SystemExit: with an explanation, if a process has ended or does not answer in time.
     """
     until = time.monotonic() + START_SECONDS
     for place in places:
@@ -172,7 +173,7 @@ def _is_healthy(place: str) -> bool:
 
 
 def _end(processes: Collection[ForkProcess]) -> None:
-    """Ask all to end, and end what has not by then."""
+    """Terminate all processes, and kill those that have not ended after ``END_SECONDS``."""
     for process in processes:
         process.terminate()
     until = time.monotonic() + END_SECONDS

@@ -1,4 +1,4 @@
-"""What every answer tells the browser about safety: a content security policy, who may frame it, what it may use."""
+"""Security headers of every answer: content security policy, permitted embedding pages, and browser permissions."""
 
 import base64
 import hashlib
@@ -13,20 +13,21 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 FRAME_ANCESTORS = "ATTENTION_LAB_FRAME_ANCESTORS"
-"""The environment variable that says which pages may show the lab in a frame, as origins separated by spaces."""
+"""Environment variable with the origins of pages that may show the app in a frame, separated by spaces."""
 ANY_HTTPS = "'self' https:"
 LOOPBACK = "http://localhost:* http://127.0.0.1:*"
-"""Pages served from the browser's own machine. A policy cannot name the IPv6 address: its grammar has no brackets."""
+"""Origins of pages served from the browser's own machine. A policy cannot name the IPv6 address: its grammar has no
+brackets."""
 
 
 def policy() -> str:
-    """The content security policy: this server alone, and the styles that figures and formulas carry with them.
+    """Return the content security policy: only this server, and the inline styles that figures and formulas need.
 
-    By default any page over https may show the lab in a frame, and on the visitor's own machine (profile ``own``) a
-    page on a loopback address too. ``ATTENTION_LAB_FRAME_ANCESTORS`` replaces this list. The default can be this wide
-    because nobody logs in here, so a page around the lab has nothing to gain from a visitor's clicks.
+    By default any page over https may show the app in a frame; with profile ``own``, on the visitor's own machine, a
+    page on a loopback address may too. ``ATTENTION_LAB_FRAME_ANCESTORS`` replaces this list. The default can be this
+    wide because the app has no login, so a page that embeds it gains nothing from a visitor's clicks.
     """
-    from attention_core import limits  # not at the top: the heap is set up before torch is loaded
+    from attention_core import limits  # Not at the top: the heap is configured before torch is loaded.
 
     framing = ANY_HTTPS if limits.current() is limits.HOSTED else f"{ANY_HTTPS} {LOOPBACK}"
     index = (Path(st.__file__).parent / "static" / "index.html").read_text("utf-8")
@@ -50,23 +51,23 @@ _SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 
 
 class Safety:
-    """Adds these headers to every answer, and turns away a websocket that another site's page opens."""
+    """ASGI middleware that adds these headers to every answer and refuses a websocket opened by another site's page."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
     @cached_property
     def headers(self) -> dict[str, str]:
-        """The headers of every answer, made for the first answer."""
+        """The headers of every answer, built for the first answer."""
         return {
             "Content-Security-Policy": policy(),
             "X-Content-Type-Options": "nosniff",
-            "Referrer-Policy": "same-origin",  # an address holds the visitor's text
+            "Referrer-Policy": "same-origin",  # An address contains the visitor's text.
             "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
         }
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer as the app does, with these headers."""
+        """Answer as the app does, with these headers added."""
         if scope["type"] == "websocket" and _is_foreign(Headers(scope=scope)):
             await send({"type": "websocket.close", "code": 1008})
             return
@@ -80,7 +81,8 @@ class Safety:
                 headers = MutableHeaders(raw=message["headers"])
                 headers.update(self.headers)
                 if secure and (cookie := headers.get("Set-Cookie")):
-                    # Uploads need Streamlit's cookie, which comes back inside another site's frame only if it says so.
+                    # File uploads need Streamlit's cookie. Within another site's frame browsers send it only with these
+                    # attributes.
                     headers["Set-Cookie"] = cookie.replace("SameSite=Lax", "SameSite=None; Secure; Partitioned")
             await send(message)
 
@@ -88,7 +90,7 @@ class Safety:
 
 
 def _is_foreign(headers: Headers) -> bool:
-    """Whether a page of another site asks. Streamlit would turn it away too, but ask a host outside for its own IP."""
+    """Return whether another site's page asks; Streamlit's own check would query an external host for its IP."""
     origin = headers.get("Origin")
     if origin is None or origin in st.get_option("server.corsAllowedOrigins"):
         return False

@@ -1,4 +1,4 @@
-"""What a process of the app loads before its first visitor."""
+"""Functions that load what a process of the app needs before its first visitor."""
 
 import contextlib
 import importlib
@@ -19,21 +19,21 @@ def warm_up() -> None:
     """Import what the pages need, load the default model and run it once."""
     use_threads()
     if workers := dispatch.workers():
-        workers.start()  # it steps back, so that this process is warm first
+        workers.start()  # The workers have a low priority, so this process is warm first.
     for module in pkgutil.walk_packages(app_package.__path__, "app."):
-        if module.name not in ("app.main", "app.streamlit_app"):  # what runs, rather than what is shared
+        if module.name not in ("app.main", "app.streamlit_app"):  # These modules run the app.
             importlib.import_module(module.name)
     page.discover()
     ac.all_variants()
-    with contextlib.suppress(ac.LabError):  # where the models are not installed, the pages say so
+    with contextlib.suppress(ac.LabError):  # Without installed models, the pages show the error.
         ac.inputs.from_text(presets.texts()["story"], model="minilm", layer=presets.LAYER)
     gc_tuning.settle("imports")
 
 
 def read_presets() -> None:
-    """Look at every text that a visitor can start from as a first visit does, with every model, which replicas share.
+    """Compute what a first visit shows for every preset text and every built-in model; the replicas share the results.
 
-    A class moves the same first knobs: those texts, the model and the causal switch.
+    Visitors in a class start with the same controls: these texts, the model and the causal switch.
     """
     for model in ac.inputs.models.BUILT_IN:
         for text, causal in product(presets.texts().values(), (False, True)):

@@ -1,1 +1,1 @@
-"""What links carry: the shared session, options and how an address is read and written."""
+"""State that links carry: the options, the options shared by all pages, and reading and writing addresses."""

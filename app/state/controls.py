@@ -1,4 +1,4 @@
-"""Options declared once: a link's field, its check, its widget, its help and its typed value follow from one line.
+"""Declarative options: one line defines an option's field in links, its validation, its widget, its help and its type.
 
 A page's options are a class of these, as ``Params`` are for a variant::
 
@@ -6,9 +6,9 @@ A page's options are a class of these, as ``Params`` are for a variant::
         unit = choice({"nats": N_("nats"), "bits": N_("bits")}, N_("Entropy in"))
         band = switch(True, N_("Band"), help=N_("From the lower to the upper quartile over heads and seeds."))
 
-``EntropyOptions.unit.draw()`` draws the widget; ``EntropyOptions.now().unit`` is the value, here of type ``str``, and
-``EntropyOptions(unit="bits")`` stands for a state in which the other options have their defaults. An option travels in
-links under its name behind the prefix, ``h_unit``, or under the one it gives as ``link``.
+``EntropyOptions.unit.draw()`` draws the widget. ``EntropyOptions.now().unit`` is the current value, here a ``str``.
+``EntropyOptions(unit="bits")`` represents a state in which the other options have their defaults. Links carry an option
+under its prefix and name, ``h_unit``, or under the name given as ``link``.
 """
 
 from collections.abc import Callable, Container, Mapping, Sequence
@@ -29,12 +29,12 @@ U = TypeVar("U")
 
 
 class Control(Generic[T]):
-    """One option: what it may be, and how it is asked for.
+    """One option: its allowed values and its widget.
 
     Attributes:
-        name: in links, and of its value in the session.
-        title: of its widget, to be translated.
-        help: likewise.
+        name: name of the option in links and of its value in the session state.
+        title: label of its widget, to be translated.
+        help: tooltip of its widget, to be translated.
     """
 
     name: str
@@ -52,18 +52,19 @@ class Control(Generic[T]):
         """Declare an option.
 
         Args:
-            field: its check and its words in links; asked for once for each profile, on which bounds depend.
-            title: of its widget.
-            help: beside its widget.
-            link: its name in links where that is not its own behind the prefix.
-            widget: draws it.
-            arguments: what the widget is given beside title, key and help.
+            field: returns the option's validation and its words in links; called once for each profile, on which bounds
+                depend.
+            title: label of its widget.
+            help: tooltip of its widget.
+            link: name in links; by default the prefix and the attribute name.
+            widget: Streamlit function that draws it.
+            arguments: returns arguments of the widget other than label, key and help.
         """
         self.field, self.title, self.help = field, title, help
         self._link, self._widget, self._arguments = link, widget, arguments
 
     def named(self, name: str, prefix: str) -> None:
-        """Take the name under which a class of options declares it."""
+        """Set the option's name from the attribute under which a class of options declares it."""
         self.name = self._link or prefix + name
 
     @overload
@@ -73,45 +74,45 @@ class Control(Generic[T]):
     def __get__(self, options: "Options", owner: object) -> T: ...
 
     def __get__(self, options: "Options | None", owner: object) -> "Self | T":
-        """The option itself of a class, its value of an instance."""
+        """Return the option itself on a class, and its value on an instance."""
         return self if options is None else options.values[self.name]
 
     def __set__(self, options: "Options", value: T) -> None:
-        """Refuse: an instance stands for one state."""
+        """Raise an AttributeError, because an instance represents one fixed state."""
         raise AttributeError(f"{self.name} is frozen; set it on its class")
 
     @property
     def value(self) -> T:
-        """Its value now, one of those there are."""
+        """The current value, always an allowed one."""
         found: T = url.value(self.name)
         return found
 
     def __call__(self) -> T:
-        """Its value now."""
+        """Return the current value."""
         return self.value
 
     def set(self, value: T) -> None:
-        """Change its value; before its widget is drawn, or in a callback."""
+        """Change the value; only before its widget is drawn, or in a callback."""
         st.session_state[self.name] = value
 
     def called(self, value: T) -> str:
-        """What one of its values is called on screen."""
+        """Return the name of a value on screen."""
         name: str = self._arguments()["format_func"](value)
         return name
 
     def fit(self, options: Container[Any]) -> T:
-        """Bring it back to its default where what is on screen does not have its value; one from a link is refused."""
+        """Reset a value that is not among the options (one from a link is reported) and return the value."""
         url.fit(**{self.name: options})
         return self.value
 
     def draw(self, **layout: Any) -> T:  # noqa: ANN401 - streamlit's own
-        """Draw its widget.
+        """Draw the option's widget.
 
         Args:
-            layout: of the widget, over what was declared.
+            layout: arguments of the widget that override the declared ones.
 
         Returns:
-            Its value.
+            The current value.
         """
         assert self._widget is not None, f"{self.name} has no widget of its own"
         cached.drawing().give_way()
@@ -128,17 +129,17 @@ class Control(Generic[T]):
         widget: Callable[..., U] = st.selectbox,
         **layout: Any,  # noqa: ANN401 - streamlit's own
     ) -> U:
-        """Draw it among the options that there are just now, which need not hold its default.
+        """Draw a widget with the options that are available now, which need not include the default.
 
         Args:
-            options: what can be chosen.
-            otherwise: the one shown while none of them is.
-            key: the widget's own key.
-            widget: draws it.
-            layout: of the widget.
+            options: values that can be chosen.
+            otherwise: value shown while none of the options is chosen.
+            key: key of the widget.
+            widget: Streamlit function that draws it.
+            layout: further arguments of the widget.
 
         Returns:
-            The one shown.
+            The value shown.
         """
         cached.drawing().give_way()
         told = {"help": _(self.help) or None, **layout}
@@ -148,17 +149,17 @@ class Control(Generic[T]):
 
 
 class Options:
-    """Values of the options that a class declares, frozen; what is not given has its default."""
+    """An immutable set of values of the options that a class declares; values that are not given are defaults."""
 
     controls: ClassVar[dict[str, Control[Any]]] = {}
     _shared: ClassVar[dict[int, type["Options"]]] = {}
 
     def __init_subclass__(cls, prefix: str = "", shared: int = 0) -> None:
-        """Name the options after the class's attributes; the bases' follow in the order they are named in.
+        """Name the options after the class's attributes, and append the options of the base classes in their order.
 
         Args:
-            prefix: before each name, in links and in the session.
-            shared: the place among the options that every page has; 0 for options that only some pages have.
+            prefix: prefix of each name in links and in the session state.
+            shared: position among the options that every page has; 0 for options that only some pages have.
         """
         if shared:
             Options._shared[shared] = cls
@@ -169,10 +170,10 @@ class Options:
             cls.controls |= getattr(base, "controls", {}) | cls.controls
 
     def __init__(self, **values: Any) -> None:  # noqa: ANN401 - each of its control's type
-        """Take values by the options' names.
+        """Create a state from values by attribute name.
 
         Raises:
-            TypeError: if there is no option of that name.
+            TypeError: if an option of that name does not exist.
         """
         if unknown := set(values) - set(self.controls):
             raise TypeError(f"{type(self).__name__} has no option {sorted(unknown)}")
@@ -183,44 +184,45 @@ class Options:
 
     @staticmethod
     def shared() -> dict[str, Field]:
-        """The fields that every page has: those of all classes declared as ``shared``, by their places."""
+        """Return the fields that every page has: those of all classes declared as ``shared``, in order of position."""
         return {name: kind for _, options in sorted(Options._shared.items()) for name, kind in options.fields().items()}
 
     @classmethod
     def now(cls) -> Self:
-        """The values as they stand in the session."""
+        """Return the current values in the session."""
         return cls(**{name: control.value for name, control in cls.controls.items()})
 
     @classmethod
     def fields(cls) -> dict[str, Field]:
-        """What a link carries of them."""
+        """Return the fields of these options in a link, by name."""
         return dict(_fields(tuple(cls.controls.values()), current()))
 
 
 @cache
-def _fields(controls: tuple[Control[Any], ...], profile: Limits) -> Mapping[str, Field]:  # bounds depend on that alone
+def _fields(controls: tuple[Control[Any], ...], profile: Limits) -> Mapping[str, Field]:  # The profile sets bounds.
     return {control.name: control.field() for control in controls}
 
 
 def choice(names: Mapping[T, str] | Callable[[], Mapping[T, str]], title: str, **told: Any) -> Control[T]:  # noqa: ANN401
-    """One of a few, side by side.
+    """Declare an option with a few values side by side, drawn as a segmented control.
 
     Args:
-        names: what each is called on screen, to be translated, the default first; or what returns them, translated.
-        title: of the widget.
-        told: further arguments of ``Control``; ``default``; ``opening``, what an empty address stands for where that is
-            another one; ``layout`` of the widget.
+        names: names of the values on screen, to be translated, the default first; or a function that returns translated
+            names.
+        title: label of the widget.
+        told: further arguments of ``Control``; ``default``; ``opening``, the value for an empty address if it is not
+            the default; ``layout``, arguments of the widget.
     """
     return _listed(names, title, st.segmented_control, {"required": True, "width": "content"}, told)
 
 
 def selection(names: Mapping[T, str] | Callable[[], Mapping[T, str]], title: str, **told: Any) -> Control[T]:  # noqa: ANN401
-    """One of many, in a list that opens; arguments as of ``choice``."""
+    """Declare an option with many values, drawn as a select box; arguments as in ``choice``."""
     return _listed(names, title, st.selectbox, {}, told)
 
 
 def pills(names: Mapping[T, str] | Callable[[], Mapping[T, str]], title: str, **told: Any) -> Control[T]:  # noqa: ANN401
-    """One of some, in rows that wrap; arguments as of ``choice``."""
+    """Declare an option with several values, drawn as pills that wrap; arguments as in ``choice``."""
     return _listed(names, title, st.pills, {"required": True}, told)
 
 
@@ -248,7 +250,7 @@ def _listed(
 
 
 def several(options: Sequence[T], default: Sequence[T], title: str, **told: Any) -> Control[list[T]]:  # noqa: ANN401
-    """Any number of some; whoever draws them gives their names as ``format_func``."""
+    """Declare an option with any number of the values selected; the caller passes ``format_func`` when drawing it."""
     return Control(
         lambda: url.some_of(list(default), options),
         title,
@@ -259,7 +261,7 @@ def several(options: Sequence[T], default: Sequence[T], title: str, **told: Any)
 
 
 def stops(options: Sequence[T], default: T, title: str, *, form: str = "{}", **told: Any) -> Control[T]:  # noqa: ANN401
-    """One of some numbers on a slider, written in a ``str.format`` form."""
+    """Declare an option for one of several numbers on a slider, written with a ``str.format`` template."""
     return Control(
         lambda: url.one_of(default, options),
         title,
@@ -279,7 +281,7 @@ def whole(
     layout: Mapping[str, Any] | None = None,
     **told: Any,  # noqa: ANN401 - arguments of Control
 ) -> Control[int]:
-    """A whole number within bounds, typed or, with ``st.slider``, drawn."""
+    """Declare an option for an integer within bounds, drawn as a number input or, with ``st.slider``, as a slider."""
     return Control(
         lambda: url.whole(default, low, _top(high)),
         title,
@@ -303,22 +305,22 @@ def listed_whole(
     layout: Mapping[str, Any] | None = None,
     **told: Any,  # noqa: ANN401 - arguments of Control
 ) -> Control[int]:
-    """A whole number in a list or, with ``st.select_slider``, on a line; whoever draws it says which there are."""
+    """Declare an option for an integer in a select box or ``st.select_slider``; ``draw`` takes its values."""
     return Control(
         lambda: url.whole(default, low, _top(high)), title, widget=widget, arguments=lambda: layout or {}, **told
     )
 
 
 def place(high: Callable[[], int], title: str = "", **told: Any) -> Control[int | None]:  # noqa: ANN401
-    """A place among so many (a token, a feature), none at first; whoever draws it knows which there are."""
+    """Declare an option for a position below a bound (a token, a feature), initially None, without a widget."""
     return Control(lambda: url.whole(None, 0, high() - 1), title, **told)
 
 
 def switch(default: bool, title: str, *, opening: bool | None = None, **told: Any) -> Control[bool]:  # noqa: ANN401
-    """On or off; what an empty address stands for may be another than what an address leaves out."""
+    """Declare an on/off option; ``opening`` is the value for an empty address if it is not the default."""
     return Control(lambda: url.switch(default, opening), title, widget=st.toggle, **told)
 
 
 def kept(field: Callable[[], Field], title: str = "", **told: Any) -> Control[Any]:  # noqa: ANN401
-    """What a link carries and no single widget asks for: variants, a stack, what a click chose."""
+    """Declare an option that links carry but that has no standard widget: variants, a stack, a clicked item."""
     return Control(field, title, **told)

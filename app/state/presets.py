@@ -1,4 +1,4 @@
-"""The texts a visitor can start from, written for this project, and the layer and head a first visit opens on."""
+"""The preset texts, written for this project, and the layer and head that a first visit opens with."""
 
 from functools import cache
 from pathlib import Path
@@ -10,19 +10,19 @@ HEAD = 3
 
 @cache
 def texts() -> dict[str, str]:
-    """Preset texts by name.
+    """Return the preset texts by name.
 
-    A story, an English sentence, one with repeats, random words that are said twice over so that induction heads show,
-    a Chinese paragraph, and a long text.
+    They are a story, an English sentence, a text with repeats, random words repeated once to reveal induction heads, a
+    Chinese paragraph, and a long text.
     """
     names = ("story", "english", "repeats", "sequence", "chinese", "long")
     return {name: (TEXTS / f"{name}.txt").read_text("utf-8").strip() for name in names}
 
 
 SENTENCE = "The animal did not cross the street because it was too tired."
-"""What Home opens on, written into its field: "it" looks at a word that stands seven before it."""
+"""Initial sentence of Home: "it" attends to a word seven positions before it."""
 SENTENCE_LAYER = 3
 SENTENCE_HEAD = 1
-"""A head of MiniLM that looks from a pronoun at what it stands for."""
+"""A head of MiniLM in which a pronoun attends to the word it refers to."""
 SENTENCE_TOKENS = 40
-"""Most tokens of a sentence, special ones included: more arcs and words than these are no longer told apart."""
+"""Most tokens of a sentence, including special tokens; more arcs and words could not be told apart."""

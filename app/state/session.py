@@ -1,4 +1,4 @@
-"""A visit: what all pages share, in the session and in links: the input, the variants, whether the future is hidden."""
+"""The options that all pages share, in the session and in links: the input, the variants, and the causal switch."""
 
 import base64
 import zlib
@@ -19,17 +19,17 @@ from attention_core.inputs.synthetic import KINDS, SyntheticSpec
 from attention_core.limits import current
 
 LINK_TEXT = 12_000
-"""Characters of compressed text that a link may carry: web servers refuse addresses longer than about 16,000."""
+"""Characters of compressed text that a link can carry: web servers refuse addresses longer than about 16,000."""
 REFERENCE = "softmax"
 PINNED = "row"
-"""The pinned token of the Matrices page in links."""
+"""Name in links of the pinned token of the Matrices page."""
 AUTOMATIC = -1
-"""The pinned token where none was chosen: the page finds one that tells much."""
+"""Value of the pinned token if no token was chosen: the page then picks an informative one."""
 PLAIN = SyntheticSpec()
 
 
 def of_variant(accepts: Callable[[ac.Variant], bool], default: str) -> Field:
-    """One variant with its settings, among those that are accepted."""
+    """Return a field for one variant with its settings, among the variants that are accepted."""
 
     def read(given: list[str]) -> ac.Attention:
         attention = ac.from_word(only(given))
@@ -41,7 +41,7 @@ def of_variant(accepts: Callable[[ac.Variant], bool], default: str) -> Field:
 
 
 def read_model(given: list[str]) -> str:
-    """The key of a built-in model; where the profile lets one ask for others, the name of any."""
+    """Return a built-in model's key, or any name if the profile allows; raise ValueError for other models."""
     name = only(given)
     if not models.may_ask(name):
         raise ValueError
@@ -49,17 +49,17 @@ def read_model(given: list[str]) -> str:
 
 
 def write_model(name: str) -> list[str]:
-    """The way back; a name that no model can have stays out of an address."""
+    """Return the words of a model in an address; none if no model can have this name."""
     return [name] if models.may_ask(name) else []
 
 
 def may_type(name: object) -> bool:
-    """Whether a model may be asked for: where it is typed, a name that is none is answered by a sentence."""
+    """Return whether a model name is allowed; where any name may be typed, unknown ones lead to an error message."""
     return isinstance(name, str) and (models.may_ask(name) or current().hub_models)
 
 
 def read_text(given: list[str]) -> str:
-    """A preset's name after ``@``, or a text that ``write_text`` packed."""
+    """Return a preset text for ``@name``, or the text that ``write_text`` packed."""
     word = only(given)
     if word.startswith("@"):
         return presets.texts()[word[1:]]
@@ -72,7 +72,7 @@ def read_text(given: list[str]) -> str:
 
 
 def write_text(text: str) -> list[str]:
-    """A preset by name, any other text deflated; a text too long for an address stays out of it."""
+    """Return a preset's name or a text packed by zlib and base64; an empty list if it is too long for an address."""
     for name, known in presets.texts().items():
         if text == known:
             return ["@" + name]
@@ -82,12 +82,12 @@ def write_text(text: str) -> list[str]:
 
 
 def _most_bytes() -> int:
-    """Bytes of a text that a link may unpack to."""
+    """Return the most bytes that a link's text may unpack to."""
     return 4 * current().text_characters
 
 
 def read_variants(given: list[str]) -> tuple[ac.Attention, ...]:
-    """Variants with their changed settings, in the order they are shown; each once, and always the reference."""
+    """Return a link's variants in order, each once, with the reference; raise CutError if this changes them."""
     chosen = {attention.key: attention for attention in map(ac.from_word, given)}
     if REFERENCE not in chosen:
         chosen = {REFERENCE: ac.get(REFERENCE)} | chosen
@@ -98,24 +98,24 @@ def read_variants(given: list[str]) -> tuple[ac.Attention, ...]:
 
 
 def first_variants() -> tuple[ac.Attention, ...]:
-    """What a first visit compares: the reference, and of sparse, linear and low rank one each that saves something."""
+    """Return the variants of a first visit: the reference, and one sparse, one linear and one low-rank variant."""
     return (ac.get("softmax"), ac.get("local"), ac.get("linear"), ac.get("nystrom", landmarks=16))
 
 
 def default_variants() -> tuple[ac.Attention, ...]:
-    """What an address compares that names none: the reference, two linear forms, four sparse ones, one of low rank."""
+    """Return the variants for an address without any: the reference, 2 linear, 4 sparse, 1 low-rank variant."""
     return tuple(
         ac.get(key) for key in ("softmax", "linear", "efficient", "local", "atrous", "sparse", "topk", "nystrom")
     )
 
 
 def kinds() -> dict[str, str]:
-    """The titles of the kinds of synthetic sequences."""
+    """Return the titles of the kinds of synthetic sequences, by key."""
     return {kind.key: _(kind.title) for kind in KINDS}
 
 
 class Visit(Options, shared=1):
-    """The options that every page has: the input, the variants, whether the future is hidden."""
+    """The options that every page has: the input, the variants, the causal switch."""
 
     input = choice(
         lambda: {kind.key: kind.key for kind in Source.__subclasses__()}, N_("Input"), layout={"width": "stretch"}
@@ -183,12 +183,12 @@ class Visit(Options, shared=1):
 
 
 def opening_on(own: Mapping[str, Any]) -> dict[str, Field]:
-    """Return the fields that all pages have, as they open on a page that has openings of its own.
+    """Return the fields that all pages have, with the opening values of one page.
 
-    Without the default model's weights, an empty address opens on synthetic input.
+    Without the default model's weights, an empty address opens with synthetic input.
 
     Args:
-        own: what the page opens on, by the field's name.
+        own: the page's opening values, by field name.
     """
     if not models.are_default_weights_installed():
         own = {Visit.input.name: SyntheticSource.key, **own}
@@ -196,22 +196,22 @@ def opening_on(own: Mapping[str, Any]) -> dict[str, Field]:
 
 
 class HashOptions(Options):
-    """What pages have in common that look at one round of a hash, where a variant sorts its tokens by several."""
+    """The option of pages that show one hash round of a variant that sorts its tokens by several hashes."""
 
     hash_round = listed_whole(0, 0, 63, N_("Round"), layout={"width": 120})
 
 
 def opens_causal(variant: ac.Variant) -> bool:
-    """Whether a variant is taken apart with the causal mask on: recurrent variants are defined token by token."""
+    """Return whether the view of a variant's steps opens causal: recurrent variants work token by token."""
     return variant.family == "gated"
 
 
 def as_chosen(key: str) -> ac.Attention:
-    """A variant with the settings of this visit, with its defaults where it is not among the chosen."""
+    """Return a variant with the settings chosen in this visit, or with its defaults if it was not chosen."""
     return next((attention for attention in Visit.variants.value if attention.key == key), None) or ac.get(key)
 
 
 def take_text(text: str) -> None:
-    """Look at another text; what was pinned is a place in the one before."""
+    """Change the input text and reset the pinned token, whose position refers to the old text."""
     Visit.text.set(text)
     st.session_state[PINNED] = AUTOMATIC

@@ -1,9 +1,9 @@
-"""State <-> address bar: the names, defaults and validation of everything a link carries.
+"""The session state in the address bar: names, defaults and validation of every value that a link carries.
 
-A value lives in ``st.session_state`` under its name; the address holds what differs from the defaults, so the same link
-shows the same picture anywhere. Nothing in an address is trusted: a value that does not pass its check falls back to
-its default and is named in a notice. What can be checked of a word alone is checked as it is read (``Field.read``);
-what depends on the input, or on anything else on screen, once that is known (``fit``).
+A value is stored in ``st.session_state`` under its name. The address holds the values that differ from the defaults, so
+the same link shows the same picture anywhere. Values in an address are never trusted: a value that fails its check
+falls back to its default and is named in a notice. ``Field.read`` makes the checks that need only the value itself.
+``fit`` makes those that depend on the input or on other content of the screen, once that is known.
 """
 
 import binascii
@@ -23,36 +23,36 @@ from app.words.i18n import _, literal, paragraph
 
 LINK = "link"
 NAMED = 12
-"""Refused values that a notice names; of more it tells the number."""
+"""Most rejected values that a notice names; it only counts the others."""
 WORD = 30
-"""Characters of a link's word that a notice repeats."""
+"""Most characters of a link's value that a notice repeats."""
 IN_FLIGHT = 32
-"""Addresses remembered that the browser has not shown yet: so many moves ahead of the answers is nobody."""
+"""Most addresses remembered that the browser has not shown yet; no visitor is that many changes ahead."""
 
 
 @dataclass
 class Link:
-    """The address during one run.
+    """The state of the address during one run.
 
     Attributes:
-        given: what a new link says, by name; None where the address is our own.
-        written: what the last run put into the address.
-        page: the page it stands on, by Streamlit's name for it.
-        overtaken: what runs before the last put there that the browser may show yet, oldest first: a visitor who does
-            not wait makes the next move from an address that is no longer the last.
-        valid: the last value of each name that was one of those there are.
-        opened: what an empty address stood for, by name: each page opens on its own until a visitor changes them.
-        unchecked: the words of values that came from a link and may yet turn out not to fit what is on screen.
-        fields: what this run has asked for.
-        refused: the words of values that did not fit, by name.
-        told: what the notice named, by name: what did not fit, and what the page does not know.
-        stays: whether the next run is nobody's move, after which the notice still stands.
-        place: where on the page the notice goes.
-        arriving: whether this is a session's first run, which leaves the address as it came: it does stand for what is
-            shown, and to put it right now would lead "back" to it again.
-        unread: what a new link says while no run has ended since. Streamlit interrupts a run when the browser sends
-            the next request, and a run that was interrupted early has read only some of the link's values.
-        read: the names of the fields that have been read from it.
+        given: query of a new link, by name; None if the app itself wrote the address.
+        written: query that the last run wrote into the address.
+        page: Streamlit's hash of the page of the address.
+        overtaken: queries of earlier runs that the browser may still show, oldest first. A visitor who does not wait
+            makes the next change from an address that is no longer the latest.
+        valid: last allowed value of each name.
+        opened: values set from an empty address, by name. Each page opens with its own until the visitor changes them.
+        unchecked: words of values from a link that may still turn out not to fit what is on screen.
+        fields: fields that this run has used.
+        refused: words of rejected values, by name.
+        told: words that the notice named, by name: rejected values and parameters that the page does not know.
+        stays: whether no visitor causes the next run, so that the notice must stay.
+        place: element in which the notice is drawn.
+        arriving: whether this is the session's first run, which leaves the address unchanged. The address already
+            represents what is shown, and rewriting it would add a step to the browser's history.
+        unread: query of a new link until a run has completed. Streamlit interrupts a run when the browser sends the
+            next request, and an interrupted run may have read only some of the values.
+        read: names of the fields that were already read from ``unread``.
     """
 
     given: dict[str, list[str]] | None
@@ -77,16 +77,16 @@ class Field:
     """One value that a link carries.
 
     Attributes:
-        default: the value that an address leaves out.
-        read: from an address's words to the value; raises where they do not fit.
-        write: the way back.
-        options: the values there are beside the default; None where they cannot be counted.
-        accepts: whether a value is one of those, where they cannot be counted.
-        takes: says what it takes, for a value beyond its bounds.
-        opening: the value that an address stands for which says nothing at all: what a first visit begins with may
-            change, what an address that was made once stands for may not. None where it is the default.
-        around: whether it is about what stands around a picture: an address of nothing else opens what an empty one
-            does.
+        default: value that is left out of an address.
+        read: converts the value's words (its strings in an address) to the value; raises if they do not fit.
+        write: converts the value to its words.
+        options: allowed values in addition to the default; None if they cannot be listed.
+        accepts: returns whether a value is allowed, if the values cannot be listed.
+        takes: returns a description of the allowed values, for a value out of bounds.
+        opening: value for an address without any parameters; None for the default. The opening value may change over
+            time; the default may not, because existing links depend on it.
+        around: whether the field concerns only what surrounds a picture, such as a lesson. An address with only such
+            fields opens the same state as an empty address.
     """
 
     default: Any
@@ -99,20 +99,20 @@ class Field:
     around: bool = False
 
     def opens(self) -> Any:  # noqa: ANN401 - of the value's type
-        """What an empty address stands for."""
+        """Return the value for an empty address."""
         return self.default if self.opening is None else self.opening
 
     def holds(self, value: object) -> bool:
-        """Whether a value is one of those there are."""
+        """Return whether a value is allowed."""
         if self.options is None:
             return self.accepts(value)
         return value == self.default or value in self.options
 
     def passed(self, words: list[str]) -> bool:
-        """Whether these words go beyond what it takes, whatever is on screen."""
+        """Return whether the words are outside the field's own bounds, independent of what is on screen."""
         try:
             self.read(words)
-        except ac.LabError:  # of a variant's own setting
+        except ac.LabError:  # A variant's setting is wrong.
             return False
         except UNREADABLE:
             return True
@@ -120,7 +120,7 @@ class Field:
 
 
 class CutError(ValueError):
-    """A list in a link of which only a part can be shown."""
+    """An error for a list in a link of which only a part can be shown; ``kept`` is that part."""
 
     def __init__(self, kept: object) -> None:
         super().__init__()
@@ -128,17 +128,17 @@ class CutError(ValueError):
 
 
 UNREADABLE = (ValueError, KeyError, ac.LabError, binascii.Error, zlib.error, OverflowError)
-"""What a field raises where an address's words do not fit."""
+"""Errors that a field raises if the words of an address do not fit."""
 
 
 def only(given: list[str]) -> str:
-    """The word of a value that has just one."""
-    [word] = given  # none or several raise ValueError
+    """Return the only word of a value; raise ValueError for any other number of words."""
+    [word] = given
     return word
 
 
 def one_of(default: Any, options: Iterable[Any]) -> Field:  # noqa: ANN401 - of any type that str tells apart
-    """One of some values."""
+    """Return a field for one of several values; their ``str`` is used in links."""
     known = {str(option): option for option in options}
     return Field(
         default,
@@ -149,7 +149,7 @@ def one_of(default: Any, options: Iterable[Any]) -> Field:  # noqa: ANN401 - of 
 
 
 def some_of(default: list[Any], options: Sequence[Any]) -> Field:
-    """Any number of some values, in their order; ``none`` stands for none of them."""
+    """Return a field for any number of several values, in the given order; ``none`` represents the empty list."""
     known = {str(option): option for option in options}
 
     def read(given: list[str]) -> list[Any]:
@@ -167,17 +167,18 @@ def some_of(default: list[Any], options: Sequence[Any]) -> Field:
 
 
 def choice(*words: str) -> Field:
-    """One of some words, the first being the default."""
+    """Return a field for one of several words, the first being the default."""
     return one_of(words[0], words)
 
 
 def whole(default: int | None, low: int, high: int) -> Field:
-    """A whole number within bounds; a default of None allows none."""
+    """Return a field for an integer from ``low`` to ``high``; with a default of None the value may be None."""
     allowed = range(low, high + 1)
 
     def read(given: list[str]) -> int:
         value = int(only(given))
-        if value not in allowed or str(value) != only(given):  # int reads " 3" and "\N{ARABIC-INDIC DIGIT THREE}" too
+        # ``int`` also reads " 3" and "\N{ARABIC-INDIC DIGIT THREE}".
+        if value not in allowed or str(value) != only(given):
             raise ValueError
         return value
 
@@ -185,7 +186,7 @@ def whole(default: int | None, low: int, high: int) -> Field:
 
 
 def number(default: float, low: float, high: float) -> Field:
-    """A number within bounds."""
+    """Return a field for a number from ``low`` to ``high``."""
 
     def read(given: list[str]) -> float:
         if not re.fullmatch(r"[-+.\de]+", only(given), re.ASCII):
@@ -204,7 +205,7 @@ def number(default: float, low: float, high: float) -> Field:
 
 
 def switch(default: bool, opening: bool | None = None) -> Field:
-    """On or off."""
+    """Return a field for an on/off value, written as 1 or 0."""
     return Field(
         default,
         lambda given: {"1": True, "0": False}[only(given)],
@@ -215,10 +216,10 @@ def switch(default: bool, opening: bool | None = None) -> Field:
 
 
 def open_link() -> None:
-    """Look at the address, called once at the top of a run: one that was not written by an earlier run is a new link.
+    """Compare the address with those of earlier runs: any other address is a new link. Called once at the top of a run.
 
-    A page change by the menu clears the address; the state then stays, and is written again. A step back or forward in
-    the browser asks for what its address says, even if that is nothing.
+    A page change in the menu clears the address; the state then stays and is written again. A step back or forward in
+    the browser requests the state of its address, even if the address is empty.
     """
     state, query, context = st.session_state, st.query_params, get_script_run_ctx()
     given = {name: query.get_all(name) for name in query}
@@ -248,7 +249,7 @@ def open_link() -> None:
 
 
 def stay() -> None:
-    """Let a notice stand through the next run, which no visitor asked for: the browser has told something of itself."""
+    """Keep a notice during the next run, which a report of the browser causes and no visitor's action."""
     if LINK in st.session_state:
         st.session_state[LINK].stays = True
 
@@ -258,9 +259,9 @@ def _ours(given: dict[str, list[str]], page: str, last: Link) -> bool:
 
 
 def use(fields: Mapping[str, Field]) -> None:
-    """Put these values into the session: from a new link, else as they were, else what an empty address stands for.
+    """Set these values in the session: from a new link, else the existing ones, else those of an empty address.
 
-    A page calls this at its top for what is its own; the names are those of its widgets' keys.
+    A page calls this at its top for its own options; the names are the keys of its widgets.
     """
     state = st.session_state
     link: Link = state[LINK]
@@ -275,12 +276,12 @@ def use(fields: Mapping[str, Field]) -> None:
         if name not in state or (name in link.opened and _value(name, link) == link.opened[name]):
             state[name] = link.opened[name] = kind.opens()
         else:
-            # A widget that is not drawn in a run loses its state; writing it keeps it.
+            # Streamlit drops the state of a widget that a run does not draw; writing the value keeps it.
             state[name] = _value(name, link)
 
 
 def _read_values(fields: Mapping[str, Field], given: Mapping[str, list[str]], link: Link) -> None:
-    """Put into the session what a new link says about these values."""
+    """Set the values that a new link carries in the session."""
     state = st.session_state
     values, refused = read_link(given, fields)
     if not [name for name in given if name not in link.fields or not link.fields[name].around]:
@@ -288,7 +289,7 @@ def _read_values(fields: Mapping[str, Field], given: Mapping[str, list[str]], li
         values |= {name: link.opened[name] for name in fields if name not in given}
     for name in set(values) - set(given):
         if name in state and not fields[name].write(value(name)):
-            del values[name]  # what is too long for an address is not gone because an address does not hold it
+            del values[name]  # A value too long for an address is kept.
     state.update(values)
     link.read |= {*fields}
     link.valid |= values
@@ -297,10 +298,10 @@ def _read_values(fields: Mapping[str, Field], given: Mapping[str, list[str]], li
 
 
 def value(name: str) -> Any:  # noqa: ANN401 - any field's
-    """A value now: in the session, and one of those there are.
+    """Return the current value in the session, always an allowed one.
 
-    A move that was made before the answer to the one before may hand back what its widget no longer offers, as the
-    word that stood there; it then stays what it was.
+    If a visitor does not wait for a rerun, a widget may return a word that it no longer offers. The previous value then
+    stays.
     """
     return _value(name, st.session_state[LINK])
 
@@ -318,31 +319,31 @@ def _value(name: str, link: Link) -> Any:  # noqa: ANN401 - any field's
 
 
 def untouched(names: Iterable[str]) -> bool:
-    """Whether these values are still those that an empty address stands for."""
+    """Return whether these values are still those of an empty address."""
     link: Link = st.session_state[LINK]
     return all(name in link.opened and _value(name, link) == link.opened[name] for name in names)
 
 
 def arrived() -> bool:
-    """Whether this run shows what a link asks for, and not what a widget has changed."""
+    """Return whether this run shows a newly opened link rather than a changed widget."""
     link: Link = st.session_state[LINK]
     return link.given is not None
 
 
 def values() -> dict[str, Any]:
-    """What a link carries, as it is now."""
+    """Return the current values of everything that a link carries, by name."""
     link: Link = st.session_state[LINK]
     return {name: _value(name, link) for name in link.fields}
 
 
 def fit(**options: Container[Any]) -> None:
-    """Bring values back to their defaults that what is on screen does not have; those from a link are refused.
+    """Reset values that the screen does not offer to their defaults, and reject those that came from a link.
 
-    Called when it is known what there is: layers of a model, heads and tokens of an input, steps of a story. A default
-    need not fit: whoever draws it does with the nearest that does.
+    Call it when the allowed values are known: layers of a model, heads and tokens of an input, steps of a story. A
+    default may itself not fit: the code that draws the value then uses the nearest one that does.
 
     Args:
-        options: by the value's name, those there are.
+        options: allowed values, by the value's name.
     """
     state = st.session_state
     link: Link = state[LINK]
@@ -356,13 +357,13 @@ def fit(**options: Container[Any]) -> None:
 
 
 def mirror(name: str, options: Sequence[Any], otherwise: object, *, key: str) -> dict[str, Any]:
-    """Arguments of a widget that shows a value, or what the page takes while nothing that fits was chosen.
+    """Return the arguments of a widget that shows a value, or a fallback while no value that fits is chosen.
 
     Args:
-        name: the value's name; unlike a widget's own, its default need not be among the options.
-        options: what can be chosen.
-        otherwise: the one shown while none of them is.
-        key: the widget's own key.
+        name: name of the value; its default need not be among the options, unlike that of a widget.
+        options: values that can be chosen.
+        otherwise: value shown while none of the options is chosen.
+        key: key of the widget.
     """
     fit(**{name: options})
     now = value(name)
@@ -371,14 +372,14 @@ def mirror(name: str, options: Sequence[Any], otherwise: object, *, key: str) ->
 
 
 def follow(key: str, value: Any) -> str:  # noqa: ANN401 - any widget's
-    """Set a widget to what was decided elsewhere; the key to draw it under.
+    """Set a widget to a value decided elsewhere, and return the key to draw the widget under.
 
-    That is a new one where the browser stands at something else: what is still in flight from the widget before then
-    speaks to nobody, where under the same key it would be taken for a press.
+    If the browser shows another value, the key is a new one. Messages in flight from the old widget are then ignored;
+    under the same key Streamlit would treat them as a click.
 
     Args:
-        key: the widget's own key, of which the new ones are made.
-        value: what it shows; of a list the order does not count.
+        key: base key of the widget, from which new keys are made.
+        value: value to show; the order of a list does not count.
     """
     state = st.session_state
     turn = state.get(f"{key}.turn", 0)
@@ -399,12 +400,12 @@ def _take(name: str, key: str) -> None:
 
 
 def show_notices(place: DeltaGenerator) -> None:
-    """Where on the page the sentence goes that names what a link carried in vain."""
+    """Set the element in which rejected values of a link are reported."""
     st.session_state[LINK].place = place
 
 
 def announce() -> None:
-    """Write the address and name what does not fit, as soon as a page has asked for its values: the rest takes time."""
+    """Write the address and report rejected values once a page has read its values; drawing takes longer."""
     link: Link = st.session_state[LINK]
     write_link()
     unknown = {name: words for name, words in (link.given or {}).items() if name not in link.fields}
@@ -414,19 +415,19 @@ def announce() -> None:
 
 
 def close_link() -> None:
-    """The same at the end of a run, when everything has been checked."""
+    """Write the address and report rejected values again at the end of a run, after all checks."""
     announce()
     link: Link = st.session_state[LINK]
     link.arriving, link.unread = False, None
 
 
 def refusal(state: Mapping[Any, Any], fields: Mapping[str, Field], refused: Mapping[str, Sequence[str]]) -> str:
-    """Which of a link's values do not fit, and what is shown instead, as Markdown.
+    """Return which values of a link do not fit and what is shown instead, as Markdown.
 
     Args:
-        state: what is shown.
-        fields: what the page knows.
-        refused: the link's words by name.
+        state: the values shown, by name.
+        fields: the fields that the page knows.
+        refused: the link's words, by name.
     """
     instead = [_instead(name, fields[name], state[name], words) for name, words in refused.items() if name in fields]
     unknown = [_quoted([name]) for name in refused if name not in fields]
@@ -464,7 +465,7 @@ def _shown(kind: Field, value: object) -> str:
 
 
 def write_link() -> None:
-    """Put the state into the address; a fragment calls it when it has changed what a link carries."""
+    """Write the state into the address; a fragment calls it after it has changed a value that links carry."""
     link: Link = st.session_state[LINK]
     if link.arriving:
         return
@@ -477,7 +478,7 @@ def write_link() -> None:
 
 
 def read_link(given: Mapping[str, list[str]], known: Mapping[str, Field]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The full state a link stands for, and the names of its values that were refused."""
+    """Return all values of a link, and the names of the values that were rejected."""
     values: dict[str, Any] = {}
     refused = []
     for name, kind in known.items():
@@ -498,23 +499,25 @@ def link_of(
     fields: Mapping[str, Field],
     **changes: Any,  # noqa: ANN401 - any field's value
 ) -> dict[str, list[str]]:
-    """The query of the address that stands for a state, with some values changed."""
+    """Return the query of the address of a state, with some values changed."""
     now = {name: changes.get(name, state[name]) for name in fields}
     return {name: kind.write(now[name]) for name, kind in fields.items() if now[name] != kind.default}
 
 
 def here() -> dict[str, list[str]]:
-    """Return the query of the address that opens what is on screen.
+    """Return the query of the address that opens the current screen.
 
-    It names every value that differs from its default, on a first visit too: what an empty address opens may change.
+    On a first visit, too, it names every value that differs from its default, because the values of an empty address
+    may change.
     """
     now, fields = values(), st.session_state[LINK].fields
-    # An address without a single word opens a first visit, so a state of defaults alone names what differs from that.
+    # An address without parameters opens a first visit. A state of defaults only must therefore name the values that
+    # differ from a first visit.
     return link_of(now, fields) or {
         name: kind.write(now[name]) for name, kind in fields.items() if now[name] != kind.opens()
     }
 
 
 def query_string(link: Mapping[str, list[str]]) -> str:
-    """A query as it stands in an address."""
+    """Return a query as a string, with its question mark; "" for an empty query."""
     return "?" + urlencode(link, doseq=True) if link else ""

@@ -28,8 +28,6 @@ class Patch(NamedTuple):
 
 PATCHES = (
     Patch("file_watching", "keep_off", "a session that reconnects watches source files again, which stalls the server"),
-    Patch("server_theme", "keep", "every run reads the theme's options again"),
-    Patch("session_reading", "one_by_one", "every widget copies the whole session state"),
     Patch("server_info", "leave_out", "browsers are told the server's paths, versions and git branch"),
     Patch("message_cache", "mirror", "clicks during a run can leave a page that no longer updates"),
 )

@@ -1,1 +1,1 @@
-"""Widgets and parts of a page that several pages use."""
+"""Widgets and page parts that several pages use."""

@@ -1,4 +1,4 @@
-"""About one variant: its formula, its cost on an input, its source, its code, and the way to see it taken apart."""
+"""The description of one variant: formula, cost on an input, source, code, and the link to its step-by-step view."""
 
 import streamlit as st
 
@@ -12,7 +12,7 @@ from attention_core.variant import Paper
 
 
 def show(attention: ac.Attention, chosen: Chosen) -> None:
-    """A variant's formula, cost on this input, source and code."""
+    """Draw a variant's formula, its cost on this input, its source and its code."""
     variant = attention.variant
     st.markdown(_(variant.summary))
     st.latex(variant.formula)
@@ -29,7 +29,7 @@ def show(attention: ac.Attention, chosen: Chosen) -> None:
 
 
 def cost_in_words(attention: ac.Attention, *, n: int, d: int, heads: int) -> str:
-    """Return what a variant costs on n tokens with heads of size d, compared with softmax, without a causal mask."""
+    """Return the cost of a variant, relative to softmax, on n tokens with heads of size d, without a causal mask."""
     cost, full = (a.cost(n, d, heads=heads) for a in (attention, ac.get("softmax")))
     told = _(
         "Time grows as **{complexity}**: without a causal mask, {own:,} multiply-adds per head with values as long as "
@@ -42,7 +42,7 @@ def cost_in_words(attention: ac.Attention, *, n: int, d: int, heads: int) -> str
 
 
 def what_is_counted() -> str:
-    """Return the convention behind every number of multiply-adds, in two sentences."""
+    """Return the convention for counting multiply-adds, in two sentences."""
     return _(
         "Multiply-adds are those of matrix products, attention kernels and distances, not of elementwise functions, "
         "inverses or decompositions. A causal mask saves the blocks of keys that lie entirely ahead of a block of "
@@ -51,7 +51,7 @@ def what_is_counted() -> str:
 
 
 def sources(variant: ac.Variant) -> str:
-    """Where a variant comes from, as Markdown."""
+    """Return the source and further references of a variant as Markdown."""
     source, further = _cited(variant.source), ", ".join(map(_cited, variant.further))
     if further:
         return _("Source: {source}; see also {further}", source=source, further=further)
@@ -63,7 +63,7 @@ def _cited(paper: Paper) -> str:
 
 
 def link_inside(attention: ac.Attention) -> None:
-    """Draw a link that takes a variant apart on the same input; nothing for a variant without an anatomy."""
+    """Draw a link to the step-by-step view of a variant on the same input, if the variant has one."""
     if attention.variant.anatomy:
         changes = {Visit.causal.name: True} if opens_causal(attention.variant) else {}
         fields = {"inside": [attention.word]}

@@ -1,4 +1,4 @@
-"""A play: one option goes on by itself, picture by picture, until it is stopped, has ended, or nobody looks."""
+"""Animation of an option: it advances frame by frame until it is stopped, ends, or its page is closed."""
 
 import time
 from dataclasses import dataclass
@@ -9,21 +9,22 @@ from app.state.controls import Control
 from app.words.i18n import _
 
 TICK = 0.6
-"""Seconds between two pictures: a picture takes the server and the browser about a third of that."""
+"""Seconds between two frames; server and browser need about a third of that for a frame."""
 LEFT = 5.0
-"""Seconds without a picture after which a play counts as left: its page was closed or another view was opened."""
+"""Seconds without a frame after which an animation counts as abandoned: its page was closed or another view was
+opened."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Animation:
-    """What is played. Only the part that plays runs at every tick: a fragment with ``clock`` that calls the rest.
+    """An animated option. Only the animated part reruns at every tick: a fragment with ``run_every=clock`` draws it.
 
     Attributes:
-        key: of the play and, with ``.play`` behind it, of its button.
-        option: what goes on.
-        first: where a play begins that was at its end.
-        last: where it ends.
-        stride: how far one picture goes on.
+        key: key of the animation; its button has the key ``{key}.play``.
+        option: option that advances.
+        first: value at which an animation restarts after it has reached its end.
+        last: value at which it ends.
+        stride: change of the value per frame.
     """
 
     key: str
@@ -34,17 +35,17 @@ class Animation:
 
     @property
     def going(self) -> bool:
-        """Whether it goes on just now."""
+        """True while the animation is running."""
         drawn = st.session_state.get(self._drawn)
         return drawn is not None and time.monotonic() - drawn < LEFT
 
     @property
     def clock(self) -> float | None:
-        """Seconds after which the part that plays runs again; None while it stands still."""
+        """Seconds after which the animated part reruns; None while the animation is stopped."""
         return TICK if self.going else None
 
     def step(self, ticking: bool) -> int:
-        """Go on where the clock has ticked; the place that is to be drawn."""
+        """Advance the option if the clock has ticked, and return the value to draw."""
         state, at = st.session_state, min(max(self.option.value, self.first), self.last)
         if self.going and ticking and time.monotonic() - state[self._drawn] > TICK / 2:
             at = min(self.last, at + self.stride)
@@ -53,13 +54,13 @@ class Animation:
         return at
 
     def button(self, ticking: bool) -> None:
-        """Draw what starts and stops it."""
+        """Draw the button that starts and stops the animation."""
         word, icon = (_("Stop"), ":material/stop:") if ticking else (_("Play"), ":material/play_arrow:")
-        press = self._stop if ticking else self._start  # what the button says, however late the press arrives
+        press = self._stop if ticking else self._start  # The press does what the button says, however late it arrives.
         st.button(word, icon=icon, key=f"{self.key}.play", width="stretch", on_click=press)
 
     def settle(self, ticking: bool) -> None:
-        """Run the whole page where a clock is to begin or to end, which it alone decides."""
+        """Rerun the whole page if the clock has to start or stop, which only a run of the whole page can change."""
         if self.going != ticking:
             st.rerun()
 

@@ -1,4 +1,4 @@
-"""A figure on the page, with the button that saves it as a picture."""
+"""Drawing of a figure on a page, with the button that saves it as a picture."""
 
 import base64
 from functools import cache
@@ -15,11 +15,11 @@ from app.jobs import cached
 from app.state.session import Visit
 
 NARROW = "chart.narrow"
-"""Whether the visitor's screen is too narrow for names beside lines, in the session's state."""
+"""Session key of a bool: whether the visitor's screen is too narrow for names next to lines."""
 
 
 def choose_format() -> None:
-    """How figures are saved, on every page; a page shows it once, beside its figures."""
+    """Draw the choice of the picture format, which applies to all pages; a page shows it once, next to its figures."""
     Visit.picture.draw()
 
 
@@ -27,13 +27,14 @@ def show(figure: Figure, *, key: str, name: str, alt: str) -> None:
     """Draw a figure.
 
     Args:
-        figure: what to draw.
-        key: the element's key, another one for each drawing of a figure that grows.
-        name: of the saved file, without its ending.
-        alt: the figure in one sentence, for those who cannot see it.
+        figure: figure to draw.
+        key: key of the element; a growing figure needs a new key for each drawing.
+        name: name of the saved file, without extension.
+        alt: description of the figure in one sentence, for visitors who cannot see it.
     """
     cached.drawing().give_way()
-    layout = figure["layout"]  # the file's name is for app/chart_files.js, which writes it
+    # app/page_script/chart_files.js reads the file's name from the layout.
+    layout = figure["layout"]
     figure = {
         **figure,
         "layout": {**layout, "meta": {**layout.get("meta", {}), "file": f"{name}.{Visit.picture.value}"}},
@@ -47,19 +48,19 @@ def show(figure: Figure, *, key: str, name: str, alt: str) -> None:
 
 
 class Drawn(go.Figure):
-    """A figure that goes to the browser as it was made, on Streamlit's template.
+    """A figure that is sent to the browser unchanged, with Streamlit's template.
 
-    All that Streamlit asks of a plotly figure is ``to_dict``; a dict it would make one of, word by word.
+    Streamlit only calls ``to_dict`` on a plotly figure. It would convert a dict to a figure and check each property.
 
     Args:
-        figure: what to draw; it stays as it is.
+        figure: figure to draw; it is not modified.
     """
 
     def __init__(self, figure: Figure) -> None:
         self._made = figure
 
     def to_dict(self) -> Figure:
-        """The figure, its arrays as plotly.js takes them."""
+        """Return the figure with its arrays in the encoding of plotly.js."""
         layout = {"template": _template(), **self._made["layout"]}
         return {"data": [], **{name: _sent(part) for name, part in self._made.items()}, "layout": layout}
 
@@ -79,6 +80,6 @@ def _sent(part: Any) -> Any:  # noqa: ANN401 - any JSON
         return part
     if part.dtype.kind != "f" or not part.size:
         return part.tolist()
-    # As JSON's digits an array takes thrice the room, and time.
+    # Written as JSON digits, an array takes three times the space and time.
     packed = {"dtype": f"f{part.itemsize}", "bdata": base64.b64encode(np.ascontiguousarray(part).data).decode()}
     return packed if part.ndim == 1 else {**packed, "shape": ", ".join(map(str, part.shape))}

@@ -1,4 +1,4 @@
-"""What stands behind a view: its formula, its numbers as CSV and NPZ, and the lines of Python that make it again."""
+"""Exports of a view: its formula, its numbers as CSV and NPZ, and Python code that reproduces them."""
 
 import io
 import mimetypes
@@ -16,27 +16,27 @@ from app.ui.lazy import fold
 from app.words.i18n import _
 
 FORMULA = re.compile("[=+\\-@\uff1d\uff0b\uff0d\uff20].|[\\t\\r\\n]", re.DOTALL)
-"""How a cell begins that a spreadsheet computes; a sign alone is only shown."""
+"""Beginning of a cell that a spreadsheet would evaluate; a single sign is only shown."""
 
 
 def _as_words(cell: object) -> object:
-    """A cell that a spreadsheet shows and never computes: words that begin like a formula follow an apostrophe."""
+    """Return a cell that no spreadsheet evaluates: text that begins like a formula gets an apostrophe before it."""
     return f"'{cell}" if isinstance(cell, str) and FORMULA.match(cell) else cell
 
 
 def to_csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:
-    """Rows as UTF-8 with a mark, which spreadsheets need to read other scripts."""
+    """Return rows as CSV in UTF-8 with a byte order mark, which spreadsheets need to read non-Latin scripts."""
     cells = [[_as_words(cell) for cell in row] for row in rows]
     table = pd.DataFrame(cells, columns=[_as_words(name) for name in header], dtype=object)
     return table.to_csv(index=False, lineterminator="\r\n").encode("utf-8-sig")
 
 
 def csv_of(rows: Sequence[Any], **units: str) -> bytes:
-    """Rows of an experiment, frozen dataclasses, as CSV; of several kinds each leaves the others' columns empty.
+    """Return rows of an experiment as CSV; rows of several kinds leave each other's columns empty.
 
     Args:
-        rows: of any number.
-        units: of columns that need one in their name.
+        rows: frozen dataclasses, any number.
+        units: units to add to the names of columns.
     """
     names = list(dict.fromkeys(field.name for kind in dict.fromkeys(map(type, rows)) for field in fields(kind)))
     header = [f"{name} ({units[name]})" if name in units else name for name in names]
@@ -44,14 +44,14 @@ def csv_of(rows: Sequence[Any], **units: str) -> bytes:
 
 
 def to_npz(arrays: Mapping[str, np.ndarray]) -> bytes:
-    """Arrays by name, compressed; none of them an object."""
+    """Return arrays by name as a compressed NPZ file; object arrays are refused."""
     out = io.BytesIO()
     np.savez_compressed(out, allow_pickle=False, **arrays)
     return out.getvalue()
 
 
 def matrix_rows(matrices: Mapping[str, np.ndarray], tokens: Sequence[str]) -> list[list[object]]:
-    """One row per variant, query and key, masked pairs left out."""
+    """Return one row per variant, query and key, without masked pairs."""
     rows: list[list[object]] = []
     for name, values in matrices.items():
         for i, j in np.argwhere(~np.isnan(values)).tolist():
@@ -60,14 +60,14 @@ def matrix_rows(matrices: Mapping[str, np.ndarray], tokens: Sequence[str]) -> li
 
 
 def download(label: str, data: Callable[[], bytes], file_name: str, *, whole_input: bool = False) -> None:
-    """A button that makes the file when it is pressed, not before; a CSV and an NPZ say where they come from.
+    """Draw a button that builds the file only when it is pressed; CSV and NPZ files also state their origin.
 
     Args:
-        label: of the button.
-        data: makes what stands in the file, in a thread that knows of no visitor. Each visitor who was offered it holds
-            it for as long as the page is open, so it finds what is large again, in the caches, and holds none of it.
-        file_name: as it is saved.
-        whole_input: whether the file holds all heads and tokens of the input, whatever the page shows of it.
+        label: label of the button.
+        data: returns the content of the file; runs in a thread without a Streamlit session. Each session holds it while
+            the page is open, so it must look large results up in the caches instead of holding them.
+        file_name: name of the saved file.
+        whole_input: whether the file holds all heads and tokens of the input, independent of what the page shows.
     """
     mime, origin = mimetypes.guess_type(file_name)[0], export_metadata.now(label, whole_input=whole_input)
 
@@ -82,7 +82,7 @@ def download(label: str, data: Callable[[], bytes], file_name: str, *, whole_inp
 
 
 def explained(title: str, formula: str, words: str, *, key: str) -> None:
-    """What stands behind a view, folded up: a formula and what it says; ``key`` is the line's."""
+    """Draw an expander with a formula and its explanation; ``key`` is the expander's key."""
 
     def draw() -> None:
         st.latex(formula)
@@ -92,6 +92,6 @@ def explained(title: str, formula: str, words: str, *, key: str) -> None:
 
 
 def snippet(code: str) -> None:
-    """Code to copy."""
+    """Draw code to copy."""
     st.caption(_("Runs as it stands wherever attention_core is installed:"))
     st.code(code, language="python")

@@ -1,4 +1,4 @@
-"""Where a file came from, burnt into it: page, text, model, layer, head, settings, and the link that opens it again."""
+"""The origin of an exported file, stored in it: page, text, model, layer, head, settings, and a link to the screen."""
 
 import csv
 import io
@@ -19,34 +19,34 @@ from app.words.i18n import _
 from attention_core.inputs.upload import PROVENANCE
 
 TEXT = 500
-"""Characters of the text that a file repeats; the link holds all of a text that fits one."""
+"""Most characters of the text that a file repeats; the link holds the whole text if it fits."""
 MEMBER = PROVENANCE
-"""The name of its array in an NPZ file, JSON in a string; in a CSV file it begins the names of its columns, as a table
-may have a head or a layer of its own."""
+"""Name of the origin's array in an NPZ file, a JSON string. In a CSV file it is the prefix of the origin's columns,
+because a table may have its own head or layer column."""
 
 PAGE = "provenance.page"
-"""The page that is drawn, in the session's state."""
+"""Session key of the page that is drawn."""
 SCOPE = "provenance.scope"
-"""What its numbers come from, there too."""
+"""Session key of the scope of the page's numbers."""
 Origin = Mapping[str, str]
 
 
 def at(page: str, scope: Scope | None) -> None:
-    """Remember which page is drawn, and what its numbers come from; None where it has no input yet."""
+    """Store which page is drawn and the scope of its numbers; None if it has no input yet."""
     st.session_state[PAGE], st.session_state[SCOPE] = page, scope
 
 
 def shortened(text: str) -> str:
-    """Return as much of a text as a file repeats."""
+    """Return the part of a text that a file repeats."""
     return text if len(text) <= TEXT else text[:TEXT] + "…"
 
 
 def now(title: str, *, whole_input: bool = False) -> Origin:
-    """Return where what is on screen comes from, by the name of each fact; what does not apply is left out.
+    """Return the origin of what is on screen, by the name of each fact, without facts that do not apply.
 
     Args:
-        title: of what is saved.
-        whole_input: whether the file holds all heads and tokens of the input, whatever the page shows of it.
+        title: title of what is saved.
+        whole_input: whether the file holds all heads and tokens of the input, independent of what the page shows.
     """
     page, kind, text = discover()[st.session_state[PAGE]], Visit.input.value, Visit.text.value
     scope: Scope = st.session_state[SCOPE] or Scope()
@@ -81,9 +81,9 @@ def in_csv(data: bytes, origin: Origin, safe: Callable[[object], object]) -> byt
     Every row gets the same number of fields, as pyarrow and DuckDB require.
 
     Args:
-        data: the file, its first row the columns' names; returned unchanged if it has no other row.
-        origin: from `now`.
-        safe: makes a cell that no spreadsheet computes.
+        data: CSV file with column names in its first row; returned unchanged if it has no other row.
+        origin: origin from `now`.
+        safe: makes a cell safe from evaluation by spreadsheets.
     """
     mark = BOM_UTF8 if data.startswith(BOM_UTF8) else b""
     rows = csv.reader(io.StringIO(data.decode("utf-8-sig"), newline=""))
@@ -99,7 +99,7 @@ def in_csv(data: bytes, origin: Origin, safe: Callable[[object], object]) -> byt
 
 
 def in_npz(data: bytes, origin: Origin) -> bytes:
-    """An NPZ file with one array more, the words as JSON."""
+    """Return an NPZ file with the origin added as one more array, a JSON string."""
     file, array = io.BytesIO(data), io.BytesIO()
     np.save(array, np.array(json.dumps(origin, ensure_ascii=False)), allow_pickle=False)
     with zipfile.ZipFile(file, "a", zipfile.ZIP_DEFLATED) as archive:

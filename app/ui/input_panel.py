@@ -1,4 +1,4 @@
-"""The shared input in the sidebar: text, synthetic or upload, becoming one frozen spec that every page works on."""
+"""The shared input in the sidebar: text, synthetic data or an upload, as one immutable source for all pages."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -29,17 +29,17 @@ EXPLORER = ":material/zoom_in:"
 
 
 class NoInputError(Exception):
-    """There is nothing to look at, and the page says why: it ends here."""
+    """Ends the drawing of a page that has no input; the page has already shown why."""
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """What the visitor chose to look at, read and ready.
+    """The input that the visitor chose, read and ready to use.
 
     Attributes:
-        source: where it comes from, frozen.
-        qkv: the record.
-        head: the head, None for the average.
+        source: immutable description of where the input comes from.
+        qkv: queries, keys and values of the input.
+        head: index of the head; None for the average of all heads.
     """
 
     source: Source
@@ -51,9 +51,10 @@ def show(*, hides_special: bool, open_heads: Callable[[], None] | None = None) -
     """Draw the panel.
 
     Args:
-        hides_special: whether the page leaves out the tokenizer's own tokens where the visitor wants that; on every
-            other page all of them take part.
-        open_heads: shows all heads at large on this page; None where another page does.
+        hides_special: whether the page leaves out the tokenizer's own tokens if the visitor chooses so; other pages
+            always use all tokens.
+        open_heads: callback that opens the large view of all heads on this page; None to link to the page with that
+            view.
     """
     known = forms()
     form = known[Visit.input.draw(format_func=lambda key: known[key].title)]
@@ -63,10 +64,11 @@ def show(*, hides_special: bool, open_heads: Callable[[], None] | None = None) -
         if (source := form.source(Visit.now())) is None:
             return
         if Visit.input.value == "text" or Visit.model.value in [info.key for info in ac.inputs.models.BUILT_IN]:
-            Visit.layer.fit(range(ac.inputs.models.layer_count(Visit.model.value)))  # loads one that is not built in
-        qkv = cached.record(source := form.source(Visit.now()) or source)  # what is fitted may be another layer
+            # Loads a model that is not built in.
+            Visit.layer.fit(range(ac.inputs.models.layer_count(Visit.model.value)))
+        qkv = cached.record(source := form.source(Visit.now()) or source)  # The layer may have changed.
     except ac.LabError:
-        return  # the page says it, where there is room for a sentence
+        return  # The page shows the error, because it has room for a sentence.
     Visit.head.fit(range(AVERAGE, qkv.heads))
     drops = hides_special and not Visit.special.value
     _head(source, qkv, special=not drops, open_heads=open_heads)
@@ -77,7 +79,7 @@ def show(*, hides_special: bool, open_heads: Callable[[], None] | None = None) -
 
 
 def size_in_words(qkv: ac.inputs.QKV, *, shown: int) -> str:
-    """How large the input is, and how many of its tokens a page does not draw."""
+    """Return the size of the input and how many of its tokens a page hides."""
     heads = _n("{n} head of {d}", "{n} heads of {d}", n=qkv.heads, d=qkv.q.shape[-1])
     if shown == qkv.n:
         return f"{_n('{n} token', '{n} tokens', n=shown)} · {heads}"
@@ -91,11 +93,11 @@ def size_in_words(qkv: ac.inputs.QKV, *, shown: int) -> str:
 
 
 def scope(chosen: Chosen, *, hides_special: bool = False) -> Scope:
-    """The scope of a view that shows the chosen head, or the average, of the whole input.
+    """Return the scope of a view that shows the chosen head, or the average, of the whole input.
 
     Args:
         chosen: the input.
-        hides_special: whether the page leaves out the tokenizer's own tokens where the visitor wants that.
+        hides_special: whether the page leaves out the tokenizer's own tokens if the visitor chooses so.
     """
     qkv = chosen.qkv
     tokens = len(shown_tokens(qkv)) if hides_special and not Visit.special.value else qkv.n
@@ -103,7 +105,7 @@ def scope(chosen: Chosen, *, hides_special: bool = False) -> Scope:
 
 
 def headline(source: Source, scope: Scope) -> str:
-    """What a view shows in a line, as Markdown: ``MiniLM-L6 · layer 2 · head 3 · 54 of 56 tokens``."""
+    """Return a one-line description of a view as Markdown: ``MiniLM-L6 · layer 2 · head 3 · 54 of 56 tokens``."""
     return " · ".join(
         [
             forms()[source.key].name(),
@@ -116,7 +118,7 @@ def headline(source: Source, scope: Scope) -> str:
 
 
 def placed_in_words(source: Source) -> list[str]:
-    """What was done to queries and keys beyond what the input does itself; empty where nothing was."""
+    """Return how the chosen positions change queries and keys of the input; empty if they do not."""
     if source.positions == ALIBI:
         return [_("with ALiBi")]
     if (source.rope is None) == (source.own_rope is None):
@@ -125,20 +127,20 @@ def placed_in_words(source: Source) -> list[str]:
 
 
 def shown_tokens(qkv: ac.inputs.QKV) -> tuple[str, ...]:
-    """The tokens that are left without those the tokenizer added; all of them where it added every one."""
+    """Return the tokens that the tokenizer did not add; all tokens if it added every one."""
     return tuple(t for t, special in zip(qkv.tokens, qkv.special, strict=True) if not special) or qkv.tokens
 
 
 def chosen(*, switch: bool = True, both: bool = False) -> Chosen:
-    """The chosen input, or one sentence on the page.
+    """Return the chosen input, or show a message on the page and end it.
 
     Args:
-        switch: whether the page follows the causal switch; one that does says what an input from a causal model, read
-            with the switch off, looks at that the model never sees.
-        both: whether the page looks at the future too, whatever the switch says.
+        switch: whether the page follows the causal switch. Such a page states, for a causal model with the switch off,
+            how much attention goes to later tokens, which the model never sees.
+        both: whether the page also uses the unmasked form, independent of the switch.
 
     Raises:
-        NoInputError: in the second case. Not ``st.stop``, after which not even the address can be written.
+        NoInputError: after a message. Unlike ``st.stop``, it still lets the app write the address.
     """
     form = forms()[Visit.input.value]
     try:
@@ -176,11 +178,11 @@ def _check_hidden(*, both: bool, hidden: bool) -> None:
 
 
 def biased_in_words(alone: Sequence[str], others: Sequence[str]) -> str:
-    """What ALiBi does to queries and keys, and for which variants that is its bias.
+    """Return what ALiBi does to queries and keys, and for which variants it equals the ALiBi bias.
 
     Args:
-        alone: names of the variants that weigh by ``q·k / √d`` alone.
-        others: of the others.
+        alone: names of the variants whose weights depend only on ``q·k / √d``.
+        others: names of the other variants.
     """
     return paragraph(
         _(
@@ -199,10 +201,10 @@ def biased_in_words(alone: Sequence[str], others: Sequence[str]) -> str:
 
 
 def looked_at(visit: Visit) -> Chosen | None:
-    """The input of a visit; None where it is a file that has not been uploaded.
+    """Return the input of a visit; None if it is a file that has not been uploaded.
 
     Raises:
-        LabError: if it cannot be read.
+        LabError: if the input cannot be read.
     """
     source = forms()[visit.input].source(visit)
     if source is None:
@@ -212,7 +214,7 @@ def looked_at(visit: Visit) -> Chosen | None:
 
 
 def unmasked(share: float, head: int | None) -> str:
-    """What a causal model's head is read as looking at while its mask is off, and what mends it."""
+    """Return a sentence on the attention of a causal model to later tokens while its mask is off."""
     if head is None:
         return _(
             "This model hides the future, and **Causal** is off: {share:.0%} of softmax's mass, the mean of all heads, "
@@ -290,7 +292,7 @@ def _take_preset(key: str) -> None:
 
 
 def _take_model() -> None:
-    # A model that writes from left to right hides the future; one that reads both ways does not.
+    # Models that generate text from left to right mask the future; models that read in both directions do not.
     known = {info.key: info for info in ac.inputs.models.BUILT_IN}
     if Visit.model.value in known:
         Visit.causal.set(known[Visit.model.value].causal)
@@ -298,7 +300,7 @@ def _take_model() -> None:
 
 def _take_positions() -> None:
     if Visit.positions.value == ALIBI:
-        Visit.causal.set(True)  # all it is made for
+        Visit.causal.set(True)  # ALiBi is only defined with a causal mask.
 
 
 def _synthetic() -> None:
@@ -335,11 +337,11 @@ def _upload() -> None:
 
 
 def _take_upload(file: UploadedFile) -> None:
-    """Keep a file where all visitors' stand, and what it is called and its digest in the session."""
+    """Store a file in the uploads of all visitors, and its name and digest in the session."""
     source = UploadSource.of(file.name, file.getvalue())
     cached.uploads().keep(source.digest, source.data)
     st.session_state[UPLOAD] = replace(source, data=b"")
-    # Streamlit would keep it as well, for as long as the session lasts.
+    # Remove Streamlit's own copy, which would stay for as long as the session lasts.
     context = get_script_run_ctx()
     remove = getattr(getattr(context, "uploaded_file_mgr", None), "remove_file", None)
     if context is not None and remove is not None:
@@ -347,7 +349,7 @@ def _take_upload(file: UploadedFile) -> None:
 
 
 def _head(source: Source, qkv: ac.inputs.QKV, *, special: bool, open_heads: Callable[[], None] | None) -> None:
-    """Pickers for layer and head, by list and by picture."""
+    """Draw the pickers for layer and head, as lists and as pictures."""
     layers = source.layer_count
     if layers > 1:
         Visit.layer.set(min(Visit.layer.value, layers - 1))
@@ -362,7 +364,7 @@ def _head(source: Source, qkv: ac.inputs.QKV, *, special: bool, open_heads: Call
         )
     here = (Visit.layer.value if layers > 1 else 0, Visit.head.value)
     causal = Visit.causal.value or source.positions == ALIBI
-    pictures = cached.head_miniatures(source.at_layer(0), causal, special)  # they show every layer
+    pictures = cached.head_miniatures(source.at_layer(0), causal, special)  # The pictures show every layer.
     thumbnail_board(pictures, selected=here, key="heads.board", on_choose=take_head)
     label = _("All heads, larger and by score")
     if open_heads:
@@ -372,25 +374,26 @@ def _head(source: Source, qkv: ac.inputs.QKV, *, special: bool, open_heads: Call
 
 
 def take_head(choice: tuple[int, int]) -> None:
-    """Look at another layer and head."""
+    """Select another layer and head."""
     layer, head = choice
     Visit.head.set(head)
-    with suppress(ac.LabError):  # which the page says
+    with suppress(ac.LabError):  # The page shows the error.
         source = forms()[Visit.input.value].source(Visit.now())
-        if source and source.layer_count > 1:  # elsewhere there is one layer, and the text's own layer stays
+        # Other inputs have one layer, and the layer chosen for the text stays.
+        if source and source.layer_count > 1:
             Visit.layer.set(layer)
 
 
 @dataclass(frozen=True)
 class Form:
-    """How one kind of input is chosen.
+    """The form for one kind of input.
 
     Attributes:
-        title: its name on the switch.
-        draw: its widgets.
-        source: what they come to in a visit; None while there is nothing yet.
-        name: what that is called at the top of a page, as Markdown.
-        missing: what the page says then.
+        title: label on the switch of input kinds.
+        draw: draws the widgets.
+        source: returns the source that the widgets describe; None while it is incomplete.
+        name: returns the input's name for the top of a page, as Markdown.
+        missing: message of the page while there is no source.
     """
 
     title: str
@@ -401,7 +404,7 @@ class Form:
 
 
 def forms() -> dict[str, Form]:
-    """Every way to choose an input, by the word of its source in links."""
+    """Return the forms for all kinds of input, by the name of the kind in links."""
     return {
         TextSource.key: Form(_("Text"), _text, _text_source, _model_name),
         SyntheticSource.key: Form(_("Synthetic"), _synthetic, _synthetic_source, lambda: kinds()[Visit.kind.value]),

@@ -1,4 +1,4 @@
-"""What is built once it was opened, a form behind a button or what is folded up: closed, it would be most of a run."""
+"""Forms and expanders whose content is built only once they are open; building closed ones would be most of a run."""
 
 import re
 from collections.abc import Callable
@@ -7,21 +7,21 @@ from typing import Any
 import streamlit as st
 
 OPENED = "form.opened"
-"""The keys of the forms that are built, as they stand in the page's markup, in the session's state."""
+"""Session key of the keys of open forms, as ``in_markup`` returns them."""
 
 
 def form(label: str, draw: Callable[[], None], *, brief: str = "", key: str, **look: Any) -> None:  # noqa: ANN401
-    """Put the button on the page, and its form if that was opened last.
+    """Draw a button that opens a form, and the form itself if it was opened last.
 
-    ``st.popover(on_change=...)`` could say what is open too, but to it another label is another button: whoever turns a
-    knob that stands in the label would lose the place on the keyboard. Here a form stays until another is opened.
+    ``st.popover(on_change=...)`` also reports what is open, but treats a changed label as a new button. A visitor who
+    changes a setting shown in the label would lose the keyboard focus. Here a form stays open until another one opens.
 
     Args:
-        label: of the button.
+        label: label of the button.
         draw: draws the form.
-        brief: Markdown that stands first, even before the form is there.
-        key: of the button.
-        look: of ``st.popover``.
+        brief: Markdown at the top of the form, shown even before the form is built.
+        key: key of the button.
+        look: further arguments of ``st.popover``.
     """
     with st.popover(label, key=key, **look):
         if brief:
@@ -29,17 +29,17 @@ def form(label: str, draw: Callable[[], None], *, brief: str = "", key: str, **l
         if in_markup(key) in st.session_state.get(OPENED, ()):
             draw()
         elif not brief:
-            st.empty()  # a button with nothing behind it cannot be pressed
+            st.empty()  # Streamlit disables a button without content.
 
 
 def fold(label: str, draw: Callable[[], object], *, key: str, **look: Any) -> None:  # noqa: ANN401
-    """Put a line on the page that unfolds, and what is behind it while that is unfolded.
+    """Draw an expander, and its content only while it is open.
 
     Args:
-        label: of the line.
-        draw: draws what is behind it.
-        key: of the line.
-        look: of ``st.expander``.
+        label: label of the expander.
+        draw: draws the content.
+        key: key of the expander.
+        look: further arguments of ``st.expander``.
     """
     folded = st.expander(label, key=key, on_change="rerun", **look)
     with folded:
@@ -50,5 +50,5 @@ def fold(label: str, draw: Callable[[], object], *, key: str, **look: Any) -> No
 
 
 def in_markup(key: str) -> str:
-    """A key as Streamlit writes it into a class's name."""
+    """Return a key as Streamlit writes it into CSS class names."""
     return re.sub(r"[^a-zA-Z0-9_-]", "-", key)

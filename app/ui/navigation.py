@@ -1,4 +1,4 @@
-"""Ways from page to page, by the pages' names."""
+"""Links between pages, by the pages' names."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -13,20 +13,18 @@ from app.state.session import Visit
 
 VARIANTS = Visit.variants.name
 ENTRIES = "navigation.entries"
-"""The menu's entries by the pages' names, in the session's state."""
+"""Session key of the menu's entries, a dict keyed by page name."""
 
 
 def keep(entries: Mapping[str, Any]) -> None:
-    """Remember the menu's entries: a link needs the very one that stands there."""
+    """Store the menu's entries in the session, because a page link needs the same object as the menu."""
     st.session_state[ENTRIES] = dict(entries)
 
 
 def towards(key: str, *, beside: str) -> str:
-    """How addresses of a page begin that points of a chart lead to: the input goes along, one variant's word follows.
+    """Return the beginning of links with the current input from a chart to a page; a variant's word completes each.
 
-    Args:
-        key: the page's name.
-        beside: the word of the variant that stands first there.
+    ``key`` is the name of the page, and ``beside`` is the word of the variant that comes first on that page.
     """
     query = url.link_of(url.values(), Options.shared())
     query.pop(VARIANTS, None)
@@ -41,17 +39,17 @@ def link(
     fields: Mapping[str, Sequence[str]] | None = None,
     **changes: Any,  # noqa: ANN401 - any shared value
 ) -> None:
-    """A link to a page; the input and the variants go along.
+    """Draw a link to a page that keeps the input and the variants.
 
     Args:
-        key: the page's name.
-        label: on screen.
-        icon: before it; the page's own where none is given.
-        fields: the words of further values in its address.
-        changes: shared values that are other ones there.
+        key: name of the page.
+        label: text of the link.
+        icon: icon before the text; by default the page's own.
+        fields: words of further values in the address.
+        changes: shared values that differ on the target page.
     """
     page, query, shared = discover()[key], dict(fields or {}), Options.shared()
-    if fields or changes or not url.untouched(shared):  # else it opens as it does from the menu
+    if fields or changes or not url.untouched(shared):  # Else the page opens as from the menu.
         query |= url.link_of(st.session_state, shared, **changes)
     if query and not fields and not changes:
         query |= _openings(key)
@@ -65,10 +63,10 @@ def link(
 
 @cache
 def _openings(key: str) -> dict[str, list[str]]:
-    """What a page opens on of its own, as an address says it."""
+    """Return a page's own opening values as words of an address."""
     return {name: kind.write(kind.opening) for name, kind in discover()[key].options.fields().items() if kind.opening}
 
 
 def go(key: str, query: Mapping[str, Sequence[str]]) -> None:
-    """Open a page as a link to it would; this run ends here."""
+    """Open a page as a link to it would; this ends the current run."""
     st.switch_page(st.session_state[ENTRIES][key], query_params=query)

@@ -1,4 +1,4 @@
-"""The colour, dash and mark of each variant: the same on every page and with every selection."""
+"""Colour, dash and mark of each variant, the same on every page and for every selection."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -8,9 +8,9 @@ import attention_core as ac
 from app.figures.theme import PLACES
 
 COMPARED = ("softmax_log_n", "relu2", "retention")
-"""Variants that pages draw without being asked to."""
+"""Variants that pages draw even if the visitor did not choose them."""
 
-# Append only: the position of a variant is its colour, dash and mark. The first eleven have one colour each.
+# Append only: a variant's position determines its colour, dash and mark. The first eleven have a colour each.
 _PLACES = """
     softmax local linear nystrom efficient atrous sparse topk softmax_log_n relu2 retention
     additive alibi differential entmax fox nonlocal selective sigmoid sink_logit softpick
@@ -23,20 +23,17 @@ _PLACES = """
 
 @cache
 def _order() -> dict[str, int]:
-    """Return the place of each variant: its position in the list, and for variants that are not listed the next ones.
-
-    Variants that are not listed follow in the order of their keys.
-    """
+    """Return the place of each variant: its position in the list; unlisted variants follow in order of their keys."""
     listed = _PLACES.split()
     new = sorted({variant.key for variant in ac.all_variants()} - set(listed))
     return {key: i for i, key in enumerate([*listed, *new])}
 
 
 def places(words: Sequence[str]) -> list[int]:
-    """Return a place for each word (a variant with its settings), all of them different.
+    """Return a different place for each word (a variant with its settings).
 
-    The first word of a variant takes the variant's place. A second one, with other settings, takes the last free place,
-    which does not move when a variant is added.
+    The first word of a variant takes the variant's place. A second word, with other settings, takes the last free
+    place, which does not move when a variant is added.
     """
     found: list[int] = []
     spare = count(PLACES - 1, -1)

@@ -1,4 +1,4 @@
-"""A part of the page that a move on it draws again alone, without what stands around it: half of a cheap move."""
+"""Draws a page's body as a fragment: its widgets do not rerun menu and sidebar, half the cost of a cheap rerun."""
 
 from collections.abc import Callable, Hashable
 
@@ -12,20 +12,20 @@ _AROUND = "part.around"
 
 
 def begin() -> None:
-    """The whole page is drawn: said at the top of its run."""
+    """Mark the current run as one of the whole page; called at the top of such a run."""
     st.session_state[_WHOLE] = True
 
 
 def show(take_up: Callable[[], None], draw: Callable[[], None], around: Callable[[], Hashable]) -> None:
-    """Draw the part.
+    """Draw a part of the page as a Streamlit fragment.
 
-    A run of the part alone breaks off no other, and is broken off by those of the whole page only: so this is for what
-    is drawn at once, not for what computes for seconds.
+    A rerun of the fragment does not interrupt another run, and only runs of the whole page interrupt it. Use it for
+    parts that draw immediately, not for those that compute for seconds.
 
     Args:
-        take_up: reads what the address and the widgets say, where the whole page has not done it already.
-        draw: draws it.
-        around: what stands around it depends on; the whole page follows where a move on the part has changed it.
+        take_up: reads the values of the address and the widgets, which a run of the whole page has already read.
+        draw: draws the part.
+        around: returns the values that the rest of the page depends on; if they have changed, the whole page reruns.
     """
     st.fragment(_show)(take_up, draw, around)
 

@@ -1,4 +1,4 @@
-"""A figure so small that it has no axes: lines or bars that show a shape, as one picture in SVG."""
+"""A small figure without axes: lines or bars that show a shape, as one SVG picture."""
 
 import base64
 import math
@@ -8,20 +8,21 @@ from statistics import median
 from app.figures.theme import COLOURS, GREY, SERIES
 
 WIDTH, HEIGHT, EDGE = 160, 88, 5
-"""Pixels of the picture, and of its empty edge."""
+"""Pixels of the picture, and of its empty margin."""
 Points = Iterable[tuple[float, float]]
 
 
 def small_figure(
     series: Mapping[str, Points], *, bars: bool = False, log_x: bool = False, log_y: bool = False
 ) -> str | None:
-    """Draw series by the median at each position, as an address that holds the picture; None where none can be drawn.
+    """Draw the median of each series at each position and return a data URL; None if nothing can be drawn.
 
     Args:
-        series: positions and values by name, in the order of the colours; a value that its axis lacks is left out.
-        bars: whether these are bars, side by side at each position, from zero or from a logarithmic axis's end.
-        log_x: whether equal ratios are equal distances, horizontally; of bars positions only count.
-        log_y: the same, vertically.
+        series: positions and values by name, in the order of the colours; points outside a logarithmic axis are left
+            out.
+        bars: whether to draw bars, side by side at each position, from zero or from the end of a logarithmic axis.
+        log_x: whether the horizontal axis is logarithmic; ignored for bars.
+        log_y: whether the vertical axis is logarithmic.
     """
     drawn = [_drawable(points, log_x=log_x and not bars, log_y=log_y) for points in series.values()]
     places = sorted({x for line in drawn for x, _y in line})
@@ -29,7 +30,7 @@ def small_figure(
     if not heights:
         return None
     low, high = min(heights), max(heights)
-    if bars:  # the smallest is seen too
+    if bars:  # Keeps the smallest bar visible.
         low, high = (low - 0.1 * (high - low or 1.0), high) if log_y else (min(low, 0.0), max(high, 0.0))
     right, room = WIDTH - 2 * EDGE, HEIGHT - 2 * EDGE
 
@@ -63,7 +64,7 @@ def small_figure(
 
 
 def _drawable(points: Points, *, log_x: bool, log_y: bool) -> list[tuple[float, float]]:
-    """The medians in order, each axis's logarithm taken where it is asked for."""
+    """Return the medians in order of position, with the logarithm of each logarithmic axis."""
     at: dict[float, list[float]] = {}
     for x, y in points:
         if math.isfinite(x) and math.isfinite(y):

@@ -1,4 +1,4 @@
-"""Rows as Streamlit sends them: its own way there, through a data frame, costs a run three milliseconds."""
+"""Conversion of rows to Arrow tables; Streamlit's own conversion, through a data frame, costs a run 3 ms."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,7 +7,7 @@ import pyarrow as pa
 
 
 def table(rows: Sequence[Mapping[str, object]]) -> Any:  # noqa: ANN401 - a pyarrow.Table, which has no types
-    """Rows of the same columns, for ``st.dataframe``.
+    """Return rows with the same columns as a table for ``st.dataframe``.
 
     Raises:
         pyarrow.ArrowInvalid: if a column holds both words and numbers.

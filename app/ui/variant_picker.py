@@ -1,4 +1,4 @@
-"""Registry and settings -> widgets -> the chosen variants. Every knob is made from its declaration."""
+"""Widgets for choosing variants and their settings; each widget is built from the declaration of a setting."""
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -21,15 +21,15 @@ T = TypeVar("T")
 
 
 SETTINGS = "variants.opened"
-"""The keys of the variants whose settings are open, in the session's state."""
+"""Session key of the keys of variants whose settings are open."""
 PLACE = "variants.settings"
-"""The key of what holds these on the page."""
+"""Key of the container that holds the open settings."""
 
 
 def show(*, all_stay: bool = False) -> None:
-    """Draw one chip per chosen variant, the menu of the others, and beneath them the settings that are open.
+    """Draw one chip per chosen variant, the menu of the other variants, and below them the open settings.
 
-    The choice is ``Visit.variants``, in the order shown; softmax, the reference, always stays.
+    The choice is ``Visit.variants``, in display order; softmax, the reference, always stays.
 
     Args:
         all_stay: whether variants that cannot be causal take part even while causal is on.
@@ -56,7 +56,7 @@ def show(*, all_stay: bool = False) -> None:
 
 
 def open_settings(key: str) -> None:
-    """Show the settings of a chosen variant at the next run, above what the page draws and never over it."""
+    """Open the settings of a chosen variant in the next run, above the content of the page and never over it."""
     st.session_state[SETTINGS] = (key,)
 
 
@@ -65,20 +65,21 @@ def _close() -> None:
 
 
 def left_out(reason: str) -> str:
-    """What is said, as Markdown, where a variant is not drawn as it cannot hide the future."""
+    """Return the message for a variant that is left out because it cannot be causal, as Markdown."""
     return f":material/block: {paragraph(literal(reason), _('It is left out while causal is on.'))}"
 
 
 def of_each(find: Callable[[ac.Attention], T]) -> dict[ac.Attention, T]:
-    """What is computed of every chosen variant; one that cannot hide the future is left out, and the page says so.
+    """Compute a result for every chosen variant; variants that cannot be causal are left out with a message.
 
-    Each is a result of its own, so that a knob moves only its own.
+    Results are separate, so that a changed setting recomputes only its own variant.
     """
     found, refused = {}, []
     with cached.spinner(_("Computing the variants …")):
         for attention in Visit.variants.value:
             try:
-                attention.check_causal(Visit.causal.value)  # not by asking for it, behind others' long inputs each time
+                # ``find`` would refuse too, but only after waiting behind other visitors' long inputs.
+                attention.check_causal(Visit.causal.value)
             except ac.errors.NotCausalError as error:
                 refused.append(sentence(error))
             else:
@@ -112,17 +113,17 @@ def _settings(attention: ac.Attention, refused: str | None) -> None:
 
 
 Take = Callable[[str, Value], None]
-"""What is done with a setting's name and its new value."""
+"""Callback that receives a setting's name and its new value."""
 
 
 def knobs(attention: ac.Attention, take: Take, *, place: str = "knob", without: Sequence[str] = ()) -> None:
-    """Draw the knobs of a variant.
+    """Draw the widgets for the settings of a variant.
 
     Args:
-        attention: the variant with its settings as they are.
-        take: called when a knob was turned, before the script runs again.
-        place: begins the widgets' keys.
-        without: settings that make no difference here.
+        attention: variant with its current settings.
+        take: callback for a changed setting, called before the script reruns.
+        place: prefix of the widgets' keys.
+        without: settings to leave out because they have no effect here.
     """
     for setting in attention.variant.params.settings():
         if setting.name not in without:
@@ -130,7 +131,7 @@ def knobs(attention: ac.Attention, take: Take, *, place: str = "knob", without: 
 
 
 def _knob(attention: ac.Attention, setting: Setting, take: Take, key: str) -> None:
-    # The chosen variants are the truth: a link or a reset may have changed them since the widget was drawn.
+    # The chosen variants are authoritative: a link or a reset may have changed them since the widget was drawn.
     st.session_state[key] = getattr(attention.params, setting.name)
     title, help_ = readable(setting.name).capitalize(), _(setting.help)
     change = partial(_pass_on, setting.name, key, take)
@@ -151,9 +152,9 @@ def _knob(attention: ac.Attention, setting: Setting, take: Take, key: str) -> No
 
 
 def stops(setting: Setting, now: float, most: float) -> list[float]:
-    """The values of a knob in their order, the one it has now among them, no other whole number beyond the most.
+    """Return the sorted values of a setting's slider, including ``now``; other integers do not exceed ``most``.
 
-    Of a logarithmic knob about four per doubling, of any other one a step.
+    A logarithmic setting has about four values per doubling; any other has the values of its steps.
     """
     low, high = float(setting.low or 0), float(setting.high or 0)
     whole = setting.kind == "int"
@@ -173,18 +174,18 @@ def stops(setting: Setting, now: float, most: float) -> list[float]:
 
 
 def turned(attention: ac.Attention, name: str, value: Value) -> ac.Attention:
-    """The variant with one setting changed."""
+    """Return the variant with one setting changed."""
     now = {s.name: getattr(attention.params, s.name) for s in attention.variant.params.settings()}
     return ac.get(attention.key, **now | {name: value})
 
 
 def _pass_on(name: str, key: str, take: Take) -> None:
-    with suppress(ac.LabError):  # a value in flight that the knob no longer has: it stays where it is
+    with suppress(ac.LabError):  # An outdated message may carry a value that is no longer valid.
         take(name, st.session_state[key])
 
 
 def turn_budget(key: str, value: object) -> None:
-    """Set the budget of a chosen variant; what it cannot be changes nothing."""
+    """Set the budget of a chosen variant; ignore a value that is not valid."""
     for attention in Visit.variants.value:
         if attention.key == key and attention.variant.budget is not None:
             with suppress(ac.LabError):

@@ -1,1 +1,1 @@
-"""How texts are translated, isolated and named on screen."""
+"""Translation, isolation and naming of texts on screen."""

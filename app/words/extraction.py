@@ -1,4 +1,4 @@
-"""Collects for translators what the screen says, and the core, whose words stand in its records and errors."""
+"""Extraction of messages for translators, from the app's code, the core's records and errors, and the lessons."""
 
 import ast
 import tomllib
@@ -17,25 +17,25 @@ SHOWN = {"help", "summary", "title", "causal_reason", "note", "complexity", "ref
     "x_title",
     "y_title",
 }
-"""Keyword arguments of the core's records whose words reach the screen."""
+"""Keyword arguments of the core's records whose text appears on screen."""
 MARKS = {"_": "gettext", "_n": "ngettext", "N_": "gettext"}
-"""The functions of `app.words.i18n` that mark messages, by gettext's names for what their arguments are."""
+"""Functions of `app.words.i18n` that mark messages, with gettext's names for their arguments."""
 
 Message = tuple[int, None, str, list[str]]
 Marked = tuple[int, str, str | tuple[str, ...], list[str]]
 
 
 def screen(file: IO[bytes], keywords: Any, comment_tags: Any, options: Any) -> Iterator[Marked]:  # noqa: ANN401
-    """Babel's extraction method for ``app`` and ``pages``: what `app.words.i18n` marks, inside f-strings too.
+    """Yield the messages that `app.words.i18n` marks in ``app`` and ``pages``, inside f-strings too (for Babel).
 
     Args:
-        file: a Python file.
+        file: Python file.
         keywords: unused, part of Babel's interface.
         comment_tags: unused.
         options: unused.
 
     Yields:
-        Line, function, message (a plural in both forms) and comments, as Babel wants them.
+        Line, function, message (both forms of a plural) and comments, in Babel's format.
     """
     for node in ast.walk(ast.parse(file.read())):
         if isinstance(node, ast.Call) and (function := MARKS.get(getattr(node.func, "id", ""))):
@@ -47,7 +47,7 @@ def screen(file: IO[bytes], keywords: Any, comment_tags: Any, options: Any) -> I
 
 
 def _arms(value: ast.AST) -> Iterator[ast.AST]:
-    """What an expression may come to: itself, or either arm of a condition."""
+    """Yield the possible values of an expression: itself, or both arms of a conditional expression."""
     if isinstance(value, ast.IfExp):
         yield from _arms(value.body)
         yield from _arms(value.orelse)
@@ -56,16 +56,16 @@ def _arms(value: ast.AST) -> Iterator[ast.AST]:
 
 
 def core(file: IO[bytes], keywords: Any, comment_tags: Any, options: Any) -> Iterator[Message]:  # noqa: ANN401
-    """Babel's extraction method for ``attention_core``: sentences of errors and notices, words of the records.
+    """Yield the messages of ``attention_core``: sentences of errors and notices, and texts of records (for Babel).
 
     Args:
-        file: a Python file.
+        file: Python file.
         keywords: unused, part of Babel's interface.
         comment_tags: unused.
         options: unused.
 
     Yields:
-        Line, function, message and comments, as Babel wants them.
+        Line, function, message and comments, in Babel's format.
     """
     for node in ast.walk(ast.parse(file.read())):
         if isinstance(node, ast.Module):
@@ -86,16 +86,16 @@ def core(file: IO[bytes], keywords: Any, comment_tags: Any, options: Any) -> Ite
 
 
 def lesson(file: IO[bytes], keywords: Any, comment_tags: Any, options: Any) -> Iterator[Message]:  # noqa: ANN401
-    """Babel's extraction method for the lessons that ship: what their files say to a visitor.
+    """Yield the texts that a lesson of this project shows to a visitor (for Babel).
 
     Args:
-        file: a lesson's file.
+        file: TOML file of a lesson.
         keywords: unused, part of Babel's interface.
         comment_tags: unused.
         options: unused.
 
     Yields:
-        Line, function, message and comments, as Babel wants them.
+        Line, function, message and comments, in Babel's format.
     """
     found = tomllib.load(file)
     told = [found["title"]]
@@ -105,7 +105,7 @@ def lesson(file: IO[bytes], keywords: Any, comment_tags: Any, options: Any) -> I
 
 
 def _of_rows(module: ast.Module) -> Iterator[Message]:
-    """The constants that stand above a claim: they name the lines and bars of its figure."""
+    """Yield the strings of the constants above a claim, which name the lines and bars of its figure."""
     assigned = {ast.unparse(each.targets[0]): each.value for each in module.body if isinstance(each, ast.Assign)}
     if "CLAIM" in assigned:
         del assigned["CLAIM"]
@@ -113,13 +113,13 @@ def _of_rows(module: ast.Module) -> Iterator[Message]:
 
 
 def _of_enumeration(enumeration: ast.ClassDef) -> Iterator[Message]:
-    """The values of an enumeration of words, such as the verdicts on claims."""
+    """Yield the values of a string enumeration, such as the verdicts on claims."""
     if any(getattr(base, "id", "") == "StrEnum" for base in enumeration.bases):
         yield from _messages(each.value for each in enumeration.body if isinstance(each, ast.Assign))
 
 
 def _of_settings(line: int) -> Iterator[Message]:
-    """Names and choices of all settings, which are fields' names and often another module's constants."""
+    """Yield names and choices of all settings, which are names of fields and often constants of another module."""
     for variant in ac.all_variants():
         for setting in variant.params.settings():
             for word in (setting.name.replace("_", " "), *setting.choices):

@@ -1,4 +1,4 @@
-"""What the field's words mean: one definition each, which the page's script shows wherever the word stands."""
+"""Definitions of technical terms, which the page's script shows wherever a term appears."""
 
 from dataclasses import dataclass
 
@@ -7,11 +7,11 @@ from app.words.i18n import N_, _
 
 @dataclass(frozen=True)
 class Entry:
-    """A word and what it means.
+    """A term and its definition.
 
     Attributes:
-        forms: the spellings it is found by, with ``|`` between them, the plural among them.
-        told: the definition, in one or two sentences.
+        forms: spellings of the term, including the plural, separated by ``|``.
+        told: definition, in one or two sentences.
     """
 
     forms: str
@@ -96,9 +96,9 @@ ENTRIES = (
         N_("Half the sum of the absolute differences of two distributions: the share of weight that lies elsewhere."),
     ),
 )
-"""In the alphabet's order."""
+"""The entries, in alphabetical order."""
 
 
 def spoken() -> list[tuple[str, list[str]]]:
-    """Every definition with the word's forms, in the visitor's language."""
+    """Return every definition with the forms of its term, in the visitor's language."""
     return [(_(entry.told), _(entry.forms).split("|")) for entry in ENTRIES]

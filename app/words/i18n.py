@@ -1,4 +1,4 @@
-"""Every word on screen passes through ``_``: English stands in the code, other languages in ``app/locale``."""
+"""Translation of all text on screen through ``_``: English is in the code, other languages are in ``app/locale``."""
 
 import gettext
 import re
@@ -18,7 +18,7 @@ from attention_core.inputs.record import Notice
 
 LOCALES = Path(__file__).parent.parent / "locale"
 ADDRESS = re.compile(r"@|://|(?<=\bwww)\.", re.IGNORECASE)
-"""The sign in an address by which Markdown recognises it and turns it into a link."""
+"""Characters of an address by which Markdown recognises it and turns it into a link."""
 
 
 @cache
@@ -30,7 +30,7 @@ _run = threading.local()
 
 
 def listen() -> None:
-    """Find out the visitor's language once for the run that this thread is: to ask at every word takes long."""
+    """Store the visitor's language for the run in this thread, because asking Streamlit for every message is slow."""
     _run.language = _language()
 
 
@@ -39,19 +39,19 @@ def _language() -> str:
 
 
 def _spoken() -> gettext.NullTranslations:
-    """The catalogue of the visitor's language."""
+    """Return the catalogue of the visitor's language."""
     return _catalogue(getattr(_run, "language", "") or _language())
 
 
 def _(message: str, **values: object) -> str:
-    """The message in the visitor's language, with its values filled in."""
-    # gettext answers the empty string with the catalogue's header.
+    """Return a message in the visitor's language, with its values filled in."""
+    # gettext returns the catalogue's header for the empty string.
     words = _spoken().gettext(message) if message else ""
     return words.format(**_written(values)) if values else words
 
 
 def _written(values: Mapping[str, object]) -> dict[str, object]:
-    """Return a sentence's values: numbers as the lab writes them, whatever the format, and words isolated."""
+    """Return the values of a message: numbers in this app's format and isolated strings."""
     return {name: _written_value(value) for name, value in values.items()}
 
 
@@ -62,30 +62,30 @@ def _written_value(value: object) -> object:
 
 
 def _n(one: str, many: str, *, n: int, **values: object) -> str:
-    """The message for one thing or for several, in whatever forms the visitor's language has.
+    """Return the singular or plural message, in the forms of the visitor's language.
 
     Args:
-        one: said of a single one, ``"{n} token"``.
-        many: said of any other number, ``"{n} tokens"``.
-        n: how many; fills ``{n}``.
-        **values: what else is filled in.
+        one: message for one, ``"{n} token"``.
+        many: message for any other number, ``"{n} tokens"``.
+        n: the number; fills ``{n}``.
+        **values: further values to fill in.
     """
     return _spoken().ngettext(one, many, n).format(n=n, **_written(values))
 
 
 def paragraph(*sentences: str) -> str:
-    """Sentences one after the other, without those that are empty."""
+    """Return the sentences joined by spaces, without empty ones."""
     return " ".join(filter(None, sentences))
 
 
 def sentence(told: LabError | Notice) -> str:
-    """An error's or a notice's sentence in the visitor's language, what it names included."""
+    """Return the sentence of an error or a notice in the visitor's language, with its values translated."""
     values = {name: _(value) if isinstance(value, str) else value for name, value in dict(told.fields).items()}
     return _(told.template, **values)
 
 
 def literal(words: str) -> str:
-    """Return words that somebody typed, isolated, so that Streamlit's Markdown shows them unchanged."""
-    # A backslash does not stop Markdown from linking an address: a word joiner, which is invisible, breaks it.
+    """Return text that a visitor typed, isolated and escaped, so that Streamlit's Markdown shows it unchanged."""
+    # A backslash does not stop Markdown from linking an address; an invisible word joiner does.
     words = ADDRESS.sub("\u2060\\g<0>", isolated(words))
     return "".join(f"\\{c}" if c in "\\`*_[]<>#|~$:&" else c for c in words)

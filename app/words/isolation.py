@@ -1,25 +1,25 @@
-"""Isolates a visitor's words inside a sentence, so that they neither reorder it nor hide in it."""
+"""Isolation of a visitor's words inside a sentence, so that they do not reorder it or contain hidden characters."""
 
 import re
 
 ISOLATE, END_OF_ISOLATE = "\u2068", "\u2069"
-"""Unicode's FIRST STRONG ISOLATE and POP DIRECTIONAL ISOLATE."""
+"""The Unicode characters FIRST STRONG ISOLATE and POP DIRECTIONAL ISOLATE."""
 RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\u200f\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]")
 """The blocks of right-to-left scripts and Arabic digits, and the right-to-left mark."""
 _ISOLATED = re.compile(f"{ISOLATE}[^{ISOLATE}{END_OF_ISOLATE}]*{END_OF_ISOLATE}")
-# Controls appear as a sign, except those that lay out lines. Embeddings and overrides vanish: they would reorder what
-# follows them.
+# Control characters are shown as symbols, except those that lay out lines. Embeddings and overrides are removed,
+# because they would reorder the text after them.
 _CONTROLS: dict[int, str | None] = {c: chr(0x2400 + c) for c in range(0x20) if chr(c) not in "\t\n\r"}
 _CONTROLS |= {0x7F: "␡"} | dict.fromkeys([*range(0x80, 0xA0), *range(0x202A, 0x202F), 0x2066, 0x2067])
 
 
 def isolated(words: str) -> str:
-    """Return a token or other words from a visitor so that they can stand inside a sentence.
+    """Return a token or other words from a visitor so that they can be part of a sentence.
 
     Right-to-left words swap places with the numbers and quotation marks next to them unless they are isolated. Other
-    words are returned without isolates, which would change nothing on screen. Control characters become visible signs,
-    and characters that override the direction of the text are removed. Applying the function twice changes nothing
-    more.
+    words are returned without isolates, which would change nothing on screen. Control characters become visible
+    symbols, and characters that override the direction of the text are removed. Applying the function twice changes
+    nothing more.
 
     Args:
         words: a token, a name, or a sentence that may already hold isolated words.

@@ -1,4 +1,4 @@
-"""What variants, their settings, their references and tokens are called on screen."""
+"""Names on screen of variants, settings, references, tokens and families."""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -12,39 +12,39 @@ from app.words.isolation import isolated
 
 
 def label(attention: ac.Attention) -> str:
-    """The variant's name with its budget, ``Nyström · landmarks 16``; softmax's with whatever sets it apart."""
+    """Return a variant's name with its budget, ``Nyström · landmarks 16``; softmax's with its changed settings."""
     budget, p = attention.variant.budget, attention.params
     told = p.changed() if attention.key == REFERENCE else () if budget is None else (budget.name,)
     return " · ".join([_(attention.title), *(f"{readable(name)} {getattr(p, name)}" for name in told)])
 
 
 def readable(name: str) -> str:
-    """A setting's name as words."""
+    """Return a setting's name as words."""
     return _(name.replace("_", " "))
 
 
 def tokens(labels: Sequence[str]) -> dict[str, Any]:
-    """What a widget is given that picks one of these tokens."""
+    """Return ``options`` and ``format_func`` for a widget that selects one of these tokens."""
 
     def name(i: int) -> str:
-        # A value in flight may be of a longer text: Streamlit asks for its name before it finds that it is no option.
+        # An outdated value may belong to a longer text: Streamlit formats it before finding that it is not an option.
         return f"{i}  {isolated(labels[i])}" if i < len(labels) else str(i)
 
     return {"options": range(len(labels)), "format_func": name}
 
 
 def computing(name: str) -> AbstractContextManager[None]:
-    """What is shown while something of that name is computed."""
+    """Return a spinner that shows that something of this name is being computed."""
     return cached.spinner(_("Computing {name} …", name=name))
 
 
 def reference_name(attention: ac.Attention) -> str:
-    """What a variant's errors are taken against, in the visitor's language."""
+    """Return the name of the reference of a variant's errors, in the visitor's language."""
     return _(attention.variant.reference_name)
 
 
 def family_title(family: str) -> str:
-    """A family's name on screen."""
+    """Return a family's name on screen."""
     return {
         "dense": _("Dense"),
         "sparse": _("Sparse"),
@@ -57,7 +57,7 @@ def family_title(family: str) -> str:
 
 
 def family_line(family: str) -> str:
-    """What a family's variants share, in one sentence."""
+    """Return a sentence on what a family's variants have in common."""
     return {
         "dense": _("Every query weighs every key; they differ in the score, and in how scores become weights."),
         "sparse": _("Only some pairs may look, by a rule or by what the data says; over these it is softmax."),

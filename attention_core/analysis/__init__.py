@@ -1,5 +1,5 @@
-"""Looks: one record in, one frozen result out, usable without a browser.
+"""Analyses of inputs and attention matrices, which take one record and return one frozen result.
 
-A look is a pure function of a record, ``look(qkv, ...)``, that is seeded by what it is asked and by nothing else; a
-question that takes several measurements is an experiment.
+An analysis is a pure function of a record, ``look(qkv, ...)``; random numbers depend only on its arguments. Questions
+that need several measurements are in ``experiments``.
 """

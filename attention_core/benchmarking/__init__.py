@@ -1,1 +1,1 @@
-"""What a computation costs: operations and numbers held, time, memory."""
+"""Measurements of a computation's cost: operations, time and memory."""

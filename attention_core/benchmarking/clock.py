@@ -1,4 +1,4 @@
-"""How long a call takes and how much it holds, on the device that runs it."""
+"""Clocks that measure the duration and peak memory of calls on the CPU and on CUDA devices."""
 
 import time
 from collections.abc import Callable
@@ -11,31 +11,31 @@ from attention_core.benchmarking.device import check_device
 
 Call = Callable[[], Any]
 FLUSHED = 2**28
-"""Bytes written to empty a cache: several times the largest there is."""
+"""Bytes written to flush a cache: several times the size of the largest cache."""
 
 
 class Clock(Protocol):
-    """Times calls on one kind of device."""
+    """The interface of a clock for one kind of device."""
 
     def seconds(self, call: Call, repeats: int) -> float:
-        """Mean seconds of a call that is run so often in a row."""
+        """Return the mean duration of a call in seconds, from ``repeats`` calls in a row."""
         ...
 
     def each(self, call: Call, repeats: int, *, flush: bool) -> list[float]:
-        """Seconds of each of so many calls by itself, with the last cache emptied before each where asked."""
+        """Return the duration of each of ``repeats`` calls in seconds; ``flush`` empties the last cache before each."""
         ...
 
     def peak(self, call: Call) -> int:
-        """The most bytes alive at once beyond those before a call, its result included."""
+        """Return the peak memory of a call in bytes, beyond what was allocated before, its result included."""
         ...
 
     def costs(self, call: Call) -> tuple[Counts, int]:
-        """What a call counts, and the most bytes alive at once beyond those before it, its result included."""
+        """Return the counts of a call, and its peak memory in bytes as ``peak`` does."""
         ...
 
 
 class CpuClock:
-    """The process's own clock; bytes are counted tensor by tensor, as the allocator keeps no tally."""
+    """A clock for the CPU; memory is counted tensor by tensor because the allocator keeps no statistics."""
 
     def seconds(self, call: Call, repeats: int) -> float:
         """See ``Clock``."""
@@ -55,17 +55,17 @@ class CpuClock:
         return found
 
     def peak(self, call: Call) -> int:
-        """See ``Clock``; what a kernel holds inside itself is not seen."""
+        """See ``Clock``; memory that a kernel uses internally is not counted."""
         return count(call, unit=torch.uint8).peak_elements
 
     def costs(self, call: Call) -> tuple[Counts, int]:
-        """See ``Clock``; what a kernel holds inside itself is not seen."""
+        """See ``Clock``; memory that a kernel uses internally is not counted."""
         counts = count(call, unit=torch.uint8)
         return counts, counts.peak_elements
 
 
 class CudaClock:
-    """The device's own events, as calls return before their work is done; bytes are the caching allocator's peak."""
+    """A clock for CUDA devices, with CUDA events because calls return early; memory is the caching allocator's peak."""
 
     def seconds(self, call: Call, repeats: int) -> float:
         """See ``Clock``."""
@@ -79,7 +79,7 @@ class CudaClock:
         return start.elapsed_time(end) / 1e3 / repeats
 
     def each(self, call: Call, repeats: int, *, flush: bool) -> list[float]:
-        """See ``Clock``; the device is waited for once, after the last call."""
+        """See ``Clock``; synchronises with the device once, after the last call."""
         cache = torch.empty(FLUSHED, dtype=torch.uint8, device="cuda") if flush else None
         pairs = [tuple(torch.cuda.Event(enable_timing=True) for _ in range(2)) for _ in range(repeats)]
         for start, end in pairs:
@@ -92,12 +92,12 @@ class CudaClock:
         return [start.elapsed_time(end) / 1e3 for start, end in pairs]
 
     def costs(self, call: Call) -> tuple[Counts, int]:
-        """See ``Clock``; counted first, so that libraries have taken their workspace before the peak is read."""
+        """See ``Clock``; counts first, so that libraries have allocated their workspace before the peak is read."""
         counts = count(call, unit=torch.uint8)
         return counts, self.peak(call)
 
     def peak(self, call: Call) -> int:
-        """See ``Clock``; of a call that was made before, so that libraries have their workspace."""
+        """See ``Clock``; call it after a warm-up call, so that libraries have allocated their workspace."""
         torch.cuda.synchronize()
         torch.cuda.reset_peak_memory_stats()
         before = torch.cuda.memory_allocated()
@@ -107,9 +107,9 @@ class CudaClock:
 
 
 def clock_for(device: str) -> Clock:
-    """The clock of a device.
+    """Return the clock for a device.
 
     Raises:
-        InputError: if torch does not see it.
+        InputError: if torch does not see the device.
     """
     return CudaClock() if check_device(device) == "cuda" else CpuClock()

@@ -1,10 +1,10 @@
-"""Counts what a computation does: multiply-adds, most numbers alive at once, and the largest single tensor.
+"""Counting of a computation's multiply-adds, peak memory and largest tensor.
 
-Counts do not depend on the machine or on what else it does, so cost formulas are checked against them.
+Counts do not depend on the machine or its load, so cost formulas are checked against them.
 
 Multiply-adds are those of matrix products, attention kernels and distances between vectors. Elementwise functions,
-sorting, and the inverses and decompositions of matrices are not counted. A causal form skips the blocks of keys that
-lie entirely ahead of a block of queries, so these are not counted; a block that is hidden in part counts in full.
+sorting, and matrix inverses and decompositions are not counted. A causal form skips blocks of keys that are entirely
+after a block of queries, so these are not counted; a partly hidden block counts in full.
 """
 
 import weakref
@@ -24,13 +24,13 @@ Formula = Callable[..., int]
 
 @dataclass(frozen=True, kw_only=True)
 class Counts:
-    """What a call did.
+    """The counts of one call.
 
     Attributes:
-        multiply_adds: multiply-adds in matrix products, attention kernels and distances, as the module says.
-        peak_elements: most numbers alive at once beyond those that existed before, results included; a number narrower
-            or wider than ``unit`` counts by its bytes.
-        largest_elements: numbers in the largest single tensor made, likewise.
+        multiply_adds: multiply-adds of matrix products, attention kernels and distances; see the module.
+        peak_elements: most numbers in memory at the same time, beyond those before the call, results included. Numbers
+            are measured in bytes, divided by the size of ``unit``.
+        largest_elements: size of the largest single tensor, in the same unit.
     """
 
     multiply_adds: int
@@ -39,12 +39,12 @@ class Counts:
 
 
 def count(call: Callable[[], Any], *, unit: torch.dtype = torch.float32) -> Counts:
-    """Run ``call`` and count.
+    """Run ``call`` and count its operations and memory.
 
-    What a kernel holds inside itself is not seen: it hands out no tensor for it.
+    Memory that a kernel uses internally, without making a tensor, is not counted.
 
     Args:
-        call: what to run; its result is dropped.
+        call: the function to run; its result is discarded.
         unit: the type whose size is one element.
     """
     with _Counter() as counter:
@@ -57,13 +57,13 @@ def count(call: Callable[[], Any], *, unit: torch.dtype = torch.float32) -> Coun
 
 
 def held(call: Callable[[], Any], *, most: int = 3) -> list[tuple[int, tuple[int, ...]]]:
-    """The largest tensors that ``call`` has made and that are alive when it holds most, as bytes and shape.
+    """Return the largest tensors made by ``call`` that are alive at its memory peak, as bytes and shape.
 
-    It is run twice: to find the most, then to look when it is reached.
+    The function is run twice: once to find the peak, once to list the tensors when it is reached.
 
     Args:
-        call: what to run; its results are dropped.
-        most: how many tensors to name.
+        call: the function to run; its results are discarded.
+        most: maximum number of tensors to return.
     """
     with _Counter() as counter:
         call()
@@ -98,7 +98,7 @@ def _added_product_flops(into: Tensor, left: Tensor, right: Tensor, **_: object)
     return 2 * left.numel() * right.shape[-1]
 
 
-# torch's own counter knows every attention kernel but the CPU's, and no product at given places or added in place.
+# torch's flop counter lacks the CPU attention kernels, sampled products, embedding bags and in-place products.
 _ATEN = torch.ops.aten
 _MORE: dict[Any, Formula] = {
     _ATEN.baddbmm_: _added_product_flops,
@@ -112,10 +112,10 @@ _MORE: dict[Any, Formula] = {
 
 
 def _skipped_when_causal(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], flops: int) -> int:  # noqa: ANN401
-    """What is left of a causal attention kernel's flops without the blocks of keys that it skips.
+    """Return the flops of a causal attention kernel without the blocks of keys that it skips.
 
-    torch's formulas ignore the causal mask, and each kernel has blocks of its own size. All are counted with the
-    blocks of ``blockwise_attention``, so that equal mathematics has equal counts.
+    torch's formulas ignore the causal mask, and each kernel has its own block size. The blocks of
+    ``blockwise_attention`` are used for all kernels, so that equal mathematics has equal counts.
     """
     given = dict(zip((argument.name for argument in func._schema.arguments), args, strict=False)) | kwargs
     if not given.get("is_causal"):
@@ -125,7 +125,7 @@ def _skipped_when_causal(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any
 
 
 class _Counter(TorchDispatchMode):
-    """Sees every operation below autograd, adds up its flops and follows the storages it makes until they are freed."""
+    """A dispatch mode that sums the flops of all operations below autograd and tracks the storages they allocate."""
 
     def __init__(self, look_at: int | None = None) -> None:
         super().__init__()
@@ -140,7 +140,7 @@ class _Counter(TorchDispatchMode):
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        # Guarding against torch.compile, which nobody uses here, would import the compiler: seconds.
+        # A guard against torch.compile, which is not used here, would import the compiler, which takes seconds.
         return False
 
     def __torch_dispatch__(
@@ -187,12 +187,12 @@ class _Counter(TorchDispatchMode):
 
 
 def _storages(items: object) -> Iterator[torch.UntypedStorage]:
-    """Where the tensors among the items hold their numbers."""
+    """Yield the storages of the tensors among the items."""
     return (part.untyped_storage() for part in _parts(items))
 
 
 def _parts(items: object) -> Iterator[Tensor]:
-    """The tensors among the items, sparse ones by parts; by hand, as torch's walk took half the time of a count."""
+    """Yield the tensors among the items, sparse ones by parts; torch's own tree walk took half the time of a count."""
     todo = [items]
     while todo:
         item = todo.pop()

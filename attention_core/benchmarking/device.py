@@ -1,4 +1,4 @@
-"""The machine: its devices, the threads it computes with, and the stamp that stays with a measurement's figures."""
+"""The machine: its devices, its thread counts, and the stamp that is saved with each measurement."""
 
 import os
 import platform
@@ -15,21 +15,21 @@ from attention_core.errors import InputError, SettingError
 
 DEVICES = ("cpu", "cuda")
 LARGEST = 2**63 - 1
-"""No number in a saved measurement exceeds it: more bytes and multiply-adds than any machine has."""
+"""Largest number in a saved measurement: more than the bytes or multiply-adds of any machine."""
 Whole = Annotated[int, Meta(ge=1, le=LARGEST)]
 Text = Annotated[str, Meta(max_length=200)]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Stamp:
-    """Where and when.
+    """The machine and date of a measurement.
 
     Attributes:
-        device: name of what computed: the processor's or the accelerator's.
-        cpu: the processor's model.
-        cores: logical cores torch could use.
-        threads: threads torch did use.
-        torch: torch's version.
+        device: name of the processor or accelerator that computed.
+        cpu: model of the processor.
+        cores: logical cores available to torch.
+        threads: threads used by torch.
+        torch: version of torch.
         date: UTC, ``2026-01-31T12:00:00Z``.
     """
 
@@ -42,15 +42,15 @@ class Stamp:
 
 
 def devices() -> tuple[str, ...]:
-    """The devices torch sees here, the CPU first."""
+    """Return the devices that torch sees, the CPU first."""
     return DEVICES if torch.cuda.is_available() else DEVICES[:1]
 
 
 def check_device(device: str) -> str:
-    """The device, if torch sees it here.
+    """Return the device if torch sees it.
 
     Raises:
-        InputError: if it does not.
+        InputError: if torch does not see the device.
     """
     if device not in devices():
         raise InputError("Torch sees no device {device!r} here; choose {known}.", device=device, known=devices()[0])
@@ -58,11 +58,11 @@ def check_device(device: str) -> str:
 
 
 def stamp(device: str, at: datetime | None = None) -> Stamp:
-    """Describe this machine.
+    """Return a stamp that describes this machine.
 
     Args:
         device: one of ``devices()``.
-        at: when, in UTC; now when None.
+        at: the date, in UTC; None for now.
     """
     cpu = cpu_model()
     return Stamp(
@@ -76,7 +76,7 @@ def stamp(device: str, at: datetime | None = None) -> Stamp:
 
 
 def cpu_model() -> str:
-    """The processor's name as the system tells it."""
+    """Return the processor's name as reported by the operating system."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text(errors="replace").splitlines() if info.exists() else []
     named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
@@ -84,17 +84,17 @@ def cpu_model() -> str:
 
 
 def use_threads() -> int:
-    """Set torch's and numpy's thread counts from the variable ``ATTENTION_LAB_THREADS`` (1 where it is not set).
+    """Set the thread counts of torch and numpy from the variable ``ATTENTION_LAB_THREADS`` (default 1).
 
-    Called once, when a program starts. One thread is the default because a server answers several people at once on
-    few cores: threads that wait for one another on a busy machine are slower than one that does not wait. Of 200
-    visitors on two cores, numpy's alone made one wait 1.3 s in place of 0.5.
+    Call it once, when a program starts. One thread is the default because a server answers several visitors at the same
+    time on few cores, and threads that wait for each other on a busy machine are slower than a single one. With 200
+    visitors on two cores, numpy's threads alone raised a visitor's wait from 0.5 s to 1.3 s.
 
     Returns:
         The thread count.
 
     Raises:
-        SettingError: if the variable is no whole number from 1 to the number of cores.
+        SettingError: if the variable is not a whole number from 1 to the number of cores.
     """
     word, cores = os.environ.get("ATTENTION_LAB_THREADS", "1").strip(), os.cpu_count() or 1
     if not (word.isdecimal() and 1 <= int(word) <= cores):
@@ -102,5 +102,5 @@ def use_threads() -> int:
             "ATTENTION_LAB_THREADS is {value!r}; give a whole number from 1 to {cores}.", value=word[:40], cores=cores
         )
     torch.set_num_threads(int(word))
-    threadpool_limits(int(word), "blas")  # numpy's; stays so until it is called again
+    threadpool_limits(int(word), "blas")  # numpy's threads; the limit stays until the next call
     return int(word)

@@ -1,4 +1,4 @@
-"""A pattern's mask laid over full attention, every pair computed: what its own algorithm is timed beside."""
+"""Full attention under a variant's mask, computing every pair: a baseline for timing the variant's own algorithm."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,17 +14,17 @@ from attention_core.variant import Attention, Cost
 
 Form = Literal["fused", "explicit"]
 FORMS: tuple[Form, ...] = get_args(Form)
-"""``fused``: torch's fused kernel, which runs softmax too, is handed the mask. ``explicit``: the n x n scores are made,
-the forbidden ones hidden, softmax taken of what is left."""
+"""``fused``: torch's fused kernel, the same as for softmax, gets the mask. ``explicit``: the n x n scores are computed,
+masked and passed to softmax."""
 MAKING = 24
-"""Bytes per pair that making a mask may hold: whole numbers for the distances, and what is compared with them."""
+"""Bytes per pair that making a mask may take: integer distances, and the values compared with them."""
 
 
 @dataclass(frozen=True)
 class Masked(Attention):
-    """A variant whose mask is known in advance, computed as full attention under that mask.
+    """A variant with a data-independent mask, computed as full attention under that mask.
 
-    Its word is the variant's behind the form and a dot, ``fused.local~window~16``.
+    Its ``word`` is the form, a dot and the variant's word: ``fused.local~window~16``.
 
     Attributes:
         form: one of ``FORMS``.
@@ -34,21 +34,21 @@ class Masked(Attention):
 
     @property
     def key(self) -> str:
-        """The form and the variant's key."""
+        """The form and the variant's key, with a dot between them."""
         return f"{self.form}.{self.variant.key}"
 
     @property
     def plain(self) -> Attention:
-        """The variant by its own algorithm."""
+        """The variant with its own algorithm."""
         return Attention(self.variant, self.params)
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, *, causal: bool = False) -> Tensor:
-        """See ``Attention``; holds n² numbers."""
+        """See ``Attention``; the memory is O(n²)."""
         self._check(q, k, v, causal)
         return self.over(q.shape[-2], q.device, causal=causal)(q, k, v)
 
     def over(self, n: int, device: torch.device, *, causal: bool) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
-        """``(q, k, v) -> A v`` for n tokens, the mask made beforehand as a model would keep it."""
+        """Return a function ``(q, k, v) -> A v`` for n tokens; its mask is made once, as a model would cache it."""
         mask = self.mask(n, causal=causal)
         if mask is None:
             raise ValueError(f"{self.variant.key} has no mask")
@@ -64,22 +64,22 @@ class Masked(Attention):
         return explicit
 
     def cost(self, n: int, d: int, *, causal: bool = False, heads: int = 1) -> Cost:
-        """See ``Attention``: two n x n x d products, whatever the mask hides."""
+        """See ``Attention``; two n x n x d products, regardless of the mask."""
         self.check_causal(causal)
         held = n * (d + 1) if self.form == "fused" else n * n
         return Cost(multiply_adds=heads * 2 * n * n * d, peak_elements=heads * (n * n + held))
 
     def bytes(self, n: int, heads: int, element: torch.dtype) -> int:
-        """About how many bytes the mask's making and one call, forward and backward, hold at most."""
+        """Estimate the peak bytes of making the mask and of one forward and backward call."""
         each = 1 if self.form == "fused" else 3 * heads
         return n * n * (MAKING + each * element.itemsize)
 
 
 def subject(word: str) -> Attention:
-    """What a word of a timing stands for: a variant, or one's mask on the full matrix.
+    """Return the attention that a word of a timing names: a variant, or its mask on the full matrix.
 
     Raises:
-        LabError: for an unknown variant or setting, or one without a mask known in advance.
+        LabError: for an unknown variant or setting, or for a form of a variant without a data-independent mask.
     """
     form, dot, rest = word.partition(".")
     if not dot or form not in FORMS:

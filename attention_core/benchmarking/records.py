@@ -1,4 +1,4 @@
-"""Timing runs as records: samples gathered by variant and length, with what was asked, where and when."""
+"""Records of timing runs: samples grouped by variant and sequence length, with the settings, machine and date."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,20 +13,20 @@ from attention_core.formatting import N_
 
 Count = Annotated[int, Meta(ge=0, le=LARGEST)]
 BOUNDED = (N_("One call would hold more than {most:,.0f} MiB."), N_("One call would take more than {most:g} s."))
-"""Why a variant is not measured at a length, where a bound forbids it."""
+"""Templates of the reasons for not measuring a variant at a length because a bound forbids it."""
 Milliseconds = Annotated[float, Meta(gt=0.0, lt=float(LARGEST))]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """One call of one variant at one length.
+    """One timed call of one variant at one sequence length.
 
     Attributes:
-        variant: the variant and its settings, or its mask, as the spec names it.
-        n: tokens.
-        round: the sample's number.
-        ms: milliseconds of one call.
-        multiply_adds: as of ``Point``, and so are those below.
+        variant: the variant and its settings, or its mask, as written in the spec.
+        n: number of tokens.
+        round: number of the round.
+        ms: duration of the call in milliseconds.
+        multiply_adds: see ``Point``, also for the attributes below.
     """
 
     variant: str
@@ -40,15 +40,15 @@ class Sample:
 
 @dataclass(frozen=True, kw_only=True)
 class Point:
-    """One variant at one length.
+    """The measurements of one variant at one sequence length.
 
     Attributes:
-        variant: the variant and its settings, as ``Attention.word`` writes them.
-        n: tokens.
-        ms: milliseconds of one call, a sample per round, in the order of the rounds.
-        multiply_adds: counted, over all heads.
-        promised: those the variant's cost formula says; None where it says nothing of this mode.
-        peak_bytes: most bytes alive at once beyond the inputs.
+        variant: the variant and its settings, as written by ``Attention.word``.
+        n: number of tokens.
+        ms: duration of one call in milliseconds, one sample per round, in the order of the rounds.
+        multiply_adds: counted multiply-adds of all heads.
+        promised: multiply-adds by the variant's cost formula; None if it has no formula for this mode.
+        peak_bytes: most bytes in memory at the same time, not counting the inputs.
     """
 
     variant: Text
@@ -60,20 +60,20 @@ class Point:
 
     @property
     def quartiles(self) -> tuple[float, float, float]:
-        """Lower quartile, median and upper quartile of the milliseconds."""
+        """The lower quartile, median and upper quartile of the duration in milliseconds."""
         low, middle, high = np.quantile(self.ms, (0.25, 0.5, 0.75)).tolist()
         return low, middle, high
 
 
 @dataclass(frozen=True, kw_only=True)
 class LeftOut:
-    """A variant that was not measured from a length on, with the reason.
+    """A variant that was not measured from some sequence length on, with the reason.
 
     Attributes:
-        variant: as of ``Point``.
-        n: tokens.
-        reason: a sentence, one of ``BOUNDED`` where it names a bound.
-        most: that bound.
+        variant: see ``Point``.
+        n: number of tokens of that length.
+        reason: a sentence; one of the templates in ``BOUNDED`` if a bound is the reason.
+        most: value of that bound; None without a bound.
     """
 
     variant: Text
@@ -82,23 +82,23 @@ class LeftOut:
     most: Annotated[float, Meta(ge=0.0, lt=float(LARGEST))] | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a sentence from a file that asks to be filled in and is none of ours."""
+        """Raise ValueError if a bound is given with a template other than ours, as an uploaded file may do."""
         if self.most is not None and self.reason not in BOUNDED:
             raise ValueError("a bound without a reason that names one")
 
     @property
     def fields(self) -> dict[str, float]:
-        """What the sentence is filled in with."""
+        """The values for the placeholders of the reason."""
         return {} if self.most is None else {"most": self.most}
 
 
 Observed = Sample | LeftOut
-"""What one task of ``experiments.timing_length`` finds."""
+"""The result of one task of ``experiments.timing_length``."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """One measurement: what was asked, where and when, and what was found."""
+    """One timing run: its settings, machine and date, the measurements, and the variants left out."""
 
     spec: TimingSpec
     stamp: Stamp
@@ -107,7 +107,7 @@ class Run:
 
 
 def gather(spec: TimingSpec, stamp: Stamp, rows: Iterable[Observed]) -> Run:
-    """Put the rows of ``experiments.timing_length`` together by variant and length."""
+    """Group the rows of ``experiments.timing_length`` by variant and sequence length, and return them as a run."""
     samples: dict[tuple[str, int], list[Sample]] = {}
     left_out = []
     for row in rows:

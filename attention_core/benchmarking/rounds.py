@@ -1,6 +1,6 @@
-"""Fair turns on one clock: in every round each is measured once, and the next round goes the opposite way.
+"""Rounds of measurements: each round measures every subject once, and the next round goes in the opposite order.
 
-Whatever slows the machine down for a while then slows all of them down alike.
+A temporary slowdown of the machine then affects all subjects equally.
 """
 
 import math
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 def whose_turn(taken: Mapping[T, int], rounds: int) -> T | None:
-    """Who is measured next, by how often each was, in the order of the first round; None after the last one."""
+    """Return the subject to measure next, given how often each was measured; None after the last round."""
     least = min(taken.values(), default=rounds)
     if least >= rounds:
         return None
@@ -22,13 +22,13 @@ def whose_turn(taken: Mapping[T, int], rounds: int) -> T | None:
 
 
 def sample(clock: Clock, call: Call, *, before: float | None, least: float) -> float:
-    """Milliseconds of a call, run so often in a row that the clock's grain does not count.
+    """Measure the milliseconds of a call, repeated until the resolution of the clock does not matter.
 
     Args:
-        clock: measures it.
-        call: what is measured.
-        before: milliseconds that an earlier sample found; for None the call is first warmed up and looked at.
-        least: seconds that the sample lasts at least.
+        clock: clock of the device.
+        call: the call to measure.
+        before: milliseconds of an earlier sample; if None, the call is first warmed up and measured once.
+        least: minimum duration of the sample in seconds.
     """
     if before is None:
         call()

@@ -1,8 +1,8 @@
-"""Timing runs as JSON files: saved, read back, and those that ship.
+"""Timing runs as JSON files: saving, reading, and the recorded runs that are part of the package.
 
-The schema is ``Document`` and the records in it. Fields it does not know are passed over, so that a file of a later
-version opens with what is known here; a field that is added takes a default, so that files saved before it open too.
-Whatever else does not fit is refused with one sentence.
+The schema is ``Document`` with the records in it. Unknown fields are ignored, so that files of a later version can be
+read. A field added later needs a default, so that older files can still be read. A file that does not fit is refused
+with one sentence.
 """
 
 import json
@@ -23,11 +23,11 @@ from attention_core.limits import current
 
 FORMAT, VERSION = "attention-lab timing", 1
 MOST_SIZES = 64
-"""Lengths in a file."""
+"""Maximum number of sequence lengths in a file."""
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """A ``TimingSpec`` as a file holds it: what was asked is written out in full, defaults too."""
+    """The ``TimingSpec`` in a file, with all fields written out, including defaults."""
 
     variants: Annotated[tuple[Text, ...], Meta(max_length=BOUNDS["variants"])]
     sizes: Annotated[tuple[Whole, ...], Meta(max_length=MOST_SIZES)]
@@ -41,7 +41,7 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 class Document(msgspec.Struct, frozen=True):
-    """The whole file."""
+    """The content of a timing run file."""
 
     format: str
     version: Whole
@@ -52,25 +52,25 @@ class Document(msgspec.Struct, frozen=True):
 
 
 def to_json(run: Run) -> bytes:
-    """A run as a file, a point a line."""
+    """Return a run as the bytes of a file, with one point per line."""
     head = {"format": FORMAT, "version": VERSION, "stamp": asdict(run.stamp), "spec": asdict(run.spec)}
     lines = [f"{json.dumps(name)}: {json.dumps(value)}" for name, value in head.items()]
     for name in ("points", "left_out"):
-        # Four digits are more than any clock here holds.
+        # Times are rounded to four digits, more than the precision of any clock.
         items = [asdict(item) for item in getattr(run, name)]
         for item in items:
             if item.get("most", ...) is None:
-                del item["most"]  # as files were before there were bounds
+                del item["most"]  # files written before this field existed do not have it
             item.update({"ms": [float(f"{ms:.4g}") for ms in item["ms"]]} if "ms" in item else {})
         lines.append(f"{json.dumps(name)}: [" + ",".join(f"\n{json.dumps(item)}" for item in items) + "\n]")
     return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
 
 
 def from_json(data: bytes) -> Run:
-    """Read a run that ``to_json`` wrote, here or in a later version.
+    """Read a run that ``to_json`` wrote, in this version or a later one.
 
     Raises:
-        InputError: for anything else, naming what does not fit.
+        InputError: for any other data; the message names what does not fit.
     """
     most = current().run_bytes
     if len(data) > most:
@@ -102,7 +102,7 @@ def from_json(data: bytes) -> Run:
 
 
 def _check_texts(found: Document) -> None:
-    """Refuse what a screen cannot show: line breaks and other signs of control."""
+    """Raise InputError for text that a page cannot show: line breaks and other control characters."""
     spec = found.spec
     texts = [*spec.variants, spec.mode, spec.device, spec.dtype, *(item.reason for item in found.left_out)]
     if not all(text.isprintable() for text in (*texts, *map(str, astuple(found.stamp)))):
@@ -110,7 +110,7 @@ def _check_texts(found: Document) -> None:
 
 
 def _check_places(items: Sequence[Point | LeftOut], spec: TimingSpec, name: str) -> None:
-    """Refuse too many, and a variant or length that the spec does not name."""
+    """Raise InputError for too many items, or for a variant or length that is not in the spec."""
     most = current().run_points
     if len(items) > most:
         told = "In the file, {name} holds {count:,}; give one with at most {most:,}, of fewer variants or lengths."
@@ -123,7 +123,7 @@ def _check_places(items: Sequence[Point | LeftOut], spec: TimingSpec, name: str)
 
 @cache
 def recorded() -> Mapping[str, Run]:
-    """The runs that ship, by the name of their file."""
+    """Return the recorded runs of the package by file name, without the suffix."""
     folder = resources.files(__package__) / "recorded"
     files = sorted((file for file in folder.iterdir() if file.name.endswith(".json")), key=lambda file: file.name)
     return {file.name.removesuffix(".json"): from_json(file.read_bytes()) for file in files}

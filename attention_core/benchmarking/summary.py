@@ -1,4 +1,4 @@
-"""What a timing run says: how fast each variant grows, how it compares with softmax, and from which length it pays."""
+"""Summaries of a timing run: growth exponents, ratios to softmax, and the length from which a variant is faster."""
 
 import math
 from collections.abc import Sequence
@@ -12,12 +12,12 @@ from attention_core.metrics.fit import PowerFit, fit_power
 
 REFERENCE = "softmax"
 TAIL = 4
-"""Lengths that an exponent is fitted through, the longest ones: below them a call's fixed costs hide its growth."""
+"""Number of longest sequence lengths used to fit an exponent; at shorter lengths fixed costs of a call dominate."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ratio:
-    """A variant's time over softmax's at one length: quartiles over the rounds, each round within itself."""
+    """The ratio of a variant's time to softmax's at one length: quartiles of the ratios within each round."""
 
     n: int
     low: float
@@ -27,16 +27,15 @@ class Ratio:
 
 @dataclass(frozen=True, kw_only=True)
 class Crossing:
-    """From which length on a variant is faster than softmax.
+    """The sequence length from which a variant is faster than softmax.
 
     Attributes:
-        where: ``"at"`` a length; ``"below"`` the shortest measured one: faster at all; ``"beyond"`` the longest: slower
-            there; ``"even"``: at the longest the quartiles of the ratio lie on both sides of one.
-        tokens: that length; the shortest or the longest measured one where it is not crossed.
-        slower: the longest measured length up to which the lower quartile of the ratio is at least one; None without
-            one, or where nothing is crossed.
-        faster: the shortest measured length from which on the upper quartile is below one; None where nothing is
-            crossed.
+        where: ``"at"``: between measured lengths; ``"below"``: faster at all measured lengths; ``"beyond"``: slower at
+            the longest one; ``"even"``: the ratio's quartiles at the longest length are on both sides of one.
+        tokens: that length; without a crossing, the shortest (``"below"``) or longest measured length.
+        slower: longest measured length before the crossing where the lower quartile of the ratio is at least one; None
+            if there is no such length or no crossing.
+        faster: shortest measured length from which on the upper quartile is below one; None without a crossing.
     """
 
     where: Literal["at", "below", "beyond", "even"]
@@ -46,22 +45,22 @@ class Crossing:
 
 
 def of_variant(run: Run, word: str) -> list[Point]:
-    """A variant's points, lengths rising."""
+    """Return the points of a variant, by ascending length."""
     return sorted((point for point in run.points if point.variant == word), key=lambda point: point.n)
 
 
 def reference(run: Run) -> str | None:
-    """The word of softmax in this run, whatever its settings; None where it was not measured."""
+    """Return the word of softmax in this run, with any settings; None if softmax was not measured."""
     return next((point.variant for point in run.points if point.variant.partition("~")[0] == REFERENCE), None)
 
 
 def ratios(run: Run, word: str) -> list[Ratio]:
-    """A variant's time over softmax's at every length where both were measured; empty where softmax was not."""
+    """Return the ratios of a variant's time to softmax's at each length where both were measured."""
     base = {point.n: point for point in run.points if point.variant == reference(run)}
     found = []
     for point in of_variant(run, word):
         if point.n in base:
-            # Samples of one round lie close in time, so a machine that slows down for both changes no ratio.
+            # Samples of one round are close in time, so a slowdown of the machine affects both and not their ratio.
             pairs = [own / full for own, full in zip(point.ms, base[point.n].ms, strict=False)]
             low, middle, high = np.quantile(pairs, (0.25, 0.5, 0.75)).tolist()
             found.append(Ratio(n=point.n, low=low, middle=middle, high=high))
@@ -69,13 +68,13 @@ def ratios(run: Run, word: str) -> list[Ratio]:
 
 
 def crossing(ratios: Sequence[Ratio]) -> Crossing | None:
-    """The length from which on every measured ratio is below one, on a straight line between logarithms.
+    """Find the length from which on every ratio is below one, by linear interpolation of logarithms.
 
     Args:
-        ratios: of one variant, lengths rising.
+        ratios: ratios of one variant, by ascending length.
 
     Returns:
-        None where there are none.
+        The crossing; None for empty ``ratios``.
     """
     if not ratios:
         return None
@@ -99,13 +98,13 @@ def crossing(ratios: Sequence[Ratio]) -> Crossing | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Overtaking:
-    """Where a variant overtakes softmax, and the measured times on either side.
+    """The point where a variant becomes faster than softmax, with the measured times on both sides.
 
     Attributes:
-        tokens: from which length on it is faster.
-        ms: softmax's time there, on a straight line between logarithms.
-        before: the longest length measured up to there, the variant's median and softmax's, ms.
-        after: the same of the shortest length beyond.
+        tokens: sequence length from which on the variant is faster.
+        ms: softmax's time at that length, interpolated linearly between logarithms.
+        before: last measured length up to that point, and the medians of the variant and of softmax in ms.
+        after: the same three numbers at the next measured length.
     """
 
     tokens: float
@@ -115,7 +114,7 @@ class Overtaking:
 
 
 def overtaking(run: Run, word: str) -> Overtaking | None:
-    """Where a variant overtakes softmax between two measured lengths; None where it does not."""
+    """Return where a variant overtakes softmax between two measured lengths; None if it does not."""
     at = crossing(ratios(run, word))
     if at is None or at.where != "at":
         return None
@@ -129,6 +128,6 @@ def overtaking(run: Run, word: str) -> Overtaking | None:
 
 
 def growth(sizes: Sequence[int], values: Sequence[float]) -> PowerFit | None:
-    """The power law through the longest ``TAIL`` lengths; None where there are not two, or a value is zero."""
+    """Fit a power law to the longest ``TAIL`` lengths; return None for fewer than two lengths or if a value is zero."""
     x, y = sizes[-TAIL:], values[-TAIL:]
     return fit_power(x, y) if len(x) > 1 and min(y) > 0 else None

@@ -1,4 +1,4 @@
-"""What is timed: forward, forward and backward, and one decode step, on queries, keys and values of one size."""
+"""The calls to time, on queries, keys and values of one size: forward, forward and backward, or one decode step."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,24 +19,24 @@ MODES = ("forward", "backward", "decode")
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 SIZES = (64, 128, 256, 512, 1024, 2048, 4096)
 BOUNDS = {"tokens": 2**20, "heads": 256, "head size": 1024, "rounds": 100, "variants": 64}
-"""The most a description may name, whatever this machine can measure."""
+"""Maximum values in a ``TimingSpec``, independent of what this machine can measure."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TimingSpec:
-    """What to measure.
+    """The settings of a timing run.
 
     Attributes:
-        variants: variants with their settings, as ``Attention.word`` writes them, or their masks on the full matrix, as
-            ``Masked.word`` does; ratios need softmax among them.
-        sizes: tokens, rising.
+        variants: variants with their settings, as written by ``Attention.word``, or their masks on the full matrix, as
+            written by ``Masked.word``. Ratios need softmax among the variants.
+        sizes: sequence lengths in tokens, ascending.
         mode: one of ``MODES``; ``"backward"`` is forward and backward together.
-        causal: whether the future is hidden; a decode step hides it in any case.
+        causal: whether future keys are hidden; a decode step always hides them.
         device: ``"cpu"`` or ``"cuda"``.
         dtype: one of ``DTYPES``.
-        heads: heads; the batch is one.
+        heads: number of heads; the batch size is one.
         head_size: size d of queries, keys and values.
-        rounds: samples of each variant at each size.
+        rounds: samples of each variant at each length.
 
     Raises:
         LabError: for an unknown variant or setting, or a value out of bounds.
@@ -82,14 +82,14 @@ class TimingSpec:
 
     @property
     def element(self) -> torch.dtype:
-        """Torch's name of the number type."""
+        """The torch dtype of the numbers."""
         return DTYPES[self.dtype]
 
 
 def why_not(attention: Attention, *, mode: str, causal: bool) -> str | None:
-    """Why a variant cannot be timed so, as a sentence; None where it can."""
+    """Return one sentence on why a variant cannot be timed in this mode; None if it can."""
     if mode == "decode":
-        # A step of full attention is one query against a cache of keys and values.
+        # A decode step of full attention is one query against a cache of keys and values.
         able = not isinstance(attention, Masked) and (
             attention.variant.decoder is not None or attention.key == "softmax"
         )
@@ -97,19 +97,19 @@ def why_not(attention: Attention, *, mode: str, causal: bool) -> str | None:
     return attention.variant.causal_reason if causal else None
 
 
-@lru_cache(maxsize=1)  # the variants at one length follow one another
+@lru_cache(maxsize=1)  # one entry is enough because all variants of one length are timed in sequence
 def inputs(spec: TimingSpec, n: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Gaussian queries, keys and values, ``[1, H, n, d]``, the same for every variant and every run."""
+    """Return Gaussian queries, keys and values, ``[1, H, n, d]``, the same for every variant and run."""
     generator = torch.Generator(spec.device).manual_seed(n)
     q, k, v = torch.randn(3, 1, spec.heads, n, spec.head_size, generator=generator, device=spec.device)
     return q.to(spec.element), k.to(spec.element), v.to(spec.element)
 
 
 class Backward:
-    """Forward and backward together where it is called; ``alone`` leaves the forward out.
+    """A call that runs forward and backward together; ``alone`` returns a call of the backward only.
 
     Args:
-        attend: of q, k and v.
+        attend: function of q, k and v.
         q: ``[B, H, n, d]``.
         k: ``[B, H, n, d]``.
         v: ``[B, H, n, d_v]``.
@@ -121,11 +121,11 @@ class Backward:
         self._gradient = torch.ones_like(v)
 
     def __call__(self) -> tuple[Tensor, ...]:
-        """The gradients at q, k and v; None at what a variant weighs without looking at."""
+        """Return the gradients of q, k and v; None for an input on which the output does not depend."""
         return torch.autograd.grad(self._forward(), self._leaves, self._gradient, allow_unused=True)
 
     def alone(self) -> Callable[[], tuple[Tensor, ...]]:
-        """The backward of a forward that is run now; it may be called again and again, and keeps what that has kept."""
+        """Run the forward now, and return its backward, which can be called repeatedly and retains the graph."""
         of = partial(torch.autograd.grad, self._forward(), self._leaves, self._gradient)
         return partial(of, allow_unused=True, retain_graph=True)
 
@@ -135,15 +135,15 @@ class Backward:
 
 
 def prepare(attention: Attention, q: Tensor, k: Tensor, v: Tensor, *, mode: str, causal: bool) -> Callable[[], Any]:
-    """The call that is timed.
+    """Return the call to time.
 
     Args:
-        attention: the variant; ``why_not`` has nothing against it.
+        attention: a variant for which ``why_not`` returns None.
         q: ``[B, H, n, d]``.
         k: ``[B, H, n, d]``.
         v: ``[B, H, n, d_v]``.
         mode: one of ``MODES``.
-        causal: whether the future is hidden.
+        causal: whether future keys are hidden.
     """
     if mode == "decode":
         return _step(attention, q, k, v)
@@ -155,11 +155,11 @@ def prepare(attention: Attention, q: Tensor, k: Tensor, v: Tensor, *, mode: str,
 
 
 def _step(attention: Attention, q: Tensor, k: Tensor, v: Tensor) -> Callable[[], Any]:
-    """The last token's step: from a state, or against the n keys and values of a cache it has just entered."""
+    """Return the last token's decode step: from a state, or with a cache of n keys and values that it updates."""
     token = q[..., -1, :].clone(), k[..., -1, :].clone(), v[..., -1, :].clone()
     decoder, params = attention.variant.decoder, attention.params
     if decoder is not None:
-        # The state is as large after one token as after n, and a step costs the same.
+        # The size of the state and the cost of a step do not depend on how many tokens came before.
         _, state = decoder.step(decoder.init_state(token[0], token[2], params), *token, params)
         return lambda: decoder.step(state, *token, params)
     keys, values, query = k.clone(), v.clone(), token[0].unsqueeze(-2)

@@ -1,4 +1,4 @@
-"""Inputs: text through a real model, synthetic sequences and uploads, all becoming one QKV record."""
+"""Inputs of the library: texts read by a trained model, synthetic sequences and uploads, all as ``QKV`` records."""
 
 from attention_core.inputs import models
 from attention_core.inputs.record import QKV, Notice

@@ -1,7 +1,7 @@
-"""The kinds of synthetic sequences: how queries, keys and values with one known structure are drawn.
+"""The kinds of synthetic sequences and the functions that draw their queries, keys and values.
 
-Each kind is a pure function ``(shape, generator) -> Draw`` with ``shape = (H, n, d)``; scale plays no part, as
-``from_synthetic`` brings all kinds to one.
+Each function has the form ``(shape, generator) -> Draw`` with ``shape = (H, n, d)``. The scale is arbitrary, because
+``from_synthetic`` scales all kinds equally.
 """
 
 import math
@@ -18,21 +18,21 @@ from attention_core.formatting import N_
 Shape = tuple[int, int, int]
 
 GROUPS = 8
-"""Clusters of a clustered sequence and topics of a topical one, at most; one letter names each."""
+"""Maximum number of clusters of a clustered sequence and of topics of a topical one; each has one letter."""
 PERIOD = 16
-"""Tokens after which a periodic sequence repeats."""
+"""Number of tokens after which a periodic sequence repeats."""
 SMOOTHING = 4.0
-"""Standard deviation, in tokens, of the bell that blends neighbours: tokens 8 apart still correlate by 1/e."""
+"""Standard deviation, in tokens, of the Gaussian kernel that smooths neighbours; at 8 tokens, correlation is 1/e."""
 RANK = 4
-"""Dimensions that a low-rank input really uses."""
+"""Number of dimensions that a low-rank input uses."""
 TAIL = 3
-"""Degrees of freedom of the heavy tail (Student's t): variance exists, the fourth moment does not."""
+"""Degrees of freedom of the heavy tail (Student's t); the variance exists, the fourth moment does not."""
 LIKENESS = 0.8
-"""Share of the variance that query and key of one token have in common; the rest is noise of their own."""
+"""Share of the variance that query and key of one token have in common; the rest is independent noise."""
 
 
 class Draw(NamedTuple):
-    """One draw of a kind: q, k and v, each ``[H, n, d]``, in any scale, and the tokens' labels (None: positions)."""
+    """The result of drawing: q, k and v, each ``[H, n, d]``, in any scale, and token labels (None: positions)."""
 
     q: Tensor
     k: Tensor
@@ -42,7 +42,7 @@ class Draw(NamedTuple):
 
 @dataclass(frozen=True)
 class SyntheticKind:
-    """One kind of synthetic sequence: its key in links, its name, what it is for, and how it is drawn."""
+    """A kind of synthetic sequence: its key in links, name, purpose, and the function that draws it."""
 
     key: str
     title: str
@@ -55,19 +55,19 @@ def _normal(generator: Generator, *shape: int) -> Tensor:
 
 
 def _mixed(x: Tensor, d: int, generator: Generator) -> Tensor:
-    """Values that follow ``x``: its image under one random linear map per head, ``[H, n, d]``."""
+    """Return the image of ``x`` under one random linear map per head, ``[H, n, d]``, used as values."""
     return x @ _normal(generator, x.shape[0], x.shape[-1], d)
 
 
 def _around(x: Tensor, generator: Generator, tokens: Sequence[str] | None = None) -> Draw:
-    """Queries and keys that are noisy copies of ``x``, ``[H, n, d]`` of unit variance, and values that follow it."""
+    """Return noisy copies of ``x``, ``[H, n, d]`` of unit variance, as queries and keys, and values made from ``x``."""
     signal, noise = math.sqrt(LIKENESS), math.sqrt(1 - LIKENESS)
     q, k = (signal * x + noise * _normal(generator, *x.shape) for _ in "qk")
     return Draw(q, k, _mixed(x, x.shape[-1], generator), tokens)
 
 
 def _counted(groups: Sequence[int]) -> list[str]:
-    """Labels ``A0 A1 B0 A2 ...``: the group's letter and the token's number within it."""
+    """Return labels ``A0 A1 B0 A2 ...``: the letter of the group and the token's number within it."""
     seen = [0] * GROUPS
     labels = []
     for group in groups:
@@ -101,7 +101,7 @@ def _locally_correlated(shape: Shape, generator: Generator) -> Draw:
     reach = math.ceil(3 * SMOOTHING)
     bell = torch.exp(-0.5 * (torch.arange(-reach, reach + 1) / SMOOTHING) ** 2)
     white = _normal(generator, heads, n + 2 * reach, d)
-    # Shifted sums: 2 ms where torch's convolution, for few taps and many channels, takes 170.
+    # Shifted sums take 2 ms; torch's convolution, with few taps and many channels, takes 170 ms.
     smooth = torch.zeros(shape)
     for shift, share in enumerate((bell / bell.norm()).tolist()):
         smooth.add_(white[:, shift : shift + n], alpha=share)
@@ -115,9 +115,9 @@ def _periodic(shape: Shape, generator: Generator) -> Draw:
 
 
 def _needle(shape: Shape, generator: Generator) -> Draw:
-    """Noise at right angles to one direction, which all queries share with one key, in the first half.
+    """Draw noise orthogonal to one direction, which all queries and a single key in the first half share.
 
-    Its logit grows with log n, so that it holds most of the mass at every length.
+    That key's logit grows with log n, so that it has most of the mass at every length.
     """
     heads, n, d = shape
     where = int(torch.randint((n + 1) // 2, (), generator=generator))
@@ -196,4 +196,4 @@ KINDS = (
         _gaussian,
     ),
 )
-"""Every kind, the default first, the hardest last."""
+"""All kinds, the default first and the hardest last."""

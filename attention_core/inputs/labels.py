@@ -1,4 +1,4 @@
-"""Tokens as a person would write them, and which of them are pieces of one character."""
+"""Readable labels for tokens, and the detection of tokens that are pieces of one character."""
 
 import unicodedata
 from collections.abc import Sequence
@@ -8,28 +8,28 @@ MARKS = {"\n": "↵", "\t": "⇥", "\r": "␍", "\x7f": "␡"}
 DOTTED_CIRCLE = "◌"
 EMPTY = "∅"
 INVISIBLE = "\u115f\u1160\u2800\u3164\uffa0"
-"""Characters without ink that Unicode counts as printable: Hangul fillers and the blank Braille pattern."""
+"""Invisible characters that Unicode counts as printable: Hangul fillers and the blank Braille pattern."""
 SPACES = str.maketrans("Ġ▁Ċĉ", "  \n\t")
-"""How byte-level BPE and SentencePiece write the white space that a token begins with."""
+"""Translation of the leading white space of tokens in byte-level BPE and SentencePiece."""
 
 
 def label_pieces(
     text: str, offsets: Sequence[tuple[int, int]], tokens: Sequence[str]
 ) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """Label tokens by the text they stand for.
+    """Label tokens by the parts of the text that they cover.
 
     Args:
-        text: what was tokenized.
-        offsets: start and end of each token in the text; start = end for a token that stands for none of it.
-        tokens: the tokenizer's own writing, for those.
+        text: the tokenized text.
+        offsets: start and end of each token in the text; start = end for a token that covers no text.
+        tokens: the tokenizer's own strings, used for tokens that cover no text.
 
     Returns:
-        One label per token (a piece that only continues a character is ``·``), and one group number per token, shared
+        One label per token (``·`` for a piece that only continues a character), and one group number per token, shared
         by the pieces of one character.
     """
     labels: list[str] = []
     groups: list[int] = []
-    covered = 0  # the text up to here is in earlier labels
+    covered = 0  # end of the text that earlier labels contain
     for (start, end), token in zip(offsets, tokens, strict=True):
         continues = start < min(covered, end)
         groups.append(groups[-1] if continues else len(labels))
@@ -42,7 +42,7 @@ def label_pieces(
 
 
 def readable(piece: str) -> str:
-    """A piece of text without the spaces around it and with a visible sign for whatever is invisible."""
+    """Return a piece of text without surrounding spaces, with visible signs for invisible characters."""
     if not piece.strip(" "):
         return "␣" * len(piece)
     piece = piece.strip(" ")
@@ -51,9 +51,9 @@ def readable(piece: str) -> str:
 
 
 def readable_token(token: str) -> str:
-    """Return a tokenizer's own writing of a token, such as ``Ġthe``, ``▁the`` or ``##ing``, as `readable` writes it.
+    """Return the label of a token in a tokenizer's notation, such as ``Ġthe``, ``▁the`` or ``##ing``; see `readable`.
 
-    Every label is visible: an empty token is ``∅``.
+    The label is always visible: an empty token becomes ``∅``.
     """
     letters = token.lstrip("Ġ▁Ċĉ")
     token = token[: len(token) - len(letters)].translate(SPACES) + letters
@@ -61,7 +61,7 @@ def readable_token(token: str) -> str:
 
 
 def number_repeats(tokens: Sequence[str]) -> tuple[str, ...]:
-    """Return labels that all differ: the third ``cat`` is ``cat (3)``, unless a token has that name itself."""
+    """Return labels that all differ: the third ``cat`` becomes ``cat (3)``, unless another token has that name."""
     seen: dict[str, int] = {}
     names, labels = set(tokens), []
     for token in tokens:
@@ -75,7 +75,7 @@ def number_repeats(tokens: Sequence[str]) -> tuple[str, ...]:
 
 
 def _sign(character: str) -> str:
-    """One character as shown: itself, a sign, or nothing for an invisible one that only shapes its neighbours."""
+    """Return the visible form of one character; empty for an invisible one that only shapes its neighbours."""
     if character in MARKS:
         return MARKS[character]
     if character < " ":

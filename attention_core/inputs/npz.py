@@ -1,6 +1,7 @@
-"""``.npz`` files from strangers: a zip of ``.npy`` members, every size and type known before an array is unpacked.
+"""A reader for untrusted ``.npz`` files that knows every size and type before it unpacks an array.
 
-The zip's directory gives the sizes, each member's header its shape and type; nothing is ever unpickled.
+An ``.npz`` file is a zip of ``.npy`` members. The zip's directory gives the sizes, each member's header its shape and
+type. Nothing is ever unpickled.
 """
 
 import io
@@ -19,14 +20,14 @@ from attention_core.errors import InputError
 from attention_core.limits import current
 
 HEADER_BYTES = 1024
-"""Bytes in which a member's header must end: numpy takes 128 for plain arrays, and no more are unpacked to see it."""
+"""Maximum bytes of a member's header: numpy uses 128 for plain arrays, and only these bytes are unpacked to read it."""
 NAMES = 8
-"""Names listed in a sentence: the file chose them."""
+"""Maximum number of array names in a message, because the file determines them."""
 NAME_CHARACTERS = 40
-"""Characters of each name in a sentence."""
+"""Maximum number of characters of each name in a message."""
 
 _DIRECTORY_ENTRY = b"PK\x01\x02"
-# What the zip reader may raise on hostile bytes, and (by its documentation) the literal parser beneath numpy's reader.
+# Errors of zipfile on malicious bytes, and (by its documentation) of the literal parser that numpy's reader uses.
 _ZIP_ERRORS = (
     zipfile.BadZipFile,
     zlib.error,
@@ -42,7 +43,7 @@ _HEADER_ERRORS = (SyntaxError, TypeError, MemoryError, RecursionError, OverflowE
 
 @dataclass(frozen=True)
 class Member:
-    """One array of the file as its header tells it; ``header_bytes`` come before its data."""
+    """An array of the file, as described by its header; the data starts after ``header_bytes``."""
 
     name: str
     shape: tuple[int, ...]
@@ -52,20 +53,20 @@ class Member:
 
     @property
     def data_bytes(self) -> int:
-        """Bytes the array needs."""
+        """The size of the array in bytes."""
         return math.prod(self.shape) * self.dtype.itemsize
 
 
 class Npz:
-    """An opened file: the names of its arrays, their headers, and their values on demand.
+    """An opened ``.npz`` file: the names of its arrays, their headers, and their values on demand.
 
     Args:
-        data: the file.
-        file: its name, for sentences.
-        most_bytes: bytes that the arrays read from it may need together.
+        data: content of the file.
+        file: name of the file, for messages.
+        most_bytes: maximum size of all arrays read from it together.
 
     Raises:
-        InputError: if it is not a whole zip of at most ``upload_members`` members with different names.
+        InputError: if it is not a complete zip of at most ``upload_members`` members with different names.
     """
 
     def __init__(self, data: bytes, file: str, most_bytes: int) -> None:
@@ -76,7 +77,7 @@ class Npz:
             raise InputError("{file} holds one array only; save with np.savez(file, q=q, k=k, v=v).", file=file)
         if not data.startswith(b"PK"):
             raise InputError("{file} is not an .npz file; save with np.savez(file, q=q, k=k, v=v).", file=file)
-        # Counted in the raw bytes: opening a zip already builds an object for each entry of its directory.
+        # Counted in the raw bytes, because opening a zip already builds an object for each entry of its directory.
         most = current().upload_members
         if (count := data.count(_DIRECTORY_ENTRY)) > most:
             told = "{file} holds {count:,} arrays, more than {most}; save q, k and v alone."
@@ -96,10 +97,10 @@ class Npz:
         return tuple(self._infos)
 
     def headers(self, names: Sequence[str]) -> dict[str, Member]:
-        """The headers of some arrays, once the sizes in the zip's directory are known to be small enough.
+        """Return the headers of some arrays, after checking the sizes in the zip's directory.
 
         Raises:
-            InputError: if they are too large together, or one is encrypted, unreadable or of another size than it says.
+            InputError: if the arrays are too large, or one is encrypted, unreadable or not of its declared size.
         """
         size = sum(self._infos[name].file_size for name in names)
         if size > self.most_bytes:
@@ -113,7 +114,7 @@ class Npz:
         return {name: self._header(name) for name in names}
 
     def array(self, member: Member) -> np.ndarray:
-        """The values of one array, read-only; only for types without Python objects.
+        """Return the values of one array, read-only; the type must not contain Python objects.
 
         Raises:
             InputError: if the data is damaged.
@@ -167,17 +168,17 @@ class Npz:
 
 
 def printable(name: str) -> str:
-    """A word from a file as it may stand in a sentence: no control characters, not too long."""
+    """Return a name from a file for use in a message, without control characters and shortened."""
     word = "".join(character if character.isprintable() else "?" for character in name[:NAME_CHARACTERS])
     return word if len(name) <= NAME_CHARACTERS else word + "…"
 
 
 def listed(names: Iterable[str]) -> str:
-    """Some names from a file as they may stand in a sentence."""
+    """Return names from a file, joined for use in a message."""
     words = [printable(name) for name in names]
     return ", ".join(words[:NAMES] + ["…"] * (len(words) > NAMES))
 
 
 def written(shape: Sequence[int]) -> str:
-    """A shape as people write it here: ``[H, n, d]``."""
+    """Return a shape in the usual notation, ``[H, n, d]``."""
     return printable(str(list(shape)))

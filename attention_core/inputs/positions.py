@@ -1,4 +1,4 @@
-"""How positions enter queries and keys before any variant sees them: as a source has them, not, by RoPE or by ALiBi."""
+"""Position encodings of recorded queries and keys, shared by all variants: the source's own, none, RoPE or ALiBi."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -17,12 +17,12 @@ NONE: Positions = "none"
 ROPE: Positions = "rope"
 ALIBI: Positions = "alibi"
 CHOICES: tuple[Positions, ...] = (OWN, NONE, ROPE, ALIBI)
-"""Queries and keys as their source has them, without RoPE, with it, with ALiBi in its place."""
+"""Choices: positions as in the source, without RoPE, with RoPE, and with ALiBi instead of RoPE."""
 CHANNELS = 2
-"""Coordinates that ALiBi adds."""
+"""Number of coordinates that ALiBi adds to queries and keys."""
 
 BASE = 10_000.0
-"""How slowly the slowest pair of a rotary position embedding turns, where a model does not choose otherwise."""
+"""Default base of RoPE's angles; a larger base makes the slowest pair rotate more slowly."""
 
 
 HAS_IT = Notice("These queries and keys have RoPE already, and stay as they are.")
@@ -31,25 +31,25 @@ HAS_NONE = Notice("No RoPE is known to be in these queries and keys, so none is 
 
 @dataclass(frozen=True, kw_only=True)
 class Rope:
-    """How queries and keys are turned by their positions.
+    """A rotary position embedding (RoPE) of queries and keys.
 
     Attributes:
-        base: how slowly the slowest pair turns; None where they are turned in a way that is not known.
-        halves: whether coordinates i and i + d/2 are a pair, as in transformers, and not neighbours.
+        base: base of the angles; None if the rotation is unknown.
+        halves: whether coordinates i and i + d/2 form a pair, as in transformers, instead of neighbours.
     """
 
     base: float | None = BASE
     halves: bool = False
 
     def turn(self, x: Tensor, *, back: bool = False) -> Tensor:
-        """Queries or keys turned by their positions, or turned back, in the order of their own coordinates.
+        """Return queries or keys rotated by their positions, or rotated back, with the order of coordinates kept.
 
         Args:
             x: ``[..., n, d]``.
-            back: turn back what was turned.
+            back: whether to undo the rotation.
 
         Raises:
-            InputError: if how they are turned is not known.
+            InputError: if the rotation is unknown.
         """
         if self.base is None:
             raise InputError(
@@ -60,15 +60,15 @@ class Rope:
 
 
 def placed(qkv: QKV, own: Rope | None, wanted: Positions) -> QKV:
-    """A record with or without RoPE, or with ALiBi in its place, and a notice where that may surprise.
+    """Return a record with the wanted positions, with a notice if the result may surprise.
 
     Args:
         qkv: the record.
-        own: how it has been turned; None where it has not, or nobody knows.
+        own: its RoPE; None if it has none or none is known.
         wanted: one of ``CHOICES``.
 
     Raises:
-        InputError: if it is to be turned back and how it was turned is not known, or ``wanted`` is none of them.
+        InputError: if an unknown rotation must be undone, or ``wanted`` is not one of ``CHOICES``.
     """
     if wanted not in CHOICES:
         raise InputError(
@@ -83,7 +83,7 @@ def placed(qkv: QKV, own: Rope | None, wanted: Positions) -> QKV:
     if (wanted == ROPE) == (own is not None):
         return replace(qkv, notices=(*qkv.notices, HAS_IT if own else HAS_NONE))
     rope = own or Rope()
-    # In float64, so that there and back again is the same to float32's last digit.
+    # In float64, so that rotating there and back restores float32 to the last digit.
     q, k = (rope.turn(x.double(), back=wanted == NONE).to(x) for x in (qkv.q, qkv.k))
     d = qkv.q.shape[-1]
     odd = Notice(
@@ -94,7 +94,7 @@ def placed(qkv: QKV, own: Rope | None, wanted: Positions) -> QKV:
 
 @dataclass(frozen=True, eq=False)
 class Placed(Sequence[QKV]):
-    """Records of layers, each as ``placed`` makes it when it is asked for."""
+    """A sequence of the records of layers, each passed through ``placed`` on access."""
 
     layers: Sequence[QKV]
     own: Rope | None
@@ -111,32 +111,32 @@ class Placed(Sequence[QKV]):
 
 
 def speeds(d: int, base: float) -> Tensor:
-    """``θ_i``, how far each pair of coordinates turns from token to token, ``[d // 2]`` float64."""
+    """Return ``θ_i``, the angle by which each pair of coordinates rotates per token, ``[d // 2]`` float64."""
     pairs = d // 2
     return base ** (-torch.arange(pairs, dtype=torch.float64) / max(pairs, 1))
 
 
 @lru_cache(4)
 def _angles(n: int, d: int, base: float) -> tuple[Tensor, Tensor]:
-    """Cosine and sine of how far each pair of each token is turned, ``[n, d // 2]`` float64.
+    """Return cosine and sine of the rotation of each pair of each token, ``[n, d // 2]`` float64.
 
-    Angles reach n radians: float64 keeps them exact to far beyond what float32 coordinates can show.
+    Angles reach n radians; in float64 they are far more exact than float32 coordinates can show.
     """
     angle = torch.arange(n, dtype=torch.float64).outer(speeds(d, base))
     return angle.cos(), angle.sin()
 
 
 def rotary(x: Tensor, base: float = BASE, *, back: bool = False, halves: bool = False) -> Tensor:
-    """Rotary position embedding: pair (2i, 2i+1) of token t is turned by the angle ``t base^(-2i/d)``.
+    """Apply a rotary position embedding: rotate pair (2i, 2i+1) of token t by the angle ``t base^(-2i/d)``.
 
-    The inner product of a turned query and a turned key then depends on their distance, not on where they stand.
-    Source: Su et al. 2021, arXiv 2104.09864. An odd last coordinate is left as it is.
+    The inner product of a rotated query and key then depends on their distance, not on their positions. An odd last
+    coordinate stays unchanged. Source: Su et al. 2021, arXiv 2104.09864.
 
     Args:
         x: ``[..., n, d]``.
-        base: how slowly the slowest pair turns.
-        back: turn back what was turned.
-        halves: whether coordinates i and i + d/2 are a pair instead.
+        base: base of the angles.
+        back: whether to undo the rotation.
+        halves: whether coordinates i and i + d/2 form a pair instead.
     """
     n, d = x.shape[-2:]
     pairs = d // 2
@@ -152,12 +152,12 @@ def rotary(x: Tensor, base: float = BASE, *, back: bool = False, halves: bool = 
 
 
 def side_by_side(x: Tensor) -> Tensor:
-    """Pairs (i, i + d/2), as transformers turns them, put side by side; products of queries and keys stay."""
+    """Reorder pairs (i, i + d/2), as in transformers, into neighbours; products of queries and keys stay the same."""
     return x.unflatten(-1, (2, -1)).transpose(-2, -1).flatten(-2)
 
 
 def slopes(heads: int) -> Tensor:
-    """``m = 2^(-8h / H)`` for head h = 1 to H, what a token of distance takes off a score, ``[H]`` float64.
+    """Return ALiBi's penalties on a score per token of distance, ``m = 2^(-8h / H)`` for h = 1 to H, ``[H]`` float64.
 
     Source: Press et al. 2021, arXiv 2108.12409.
     """
@@ -165,17 +165,17 @@ def slopes(heads: int) -> Tensor:
 
 
 def biased(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
-    """Queries and keys with two more coordinates, whose scores are those of before less ``m (i - j)``.
+    """Add two coordinates to queries and keys, so that the bias ``-m (i - j)`` is added to their scores.
 
     ``[√(d'/d) q_i, -m i √d', m √d'] · [k_j, 1, j] / √d' = q_i · k_j / √d - m (i - j)`` with ``d' = d + 2``. For keys
-    that are not later than the query that is ALiBi's bias, ``-m |i - j|``, which itself is no such product.
+    not later than the query this is ALiBi's bias ``-m |i - j|``, which itself cannot be written as such a product.
 
     Args:
-        q: ``[H, n, d]``.
-        k: likewise.
+        q: queries, ``[H, n, d]``.
+        k: keys, ``[H, n, d]``.
 
     Returns:
-        Both, ``[H, n, d + 2]``.
+        Queries and keys, ``[H, n, d + 2]``.
     """
     heads, n, d = q.shape
     wider = d + CHANNELS
@@ -186,7 +186,7 @@ def biased(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def unbiased(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
-    """The way back: queries and keys without the two coordinates."""
+    """Return queries and keys without the two coordinates that ``biased`` added."""
     wider = q.shape[-1]
     d = wider - CHANNELS
     return q[..., :d] * (d / wider) ** 0.5, k[..., :d]

@@ -1,4 +1,4 @@
-"""The one record every input becomes: queries, keys and values of one layer, with the names of their tokens."""
+"""The record to which every input is converted: queries, keys and values of one layer, with token labels."""
 
 from dataclasses import dataclass, replace
 
@@ -9,9 +9,9 @@ from attention_core.errors import ShapeError
 
 @dataclass(frozen=True)
 class Notice:
-    """Something the user should know of how the input was read, e.g. that it was cut.
+    """A message for the user about how the input was read, for example that it was cut.
 
-    The template and its values stay apart so that a screen may translate the sentence.
+    The template and its values are kept apart so that a page can translate the template.
     """
 
     template: str
@@ -23,24 +23,24 @@ class Notice:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class QKV:
-    """Queries, keys and values as one layer attends with them.
+    """The queries, keys and values of one attention layer.
 
-    ``softmax(q kᵀ / √d)`` reproduces the source's own attention: where a model scales its logits by anything other
-    than ``1/√d``, ``q`` has been multiplied accordingly and ``scale`` keeps the model's own factor.
+    ``softmax(q kᵀ / √d)`` is the attention of the source. If a model scales its logits by a factor other than ``1/√d``,
+    ``q`` has been multiplied accordingly and ``scale`` is the model's own factor.
 
     Attributes:
         q: queries, ``[H, n, d]`` float32, on the CPU, without gradient.
         k: keys, ``[H, n, d]``; grouped key-value heads are already repeated.
         v: values, ``[H, n, d_v]``.
-        tokens: one label per position, as a person would write it (no ``##``, no ``Ġ``).
-        special: one flag per position, true for tokens the tokenizer added (``[CLS]``, ``<bos>``).
-        groups: one number per position; neighbours with the same number are pieces of one character or word
-            (bytes of a Chinese character), so that a screen may label them together.
-        causal: whether the source itself hides the future.
+        tokens: one readable label per position (no ``##``, no ``Ġ``).
+        special: one flag per position, true for tokens that the tokenizer added (``[CLS]``, ``<bos>``).
+        groups: one number per position; neighbours with the same number are pieces of one character (bytes of a Chinese
+            character) or word, so that a page can label them together.
+        causal: whether the source itself hides future keys.
         scale: the source's own logit scale.
-        origin: where it comes from, for captions: ``"minilm layer 3"``.
-        total_tokens: tokens before cutting; equals n when nothing was cut.
-        notices: what the user should know.
+        origin: name of the source, for captions: ``"minilm layer 3"``.
+        total_tokens: number of tokens before cutting; equals n if nothing was cut.
+        notices: messages for the user.
     """
 
     q: Tensor
@@ -78,21 +78,21 @@ class QKV:
 
     @property
     def n(self) -> int:
-        """Number of tokens."""
+        """The number of tokens."""
         return self.q.shape[-2]
 
     @property
     def heads(self) -> int:
-        """Number of heads H."""
+        """The number of heads H."""
         return self.q.shape[0]
 
     @property
     def tensors(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries, keys and values."""
+        """The queries, keys and values."""
         return self.q, self.k, self.v
 
     def of_head(self, head: int | None) -> "QKV":
-        """The record of one head alone, ``[1, n, d]``; the whole record for None."""
+        """Return the record of one head, ``[1, n, d]``, or the whole record for None."""
         if head is None:
             return self
         one = slice(head, head + 1)

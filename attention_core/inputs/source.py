@@ -1,6 +1,6 @@
-"""Where queries, keys and values come from, as a frozen description that can be compared, hashed and loaded.
+"""Sources of queries, keys and values: frozen descriptions that can be compared, hashed and loaded as a record.
 
-Whatever differs between sources is said by their classes: nobody else asks of which kind one is.
+Each kind of source is a class; code outside this module does not ask for the kind.
 """
 
 import hashlib
@@ -22,14 +22,14 @@ from attention_core.limits import current
 
 @dataclass(frozen=True, repr=False)
 class Source(ABC):
-    """What every source says of itself; most have nothing to add to what stands here.
+    """The base class of all sources; subclasses override only what differs.
 
     Attributes:
-        key: its word in links.
-        made: whether sequences of any length and seed can be made.
-        trained: whether it may hold a trained model's attention.
-        written: whether the visitor writes it, and can write more of it.
-        positions: whether queries and keys are as the source has them, or in one of the other ``CHOICES``.
+        key: name of the kind in links.
+        made: whether sequences of any length and seed can be generated.
+        trained: whether it may hold the attention of a trained model.
+        written: whether the visitor writes the input and can extend it.
+        positions: position encoding of queries and keys, one of ``CHOICES``; ``"own"`` leaves them unchanged.
     """
 
     positions: Positions = field(default=OWN, kw_only=True)
@@ -38,94 +38,94 @@ class Source(ABC):
     made: ClassVar[bool] = False
     trained: ClassVar[bool] = True
     written: ClassVar[bool] = False
-    layer = 0  # no field: a text has one of its own
+    layer = 0  # not a dataclass field, because TextSource has its own field
 
     def __repr__(self) -> str:
-        # An address, a cache and a line of code from before there was a choice of positions stay the same.
+        # Own positions are omitted, so that addresses, cache keys and code from before this choice stay the same.
         told = [f"{f.name}={getattr(self, f.name)!r}" for f in fields(self) if f.repr and not f.kw_only]
         return f"{type(self).__name__}({', '.join(told)}{self._positions_code})"
 
     def load(self, tokens: int | None = None) -> QKV:
-        """The record at the source's own length, or at another number of tokens.
+        """Return the record at the source's own length, or at another number of tokens.
 
         Raises:
-            LabError: if there is no such record, or not with the positions that are asked for.
+            LabError: if there is no such record, or not with the requested positions.
         """
         return placed(self._own(tokens), self.own_rope, self.positions)
 
     @abstractmethod
     def _own(self, tokens: int | None) -> QKV:
-        """The same with the positions that the source has."""
+        """Return the record with the source's own positions; see ``load``."""
 
     def room(self, record: QKV) -> int:
-        """The most tokens it can be measured at.
+        """Return the maximum number of tokens of a measurement.
 
         Args:
-            record: its record at its own length, which may have been cut for drawing.
+            record: the record at the source's own length, which may have been cut for drawing.
         """
         return record.n
 
     def at_length(self, tokens: int, longest: int, load: "Load") -> QKV:
-        """Its record at a number of tokens.
+        """Return the record at a number of tokens.
 
         Args:
-            tokens: how many.
-            longest: the most that will be asked of this source.
-            load: turns a source into a record.
+            tokens: number of tokens.
+            longest: largest number of tokens that the caller will request from this source.
+            load: function that turns a source into a record.
 
         Raises:
-            LabError: if it cannot become a record of this length.
+            LabError: if there is no record of this length.
         """
         return first_tokens(load(self, None), tokens)
 
     def reseeded(self, seeds: int) -> "tuple[tuple[int | None, Source], ...]":
-        """The same with several seeds, from its own onwards; alone and without a seed where nothing is drawn."""
+        """Return pairs of seed and source for several seeds, from its own on; ``(None, self)`` if it has no seed."""
         return ((None, self),)
 
     @property
     def layer_count(self) -> int:
-        """Layers that it can be read at.
+        """The number of layers.
 
         Raises:
-            ModelError: if its model cannot be had.
+            ModelError: if the model is not available.
         """
         return 1
 
     def at_layer(self, layer: int) -> "Source":
-        """The same read at another layer."""
+        """Return the same source at another layer."""
         return self
 
     def layers(self, load: "Load") -> Sequence[QKV]:
-        """Its record at every layer, of which its own is number ``layer``.
+        """Return the records of all layers; the source's own record is number ``layer``.
 
         Raises:
-            LabError: if it cannot become a record.
+            LabError: if the source cannot be loaded.
         """
         return (load(self, None),)
 
     def each(self, layers: Sequence[QKV]) -> Sequence[QKV]:
-        """The records of its layers, from those with the positions that the source has."""
+        """Return the records of all layers with the requested positions, given those with the source's own."""
         return layers if self.positions == OWN else Placed(layers, self.own_rope, self.positions)
 
     @property
     def own_rope(self) -> Rope | None:
-        """How the source turns queries and keys; None where it does not, or nobody knows."""
+        """The RoPE of the source's own queries and keys; None if they have none or it is unknown."""
         return None
 
     @property
     def rope(self) -> Rope | None:
-        """How its queries and keys have been turned; None where they have not, or nobody knows."""
+        """The RoPE of the queries and keys with the requested positions; None if they have none or it is unknown."""
         own = self.own_rope
         return {OWN: own, ROPE: own or Rope()}.get(self.positions)
 
     @property
     def settled(self) -> Self:
-        """The same with its own positions where those asked for are its own anyway: numbers alike, notices not."""
+        """The same source with ``OWN`` positions if the requested ones are equal to these; only notices may differ."""
         same = ROPE if self.own_rope else NONE
         return replace(self, positions=OWN) if self.positions == same else self
 
     def rope_notice(self) -> Notice:
-        """Which of the forms with and without RoPE it has, and where the other comes from."""
+        """Return a notice on which form, with or without RoPE, the source has, and how the other form is made."""
         own = self.own_rope
         if self.positions == ALIBI:
             return Notice(
@@ -144,15 +144,15 @@ class Source(ABC):
 
     @abstractmethod
     def _own_notice(self) -> Notice:
-        """The same while the choice changes nothing."""
+        """Return the notice for own positions; see ``rope_notice``."""
 
     def lengths_notice(self, record: QKV) -> Notice:
-        """What its record at another length is."""
+        """Return a notice on how the record at another length is made."""
         return Notice("Each length is the beginning of the same queries and keys; in a causal model that is exact.")
 
     @property
     def code(self) -> str:
-        """The Python that makes it again, where ``attention_core`` is ``ac``."""
+        """The Python expression that makes this source again, where ``ac`` is ``attention_core``."""
         return f"ac.inputs.{self!r}"
 
     @property
@@ -161,17 +161,17 @@ class Source(ABC):
 
 
 Load = Callable[[Source, int | None], QKV]
-"""Turns a source into a record at a number of tokens; an app passes its cached one."""
+"""A function that turns a source into a record at a number of tokens; the app passes its cached one."""
 
 
 @dataclass(frozen=True, repr=False)
 class TextSource(Source):
-    """A text through one layer of a model.
+    """A text read by one layer of a model.
 
     Attributes:
         text: the text.
         model: key of a built-in model, or ``owner/name``.
-        layer: from 0.
+        layer: layer, counted from 0.
     """
 
     text: str
@@ -182,17 +182,18 @@ class TextSource(Source):
     written = True
 
     def _own(self, tokens: int | None) -> QKV:
-        """The record of the text, or of its first tokens, read by the model as a text that ends there."""
+        """Return the record of the text, or of its first tokens, which the model then reads as a complete text."""
         return from_text(self.text, model=self.model, layer=self.layer, max_tokens=tokens)
 
     def room(self, record: QKV) -> int:
-        """The whole text, as far as the model and the bounds go."""
+        """Return the number of tokens of the whole text, limited by the model and the profile."""
         return min(record.total_tokens, models.load(self.model).info.positions, current().sweep_tokens)
 
     def at_length(self, tokens: int, longest: int, load: Load) -> QKV:
-        """A causal model's record of a beginning is the beginning of its record, so the model reads the text once.
+        """Return the record at a number of tokens.
 
-        One that reads both ways reads each beginning as a text of its own.
+        For a causal model this is the beginning of the longer record, so the model reads the text once. A model that
+        reads both ways reads each beginning as a separate text.
         """
         record = load(self, None)
         if not record.causal:
@@ -201,25 +202,25 @@ class TextSource(Source):
 
     @property
     def layer_count(self) -> int:
-        """Layers of the model."""
+        """The number of layers of the model."""
         return models.layer_count(self.model)
 
     def at_layer(self, layer: int) -> "TextSource":
-        """The same text."""
+        """Return the same text at another layer."""
         return replace(self, layer=layer)
 
     def layers(self, load: Load) -> Sequence[QKV]:
-        """One pass of the model."""
+        """Return the records of all layers from one forward pass."""
         return self.each(read(self.text, model=self.model))
 
     @property
     def own_rope(self) -> Rope | None:
-        """As the model does."""
+        """The RoPE of the model, or None."""
         info = models.load(self.model).info
         return Rope(base=info.rotary_base, halves=True) if info.rotary else None
 
     def _own_notice(self) -> Notice:
-        """As the model was trained."""
+        """Return a notice on whether the model uses RoPE, and with which base."""
         info = models.load(self.model).info
         if not info.rotary:
             return Notice(
@@ -238,7 +239,7 @@ class TextSource(Source):
         )
 
     def lengths_notice(self, record: QKV) -> Notice:
-        """As the model reads."""
+        """Return a notice on how the record at another length is made, which depends on whether the model is causal."""
         if record.causal:
             return super().lengths_notice(record)
         return Notice("The model reads both ways, so each length is the text's beginning read as a text of its own.")
@@ -255,49 +256,49 @@ class SyntheticSource(Source):
     trained = False
 
     def _own(self, tokens: int | None) -> QKV:
-        """The sequence, or one of the same kind and seed with another number of tokens."""
+        """Return the sequence, or one of the same kind and seed with another number of tokens."""
         return from_synthetic(self.spec if tokens is None else replace(self.spec, n=tokens))
 
     def room(self, record: QKV) -> int:
-        """What the bounds allow."""
+        """Return the maximum number of tokens that the profile allows."""
         limits = current()
         numbers = limits.synthetic_numbers // (self.spec.heads * self.spec.d)
         return min(limits.sweep_tokens, limits.synthetic_tokens, numbers)
 
     def at_length(self, tokens: int, longest: int, load: Load) -> QKV:
-        """A sequence of its own."""
+        """Return a new sequence of that length."""
         return load(self, tokens)
 
     def reseeded(self, seeds: int) -> tuple[tuple[int | None, Source], ...]:
-        """One sequence for each seed."""
+        """Return one pair of seed and source for each seed."""
         own = self.spec.seed
         return tuple((seed, replace(self, spec=replace(self.spec, seed=seed))) for seed in range(own, own + seeds))
 
     @property
     def own_rope(self) -> Rope | None:
-        """As the spec says."""
+        """The default RoPE if the spec asks for RoPE, else None."""
         return Rope() if self.spec.rope else None
 
     def _own_notice(self) -> Notice:
-        """The same for all sequences."""
+        """Return a notice that holds for all synthetic sequences."""
         return Notice("Both are the same queries and keys, whether RoPE is switched on for this sequence or not.")
 
     def lengths_notice(self, record: QKV) -> Notice:
-        """The same for all sequences."""
+        """Return a notice that holds for all synthetic sequences."""
         return Notice("Each length is a new sequence of the same kind and seed.")
 
     @property
     def code(self) -> str:
-        """The spec in full."""
+        """The Python expression with the complete spec."""
         return f"ac.inputs.SyntheticSource(ac.inputs.{self.spec!r}{self._positions_code})"
 
 
 @dataclass(frozen=True, repr=False)
 class UploadSource(Source):
-    """An uploaded file. Its digest is its identity; the bytes take no part in comparisons.
+    """An uploaded file, identified by its digest; the bytes are not compared.
 
     Attributes:
-        name: the file's name.
+        name: name of the file.
         digest: SHA-256 of the bytes.
         data: the bytes.
     """
@@ -310,33 +311,33 @@ class UploadSource(Source):
 
     @classmethod
     def of(cls, name: str, data: bytes, *, positions: Positions = OWN) -> "UploadSource":
-        """The source of a file's bytes; its name as far as it can be shown."""
+        """Return the source of a file's bytes, with unprintable characters of its name replaced."""
         return cls(printable(name), hashlib.sha256(data).hexdigest(), data, positions=positions)
 
     def _own(self, tokens: int | None) -> QKV:
-        """The file's record, or its first tokens."""
+        """Return the record of the file, or of its first tokens."""
         qkv = from_upload(self.data, self.name)
         return qkv if tokens is None else first_tokens(qkv, tokens)
 
     def _own_notice(self) -> Notice:
-        """The same for all files."""
+        """Return a notice that holds for all files."""
         return Notice(
             "A file does not tell whether RoPE is in it: it is taken to be without, and turned for the other."
         )
 
     @property
     def code(self) -> str:
-        """The bytes are not in it: they are read from a file."""
+        """The Python expression, which reads the bytes from a file instead of containing them."""
         return f'ac.inputs.UploadSource.of({self.name!r}, open("your-file.npz", "rb").read(){self._positions_code})'
 
 
 def first_tokens(qkv: QKV, tokens: int) -> QKV:
-    """A record's first positions.
+    """Return a record with only its first positions.
 
-    In a causal model these are exactly the queries, keys and values of the shorter text.
+    For a causal model these are exactly the queries, keys and values of the shorter text.
 
     Raises:
-        InputError: if there are fewer.
+        InputError: if the record has fewer positions.
     """
     if not 1 <= tokens <= qkv.n:
         raise InputError("There are {n} tokens; ask for 1 to {n} of them, not {tokens}.", n=qkv.n, tokens=tokens)

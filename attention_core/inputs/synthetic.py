@@ -1,7 +1,7 @@
-"""Synthetic sequences: queries, keys and values with one known structure each, a pure function of a seed.
+"""Synthetic sequences: queries, keys and values with a known structure, determined by a seed.
 
-At sharpness one the logits ``q·k / √d`` within a row have a standard deviation of one (root mean square over the rows
-of a head) whatever the kind, so that kinds compare; sharpness multiplies the logits.
+At sharpness one, the logits ``q·k / √d`` within a row have a standard deviation of one (root mean square over the rows
+of a head). This holds for every kind, so that kinds can be compared. Sharpness multiplies the logits.
 """
 
 from dataclasses import dataclass
@@ -18,22 +18,22 @@ from attention_core.limits import current
 __all__ = ["KINDS", "SHARPEST", "SyntheticKind", "SyntheticSpec", "from_synthetic"]
 
 SHARPEST = 1e3
-"""Largest sharpness: logits stay far inside float32."""
+"""Maximum sharpness, at which the logits are still far within the range of float32."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SyntheticSpec:
-    """What to make.
+    """The settings of a synthetic sequence.
 
     Attributes:
         kind: key of one of ``KINDS``.
-        n: tokens.
+        n: number of tokens.
         d: size of queries, keys and values.
-        heads: heads; each draws its own numbers.
+        heads: number of heads, each with its own random numbers.
         sharpness: factor on the logits; 0 makes attention uniform.
-        seed: same seed, same answer.
-        rope: whether queries and keys are turned by their position.
-        causal: whether the record says that the future is hidden.
+        seed: seed of the random numbers.
+        rope: whether RoPE rotates queries and keys.
+        causal: ``causal`` of the record: whether future keys are hidden.
     """
 
     kind: str = "locally_correlated"
@@ -47,7 +47,7 @@ class SyntheticSpec:
 
 
 def from_synthetic(spec: SyntheticSpec) -> QKV:
-    """Make queries, keys and values, ``[H, n, d]``; values have mean square one.
+    """Return queries, keys and values, ``[H, n, d]``, as a record; values have mean square one.
 
     Raises:
         InputError: for an unknown kind or a number out of bounds.
@@ -107,10 +107,10 @@ def _checked(spec: SyntheticSpec) -> SyntheticKind:
 
 
 def _to_unit_logits(q: Tensor, k: Tensor) -> Tensor:
-    """The factor per head, ``[H, 1, 1]``, after which logits within a row have unit standard deviation.
+    """Return the factor per head, ``[H, 1, 1]``, after which logits within a row have unit standard deviation.
 
-    From the d x d second moments, in O(n d²): the mean over queries of the variance over keys. A row's own mean plays
-    no part, as softmax does not see it.
+    It is computed from the d x d second moments in O(n d²), as the mean over queries of the variance over keys. A row's
+    mean does not count, because softmax ignores it.
     """
     n, d = q.shape[-2:]
     k = k - k.mean(-2, keepdim=True)

@@ -1,4 +1,4 @@
-"""Text through a trained model, becoming the queries, keys and values of its layers."""
+"""Texts read by a trained model, and the queries, keys and values of its layers."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from attention_core.inputs.models.recorder import Layer
 
 WORDS_SHOWN = 40
-"""Characters of the text shown where a notice says up to which words it is read."""
+"""Number of characters of the text that a notice quotes to show where the text was cut."""
 
 MASKED = (
     "Layer {layer} of {title} sees only a part of the text, by a sliding window for example; "
@@ -23,18 +23,18 @@ MASKED = (
 
 
 class Reading(CompactRepr, Sequence[QKV]):
-    """A text as a model has read it: a sequence of the records of its layers, each made when it is asked for.
+    """A text as read by a model: a sequence with one record per layer, each made on access.
 
     Attributes:
-        tokens: as of the records, like the three that follow.
-        special: likewise.
-        groups: likewise.
-        total_tokens: likewise.
-        notices: those of every layer.
-        model: the model's key, for captions.
-        title: its name.
-        depth: layers of the model.
-        layers: what was kept of its forward pass.
+        tokens: see ``QKV``, also for the next three attributes.
+        special: see ``QKV``.
+        groups: see ``QKV``.
+        total_tokens: see ``QKV``.
+        notices: messages that apply to every layer.
+        model: key of the model, for captions.
+        title: name of the model.
+        depth: number of layers of the model.
+        layers: recorded layers of the forward pass, by layer number.
     """
 
     tokens: tuple[str, ...]
@@ -54,7 +54,7 @@ class Reading(CompactRepr, Sequence[QKV]):
         return map(self.__getitem__, range(self.depth))
 
     def __getitem__(self, layer: int) -> QKV:  # type: ignore[override]  # a layer, never a slice
-        """The record of a layer, from 0.
+        """Return the record of a layer, counted from 0.
 
         Raises:
             InputError: if the model has no such layer.
@@ -78,26 +78,26 @@ class Reading(CompactRepr, Sequence[QKV]):
 
     @property
     def nbytes(self) -> int:
-        """What it holds: grouped keys and values once."""
+        """The number of bytes held, with grouped keys and values counted once."""
         return sum(x.nbytes for layer in self.layers.values() for x in (layer.q, layer.keys, layer.values))
 
 
 def from_text(text: str, *, model: str = "minilm", layer: int = 0, max_tokens: int | None = None) -> QKV:
-    """Queries, keys and values of one layer, all heads, of a model that reads a text.
+    """Return the queries, keys and values of all heads of one layer, from a model that reads a text.
 
     The forward pass ends at that layer.
 
     Args:
-        text: any text; what is too long is cut, and a notice says where.
-        model: key of a built-in model (``models.BUILT_IN``) or ``owner/name`` of one on the Hugging Face hub.
-        layer: from 0.
-        max_tokens: most tokens kept, special ones included; None for as many as a drawn matrix may have
-            (``limits.current().matrix_tokens``). The model's positions and the profile's bound on what is measured
-            (``sweep_tokens``) hold besides.
+        text: any text; if it is too long it is cut, with a notice.
+        model: key of a built-in model (``models.BUILT_IN``) or ``owner/name`` of a model on the Hugging Face hub.
+        layer: layer, counted from 0.
+        max_tokens: maximum number of tokens, special ones included; None for the limit of a drawn matrix
+            (``limits.current().matrix_tokens``). The model's number of positions and the profile's ``sweep_tokens``
+            limit the tokens in any case.
 
     Raises:
-        InputError: if the text holds nothing the model reads, or the layer or the number of tokens is out of bounds.
-        ModelError: if the model cannot be had.
+        InputError: if the model can read nothing in the text, or the layer or number of tokens is out of bounds.
+        ModelError: if the model is not available.
     """
     return record_layers(text, model=model, layers=(layer,), max_tokens=max_tokens)[0]
 
@@ -105,20 +105,20 @@ def from_text(text: str, *, model: str = "minilm", layer: int = 0, max_tokens: i
 def record_layers(
     text: str, *, model: str = "minilm", layers: Sequence[int] | None = None, max_tokens: int | None = None
 ) -> tuple[QKV, ...]:
-    """Queries, keys and values of several layers in one forward pass.
+    """Return the queries, keys and values of several layers from one forward pass.
 
     Args:
-        text: as in ``from_text``.
-        model: as in ``from_text``.
-        layers: from 0; None for all.
-        max_tokens: as in ``from_text``.
+        text: see ``from_text``.
+        model: see ``from_text``.
+        layers: layers, counted from 0; None for all.
+        max_tokens: see ``from_text``.
 
     Returns:
-        One record per layer, in the order asked for.
+        One record per layer, in the order of ``layers``.
 
     Raises:
-        InputError: as ``from_text``.
-        ModelError: as ``from_text``.
+        InputError: see ``from_text``.
+        ModelError: see ``from_text``.
     """
     found = read(text, model=model, layers=layers, max_tokens=max_tokens)
     return tuple(found if layers is None else map(found.__getitem__, layers))
@@ -127,14 +127,14 @@ def record_layers(
 def read(
     text: str, *, model: str = "minilm", layers: Sequence[int] | None = None, max_tokens: int | None = None
 ) -> Reading:
-    """Let a model read a text, up to the last of some layers; arguments and errors as of ``record_layers``."""
+    """Run a model on a text up to the last of the given layers; see ``record_layers`` for arguments and errors."""
     loaded = models.load(model)
     info = loaded.info
     layers = range(info.layers) if layers is None else layers
     for layer in layers:
         _check_layer(layer, info.layers, info.title)
 
-    from attention_core.inputs.models.recorder import record  # imports transformers, by now loaded
+    from attention_core.inputs.models.recorder import record  # transformers has been imported by now
 
     found = tokenise(text, model=model, max_tokens=max_tokens)
     return Reading(
@@ -151,15 +151,15 @@ def read(
 
 
 class Tokens(CompactRepr):
-    """A text as a model is given it.
+    """The tokens of a text, as the model gets them.
 
     Attributes:
-        ids: the tokens' numbers.
-        labels: one per token, as a person would write it.
+        ids: token numbers of the vocabulary.
+        labels: one readable label per token.
         special: one flag per token, true for those that the tokenizer added.
         groups: one number per token, shared by the pieces of one character.
-        total: tokens before cutting.
-        notices: what the user should know.
+        total: number of tokens before cutting.
+        notices: messages for the user.
     """
 
     ids: tuple[int, ...]
@@ -171,7 +171,7 @@ class Tokens(CompactRepr):
 
 
 def tokenise(text: str, *, model: str = "minilm", max_tokens: int | None = None) -> Tokens:
-    """A text's tokens, as many as are kept; arguments and errors as of ``from_text``."""
+    """Return the tokens of a text, cut to the limit; see ``from_text`` for arguments and errors."""
     text, notices = _readable_text(text)
     loaded = models.load(model)
     info = loaded.info
@@ -222,18 +222,18 @@ def _check_layer(layer: int, count: int, title: str) -> None:
 
 
 def beginning(text: str, *, tokens: int, model: str = "minilm") -> str:
-    """A text's beginning that makes at most so many tokens, up to the end of a word where words have spaces between.
+    """Return the beginning of a text that has at most ``tokens`` tokens, cut after a word if words are separated.
 
-    Unlike the first tokens of a longer text's record, it is a text of its own, and reads the same anywhere.
+    The beginning is itself a complete text: unlike the first tokens of a longer record, it can be read again anywhere.
 
     Args:
-        text: any text; one that makes no more tokens is returned as it is.
-        tokens: the most tokens, those that the model adds included.
-        model: as in ``from_text``.
+        text: any text; if it has no more tokens than the limit, it is returned unchanged.
+        tokens: maximum number of tokens, including those that the model adds.
+        model: see ``from_text``.
 
     Raises:
-        InputError: if the text is empty, or so few tokens are too few.
-        ModelError: if the model cannot be had.
+        InputError: if the text is empty, or the limit leaves no room for text.
+        ModelError: if the model is not available.
     """
     read, _notices = _readable_text(text)
     loaded = models.load(model)
@@ -249,7 +249,7 @@ def beginning(text: str, *, tokens: int, model: str = "minilm") -> str:
 
 
 def _readable_text(text: str) -> tuple[str, list[Notice]]:
-    """The part of a text that is read, in characters that tokenizers take."""
+    """Return the readable part of a text, without halves of surrogate pairs, which tokenizers reject, and notices."""
     limit = limits.current().text_characters
     head = text[:limit]
     whole = head.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
@@ -271,7 +271,7 @@ def _readable_text(text: str) -> tuple[str, list[Notice]]:
 
 
 def _kept(special: Sequence[int], max_tokens: int | None, positions: int) -> list[int]:
-    """Which tokens are kept: all that fit, and the special ones at the end, as the tokenizer's own truncation does."""
+    """Return the indices of the tokens to keep: the first that fit, and the special ones at the end."""
     bounds = limits.current()
     if max_tokens is not None and max_tokens <= sum(special):
         raise InputError(
@@ -288,7 +288,7 @@ def _kept(special: Sequence[int], max_tokens: int | None, positions: int) -> lis
 
 
 def _last_words(text: str) -> str:
-    """The end of a text for a notice, from the start of a word where there is one."""
+    """Return the end of a text for a notice, from the start of a word if possible."""
     if len(text) <= WORDS_SHOWN:
         return readable(" ".join(text.split()))
     end = " ".join(text[-WORDS_SHOWN:].split())

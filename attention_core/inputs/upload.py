@@ -1,4 +1,4 @@
-"""Uploads: an ``.npz`` file with q, k and v becomes a record; all of it is checked before an array is unpacked."""
+"""Uploads: reading an ``.npz`` file with q, k and v as a record; everything is checked before arrays are unpacked."""
 
 import io
 
@@ -15,9 +15,9 @@ from attention_core.inputs.synthetic import SyntheticSpec, from_synthetic
 from attention_core.limits import current
 
 PROVENANCE = "provenance"
-"""The array by which a file that the lab exported says where it comes from; it is not read."""
+"""Name of the array with the origin of a file that the app exported; it is not read."""
 MASKS = ("mask", "attention_mask")
-"""Names of the array that says which positions are tokens and which are padding."""
+"""Names of the array that marks positions as tokens or padding."""
 MASK_REFUSED = N_(
     "Array {name} must hold one number per position, 1 for a token and 0 for padding; to hide the future, leave it out "
     "and save causal=True."
@@ -25,19 +25,18 @@ MASK_REFUSED = N_(
 
 
 def from_upload(data: bytes, name: str) -> QKV:
-    """Read an uploaded ``.npz``: arrays ``q``, ``k``, ``v``, each ``[n, d]``, ``[H, n, d]`` or ``[1, H, n, d]``.
+    """Read an uploaded ``.npz`` with arrays ``q``, ``k``, ``v``, each ``[n, d]``, ``[H, n, d]`` or ``[1, H, n, d]``.
 
-    float16, float32 and float64 become float32. An optional array ``tokens`` (str, ``[n]``) labels the positions, an
-    optional ``causal`` (one bool) says whether the future is hidden, and an optional ``mask`` or ``attention_mask``
-    (``[n]`` or ``[1, n]``, 1 for a token and 0 for padding) says which positions to leave out. Other arrays stay shut
-    and are named in a notice.
+    float16, float32 and float64 are converted to float32. Optional arrays: ``tokens`` (str, ``[n]``) labels the
+    positions, and ``causal`` (one bool) states whether future keys are hidden. ``mask`` or ``attention_mask`` (``[n]``
+    or ``[1, n]``, 1 for a token and 0 for padding) selects positions. Other arrays are not read; a notice names them.
 
     Args:
-        data: the file.
-        name: its name, for captions and sentences.
+        data: content of the file.
+        name: name of the file, for captions and messages.
 
     Raises:
-        InputError: for any file that does not hold this, with what is wrong and what to do.
+        InputError: for any other file; the message says what is wrong and what to do.
     """
     file, limits = printable(name), current()
     if len(data) > limits.upload_bytes:
@@ -79,7 +78,7 @@ def from_upload(data: bytes, name: str) -> QKV:
 
 
 def to_npz(qkv: QKV) -> bytes:
-    """The record as an ``.npz`` file of q, k, v, tokens and causal, which ``from_upload`` reads back."""
+    """Return a record as an ``.npz`` file with q, k, v, tokens and causal, which ``from_upload`` can read."""
     file, longest = io.BytesIO(), current().label_characters
     labels = [label if len(label) <= longest else label[: longest - 1] + "…" for label in qkv.tokens]
     np.savez(
@@ -94,7 +93,7 @@ def to_npz(qkv: QKV) -> bytes:
 
 
 def example_npz() -> bytes:
-    """A small valid file, to look at and to imitate: 2 heads of 24 tokens and size 16."""
+    """Return a small valid file as an example: 2 heads of 24 tokens and size 16."""
     return to_npz(from_synthetic(SyntheticSpec(n=24, d=16, heads=2)))
 
 
@@ -215,7 +214,7 @@ def _heads_first(member: Member) -> tuple[int, int, int]:
 
 
 def _numbers(npz: Npz, member: Member) -> Tensor:
-    """One of q, k and v as ``[H, n, d]`` float32."""
+    """Return q, k or v as ``[H, n, d]`` float32."""
     array = npz.array(member).reshape(_heads_first(member))
     bad = array.size - int(np.isfinite(array).sum())
     if bad:
@@ -237,7 +236,7 @@ def _numbers(npz: Npz, member: Member) -> Tensor:
 
 def _labels(npz: Npz, member: Member) -> tuple[str, ...]:
     labels = npz.array(member)
-    # Judged as numbers first: numpy makes no clean error of a code point beyond Unicode, nor of half a surrogate pair.
+    # Checked as numbers first: numpy raises no clean error for code points beyond Unicode or lone surrogates.
     points = labels.view(np.dtype(np.uint32).newbyteorder(labels.dtype.byteorder))
     if (points > 0x10FFFF).any() or ((points >= 0xD800) & (points < 0xE000)).any():
         raise InputError(

@@ -1,7 +1,7 @@
-"""Numbers about attention matrices and outputs, torch in, torch out.
+"""Metrics of attention matrices and outputs; they take and return torch tensors.
 
-Shapes: matrices ``[..., n, n]``, outputs ``[..., n, d_v]``; a number per row is ``[..., n]``, one per matrix ``[...]``.
-Everything is computed and returned in float64, whatever comes in.
+Shapes: matrices ``[..., n, n]``, outputs ``[..., n, d_v]``, numbers per row ``[..., n]``, numbers per matrix ``[...]``.
+All metrics are computed and returned in float64, regardless of the type of their inputs.
 """
 
 from attention_core.metrics.entropy import distribution, entropy, sparsity

@@ -1,4 +1,4 @@
-"""How spread out a row of attention is: its entropy, and its sparsity."""
+"""Metrics of how evenly a query spreads its attention over the keys: entropy and sparsity."""
 
 import math
 
@@ -7,9 +7,9 @@ from torch import Tensor
 
 
 def distribution(weights: Tensor) -> Tensor:
-    """Each row of ``|A|`` divided by its sum, ``[..., n, n]`` float64: how its mass is spread, signs and totals aside.
+    """Return each row of ``|A|`` divided by its sum, ``[..., n, n]`` float64.
 
-    A row without any mass stays zero.
+    This removes signs and row totals. A zero row stays zero.
     """
     mass = weights.double().abs()
     total = mass.sum(-1, keepdim=True)
@@ -17,9 +17,9 @@ def distribution(weights: Tensor) -> Tensor:
 
 
 def entropy(weights: Tensor, base: float | None = None) -> Tensor:
-    """Entropy of each row, ``[..., n]`` float64: 0 where one key has all the mass, log n where all have the same.
+    """Compute the entropy of each row, ``[..., n]`` float64: 0 if one key has all mass, log n if all keys are equal.
 
-    Taken of the row's ``distribution``, so that signed and unnormalised rows have one too; a zero row has 0.
+    The entropy is that of the row's ``distribution``, so signed and unnormalised rows have one too. A zero row has 0.
 
     Args:
         weights: ``[..., n, n]``.
@@ -30,20 +30,20 @@ def entropy(weights: Tensor, base: float | None = None) -> Tensor:
 
 
 def entropy_of(shares: Tensor) -> Tensor:
-    """Entropy of rows that are a ``distribution`` already, ``[..., n]`` float64, in nats."""
+    """Compute the entropy, ``[..., n]`` float64 in nats, of rows that ``distribution`` has already normalised."""
     return torch.special.entr(shares).sum(-1)
 
 
 def sparsity(weights: Tensor, seen: Tensor | None = None) -> Tensor:
-    """``S = E|a| / √(E a²)`` of each row, ``[..., n]`` float64: the lower, the sparser.
+    """Compute ``S = E|a| / √(E a²)`` of each row, ``[..., n]`` float64; lower values mean a sparser row.
 
-    It is 1 where all keys weigh alike and ``1/√n`` where one of n has all. Neither signs nor a row's total count; a
-    zero row has 0. Source: Su 2023, https://kexue.fm/archives/9889.
+    S is 1 if all keys have equal weights, and ``1/√n`` if one of n keys has all the weight. S does not depend on signs
+    or on the row's total; a zero row has 0. Source: Su 2023, https://kexue.fm/archives/9889.
 
     Args:
         weights: ``[..., n, n]``.
-        seen: how many keys each query may see, broadcastable to ``[..., n]``: those it may not see are no part of the
-            means; None for all.
+        seen: number of keys to which each query may attend, broadcastable to ``[..., n]``; the means are over these
+            keys only. None for all keys.
     """
     keys = weights.new_tensor(weights.shape[-1], dtype=torch.float64) if seen is None else seen.double()
     total, length = (torch.linalg.vector_norm(weights, order, -1, dtype=torch.float64) for order in (1, 2))

@@ -1,4 +1,4 @@
-"""How fast something grows: a power law through measured points."""
+"""Power-law fits to measured points, which estimate how fast a quantity grows."""
 
 import math
 from collections.abc import Sequence
@@ -7,21 +7,21 @@ from dataclasses import dataclass
 import numpy as np
 
 LEAST_POSITIONS, LEAST_SPAN = 3, 4.0
-"""Positions, and the ratio of the largest to the smallest, below which no exponent of growth is stated."""
+"""Minimum number of positions, and minimum ratio of the largest to the smallest, for stating an exponent of growth."""
 TAIL = 4
-"""Positions at the end that are fitted again, to find out whether the curve bends."""
+"""Number of positions at the end that are fitted separately, to detect whether the curve bends."""
 BEND = 0.1
-"""Difference of the two exponents from which on a curve counts as bending."""
+"""Minimum difference of the two exponents for which a curve counts as bending."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PowerFit:
-    """The line ``y = factor · x^exponent``, straight on two logarithmic axes.
+    """A power law ``y = factor · x^exponent``, a straight line on two logarithmic axes.
 
     Attributes:
-        exponent: its slope there: 1 where y doubles with x, 2 where it then quadruples, 0 where it stays.
-        log_factor: natural logarithm of its value at x = 1.
-        r2: share of the variance of log y that the line explains, from 0 to 1; 1 where y does not vary.
+        exponent: slope of that line; if x doubles, y stays for 0, doubles for 1 and quadruples for 2.
+        log_factor: natural logarithm of y at x = 1.
+        r2: share of the variance of log y that the line explains, from 0 to 1; 1 if y is constant.
     """
 
     exponent: float
@@ -30,11 +30,11 @@ class PowerFit:
 
     @property
     def factor(self) -> float:
-        """Its value at x = 1; infinite beyond what a number holds."""
+        """The value y at x = 1; infinite if a float cannot hold it."""
         return self.at(1.0)
 
     def at(self, x: float) -> float:
-        """Its value at x > 0; infinite beyond what a number holds."""
+        """Return the value y at x > 0; infinite if a float cannot hold it."""
         try:
             return math.exp(self.log_factor + self.exponent * math.log(x))
         except OverflowError:
@@ -45,11 +45,11 @@ def fit_power(x: Sequence[float], y: Sequence[float]) -> PowerFit:
     """Fit ``y = factor · x^exponent`` by least squares on the logarithms.
 
     Args:
-        x: positions, positive, at least two different ones.
-        y: values, positive, one per position.
+        x: positive positions, of which at least two differ.
+        y: positive values, one per position.
 
     Raises:
-        ValueError: if these conditions do not hold.
+        ValueError: if x or y does not satisfy these conditions.
     """
     points = np.array([x, y], dtype=np.float64)
     if not (np.isfinite(points) & (points > 0)).all():
@@ -60,7 +60,7 @@ def fit_power(x: Sequence[float], y: Sequence[float]) -> PowerFit:
     du, dw = u - u.mean(), w - w.mean()
     exponent = float(du @ dw / (du @ du))
     left, spread = float(((dw - exponent * du) ** 2).sum()), float(dw @ dw)
-    # Equal values differ by rounding at most, and then there is nothing to explain.
+    # Equal values differ at most by rounding errors; their variance needs no explanation, so r2 is 1.
     flat = spread <= len(u) * (4 * np.finfo(np.float64).eps * max(1.0, float(abs(w).max()))) ** 2
     return PowerFit(
         exponent=exponent,
@@ -70,14 +70,14 @@ def fit_power(x: Sequence[float], y: Sequence[float]) -> PowerFit:
 
 
 def fit_growth(x: Sequence[float], y: Sequence[float]) -> PowerFit | None:
-    """Fit a power law to a curve whose exponent is to be stated as its growth.
+    """Fit a power law to a curve whose exponent is shown as its growth rate.
 
     Args:
-        x: positions, positive, ascending.
-        y: values, positive, one per position.
+        x: positive positions, ascending.
+        y: positive values, one per position.
 
     Returns:
-        None from fewer than ``LEAST_POSITIONS`` positions, or from positions within a factor of ``LEAST_SPAN``.
+        The fit; None for fewer than ``LEAST_POSITIONS`` positions or if they span less than a factor ``LEAST_SPAN``.
     """
     if len(x) < LEAST_POSITIONS or x[-1] < LEAST_SPAN * x[0]:
         return None
@@ -85,11 +85,11 @@ def fit_growth(x: Sequence[float], y: Sequence[float]) -> PowerFit | None:
 
 
 def fit_bend(x: Sequence[float], y: Sequence[float]) -> PowerFit | None:
-    """Fit the last ``TAIL`` positions alone; None where their exponent is within ``BEND`` of the whole curve's.
+    """Fit the last ``TAIL`` positions alone; return None if their exponent is within ``BEND`` of the whole curve's.
 
     Args:
-        x: positions, positive, ascending.
-        y: values, positive, one per position.
+        x: positive positions, ascending.
+        y: positive values, one per position.
     """
     whole = fit_growth(x, y)
     if whole is None or len(x) <= TAIL:

@@ -1,4 +1,4 @@
-"""The floor beneath one approximation: what the best matrix of its kind would still lose."""
+"""The lower bound on the error of an approximation: the error of the best matrix of the same rank or sparsity."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -9,19 +9,19 @@ from attention_core.metrics.error import oracle_keys_error
 from attention_core.metrics.spectrum import rank_of, singular_values, tails_of
 
 DENSE = 0.6
-"""A matrix with a smaller share of non-zeros is judged by its keys alone: what is masked, causal ones too, keeps its
-rank, and singular values take most of the time."""
+"""Minimum share of non-zeros for which the rank is considered. Masked matrices, including causal ones, keep their rank,
+and computing singular values takes most of the time."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Floor:
-    """What bounds the error of a matrix from below.
+    """The lower bound on the error of a matrix.
 
     Attributes:
-        error: relative Frobenius error that no matrix of its kind can beat; 0 where nothing bounds it.
-        kind: what bounds it: its ``"rank"``, its ``"keys"`` (non-zeros in each row), or nothing.
-        rank: its numerical rank; None where the matrix is not dense.
-        keys: its non-zeros per row, on average.
+        error: relative Frobenius error below which no matrix of the same kind can be; 0 if there is no bound.
+        kind: source of the bound: the ``"rank"``, the ``"keys"`` (non-zeros in each row), or empty for no bound.
+        rank: numerical rank; None if the matrix is not dense.
+        keys: mean number of non-zeros per row.
     """
 
     error: float
@@ -31,11 +31,11 @@ class Floor:
 
 
 def floor_beneath(weights: Tensor, reference: Tensor) -> Floor:
-    """The floor that applies to a matrix, judged by what it is: its numerical rank, and where it is zero.
+    """Compute the lower bound on the error of a matrix from its numerical rank and its zeros.
 
-    No matrix with as many non-zeros in each row is closer to the reference than the one that keeps the row's largest
-    entries, and no matrix of its rank than the truncated singular value decomposition. Where both hold the higher one
-    counts.
+    Among matrices with as many non-zeros in each row, the matrix with each row's largest entries is closest to the
+    reference. Among matrices of its rank, the truncated singular value decomposition is closest. If both bounds apply,
+    the higher one counts.
 
     Args:
         weights: ``[n, n]``, finite.
@@ -49,7 +49,7 @@ def floor_beneath(weights: Tensor, reference: Tensor) -> Floor:
         rank = int(rank_of(values, weights.dtype))
         if rank < n:
             tails = tails_of(singular_values(reference))
-            # What lies beyond the numerical rank is small but not nothing: it may come that much closer.
+            # The singular values beyond the numerical rank are small but not zero, so the bound is lower by their norm.
             by_rank = max(float(tails[rank] - tails_of(values)[rank]), 0.0) / (float(tails[0]) or 1.0)
     return Floor(
         error=max(by_rank, by_keys),

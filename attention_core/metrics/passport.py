@@ -1,4 +1,4 @@
-"""A matrix in numbers, as they stand beneath each picture: its totals, its signs, its zeros, its errors."""
+"""The passport of an attention matrix: the numbers shown below its picture, such as row sums, density and errors."""
 
 import math
 from collections.abc import Mapping
@@ -14,18 +14,18 @@ from attention_core.metrics.error import kl_of, ratio, relative_error, top_k_ove
 from attention_core.metrics.spectrum import effective_rank_of, rank_of, singular_values
 
 HEAVIEST = 10
-"""Keys per row compared by ``top_k_overlap`` in a passport."""
+"""Number of keys per row that a passport compares by ``top_k_overlap``."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Number:
-    """How one of a passport's numbers stands in a table.
+    """The table column of one number of a passport.
 
     Attributes:
-        label: its name, with its unit.
-        format: as of printf, or ``"percent"``; empty for as it is.
-        compared: whether it is taken beside the reference.
-        to: the number up to which it goes, where two are the ends of a range.
+        label: name, with the unit.
+        format: a printf format or ``"percent"``; empty for no formatting.
+        compared: whether the number compares the matrix with the reference.
+        to: field with the upper end, if the column shows a range.
     """
 
     label: str
@@ -35,31 +35,31 @@ class Number:
 
 
 def number(**said: Any) -> Any:  # noqa: ANN401 - as field's
-    """A passport's number that stands in tables, by the attributes of ``Number``."""
+    """Declare a dataclass field that is shown in tables, with the attributes of ``Number``."""
     return field(metadata={"number": Number(**said)})
 
 
 class Numbers:
-    """What stands in tables of a class's fields that are ``number``."""
+    """A base class for dataclasses whose ``number`` fields are shown as table columns."""
 
     @classmethod
     def columns(cls) -> Mapping[str, Number]:
-        """What stands in a table, by attribute, in order."""
+        """Return the columns by field name, in order."""
         return {each.name: each.metadata["number"] for each in fields(cls) if each.metadata}  # type: ignore[arg-type]
 
     def cell(self, name: str) -> float | str:
-        """What a column holds: the number, or both ends of a range."""
+        """Return the content of a table cell: the number, or both ends of a range."""
         own, last = getattr(self, name), self.columns()[name].to
         return between(own, getattr(self, last), ".3g") if last else float(own)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ranks(Numbers):
-    """How many directions a matrix has, the mean over heads; apart, as they cost more than all of its passport.
+    """The ranks of a matrix, averaged over heads; separate from the passport because they cost more than all of it.
 
     Attributes:
-        rank: numerical rank, of n.
-        effective_rank: Roy and Vetterli's, from 1 to n.
+        rank: numerical rank, at most n.
+        effective_rank: effective rank of Roy and Vetterli, from 1 to n.
     """
 
     rank: float = number(label="rank")
@@ -67,7 +67,7 @@ class Ranks(Numbers):
 
     @classmethod
     def of(cls, weights: Tensor) -> "Ranks":
-        """Those of ``[..., n, n]``: 3 ms per head at n = 256 and 22 ms at 512 on one core."""
+        """Compute the ranks of ``[..., n, n]``: 3 ms per head at n = 256 and 22 ms at 512 on one core."""
         values = singular_values(weights)
         each = rank_of(values, weights.dtype), effective_rank_of(values)
         return cls(rank=float(each[0].mean()), effective_rank=float(each[1].mean()))
@@ -75,18 +75,18 @@ class Ranks(Numbers):
 
 @dataclass(frozen=True, kw_only=True)
 class Passport(Numbers):
-    """The numbers of one matrix beside a reference, each the mean over rows and heads unless it says otherwise.
+    """The numbers of one matrix and its comparison with a reference, averaged over rows and heads unless stated.
 
     Attributes:
         row_sum_min: smallest row sum of all rows and heads.
         row_sum_max: largest row sum of all rows and heads.
-        negative_mass: share of the absolute mass on negative entries.
+        negative_mass: share of the absolute mass that is on negative entries.
         density: share of the allowed pairs whose weight is not zero.
-        entropy: in nats.
-        sparsity: ``E|a| / √(E a²)`` over the keys a query may see, from 1/√n to 1.
+        entropy: entropy in nats.
+        sparsity: ``E|a| / √(E a²)`` over the keys to which a query may attend, from 1/√n to 1.
         relative_error: ``‖A − R‖ / ‖R‖``, Frobenius.
-        total_variation: mass on other keys than the reference's.
-        kl: ``KL(A ‖ R)`` in nats; infinite where A weighs a key that R gives nothing.
+        total_variation: mass on other keys than in the reference.
+        kl: ``KL(A ‖ R)`` in nats; infinite if A has mass on a key where R has none.
         top_k_overlap: share of the ``min(10, n)`` heaviest keys in common.
     """
 
@@ -103,18 +103,18 @@ class Passport(Numbers):
 
     @property
     def perplexity(self) -> float:
-        """How many equally weighted keys have this entropy: its exponential."""
+        """The number of equally weighted keys that have this entropy: its exponential."""
         return math.exp(self.entropy)
 
 
 def passport(weights: Tensor, reference: Tensor, *, causal: bool, mask: Tensor | None = None) -> Passport:
-    """Measure a matrix beside a reference.
+    """Compute the passport of a matrix, compared with a reference.
 
     Args:
         weights: ``[..., n, n]``.
-        reference: ``[..., n, n]``, e.g. softmax's matrix on the same input.
-        causal: whether the future is hidden, for the density.
-        mask: the pairs the density counts, ``bool``, broadcastable; None for all.
+        reference: ``[..., n, n]``, for example softmax's matrix on the same input.
+        causal: whether future keys are hidden; used by the density and the sparsity.
+        mask: the allowed pairs for the density, ``bool``, broadcastable; None for all.
     """
     sums = row_sums(weights)
     spread, other = distribution(weights), distribution(reference)
@@ -135,34 +135,34 @@ def passport(weights: Tensor, reference: Tensor, *, causal: bool, mask: Tensor |
 
 
 ROUNDING = 0.005
-"""A row that sums to one but for this is taken to share out its mass."""
+"""Largest deviation of a row sum from one for which the row still counts as summing to one."""
 NEGATIVE = ROUNDING / 10
-"""Share of negative mass up to which there is none to speak of."""
+"""Largest share of negative mass that still counts as zero."""
 
 
 def shares_out(lowest_sum: float, highest_sum: float, negative: float) -> bool:
-    """Whether every row shares out a mass of one: only then is what differs a share of it that lies elsewhere."""
+    """Return whether all rows sum to one without negative mass, so that total variation is a share of the mass."""
     return rows_of_one(lowest_sum, highest_sum) and negative <= NEGATIVE
 
 
 def rows_of_one(lowest_sum: float, highest_sum: float) -> bool:
-    """Whether every row sums to one."""
+    """Return whether every row sums to one, up to ``ROUNDING``."""
     return max(abs(lowest_sum - 1), abs(highest_sum - 1)) < ROUNDING
 
 
 def row_sums(weights: Tensor) -> Tensor:
-    """Sum of each row, ``[..., n]`` float64; one wherever the output is a weighted mean of v."""
+    """Return the sum of each row, ``[..., n]`` float64; it is one if the output is a weighted mean of v."""
     return weights.sum(-1, dtype=torch.float64)
 
 
 def negative_mass(weights: Tensor) -> Tensor:
-    """Share of ``Σ |a_ij|`` on negative entries, ``[...]`` float64, from 0 to 1; 0 for a zero matrix."""
+    """Compute the share of ``Σ |a_ij|`` on negative entries, ``[...]`` float64, from 0 to 1; 0 for a zero matrix."""
     negative = -weights.clamp_max(0.0).sum((-2, -1), dtype=torch.float64)
     return ratio(negative, torch.linalg.vector_norm(weights, 1, (-2, -1), dtype=torch.float64))
 
 
 def density(weights: Tensor, *, causal: bool = False, mask: Tensor | None = None) -> Tensor:
-    """Share of the allowed pairs whose weight is not zero, ``[...]`` float64; 0 where no pair is allowed.
+    """Compute the share of the allowed pairs whose weight is not zero, ``[...]`` float64; 0 if no pair is allowed.
 
     An entry that underflowed to zero counts as zero.
 
@@ -178,7 +178,7 @@ def density(weights: Tensor, *, causal: bool = False, mask: Tensor | None = None
 
 
 def mean_distance(weights: Tensor) -> Tensor:
-    """Mean of ``|i − j|`` weighted by ``|a_ij|``, ``[...]`` float64, in tokens; 0 for a zero matrix."""
+    """Compute the mean of ``|i − j|`` weighted by ``|a_ij|``, ``[...]`` float64, in tokens; 0 for a zero matrix."""
     mass = weights.double().abs()
     position = torch.arange(weights.shape[-1], device=weights.device)
     distance = (position[:, None] - position).abs()

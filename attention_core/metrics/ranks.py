@@ -1,4 +1,4 @@
-"""Whether two measures put things in one order."""
+"""Rank statistics that compare the orders in which two measures put the same things."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from torch import Tensor
 
 
 def ranks(values: Sequence[float]) -> Tensor:
-    """The place of each value from 1, equal ones sharing the mean of theirs, float64 ``[m]``."""
+    """Return the rank of each value, from 1, float64 ``[m]``; equal values share their mean rank."""
     given = torch.as_tensor(values, dtype=torch.float64)
     below = (given[:, None] > given).sum(1)
     equal = (given[:, None] == given).sum(1)
@@ -15,26 +15,26 @@ def ranks(values: Sequence[float]) -> Tensor:
 
 
 def rank_correlation(x: Sequence[float], y: Sequence[float]) -> float:
-    """Spearman's ρ, the correlation of the ranks, from -1 to 1; NaN where either never changes."""
+    """Compute Spearman's ρ, the correlation of the ranks, from -1 to 1; NaN if x or y is constant."""
     a, b = (ranks(values) - ranks(values).mean() for values in (x, y))
     return float((a @ b) / (a.norm() * b.norm()))
 
 
 def farthest_off(x: Sequence[float], y: Sequence[float]) -> int:
-    """The place of the value whose ranks in the two differ most."""
+    """Return the index of the value whose ranks in x and y differ most."""
     return int((ranks(x) - ranks(y)).abs().argmax())
 
 
 def same_order(x: Sequence[float], y: Sequence[float], groups: Sequence[object]) -> tuple[int, int]:
-    """Count the pairs of values from different groups that both measures put in the same order.
+    """Count the pairs of things from different groups that two measures put in the same order.
 
     Args:
-        x: one measure of m things.
-        y: the other, of the same things.
-        groups: what each thing belongs to; pairs within a group do not count.
+        x: first measure of m things.
+        y: second measure of the same things.
+        groups: group of each thing; pairs within a group are not counted.
 
     Returns:
-        How many pairs have the same order in both, and how many pairs both measures tell apart.
+        The number of pairs in the same order in both, and the number of pairs without a tie in either measure.
     """
     a, b = (torch.as_tensor(values, dtype=torch.float64) for values in (x, y))
     names = {group: i for i, group in enumerate(dict.fromkeys(groups))}
@@ -44,7 +44,7 @@ def same_order(x: Sequence[float], y: Sequence[float], groups: Sequence[object])
 
 
 def kendall(x: Sequence[float], y: Sequence[float]) -> float:
-    """Kendall's τ-b: pairs in the same order less pairs in the other, over those that either tells apart."""
+    """Compute Kendall's τ-b from the pairs in the same order, the pairs in opposite orders and the ties."""
     a, b = (torch.as_tensor(values, dtype=torch.float64) for values in (x, y))
     before, after = torch.sign(a[:, None] - a), torch.sign(b[:, None] - b)
     return float((before * after).sum() / (before.abs().sum() * after.abs().sum()).sqrt())

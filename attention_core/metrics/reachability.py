@@ -1,7 +1,7 @@
-"""How far a stack of patterns reaches: boolean products, with the residual connection of every layer.
+"""How far information travels through a stack of masked attention layers, by boolean matrix products.
 
-A layer's pattern is ``bool [n, n]``, rows queries, columns keys, true = may look. Through the residual connection each
-token also keeps what it already holds, so what is connected stays connected. In ``first`` the first layer counts as 1.
+A layer's pattern is ``bool [n, n]``; rows are queries, columns are keys, true = allowed. The residual connection keeps
+the information that a token already holds, so connected pairs stay connected. Layers are counted from 1.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,25 +13,28 @@ import torch
 from torch import Tensor
 
 NEVER = -1
-"""In a matrix of first layers: not connected within the layers given."""
+"""Entry in a matrix of first layers for a pair that the given layers do not connect."""
 SPARSE = 1 / 4
-"""Share of the pairs up to which a layer is followed pair by pair; beyond, one product of floats is faster."""
+"""Maximum share of allowed pairs for processing a layer pair by pair; above it, a matrix product is faster."""
 WORD = 64
-"""Tokens whose bits stand in one number."""
+"""Number of tokens whose bits are packed into one integer."""
 
 
 def product(later: Tensor, earlier: Tensor) -> Tensor:
-    """Which token's content reaches which query over two steps, ``bool [n, n]``."""
-    # One matrix product of floats; counts up to n are exact and only their being above zero matters.
+    """Return which tokens reach which queries through two layers, ``bool [n, n]``."""
+    # A float matrix product counts the paths; counts up to n are exact, and only whether they are zero matters.
     return (later.float() @ earlier.float()) > 0
 
 
 def first_layers(stack: Sequence[Tensor], depth: int) -> Tensor:
-    """After which layer query i first holds something of token j, ``int16 [n, n]``; 0 for itself, ``NEVER`` if not.
+    """Return the layer after which query i first holds information of token j, or ``NEVER``; 0 for i = j.
 
     Args:
-        stack: one round of layers, ``bool [n, n]`` each, the first layer first; at least one.
-        depth: layers in all; the stack repeats.
+        stack: one round of layers, ``bool [n, n]`` each, the first layer first; at least one layer.
+        depth: total number of layers; the stack is repeated.
+
+    Returns:
+        ``int16 [n, n]``.
     """
     n = stack[0].shape[-1]
     reached = _packed(np.eye(n, dtype=bool))
@@ -43,13 +46,13 @@ def first_layers(stack: Sequence[Tensor], depth: int) -> Tensor:
         new = further & ~reached
         first[_unpacked(new, n)] = number
         reached, idle = further, 0 if new.any() else idle + 1
-        if idle == len(stack):  # a whole round has added nothing, nor will the next
+        if idle == len(stack):  # a whole round added no pair, so later rounds add none either
             break
     return torch.from_numpy(first).to(stack[0].device)
 
 
 def _layer(allowed: Tensor) -> Callable[[np.ndarray], np.ndarray]:
-    """What each query finds when it looks through a layer at what tokens hold, both as of ``_packed``."""
+    """Return a function that applies a layer to what tokens hold, both as returned by ``_packed``."""
     n = allowed.shape[-1]
     if int(allowed.sum()) > SPARSE * n * n:
         return lambda held: _packed(product(allowed.cpu(), torch.from_numpy(_unpacked(held, n))).numpy())
@@ -66,7 +69,7 @@ def _gathered(looking: np.ndarray, begins: np.ndarray, keys: np.ndarray, held: n
 
 
 def _packed(rows: np.ndarray) -> np.ndarray:
-    """``bool [n, n]`` as bits, ``uint64 [n, ⌈n / 64⌉]``: an operation takes 64 tokens at once."""
+    """Pack ``bool [n, n]`` into bits, ``uint64 [n, ⌈n / 64⌉]``, so that one operation processes 64 tokens."""
     bits = np.packbits(rows, axis=-1)
     return np.pad(bits, ((0, 0), (0, -bits.shape[-1] % (WORD // 8)))).view(np.uint64)
 
@@ -76,20 +79,20 @@ def _unpacked(words: np.ndarray, n: int) -> np.ndarray:
 
 
 def reached_shares(first: Tensor, depth: int, *, causal: bool) -> tuple[float, ...]:
-    """Share of the pairs that may ever be connected (causal: j <= i) which are, after 0, 1, ... ``depth`` layers."""
+    """Compute the share of pairs (causal: with j <= i) that are connected after 0, 1, ... ``depth`` layers."""
     n = first.shape[-1]
     new = torch.bincount(first.flatten() - NEVER, minlength=depth + 2)[1 : depth + 2]
     return tuple((new.cumsum(0).double() / (n * (n + 1) // 2 if causal else n * n)).tolist())
 
 
 def smallest_depth(layers: Sequence[Tensor], *, causal: bool) -> int | None:
-    """How many layers connect every pair (causal: every j <= i) when these are stacked over and over; None: never.
+    """Compute the number of layers (at least 1) that connect every pair (causal: every j <= i), or None if none does.
 
-    At least one. For a single pattern this is the diameter of its graph.
+    The layers are repeated in order. For a single pattern this is the diameter of its graph.
 
     Args:
-        layers: one round of the stack, ``bool [n, n]`` each, the first layer first; at least one.
-        causal: whether no layer looks ahead.
+        layers: one round of the stack, ``bool [n, n]`` each, the first layer first; at least one layer.
+        causal: whether every layer is causal.
     """
     n = layers[0].shape[-1]
     reached = _packed(np.eye(n, dtype=bool))

@@ -1,4 +1,4 @@
-"""The singular values of a matrix, its ranks, and the floor they put under every low-rank approximation."""
+"""Singular values of a matrix, its ranks, and the lower bound that they set for low-rank approximations."""
 
 import torch
 import torch.nn.functional as F
@@ -8,14 +8,14 @@ from attention_core.metrics.error import ratio
 
 
 def singular_values(weights: Tensor) -> Tensor:
-    """Singular values in descending order, ``[..., m]`` float64; NaN where the matrix holds NaN or infinity.
+    """Compute the singular values in descending order, ``[..., m]`` float64; NaN if the matrix holds NaN or infinity.
 
-    Those of a float64 matrix are found from itself; those of a shorter type as roots of the eigenvalues of ``A Aᵀ`` in
-    float64, in two thirds of the time: they are off by up to 1e-8 of the largest, of which such a matrix itself is off
-    by more. O(n³), the only metric above O(n²).
+    A float64 matrix is decomposed directly. For narrower types, they are the roots of the eigenvalues of ``A Aᵀ`` in
+    float64, which takes two thirds of the time. Their error is up to 1e-8 of the largest singular value, less than the
+    rounding error of such a matrix. The time is O(n³); all other metrics take O(n²).
 
     Args:
-        weights: ``[..., n, n]``, or with fewer columns or rows than the other, of which there are m.
+        weights: ``[..., n, n]``, or a rectangular matrix whose smaller side is m.
     """
     sane = weights.isfinite().all(-1).all(-1)[..., None]
     finite = torch.where(sane[..., None], weights, 0.0)
@@ -27,52 +27,53 @@ def singular_values(weights: Tensor) -> Tensor:
 
 
 def rank(weights: Tensor) -> Tensor:
-    """Numerical rank, ``[...]`` float64: singular values above ``σ₁ n ε`` with ε of the matrix's own type.
+    """Compute the numerical rank, ``[...]`` float64: the number of singular values above ``σ₁ n ε``.
 
-    As ``numpy.linalg.matrix_rank``: what lies below may be rounding. NaN where the matrix holds NaN or infinity.
+    ε is that of the matrix's own type, as in ``numpy.linalg.matrix_rank``: smaller values may be rounding errors. NaN
+    if the matrix holds NaN or infinity.
     """
     return rank_of(singular_values(weights), weights.dtype)
 
 
 def rank_of(values: Tensor, dtype: torch.dtype) -> Tensor:
-    """Numerical rank, ``[...]``, of a matrix of some type with these singular values ``[..., n]``."""
-    # In bfloat16 n ε passes one, which would call every matrix zero.
+    """Compute the numerical rank, ``[...]``, from singular values ``[..., n]`` and the type of the matrix."""
+    # In bfloat16 n ε exceeds one, which would give every matrix the rank zero.
     tolerance = min(values.shape[-1] * torch.finfo(dtype).eps, 0.1)
     count = (values > tolerance * values[..., :1]).sum(-1).double()
     return count.masked_fill(values[..., 0].isnan(), torch.nan)
 
 
 def effective_rank(weights: Tensor) -> Tensor:
-    """Effective rank, ``[...]`` float64: how many directions the matrix uses, from 1 to n, weighted by their size.
+    """Compute the effective rank, ``[...]`` float64, from 1 to n: how many directions the matrix uses, by their size.
 
-    The exponential of the entropy of the singular values taken as shares; 0 for a zero matrix. Source: Roy and Vetterli
-    2007, "The effective rank: a measure of effective dimensionality".
+    The effective rank is the exponential of the entropy of the singular values, divided by their sum; a zero matrix has
+    0. Source: Roy and Vetterli 2007, "The effective rank: a measure of effective dimensionality".
     """
     return effective_rank_of(singular_values(weights))
 
 
 def effective_rank_of(values: Tensor) -> Tensor:
-    """Effective rank, ``[...]``, of a matrix with these singular values ``[..., n]``."""
+    """Compute the effective rank, ``[...]``, from singular values ``[..., n]``."""
     total = values.sum(-1)
     shares = values / torch.where(total == 0, 1.0, total)[..., None]
     return torch.special.entr(shares).sum(-1).exp().masked_fill(total == 0, 0.0)
 
 
 def truncated_svd_errors(reference: Tensor) -> Tensor:
-    """The relative error that no matrix of rank m can beat, for every m = 0 .. n, ``[..., n + 1]`` float64.
+    """Compute the lowest relative error of any matrix of rank m, for every m = 0 .. n, ``[..., n + 1]`` float64.
 
-    From one singular value decomposition of ``reference``, ``[..., n, n]`` (Eckart and Young).
+    All errors come from one singular value decomposition of ``reference``, ``[..., n, n]`` (Eckart and Young).
     """
     tails = tails_of(singular_values(reference))
     return ratio(tails, tails[..., :1])
 
 
 def truncated_svd_error(reference: Tensor, m: int) -> Tensor:
-    """The relative error that no matrix of rank m can beat, ``[...]`` float64; n or more leaves no error."""
+    """Compute the lowest relative error of any matrix of rank m, ``[...]`` float64; 0 for m >= n."""
     return truncated_svd_errors(reference)[..., min(m, reference.shape[-1])]
 
 
 def tails_of(values: Tensor) -> Tensor:
-    """Norm of all singular values ``[..., n]`` but the m largest, for every m = 0 .. n, ``[..., n + 1]``."""
-    # Smallest first, so that a small tail is not lost beside the large ones.
+    """Compute the norm of all singular values ``[..., n]`` except the m largest, for m = 0 .. n, ``[..., n + 1]``."""
+    # The smallest values are added first, so that the large ones do not absorb a small tail.
     return F.pad(values.square().flip(-1).cumsum(-1), (1, 0)).flip(-1).sqrt()

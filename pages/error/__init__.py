@@ -1,1 +1,1 @@
-"""Error: what does the cheap version cost in fidelity? Against its price, its own knob, and the length."""
+"""The Error page: the approximation error of each variant against its cost, its budget and the sequence length."""

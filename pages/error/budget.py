@@ -1,4 +1,4 @@
-"""Error against the budget: each variant over its own knob, the floor that bounds its matrix beneath it."""
+"""The view of the error against the budget: each variant over its own setting, with its lower bound (floor)."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -14,17 +14,17 @@ from pages.error.options import Question
 from pages.error.sweep import curve, drawable, floor_in_words, uniform
 
 VISIBLE = 0.005
-"""A floor that is nowhere higher than this lies on the axis, and is not drawn."""
+"""Largest height at which a floor coincides with the axis and is not drawn."""
 
 
 def show(question: Question) -> None:
-    """Run the ladder of every variant's budget and draw it."""
+    """Compute the error at every budget of every variant and draw it."""
     tasks = error.tasks(question.source, question.n, question.words, head=question.head, causal=question.causal)
     sweep.show(question, tasks, lines, axis=_("budget: each variant's own knob"), captions=captions)
 
 
 def lines(question: Question, found: Sequence[ErrorPoint]) -> list[Curve]:
-    """One line per variant over its knob, its floor beneath it; a variant without a knob is level."""
+    """Return one line per variant over its budget, with its floor; a variant without a budget has a level line."""
     found = [p for p in found if not without_budget(p)]
     budgets = [p.budget for p in found if p.value is not None] or [1.0, float(question.n)]
     ends = [min(budgets), max(budgets)]
@@ -56,22 +56,22 @@ def lines(question: Question, found: Sequence[ErrorPoint]) -> list[Curve]:
 
 
 def without_budget(point: ErrorPoint) -> bool:
-    """Whether it is a variant with its knob at zero, which a logarithmic axis has no place for."""
+    """Return whether a point has a budget of zero, which a logarithmic axis cannot show."""
     return point.value is not None and point.budget <= 0
 
 
 def cheaper_upwards(own: Sequence[ErrorPoint]) -> bool:
-    """Return whether a knob saves from its first step on, as a stride does, and never costs more on the way.
+    """Return whether a larger budget is cheaper from the first step on, as for a stride, and never more expensive.
 
-    A causal window saves at its last step alone: a window over the whole text runs as full attention, whose kernel
-    skips hidden blocks that are smaller than those of the window.
+    A causal window saves only at its last step. A window over the whole text runs as full attention, whose kernel skips
+    masked blocks that are smaller than those of the window.
     """
     first, *costs = [p.multiply_adds for p in sorted(own, key=lambda p: p.budget)]
     return bool(costs) and costs[0] < first and all(after <= before for before, after in pairwise(costs))
 
 
 def captions(question: Question, found: Sequence[ErrorPoint]) -> list[str]:
-    """How the floors, the arrows and the level lines are read, where there are any."""
+    """Return notes on how to read the floors, the arrows and the level lines that occur."""
     told, shown = [], dict(question.by_variant(found))
     if question.options.measure == "matrix" and any(p.floor for p in found):
         told.append(

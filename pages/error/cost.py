@@ -1,4 +1,4 @@
-"""Error against cost, counted or measured here: which variants are worth their price."""
+"""The view of the error against the cost, counted in multiply-adds or measured as time on this machine."""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ from pages.error.sweep import curve, drawable, in_words
 
 
 def show(question: Question) -> None:
-    """Run the ladder of every variant's budget and draw it over what each rung costs."""
+    """Compute the error at every budget of every variant and draw it over the cost."""
     tasks = error.tasks(question.source, question.n, question.words, head=question.head, causal=question.causal)
     timed = question.options.price == "ms"
     times = _times(question, tasks) if timed else None
@@ -34,7 +34,7 @@ def show(question: Question) -> None:
 
 
 def _times(question: Question, tasks: Sequence[ErrorTask]) -> dict[str, float]:
-    """Milliseconds by word, none before they have been measured."""
+    """Return milliseconds by word; empty until they have been measured."""
     words = tuple(dict.fromkeys(UNIFORM if task.uniform else task.word for task in tasks))
     spec = ErrorCostSpec(source=question.source, words=words, causal=question.causal)
     row = st.container(horizontal=True, vertical_alignment="bottom")
@@ -64,12 +64,12 @@ def _times(question: Question, tasks: Sequence[ErrorTask]) -> dict[str, float]:
 
 
 def lines(question: Question, found: Sequence[ErrorPoint], times: Mapping[str, float] | None) -> list[Curve]:
-    """One line per variant over what it costs, and beneath them the offers worth taking.
+    """Return one line per variant over its cost, below them the Pareto front.
 
     Args:
-        question: what is asked.
-        found: the points.
-        times: milliseconds by word, where cost is time; None where it is counted. What has none is not drawn.
+        question: what the visitor compares.
+        found: points of the variants.
+        times: milliseconds by word if the cost is time; None if it is counted. Points without a time are not drawn.
     """
     prices = {p.word: float(p.multiply_adds) for p in found} if times is None else times
     priced = [p for p in found if p.word in prices]

@@ -1,4 +1,4 @@
-"""Error against length: every variant with its settings as they are, from a few tokens to all there are."""
+"""The view of the error against the sequence length: every variant with its chosen settings."""
 
 from collections.abc import Sequence
 
@@ -15,13 +15,13 @@ from pages.error.sweep import curve, uniform
 
 
 def lengths(source: Source, n: int) -> tuple[int, ...]:
-    """Return the lengths measured of an input of n tokens, ascending."""
-    # A sequence that is made can be made longer; a text or a file is as long as it is.
+    """Return the sequence lengths at which an input of n tokens is measured, ascending."""
+    # A generated sequence can be longer than the chosen one; a text or a file cannot.
     return error.lengths_to(max(n, current().matrix_tokens) if source.made else n)
 
 
 def show(question: Question) -> None:
-    """Run every length and draw it."""
+    """Compute the error at every length and draw it."""
     tasks = error.length_tasks(
         question.source,
         lengths(question.source, question.n),
@@ -33,7 +33,7 @@ def show(question: Question) -> None:
 
 
 def lines(question: Question, found: Sequence[ErrorPoint]) -> list[Curve]:
-    """One line per variant."""
+    """Return one line per variant."""
     drawn = uniform(question, found, lambda point: [float(point.n)])
     for attention, own in question.by_variant(found):
         drawn.append(curve(question, attention, own, [float(p.n) for p in own], name=label(attention)))

@@ -1,4 +1,4 @@
-"""The numbers of this page that a lesson may ask for: a variant's error with its settings, as its point stands."""
+"""The numbers of the Error page that a lesson can ask about: the error of a variant at its chosen settings."""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ from pages.error.options import ErrorOptions
 
 
 def _error(screen: Screen, attention: ac.Attention | None) -> float:
-    """The median over heads and seeds at the variant's own setting."""
+    """Return the median error over heads and seeds at the variant's chosen settings."""
     assert attention is not None
     chosen, causal = screen.chosen, screen.visit.causal
     task = ErrorTask(source=chosen.source, word=attention.word, head=chosen.head, causal=causal)

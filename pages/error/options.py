@@ -1,4 +1,4 @@
-"""What the visitor asks of the Error page: its options, its controls, and the question they amount to."""
+"""The options of the Error page, their widgets, and the comparison that they describe."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from attention_core.inputs.source import Source
 
 
 class ErrorOptions(Options):
-    """What a link to this page carries beside the input and the variants."""
+    """The options that a link to this page carries in addition to the input and the variants."""
 
     against = choice(
         {"cost": N_("cost"), "budget": N_("each one's knob"), "length": N_("length")},
@@ -44,17 +44,17 @@ class ErrorOptions(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """What the page is asked, of one input.
+    """The comparison that the visitor chose, for one input.
 
     Attributes:
-        source: the input.
-        n: its tokens.
-        d: its head size.
-        head: the head looked at, None for all of them.
-        heads: how many heads are put together.
-        causal: whether the future is hidden.
-        attentions: the chosen variants, without those that cannot be causal where that is asked.
-        options: the page's options.
+        source: source of the input.
+        n: number of tokens.
+        d: head size.
+        head: index of the head; None for all heads.
+        heads: number of heads that are combined.
+        causal: whether the causal mask is on.
+        attentions: chosen variants, without those that cannot be causal while causal is on.
+        options: options of the page.
     """
 
     source: Source
@@ -68,12 +68,12 @@ class Question:
 
     @property
     def words(self) -> list[str]:
-        """The variants with their settings."""
+        """Words of the variants with their settings."""
         return [attention.word for attention in self.attentions]
 
     @property
     def axis(self) -> str:
-        """What the errors are, as the title of an axis."""
+        """Title of the error axis."""
         return {
             "matrix": _("relative error of the matrix"),
             "mass": _("misplaced mass per row"),
@@ -84,7 +84,7 @@ class Question:
         }[self.options.measure]
 
     def by_variant(self, found: Sequence[ErrorPoint]) -> Iterator[tuple[ac.Attention, list[ErrorPoint]]]:
-        """The points of each variant, without those of softmax as it is, which is what the others are held against."""
+        """Yield each variant with its points, except unchanged softmax, which is the reference of the others."""
         for attention in self.attentions:
             own = [p for p in found if p.variant == attention.key]
             if own and attention.word != REFERENCE:
@@ -92,7 +92,7 @@ class Question:
 
 
 def show_options() -> None:
-    """Against what the error is drawn, and in which terms."""
+    """Draw the choice of the horizontal axis and of the error measure."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if ErrorOptions.against.draw() == "cost":
             ErrorOptions.price.draw()
@@ -100,7 +100,7 @@ def show_options() -> None:
 
 
 def show_display() -> None:
-    """How things are drawn."""
+    """Draw the form with the display options."""
 
     def draw() -> None:
         ErrorOptions.log.draw()
@@ -115,7 +115,7 @@ def able() -> list[ac.Attention]:
 
 
 def question(chosen: Chosen) -> Question:
-    """The question as it stands; says what is left out of it."""
+    """Return the current comparison, and show a note for each variant that is left out."""
     causal, attentions = Visit.causal.value, able()
     for attention in (a for a in Visit.variants.value if a not in attentions):
         reason = _(attention.variant.causal_reason or "")

@@ -1,4 +1,4 @@
-"""Error: what does the cheap version cost in fidelity? Against its price, its own knob, and the length."""
+"""The Error page: the approximation error of each variant against its cost, its budget and the sequence length."""
 
 from dataclasses import replace
 
@@ -13,14 +13,14 @@ from pages.error.options import ErrorOptions, Question, able, question, show_dis
 
 
 def top() -> Question:
-    """The variants, against what the error is drawn, and what the question amounts to."""
+    """Draw the variant picker and the options, and return the comparison that they describe."""
     variant_picker.show()
     show_options()
     return question(input_panel.chosen())
 
 
 def scope(chosen: Chosen) -> Scope:
-    """What the numbers on screen come from: the median of the heads, at the input's length or at several."""
+    """Return the scope of the numbers on screen: the median of the heads, at one or several lengths."""
     n, by_length = chosen.qkv.n, ErrorOptions.against.value == "length"
     lengths = length.lengths(chosen.source, n) if by_length else (n,)
     return replace(

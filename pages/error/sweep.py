@@ -1,4 +1,4 @@
-"""The sweep behind each view: run, drawn as it comes, told and taken away; and what the views' lines have in common."""
+"""The sweep behind each view, drawn while it runs, with its summary and download, and what the views' lines share."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -23,11 +23,11 @@ from pages.error import words
 from pages.error.options import Question
 
 HEADROOM = 1.6
-"""A linear axis ends at this many times the error of the plain mean: what is worse than that need not be told apart."""
+"""Upper end of a linear axis as a multiple of the error of uniform attention; larger errors need no distinction."""
 HEIGHT = 400
-"""Pixels of the chart: with the sentence above it, it fits a projector's screen."""
+"""Height of the chart in pixels: with the sentence above it, it fits a projector's screen."""
 FLOOR = ["floor", "floor_kind", "rank", "keys"]
-"""Columns of what not every view asks for."""
+"""Columns of the floors, which not every view computes."""
 
 
 def show(
@@ -39,14 +39,14 @@ def show(
     captions: Callable[[Question, Sequence[ErrorPoint]], list[str]] = lambda question, found: [],
     times: Mapping[str, float] | None = None,
 ) -> None:
-    """Run a sweep, tell and draw it as it comes, and offer its numbers.
+    """Run a sweep, describe and draw its results as they arrive, and offer its numbers as a file.
 
     Args:
-        question: what is asked.
-        tasks: of the error experiment.
-        lines: the curves of the points found so far; None draws none.
-        axis: what they are drawn over.
-        captions: what a reader must know of this view.
+        question: what the visitor compares.
+        tasks: tasks of the error experiment.
+        lines: returns the curves of the points found so far; None to draw none.
+        axis: title of the horizontal axis.
+        captions: returns the notes that readers of this view need.
         times: milliseconds by word, for the file.
     """
 
@@ -75,7 +75,7 @@ def _definitions() -> None:
 
 
 def csv(rows: Sequence[ErrorRow], times: Mapping[str, float] | None) -> bytes:
-    """The rows, with what each took where that was measured, and without columns of a floor that nobody asked for."""
+    """Return the rows as CSV, with measured times if there are any, and without floor columns if all are empty."""
     table = pd.DataFrame(rows, dtype=object)
     if table[FLOOR].isna().all(axis=None):
         table = table.drop(columns=FLOOR)
@@ -87,7 +87,7 @@ def csv(rows: Sequence[ErrorRow], times: Mapping[str, float] | None) -> bytes:
 def _chart(
     question: Question, found: Sequence[ErrorPoint], drawn: Sequence[Curve], key: str, *, axis: str, of_view: list[str]
 ) -> None:
-    """A view's lines over its axis, and in captions what a reader must know, of this view among other things."""
+    """Draw a view's lines over its axis, with captions for all views and for this one."""
     log = question.options.log
     zeros = [p.middle for p in found if p.variant == UNIFORM and math.isfinite(p.middle)]
     most, heights = HEADROOM * max(zeros, default=0.0), [y for line in drawn for y in line.y if y is not None]
@@ -109,14 +109,14 @@ def _chart(
 
 
 def ticks(drawn: Sequence[Curve]) -> list[float]:
-    """Doublings between the ends of the axis, and its end."""
+    """Return the powers of two between the ends of the axis, and its upper end."""
     xs = [x for line in drawn for x in line.x]
     stops = [2.0**i for i in range(math.ceil(math.log2(min(xs))), math.floor(math.log2(max(xs))) + 1)]
     return [x for x in stops if x <= max(xs) / 1.3] + [max(xs)]
 
 
 def without_zeros(drawn: Sequence[Curve]) -> list[Curve]:
-    """Lines as a logarithmic axis can show them: a gap where there is no error, bands down to the least there is."""
+    """Return lines for a logarithmic axis: with gaps at zero error and bands down to the smallest positive value."""
     edges = [y for line in drawn for y in (*line.y, *(line.low or ())) if y is not None and y > 0]
     least = min(edges, default=1.0)
     return [
@@ -139,13 +139,13 @@ def curve(
     name: str,
     marks: bool = True,
 ) -> Curve:
-    """A variant's line, with a band where heads or seeds differ; of another stroke where it replaces softmax."""
+    """Return a variant's line, with a band if heads or seeds differ; dash-dotted if the variant replaces softmax."""
     spread, other = any(p.low < p.high for p in own), words.replaces(attention)
     return Curve(
         name,
         xs,
         [drawable(p.middle) for p in own],
-        # The edge of a band may be infinite where its middle is not: it then has none there.
+        # The edge of a band may be infinite where its middle is finite: the band then has no width there.
         low=[p.low if math.isfinite(p.high) else p.middle for p in own] if spread else None,
         high=[p.high if math.isfinite(p.high) else p.middle for p in own] if spread else None,
         colour=palette.place(attention.key),
@@ -158,14 +158,14 @@ def curve(
 
 
 def leads(question: Question) -> bool:
-    """Whether points lead to their matrices: those of other lengths are of no input that a link could name."""
+    """Return whether points link to their matrices; a link cannot name the inputs of other lengths."""
     return question.options.against != "length"
 
 
 def uniform(
     question: Question, found: Sequence[ErrorPoint], xs: Callable[[ErrorPoint], Sequence[float]]
 ) -> list[Curve]:
-    """The error of uniform attention: against softmax, and against a variant's own reference in that one's colour."""
+    """Return the error of uniform attention against softmax (grey), and against other references in their colour."""
     drawn = []
     for reference in dict.fromkeys(p.reference for p in found if p.variant == UNIFORM):
         own = [p for p in found if p.variant == UNIFORM and p.reference == reference and math.isfinite(p.middle)]
@@ -188,12 +188,12 @@ def uniform(
 
 
 def drawable(value: float | None) -> float | None:
-    """A height, None where there is none or it is beyond every axis."""
+    """Return a value that can be drawn; None if it is missing or not finite."""
     return value if value is not None and math.isfinite(value) else None
 
 
 def in_words(point: ErrorPoint) -> str:
-    """A point's numbers, told where it lies."""
+    """Return a point's numbers for its tooltip."""
     told = _("error {error:.3g}", error=point.middle)
     if point.reference != REFERENCE:
         beside = reference_name(ac.get(point.reference))
@@ -208,7 +208,7 @@ def in_words(point: ErrorPoint) -> str:
 
 
 def floor_in_words(point: ErrorPoint) -> str:
-    """What bounds a point's error from below."""
+    """Return the name and value of the lower bound of a point's error."""
     told = {
         "rank": _("floor {floor:.3g}: the best matrix of its rank", floor=point.floor or 0.0),
         "keys": _("floor {floor:.3g}: the best choice of as many keys per row", floor=point.floor or 0.0),

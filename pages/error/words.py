@@ -1,4 +1,4 @@
-"""The Error page in words: the sentence computed from what is found, and how to read the chart."""
+"""The Error page in words: the sentence that summarises the results, and notes on reading the chart."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -11,11 +11,11 @@ from attention_core.experiments.error import SEEDS, UNIFORM, ErrorPoint, best_wi
 from pages.error.options import Question
 
 SHARE = 0.5
-"""Variants are compared at no more than this part of softmax's cost: a saving that anyone notices."""
+"""Share of softmax's cost up to which variants are compared, so that the saving is noticeable."""
 
 
 def replaces(attention: ac.Attention) -> bool:
-    """Whether a variant is something else than softmax on purpose: there is nothing its errors should shrink to."""
+    """Return whether a variant is intended to differ from softmax, so that its error has no target of zero."""
     variant = attention.variant
     return variant.approximates is None and variant.reference is None and attention.key != REFERENCE
 
@@ -23,20 +23,20 @@ def replaces(attention: ac.Attention) -> bool:
 def in_one_sentence(question: Question, found: Sequence[ErrorPoint], times: Mapping[str, float] | None = None) -> str:
     """Return which variant is best at half of softmax's cost or less, at the greatest length, or that none is.
 
-    Only variants with one and the same reference are ranked: there is a sentence for each reference.
+    Only variants with the same reference are ranked: there is a sentence for each reference.
 
     Args:
-        question: what is asked.
-        found: the points.
-        times: milliseconds by word where the cost is measured time; None where it is counted in multiply-adds.
+        question: what the visitor compares.
+        found: points of the variants.
+        times: milliseconds by word if the cost is measured time; None if it is counted in multiply-adds.
     """
     if times is not None and REFERENCE not in times:
-        return ""  # not measured yet
+        return ""  # Not measured yet.
     n = max((p.n for p in found), default=0)
     here = [p for p in found if p.n == n]
     rivals = [p for _attention, own in question.by_variant(here) for p in own]
     if not rivals and any(a.word != REFERENCE for a in question.attentions):
-        return ""  # not yet
+        return ""  # Not computed yet.
     if not rivals:
         return _("Add a variant, with a knob if you can, to see what it loses against softmax.")
     zeros = {p.reference: p.middle for p in here if p.variant == UNIFORM}
@@ -58,13 +58,13 @@ def in_one_sentence(question: Question, found: Sequence[ErrorPoint], times: Mapp
 
 
 def nearest(question: Question, found: Sequence[ErrorPoint]) -> ErrorPoint | None:
-    """The variant that errs least beside softmax at half of its multiply-adds or less; None if none is as cheap."""
+    """Return the point closest to softmax at half of its multiply-adds or less; None if no variant is that cheap."""
     rivals = [p for _attention, own in question.by_variant(found) for p in own if p.reference == REFERENCE]
     return best_within(rivals, affordable(question, question.n))
 
 
 def affordable(question: Question, n: int) -> float:
-    """Multiply-adds of a variant that saves something among so many tokens."""
+    """Return the most multiply-adds that a variant may need for n tokens to count as a saving."""
     return SHARE * ac.get(REFERENCE).cost(n, question.d, causal=question.causal).multiply_adds
 
 
@@ -72,12 +72,12 @@ def verdict(best: ErrorPoint | None, *, n: int, zero: float, measure: str, refer
     """Return the sentence about variants with one reference at half of softmax's cost.
 
     Args:
-        best: the one that errs least there, None if none is as cheap.
-        n: tokens.
-        zero: the error of the plain mean of the values.
-        measure: what the errors are, in words.
-        reference: what they are taken against, in words.
-        cost: what the cost is, in words.
+        best: point with the smallest error at that cost; None if no variant is that cheap.
+        n: number of tokens.
+        zero: error of uniform attention, the plain mean of the values.
+        measure: name of the error measure.
+        reference: name of the reference.
+        cost: name of the cost.
     """
     if best is None:
         return _(
@@ -109,13 +109,13 @@ def verdict(best: ErrorPoint | None, *, n: int, zero: float, measure: str, refer
 
 
 def captions(question: Question, found: Sequence[ErrorPoint], of_view: Sequence[str], *, above: int) -> list[str]:
-    """What a reader of this chart must know, each in a sentence.
+    """Return the notes that a reader of this chart needs, one sentence each.
 
     Args:
-        question: what is asked.
-        found: the points.
-        of_view: what is to be known of this view alone.
-        above: values that lie above the axis.
+        question: what the visitor compares.
+        found: points of the variants.
+        of_view: notes for this view only.
+        above: number of values above the axis.
     """
     told = []
     shown = dict(question.by_variant(found))
@@ -169,7 +169,7 @@ def captions(question: Question, found: Sequence[ErrorPoint], of_view: Sequence[
 
 
 def definitions() -> str:
-    """What the terms mean, as Markdown."""
+    """Return definitions of the terms as Markdown."""
     return _(
         "**Matrix** $\\lVert A - S\\rVert_F / \\lVert S\\rVert_F$. "
         "**Misplaced mass** $\\tfrac12\\sum_j |A_{ij} - S_{ij}|$, mean over rows. "

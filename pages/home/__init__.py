@@ -1,1 +1,1 @@
-"""Home: what this is, and what can be compared."""
+"""The Home page: an introduction, a live sentence, links to all pages, and the gallery and family tree of variants."""

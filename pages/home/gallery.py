@@ -1,4 +1,4 @@
-"""The gallery on the Home page: every variant that exists, in rows by family. All are one element: a run sends one."""
+"""The gallery on the Home page: every variant in rows by family, sent as a single Markdown element."""
 
 import base64
 import html
@@ -41,12 +41,12 @@ def show() -> None:
 
 
 def row(variant: ac.Variant, query: Mapping[str, list[str]], *, dark: bool) -> str:
-    """A variant's row as Markdown; what it computes stands behind its name.
+    """Return a variant's row as Markdown, with its summary and formula in a disclosure behind its name.
 
     Args:
-        variant: what it is about.
-        query: what links to other pages carry of the visit.
-        dark: whether it stands on a dark page.
+        variant: variant to describe.
+        query: query parameters that links to other pages carry.
+        dark: whether the page is dark.
     """
     alt = _("{name}: its matrix on the same 32 tokens", name=_(variant.title))
     costs = _(
@@ -75,7 +75,7 @@ def row(variant: ac.Variant, query: Mapping[str, list[str]], *, dark: bool) -> s
 
 
 def way(page: str, query: Mapping[str, list[str]], label: str) -> str:
-    """A link to a page, which the page's script follows without leaving the session."""
+    """Return an HTML link to a page, which the page's script follows within the session."""
     ordered = {name: query[name] for name in dict.fromkeys((*Visit.controls, *query)) if name in query}
     address = html.escape(page + url.query_string(ordered))
     return f'<a class="way" target="_self" href="{address}">{label}</a>'
@@ -83,7 +83,7 @@ def way(page: str, query: Mapping[str, list[str]], label: str) -> str:
 
 @cache
 def _picture(key: str, *, dark: bool) -> str:
-    """A variant's matrix, one pixel a pair, as an address that holds it."""
+    """Return a variant's matrix as a data URL of a PNG, one pixel per query–key pair."""
     found = cached.matrix(View(source=SAMPLE, head=0, causal=False, special=True), ac.get(key))
     file = io.BytesIO()
     Image.fromarray(picture(found.weights, dark=dark, side=1)).save(file, "PNG", optimize=True)

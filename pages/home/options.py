@@ -1,4 +1,4 @@
-"""What a visitor can set on Home, and what its links carry."""
+"""The options of the Home page."""
 
 import streamlit as st
 
@@ -17,7 +17,7 @@ def _families() -> dict[str, str]:
 
 
 class HomeOptions(Options):
-    """What a link to this page carries beside what all pages share."""
+    """The options that a link to this page carries in addition to the shared ones."""
 
     shown = choice(
         {"gallery": N_("Gallery"), "tree": N_("Family tree")}, N_("Show"), layout={"label_visibility": "collapsed"}

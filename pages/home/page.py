@@ -1,4 +1,4 @@
-"""Home: what this is, and what can be compared."""
+"""The Home page: an introduction, a live sentence, links to all pages, and the gallery and family tree of variants."""
 
 import streamlit as st
 
@@ -11,7 +11,7 @@ from pages.home.options import HomeOptions
 
 
 def top() -> None:
-    """What this is, and every page."""
+    """Draw the live sentence, the list of lessons, a description of the app, and links to all pages."""
     st.markdown(f"# {_('Where does a word look? Point at one, drag a slider, type your own sentence.')}", anchors=False)
     sentence.show()
     about = _(
@@ -26,7 +26,7 @@ def top() -> None:
 
 
 def _contents() -> None:
-    """Draw the pages section by section; the input and the variants go along."""
+    """Draw links to all pages, which keep the input and the variants, and the choice of gallery or family tree."""
     with st.container(key="contents"):
         for column, section in zip(st.columns(len(SECTIONS)), SECTIONS, strict=True):
             with column.container(border=True, height="stretch", gap="xsmall"):

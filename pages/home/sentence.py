@@ -1,4 +1,4 @@
-"""The visitor's own sentence, live: where one word looks under softmax and under what is cheaper, at every budget."""
+"""The live sentence on the Home page: what one word attends to under softmax and cheaper variants, at every budget."""
 
 from functools import partial
 
@@ -21,11 +21,11 @@ from pages.home.options import HomeOptions
 MODEL = "minilm"
 VARIANTS = tuple(map(ac.get, (REFERENCE, "local", "linear", "nystrom")))
 BUDGETS = {"local": HomeOptions.window, "nystrom": HomeOptions.landmarks}
-"""What a slider sets, by its variant's key."""
+"""The option that sets each variant's budget, by the variant's key."""
 
 
 def show() -> None:
-    """Draw the field and the sentence; where there is nothing to look at, one sentence says why."""
+    """Draw the text field and the sentence, or a message if the sentence cannot be used."""
     typed = HomeOptions.sentence.draw(label_visibility="collapsed", on_change=_take_sentence)
     try:
         text = beginning(typed, tokens=presets.SENTENCE_TOKENS, model=MODEL)
@@ -52,14 +52,14 @@ def show() -> None:
 
 
 def cut(text: str) -> str:
-    """What is said, as Markdown, where only a text's beginning is shown."""
+    """Return a Markdown note that only the beginning of a text is shown."""
     return _("Shown is the beginning, up to “{words}”: more than {most} tokens are hard to tell apart here.").format(
         words=literal(" ".join(text.split()[-3:])[-presets.SENTENCE_TOKENS :]), most=presets.SENTENCE_TOKENS
     )
 
 
 def notes(found: Budgets) -> list[str]:
-    """What the numbers are, in sentences."""
+    """Return sentences that explain the numbers."""
     return [
         _(
             "MiniLM reads it: layer {layer}, head {head}, without [CLS] and [SEP]. Orange is negative.",
@@ -80,7 +80,7 @@ def notes(found: Budgets) -> list[str]:
 
 
 def row(steps: Steps) -> Row:
-    """The sentence under one variant."""
+    """Return the row that shows the sentence under one variant."""
     variant = steps.attentions[0].variant
     budget = variant.budget if variant.key in BUDGETS else None
     return Row(
@@ -97,7 +97,7 @@ def row(steps: Steps) -> Row:
 
 
 def turn(found: Budgets) -> Turn:
-    """The word and the budgets that are chosen; a budget this sentence has no room for as near as it gets."""
+    """Return the chosen word and budgets; a budget too large for this sentence becomes the nearest possible one."""
     steps = {}
     for each in found.variants:
         key = each.attentions[0].key
@@ -124,11 +124,11 @@ def _take(found: Budgets, turned: Turn) -> None:
 
 
 def _take_sentence() -> None:
-    HomeOptions.word.set(None)  # the place of a word in the one before
+    HomeOptions.word.set(None)  # The index refers to a word of the old sentence.
 
 
 def _way(text: str) -> str:
-    """The address of the matrices of this very sentence; the variants are left to the browser."""
+    """Return the address of this sentence on the Matrices page, without variants, which the browser adds."""
     query = url.link_of(
         url.values(),
         Options.shared(),

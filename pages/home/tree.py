@@ -1,4 +1,4 @@
-"""The family tree on the Home page: what is a special case of what, each difference computed. All are one element."""
+"""The family tree on the Home page: which variant is a special case of which, sent as one Markdown element."""
 
 import html
 
@@ -30,7 +30,7 @@ def show() -> None:
 
 
 def root(tree: Branch) -> str:
-    """A tree as nested lists in HTML."""
+    """Return a tree as nested HTML lists."""
     return f"<p><strong>{html.escape(_(tree.variant.title))}</strong></p>{_branches(tree)}"
 
 
@@ -44,19 +44,19 @@ def _branches(of: Branch) -> str:
 
 
 def line(edge: Edge) -> str:
-    """A variant, what makes it the one above it, and how far the two are apart; a link to both."""
+    """Return a variant, the settings that make it its parent, their difference, and a link to both, as HTML."""
     name = f"<strong>{html.escape(_(edge.general.title))}</strong>"
     return f"{name} <small>{html.escape(conditions(edge))} · {html.escape(distance(apart(edge)))}</small> {_both(edge)}"
 
 
 def also(edge: Edge) -> str:
-    """What else a variant is, at other settings."""
+    """Return another variant that this one equals at other settings, as HTML."""
     told = _("also {name}: {conditions}", name=_(edge.special.title), conditions=conditions(edge))
     return f"<br><small>{html.escape(told)} · {html.escape(distance(apart(edge)))}</small> {_both(edge)}"
 
 
 def conditions(edge: Edge) -> str:
-    """The settings that make a variant its special case, ``window = n, causal``."""
+    """Return the settings at which a variant equals its special case, such as ``window = n, causal``."""
     own, other = edge.case.settings, edge.case.other
     both = [name for name in own if name in other and own[name] == other[name]]
     parts = [_("{setting} = {value} in both", setting=readable(name), value=_told(own[name])) for name in both]
@@ -77,12 +77,12 @@ def _told(value: Value) -> str:
 
 
 def distance(apart: float) -> str:
-    """How far two matrices are apart."""
+    """Return the difference of two matrices in words."""
     return _("equal") if apart == 0 else _("differs by {apart}", apart=number(apart))
 
 
 def apart(edge: Edge) -> float:
-    """How far both are apart on the gallery's tokens."""
+    """Return the largest difference of the two variants' matrices on the gallery's tokens."""
     return cached.apart(SAMPLE, *edge.both(N), causal=_causal(edge))
 
 
@@ -91,7 +91,7 @@ def _causal(edge: Edge) -> bool:
 
 
 def _both(edge: Edge) -> str:
-    """A link to Matrices, where both stand side by side on the gallery's tokens."""
+    """Return a link to the Matrices page that shows both variants side by side on the gallery's tokens."""
     changes = {"input": SAMPLE.key, "n": N, "heads": SAMPLE.spec.heads, "causal": _causal(edge)}
     fields = Options.shared()
     query = {name: fields[name].write(value) for name, value in changes.items() if value != fields[name].default}

@@ -1,1 +1,1 @@
-"""Masks: who may look at whom, and how far does it reach?"""
+"""The Masks page: which keys each query can attend to, and how far a stack of such layers reaches."""

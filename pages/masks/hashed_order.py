@@ -1,4 +1,4 @@
-"""How a hash sorts the tokens of a sequence, round by round."""
+"""The view of how a hash sorts the tokens of a sequence, round by round."""
 
 import numpy as np
 import streamlit as st
@@ -15,7 +15,7 @@ from pages.masks.patterns import Found
 
 
 def show(found: Found) -> None:
-    """Draw the choice of the round and its order."""
+    """Draw the choice of a hash round and a board of the allowed pairs in the order of that round."""
     number = MasksOptions.hash_round.value
     hashes = {a: h for a in found.drawn if (h := _sorted(found, a, number)) is not None}
     if not hashes:
@@ -33,7 +33,7 @@ def show(found: Found) -> None:
 
 
 def sorting(missed: int, *, head: int) -> str:
-    """What a round of a hash does, and how many pairs of one bucket no round lets look."""
+    """Return what a hash round does, and how many pairs of the same bucket no round allows."""
     return paragraph(
         _(
             "A round hashes every token into a bucket, sorts by bucket and position and cuts the order into chunks "

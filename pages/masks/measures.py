@@ -1,4 +1,4 @@
-"""The numbers of this page that a lesson may ask for: of its patterns, and of the stack whose reach it follows."""
+"""The numbers of the Masks page that a lesson can ask about: of a variant's pattern, and of the reach of the stack."""
 
 import attention_core as ac
 from app.jobs import cached
@@ -29,7 +29,7 @@ def _depth(screen: Screen, attention: ac.Attention | None) -> float | None:
 
 
 def _reach(screen: Screen) -> Reach | None:
-    """The stack's reach without what cannot be causal; None for a stack without layers."""
+    """Return the reach of the stack, without layers that cannot be causal; None for a stack without layers."""
     visit, chosen = screen.visit, screen.chosen
     layers = [screen.variant(key) for key in screen.options(MasksOptions).stack]
     able = tuple(each for each in layers if not (visit.causal and each.variant.causal_reason))

@@ -1,4 +1,4 @@
-"""The patterns in numbers: pairs, how far they look, how many layers connect all."""
+"""The table of the patterns: allowed pairs, largest distance, and the number of layers that connects all pairs."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -34,7 +34,7 @@ def _rows(found: Found) -> list[dict[str, object]]:
 
 
 def show(found: Found) -> None:
-    """Draw the table."""
+    """Draw the table of the patterns' numbers."""
     rows = _rows(found)
     possible = list(rows[0])[2]
     st.dataframe(
@@ -75,7 +75,7 @@ def _masks(view: View, attentions: Sequence[ac.Attention]) -> bytes:
 
 
 def take_away(found: Found, stack: Sequence[ac.Attention]) -> None:
-    """The numbers and the masks to take away, and Python that makes such a stack."""
+    """Draw the downloads of numbers and masks, and Python code that reproduces the stack."""
     st.caption(_("The boards' own buttons save them as pictures (PNG, SVG). Here are the numbers."))
     rows = _rows(found)
     with st.container(horizontal=True):

@@ -1,4 +1,4 @@
-"""What the visitor asks of the Masks page."""
+"""The options of the Masks page."""
 
 import streamlit as st
 
@@ -23,7 +23,7 @@ def _read_stack(given: list[str]) -> tuple[str, ...]:
 
 
 class MasksOptions(HashOptions):
-    """What a link to this page carries beside the input and the variants."""
+    """The options that a link to this page carries in addition to the input and the variants."""
 
     below = choice(
         {
@@ -63,12 +63,12 @@ class MasksOptions(HashOptions):
 
 
 def take_token(event: BoardEvent) -> None:
-    """The row pinned on a board is the token whose reach is followed."""
+    """Select the row pinned on a board as the token whose reach is shown."""
     MasksOptions.front.set(event.pinned)
 
 
 def show_add_all() -> None:
-    """A button that compares every variant with a pattern."""
+    """Draw a button that selects every variant with a pattern."""
     st.button(
         _("All patterns"),
         icon=":material/library_add:",

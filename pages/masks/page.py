@@ -1,4 +1,4 @@
-"""Masks: who may look at whom, and how far does it reach?"""
+"""The Masks page: which keys each query can attend to, and how far a stack of such layers reaches."""
 
 from dataclasses import replace
 
@@ -14,7 +14,7 @@ from pages.masks.reach import Followed
 
 
 def top() -> Followed:
-    """The variants, their patterns, and beside them how far a stack of such reaches."""
+    """Draw the variant picker, the patterns, and next to them the reach of the stack."""
     variant_picker.show()
     followed = reach.follow(patterns.of(input_panel.chosen()))
     reach.beside(followed)
@@ -23,7 +23,7 @@ def top() -> Followed:
 
 
 def scope(chosen: Chosen) -> Scope:
-    """What the patterns come from: one head, or all of them side by side."""
+    """Return the scope of the patterns: one head, or all heads side by side."""
     return replace(input_panel.scope(chosen), joined="each")
 
 

@@ -1,4 +1,4 @@
-"""The patterns on the Masks page: who may look at whom in each chosen variant, and what allows it."""
+"""The patterns on the Masks page: which pairs each chosen variant allows, and by which primitive."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,9 +25,9 @@ class Found:
     """The patterns of all chosen variants.
 
     Attributes:
-        view: what they share.
-        patterns: of every variant that could be computed, in the order chosen.
-        labels: one per token, repeats numbered.
+        view: input, head and masking that the patterns share.
+        patterns: pattern of every variant that could be computed, in the order chosen.
+        labels: one label per token, with repeated tokens numbered.
     """
 
     view: View
@@ -36,12 +36,12 @@ class Found:
 
     @property
     def drawn(self) -> dict[ac.Attention, Pattern]:
-        """Those that keep some pairs from looking."""
+        """The patterns that mask some pairs."""
         return {a: p for a, p in self.patterns.items() if has_pattern(a.variant)}
 
 
 def of(chosen: Chosen) -> Found:
-    """Find the pattern of every chosen variant."""
+    """Return the pattern of every chosen variant."""
     view = View(source=chosen.source, head=chosen.head, causal=Visit.causal.value, special=True)
     MasksOptions.front.fit(range(chosen.qkv.n))
     patterns = variant_picker.of_each(
@@ -51,7 +51,7 @@ def of(chosen: Chosen) -> Found:
 
 
 def show(found: Found) -> None:
-    """All patterns on one board, coloured by what allows each pair; a click takes the token whose reach is followed."""
+    """Draw all patterns on one board, coloured by what allows each pair; a click selects the token of the front."""
     if not found.drawn:
         st.info(
             _("None of these variants keeps any pair from looking. Press “All patterns”, or add a sparse variant."),
@@ -85,7 +85,7 @@ def show(found: Found) -> None:
 
 
 def caption(pattern: Pattern, *, every_head: bool) -> str:
-    """A panel's line: how many pairs look, in a head and in any."""
+    """Return a panel's caption: how many pairs are allowed, per head and in any head."""
     share_ = pattern.pairs / pattern.possible
     if every_head and pattern.allowed.sum() > round(pattern.pairs):
         return _("{share:.1%} per head, {all:.1%} in any", share=share_, all=pattern.allowed.sum() / pattern.possible)
@@ -93,10 +93,7 @@ def caption(pattern: Pattern, *, every_head: bool) -> str:
 
 
 def seen(drawn: Mapping[ac.Attention, Pattern]) -> str:
-    """Which pattern lets the fewest pairs look, and how deep each must be stacked until all are connected.
-
-    Empty where there is none.
-    """
+    """Return which pattern allows the fewest pairs, and the depth at which each connects all; "" without patterns."""
     if not drawn:
         return ""
     sparsest, pattern = min(drawn.items(), key=lambda item: item[1].pairs)

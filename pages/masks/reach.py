@@ -1,4 +1,4 @@
-"""How far a stack of patterns reaches: the layer that connects each pair, and one token's front."""
+"""The reach of a stack of patterns: the layer that first connects each pair, and how one token's reach grows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,13 +31,13 @@ from pages.masks.stack import compose
 
 @dataclass(frozen=True, eq=False)
 class Followed:
-    """A stack of patterns and how far it reaches.
+    """A stack of patterns and its reach.
 
     Attributes:
-        found: the patterns of the chosen variants.
-        stack: one round of its layers, those left out that cannot take part.
-        refused: these.
-        whole: followed as deep as ever, so that the layers shown are a part of it; None where no layer is left.
+        found: patterns of the chosen variants.
+        stack: layers of one round, without those that cannot be causal.
+        refused: layers that were left out.
+        whole: reach of the deepest possible stack, of which the page shows some layers; None if no layer is left.
     """
 
     found: Found
@@ -47,18 +47,18 @@ class Followed:
 
     @property
     def depth(self) -> int:
-        """Layers shown."""
+        """Number of layers shown."""
         return MasksOptions.stack_depth.value
 
     @property
     def first(self) -> np.ndarray:
-        """After which layer each pair is connected, ``[n, n]``; -1 where it is not within what is shown."""
+        """First layer that connects each pair, ``[n, n]``; -1 if none of the layers shown does."""
         assert self.whole is not None
         return np.where(self.whole.first > self.depth, -1, self.whole.first)
 
 
 def follow(found: Found) -> Followed:
-    """Follow the stack that is composed below."""
+    """Return the chosen stack and its reach."""
     stack = list(map(as_chosen, MasksOptions.stack.value))
     refused = [a for a in stack if found.view.causal and a.variant.causal_reason is not None]
     stack = [a for a in stack if a not in refused]
@@ -68,15 +68,15 @@ def follow(found: Found) -> Followed:
 
 
 def beside(followed: Followed) -> None:
-    """Patterns and, beside them, how far the stack reaches; its layers can be played."""
+    """Draw the patterns and next to them the reach of the stack, whose depth can be animated."""
     most = current().stack_layers
     complete = followed.whole.complete if followed.whole else None
     play = Animation(key="masks", option=MasksOptions.stack_depth, first=1, last=min(most, complete or most))
     if play.going:
         st.fragment(_beside, run_every=play.clock)(play, followed, True)
         return
-    # While nothing plays, the views below depend on these widgets, so a fragment would be too small a part. A fragment
-    # draws into a container of its own: without this one the boards would be removed and drawn again at each start.
+    # While no animation runs, the views below depend on these widgets, so a fragment would be too small. A fragment
+    # draws into its own container: without this container the boards would be removed and drawn again at each start.
     with st.container():
         _beside(play, followed, False)
 
@@ -85,7 +85,8 @@ def _beside(play: Animation, followed: Followed, ticking: bool) -> None:
     found = followed.found
     if ticking:
         play.step(ticking)
-    told = st.container()  # an empty place would be blank until its words come, and the page below would jump
+    # An empty placeholder would be blank until its text arrives, and the page below would move.
+    told = st.container()
     left, right = st.columns([1, 5], vertical_alignment="bottom")
     with left:
         play.button(ticking)
@@ -109,7 +110,7 @@ def _beside(play: Animation, followed: Followed, ticking: bool) -> None:
 
 
 def show(followed: Followed) -> None:
-    """Draw the composer, the curves, and one token's front."""
+    """Draw the editor of the stack, the curves, and the reach of one token."""
     compose()
     if followed.whole is None:
         return
@@ -138,12 +139,12 @@ def _explained() -> None:
 
 
 def _follow(view: View, stack: list[ac.Attention]) -> Reach:
-    """Followed as deep as ever: the slider then only says how much of it is shown."""
+    """Return the reach of the deepest possible stack, so that the slider only selects how much of it is shown."""
     return cached.reach(view, tuple(stack), current().stack_layers)
 
 
 def left_out(refused: Sequence[ac.Attention]) -> str:
-    """Which layers of a stack do not take part while the future is hidden."""
+    """Return which layers of a stack are left out while causal is on."""
     titles = list(dict.fromkeys(_(a.title) for a in refused))
     return _n(
         "{names} cannot be causal and is left out.",
@@ -154,7 +155,7 @@ def left_out(refused: Sequence[ac.Attention]) -> str:
 
 
 def connected(stack: Sequence[str], reached: Reach, depth: int) -> str:
-    """How many pairs a stack of layers, by their names, has connected, and how deep it must be to connect all."""
+    """Return the share of pairs that a stack connects at a depth, and the depth at which it connects all pairs."""
     return paragraph(
         _n(
             "After {n} layer of **{stack}** {share:.1%} of the pairs are connected.",
@@ -253,13 +254,13 @@ def _front(found: Found, all_first: np.ndarray, depth: int) -> None:
 
 
 def held(token: str, first: np.ndarray, depth: int, *, heard: bool) -> str:
-    """How many tokens one is connected with, layer by layer, as Markdown.
+    """Return how many tokens one token is connected with, layer by layer, as Markdown.
 
     Args:
-        token: its label.
-        first: ``[n]``; after which layer it is connected with each token, -1 where it is not.
-        depth: layers.
-        heard: whether they hold something of it, rather than it of them.
+        token: label of the token.
+        first: first layer that connects it with each token, ``[n]``; -1 if none does.
+        depth: number of layers.
+        heard: whether to count the tokens that hold information of this token, instead of the reverse.
     """
     counts = ", ".join(f"{int(((first >= 0) & (first <= number)).sum())}" for number in range(depth + 1))
     told = {"token": literal(token), "counts": counts, "n": len(first)}

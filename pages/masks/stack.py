@@ -1,4 +1,4 @@
-"""Composing a stack of layers from variants with patterns: presets, adding and taking out, and how deep."""
+"""The editor for a stack of layers from variants with patterns: presets, and adding and removing layers."""
 
 from functools import partial
 
@@ -19,11 +19,11 @@ PRESETS = {
     "sparse": (("sparse",), 2),
     "atrous": (("atrous",), 4),
 }
-"""Stacks to start from: one round of layers, and how deep."""
+"""Preset stacks: the layers of one round, and the number of layers in all."""
 
 
 def compose() -> None:
-    """Draw the composer: presets, and the layers of one round."""
+    """Draw the editor: presets, and the layers of one round."""
     options = MasksOptions.now()
     names = {
         "local-atrous": _("Local then atrous"),
@@ -70,7 +70,7 @@ def _take_preset() -> None:
 
 
 def _append(key: str) -> None:
-    # Of two presses at once the second finds no room.
+    # Two presses in quick succession may exceed the limit; the second is dropped.
     MasksOptions.stack.set((*MasksOptions.stack.value, key)[: current().stack_layers])
 
 

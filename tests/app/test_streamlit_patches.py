@@ -10,10 +10,8 @@ from pathlib import Path
 
 import pytest
 import streamlit as st
-from streamlit.runtime import app_session
 from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.scriptrunner_utils.script_run_context import ScriptRunContext
-from streamlit.runtime.state.safe_session_state import SafeSessionState
 from streamlit.web.server.starlette.starlette_websocket import StarletteSessionClient
 
 from app import streamlit_app
@@ -25,8 +23,6 @@ REPLACED = (
     (AppSession, "register_file_watchers"),
     (AppSession, "_create_new_session_message"),
     (AppSession, "_handle_git_information_request"),
-    (app_session, "_populate_theme_msg"),
-    (SafeSessionState, "filtered_state"),
     (StarletteSessionClient, "write_forward_msg"),
     (ScriptRunContext, "reset"),
 )
@@ -70,16 +66,16 @@ def test_another_version_of_streamlit_is_not_patched_and_each_patch_is_reported(
     monkeypatch.setattr(st, "__version__", version)
     assert started() == before
     found = warnings(caplog)
-    for module in ("file_watching", "server_theme", "session_reading", "server_info", "message_cache"):
+    for module in ("file_watching", "server_info", "message_cache"):
         [line] = [each for each in found if f"Patch {module}." in each]
         assert f"Streamlit {patches.WRITTEN_FOR}, and {version} is installed" in line
 
 
 def test_a_patch_whose_methods_are_not_there_is_the_only_one_reported(monkeypatch, caplog):
-    monkeypatch.setattr(app_session, "_populate_theme_msg", lambda message, part: None)
+    monkeypatch.setattr(AppSession, "_handle_git_information_request", lambda self, part: None)
     started()
     [line] = warnings(caplog)
-    assert line.startswith("Patch server_theme.keep is off")
+    assert line.startswith("Patch server_info.leave_out is off")
 
 
 def test_every_patch_names_a_function():

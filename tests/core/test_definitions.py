@@ -7,16 +7,21 @@ from collections.abc import Callable, Iterator
 from types import CodeType, FunctionType, ModuleType
 
 import pytest
+import torch
+from contract import error
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import attention_core as ac
-from attention_core.variant import Variant
+from attention_core.variant import Attention, Params, Variant
 
-FAMILIES = ("dense", "sparse", "low_rank", "cache", "mixed")
-"""The families whose variants are all defined in their own files."""
+CHUNKED = ("gated", "kernel")
+"""The families whose algorithms take the tokens in chunks."""
 LONGEST = 18
 """Lines of a definition, not counting its signature and docstring."""
 HELPERS = (
     "attention_core.ops.blocks.key_blocks.scorer",
+    "attention_core.ops.delta.delta_rule",
     "attention_core.ops.linear.features",
     "attention_core.ops.linear.gates",
     "attention_core.ops.low_rank.landmarks",
@@ -24,11 +29,12 @@ HELPERS = (
     "attention_core.ops.lsh.hash_buckets",
     "attention_core.ops.lsh.hash_sizes",
     "attention_core.ops.random",
+    "attention_core.ops.recurrence",
     "attention_core.ops.softmax.masked",
 )
 """The functions and modules of ``attention_core`` that a definition may call, next to the functions of its own file."""
 
-VARIANTS = [variant for variant in ac.all_variants() if variant.family in FAMILIES]
+VARIANTS = ac.all_variants()
 
 
 def definition(variant: Variant) -> Callable[..., object]:
@@ -95,3 +101,35 @@ def test_each_definition_is_independent_of_the_fast_algorithm(variant: Variant):
         assert function is not variant.attend, "the definition calls attend"
         name = f"{function.__module__}.{function.__name__}"
         assert name.startswith(tuple(f"{helper}." for helper in (own, *HELPERS))) or name in HELPERS, f"calls {name}"
+
+
+@st.composite
+def settings_of(draw: st.DrawFn, variant: Variant) -> Params:
+    """Draw any settings of a variant; numbers are at most 64."""
+    drawn = {}
+    for s in variant.params.settings():
+        if s.kind == "choice":
+            drawn[s.name] = draw(st.sampled_from(s.choices))
+        elif s.kind == "bool":
+            drawn[s.name] = draw(st.booleans())
+        else:
+            number = st.integers if s.kind == "int" else st.floats
+            drawn[s.name] = draw(number(s.low, min(s.high, 64)))
+    return variant.params.build(**drawn)
+
+
+@pytest.mark.parametrize("variant", [v for v in VARIANTS if v.family in CHUNKED], ids=lambda v: v.key)
+@given(data=st.data())
+@settings(max_examples=30)
+def test_each_chunked_algorithm_gives_what_its_definition_gives(variant: Variant, data: st.DataObject):
+    n = data.draw(st.sampled_from((1, 2, 7, 15, 16, 17, 63, 64, 65, 129, 150, 259)), "n")
+    # With d = 1, cosine attention may have nothing to divide by.
+    d, d_v = data.draw(st.integers(2, 9), "d"), data.draw(st.integers(1, 7), "d_v")
+    a = Attention(variant, data.draw(settings_of(variant), "settings"))
+    causal = variant.causal_reason is None and data.draw(st.booleans(), "causal")
+    source = torch.Generator().manual_seed(data.draw(st.integers(0, 9), "seed"))
+    q, k, v = (torch.randn(n, size, generator=source, dtype=torch.float64) for size in (d, d, d_v))
+    outputs = [a.attend(q, k, v, causal=causal), a.weights(q, k, causal=causal) @ v]
+    defined = variant.definition(q, k, v, a.params, causal=causal) if variant.definition else outputs.pop()
+    for found in outputs:
+        assert error(found, defined) <= 1e-8

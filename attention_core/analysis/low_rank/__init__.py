@@ -1,1 +1,1 @@
-"""Low-rank factors, columns and feature maps."""
+"""Analyses of low-rank factors, chosen columns and rows, and feature maps."""

@@ -1,17 +1,17 @@
-"""What do a few columns and rows tell of a whole matrix? CUR and Nyström's formula, beside Nyström attention.
+"""CUR approximations of softmax: a matrix from a few of its columns and rows, compared with Nyström attention.
 
 CUR approximates a matrix S by ``C U R``: C some of its columns, R some of its rows, U a small matrix between them.
 
-- **Nyström's formula** takes ``U = A⁺``, the pseudo-inverse of what the chosen columns and rows have in common. With
-  these put first, ``S = [A B; C D]`` becomes ``[A; C] A⁺ [A B] = [A B; C C A⁺ B]`` where A can be inverted: no entry of
-  D is read. It is S itself where A has the rank of S.
-- **The best middle** ``U = C⁺ S R⁺`` comes closest to S of all middles for the same columns and rows, and reads all of
-  S.
+- **Nyström's formula** takes ``U = A⁺``, the pseudo-inverse of the entries that chosen columns and rows share. With
+  these first, ``S = [A B; C D]`` becomes ``[A; C] A⁺ [A B] = [A B; C C A⁺ B]`` if A is invertible: no entry of D is
+  read. The result is S itself if A has the rank of S.
+- **The best middle** ``U = C⁺ S R⁺`` gives the closest approximation to S for the same columns and rows, but reads all
+  of S.
 
-Nyström attention keeps the form and not the formula: a column of softmax cannot be had by itself, as each of its
-entries is divided by a sum over all keys. It puts softmax with landmarks in the place of all three factors.
+Nyström attention has the same form but another formula. A column of softmax cannot be computed alone, because each of
+its entries is divided by a sum over all keys. Nyström attention uses softmax with landmarks for all three factors.
 
-Everything is in float64; of a pseudo-inverse, singular values under ``RCOND`` of the largest are dropped.
+All computations are in float64. Pseudo-inverses drop singular values below ``RCOND`` of the largest.
 
 Sources: Su 2021, https://kexue.fm/archives/8180; Xiong et al. 2021, arXiv 2102.03902; Wang and Zhang 2013, arXiv
 1303.4207; for leverage scores Mahoney and Drineas 2009, "CUR matrix decompositions for improved data analysis".
@@ -32,21 +32,21 @@ from attention_core.ops.low_rank.landmarks import landmarks
 from attention_core.variant import Attention
 
 PICKS = ("even", "nearest", "leverage")
-"""Ways to choose columns and rows: evenly spaced tokens, the token nearest to each landmark, the largest leverage
-scores (shares of the m leading singular vectors, which take all of S to be known)."""
+"""Ways to choose columns and rows: evenly spaced tokens, the token nearest to each landmark, or the largest leverage
+scores (shares of the m leading singular vectors, which need all of S)."""
 
 
 class Cur(CompactRepr):
-    """One head's softmax made from some of its columns and rows.
+    """The softmax of one head, approximated from some of its columns and rows.
 
     Attributes:
         softmax: the matrix S, ``[n, n]`` float64.
-        columns: the chosen columns, ascending, ``[c]``.
-        rows: the chosen rows, ascending, ``[r]``.
-        formula: ``C A⁺ R``, ``[n, n]``.
-        rank: singular values of S above ``RCOND`` of the largest.
-        common_rank: the same of A, the entries that chosen columns and rows share.
-        condition: the largest singular value of A over the least that is not dropped.
+        columns: indices of the chosen columns, ascending, ``[c]``.
+        rows: indices of the chosen rows, ascending, ``[r]``.
+        formula: the approximation ``C A⁺ R``, ``[n, n]``.
+        rank: number of singular values of S above ``RCOND`` of the largest.
+        common_rank: the same number for A, the entries that the chosen columns and rows share.
+        condition: ratio of the largest singular value of A to the smallest that is not dropped.
     """
 
     softmax: np.ndarray
@@ -59,12 +59,12 @@ class Cur(CompactRepr):
 
 
 def look(qkv: QKV, attention: Attention, head: int, pick: str) -> Cur:
-    """A head's softmax by Nyström's formula, from as many columns and rows as Nyström attention has landmarks.
+    """Approximate a head's softmax by Nyström's formula, with one column and row per landmark of Nyström attention.
 
     Args:
         qkv: queries, keys and values, ``[H, n, d]``.
-        attention: Nyström attention, of which landmarks and method count.
-        head: the head.
+        attention: Nyström attention, whose number of landmarks and method are used.
+        head: index of the head.
         pick: one of ``PICKS``.
     """
     of = Head.of(qkv, head)
@@ -83,18 +83,18 @@ def look(qkv: QKV, attention: Attention, head: int, pick: str) -> Cur:
 
 
 def nystrom_formula(s: Tensor, columns: Tensor, rows: Tensor) -> Tensor:
-    """``C A⁺ R``, ``[n, n]``: only the chosen columns C and rows R of S are read, A being what they share."""
+    """Return ``C A⁺ R``, ``[n, n]``; reads only the chosen columns C and rows R of S, and A, the entries in both."""
     return s[:, columns] @ (exact_inverse(s[rows][:, columns]) @ s[rows])
 
 
 def best_middle(s: Tensor, columns: Tensor, rows: Tensor) -> Tensor:
-    """``C (C⁺ S R⁺) R``, ``[n, n]``: of all ``C U R`` the closest to S in the Frobenius norm."""
+    """Return ``C (C⁺ S R⁺) R``, ``[n, n]``, the closest to S in the Frobenius norm among all ``C U R``."""
     left, right = _span(s[:, columns]), _span(s[rows].mT)
     return left @ (left.mT @ s @ right) @ right.mT
 
 
 class Head(CompactRepr):
-    """Queries, keys, ``[n, d]``, and softmax, ``[n, n]``, of one head, in float64."""
+    """The queries and keys, ``[n, d]``, and the softmax, ``[n, n]``, of one head, in float64."""
 
     q: Tensor
     k: Tensor
@@ -102,24 +102,24 @@ class Head(CompactRepr):
 
     @classmethod
     def of(cls, qkv: QKV, head: int) -> "Head":
-        """A record's head, from 0."""
+        """Return one head of a record, counted from 0."""
         q, k = qkv.q[head].double(), qkv.k[head].double()
         return cls(q=q, k=k, softmax=registry.get("softmax").weights(q, k))
 
     @cached_property
     def svd(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Left singular vectors as columns, singular values, right singular vectors as rows."""
+        """The left singular vectors as columns, singular values, and right singular vectors as rows."""
         left, values, right = torch.linalg.svd(self.softmax)
         return left, values, right
 
     def picked(self, attention: Attention, pick: str) -> tuple[Tensor, Tensor]:
-        """The columns and the rows to make softmax of, ascending, at most ``min(m, n)`` each.
+        """Return the indices of the chosen columns and rows, ascending, at most ``min(m, n)`` each.
 
         Args:
-            attention: Nyström attention: how many landmarks m, and how they are found.
-            pick: ``"even"``: tokens evenly spaced, the same for both; ``"nearest"``: of the tokens of each landmark the
-                one nearest to it, keys for columns and queries for rows (a landmark of k-means may have none);
-                ``"leverage"``: the columns and the rows that weigh most in the m leading singular vectors.
+            attention: Nyström attention, with the number m of landmarks and the method to find them.
+            pick: ``"even"``: evenly spaced tokens, the same for both; ``"nearest"``: the token nearest to each landmark
+                among its tokens, keys for columns and queries for rows (a k-means landmark may have no tokens);
+                ``"leverage"``: the columns and rows with the largest weight in the m leading singular vectors.
         """
         n = len(self.softmax)
         m = min(landmark_count(attention), n)
@@ -134,7 +134,7 @@ class Head(CompactRepr):
 
 
 def _nearest(x: Tensor, m: int, method: str) -> Tensor:
-    """Of the tokens ``[n, d]`` behind each landmark the one nearest to it, ascending."""
+    """Return, for each landmark with tokens ``[n, d]``, the index of its token nearest to it, ascending."""
     belongs = torch.from_numpy(membership(x, m, method)) > 0
     distance = torch.cdist(landmarks(x, m, method), x).masked_fill(~belongs, torch.inf)
     return distance.argmin(-1)[belongs.any(-1)].sort().values
@@ -145,11 +145,11 @@ def _largest(scores: Tensor, m: int) -> Tensor:
 
 
 def _span(x: Tensor) -> Tensor:
-    """An orthonormal basis, ``[n, rank]``, of what the columns ``[n, m]`` span."""
+    """Return an orthonormal basis, ``[n, rank]``, of the span of the columns of ``[n, m]``."""
     basis, values, _ = torch.linalg.svd(x, full_matrices=False)
     return basis[:, values > RCOND * values[0]]
 
 
 def landmark_count(attention: Attention) -> int:
-    """How many landmarks Nyström attention with these settings has."""
+    """Return the number of landmarks in the settings of Nyström attention."""
     return int(attention.params.landmarks)  # type: ignore[attr-defined]

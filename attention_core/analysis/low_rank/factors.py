@@ -1,4 +1,4 @@
-"""What a matrix of one head, or a factor of it, comes to: sizes, ranks, products, angles; numpy in, numpy out."""
+"""Numpy functions for one head's matrix or its factors: products, errors, ranks, lengths and angles."""
 
 import numpy as np
 import torch
@@ -7,40 +7,40 @@ from attention_core.metrics.error import relative_error
 
 
 def product(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """What two factors make together, ``[..., n, m]`` and ``[..., m, k]`` to ``[..., n, k]``."""
+    """Return the product of two factors, ``[..., n, m]`` and ``[..., m, k]`` to ``[..., n, k]``."""
     made: np.ndarray = left @ right
     return made
 
 
 def off(matrix: np.ndarray, reference: np.ndarray) -> float:
-    """How far a matrix is from another in the Frobenius norm, as a share of the other's norm, both ``[n, n]``."""
+    """Compute the relative error of a matrix in the Frobenius norm, both ``[n, n]``."""
     return float(relative_error(*(torch.from_numpy(x.astype(float)) for x in (matrix, reference))))
 
 
 def uniform(allowed: np.ndarray) -> np.ndarray:
-    """The matrix that looks at all allowed pairs of a row alike, ``bool [n, n]`` to ``float64 [n, n]``."""
+    """Return the matrix with equal weights on all allowed pairs of a row, ``bool [n, n]`` to ``float64 [n, n]``."""
     even: np.ndarray = allowed / allowed.sum(-1, keepdims=True)
     return even
 
 
 def rank(matrix: np.ndarray) -> int:
-    """How many rows of ``[m, n]`` are independent, singular values within rounding of zero left out."""
+    """Return the numerical rank of ``[m, n]``, ignoring singular values that may be rounding errors."""
     return int(np.linalg.matrix_rank(matrix))
 
 
 def kinds(matrix: np.ndarray) -> int:
-    """How many different columns ``[m, n]`` has."""
+    """Count the different columns of ``[m, n]``."""
     return int(np.unique(matrix, axis=1).shape[1])
 
 
 def lengths(x: np.ndarray) -> np.ndarray:
-    """The Euclidean length of each of some vectors or matrices, ``[n, ...]`` to ``float64 [n]``."""
+    """Compute the Euclidean length of each vector or matrix, ``[n, ...]`` to ``float64 [n]``."""
     sizes: np.ndarray = np.linalg.norm(x.reshape(len(x), -1).astype(float), axis=1)
     return sizes
 
 
 def cosines(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """The cosine between each of ``[n, d]`` and each of ``[m, d]``, ``[n, m]``; 0 beside a vector of zeros."""
+    """Compute the cosines between the rows of ``[n, d]`` and of ``[m, d]``, ``[n, m]``; 0 for a zero row."""
     tiniest = np.finfo(np.float32).tiny
     one, other = (part / np.maximum(np.linalg.norm(part, axis=-1, keepdims=True), tiniest) for part in (x, y))
     angles: np.ndarray = one @ other.T
@@ -48,7 +48,7 @@ def cosines(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def bearing(terms: np.ndarray) -> np.ndarray:
-    """How many equal terms each sum amounts to, ``(Σ|t|)² / Σ t²``, the participation ratio, ``[n, m]`` to ``[n]``."""
+    """Compute the participation ratio ``(Σ|t|)² / Σ t²``, the effective number of terms, ``[n, m]`` to ``[n]``."""
     sizes = np.abs(terms)
     squares = np.maximum((sizes**2).sum(-1), np.finfo(np.float32).tiny)
     shared: np.ndarray = sizes.sum(-1) ** 2 / squares
@@ -56,19 +56,19 @@ def bearing(terms: np.ndarray) -> np.ndarray:
 
 
 def passed(kept: np.ndarray) -> np.ndarray:
-    """What is left after each token of what the first has written, from the shares each keeps, both ``[n, C]``."""
+    """Return the share of the first token's write left after each token, from the shares tokens keep, ``[n, C]``."""
     left: np.ndarray = np.cumprod(np.concatenate([np.ones_like(kept[:1]), kept[1:]]), axis=0, dtype=float)
     return left
 
 
 def half_lives(kept: np.ndarray) -> np.ndarray:
-    """Tokens until half of what is held is left, ``[C]``, by the mean of the logarithms of shares kept, ``[n, C]``."""
+    """Return each channel's half-life in tokens, ``[C]``, from the geometric mean of the shares kept, ``[n, C]``."""
     with np.errstate(divide="ignore"):
         lives: np.ndarray = np.log(0.5) / np.log(kept.astype(float)).mean(0)
     return np.abs(lives)
 
 
 def perplexity(shares: np.ndarray) -> np.ndarray:
-    """How many equal shares have the same entropy, ``exp H`` over the last axis, for shares that sum to one."""
+    """Compute the perplexity ``exp H`` over the last axis, for shares that sum to one: the number of equal shares."""
     found: np.ndarray = np.exp(-(shares * np.log(np.where(shares > 0, shares, 1.0))).sum(-1))
     return found

@@ -1,4 +1,4 @@
-"""What linear attention's feature maps make of a number, beside the exponential they stand in for."""
+"""Values of linear attention's feature maps, for comparison with the exponential that they replace."""
 
 import numpy as np
 import torch
@@ -7,12 +7,12 @@ from attention_core.ops.linear.features import MAPS
 
 
 def feature_map(name: str, x: np.ndarray, *, size: int) -> np.ndarray:
-    """``φ(x)`` at each number of ``[p]``, float64.
+    """Evaluate a feature map ``φ(x)`` at each number of ``[p]``, in float64.
 
     Args:
         name: a choice of the linear variant's ``feature_map``.
-        x: what stands in one entry of a query or key.
-        size: entries of the vector, for ``"softmax"``, which looks at all of them: the others are taken to be zero.
+        x: values of one entry of a query or key.
+        size: number of entries of the vector, which ``"softmax"`` needs; the other entries are zero.
     """
     vectors = torch.zeros(len(x), size, dtype=torch.float64)
     vectors[:, 0] = torch.from_numpy(np.asarray(x, float))

@@ -1,12 +1,13 @@
-"""Are Performer's similarities right in the mean? Their mean over all draws, in closed form, beside that of many draws.
+"""The bias of Performer's similarities: their mean over all draws, in closed form, and the mean of many actual draws.
 
-With ``x = q / d^¼`` and ``y = k / d^¼`` a positive feature's product is ``exp(w·(x + y) - (‖x‖² + ‖y‖²) / 2)``. Over
-directions ``w ~ N(0, I)`` its mean is the truth, ``exp(x·y)``. Over directions of fixed length √d it is the truth
-times ``₀F₁(; d/2; d s² / 4) e^{-s²/2}`` with ``s = ‖x + y‖``: the mean of ``e^{w·u}`` over a sphere is a Bessel
-function. That share is 1 for s = 0 and falls with s. A hyperbolic feature is a positive one and its mirror image and
-has the same mean; a trigonometric one has ``₀F₁(; d/2; -d t² / 4) e^{t²/2}`` with ``t = ‖x - y‖``. ``relu`` is right
-with both, as only the mean of a direction's squared length counts there. Orthogonal directions are each uniform, so
-they change no mean.
+With ``x = q / d^¼`` and ``y = k / d^¼``, a positive feature's product is ``exp(w·(x + y) - (‖x‖² + ‖y‖²) / 2)``. For
+directions ``w ~ N(0, I)`` its mean is the true value ``exp(x·y)``. For directions of fixed length √d it is the true
+value times ``₀F₁(; d/2; d s² / 4) e^{-s²/2}`` with ``s = ‖x + y‖``, because the mean of ``e^{w·u}`` over a sphere is a
+Bessel function. This factor is 1 for s = 0 and decreases with s.
+
+A hyperbolic feature is a positive feature and its mirror image, with the same mean. A trigonometric feature has the
+factor ``₀F₁(; d/2; -d t² / 4) e^{t²/2}`` with ``t = ‖x - y‖``. ``relu`` is unbiased for both kinds of length, because
+only the mean squared length counts. Orthogonal directions are each uniform, so they change no mean.
 """
 
 import math
@@ -22,27 +23,27 @@ from attention_core.variant import Attention
 from attention_core.variants.kernel.performer import PerformerParams, directions, estimate_and_kernel
 
 DRAWS = 100
-"""Draws whose mean is taken, where they are of few features: chance then shrinks tenfold."""
+"""Maximum number of draws that are averaged; this reduces random errors tenfold."""
 DIRECTIONS = 16_384
-"""Directions in all draws together, at most: so many take about a second."""
+"""Maximum number of directions in all draws together, which take about a second."""
 TOKENS = 256
-"""First tokens that are looked at: every draw makes an n x n matrix."""
+"""Number of first tokens that are used, because every draw makes an n x n matrix."""
 SEEDS = 2**31
-"""Seeds there are: a count beyond the last goes on from 0."""
+"""Number of seeds; after the last seed, counting continues from 0."""
 SMALLEST = -745.0
-"""Logarithm of the least positive float64."""
+"""Logarithm of the smallest positive float64."""
 LARGEST = 1400.0
-"""Largest ``t²`` at which ``e^{t²/2}`` is still a float64."""
+"""Largest ``t²`` for which ``e^{t²/2}`` is finite in float64."""
 
 
 class Means(CompactRepr):
-    """What the similarities' estimates are in the mean, on a head's first tokens.
+    """The means of similarity estimates on the first tokens of a head.
 
     Attributes:
-        truth: what they estimate, over each row's largest, ``[n, n]`` float64.
-        drawn: the mean of ``draws`` draws, over the same.
-        share: the mean over all draws, over the truth; NaN where it exceeds what a number can be.
-        draws: how many.
+        truth: true similarities, divided by the largest of each row, ``[n, n]`` float64.
+        drawn: mean of ``draws`` draws, divided by the same numbers.
+        share: mean over all draws, divided by the truth; NaN if it exceeds the range of float64.
+        draws: number of draws.
     """
 
     truth: np.ndarray
@@ -52,12 +53,12 @@ class Means(CompactRepr):
 
 
 def means(qkv: QKV, attention: Attention, *, head: int) -> Means:
-    """Draw many times and take the mean, beside the mean over all draws; nothing is hidden.
+    """Compute the mean of many draws and the exact mean over all draws; no pair is masked.
 
     Args:
         qkv: queries and keys, ``[H, n, d]``.
-        attention: Performer with its settings; its seed is the first of the draws.
-        head: the head looked at.
+        attention: Performer with its settings; its seed is the first seed.
+        head: index of the head.
     """
     p = attention.params
     assert isinstance(p, PerformerParams)
@@ -73,11 +74,11 @@ def means(qkv: QKV, attention: Attention, *, head: int) -> Means:
 
 
 def pair_sizes(qkv: QKV, head: int) -> np.ndarray:
-    """``‖x + y‖²`` of each pair of a head, ``float64 [n, n]``, which rules a positive feature's ``chance``.
+    """Compute ``‖x + y‖²`` of each pair of a head, ``float64 [n, n]``, the argument of ``chance``.
 
     Args:
         qkv: queries and keys, ``[H, n, d]``.
-        head: the head.
+        head: index of the head.
     """
     x, y = (part[head].double() * part.shape[-1] ** -0.25 for part in (qkv.q, qkv.k))
     sums: np.ndarray = (x.square().sum(-1)[:, None] + y.square().sum(-1) + 2 * x @ y.mT).numpy()
@@ -85,12 +86,12 @@ def pair_sizes(qkv: QKV, head: int) -> np.ndarray:
 
 
 def chance(square: float) -> float:
-    """The logarithm of one positive feature's relative standard deviation, ``√(e^s² - 1)``."""
+    """Return the logarithm of the relative standard deviation of one positive feature, ``√(e^s² - 1)``, given s²."""
     return (square + math.log(max(-math.expm1(-square), float(np.finfo(np.float32).tiny)))) / 2
 
 
 def mean_share(q: Tensor, k: Tensor, *, kind: str, row_norms: str) -> Tensor:
-    """The mean over all draws of each similarity's estimate, over its truth, ``[..., n, n]`` float64; 1 is unbiased.
+    """Compute the mean over all draws divided by the truth for each pair, ``[..., n, n]`` float64; 1 is unbiased.
 
     Args:
         q: queries, ``[..., n, d]``.
@@ -109,9 +110,9 @@ def mean_share(q: Tensor, k: Tensor, *, kind: str, row_norms: str) -> Tensor:
 
 
 def exponential_share(squares: Tensor, d: int) -> Tensor:
-    """``₀F₁(; d/2; d s² / 4) e^{-s²/2}`` of ``s²``, float64: between 0 and 1.
+    """Compute ``₀F₁(; d/2; d s² / 4) e^{-s²/2}`` from ``s²``, in float64; the result is between 0 and 1.
 
-    Its series has positive terms only, summed by their logarithms.
+    The series has positive terms only, which are summed by their logarithms.
 
     Args:
         squares: ``s² >= 0``, of any shape.
@@ -119,7 +120,7 @@ def exponential_share(squares: Tensor, d: int) -> Tensor:
     """
     squares = squares.double()
     sizes = squares.sqrt()
-    # The share is at most e^{√d s - s²/2}: where even that is no number, it is zero.
+    # The result is at most e^{√d s - s²/2}; if this underflows, the result is zero.
     kept = math.sqrt(d) * sizes - squares / 2 > SMALLEST
     z = torch.where(kept, squares * d / 4, 0.0)
     log_z, log_term, log_sum, i = z.log(), torch.zeros_like(z), torch.zeros_like(z), 0
@@ -130,7 +131,7 @@ def exponential_share(squares: Tensor, d: int) -> Tensor:
 
 
 def positive_bias(square: float, d: int) -> float:
-    """What is missing of the truth in the mean over all positive features of fixed length, from 0 to 1.
+    """Return the relative bias of positive features of fixed length, from 0 to 1.
 
     Args:
         square: the pair's ``‖x + y‖²``.
@@ -140,13 +141,13 @@ def positive_bias(square: float, d: int) -> float:
 
 
 def trig_share(squares: Tensor, d: int) -> Tensor:
-    """``₀F₁(; d/2; -d t² / 4) e^{t²/2}`` of ``t²``, float64: 1 at 0, and of either sign and any size further on.
+    """Compute ``₀F₁(; d/2; -d t² / 4) e^{t²/2}`` from ``t²``, in float64: 1 at 0, then of either sign and any size.
 
-    The series alternates and would cancel. The recurrence over neighbouring ``₀F₁(; d/2 + j; ·)`` does not, taken
+    The alternating series would lose digits by cancellation. Instead, the recurrence over ``₀F₁(; d/2 + j; ·)`` runs
     downwards (Miller) from a j at which the series is short.
 
     Args:
-        squares: ``t² >= 0``, of any shape; NaN is returned where ``e^{t²/2}`` is beyond float64.
+        squares: ``t² >= 0``, of any shape; the result is NaN if ``e^{t²/2}`` exceeds float64.
         d: head size.
     """
     squares = squares.double()
@@ -160,7 +161,7 @@ def trig_share(squares: Tensor, d: int) -> Tensor:
 
 
 def _alternating(z: Tensor, b: float) -> Tensor:
-    """``₀F₁(; b; -z)`` by its series, for z of at most 4 b."""
+    """Compute ``₀F₁(; b; -z)`` by its series, for z at most 4 b."""
     term = total = torch.ones_like(z)
     for i in range(60):
         term = term * -z / ((i + 1) * (b + i))

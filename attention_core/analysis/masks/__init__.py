@@ -1,1 +1,1 @@
-"""Which pairs may attend, and how far information travels through layers."""
+"""Analyses of the allowed pairs of tokens, and of how far information travels through layers."""

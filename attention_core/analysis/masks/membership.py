@@ -1,4 +1,4 @@
-"""Which tokens stand behind each landmark."""
+"""The assignment of tokens to landmarks, and how much it loses."""
 
 import numpy as np
 import torch
@@ -11,19 +11,19 @@ from attention_core.ops.low_rank.pooling import even_segments, spread
 
 
 def sides(qkv: QKV, head: int) -> dict[str, Tensor]:
-    """What has landmarks: the ``query`` and the ``key`` vectors of one head, ``[n, d]``."""
+    """Return the vectors that have landmarks: ``query`` and ``key`` vectors of one head, each ``[n, d]``."""
     return {"query": qkv.q[head], "key": qkv.k[head]}
 
 
 def membership(x: Tensor, m: int, method: str) -> np.ndarray:
-    """The share of each token in each landmark, ``[min(m, n), n]`` with rows of ones in total, or zero where none is.
+    """Return each token's share in each landmark, ``[min(m, n), n]``; a row sums to one, or is zero without tokens.
 
     Args:
         x: queries or keys of one head, ``[n, d]``.
-        m: landmarks asked for.
-        method: as of ``algorithms.landmarks``. For segment means the shares are the means themselves. For k-means a
-            token belongs to the landmark nearest to it, as one more round would have it; ``drift`` tells how much that
-            round would still move.
+        m: requested number of landmarks.
+        method: a method of ``ops.low_rank.landmarks``. For segment means the shares define the means. For k-means a
+            token belongs to the nearest landmark, as in one further round; ``drift`` measures how far that round would
+            move the landmarks.
     """
     n = x.shape[-2]
     if method == "segment_means" or m >= n:
@@ -37,7 +37,7 @@ def membership(x: Tensor, m: int, method: str) -> np.ndarray:
 
 
 def drift(x: Tensor, m: int, method: str) -> float:
-    """How far the landmarks are from the means of the tokens ``membership`` gives them, relative to their size."""
+    """Return the distance of the landmarks from the means of their tokens by ``membership``, relative to their size."""
     centres = landmarks(x.double(), m, method)
     shares = torch.from_numpy(membership(x, m, method))
     moved = torch.where(shares.sum(-1, keepdim=True) > 0, shares @ x.double(), centres)
@@ -45,11 +45,11 @@ def drift(x: Tensor, m: int, method: str) -> float:
 
 
 def lost(x: Tensor, shares: np.ndarray) -> float:
-    """The share of the vectors' variance that is gone when each token is replaced by the mean of its landmark's tokens.
+    """Return the share of the variance lost when each token is replaced by the mean of its landmark's tokens.
 
     Args:
         x: queries or keys of one head, ``[n, d]``.
-        shares: their ``membership``.
+        shares: result of ``membership`` for ``x``.
     """
     wide = x.double().numpy()
     means = (shares @ wide)[shares.argmax(0)]

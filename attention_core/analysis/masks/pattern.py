@@ -1,4 +1,4 @@
-"""Who may look at whom, and what allows it."""
+"""The allowed pairs of a variant on a record, and the parts of its mask or pattern that allow them."""
 
 from functools import reduce
 from operator import or_
@@ -15,16 +15,16 @@ from attention_core.variant import Attention, Variant
 
 
 class Pattern(CompactRepr):
-    """One variant's pattern on one record.
+    """The allowed pairs of one variant on one record.
 
     Attributes:
-        allowed: the pairs that may look in any of the heads looked at, ``bool [n, n]``.
-        primitives: what the pattern is made of, by name; each with the pairs it allows in any head, ``bool [n, n]``;
-            empty where every pair may look.
-        pairs: pairs that may look in one head; the mean over the heads looked at.
-        possible: pairs that could: n², or n (n + 1) / 2 when causal.
-        farthest: the largest distance |i - j| of a pair that may look, in tokens.
-        diameter: layers of this pattern alone until every pair is connected; None: never.
+        allowed: pairs allowed in any of the selected heads, ``bool [n, n]``.
+        primitives: parts of the pattern by name, each with the pairs it allows in any head, ``bool [n, n]``; empty if
+            every pair is allowed.
+        pairs: number of allowed pairs in one head, averaged over the selected heads.
+        possible: number of possible pairs: n², or n (n + 1) / 2 when causal.
+        farthest: largest distance |i - j| of an allowed pair, in tokens.
+        diameter: number of layers with this pattern after which every pair is connected; None if this never happens.
     """
 
     allowed: np.ndarray
@@ -36,16 +36,16 @@ class Pattern(CompactRepr):
 
 
 class Hashed(CompactRepr):
-    """How one round of a hash sorts the tokens of one head.
+    """The order in which one round of a hash sorts the tokens of one head.
 
     Attributes:
-        rounds: how many rounds there are.
-        order: tokens by bucket and position, ``int64 [n]``.
-        borders: places in the order where a new chunk begins.
-        parts: kinds of pairs, ``bool [n, n]`` each, in the order of the text and without a pair in common: ``bucket``,
-            looked at and of one bucket in this round; ``chunk``, looked at from its chunk or the next; ``round``,
-            looked at for the sake of another round or, causal, of an earlier stretch; ``itself``; ``missed``, of one
-            bucket in this round and looked at in none.
+        rounds: number of rounds.
+        order: tokens sorted by bucket and position, ``int64 [n]``.
+        borders: positions in the order at which a new chunk begins.
+        parts: disjoint kinds of pairs, ``bool [n, n]`` each, in the order of the text. ``bucket``: allowed, in the same
+            bucket of this round. ``chunk``: allowed, from the same chunk or the next. ``round``: allowed because of
+            another round or, when causal, an earlier stretch. ``itself``: the diagonal. ``missed``: in the same bucket
+            of this round but not allowed in any round.
     """
 
     rounds: int
@@ -55,30 +55,30 @@ class Hashed(CompactRepr):
 
 
 def has_pattern(variant: Variant) -> bool:
-    """Whether the variant keeps some pairs from looking at each other."""
+    """Return whether the variant has a mask or pattern that excludes some pairs."""
     return variant.mask is not None or variant.pattern is not None
 
 
 def pattern(qkv: QKV, attention: Attention, *, head: int | None, causal: bool) -> Pattern:
-    """Find one variant's pattern; one without mask and pattern lets every pair look.
+    """Compute one variant's allowed pairs; a variant without mask and pattern allows every pair.
 
     Args:
         qkv: queries, keys and values, ``[H, n, d]``.
-        attention: the variant with its settings; it sees all heads, as in the model.
-        head: the head to look at; None for all of them together.
-        causal: whether the future is hidden.
+        attention: the variant with its settings; it gets all heads, as in the model.
+        head: index of the head; None for all heads together.
+        causal: whether future keys are hidden.
 
     Raises:
-        NotCausalError: if the variant cannot be causal and causal is asked.
+        NotCausalError: if ``causal`` is set and the variant cannot be causal.
     """
-    attention.mask(qkv.n, causal=causal)  # refuses what cannot be causal
-    if head is not None and not attention.variant.couples_heads:  # the others would be found for nothing
+    attention.mask(qkv.n, causal=causal)  # raises NotCausalError
+    if head is not None and not attention.variant.couples_heads:  # avoids computing the other heads
         qkv, head = qkv.of_head(head), 0
     n, every = qkv.n, slice(None) if head is None else slice(head, head + 1)
     found: dict[str, Tensor] = {}
     if attention.variant.primitives is None:
         seen = visible(qkv, attention, causal=causal)[every]
-    else:  # whose union is the pattern, which need not be found a second time
+    else:  # the union of the primitives is the pattern, so it is not computed again
         found = attention.variant.primitives(qkv.q, qkv.k, attention.params, causal=causal)
         seen = reduce(or_, found.values()).expand(qkv.heads, n, n)[every]
     allowed = seen.any(0)
@@ -94,19 +94,19 @@ def pattern(qkv: QKV, attention: Attention, *, head: int | None, causal: bool) -
 
 
 def hashed(qkv: QKV, attention: Attention, number: int, *, head: int, causal: bool) -> Hashed | None:
-    """How a variant sorts the tokens of one head into chunks; None for one that does not.
+    """Return how a hashing variant sorts the tokens of one head into chunks; None for other variants.
 
     Args:
         qkv: queries, keys and values, ``[H, n, d]``.
         attention: the variant with its settings.
-        number: of the round, from 0; the last one where there are not so many.
-        head: the head to look at.
-        causal: whether the future is hidden.
+        number: number of the round, from 0; values that are too large mean the last round.
+        head: index of the head.
+        causal: whether future keys are hidden.
 
     Raises:
-        NotCausalError: if the variant cannot be causal and causal is asked.
+        NotCausalError: if ``causal`` is set and the variant cannot be causal.
     """
-    attention.mask(qkv.n, causal=causal)  # refuses what cannot be causal
+    attention.mask(qkv.n, causal=causal)  # raises NotCausalError
     if attention.variant.anatomy is None or not has_pattern(attention.variant):
         return None
     found = attention.anatomy(*qkv.tensors, causal=causal)
@@ -115,7 +115,7 @@ def hashed(qkv: QKV, attention: Attention, number: int, *, head: int, causal: bo
     seen = visible(qkv, attention, causal=causal)[head]
     rounds = found["order"].shape[-2]
     order, bucket, chunk = (found[name][head, min(number, rounds - 1)] for name in ("order", "buckets", "chunks"))
-    code = chunk + bucket if causal else chunk  # causal, chunks of two buckets never see each other
+    code = chunk + bucket if causal else chunk  # when causal, chunks of different buckets do not attend to each other
     behind = code[:, None] - code
     itself = torch.eye(qkv.n, dtype=torch.bool)
     same = (bucket[:, None] == bucket) & ~itself

@@ -1,7 +1,7 @@
-"""What follows from mixing tokens before anyone looks: how many each mixture blends, and what it tells of the future.
+"""Effects of mixing tokens before attention: how many tokens each mixture blends, and how future tokens leak.
 
-A provenance ``[m, n]`` says row by row how much of each token a mixture holds, a pooled key or a common query. All here
-is numpy, for one head, and computed from such parts alone.
+A mixture is a pooled key or a shared query. A provenance ``[m, n]`` holds the share of each token in each mixture. All
+functions take numpy arrays of one head.
 """
 
 import numpy as np
@@ -10,29 +10,29 @@ from attention_core.analysis.low_rank.factors import perplexity
 
 
 def spans(provenance: np.ndarray) -> tuple[tuple[int, int], ...]:
-    """The first and the last token that each mixture holds."""
+    """Return the first and last token of each mixture."""
     held = provenance != 0
     last = held.shape[-1] - 1 - held[:, ::-1].argmax(-1)
     return tuple(zip(held.argmax(-1).tolist(), last.tolist(), strict=True))
 
 
 def blended(provenance: np.ndarray) -> np.ndarray:
-    """How many equally weighted tokens each mixture amounts to, ``[m]``: e to the entropy of its absolute shares."""
+    """Return the number of equally weighted tokens that each mixture corresponds to, ``[m]``: e to its entropy."""
     return perplexity(np.abs(provenance) / np.abs(provenance).sum(-1, keepdims=True))
 
 
 def together(provenance: np.ndarray) -> np.ndarray:
-    """The pairs of tokens that some mixture holds both of, ``bool [n, n]``."""
+    """Return the pairs of tokens that occur together in a mixture, ``bool [n, n]``."""
     held = (provenance != 0).astype(np.float32)
     return held.T @ held > 0
 
 
 def begun(left: np.ndarray, provenance: np.ndarray) -> np.ndarray:
-    """What queries make of the mixtures that hold a token they may see, all others hidden, ``[n, m]``.
+    """Normalise each query's weights over the mixtures that hold at least one token not after the query, ``[n, m]``.
 
     Args:
         left: each query's weights on the mixtures, ``[n, m]``.
-        provenance: ``[m, n]``.
+        provenance: share of each token in each mixture, ``[m, n]``.
     """
     first = (provenance != 0).argmax(-1)
     seen = np.where(first <= np.arange(len(left))[:, None], left, 0.0)
@@ -41,26 +41,26 @@ def begun(left: np.ndarray, provenance: np.ndarray) -> np.ndarray:
 
 
 def ended(provenance: np.ndarray) -> np.ndarray:
-    """Which mixtures hold no token later than the query, ``bool [n, m]``: those left when whole ones are hidden."""
+    """Return which mixtures hold no token after the query, ``bool [n, m]``: a causal mask on whole mixtures."""
     last = np.array(spans(provenance))[:, 1]
     return last <= np.arange(provenance.shape[1])[:, None]
 
 
 def ahead(matrix: np.ndarray) -> np.ndarray:
-    """The share of each row's absolute mass that lies on later tokens, ``[n]``; 0 for a row of zeros."""
+    """Return the share of each row's absolute mass on later tokens, ``[n]``; 0 for a zero row."""
     sizes = np.abs(matrix)
     total = sizes.sum(-1)
     return np.triu(sizes, 1).sum(-1) / np.where(total == 0, 1.0, total)
 
 
 def closest(reference: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """The matrix closest to a reference, in Frobenius norm, of all products ``X @ right``, ``[n, n]``.
+    """Return the matrix ``X @ right`` closest to a reference in the Frobenius norm, over all X, ``[n, n]``.
 
-    No choice of weights on these mixtures can do better; what it still misses is the mixing itself.
+    No weights on these mixtures can be closer; the remaining error is due to the mixing alone.
 
     Args:
         reference: ``[n, n]``.
-        right: the mixtures, ``[m, n]``; they may depend on each other.
+        right: the mixtures, ``[m, n]``; they may be linearly dependent.
     """
     _, sizes, rows = np.linalg.svd(right.astype(np.float64), full_matrices=False)
     rows = rows[sizes > sizes.max() * max(right.shape) * np.finfo(np.float32).eps]

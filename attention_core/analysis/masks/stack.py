@@ -1,4 +1,4 @@
-"""How far information gets in a stack of patterns."""
+"""How far information travels through a stack of masked attention layers."""
 
 from collections.abc import Sequence
 
@@ -10,12 +10,12 @@ from attention_core.metrics.reachability import first_layers, reached_shares, sm
 
 
 class Reach(CompactRepr):
-    """How far a stack reaches.
+    """The reach of a stack of layers.
 
     Attributes:
-        first: after which layer query i first holds something of token j, ``int16 [n, n]``; 0 itself, -1 not within.
-        shares: share of the possible pairs connected after 0, 1, ... layers.
-        complete: the smallest depth that connects every pair if the stack goes on; None: it never does.
+        first: layer after which query i first holds information of token j, ``int16 [n, n]``; 0 for i = j, -1: never.
+        shares: share of the possible pairs that are connected after 0, 1, ... layers.
+        complete: smallest depth that connects every pair if the stack is repeated; None if this never happens.
     """
 
     first: np.ndarray
@@ -24,12 +24,12 @@ class Reach(CompactRepr):
 
 
 def reach(stack: Sequence[np.ndarray], depth: int, *, causal: bool) -> Reach:
-    """Follow a stack that repeats its layers until it is deep enough.
+    """Compute the reach of a stack that is repeated up to a given depth.
 
     Args:
-        stack: one round of layers, ``bool [n, n]`` each, the first layer first; at least one.
-        depth: layers to follow.
-        causal: whether no layer looks ahead.
+        stack: one round of layers, ``bool [n, n]`` each, the first layer first; at least one layer.
+        depth: total number of layers.
+        causal: whether every layer is causal.
     """
     layers = [torch.tensor(layer) for layer in stack]
     first = first_layers(layers, depth)

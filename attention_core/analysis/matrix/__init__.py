@@ -1,1 +1,1 @@
-"""Attention matrices: errors, heads, settings, single rows."""
+"""Analyses of attention matrices: comparisons, heads, settings and single rows."""

@@ -1,4 +1,4 @@
-"""What does a budget buy? Variants on one head of a short input, each at every setting of its budget."""
+"""The effect of the budget: variants on one head of a short input, each at every setting of its budget."""
 
 import numpy as np
 import torch
@@ -13,17 +13,17 @@ from attention_core.metrics.error import relative_error
 from attention_core.variant import SOFTMAX, Attention
 
 FAR = 3
-"""Tokens from which on a look is far."""
+"""Minimum distance in tokens of a pair that counts as far."""
 
 
 class Steps(CompactRepr):
     """One variant at every setting of its budget.
 
     Attributes:
-        attentions: the variant at each setting, the smallest budget first; itself alone where that is no whole number.
-        weights: its matrix at each, ``float32 [S, n', n']``; NaN where the pair may not look at each other.
-        output_errors: at each, as ``output_error`` of ``Compared``.
-        costs: at each, its multiply-adds as a share of softmax's, for all heads of the same tokens as the error.
+        attentions: the variant at each setting, the smallest budget first; only itself if the budget is not an integer.
+        weights: its matrix at each setting, ``float32 [S, n', n']``; NaN for pairs that are not allowed.
+        output_errors: error at each setting; see ``output_error`` of ``Compared``.
+        costs: multiply-adds at each setting as a share of softmax's, for all heads and all n tokens.
     """
 
     attentions: tuple[Attention, ...]
@@ -33,14 +33,14 @@ class Steps(CompactRepr):
 
 
 class Budgets(CompactRepr):
-    """Variants on one head of one record, each at every setting of its budget.
+    """Several variants on one head of one record, each at every setting of its budget.
 
     Attributes:
-        n: the number of tokens that errors and costs are of, special ones included.
-        tokens: those shown, n' of them.
-        variants: one for each variant.
-        uniform_error: as of ``Compared``: what the plain mean of v would be off by.
-        farthest: the token whose largest weight on one far away is the largest in softmax's matrix.
+        n: number of tokens used for errors and costs, special ones included.
+        tokens: labels of the n' tokens shown.
+        variants: one entry per variant.
+        uniform_error: error of the mean of v; see ``Compared``.
+        farthest: index of the token with the largest softmax weight on a far token.
     """
 
     n: int
@@ -53,12 +53,12 @@ class Budgets(CompactRepr):
 def at_every_budget(qkv: QKV, attentions: tuple[Attention, ...], *, head: int) -> Budgets:
     """Compute each variant's matrix at every setting of its budget, without the tokens that the tokenizer added.
 
-    A budget goes from its lowest up to the number of tokens, or to where every pair may look.
+    A budget goes from its lowest value up to the number of tokens, or until every pair is allowed.
 
     Args:
         qkv: queries, keys and values, ``[H, n, d]``.
-        attentions: the variants; what a budget is set to makes no difference.
-        head: the head to look at.
+        attentions: the variants; the value of their budget is ignored.
+        head: index of the head.
 
     Raises:
         InputError: if fewer than two tokens would be shown.
@@ -79,7 +79,7 @@ def at_every_budget(qkv: QKV, attentions: tuple[Attention, ...], *, head: int) -
 
 
 def settings(attention: Attention, n: int) -> tuple[Attention, ...]:
-    """A variant at every setting of its budget that differs on n tokens; itself alone where that is no whole number."""
+    """Return a variant at each budget setting that differs on n tokens; only itself without an integer budget."""
     budget = attention.variant.budget
     if budget is None or budget.kind != "int":
         return (attention,)
@@ -114,7 +114,7 @@ def _steps(qkv: QKV, attention: Attention, head: int, kept: Tensor) -> Steps:
 
 
 def _farthest(weights: Tensor, tokens: tuple[str, ...]) -> int:
-    """The token with the largest weight on one that is far, of those that are words where there are any."""
+    """Return the index of the token with the largest weight on a far token, among words if there are any."""
     place = torch.arange(len(tokens))
     far = (place[:, None] - place).abs() >= min(FAR, len(tokens) - 1)
     words = torch.tensor([any(map(str.isalnum, token)) for token in tokens])

@@ -1,4 +1,4 @@
-"""Does a variant weigh by its scores alone? Then what is added to them through queries and keys is a bias to it."""
+"""Test whether a variant's weights depend on its scores only, so that a term added to the scores acts as a bias."""
 
 from functools import cache
 
@@ -11,10 +11,10 @@ TOKENS, SIZE, MORE = 24, 6, 2
 
 @cache
 def by_scores(attention: Attention) -> bool:
-    """Whether a causal variant's weights depend on queries and keys through ``q kᵀ / √d`` alone, found by trial.
+    """Return whether a causal variant's weights depend on q and k only through ``q kᵀ / √d``, by a numerical test.
 
-    Two more coordinates and any change of basis ``q M``, ``k M⁻ᵀ`` leave these scores as they are; features, norms of
-    queries or keys, and gates made of them change.
+    Two more coordinates and any change of basis ``q M``, ``k M⁻ᵀ`` leave these scores unchanged. They change features,
+    norms of queries or keys, and gates computed from them.
 
     Args:
         attention: the variant with its settings.
@@ -24,7 +24,7 @@ def by_scores(attention: Attention) -> bool:
     """
     generator = torch.Generator().manual_seed(0)
     q, k = torch.randn(2, 2, TOKENS, SIZE, generator=generator, dtype=torch.float64)
-    # Near the unit matrix, so that it is far from having no inverse.
+    # Close to the identity, so that the basis is well conditioned.
     basis = torch.eye(SIZE + MORE, dtype=torch.float64)
     basis += 0.2 * torch.randn(basis.shape, generator=generator, dtype=torch.float64)
     wider_q = torch.nn.functional.pad(q * ((SIZE + MORE) / SIZE) ** 0.5, (0, MORE)) @ basis

@@ -1,4 +1,4 @@
-"""Where does each variant look? One variant's matrix on a record, beside the matrix its errors are taken against."""
+"""Comparison of one variant's attention matrix with its reference, on one record."""
 
 import math
 
@@ -15,14 +15,14 @@ from attention_core.variant import Attention
 
 
 class Compared(CompactRepr):
-    """One variant on one record.
+    """The matrix of one variant on one record, compared with its reference.
 
     Attributes:
-        weights: the matrix, ``float32 [n, n]``; NaN where the pair may not look at each other.
-        difference: the matrix minus its reference, softmax for nearly all, likewise; NaN where neither may look.
-        passport: the matrix in numbers, beside the reference.
-        output_error: ``‖A v − S v‖ / ‖S v‖`` against the reference's output, over the heads looked at.
-        uniform_error: the same for uniform attention, the plain mean of v: the zero of the scale.
+        weights: attention matrix, ``float32 [n, n]``; NaN for pairs that are not allowed.
+        difference: the matrix minus its reference (softmax for nearly all), ``float32 [n, n]``; NaN for hidden pairs.
+        passport: metrics of the matrix, compared with the reference.
+        output_error: ``‖A v − S v‖ / ‖S v‖`` against the reference's output, over the selected heads.
+        uniform_error: the same error for uniform attention, the mean of v, as a baseline.
     """
 
     weights: np.ndarray
@@ -33,19 +33,19 @@ class Compared(CompactRepr):
 
 
 def compare(qkv: QKV, attention: Attention, *, head: int | None, causal: bool, special: bool = True) -> Compared:
-    """Compute one variant's matrix and its numbers.
+    """Compute one variant's matrix and its metrics.
 
     Args:
         qkv: queries, keys and values, ``[H, n, d]``.
-        attention: the variant with its settings; it sees all heads, as in the model.
-        head: the head to look at; None for the average of the heads' matrices.
-        causal: whether the future is hidden.
-        special: whether tokens the tokenizer added are shown; without them rows keep their total mass.
+        attention: the variant with its settings; it gets all heads, as in the model.
+        head: index of the head; None for the average of the heads' matrices.
+        causal: whether future keys are hidden.
+        special: whether tokens that the tokenizer added are shown; without them rows keep their total mass.
 
     Raises:
-        NotCausalError: if the variant cannot be causal and causal is asked.
+        NotCausalError: if ``causal`` is set and the variant cannot be causal.
     """
-    if head is not None and not attention.variant.couples_heads:  # the others would be computed for nothing
+    if head is not None and not attention.variant.couples_heads:  # avoids computing the other heads
         qkv, head = qkv.of_head(head), 0
     kept = shown(qkv, special=special)
     every = slice(None) if head is None else slice(head, head + 1)
@@ -73,13 +73,13 @@ def compare(qkv: QKV, attention: Attention, *, head: int | None, causal: bool, s
 
 
 def ranks(found: Compared) -> Ranks:
-    """The ranks of a matrix that is there; NaN where it holds a number that is none."""
-    broken = math.isnan(found.passport.row_sum_max)  # where nothing is, only the pairs that may not look are NaN
+    """Compute the ranks of a compared matrix; NaN if an allowed pair has a weight that is NaN."""
+    broken = math.isnan(found.passport.row_sum_max)  # otherwise only the pairs that are not allowed are NaN
     return Ranks.of(torch.tensor(found.weights if broken else np.nan_to_num(found.weights)))
 
 
 def visible(qkv: QKV, attention: Attention, *, causal: bool) -> Tensor:
-    """The pairs a variant may weigh on this record, ``bool [H, n, n]``, whether fixed in advance or found."""
+    """Return the pairs that a variant allows on this record, ``bool [H, n, n]``, by its mask or its pattern."""
     variant, n = attention.variant, qkv.n
     if variant.pattern is not None:
         return variant.pattern(qkv.q, qkv.k, attention.params, causal=causal).expand(qkv.heads, n, n)
@@ -90,21 +90,21 @@ def visible(qkv: QKV, attention: Attention, *, causal: bool) -> Tensor:
 
 
 def shown(qkv: QKV, *, special: bool) -> Tensor:
-    """The tokens on screen, ``bool [n]``: all, or those the tokenizer did not add, unless it added every one."""
+    """Return which tokens are shown, ``bool [n]``: all, or those not added by the tokenizer unless it added all."""
     kept = torch.tensor([special or not flag for flag in qkv.special])
     return kept if kept.any() else ~kept
 
 
 def keep_tokens(weights: Tensor, kept: Tensor) -> Tensor:
-    """The matrix without some tokens' rows and columns, ``[..., n', n']``; each row keeps its total absolute mass.
+    """Return the matrix without some tokens' rows and columns, ``[..., n', n']``; rows keep their absolute mass.
 
     Args:
         weights: ``[..., n, n]``.
-        kept: ``bool [n]``.
+        kept: the tokens to keep, ``bool [n]``.
     """
     if kept.all():
         return weights
-    # Stretches of neighbours are copied whole, which takes a tenth of the time of picking columns one by one.
+    # Ranges of adjacent tokens are copied as slices, in a tenth of the time of selecting single columns.
     ends = torch.diff(kept.int(), prepend=torch.zeros(1, dtype=torch.int32), append=torch.zeros(1, dtype=torch.int32))
     stretches = ends.nonzero().view(-1, 2).tolist()
     rows = torch.cat([weights[..., first:last, :] for first, last in stretches], -2)
@@ -115,5 +115,5 @@ def keep_tokens(weights: Tensor, kept: Tensor) -> Tensor:
 
 
 def over_heads(output: Tensor, reference: Tensor) -> float:
-    """The relative error of the outputs ``[H, n, d_v]`` of all heads together."""
+    """Compute the relative error of the outputs ``[H, n, d_v]`` of all heads together."""
     return float(relative_error(output.flatten(0, -2), reference.flatten(0, -2)))

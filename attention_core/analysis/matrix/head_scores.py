@@ -1,4 +1,4 @@
-"""What does each head look for? Softmax of every layer and head in five numbers, on the input at hand."""
+"""Scores of attention heads: five numbers that describe the softmax of every layer and head on one input."""
 
 import math
 from collections.abc import Sequence
@@ -16,23 +16,23 @@ from attention_core.metrics.entropy import entropy
 from attention_core.metrics.passport import Numbers, mean_distance, number
 
 LOWEST_FIRST = ("entropy", "distance")
-"""Scores of which a small one sets a head apart: decided rather than spread out, near rather than far."""
+"""Scores for which small values are listed first: low entropy (concentrated) and small distance (local)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class HeadScores(Numbers):
-    """One head's softmax on one input; NaN where the input has nothing to tell by.
+    """The scores of one head's softmax on one input; NaN if the input does not allow the score.
 
     Attributes:
-        layer: from 0.
-        head: from 0.
-        induction: weight that a repeated token gives to whatever followed its earlier occurrences, the mean over all
-            such queries, from 0 to 1; NaN where no token repeats. The prefix-matching score of Olsson et al. 2022
-            (arXiv 2209.11895).
-        previous: weight on the token just before, the mean over all queries but the first.
-        sink: weight on the first token, likewise.
-        entropy: in nats, the mean over queries.
-        distance: ``|i - j|`` in tokens, the mean over the whole mass; small for a head that stays local.
+        layer: layer, counted from 0.
+        head: head, counted from 0.
+        induction: weight that a repeated token gives to the tokens after its earlier occurrences, averaged over all
+            such queries, from 0 to 1; NaN if no token repeats. The prefix-matching score of Olsson et al. 2022 (arXiv
+            2209.11895).
+        previous: weight on the previous token, averaged over all queries except the first.
+        sink: weight on the first token, averaged over the same queries.
+        entropy: entropy in nats, averaged over queries.
+        distance: ``|i - j|`` in tokens, averaged over the mass; small for a local head.
     """
 
     layer: int
@@ -45,15 +45,15 @@ class HeadScores(Numbers):
 
 
 def head_scores(layers: Sequence[QKV], *, causal: bool, special: bool = True) -> tuple[HeadScores, ...]:
-    """Score every head of every layer.
+    """Compute the scores of every head of every layer.
 
     Args:
         layers: one record per layer, of the same tokens.
-        causal: whether the future is hidden.
-        special: whether tokens the tokenizer added are counted; without them rows keep their total mass.
+        causal: whether future keys are hidden.
+        special: whether tokens that the tokenizer added are counted; without them rows keep their total mass.
 
     Returns:
-        Layer by layer, head by head.
+        The scores in the order of layers and heads.
     """
     kept = shown(layers[0], special=special).tolist()
     words = [word for word, keep in zip(layers[0].tokens, kept, strict=True) if keep]
@@ -77,9 +77,9 @@ def head_scores(layers: Sequence[QKV], *, causal: bool, special: bool = True) ->
 
 
 def induction(weights: Tensor, tokens: Sequence[str]) -> Tensor:
-    """Weight of repeated tokens on what followed their earlier occurrences, ``[...]``; NaN where none repeats.
+    """Compute the weight of repeated tokens on the tokens after their earlier occurrences, ``[...]``; NaN without any.
 
-    Pieces of a character without a label of their own repeat nothing; a token is never what followed itself.
+    Unlabelled pieces of a character do not count as repeated. A token that follows itself is not its own key.
 
     Args:
         weights: ``[..., n, n]``.
@@ -100,7 +100,7 @@ def induction(weights: Tensor, tokens: Sequence[str]) -> Tensor:
 
 
 def ranked(scores: Sequence[HeadScores], by: str) -> tuple[HeadScores, ...]:
-    """Heads by one of their scores: those that it sets apart first, those it says nothing of last."""
+    """Return the heads sorted by one score, the most distinctive first and NaN last."""
 
     def place(each: HeadScores) -> tuple[bool, float]:
         value: float = getattr(each, by)

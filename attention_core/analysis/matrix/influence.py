@@ -1,7 +1,7 @@
-"""What moves when one token is replaced? In a causal variant nothing before it; where something does, it leaks.
+"""The influence of each token on the outputs; an effect on an earlier output shows that a causal variant leaks.
 
-Token t's query, key and value are all replaced by seeded random vectors of like size, for every t in turn, and the
-outputs are compared with those of the untouched input, in float64.
+The query, key and value of one token are replaced by seeded random vectors of the same size, for every token in turn.
+The outputs are compared with those of the original input, in float64.
 """
 
 import numpy as np
@@ -15,20 +15,20 @@ from attention_core.ops.random import generator
 from attention_core.variant import Attention
 
 MOST = 256
-"""Tokens at most for one head, fewer for several: every token takes a run of its own, and n runs of n² steps are n³."""
+"""Maximum tokens for one head, fewer for several: every token needs a separate run, and n runs of n² steps are n³."""
 ROUNDING = 1e-9
-"""Of an output's usual size: a smaller move is rounding, of which float64 leaves about 1e-16 here; a real one of this
-size is one of a weight that small."""
+"""Smallest change, as a share of the usual output size, that is not rounding. Float64 leaves rounding errors of about
+1e-16; a real change this small comes from an equally small weight."""
 ALIVE = 2**22
-"""Numbers alive at once, 8 bytes each, unless a single run needs more: as many tokens are replaced side by side."""
+"""Maximum numbers in memory, 8 bytes each, unless a single run needs more; it limits the tokens replaced per batch."""
 
 
 class Influence(CompactRepr):
-    """What moves in one variant.
+    """The changes of the outputs of one variant.
 
     Attributes:
-        moved: ``float32 [n, n]``: row t, column i is how far output i moves when token t is replaced, as a share of
-            the outputs' root mean square size; exactly 0 where that is no more than rounding.
+        moved: ``float32 [n, n]``: row t, column i is the change of output i when token t is replaced, as a share of the
+            root mean square size of the outputs; exactly 0 for rounding errors.
         causal: whether the variant ran in its causal form.
     """
 
@@ -36,29 +36,29 @@ class Influence(CompactRepr):
     causal: bool
 
     def before(self, t: int) -> int:
-        """How many outputs before token t move when it is replaced."""
+        """Return the number of outputs before token t that change when it is replaced."""
         return int(np.count_nonzero(self.moved[t, :t]))
 
     @property
     def share(self) -> float:
-        """Share of all pairs of a token and an earlier output in which the output moves; 0 for a single token."""
+        """The share of all pairs of a token and an earlier output whose output changes; 0 for a single token."""
         n = len(self.moved)
         return int(np.count_nonzero(np.tril(self.moved, -1))) / max(1, n * (n - 1) // 2)
 
 
 def replaced_tokens(qkv: QKV, *, head: int | None) -> int:
-    """Return how many of a record's tokens are replaced in turn: ``MOST`` of one head, fewer of several."""
+    """Return how many of a record's tokens are replaced in turn: ``MOST`` for one head, fewer for several."""
     return min(qkv.n, int(MOST * (1 if head is not None else qkv.heads) ** (-1 / 3)))
 
 
 def influence(qkv: QKV, attention: Attention, *, head: int | None, seed: int = 0) -> Influence:
-    """Replace every token in turn; the variant runs causally if it can.
+    """Replace every token in turn and measure the changes; the variant runs causally if it can.
 
     Args:
-        qkv: queries, keys and values, ``[H, n, d]``; the first tokens are used, ``MOST`` of them for one head.
+        qkv: queries, keys and values, ``[H, n, d]``; only the first tokens are used, ``MOST`` of them for one head.
         attention: the variant with its settings.
-        head: the head looked at; None for all of them, their outputs side by side.
-        seed: of what tokens are replaced by.
+        head: index of the head; None for the concatenated outputs of all heads.
+        seed: seed of the replacement vectors.
     """
     causal = attention.variant.causal_reason is None
     tokens = replaced_tokens(qkv, head=head)
@@ -83,14 +83,14 @@ def influence(qkv: QKV, attention: Attention, *, head: int | None, seed: int = 0
 
 
 def _like(x: Tensor, seed: int, place: int) -> Tensor:
-    """Random directions, each as long as its head's vectors are in root mean square, ``[H, n, d]``."""
+    """Return random directions with the root mean square length of each head's vectors, ``[H, n, d]``."""
     drawn = torch.randn(x.shape, generator=generator(seed, place), dtype=x.dtype)
     size = x.square().sum(-1, keepdim=True).mean(-2, keepdim=True).sqrt()
     return drawn / drawn.norm(dim=-1, keepdim=True) * size
 
 
 def _replaced(x: Tensor, other: Tensor, tokens: Tensor) -> Tensor:
-    """One copy of ``x`` for each of the tokens, in which that token is the other's, ``[b, H, n, d]``."""
+    """Return one copy of ``x`` per given token, with that token taken from ``other``, ``[b, H, n, d]``."""
     copies = x.expand(len(tokens), *x.shape).clone()
     copies[torch.arange(len(tokens)), :, tokens] = other[:, tokens].movedim(1, 0)
     return copies

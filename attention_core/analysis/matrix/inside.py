@@ -1,4 +1,4 @@
-"""How does a variant work? Its real intermediates on one head, beside its matrix and the one it is compared with."""
+"""Intermediate results of a variant on one head, with its matrix and its reference."""
 
 import numpy as np
 from torch import Tensor
@@ -9,12 +9,12 @@ from attention_core.variant import Attention
 
 
 class Inside(CompactRepr):
-    """One variant taken apart on one head.
+    """The intermediate results of one variant on one head.
 
     Attributes:
         parts: its anatomy by name, without the axis of heads.
         weights: its matrix, ``[n, n]``.
-        reference: the matrix its errors are taken against, softmax for nearly all, ``[n, n]``.
+        reference: the matrix with which it is compared, softmax for nearly all variants, ``[n, n]``.
     """
 
     parts: dict[str, np.ndarray]
@@ -23,16 +23,16 @@ class Inside(CompactRepr):
 
 
 def look(qkv: QKV, attention: Attention, head: int, causal: bool) -> Inside:
-    """Take a variant apart on one head.
+    """Compute a variant's intermediate results, matrix and reference on one head.
 
     Args:
         qkv: queries, keys and values, ``[H, n, d]``.
         attention: the variant with its settings; it must have an anatomy.
-        head: the head; a variant whose heads decide together is given all of them all the same.
-        causal: whether the future is hidden.
+        head: index of the head; a variant with ``couples_heads`` still gets all heads.
+        causal: whether future keys are hidden.
 
     Raises:
-        NotCausalError: if the variant cannot be causal and causal is asked.
+        NotCausalError: if ``causal`` is set and the variant cannot be causal.
         ValueError: if the variant has no anatomy.
     """
     together = attention.variant.couples_heads
@@ -42,7 +42,7 @@ def look(qkv: QKV, attention: Attention, head: int, causal: bool) -> Inside:
         found: np.ndarray = (matrix[head] if together else matrix).numpy()
         return found
 
-    weights = attention.weights(q, k, causal=causal)  # refuses what cannot be causal
+    weights = attention.weights(q, k, causal=causal)  # raises NotCausalError
     return Inside(
         parts={name: part.numpy() for name, part in attention.anatomy(q, k, v, causal=causal).items()},
         weights=own(weights),
@@ -51,12 +51,12 @@ def look(qkv: QKV, attention: Attention, head: int, causal: bool) -> Inside:
 
 
 def apart(qkv: QKV, attention: Attention, head: int, *, tokens: int | None = None) -> dict[str, np.ndarray]:
-    """A variant's anatomy by name on a head's first tokens, all of them for None, nothing hidden."""
+    """Return a variant's anatomy by name on a head's first tokens (None for all), without a causal mask."""
     found = attention.anatomy(*(x[head, :tokens] for x in qkv.tensors))
     return {name: part.numpy() for name, part in found.items()}
 
 
 def logits(qkv: QKV, head: int) -> np.ndarray:
-    """``q kᵀ / √d`` of a head, ``[n, n]``."""
+    """Return the logits ``q kᵀ / √d`` of a head, ``[n, n]``."""
     found: np.ndarray = (qkv.q[head] @ qkv.k[head].mT / qkv.q.shape[-1] ** 0.5).numpy()
     return found

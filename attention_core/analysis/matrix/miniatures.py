@@ -1,4 +1,4 @@
-"""Which heads are there? Softmax's matrix of every head, small enough to see them all at once."""
+"""Miniatures of softmax's matrix of every head, small enough to show all heads together."""
 
 from collections.abc import Iterator, Sequence
 
@@ -11,12 +11,12 @@ from attention_core.inputs.record import QKV
 
 
 def of_every_head(layers: Sequence[QKV], *, causal: bool, special: bool) -> Iterator[Tensor]:
-    """Softmax's matrices of each layer, ``[H, n', n']`` for the n' tokens shown.
+    """Yield softmax's matrices of each layer, ``[H, n', n']`` for the n' tokens shown.
 
     Args:
         layers: one record per layer, of the same tokens.
-        causal: whether the future is hidden.
-        special: whether tokens the tokenizer added are shown; without them rows keep their total mass.
+        causal: whether future keys are hidden.
+        special: whether tokens that the tokenizer added are shown; without them rows keep their total mass.
     """
     softmax = registry.get("softmax")
     for qkv in layers:
@@ -24,13 +24,13 @@ def of_every_head(layers: Sequence[QKV], *, causal: bool, special: bool) -> Iter
 
 
 def miniatures(layers: Sequence[QKV], *, causal: bool, special: bool = True, size: int = 24) -> Tensor:
-    """Softmax's matrix of every layer and head, max-pooled so that single peaks stay visible.
+    """Return softmax's matrix of every layer and head, max-pooled so that single peaks stay visible.
 
     Args:
         layers: one record per layer, of the same tokens.
-        causal: whether the future is hidden.
-        special: whether tokens the tokenizer added are shown; without them rows keep their total mass.
-        size: rows and columns of a miniature, at most; shorter inputs keep their n.
+        causal: whether future keys are hidden.
+        special: whether tokens that the tokenizer added are shown; without them rows keep their total mass.
+        size: maximum rows and columns of a miniature; shorter inputs keep their n.
 
     Returns:
         ``[L, H, s, s]`` with ``s = min(size, n)``, each scaled so that its largest weight is one.
@@ -41,10 +41,10 @@ def miniatures(layers: Sequence[QKV], *, causal: bool, special: bool = True, siz
 
 
 def _largest(weights: Tensor, size: int) -> Tensor:
-    """The largest of the rows that a row of a smaller picture covers, ``[..., s, m]`` for ``[..., n, m]``.
+    """Return the maximum over the rows that each row of the smaller picture covers, ``[..., n, m]`` to ``[..., s, m]``.
 
-    Such rows may overlap by one. Once along each axis, it is ``torch``'s adaptive maximum in a quarter of the time, as
-    nobody asks where the maxima are.
+    Covered rows may overlap by one. Applied along both axes, this is torch's adaptive max pooling in a quarter of the
+    time, because the positions of the maxima are not computed.
     """
     n = weights.shape[-2]
     if n <= size:

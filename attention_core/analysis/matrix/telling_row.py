@@ -1,4 +1,4 @@
-"""Which query tells the most, and what a variant takes from its keys and gives them?"""
+"""Selection of a query row that shows attention well, and the keys with the largest weights or changes in a row."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -10,16 +10,16 @@ from attention_core.analysis.matrix.compare import shown
 from attention_core.inputs.record import QKV
 
 SEEN = 0.005
-"""A weight, or a difference of weights, that is told: smaller ones would be written as 0.00."""
+"""Smallest weight, or difference of weights, that is shown; smaller ones would be rounded to 0.00."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Share:
-    """One key's part in a row.
+    """One key's entry in a row.
 
     Attributes:
-        key: its place.
-        weight: its weight, or what that is more than another's.
+        key: index of the key.
+        weight: its weight, or the difference of its weight from another one.
     """
 
     key: int
@@ -27,23 +27,23 @@ class Share:
 
 
 def is_word(token: str) -> bool:
-    """Whether a token holds a letter or a digit of any script, so that it is more than punctuation."""
+    """Return whether a token contains a letter or digit of any script, and so is more than punctuation."""
     return any(map(str.isalnum, token))
 
 
 def once(tokens: Sequence[str]) -> list[bool]:
-    """Which tokens stand only once, whatever their capitals: the words a text repeats most say least."""
+    """Return which tokens occur only once, ignoring case; frequently repeated words are less informative."""
     counts = Counter(token.casefold() for token in tokens)
     return [counts[token.casefold()] == 1 for token in tokens]
 
 
 def of_record(weights: np.ndarray, qkv: QKV, *, special: bool) -> int | None:
-    """The telling query of softmax's matrix of a record, where words stand that are asked about only once if any are.
+    """Return the query that ``telling_query`` selects in a record's softmax, preferring words that occur only once.
 
     Args:
-        weights: as of ``telling_query``, of the tokens shown.
+        weights: softmax's matrix of the tokens shown; see ``telling_query``.
         qkv: the record.
-        special: whether tokens the tokenizer added are shown; they are no words.
+        special: whether tokens that the tokenizer added are shown; they do not count as words.
     """
     kept = shown(qkv, special=special).tolist()
     tokens = [token for token, here in zip(qkv.tokens, kept, strict=True) if here]
@@ -53,19 +53,19 @@ def of_record(weights: np.ndarray, qkv: QKV, *, special: bool) -> int | None:
 
 
 def telling_query(weights: np.ndarray, content: Sequence[bool], rare: Sequence[bool] = ()) -> int | None:
-    """The query that looks hardest at one other word: a first row to look at.
+    """Return the query with the highest weight on one other word, to be shown first.
 
-    Each query's largest weight counts as far as it is more than an even share of what the query sees, which early
-    queries of a causal matrix have anyway. Left out are its weight on itself, on what is no word, and on the first
-    token, where heads put what they have no use for.
+    The score of a query is its largest weight minus the uniform weight over the keys it may attend to, because early
+    queries of a causal matrix have large weights anyway. Weights on the query itself, on tokens that are not words and
+    on the first token are ignored; heads often use the first token as a sink.
 
     Args:
-        weights: ``[n, n]``, softmax's; NaN where a pair may not look.
+        weights: softmax's matrix, ``[n, n]``; NaN for pairs that are not allowed.
         content: per token, whether it is a word.
-        rare: per token, whether it is asked about before those that are not.
+        rare: per token, whether it is preferred as the query.
 
     Returns:
-        The query, the first of several alike; None where no word can look at another.
+        The index of the query, the first one for ties; None if no word may attend to another.
     """
     words = np.asarray(content, dtype=bool)
     seen = np.isfinite(weights)
@@ -81,16 +81,16 @@ def telling_query(weights: np.ndarray, content: Sequence[bool], rare: Sequence[b
 
 
 def heaviest(row: np.ndarray, most: int) -> tuple[Share, ...]:
-    """The keys that a query weighs most, the heaviest first; arguments as of ``most_changed``."""
+    """Return the keys with the largest weights, the heaviest first; see ``most_changed`` for the arguments."""
     return _largest(row, most)
 
 
 def most_changed(difference: np.ndarray, most: int) -> tuple[tuple[Share, ...], tuple[Share, ...]]:
-    """The keys that lost and that gained most against a reference, the largest changes first.
+    """Return the keys with the largest losses and gains compared with a reference, the largest changes first.
 
     Args:
-        difference: ``[n]``, the row minus the reference's; NaN where neither may look.
-        most: of each at most; what is smaller than ``SEEN`` is left out.
+        difference: the row minus the reference's row, ``[n]``; NaN for hidden pairs.
+        most: maximum number of losses and of gains; changes below ``SEEN`` are left out.
     """
     lost = tuple(Share(key=each.key, weight=-each.weight) for each in _largest(-difference, most))
     return lost, _largest(difference, most)

@@ -1,4 +1,4 @@
-"""Where entmax's threshold lies, and how many keys it leaves, as α goes from nearly softmax to sparsemax."""
+"""Entmax's threshold and number of kept keys, as α goes from nearly softmax to sparsemax."""
 
 from collections.abc import Sequence
 
@@ -10,12 +10,12 @@ from attention_core.variants.dense.entmax import seen_logits, threshold
 
 
 class Thresholds(CompactRepr):
-    """One head's rows at several α.
+    """The thresholds of one head's rows at several values of α.
 
     Attributes:
-        alphas: as they were asked for.
-        thresholds: the logit above which a key weighs something, of each row at each α, ``[alphas, n]``.
-        kept: how many keys lie above it, ``[alphas, n]``.
+        alphas: the values of α.
+        thresholds: logit above which a key has a positive weight, for each α and row, ``[alphas, n]``.
+        kept: number of keys above the threshold, ``[alphas, n]``.
     """
 
     alphas: np.ndarray
@@ -24,13 +24,13 @@ class Thresholds(CompactRepr):
 
 
 def thresholds(qkv: QKV, head: int, causal: bool, alphas: Sequence[float]) -> Thresholds:
-    """Find every row's threshold in float64, once for each α.
+    """Compute the threshold of every row for each α, in float64.
 
     Args:
         qkv: queries, keys and values, ``[H, n, d]``.
-        head: the head.
-        causal: whether the future is hidden.
-        alphas: above 1.
+        head: index of the head.
+        causal: whether future keys are hidden.
+        alphas: values of α, each above 1.
     """
     logits = seen_logits(qkv.q[head].double(), qkv.k[head].double(), causal=causal)
     found = [threshold(logits, alpha) for alpha in alphas]

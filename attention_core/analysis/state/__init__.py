@@ -1,1 +1,1 @@
-"""States of recurrent variants, token by token."""
+"""Analyses of the states of recurrent variants, token by token."""

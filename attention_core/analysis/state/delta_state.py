@@ -1,4 +1,4 @@
-"""How large does the delta rule's state grow, the more strongly it writes? On one head's own keys and values."""
+"""The size of the delta rule's state as a function of its write strength, on one head's keys and values."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -9,7 +9,7 @@ from torch import Tensor
 
 from attention_core.compact_repr import CompactRepr
 from attention_core.inputs.record import QKV
-from attention_core.ops.delta.delta_rule import DeltaParams, as_taken, write_strength
+from attention_core.ops.delta.delta_rule import DeltaParams, normalised, write_strength
 from attention_core.ops.delta.fast_weights import Tokens, advance, last_state, start
 from attention_core.ops.linear.gates import GateParams, log_gates
 from attention_core.variant import Attention
@@ -21,7 +21,7 @@ class Growth(CompactRepr):
     Attributes:
         strengths: β, or the rate η of the exact step.
         sizes: ``‖S_n‖``, infinite beyond float64.
-        eigenvalues: the lowest of ``α (1 - β ‖k‖²)`` over all tokens, which a step multiplies part of the state by.
+        eigenvalues: lowest ``α (1 - β ‖k‖²)`` of all tokens, by which a step multiplies part of the state.
     """
 
     strengths: np.ndarray
@@ -30,13 +30,13 @@ class Growth(CompactRepr):
 
 
 def growth(qkv: QKV, attention: Attention, head: int, strengths: Sequence[float]) -> Growth:
-    """Write one head's values by the rule of a variant, once for each strength, in float64.
+    """Compute the delta rule's state after all tokens of one head, once for each write strength, in float64.
 
     Args:
         qkv: queries, keys and values, ``[H, n, d]``.
-        attention: ``deltanet`` or ``gated_deltanet`` with its settings; its strength is not looked at.
-        head: the head.
-        strengths: any numbers above zero, beyond what the variant allows too.
+        attention: ``deltanet`` or ``gated_deltanet`` with its settings; its own strength is ignored.
+        head: index of the head.
+        strengths: any positive numbers, also beyond the variant's bounds.
     """
     p = attention.params
     assert isinstance(p, DeltaParams), f"{attention.key} writes by another rule"
@@ -49,7 +49,7 @@ def growth(qkv: QKV, attention: Attention, head: int, strengths: Sequence[float]
 
 
 class Written(CompactRepr):
-    """The state token by token, for one write strength; entries beyond float64 are infinite.
+    """The state after each token, for one write strength; entries beyond float64 are infinite.
 
     Attributes:
         state: ``S`` after the last token, ``[d, d_v]``.
@@ -63,7 +63,7 @@ class Written(CompactRepr):
 
 
 def written(qkv: QKV, attention: Attention, head: int, strength: float) -> Written:
-    """Write one head's values token by token; arguments as of ``growth``, with one strength."""
+    """Compute the delta rule's state after each token, for one write strength; see ``growth`` for the arguments."""
     p = attention.params
     assert isinstance(p, DeltaParams), f"{attention.key} writes by another rule"
     k, v = qkv.k[head].double(), qkv.v[head].double()
@@ -78,14 +78,14 @@ def written(qkv: QKV, attention: Attention, head: int, strength: float) -> Writt
 
 
 def _tokens(q: Tensor, k: Tensor, p: DeltaParams, first: int, *, strengths: Sequence[float]) -> Tokens:
-    """Tokens as the variant takes them, but for the strength, ``[s, n, 1]``."""
+    """Return the tokens as the variant's rule takes them, but with the given strengths, ``[s, n, 1]``."""
     gates = log_gates(k, p, first=first) if isinstance(p, GateParams) else None
-    k = as_taken(k, p)
+    k = normalised(k, p)
     betas = torch.stack([write_strength(k, p.keys, strength) for strength in strengths])
     return Tokens(k, k, betas, gates, betas)
 
 
 def _eigenvalues(taken: Tokens) -> Tensor:
-    """``α (1 - β ‖k‖²)``, which a step multiplies the part of the state along its key by, ``[s, n, 1]``."""
+    """Return ``α (1 - β ‖k‖²)``, ``[s, n, 1]``, by which a step multiplies the part of the state along its key."""
     left = 1 - taken.write * taken.k.square().sum(-1, keepdim=True)
     return left if taken.gates is None else taken.gates.exp() * left

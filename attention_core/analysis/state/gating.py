@@ -1,7 +1,7 @@
-"""A decay that the data decide: linear attention whose sums shrink by a gate of each token's own, beside a fixed decay.
+"""Linear attention with a data-dependent decay: a gate per token shrinks the sums; compared with a fixed decay.
 
-Trained models learn the gate. Here nothing is trained: one gate is a rule without parameters, the other is drawn in the
-form in which gates are learned. Sources: Katsch 2023, arXiv 2311.01927; Yang et al. 2023, arXiv 2312.06635.
+Trained models learn the gate. Here nothing is trained: one gate is a rule without parameters, the other has random
+weights in the form that models learn. Sources: Katsch 2023, arXiv 2311.01927; Yang et al. 2023, arXiv 2312.06635.
 """
 
 import math
@@ -20,17 +20,17 @@ from attention_core.ops.random import normal
 from attention_core.ops.softmax.masked import rows_over_sum
 
 KINDS = ("surprise", "drawn")
-"""What a gate is made from; see ``log_gates``."""
+"""Kinds of gates; see ``log_gates``."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Gate:
-    """How a token's key decides how much of the past is kept.
+    """The settings of a gate, by which a token's key decides how much of the past is kept.
 
     Attributes:
         kind: one of ``KINDS``.
-        decay: γ between 0 and 1: what a gate keeps where its key says nothing.
-        seed: what is drawn from, for the kind ``"drawn"``.
+        decay: γ between 0 and 1, the share kept by a neutral key.
+        seed: seed of the weights of kind ``"drawn"``.
     """
 
     kind: str
@@ -39,12 +39,12 @@ class Gate:
 
 
 class Gated(CompactRepr):
-    """Linear attention under a gate.
+    """Linear attention with a gate.
 
     Attributes:
         weights: its causal matrix, ``float64 [n, n]``.
-        even: the matrix under the fixed decay that forgets as much over the whole text, ``float64 [n, n]``.
-        gates: what is left of the past when token t comes, ``float64 [n]``; the first has no past and is 1.
+        even: the matrix with the fixed decay that forgets equally much over the whole text, ``float64 [n, n]``.
+        gates: share of the past that token t keeps, ``float64 [n]``; the first token has no past and has 1.
     """
 
     weights: np.ndarray
@@ -53,18 +53,18 @@ class Gated(CompactRepr):
 
     @property
     def mean(self) -> float:
-        """The gates' geometric mean, which is the fixed decay of ``even``; 1 for a single token."""
+        """The geometric mean of the gates, which is the fixed decay of ``even``; 1 for a single token."""
         return math.exp(float(np.log(self.gates[1:]).mean())) if len(self.gates) > 1 else 1.0
 
 
 def gated(qkv: QKV, gate: Gate, feature_map: str, *, head: int | None) -> Gated:
-    """What a gate makes of linear attention.
+    """Compute linear attention with a gate and with the corresponding fixed decay.
 
     Args:
         qkv: queries and keys, ``[H, n, d]``.
-        gate: the gate; every head has its own, from its own keys.
-        feature_map: as of ``retention``.
-        head: the head looked at; None for the average of the heads' matrices, and their gates' geometric mean.
+        gate: settings of the gate, which each head computes from its own keys.
+        feature_map: a feature map of ``retention``.
+        head: index of the head; None for the heads' average matrices and the geometric mean of their gates.
     """
     looked_at = qkv.of_head(head)
     weights, even = torch.zeros(2, qkv.n, qkv.n, dtype=torch.float64)
@@ -83,15 +83,15 @@ def gated(qkv: QKV, gate: Gate, feature_map: str, *, head: int | None) -> Gated:
 
 
 def log_gates(k: Tensor, gate: Gate) -> Tensor:
-    """``log γ_t`` of each token, ``[n]``, from its own key and those before; 0 for the first, which has no past.
+    """Compute ``log γ_t`` of each token, ``[n]``, from its key and the keys before; 0 for the first, without a past.
 
-    ``"surprise"``: ``γ_t = γ^(1 - cos(k_t, mean of the keys before))``, so a key like those before forgets nothing and
-    one at right angles to them as much as a decay of γ. ``"drawn"``: ``γ_t = σ(log(γ / (1 - γ)) + w·k_t / ‖k_t‖)`` with
-    w of independent normal numbers.
+    ``"surprise"``: ``γ_t = γ^(1 - cos(k_t, mean of the keys before))``. A key similar to those before forgets nothing;
+    an orthogonal key forgets as much as a decay of γ. ``"drawn"``: ``γ_t = σ(log(γ / (1 - γ)) + w·k_t / ‖k_t‖)`` with
+    independent normal numbers w.
 
     Args:
         k: one head's keys, ``[n, d]`` float64.
-        gate: the gate.
+        gate: settings of the gate.
     """
     if gate.kind == "surprise":
         before = k.cumsum(0)[:-1]
@@ -103,18 +103,18 @@ def log_gates(k: Tensor, gate: Gate) -> Tensor:
 
 
 def gated_weights(q: Tensor, k: Tensor, logs: Tensor, feature_map: str) -> Tensor:
-    """``φ(q_i)·φ(k_j) exp(g_i - g_j)`` for ``j <= i``, each row divided by its sum, ``[n, n]``.
+    """Compute ``φ(q_i)·φ(k_j) exp(g_i - g_j)`` for ``j <= i``, with each row divided by its sum, ``[n, n]``.
 
-    ``g_t`` is the sum of the logarithms of the gates up to t: what came at j has passed the gates of j + 1 to i.
+    ``g_t`` is the sum of the logarithms of the gates up to t, because token j passes through the gates j + 1 to i.
 
     Args:
         q: one head's queries, ``[n, d]`` float64.
-        k: its keys.
-        logs: ``log γ_t``, ``[n]``, none above 0.
-        feature_map: as of ``retention``.
+        k: one head's keys, ``[n, d]`` float64.
+        logs: ``log γ_t``, ``[n]``, at most 0.
+        feature_map: a feature map of ``retention``.
     """
     passed = -logs.cumsum(0)[:, None]
-    if feature_map == "exp":  # a row's own factor cancels, so the gates may go into the keys' logarithms
+    if feature_map == "exp":  # factors per row cancel, so the gates can be added to the logarithms of the keys
         f = exponential_features(q, k + passed, causal=True)
     else:
         f = Features(MAPS[feature_map](q), MAPS[feature_map](k), passed)

@@ -1,8 +1,8 @@
-"""What does a gated attention unit do with one head? Its matrix, its gate and its price, beside multi-head softmax.
+"""A gated attention unit (GAU) with random weights: its matrix, gate and cost, compared with multi-head softmax.
 
-``O = U ⊙ (A V)`` with ``A`` of squared ReLU: one matrix serves all channels, and a gate decides token by token and
-channel by channel what passes. As the gate is per channel there is no one n x n matrix from values to outputs; channel
-c's is ``diag(u_c) A``. Sources: Hua et al. 2022, arXiv 2202.10447; kexue.fm/archives/8934.
+``O = U ⊙ (A V)``, where squared ReLU gives ``A``. All channels share one matrix; a gate multiplies each token and
+channel. Because the gate differs by channel, no single n x n matrix maps values to outputs; channel c's matrix is
+``diag(u_c) A``. Sources: Hua et al. 2022, arXiv 2202.10447; kexue.fm/archives/8934.
 """
 
 from dataclasses import dataclass
@@ -19,19 +19,19 @@ from attention_core.ops.random import normal
 from attention_core.variant import Attention
 
 EXPANSION = 2
-"""Channels of the unit over its width, as in the paper."""
+"""Ratio of the unit's channels to its width, as in the paper."""
 SHARED = 128
-"""Size s of what queries and keys are made of, as in the paper; never more than the width."""
+"""Size s of the shared vectors for queries and keys, as in the paper; never more than the width."""
 FEED_FORWARD = 4
-"""Width of a transformer's feed-forward layer over the model's."""
+"""Ratio of the width of a transformer's feed-forward layer to the model's."""
 CHANNELS = 256
-"""Channels that are worked out at most: they do not depend on each other, and a picture holds no more."""
+"""Maximum number of channels that are computed: channels are independent, and a picture shows no more."""
 HEADS = 4
-"""Heads whose softmax is kept to be looked at, from the first."""
+"""Number of first heads whose softmax is returned for display."""
 
 
 class Unit(CompactRepr):
-    """The numbers a unit would learn, for width D, c channels and the shared size s.
+    """The weights of a unit, for width D, c channels and shared size s.
 
     Attributes:
         gate: ``W_u``, ``[D, c]``.
@@ -49,7 +49,7 @@ class Unit(CompactRepr):
 
 
 class Passed(CompactRepr):
-    """What a unit makes of its input.
+    """The intermediate results of a unit.
 
     Attributes:
         weights: ``A``, ``[n, n]``.
@@ -63,17 +63,15 @@ class Passed(CompactRepr):
 
 
 class Look(CompactRepr):
-    """A drawn unit on an input's values, beside the input's own heads.
+    """The result of a random unit on an input's values, with the softmax of the input's heads.
 
     Attributes:
-        weights: the unit's one matrix, ``float32 [n, n]``.
+        weights: the unit's single matrix, ``float32 [n, n]``.
         gate: ``U``, the first channels, ``float32 [n, c]``.
-        mixed: ``A V``, which the gate lets through or not, ``float32 [n, c]``.
+        mixed: ``A V``, which is multiplied by the gate, ``float32 [n, c]``.
         heads: softmax of the first heads, ``float32 [h, n, n]``.
-        apart: how much of a head's row lies on other keys than in the mean of all heads' rows, a share, mean over rows
-            and heads.
-        distance: how far ``U ⊙ (A V)`` lies from the nearest multiple of ``A V``, over its own length; None where
-            nothing passes.
+        apart: share of a head's row that is on other keys than in the mean of all heads, averaged over rows and heads.
+        distance: distance of ``U ⊙ (A V)`` from the nearest multiple of ``A V``, relative to its norm; None if zero.
     """
 
     weights: np.ndarray
@@ -86,7 +84,7 @@ class Look(CompactRepr):
 
 @dataclass(frozen=True, kw_only=True)
 class Price:
-    """What a layer costs: numbers it learns, multiply-adds on n tokens, numbers in its attention matrices."""
+    """The cost of a layer: learned parameters, multiply-adds on n tokens, and numbers in its attention matrices."""
 
     parameters: int
     multiply_adds: int
@@ -94,20 +92,20 @@ class Price:
 
 
 def look(qkv: QKV, attention: Attention, *, causal: bool, seed: int = 0) -> Look:
-    """Send an input's values through a unit whose projections are drawn, not trained.
+    """Run a unit with random, untrained projections on an input's values.
 
     Args:
-        qkv: the input; the unit's own input is the values of all heads side by side, ``[n, H d_v]``, every token
-            scaled to mean 0 and variance 1.
-        attention: squared ReLU with its settings: how the unit's logits become its matrix.
-        causal: whether the future is hidden.
-        seed: what the projections are drawn from.
+        qkv: the input; the unit's tokens are the concatenated values of all heads, ``[n, H d_v]``, each scaled to mean
+            0 and variance 1.
+        attention: squared ReLU with its settings, which turns the unit's logits into its matrix.
+        causal: whether future keys are hidden.
+        seed: seed of the projections.
     """
     x = tokens(qkv)
     passed = unit_pass(x, draw(x.shape[-1], seed), attention, causal=causal)
     softmax = registry.get("softmax")
     mean = torch.zeros(qkv.n, qkv.n)
-    for q, k in zip(qkv.q, qkv.k, strict=True):  # one by one: many heads at once would take a GiB
+    for q, k in zip(qkv.q, qkv.k, strict=True):  # one by one: many heads together would take a GiB
         mean += softmax.weights(q, k, causal=causal) / qkv.heads
     apart, kept = 0.0, []
     for head, (q, k) in enumerate(zip(qkv.q, qkv.k, strict=True)):
@@ -126,13 +124,13 @@ def look(qkv: QKV, attention: Attention, *, causal: bool, seed: int = 0) -> Look
 
 
 def tokens(qkv: QKV) -> Tensor:
-    """The values of all heads side by side, every token scaled to mean 0 and variance 1, ``[n, H d_v]``."""
+    """Return the concatenated values of all heads, with each token scaled to mean 0 and variance 1, ``[n, H d_v]``."""
     x = qkv.v.movedim(0, 1).flatten(1)
     return F.layer_norm(x, x.shape[-1:])
 
 
 def draw(width: int, seed: int) -> Unit:
-    """An untrained unit, its first ``CHANNELS`` channels: projections that keep the size, γ and β of normal numbers."""
+    """Return an untrained unit with at most ``CHANNELS`` channels: size-preserving projections, normal γ and β."""
     like, channels, shared = torch.empty(()), min(EXPANSION * width, CHANNELS), shared_size(width)
     gate, value, both = (
         normal((width, size), seed, like, stream) * width**-0.5
@@ -143,13 +141,15 @@ def draw(width: int, seed: int) -> Unit:
 
 
 def unit_pass(x: Tensor, unit: Unit, attention: Attention, *, causal: bool) -> Passed:
-    """``U = φ(X W_u)``, ``V = φ(X W_v)``, ``Z = φ(X W_z)``, ``Q = γ_q ⊙ Z + β_q``, ``K`` likewise, with φ = SiLU.
+    """Compute ``U = φ(X W_u)``, ``V = φ(X W_v)``, ``Z = φ(X W_z)``, ``Q = γ_q ⊙ Z + β_q``, ``K = γ_k ⊙ Z + β_k``.
+
+    φ is SiLU. The matrix A is computed from Q and K.
 
     Args:
         x: the tokens, ``[n, D]``.
-        unit: what it has learned.
-        attention: squared ReLU with its settings; the paper's ``A = relu²(Q Kᵀ / √s) / n`` by default.
-        causal: whether the future is hidden.
+        unit: weights of the unit.
+        attention: squared ReLU with its settings; by default the paper's ``A = relu²(Q Kᵀ / √s) / n``.
+        causal: whether future keys are hidden.
     """
     gate, value, shared = (F.silu(x @ w) for w in (unit.gate, unit.value, unit.shared))
     q, k = (shared * scale + offset for scale, offset in zip(unit.scale, unit.offset, strict=True))
@@ -158,7 +158,7 @@ def unit_pass(x: Tensor, unit: Unit, attention: Attention, *, causal: bool) -> P
 
 
 def distance(gated: Tensor, mixed: Tensor) -> float | None:
-    """How far one matrix lies from the nearest multiple of another, over its own norm; None where it is zero."""
+    """Return the distance of ``gated`` from the nearest multiple of ``mixed``, relative to its norm; None if zero."""
     gated, mixed = gated.double(), mixed.double()
     own = float(gated.norm())
     if own == 0:
@@ -168,12 +168,12 @@ def distance(gated: Tensor, mixed: Tensor) -> float | None:
 
 
 def shared_size(width: int) -> int:
-    """Size s of what queries and keys are made of."""
+    """Return the size s of the shared vectors for queries and keys."""
     return min(SHARED, width)
 
 
 def unit_price(n: int, width: int) -> Price:
-    """One unit: three projections to or from 2 D channels, one to s, two scales and offsets; one n x n matrix."""
+    """Return the cost of a unit: three projections with 2 D channels, one to s, two scales and offsets, one matrix."""
     channels, s = EXPANSION * width, shared_size(width)
     return Price(
         parameters=3 * width * channels + width * s + 4 * s,
@@ -183,6 +183,6 @@ def unit_price(n: int, width: int) -> Price:
 
 
 def block_price(n: int, width: int, heads: int) -> Price:
-    """One transformer block: attention with its four projections, then two of the feed-forward layer; H matrices."""
+    """Return the cost of a transformer block: four attention projections, two feed-forward projections, H matrices."""
     projections = (4 + 2 * FEED_FORWARD) * width**2
     return Price(parameters=projections, multiply_adds=n * projections + 2 * n * n * width, matrices=heads * n * n)

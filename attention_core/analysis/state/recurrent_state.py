@@ -1,4 +1,4 @@
-"""What does a variant that is a recurrent network remember? Its state after each token, from its own decoder."""
+"""The state of a recurrent variant after each token, computed by the variant's own decoder."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,19 +17,20 @@ from attention_core.ops.linear.causal_scan import State
 from attention_core.variant import Attention
 
 NUMBERS = 2**22
-"""Numbers in all the states of a text, 4 bytes each: a wide state is followed over fewer tokens."""
+"""Maximum numbers in all the states of a text, 4 bytes each; a larger state is followed over fewer tokens."""
 RANGE = 60.0
-"""Natural logarithm of the largest factor a state is scaled back by: e⁶⁰ times a state still fits float32."""
+"""Natural logarithm of the largest factor by which a state is scaled back: e⁶⁰ times a state still fits float32."""
 
 
 class Changes(CompactRepr):
-    """What the tokens do to a state of fast weights before they write.
+    """The changes that tokens make to a state of fast weights before they write.
 
     Attributes:
-        fades: the share of each channel that fades, ``1 - α_i``, ``float64 [n, C]``.
-        erases: the share of what its key then reads that token i takes back, ``ε_i ‖k_i‖²``, ``float64 [n]``; None
-            where the rule takes nothing back.
-        along: whether a direction of its own reads that in place of its key, and its length counts.
+        fades: share of each channel that fades, ``1 - α_i``, ``float64 [n, C]``.
+        erases: share of the content read by its key that token i removes, ``ε_i ‖k_i‖²``, ``float64 [n]``; None if the
+            rule removes nothing.
+        along: whether a separate direction, not the key, reads the content to remove; its length then replaces the
+            key's.
     """
 
     fades: np.ndarray
@@ -40,19 +41,19 @@ class Changes(CompactRepr):
 class Grown(CompactRepr):
     """One head's state over time.
 
-    Of fast weights ``S_i = S_{i-1} + faded(i) + erased(i) + added[i]``.
+    For fast weights ``S_i = S_{i-1} + faded(i) + erased(i) + added[i]``.
 
     Attributes:
         sums: ``S_i``, ``float32 [n, C, d_v]``.
-        keys: ``z_i``, the normaliser's half of the state, ``float32 [n, C]``; None of fast weights, which have none.
+        keys: ``z_i``, the normaliser's part of the state, ``float32 [n, C]``; None for fast weights.
         added: what token i adds to ``S``, ``φ(k_i) v_iᵀ``, ``float32 [n, C, d_v]``.
-        changes: what else token i does to ``S``; None of running sums.
-        held: numbers in the state.
-        outputs: what the decoder answers, ``float64 [n, d_v]``.
-        full: the same from the variant's own explicit matrix, ``float64 [n, d_v]``.
-        cache: the keys and values that softmax would have to hold in the state's place, ``float32 [n, d + d_v]``.
-        softmax: what softmax attention answers in its place, ``float64 [n, d_v]``.
-        log_unit: ``S``, ``z`` and what is added are in units of e to this power; 0 unless they are beyond float32.
+        changes: other changes that token i makes to ``S``; None for running sums.
+        held: number of numbers in the state.
+        outputs: outputs of the decoder, ``float64 [n, d_v]``.
+        full: the same outputs from the variant's explicit matrix, ``float64 [n, d_v]``.
+        cache: keys and values that softmax would have to cache instead, ``float32 [n, d + d_v]``.
+        softmax: outputs of softmax attention on the same input, ``float64 [n, d_v]``.
+        log_unit: ``sums``, ``keys`` and ``added`` are in units of e to this power; 0 unless they exceed float32.
     """
 
     sums: np.ndarray
@@ -67,41 +68,41 @@ class Grown(CompactRepr):
     log_unit: float
 
     def before(self, i: int) -> np.ndarray:
-        """``S_{i-1}``, ``[C, d_v]``, zeros before the first token."""
+        """Return ``S_{i-1}``, ``[C, d_v]``; zeros before the first token."""
         return self.sums[i - 1] if i else np.zeros_like(self.sums[0])
 
     def faded(self, i: int) -> np.ndarray:
-        """What fading makes of the state before token i, ``-(1 - α_i) S_{i-1}``, ``[C, d_v]``."""
+        """Return the change of the state by fading before token i, ``-(1 - α_i) S_{i-1}``, ``[C, d_v]``."""
         assert self.changes is not None
         return -self.changes.fades[i][:, None] * self.before(i)
 
     def erased(self, i: int) -> np.ndarray:
-        """What token i takes back of what its key reads, as a change of the state, ``[C, d_v]``."""
+        """Return the change of the state by removing content that the key of token i reads, ``[C, d_v]``."""
         return self.sums[i] - self.added[i] - self.before(i) - self.faded(i)
 
     @property
     def channels(self) -> np.ndarray:
-        """How much each channel holds after each token, the length of its row of ``S_i``, ``float64 [n, C]``."""
+        """The amount that each channel holds after each token: the length of its row of ``S_i``, ``float64 [n, C]``."""
         held: np.ndarray = np.linalg.norm(self.sums.astype(float), axis=-1)
         return held
 
     @property
     def removed(self) -> np.ndarray:
-        """How much of the state each token takes away, the length of what fades and is erased, ``float64 [n]``."""
+        """The amount of the state that each token removes by fading and erasing, as a norm, ``float64 [n]``."""
         return lengths(np.diff(self.sums, axis=0, prepend=0) - self.added)
 
     def difference(self, i: int) -> float:
-        """The largest difference of an entry of the variant's two outputs of token i."""
+        """Return the largest difference between the decoder's and the matrix's output of token i."""
         return float(abs(self.outputs[i] - self.full[i]).max())
 
     def lost(self, i: int) -> float:
-        """How far the output of token i lies from softmax's, as a share of that one's length."""
+        """Return the relative error of the output of token i, compared with softmax."""
         reference = torch.tensor(self.softmax[i : i + 1])
         return float(relative_error(torch.tensor(self.outputs[i : i + 1]), reference))
 
 
 def followed(qkv: QKV, attention: Attention) -> int:
-    """Return how many of a record's tokens `grow` follows: as many as have ``NUMBERS`` numbers in all their states."""
+    """Return how many of a record's tokens `grow` follows; their states hold at most ``NUMBERS`` numbers."""
     decoder = attention.variant.decoder
     assert decoder is not None
     first, value = qkv.q[0, 0].double(), qkv.v[0, 0].double()
@@ -115,10 +116,10 @@ def grow(qkv: QKV, attention: Attention, *, head: int) -> Grown:
     Args:
         qkv: queries, keys and values, ``[H, n, d]``.
         attention: a variant that has a decoder, with its settings.
-        head: the head.
+        head: index of the head.
 
     Returns:
-        The states of the first tokens, as many as hold ``NUMBERS`` numbers; all of them as a rule.
+        The states of the first tokens, usually of all; see ``followed``.
     """
     decoder, p = attention.variant.decoder, attention.params
     assert decoder is not None
@@ -129,7 +130,7 @@ def grow(qkv: QKV, attention: Attention, *, head: int) -> Grown:
     for token in zip(q, k, v, strict=True):
         if decoder.tokens is not None:
             taken.append(decoder.tokens(memory, *token[:2], p))
-        # What a token adds is the state it makes, at its own place, of an empty one.
+        # The addition of a token is the state that it makes from an empty state at the same position.
         alone.append(_state(decoder.step(_emptied(memory), *token, p)[1]))
         out, memory = decoder.step(memory, *token, p)
         outputs.append(out)
@@ -153,7 +154,7 @@ def grow(qkv: QKV, attention: Attention, *, head: int) -> Grown:
 
 
 def _changes(taken: Sequence[Tokens]) -> Changes:
-    """What tokens do before they write, from how each is taken in, ``[1, *]``."""
+    """Return the changes before writing, from the rule's description of each token, ``[1, *]``."""
     fades = [torch.zeros_like(token.k) if token.gates is None else -token.gates.expm1() for token in taken]
     directions = [token.k if token.along is None else token.along for token in taken]
     erases = [
@@ -169,12 +170,12 @@ def _changes(taken: Sequence[Tokens]) -> Changes:
 
 
 def _beside(memory: Any) -> int:  # noqa: ANN401 - each decoder has its own memory
-    """Numbers that a memory of fast weights holds beside its matrix."""
+    """Return the number of numbers in a memory of fast weights that are not in its matrix."""
     return sum(part.numel() for part in memory if isinstance(part, Tensor)) - memory.sums.numel()
 
 
 def _state(memory: Any) -> State:  # noqa: ANN401 - each decoder has its own memory
-    """The sums in a decoder's memory: plain, beside what keeps them in range, or beside what else it needs."""
+    """Return the sums in a decoder's memory, which may contain references or other tensors as well."""
     if isinstance(memory, Tensor):
         return State(memory, None)
     if isinstance(memory, State):
@@ -183,7 +184,7 @@ def _state(memory: Any) -> State:  # noqa: ANN401 - each decoder has its own mem
 
 
 def _emptied(memory: Any) -> Any:  # noqa: ANN401 - each decoder has its own memory
-    """The memory with nothing in its sums, and all else as it is."""
+    """Return the memory with its sums set to zero and everything else unchanged."""
     if isinstance(memory, Tensor):
         return torch.zeros_like(memory)
     if hasattr(memory, "state"):
@@ -192,9 +193,9 @@ def _emptied(memory: Any) -> Any:  # noqa: ANN401 - each decoder has its own mem
 
 
 def _scaled_back(state: State, log_unit: float) -> Tensor:
-    """``Σ φ(k_j) [v_j, 1]ᵀ`` itself, ``float32 [..., C, d_v + 1]``: a decoder holds it over e to its reference.
+    """Return ``Σ φ(k_j) [v_j, 1]ᵀ``, ``float32 [..., C, d_v + 1]``, undoing the decoder's division by e^reference.
 
-    Fast weights, which have no normaliser, are held as they are, ``[..., C, d_v]``.
+    Fast weights have no normaliser and are returned unscaled, ``[..., C, d_v]``.
     """
     if state.reference is None:
         return state.sums.float()

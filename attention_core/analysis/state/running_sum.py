@@ -1,4 +1,4 @@
-"""What does one query of linear attention read? The keys' features and the values, summed up once."""
+"""The sums over keys and values that one query of linear attention reads."""
 
 import numpy as np
 
@@ -7,16 +7,16 @@ from attention_core.inputs.record import QKV
 from attention_core.variant import Attention
 
 TINIEST = np.finfo(np.float32).tiny
-"""What a sum of features is at least, where it is divided by."""
+"""Lower bound of a sum of features used as a divisor."""
 
 
 class Sum(CompactRepr):
-    """What one query finds summed up.
+    """The sums that one query of linear attention reads.
 
     Attributes:
-        feature: its own features, ``[C]``.
-        values: ``φ(K)ᵀ V`` over the keys it sees, ``[C, d_v]``.
-        keys: ``Σ φ(k)`` over the same, ``[C]``.
+        feature: the query's features, ``[C]``.
+        values: ``φ(K)ᵀ V`` over the keys to which it may attend, ``[C, d_v]``.
+        keys: ``Σ φ(k)`` over the same keys, ``[C]``.
     """
 
     feature: np.ndarray
@@ -25,23 +25,23 @@ class Sum(CompactRepr):
 
     @property
     def output(self) -> np.ndarray:
-        """What it reads, ``[d_v]``."""
+        """The output of the query, ``[d_v]``."""
         read: np.ndarray = self.feature @ self.values / max(self.feature @ self.keys, TINIEST)
         return read
 
 
 def sum_for(qkv: QKV, attention: Attention, query: int, *, head: int, causal: bool) -> Sum:
-    """The sums that a query reads: over all keys, or causal over those up to itself.
+    """Compute the sums that a query reads: over all keys, or when causal over the keys up to its own position.
 
     Args:
         qkv: queries, keys and values, ``[H, n, d]``.
         attention: a variant whose anatomy has ``query_features`` and ``key_features``.
-        query: the query, from 0.
-        head: the head.
-        causal: whether the future is hidden.
+        query: index of the query, from 0.
+        head: index of the head.
+        causal: whether future keys are hidden.
     """
     inputs = [x[head, : query + 1 if causal else None].double() for x in qkv.tensors]
-    # Over just the keys it sees all share one reference, which exp's features need to be summed.
+    # With only the allowed keys, all features of exp share one reference, which summing them requires.
     found = attention.anatomy(*inputs)
     keys = found["key_features"].numpy()
     feature = found["query_features"][query].numpy()

@@ -1,4 +1,4 @@
-"""What does an early token still weigh at the end? Plain accumulation beside decay, and softmax for reference."""
+"""The weight of an early token in later rows: linear attention without and with decay, and softmax as the reference."""
 
 import math
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from attention_core.metrics.fit import fit_power
 from attention_core.variant import Attention
 
 DECAYS = (0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995)
-"""Decays to compare, from forgetting within a token or two to some two hundred."""
+"""Decays to compare, which forget within one or two tokens up to about two hundred."""
 
 
 class Faded(CompactRepr):
@@ -21,9 +21,9 @@ class Faded(CompactRepr):
 
     Attributes:
         weights: ``A_ij`` for ``i = j .. n - 1``, ``float64 [n - j]``.
-        start: the row from which on its law holds (see ``settled``), ``n`` at most; the rest is about rows from there.
-        power: exponent a of ``A_ij ~ (i + 1)^a`` without decay; None where fewer than three weights are positive.
-        factor: f of ``A_ij ~ f^(i - j)`` with decay, what is left of the weight at each further token; None likewise.
+        start: first row for the fits (see ``settled``), at most ``n``.
+        power: exponent a of ``A_ij ~ (i + 1)^a`` without decay; None for fewer than three positive weights.
+        factor: f of ``A_ij ~ f^(i - j)`` with decay, the share left per token; None for fewer than three.
     """
 
     weights: np.ndarray
@@ -33,15 +33,15 @@ class Faded(CompactRepr):
 
     @property
     def half_life(self) -> float | None:
-        """Tokens until half of the weight is left, by ``factor``; None without one, or where it does not fall."""
+        """The number of tokens until half of the weight is left, by ``factor``; None if it does not decrease."""
         return None if self.factor is None or self.factor >= 1 else math.log(0.5) / math.log(self.factor)
 
 
 def variants(decays: Sequence[float], feature_map: str) -> tuple[Attention, ...]:
-    """What is compared: softmax, linear attention, and retention at each decay, with the same feature map.
+    """Return the variants to compare: softmax, linear attention, and retention at each decay, with one feature map.
 
     Raises:
-        SettingError: for a feature map there is not, or a decay out of bounds.
+        SettingError: for an unknown feature map, or a decay out of bounds.
     """
     return (
         registry.get("softmax"),
@@ -51,36 +51,36 @@ def variants(decays: Sequence[float], feature_map: str) -> tuple[Attention, ...]
 
 
 def causal_weights(qkv: QKV, attention: Attention, *, head: int | None) -> np.ndarray:
-    """A variant's causal matrix, worked out in float64, so that tiny weights are no zeros, ``float64 [n, n]``.
+    """Compute a variant's causal matrix in float64, so that tiny weights are not zero, ``float64 [n, n]``.
 
     Args:
         qkv: queries, keys and values, ``[H, n, d]``.
         attention: a variant that can be causal.
-        head: the head looked at; None for the average of their matrices.
+        head: index of the head; None for the average of the heads' matrices.
     """
     looked_at = qkv.of_head(head)
     weights = torch.zeros(qkv.n, qkv.n, dtype=torch.float64)
-    for q, k in zip(looked_at.q, looked_at.k, strict=True):  # one by one: twelve heads at once would take a GiB
+    for q, k in zip(looked_at.q, looked_at.k, strict=True):  # one by one: twelve heads together would take a GiB
         weights += attention.weights(q.double(), k.double(), causal=True)
     return (weights / looked_at.heads).numpy()
 
 
 def settled(token: int, decay: float | None) -> int:
-    """The row from which on a weight follows its law: before, the first tokens to come rule the sum it is divided by.
+    """Return the first row from which a token's weight follows its law; earlier, the first rows dominate the sum.
 
-    Without decay that sum has doubled since the token came; with decay it has nearly stopped growing, after about
-    ``1 / (1 - γ)`` rows.
+    Weights are divided by that sum. Without decay it has then doubled since the token; with decay it is nearly
+    constant, after about ``1 / (1 - γ)`` rows.
     """
     return 2 * token + 1 if decay is None else max(token, round(1 / (1 - decay)))
 
 
 def fade(weights: np.ndarray, token: int, *, decay: float | None = None) -> Faded:
-    """How the weight of one token goes on.
+    """Return the weight of one token in all later rows, with a fitted power law or, with decay, an exponential.
 
     Args:
         weights: a causal matrix, ``[n, n]``.
-        token: j.
-        decay: γ below 1 where the variant forgets; None where it adds all tokens up.
+        token: index j of the token.
+        decay: γ below 1 for a variant with decay; None for a plain sum.
     """
     start = min(settled(token, decay), len(weights))
     column = weights[start:, token]
@@ -94,6 +94,6 @@ def fade(weights: np.ndarray, token: int, *, decay: float | None = None) -> Fade
 
 
 def first_share(row: np.ndarray, tokens: int) -> float:
-    """The share of a row's weight on its first tokens; 0 for a row of zeros."""
+    """Return the share of a row's absolute weight on its first tokens; 0 for a zero row."""
     sizes = np.abs(row)
     return float(sizes[:tokens].sum() / (sizes.sum() or 1.0))

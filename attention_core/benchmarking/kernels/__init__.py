@@ -1,1 +1,1 @@
-"""Timing as kernels are timed: warmed, the cache flushed, each call by itself, held against what the device can do."""
+"""Kernel benchmarks: warm-up, a flushed cache, single calls, and a comparison with the limits of the device."""

@@ -1,4 +1,4 @@
-"""What variants are timed beside: torch's fused kernels one by one, compiled masks, other people's kernels."""
+"""Baselines for timing variants: torch's fused kernels, compiled masks, and third-party kernels."""
 
 import importlib.util
 from collections.abc import Callable, Mapping
@@ -18,14 +18,14 @@ Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 @dataclass(frozen=True)
 class Baseline:
-    """Something a variant is timed beside.
+    """A kernel with which a variant's time is compared.
 
     Attributes:
-        name: what it is called in a report.
-        build: ``(n, device, causal) -> attend`` of ``[B, H, n, d]``; what can be prepared has been.
-        wanted: what it computes, by our own code; None where nothing of ours computes the same.
-        multiply_adds: ``(n, d, causal)`` of one head, as its formula says.
-        counted: whether tensors it makes can be counted; compiled code makes them out of sight.
+        name: name in a report.
+        build: ``(n, device, causal) -> attend`` for ``[B, H, n, d]``, with all preparation done.
+        wanted: our implementation of the same computation; None if we have no such variant.
+        multiply_adds: ``(n, d, causal)`` for one head, by formula.
+        counted: whether its tensors can be counted; those of compiled code cannot.
     """
 
     name: str
@@ -44,7 +44,7 @@ BACKENDS = {
 
 
 def fused(softmax: Attention) -> list[Baseline]:
-    """Full attention by each of torch's backends; one that cannot run on a shape or device says so when called."""
+    """Return full attention with each of torch's backends; an unsupported shape or device raises when called."""
 
     def build(backend: SDPBackend, n: int, device: torch.device, causal: bool) -> Attend:
         def attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
@@ -65,14 +65,14 @@ def fused(softmax: Attention) -> list[Baseline]:
 
 
 def compiled(attention: Attention) -> Baseline | None:
-    """A fixed pattern by ``flex_attention``, compiled; None where the pattern is not known in advance."""
+    """Return a fixed mask with compiled ``flex_attention``; None if the mask depends on the data."""
     if attention.variant.mask is None:
         return None
 
     def build(n: int, device: torch.device, causal: bool) -> Attend:
         from torch.nn.attention.flex_attention import create_block_mask, flex_attention  # imports the compiler: seconds
 
-        # a backward alone is run again and again on what its forward has kept; torch promises none of this setting
+        # The backward alone runs repeatedly on what its forward saved. torch does not guarantee that the option exists.
         if hasattr(config := getattr(torch._functorch, "config", None), "donated_buffer"):
             config.donated_buffer = False  # type: ignore[union-attr]
         mask = attention.mask(n, causal=causal)
@@ -99,17 +99,17 @@ FLA: Mapping[str, str] = {
     "deltanet": "delta_rule",
     "gated_deltanet": "gated_delta_rule",
 }
-"""flash-linear-attention's name of a kind, by our key: a module of ``fla.ops``, with a function by chunks."""
+"""Names of our variants in flash-linear-attention, by our key: modules of ``fla.ops`` with a chunked function."""
 BY_HEAD, BY_CHANNEL = {"simple_gla", "gated_delta_rule"}, {"gla", "kda"}
-"""Those that take the logarithms of decays, ``[B, n, H]`` and ``[B, n, H, d]``."""
+"""Kernels that take the logarithms of decays, ``[B, n, H]`` and ``[B, n, H, d]``."""
 DELTA = {"delta_rule", "gated_delta_rule", "kda"}
-"""Those that take keys of length 1 and rates of learning, ``[B, n, H]``."""
+"""Kernels that take keys of length 1 and learning rates, ``[B, n, H]``."""
 
 
 def fla(attention: Attention) -> Baseline | None:
-    """flash-linear-attention's kernel of the same kind, causal whatever is asked; None where it does not import.
+    """Return flash-linear-attention's kernel of the same kind, always causal; None if the package is not installed.
 
-    It has feature maps and gates of its own, so it is timed, not compared.
+    Its feature maps and gates differ from ours, so it is timed but its output is not compared.
     """
     if attention.key not in FLA or importlib.util.find_spec("fla") is None:
         return None
@@ -137,6 +137,6 @@ def fla(attention: Attention) -> Baseline | None:
 
 
 def baselines(attentions: list[Attention], softmax: Attention) -> list[Baseline]:
-    """All that these variants are timed beside."""
+    """Return all baselines of these variants."""
     found = [*fused(softmax), *map(compiled, attentions), *map(fla, attentions)]
     return [each for each in found if each is not None]

@@ -1,7 +1,7 @@
-"""The bench: every subject checked, then warmed at all shapes, then timed call by call.
+"""The kernel benchmark: it checks every subject, warms it up at all shapes and then times it call by call.
 
-A subject is checked before any timing, on few tokens, against float64 on the CPU; one that is wrong is not timed. What
-runs out of memory, or what a baseline does not take, is a row with its reason.
+Before any timing, each subject is compared on few tokens with float64 on the CPU; a wrong subject is not timed. If a
+subject runs out of memory, or a baseline does not support a shape, its row contains the reason.
 """
 
 import json
@@ -26,21 +26,21 @@ from attention_core.variant import SOFTMAX, Attention
 
 CHECKED_TOKENS = 256
 TOLERANCE = {"float32": 1e-4, "bfloat16": 3e-2}
-"""Relative distance from float64 up to which a result is right; bfloat16 keeps 8 bits, and sums of such lose some."""
+"""Maximum relative distance from float64; bfloat16 has 8 significant bits, and sums of bfloat16 lose some of them."""
 ALONE = "backward-alone"
 APART = (*MODES, ALONE)
-"""What is timed: as on the Timing page, and the backward of a forward that was run before."""
+"""Modes: those of the Timing page, and the backward of a forward that was run before."""
 OVER_FORWARD = {"backward": 3.5, ALONE: 2.5}
-"""Multiply-adds over the forward's, where a formula stands for counting: seven and five products to two."""
+"""Ratio of the multiply-adds to the forward's, for baselines with a formula: 7 or 5 matrix products instead of 2."""
 MOVED = {"forward": 4, "backward": 8, ALONE: 7}
-"""Tensors as large as q that a call must move: q, k, v and the output; besides, the output's gradient and those of q, k
-and v, of which a backward alone does without the output."""
+"""Number of tensors as large as q that a call must move. Forward: q, k, v and the output. Backward: also the output's
+gradient and those of q, k and v. The backward alone does not need the output."""
 OUT_OF_MEMORY = "The device's memory gave out."
 
 
 @dataclass(frozen=True, kw_only=True)
 class Shape:
-    """Sizes of queries, keys and values."""
+    """The sizes of queries, keys and values, ``[batch, heads, n, d]``."""
 
     batch: int
     heads: int
@@ -49,12 +49,12 @@ class Shape:
 
 
 def sixteen_k(sizes: Sequence[int] = (512, 1024, 2048, 4096, 8192, 16384), d: int = 64) -> list[Shape]:
-    """B · n = 16k tokens and H · d = 2048, as FlashAttention's own benchmark has them."""
+    """Return shapes with B · n = 16k tokens and H · d = 2048, as in FlashAttention's own benchmark."""
     return [Shape(batch=max(1, 16384 // n), heads=2048 // d, n=n, d=d) for n in sizes]
 
 
 def ours(sizes: Sequence[int] = (512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072), d: int = 64) -> list[Shape]:
-    """One text, eight heads, as on the Timing page, to 131,072 tokens."""
+    """Return shapes with one text and eight heads, as on the Timing page, up to 131,072 tokens."""
     return [Shape(batch=1, heads=8, n=n, d=d) for n in sizes]
 
 
@@ -63,20 +63,20 @@ PRESETS: dict[str, Callable[..., list[Shape]]] = {"16k": sixteen_k, "ours": ours
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One subject at one shape.
+    """The result of one subject at one shape.
 
     Attributes:
         name: the variant with its settings, or the baseline.
-        shape: sizes.
+        shape: sizes of the inputs.
         mode: one of ``APART``.
         dtype: one of ``timing.DTYPES``.
-        causal: whether the future is hidden.
-        error: relative distance from float64 on the CPU at few tokens; None where nothing of ours computes the same.
-        ms: 20 %, median and 80 % of the calls; None where it was not timed.
-        tflops: counted operations over the median, in 10¹² a second.
-        share: of what arithmetic and bandwidth of the device allow; None where its roof is not known.
-        peak_bytes: most bytes alive at once beyond the inputs.
-        reason: why it was not timed; empty where it was.
+        causal: whether future keys are hidden.
+        error: relative distance from float64 on the CPU on few tokens; None if there is nothing to compare with.
+        ms: 20 % quantile, median and 80 % quantile of the calls in milliseconds; None if not timed.
+        tflops: counted operations divided by the median, in 10¹² per second.
+        share: fraction of the speed allowed by the device's arithmetic and bandwidth; None if these are unknown.
+        peak_bytes: most bytes in memory at the same time, not counting the inputs.
+        reason: why it was not timed; empty if it was.
     """
 
     name: str
@@ -94,18 +94,18 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What to measure.
+    """The settings of a kernel benchmark.
 
     Attributes:
-        attentions: the variants.
-        shapes: sizes.
+        attentions: variants to time.
+        shapes: sizes of the inputs.
         mode: one of ``APART``.
         dtype: one of ``timing.DTYPES``.
-        causal: whether the future is hidden.
+        causal: whether future keys are hidden.
         device: ``"cpu"`` or ``"cuda"``.
-        repeats: calls of each.
-        flush: whether the last cache is emptied before each call.
-        beside: whether baselines are timed, too.
+        repeats: number of timed calls per subject and shape.
+        flush: whether the last cache is flushed before each call.
+        ``beside``: whether baselines are timed too.
     """
 
     attentions: Sequence[Attention]
@@ -123,12 +123,12 @@ Subject = Attention | Baseline
 
 
 def measure(plan: Plan, *, device_name: str, clock: Clock | None = None) -> Iterator[Row]:
-    """A row for each subject and shape, shapes rising.
+    """Yield one row for each subject and shape, by ascending shape.
 
     Args:
-        plan: what to measure.
-        device_name: the device's name, which its roof is found by.
-        clock: measures calls; the device's own when None.
+        plan: settings of the benchmark.
+        device_name: name of the device, used to look up its limits.
+        clock: clock for the calls; the clock of the device if None.
 
     Raises:
         InputError: if torch does not see the device.
@@ -156,7 +156,7 @@ def measure(plan: Plan, *, device_name: str, clock: Clock | None = None) -> Iter
 def _tried(
     subject: Subject, plan: Plan, shape: Shape, clock: Clock, device_name: str, error: float | None, warming: bool
 ) -> Row | None:
-    """A subject at a shape, called once without a row or timed; a failure is a row, of the second time alone."""
+    """Warm up a subject at a shape (no row) or time it; failures become a row, but only when timing."""
     try:
         call, moved = _call(subject, plan, _inputs(plan, shape))
         if warming:
@@ -166,7 +166,7 @@ def _tried(
     except torch.OutOfMemoryError:
         reason = OUT_OF_MEMORY
     except Exception as failure:
-        # Other people's kernels refuse types, shapes and devices; ours may not.
+        # Third-party kernels may refuse types, shapes and devices; our variants must not.
         if isinstance(subject, Attention):
             raise
         reason = f"It does not run here: {type(failure).__name__}."
@@ -183,11 +183,11 @@ def _timed(
     device_name: str,
     error: float | None,
 ) -> Row:
-    # What is held is that of forward and backward together: a backward has what its forward has kept.
+    # The peak is that of forward and backward together, because a backward needs what its forward has saved.
     timed = call.alone() if plan.mode == ALONE and isinstance(call, Backward) else call
     seconds = clock.each(timed, plan.repeats, flush=plan.flush)
     low, middle, high = (float(x) for x in np.quantile(seconds, (0.2, 0.5, 0.8)))
-    # Compiled code makes its tensors out of a counter's sight; a device's allocator sees them all.
+    # The counter does not see tensors made by compiled code; the allocator of a CUDA device does.
     peak = clock.peak(call) if plan.device == "cuda" or isinstance(subject, Attention) or subject.counted else None
     if isinstance(subject, Attention):
         adds = count(timed).multiply_adds
@@ -217,14 +217,14 @@ def _name(subject: Subject) -> str:
 
 
 def _inputs(plan: Plan, shape: Shape) -> tuple[Tensor, Tensor, Tensor]:
-    """Seeded Gaussian q, k and v, the same numbers on every device."""
+    """Return seeded Gaussian q, k and v, the same numbers on every device."""
     sizes = (3, shape.batch, shape.heads, shape.n, shape.d)
     q, k, v = torch.randn(sizes, generator=torch.Generator().manual_seed(shape.n)).to(plan.device, DTYPES[plan.dtype])
     return q, k, v
 
 
 def _call(subject: Subject, plan: Plan, x: tuple[Tensor, Tensor, Tensor]) -> tuple[Call, int]:
-    """The call, and the bytes it must move: what it is given and gives, each once."""
+    """Return the call to time for a subject, and the bytes it must move: each input and output once."""
     size = x[0].numel() * x[0].element_size()
     if isinstance(subject, Attention):
         call = prepare(subject, *x, mode=plan.mode, causal=plan.causal)
@@ -233,14 +233,14 @@ def _call(subject: Subject, plan: Plan, x: tuple[Tensor, Tensor, Tensor]) -> tup
         call = Backward(attend, *x) if plan.mode in OVER_FORWARD else lambda: attend(*x)
     if plan.mode == "decode":
         found = call()
-        # A state is read and written; a cache of keys and values is read.
+        # A recurrent state is read and written; a cache of keys and values is only read.
         state = [] if isinstance(found, Tensor) else tree_leaves(found[1])
         return call, 2 * sum(y.numel() * y.element_size() for y in state if isinstance(y, Tensor)) or 2 * size
     return call, MOVED[plan.mode] * size
 
 
 def _checked(subject: Subject, plan: Plan) -> tuple[float | None, str]:
-    """Relative distance from float64 on the CPU at few tokens, and why the subject is not timed, or nothing."""
+    """Return the relative distance from float64 on the CPU on few tokens, and the reason not to time (empty: none)."""
     if isinstance(subject, Attention):
         why = why_not(subject, mode=plan.mode, causal=plan.causal)
         if why is not None:
@@ -281,7 +281,7 @@ def _distance(found: Tensor, wanted: Tensor) -> float:
 
 
 def table(rows: Sequence[Row]) -> str:
-    """The rows as text, a line each."""
+    """Return the rows as a text table, one line per row."""
     width = max([32, *(len(row.name) for row in rows)])
     lines = [
         f"{'subject':<{width}} {'B':>4} {'H':>3} {'n':>7} {'ms':>9} {'20 %':>9} {'80 %':>9} {'TFLOP/s':>8} {'share':>6}"
@@ -298,6 +298,6 @@ def table(rows: Sequence[Row]) -> str:
 
 
 def save(path: Path, stamp: dict[str, str], rows: Sequence[Row]) -> None:
-    """Write stamp and rows as JSON, a row a line."""
+    """Write the stamp and the rows as JSON, one row per line."""
     lines = ",\n".join(json.dumps(asdict(row)) for row in rows)
     path.write_text(f'{{"stamp": {json.dumps(stamp)},\n"rows": [\n{lines}\n]}}\n', encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What a device can do at most: arithmetic and memory traffic, from its maker's data sheet."""
+"""The limits of devices in arithmetic and memory bandwidth, from the manufacturers' data sheets."""
 
 import re
 from dataclasses import dataclass
@@ -6,20 +6,20 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Roof:
-    """One device.
+    """The limits of one device.
 
     Attributes:
-        flops: floating-point operations a second by type, dense, without tensor cores for float32.
-        bandwidth: bytes a second.
+        flops: dense floating-point operations per second by type; float32 without tensor cores.
+        bandwidth: memory bandwidth in bytes per second.
     """
 
     flops: dict[str, float]
     bandwidth: float
 
     def attainable(self, dtype: str, flops: float, moved: float) -> float | None:
-        """Operations a second of a call that does ``flops`` and moves so many bytes; None for a type it has not.
+        """Return the attainable operations per second of a call with ``flops`` operations that moves ``moved`` bytes.
 
-        Source: Williams et al. 2009, "Roofline", https://doi.org/10.1145/1498765.1498785.
+        None for an unsupported type. Source: Williams et al. 2009, "Roofline", https://doi.org/10.1145/1498765.1498785.
         """
         peak = self.flops.get(dtype)
         return None if peak is None or moved <= 0 else min(peak, self.bandwidth * flops / moved)
@@ -42,13 +42,13 @@ ROOFS = {
     "T4": _roof(320, float32=8.1),
     "V100-SXM2": _roof(900, float32=15.7),
 }
-"""By a part of the name that the driver gives; the first that fits holds. Dense rates of the makers' data sheets."""
+"""Limits by a part of the name that the driver reports; the first match applies. Dense rates from data sheets."""
 
 
 def roof_of(device: str) -> Roof | None:
-    """The roof of a device by its name; None for one that is not in the table."""
+    """Return the limits of a device by its name; None for a device that is not in the table."""
     name = f" {device} "
-    # Whole words: "L4" must not stand for an L40.
+    # Only whole words match, so that "L4" does not match an L40.
     return next(
         (roof for part, roof in ROOFS.items() if re.search(rf"[ ]{re.escape(part)}(?![0-9A-Za-z])", name)), None
     )

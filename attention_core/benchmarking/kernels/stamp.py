@@ -1,4 +1,4 @@
-"""The state of the device while it is measured: driver, clocks, power, temperature."""
+"""The state of the device during a measurement: driver, clocks, power and temperature."""
 
 import shutil
 import subprocess
@@ -16,11 +16,11 @@ ASKED = {
     "power limit, W": "power.limit",
     "temperature, °C": "temperature.gpu",
 }
-"""What ``nvidia-smi`` is asked, by what it is called in a stamp."""
+"""Fields queried from ``nvidia-smi``, by their names in a stamp."""
 
 
 def described(name: str) -> dict[str, str]:
-    """Where and when, as strings; what the driver does not tell is ``unknown``.
+    """Return the machine, date and device state as strings; values that the driver does not report are ``unknown``.
 
     Args:
         name: one of ``device.devices()``.
@@ -33,7 +33,7 @@ def described(name: str) -> dict[str, str]:
 
 
 def state() -> dict[str, str]:
-    """What the driver tells of the first device now."""
+    """Return the current state of the first device, as reported by its driver."""
     tool = shutil.which("nvidia-smi")
     words: list[str] = []
     if tool is not None:

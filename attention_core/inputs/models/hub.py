@@ -1,7 +1,7 @@
-"""Any other model of the Hugging Face hub by its name: safetensors only, never its own code.
+"""Models of the Hugging Face hub by name: only safetensors are loaded, and a model's own code is never run.
 
-The files are fetched first and then read from this machine alone. A folder of this machine is never taken, so a name
-cannot reach outside the hub's cache.
+The files are downloaded first and then read locally. A name is never taken as a local folder, so it cannot reach files
+outside the hub's cache.
 """
 
 from collections.abc import Iterator
@@ -23,13 +23,13 @@ WEIGHTS = ["model*.safetensors"]
 
 
 def read(name: str) -> Loaded:
-    """Fetch a model from the hub, or take it from the hub's cache on this machine, and load it.
+    """Load a model from the hub's local cache, downloading it first if necessary.
 
     Args:
         name: ``owner/name``.
 
     Raises:
-        ModelError: if the name is malformed, or the model cannot be had or cannot be read.
+        ModelError: if the name is malformed, or the model is not available or not supported.
     """
     if not limits.current().hub_models:
         raise ModelError("Only the built-in models can be used on this server; choose one of them.")
@@ -71,7 +71,7 @@ def read(name: str) -> Loaded:
 
 
 def _check_kind(name: str, folder: Path) -> None:
-    """Refuse, before its weights are fetched, a model that is too large or no plain encoder or decoder."""
+    """Raise ModelError, before weights are downloaded, for a model that is too large or pairs encoder and decoder."""
     config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     if config.is_encoder_decoder:
         raise ModelError(
@@ -98,7 +98,7 @@ def _words(folder: Path) -> PreTrainedTokenizerFast:
 
 
 def _network(name: str, folder: Path) -> PreTrainedModel:
-    # Weights that are not in the file are drawn at random: the generator is given back as it was.
+    # Weights missing in the file are drawn at random; fork_rng restores the state of the random generator.
     with making(), torch.random.fork_rng(devices=[]):
         model, report = AutoModel.from_pretrained(
             folder,
@@ -122,15 +122,15 @@ def _network(name: str, folder: Path) -> PreTrainedModel:
 
 
 def _fetch(name: str, patterns: list[str]) -> Path:
-    """The folder that holds a model's files of these patterns, fetched where they are not here yet."""
+    """Return the folder with a model's files that match the patterns, downloading them if necessary."""
     try:
         try:
-            # Asked first because a download waits for minutes where a network swallows every packet.
+            # This request comes first because a download waits for minutes in a network that drops all packets.
             HfApi().model_info(name, timeout=limits.current().hub_seconds)
             reachable = True
         except (GatedRepoError, RepositoryNotFoundError):
             raise
-        except Exception:  # each kind of network failure has its own class; what is already here can still be used
+        except Exception:  # network failures have many classes; files that are already here can still be used
             reachable = False
         folder = snapshot_download(
             name, allow_patterns=patterns, ignore_patterns=["*/*"], local_files_only=not reachable
@@ -141,7 +141,7 @@ def _fetch(name: str, patterns: list[str]) -> Path:
         ) from error
     except RepositoryNotFoundError as error:
         raise ModelError("There is no model {name} on the Hugging Face hub; check its spelling.", name=name) from error
-    except Exception as error:  # a download can fail in any way, and every way means the same here
+    except Exception as error:  # a download can fail in many ways, which all mean the same here
         raise ModelError(
             "{name} is not on this machine and the Hugging Face hub cannot be reached; check the network or choose a "
             "built-in model.",
@@ -152,7 +152,7 @@ def _fetch(name: str, patterns: list[str]) -> Path:
 
 @contextmanager
 def _reading(name: str) -> Iterator[None]:
-    """Turn whatever a stranger's files do to their readers into one sentence, with the cause kept for the log."""
+    """Turn any error from reading a third-party model into one ModelError, with the cause kept for the log."""
     try:
         yield
     except LabError:

@@ -1,4 +1,4 @@
-"""What is known of a model before and after it is loaded."""
+"""Records that describe a model before and after it is loaded."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
-"""How a model of the hub is written."""
+"""Pattern of a valid hub name, ``owner/name``."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ModelInfo:
-    """One model, as menus, captions and credits show it.
+    """The description of a model, as shown in menus, captions and credits.
 
     Attributes:
-        key: what ``from_text(model=...)`` takes.
+        key: argument of ``from_text(model=...)``.
         title: name on screen.
         layers: number of attention layers.
         heads: query heads per layer.
         head_size: size d of a head.
-        positions: most tokens it reads.
-        causal: whether it hides the future.
-        note: what a reader of its numbers must know: languages, quantisation.
-        credit: who made the weights, and their licence.
-        rotary: whether queries and keys are recorded as turned by their positions (RoPE).
-        rotary_base: the base of the angles ``base^(-2i/d)`` by which it turns its pairs ``(i, i + d/2)``; None where it
-            turns nothing, or may do it in another way.
+        positions: maximum number of tokens.
+        causal: whether future keys are hidden.
+        note: facts needed to interpret its numbers: languages, quantisation.
+        credit: authors of the weights, and their licence.
+        rotary: whether the recorded queries and keys have been rotated by their positions (RoPE).
+        rotary_base: base of the angles ``base^(-2i/d)`` of pairs ``(i, i + d/2)``; None if nothing is rotated or the
+            rotation may be a different one.
     """
 
     key: str
@@ -48,13 +48,13 @@ class ModelInfo:
 
 @dataclass(frozen=True, eq=False)
 class Loaded:
-    """A model ready to read text; shared by every thread and never changed.
+    """A model that is ready to read text; shared between threads and never changed.
 
     Attributes:
-        info: what is known of it.
-        model: the network, in float32, without gradient, attending through ``recorder.RECORDER``.
-        tokenizer: text to token numbers, with offsets, without padding or truncation.
-        unknown_id: the token that stands for whatever the tokenizer does not know, if there is one.
+        info: description of the model.
+        model: the network, in float32, without gradient, with ``recorder.RECORDER`` as its attention.
+        tokenizer: converts text to token numbers with offsets, without padding or truncation.
+        unknown_id: token for everything that the tokenizer does not know; None if there is no such token.
     """
 
     info: ModelInfo

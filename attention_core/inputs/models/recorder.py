@@ -1,9 +1,8 @@
-"""The queries, keys and values a model really attends with, through transformers' own attention interface.
+"""Recording of the queries, keys and values with which a model attends, through transformers' attention interface.
 
-A model made with ``attn_implementation=RECORDER`` attends as torch's scaled dot product does; inside ``record`` each
-layer's q, k, v are kept on the way, after rotary positions, and what ``instead`` holds may attend in its place. Both
-belong to the calling thread alone.
-Source: the documentation of transformers, "Attention Interface".
+A model made with ``attn_implementation=RECORDER`` uses torch's scaled dot product attention. Within ``record``, the q,
+k and v of each layer are stored, after rotary positions. The function in ``instead``, if set, replaces the attention.
+Both affect the calling thread only. Source: the documentation of transformers, "Attention Interface".
 """
 
 import threading
@@ -29,10 +28,10 @@ _MAKING = threading.Lock()
 
 @contextmanager
 def making() -> Iterator[None]:
-    """Let one thread at a time make or save a model with transformers, without progress bars.
+    """Hold a lock while a model is made or saved with transformers, and hide progress bars.
 
-    transformers changes torch's default type and itself meanwhile, for every thread. Its progress bars would fill logs
-    and notebooks; whether it shows bars afterwards stays as the caller has set it.
+    transformers then changes torch's default type and its own state for all threads. Progress bars would fill logs and
+    notebooks; afterwards the caller's setting of progress bars is restored.
     """
     with _MAKING:
         shown, hub_hidden = logging.is_progress_bar_enabled(), are_progress_bars_disabled()
@@ -49,15 +48,15 @@ def making() -> Iterator[None]:
 
 
 class Layer(CompactRepr):
-    """What one layer attended with.
+    """The queries, keys and values of one layer.
 
     Attributes:
         q: ``[H, n, d]`` float32, scaled so that ``softmax(q kᵀ / √d)`` is the layer's attention.
-        keys: ``[G, n, d]``; each serves H / G neighbouring heads.
-        values: ``[G, n, d_v]``, likewise.
-        causal: whether the layer hides the future.
+        keys: ``[G, n, d]``; each is shared by H / G neighbouring heads.
+        values: ``[G, n, d_v]``, shared in the same way.
+        causal: whether the layer hides future keys.
         scale: the layer's own logit scale.
-        masked: whether it hides more than the future, e.g. by a sliding window.
+        masked: whether the layer hides more than future keys, for example by a sliding window.
     """
 
     q: Tensor
@@ -69,12 +68,12 @@ class Layer(CompactRepr):
 
     @property
     def k(self) -> Tensor:
-        """``[H, n, d]``, grouped heads repeated."""
+        """The keys ``[H, n, d]``, with grouped heads repeated."""
         return self._repeated(self.keys)
 
     @property
     def v(self) -> Tensor:
-        """``[H, n, d_v]``, likewise."""
+        """The values ``[H, n, d_v]``, with grouped heads repeated."""
         return self._repeated(self.values)
 
     def _repeated(self, x: Tensor) -> Tensor:
@@ -83,7 +82,7 @@ class Layer(CompactRepr):
 
 
 class _Enough(Exception):  # noqa: N818 - not an error: the last layer asked for is there
-    """Ends a forward pass early."""
+    """The exception that ends a forward pass after the last requested layer."""
 
 
 class _Recording:
@@ -104,15 +103,15 @@ _recording: ContextVar[_Recording | None] = ContextVar("attention_lab_recording"
 
 
 def record(model: PreTrainedModel, ids: Sequence[int], layers: Collection[int] | None = None) -> dict[int, Layer]:
-    """Run a model over tokens and return what its layers attended with.
+    """Run a model over tokens and return the queries, keys and values of its layers.
 
     Args:
         model: made with ``attn_implementation=RECORDER``.
-        ids: the tokens.
-        layers: the layers wanted, counted from 0 in the order they attend; the pass ends at the last. None for all.
+        ids: token numbers.
+        layers: requested layers, counted from 0 in the order of the pass, which ends at the last one. None for all.
 
     Returns:
-        Layer number to its record; empty where the model does not attend through the interface.
+        The records by layer number; empty if the model does not use the attention interface.
     """
     recording = _Recording(layers)
     token = _recording.set(recording)
@@ -133,7 +132,7 @@ def _attend(
     scaling: float | None = None,
     **kwargs: Any,  # noqa: ANN401 - each model's layers pass their own
 ) -> tuple[Tensor, None]:
-    progress.check()  # between two layers a pass of seconds can be stopped
+    progress.check()  # lets a forward pass of seconds be cancelled between two layers
     recording = _recording.get()
     if recording is not None:
         recording.see(_layer(module, query, key, value, attention_mask, scaling, kwargs))
@@ -166,7 +165,7 @@ def _layer(
 
 
 def _is_plain(mask: Tensor, causal: bool) -> bool:
-    """Whether a mask (true or 0 = may look) says no more than causal or not."""
+    """Return whether a mask (true or 0 = allowed) is the causal mask if causal, or else allows every pair."""
     visible = mask if mask.dtype == torch.bool else mask == 0
     full = torch.ones(mask.shape[-2:], dtype=torch.bool)
     return bool((visible == (full.tril() if causal else full)).all())

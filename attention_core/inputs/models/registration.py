@@ -1,7 +1,7 @@
-"""Makes the name ``attention_lab_record`` known to transformers in any program that imports this library.
+"""Registration of the name ``attention_lab_record`` with transformers in every program that imports this library.
 
-Importing transformers' models takes seconds, so this library does not import them for that. It waits until the program
-itself does.
+Importing transformers' models takes seconds, so this library does not import them for the registration. It registers
+the name when the program itself imports them.
 """
 
 import importlib
@@ -13,13 +13,13 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 MODELS = "transformers.modeling_utils"
-"""The module that holds transformers' attention interface, and that each of its models imports."""
+"""The module with transformers' attention interface, imported by all of its models."""
 RECORDER = "attention_core.inputs.models.recorder"
 """The module that registers the name when it is imported."""
 
 
 def register() -> None:
-    """Register the name now if transformers' models are imported, else right after they will be."""
+    """Register the name now if transformers' models are imported, or else right after their import."""
     if MODELS in sys.modules:
         importlib.import_module(RECORDER)
     else:
@@ -27,12 +27,12 @@ def register() -> None:
 
 
 class _AfterModels(MetaPathFinder):
-    """Finds the module ``MODELS`` as usual, once, and imports ``RECORDER`` after it."""
+    """An import hook that finds the module ``MODELS`` as usual, once, and imports ``RECORDER`` after it."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return the module's usual specification with a loader that also imports ``RECORDER``."""
+        """Return the module's usual specification, with a loader that also imports ``RECORDER``."""
         if fullname != MODELS:
             return None
         sys.meta_path.remove(self)

