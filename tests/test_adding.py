@@ -10,7 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 ADDED = {
     "attention_core/variants/sparse/added.py": '''\
-"""Added attention: each token attends to the tokens at an even distance."""
+"""Added attention: a token attends to tokens at an even distance."""
 
 import torch
 from torch import Tensor
@@ -26,7 +26,7 @@ def parts(n: int, p: Params, device: torch.device | None, *, causal: bool) -> di
     return {"even": distances(n, device) % 2 == 0}
 
 
-mask, primitives, weights = restricted_to(parts)
+mask, primitives, weights = mask_and_primitives(parts)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tensor:
