@@ -16,8 +16,8 @@ import torch
 from torch import Tensor
 
 from attention_core import articles
-from attention_core.ops.pattern.pattern import restricted_to
-from attention_core.ops.softmax.masked import distances
+from attention_core.ops.pattern.pattern import mask_and_primitives
+from attention_core.ops.softmax.masked import distances, masked_softmax, scores
 from attention_core.variant import Cost, Params, Variant
 
 
@@ -26,7 +26,12 @@ def parts(n: int, p: Params, device: torch.device | None, *, causal: bool) -> di
     return {"even": distances(n, device) % 2 == 0}
 
 
-mask, primitives, weights = mask_and_primitives(parts)
+mask, primitives = mask_and_primitives(parts)
+
+
+def weights(q: Tensor, k: Tensor, p: Params, *, causal: bool) -> Tensor:
+    """Return softmax over the tokens at an even distance, ``[..., n, n]``."""
+    return masked_softmax(scores(q, k), mask(q.shape[-2], p, causal=causal))
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, p: Params, *, causal: bool) -> Tensor:
