@@ -1,4 +1,4 @@
-"""The rules for docstrings and comments that a program can check: words to replace, openings to avoid, a longest sentence.
+"""Checks of docstrings and comments: words to replace, openings to avoid, and the longest sentence.
 
 ``python tests/plain_english.py FILE ...`` prints what is wrong in these files, or in all of them without arguments.
 """
