@@ -75,8 +75,7 @@ def board(page, key=None):
 
 
 def values(found):
-    """Return the values that a board's panels, or those of the page's only board, show for the cell under the pointer.
-    """
+    """Return the values that the panels of a board, or of the whole page, show for the cell under the pointer."""
     return found.locator(".value").all_inner_texts()
 
 

@@ -1,5 +1,4 @@
-"""Browser tests of the Causal page: a leak clicked on the map, a state that plays and stops, a link that restores it.
-"""
+"""Browser tests of the Causal page: a leak clicked on the map, a state that plays and stops, a link to it."""
 
 import re
 

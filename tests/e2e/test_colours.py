@@ -23,8 +23,7 @@ def scale(evaluate):
 
 @pytest.fixture
 def colour(evaluate):
-    """Return a function that maps a number on a scale to its colour, with the colours at the ends of the light palette.
-    """
+    """Return a function that computes the colour of a number on a scale, and the end colours of the light palette."""
     table = """(() => {
         const [facts, value] = given;
         const palette = PALETTES.light;

@@ -1,5 +1,4 @@
-"""Browser tests of the Entropy page: from a link, through its three views, to a file of numbers; and a stopped sweep.
-"""
+"""Browser tests of the Entropy page: from a link through three views to a file; a stopped sweep."""
 
 import re
 from pathlib import Path

@@ -54,8 +54,7 @@ def folder(tmp_path):
 
 
 def environment(*folders):
-    """Return environment variables that add folders and the installed packages to Python's path, but not the checkout.
-    """
+    """Return an environment with folders and the installed packages, but not the checkout, on Python's path."""
     return os.environ | {"PYTHONPATH": os.pathsep.join([*map(str, folders), sysconfig.get_path("purelib")])}
 
 

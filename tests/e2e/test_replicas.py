@@ -1,5 +1,4 @@
-"""Browser tests of two replicas behind the proxy, both started by one command: what a visitor sees when a replica dies.
-"""
+"""Browser tests of two replicas behind the proxy, started by one command: what a visitor sees when a replica dies."""
 
 import os
 import re
