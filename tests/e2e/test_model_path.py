@@ -1,4 +1,4 @@
-"""Browser tests of the Model page as a teacher uses it: a window with and without a sink, the copy test, a token, a link."""
+"""Browser tests of the Model page as a teacher uses it: a window, a sink, the copy test, a token, a link."""
 
 import re
 
