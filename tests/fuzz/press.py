@@ -86,7 +86,7 @@ class Visitor:
         }
 
     async def ask(self, request):
-        """Send a request that also contains the earlier widgets, like a browser that has not yet read the newest ones."""
+        """Send a request that also contains the earlier widgets, like a browser that has not read the newest ones."""
         sent = {state.id for state in request.rerun_script.widget_states.widgets}
         for widget, _, state in self.older.values():
             if state and widget.id not in sent | set(self.screen.values):

@@ -228,7 +228,7 @@ def test_equal_halves_cancel():
 
 
 def test_differential_attention_is_diffllamas():
-    """Compare with DiffLlama: two of its heads are the halves of one head here. The norm after the matrix is omitted."""
+    """Compare with DiffLlama: two of its heads are the halves of one head here. The final norm is omitted."""
     n, d, width = 12, 8, 32
     config = DiffLlamaConfig(
         hidden_size=width, num_attention_heads=2, num_key_value_heads=2, head_dim=d, attention_bias=False
