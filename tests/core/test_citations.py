@@ -75,8 +75,7 @@ PAPERS = {
     "https://www.evanmiller.org/attention-is-off-by-one.html": ("Attention Is Off By One", 2023),
     # Not on arXiv.
 }
-"""Full title and year of the first version, by arXiv identifier, or by address for publications that are not on arXiv.
-"""
+"""Full title and year of the first version, by arXiv identifier, or by address for publications not on arXiv."""
 ARTICLES = {
     "6853": (
         "Born to save: from standard attention to sparse attention",

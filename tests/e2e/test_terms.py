@@ -1,6 +1,4 @@
-"""Browser tests of glossary words: they are explained on hover and on focus, and text that a visitor typed stays
-unmarked.
-"""
+"""Browser tests of glossary words: they are explained on hover and on focus, but not in text that a visitor typed."""
 
 from browser import settle, switch, visit
 from playwright.sync_api import expect
