@@ -1,7 +1,7 @@
 """Settings for all tests: one thread for torch and numpy, no worker processes, and the order of the tests.
 
-On a few busy cores, threads that wait for each other take many times longer. Each test process would have to start
-its own worker processes, so tasks run in threads, unless a test starts workers. The browser tests' server has them.
+On a few busy cores, threads that wait for each other take many times longer. Each test process would have to start its
+own worker processes, so tasks run in threads, unless a test starts workers. The browser tests' server has them.
 """
 
 import gc

@@ -340,8 +340,7 @@ def check_large_logits(a: Attention) -> None:
     """Check that results are finite at an upload's largest logits, and that rows sum to one if the variant says so.
 
     Rows are summed in ``weights`` and in ``attend``. The last value of each token is 1, so the last output of
-    ``attend``
-    is the sum of its row.
+    ``attend`` is the sum of its row.
     """
     for n, causal in itertools.product((7, 64), causal_forms(a)):
         q, k, v = inputs(n, torch.float32)
@@ -382,8 +381,7 @@ def check_shift(a: Attention) -> None:
 
     Adding a vector to all keys adds a constant to all logits of a row, which softmax ignores. A test in float64 with a
     moderate vector shows whether a formula ignores it. Keys and vectors are multiples of 1/64, so that sums are exact
-    in
-    float32. The tolerance is the effect of rounding on a logit. The last case has the largest logits that an upload
+    in float32. The tolerance is the effect of rounding on a logit. The last case has the largest logits that an upload
     allows, at which each row's largest logit dominates.
     """
     for causal in causal_forms(a):
