@@ -87,7 +87,7 @@ def test_too_narrow_a_window_leaves_gaps():
     others = trial("two_layers", synthetic("locally_correlated", n=64, heads=1)).rows
     rows = [*wrong, *(row for row in others if row.stack != two_layers.MIXED)]
     numbers, verdict = claims.claim("two_layers").judge(rows)
-    # Of every eight distances, the window bridges the five from -2 to 2.
+    # The window bridges five of every eight distances: those from -2 to 2.
     assert numbers["two"] == pytest.approx(100 * 5 / 8, abs=3)
     assert verdict is FAILS
 
