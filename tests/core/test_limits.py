@@ -24,7 +24,7 @@ SMALLER = {
     "Bytes": HOSTED.timed_bytes,
     "Characters": HOSTED.text_characters,
 }
-"""Limits of the smaller profile, by the first word of the docstring of a constant."""
+"""Limits of the smaller profile, by unit: the first word of a constant's docstring."""
 
 
 @pytest.mark.parametrize("field", [field.name for field in fields(Limits)])

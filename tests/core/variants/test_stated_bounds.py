@@ -23,7 +23,7 @@ def help_of(key, setting):
 
 
 def opposed(n=32, d=8):
-    """Return queries and keys of the largest cosine weight: one key equals the query, all others nearly oppose it."""
+    """Return inputs that maximise a cosine weight: one key equals the query, and all others nearly oppose it."""
     q = numbers(n, d)
     k = -q[:1] + numbers(n, d, seed=1, scale=0.3)
     k[0] = q[0]
