@@ -1,6 +1,4 @@
-"""Tests that adding a variant, a page, an option, a claim and a lesson to a copy of the project breaks none of its
-tests.
-"""
+"""A test that adding a variant, a page, an option, a claim and a lesson breaks no test of a copy of the project."""
 
 import os
 import re
