@@ -1,4 +1,4 @@
-"""Adding a variant, a page, an option, a claim and a lesson to a copy of the project breaks none of its tests."""
+"""A test that adding a variant, a page, an option, a claim and a lesson breaks no test of a copy of the project."""
 
 import os
 import re
@@ -124,7 +124,7 @@ TESTS = (
 
 
 def copied(folder):
-    """A copy of the files that git knows or does not ignore."""
+    """Copy the files that git tracks, and those that it does not ignore, into a folder."""
     names = subprocess.run(
         ["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout.splitlines()

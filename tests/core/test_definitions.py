@@ -1,4 +1,4 @@
-"""Each variant's own file holds a short definition that is independent of the variant's fast algorithm."""
+"""Tests that each variant's file holds a short definition that is independent of the variant's fast algorithm."""
 
 import ast
 import dis
@@ -16,7 +16,7 @@ import attention_core as ac
 from attention_core.variant import Attention, Params, Variant
 
 CHUNKED = ("gated", "kernel")
-"""The families whose algorithms take the tokens in chunks."""
+"""The families whose algorithms process the tokens in chunks."""
 LONGEST = 18
 """Lines of a definition, not counting its signature and docstring."""
 HELPERS = (

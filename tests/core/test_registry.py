@@ -1,4 +1,4 @@
-"""Files become variants by being there, and a file that is wrong stops the program instead of vanishing."""
+"""Tests of the registry: it finds variants by their files, and a faulty file raises an error and is never skipped."""
 
 import sys
 from pathlib import Path
@@ -17,7 +17,7 @@ GOOD = (Path(attention_core.variants.__path__[0]) / "dense" / "softmax.py").read
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty place for variants, in which the registry looks instead of its own."""
+    """Return an empty folder in which the registry searches for variants instead of its own."""
     package = attention_core.variants
     before = {name: module for name, module in sys.modules.items() if name.startswith(package.__name__ + ".")}
     for name in before:

@@ -1,4 +1,4 @@
-"""Windows high contrast: with forced colours the browser drops backgrounds, and states and weights stay visible."""
+"""Browser tests of Windows high contrast: forced colours remove backgrounds, but states and weights stay visible."""
 
 import pytest
 from browser import colours, picture, pictures, settle, visit
@@ -16,12 +16,12 @@ def forced(chromium, request):
 
 
 def commonest(image):
-    """The colour that most of a picture has."""
+    """Return the most frequent colour of a picture."""
     return max(image.getcolors(maxcolors=2**24))[1]
 
 
 def contrast(one, other):
-    """The contrast of two colours as WCAG 2 defines it."""
+    """Return the contrast of two colours as WCAG 2 defines it."""
 
     def luminance(colour):
         shares = [value / 255 for value in colour]
@@ -32,7 +32,7 @@ def contrast(one, other):
 
 
 def readable(image):
-    """Whether a word can be read: some of its pixels have enough contrast to the colour behind it."""
+    """Return whether some pixels of a word have a contrast of at least 4.5 to the background."""
     ground = commonest(image)
     return max(contrast(ground, each) for each in colours(image)) >= 4.5
 
@@ -79,7 +79,7 @@ def test_losses_the_chosen_row_and_the_range_of_layers_are_seen_on_model(forced,
     assert contrast(commonest(chosen), commonest(other)) > 2
     assert readable(chosen)
     tokens = forced.locator(".token")
-    late = [picture(tokens.nth(i)) for i in range(70, 85)]  # a window of 64 changes none of the first tokens
+    late = [picture(tokens.nth(i)) for i in range(70, 85)]  # A window of 64 does not change the first tokens.
     assert len({commonest(token) for token in late}) > 3
     thumbs = forced.locator('[data-testid="stSlider"] [role="group"] > div > [data-rac]')
     assert contrast(commonest(picture(thumbs.first)), ground) > 2

@@ -21,7 +21,7 @@ def softmax(q, k, rows):
 
 
 def signed(q, k, rows):
-    """A rule that knows where its queries stand: their numbers weigh the odd powers of the logits."""
+    """Return weights that depend on the query's position: it scales the odd powers of the logits."""
     number = torch.arange(rows.start, rows.stop, dtype=q.dtype)[:, None]
     return rows.hide((q @ k.mT / 4) ** 3 * (1 + number), 0.0) / rows.seen(q.device).to(q)
 
