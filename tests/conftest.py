@@ -1,7 +1,7 @@
-"""One thread for torch and for numpy: on few busy cores, threads that wait for each other take many times longer.
+"""Settings shared by all tests: one thread for torch and numpy, and no worker processes.
 
-And no worker processes, which would be begun anew by each process that tests: tasks run in threads, but where a test
-begins workers of its own. The browser tests' server has them.
+On few busy cores, threads that wait for each other make a test take many times longer. Each test process would start
+its own workers. Tasks therefore run in threads, except in tests that start workers, and in the browser tests' server.
 """
 
 import gc
@@ -12,15 +12,15 @@ from hypothesis import settings
 
 from attention_core.benchmarking.device import use_threads
 
-settings.register_profile("untimed", deadline=None)  # how long an example takes says something of the machine alone
+settings.register_profile("untimed", deadline=None)  # an example's duration depends on the machine alone
 settings.load_profile("untimed")
 use_threads()
 os.environ["ATTENTION_LAB_WORKERS"] = "0"
-gc.disable()  # while tests are collected, of which each process keeps every one: a sixth of the time, in all of them
+gc.disable()  # Each process keeps all tests, so collection while they load costs a sixth of the time.
 
 
 def pytest_collection_modifyitems(items):
-    # The browser's tests last longest, so they are begun first; and wait most, so beside each file there is another.
+    # Browser tests take and wait longest, so they start first, alternating with the other files.
     files = {}
     for item in items:
         files.setdefault(item.path, []).append(item)

@@ -18,7 +18,7 @@ MOST_STEPS = 9
 class InsideOptions(HashOptions):
     """Query parameters of this page, in addition to those of the input.
 
-    Until the visitor picks a ``query`` or ``feature``, its value is None and the step uses its own default.
+    Until the visitor picks a ``query`` or ``feature``, its value is ``None`` and the step uses its own default.
     """
 
     attention = kept(lambda: of_variant(lambda variant: variant.key in discover(), FIRST), link="inside")

@@ -1,4 +1,4 @@
-"""A small app that does what makes a load client's life hard; what it knows stands in its address."""
+"""A small app with features that are difficult for a load client; the app's state is in its address."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""One round of a benchmark: each subject's base is full attention just before and just after it."""
+"""Tests of one benchmark round: each subject's baseline is full attention immediately before and after it."""
 
 from types import SimpleNamespace
 
@@ -6,7 +6,7 @@ from benchmarks.measure import take_round
 
 
 class Timed:
-    """A subject whose calls take known seconds."""
+    """A subject whose calls take known times."""
 
     def __init__(self, *seconds):
         self.seconds, self.samples, self.base = iter(seconds), [], []
