@@ -33,8 +33,7 @@ FILES = {
 
 @pytest.fixture
 def offered(monkeypatch):
-    """Return a function that opens a view and gives its files by name, as functions to be called outside a script run.
-    """
+    """Return a function that opens a view and gives its files by name, as functions called outside a script run."""
     made = {}
 
     def download(label, data, name, **how):

@@ -1,6 +1,6 @@
-"""The contract every variant keeps, as functions that raise AssertionError; tests run them over the whole registry.
+"""The contract of every variant, as functions that raise AssertionError; tests run them over the whole registry.
 
-Each takes the variant with settings, as ``attention_core.get`` returns it, so that a wrong one can be tried as well.
+Each check takes the variant with settings, as returned by ``attention_core.get``, so that wrong variants can be tested.
 """
 
 import ast
@@ -25,30 +25,30 @@ LENGTHS = (1, 2, 7, 33, 128)
 HEAD, VALUE = 8, 5
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-10}
 HALF_TOLERANCE = 2.0
-"""Steps of a half precision's own rounding (its eps) that a row may be off by."""
+"""Tolerated error of a row in half precision, in units of its machine epsilon."""
 HALVES = (torch.float16, torch.bfloat16)
 DEVIATIONS = (1, 4, 8)
-"""Standard deviations of queries and keys at which half precision must hold; trained heads reach the second."""
+"""Standard deviations of q and k at which half precision must hold; trained heads reach the second."""
 LARGE = 20_000
-"""Standard deviation of queries and keys at which logits are as large as an upload may bring them: see ``limits``."""
+"""Standard deviation of q and k at which logits reach the largest size an upload allows; see ``limits``."""
 REREAD = 1e-7
-"""Relative error of float64 numbers read in another order; keys expanded along d leave singular landmarks behind."""
+"""Relative error of float64 results for another memory layout; keys expanded along d give singular landmarks."""
 COUNTED = (509, 1024)
 COUNTED_IN_TURN = (189, 256)
-"""Lengths at which work is counted; shorter where one token is taken after the other, which takes its time."""
+"""Sequence lengths at which work is counted; the second pair is for variants that process tokens one by one."""
 IN_TURN = ("heavy_hitters",)
-"""Variants that know no other way."""
+"""Variants that can only process tokens one by one."""
 COUNTED_HEAD = 16
 COUNTED_HEADS = (3, 9)
-"""Numbers of heads, beyond one, with which work is counted at the shorter length."""
+"""Numbers of heads, other than one, with which work is counted at the shorter length."""
 PADDED = ("blocks", "nsa")
-"""Variants that fill tiles of chosen blocks with padding: these grow like n² too, and causal forms have as many."""
+"""Variants that pad tiles of chosen blocks: their cost grows like n² too, and causal forms have as many tiles."""
 PEAK_TOLERANCE = 0.15
-"""How far the counted peak may lie from ``cost``'s, relatively; multiply-adds must agree exactly."""
+"""Relative tolerance of the counted peak against ``cost``; multiply-adds must agree exactly."""
 
 
 def settings_of(variant: Variant, *, numbers: bool = True) -> Iterator[Params]:
-    """The defaults, then every setting by itself at each of its words, switched, or at its bounds (at most 64)."""
+    """Yield the defaults, then each setting changed alone to every choice, or to its bounds (at most 64)."""
     yield variant.params()
     for s in variant.params.settings():
         if s.kind == "choice":
@@ -69,19 +69,19 @@ def causal_forms(a: Attention) -> tuple[bool, ...]:
 def inputs(
     n: int, dtype: torch.dtype = torch.float64, *, lead: tuple[int, ...] = (2, 3), d: int = HEAD
 ) -> list[Tensor]:
-    """Seeded normal q, k, v, the same numbers in every precision."""
+    """Return seeded normal q, k, v with the same numbers in every precision."""
     source = torch.Generator().manual_seed(n)
     return [torch.randn(*lead, n, size, generator=source).to(dtype) for size in (d, d, VALUE)]
 
 
 def error(found: Tensor, wanted: Tensor) -> float:
-    """Relative error in the Frobenius norm; not a number where anything is not finite."""
+    """Return the relative error in the Frobenius norm; NaN if any number is not finite."""
     found, wanted = found.double(), wanted.double()
     return ((found - wanted).norm() / wanted.norm().clamp(min=1e-30)).item()
 
 
 def check_faces_agree(a: Attention) -> None:
-    """``weights @ values`` equals ``attend``, at every length, in every precision, with ``d_v != d``."""
+    """Check that ``weights @ values`` equals ``attend`` at every length and precision, with ``d_v != d``."""
     for dtype, tolerance in TOLERANCE.items():
         for n in LENGTHS:
             for causal in causal_forms(a):
@@ -95,10 +95,10 @@ def check_faces_agree(a: Attention) -> None:
 
 
 def check_half_precision(variant: Variant) -> None:
-    """Half-precision inputs give what the same numbers give in float64, row by row, to that precision's own rounding.
+    """Check that half-precision results equal the float64 results for the same inputs, row by row, up to rounding.
 
-    An output's row is measured by what its weights add up to without signs: where large terms cancel, no result kept
-    in half precision holds more digits.
+    An output row's error is relative to the sum of its absolute terms: where large terms cancel, no result in half
+    precision has more digits.
     """
     for a in (Attention(variant, p) for p in settings_of(variant, numbers=False)):
         for n, dtype, deviation, causal in itertools.product((1, 7, 128), HALVES, DEVIATIONS, causal_forms(a)):
@@ -121,7 +121,7 @@ def check_half_precision(variant: Variant) -> None:
 
 
 def check_future_hidden(a: Attention) -> None:
-    """No output before t moves when everything from t on changes by a lot; or causal is refused with its reason."""
+    """Check that outputs before t do not depend on inputs from t on, or that causal is refused with its reason."""
     if a.variant.causal_reason is not None:
         q, k, v = inputs(4)
         with pytest.raises(NotCausalError, match=re.escape(a.variant.causal_reason)):
@@ -145,7 +145,7 @@ def check_future_hidden(a: Attention) -> None:
 
 
 def check_prefixes(a: Attention) -> None:
-    """When causal, the first t outputs of n tokens are those of t tokens: what is written stays as it was written."""
+    """Check that the first t causal outputs of n tokens equal those of t tokens."""
     if a.variant.causal_reason is not None:
         return
     for n in (2, 7, 33, 128):
@@ -162,7 +162,7 @@ def check_prefixes(a: Attention) -> None:
 
 
 def check_flags(a: Attention) -> None:
-    """``rows_sum_to_one`` and ``signed`` say the truth, both ways round."""
+    """Check that ``rows_sum_to_one`` and ``signed`` are correct."""
     sums, lowest = [], []
     for n in LENGTHS:
         for causal in causal_forms(a):
@@ -177,7 +177,7 @@ def check_flags(a: Attention) -> None:
 
 
 def check_flags_needed(variant: Variant) -> None:
-    """A flag that warns (negative weights, zero rows, other row sums than one) is true of some settings at least."""
+    """Check that each warning flag (negative weights, zero rows, row sums other than one) applies to some setting."""
     matrices = [Attention(variant, p).weights(*inputs(n)[:2]) for p in settings_of(variant) for n in LENGTHS if n > 1]
     if variant.zero_rows:
         large = [LARGE * x for x in inputs(7, torch.float32, lead=(64,), d=4)]
@@ -190,7 +190,7 @@ def check_flags_needed(variant: Variant) -> None:
 
 
 def check_random(variant: Variant) -> None:
-    """What draws random numbers does so from its ``seed`` alone, and says so."""
+    """Check that random variants depend on ``seed`` alone, and are declared as random."""
     q, k, v = inputs(33)
     seeded = any(s.name == "seed" for s in variant.params.settings())
     assert bool(variant.random) == seeded, f"random={variant.random}, but seed is {'a' if seeded else 'no'} setting"
@@ -209,7 +209,7 @@ def check_random(variant: Variant) -> None:
 
 
 def check_pure(a: Attention) -> None:
-    """Same answer on every call, no global random state touched, inputs left as they were."""
+    """Check that calls are deterministic, leave global random state untouched, and do not change the inputs."""
     for causal in causal_forms(a):
         q, k, v = inputs(33)
         kept = [x.clone() for x in (q, k, v)]
@@ -225,7 +225,7 @@ def check_pure(a: Attention) -> None:
 
 
 def check_axes(a: Attention) -> None:
-    """Each example, and each head unless they decide together, gives alone what it gives among others."""
+    """Check that each example, and each head unless heads are coupled, gives the same result alone."""
     for causal in causal_forms(a):
         q, k, v = inputs(33)
         out, matrix = a.attend(q, k, v, causal=causal), a.weights(q, k, causal=causal)
@@ -236,9 +236,9 @@ def check_axes(a: Attention) -> None:
 
 
 def layouts(x: Tensor) -> Iterator[tuple[str, Tensor]]:
-    """The same numbers, or where expanded others, of shape ``[B, H, n, d]``, lying in every way a view can lie."""
+    """Yield named views of ``[B, H, n, d]`` in every memory layout; expanded views contain other numbers."""
     for axis in range(x.ndim):
-        if axis != x.ndim - 1:  # which is innermost anyway
+        if axis != x.ndim - 1:  # the last axis is innermost already
             yield f"axis {axis} innermost", x.movedim(axis, -1).contiguous().movedim(-1, axis)
         yield f"every other one of axis {axis}", x.repeat_interleave(2, axis).unfold(axis, 1, 2).squeeze(-1)
         yield f"axis {axis} expanded", x.narrow(axis, 0, 1).expand_as(x)
@@ -251,9 +251,9 @@ def faces(a: Attention, x: list[Tensor], *, causal: bool) -> tuple[Tensor, Tenso
 
 
 def check_layouts(variant: Variant) -> None:
-    """How q, k and v lie in memory changes nothing: any axis strided, expanded or sliced, in one of them or in all.
+    """Check that the memory layout of q, k and v does not matter: strided, expanded or sliced, in one or in all.
 
-    Equal keys tie every logit, and a pattern found from the data then turns on rounding: those are left out.
+    Equal keys make all logits equal, and a data-dependent pattern then depends on rounding; these cases are skipped.
     """
     for a in (Attention(variant, p) for p in settings_of(variant, numbers=False)):
         for causal in causal_forms(a):
@@ -273,7 +273,7 @@ def check_layouts(variant: Variant) -> None:
 
 
 def check_heads_coupled(variant: Variant) -> None:
-    """``couples_heads`` is said only where a head alone gives something else."""
+    """Check that ``couples_heads`` is set only if a head alone gives another result."""
     if variant.couples_heads:
         q, k, v = inputs(33)
         assert any(
@@ -283,7 +283,7 @@ def check_heads_coupled(variant: Variant) -> None:
 
 
 def check_gradients(a: Attention) -> None:
-    """Both faces have the same gradients, and these are the slopes of the output."""
+    """Check that ``attend`` and ``weights`` have equal gradients, which equal finite differences of the output."""
     for n in (1, 7, 33):
         for causal in causal_forms(a):
             q, k, v = (x.requires_grad_() for x in inputs(n, lead=(2,)))
@@ -315,7 +315,9 @@ _LOOSE = {"allow_unused": True, "materialize_grads": True}
 
 
 def check_patterns(a: Attention) -> None:
-    """Nothing outside ``mask`` or ``pattern``, each the union of ``primitives``; a causal one never looks ahead."""
+    """Check that no weight lies outside ``mask`` or ``pattern``, which is the union of ``primitives`` and causal if
+    asked.
+    """
     for n in LENGTHS:
         for causal in causal_forms(a):
             q, k, _ = inputs(n)
@@ -336,9 +338,9 @@ def check_patterns(a: Attention) -> None:
 
 
 def check_large_logits(a: Attention) -> None:
-    """Both faces are finite at the largest logits that an upload allows, and rows sum to one where the variant says so.
+    """Check that results are finite at the largest logits an upload allows, and that rows sum to one if so declared.
 
-    Rows are summed in both faces. The last value of each token is 1, so the last output of ``attend`` is its row's sum.
+    The last value of each token is 1, so the last output of ``attend`` is the sum of its row.
     """
     for n, causal in itertools.product((7, 64), causal_forms(a)):
         q, k, v = inputs(n, torch.float32)
@@ -357,10 +359,9 @@ def check_large_logits(a: Attention) -> None:
 
 
 def off_one(a: Attention, total: Tensor, matrix: Tensor, q: Tensor, k: Tensor, *, causal: bool) -> float:
-    """How far the sums of rows are from one, at most, beyond what rounding the entries of a row may move its sum.
+    """Return the largest deviation of row sums from one, beyond what rounding of the entries explains.
 
-    A zero row counts as a sum of 1 where its query may attend to no key, and where the variant says that rows may
-    be zero.
+    The sum of a zero row counts as 1 if its query can attend to no key, or if the variant declares zero rows.
     """
     empty = total == 0 if a.variant.zero_rows else ~allowed_pairs(a, q, k, causal=causal).any(-1)
     rounding = 16 * torch.finfo(matrix.dtype).eps * matrix.abs().sum(-1)
@@ -368,7 +369,7 @@ def off_one(a: Attention, total: Tensor, matrix: Tensor, q: Tensor, k: Tensor, *
 
 
 def allowed_pairs(a: Attention, q: Tensor, k: Tensor, *, causal: bool) -> Tensor:
-    """The pairs that may attend, ``bool``, broadcastable to ``[..., n, n]``."""
+    """Return the mask of allowed pairs, ``bool``, broadcastable to ``[..., n, n]``."""
     if a.variant.pattern is not None:
         return a.variant.pattern(q, k, a.params, causal=causal)
     mask = a.mask(q.shape[-2], causal=causal)
@@ -376,12 +377,13 @@ def allowed_pairs(a: Attention, q: Tensor, k: Tensor, *, causal: bool) -> Tensor
 
 
 def check_shift(a: Attention) -> None:
-    """In float32, a variant whose formula ignores a vector added to all keys ignores large vectors, too.
+    """Check in float32 that a variant invariant to adding a vector to all keys is invariant to large vectors, too.
 
-    Adding a vector to all keys adds a constant to all logits of a row, as softmax ignores. Whether a formula ignores it
-    is found in float64 at a moderate vector. Keys and vectors are multiples of 1/64, so that sums are exact in float32.
-    The result may be off by what rounding moves a logit. The last case has the largest logits that an upload allows:
-    there each row's largest logit decides.
+    Adding a vector to all keys adds a constant to all logits of a row, which softmax ignores. A moderate vector in
+    float64
+    decides if a formula is invariant. Keys and vectors are multiples of 1/64, so that sums are exact in float32. The
+    tolerance is the rounding of a logit. The last case has the largest logits that an upload allows, where each row's
+    largest logit decides.
     """
     for causal in causal_forms(a):
         q, k, v = ((64 * x).round() / 64 for x in inputs(33))
@@ -412,9 +414,9 @@ def counted_lengths(a: Attention) -> tuple[int, int]:
 
 
 def check_cost(a: Attention) -> None:
-    """Counted multiply-adds equal ``cost`` for one head and for several, and counted peaks come close to it.
+    """Check that counted multiply-adds equal ``cost`` for one and several heads, and that counted peaks are close.
 
-    Several heads may hold less than as many times one head: some algorithms take one head after the other.
+    Several heads may need less memory than that many times one head, because some algorithms process heads one by one.
     """
     lengths = counted_lengths(a)
     for n, heads in (*((n, 1) for n in lengths), *((min(lengths), heads) for heads in COUNTED_HEADS)):
@@ -429,9 +431,9 @@ def check_cost(a: Attention) -> None:
 
 
 def check_causal_cost(a: Attention) -> None:
-    """A causal form whose cost is quadratic in n costs half, as the blocks of keys ahead of all queries are skipped.
+    """Check that a causal form with quadratic cost costs half, because blocks of keys after all queries are skipped.
 
-    Where a product is computed and then hidden, both the count and the formula would include it.
+    A product that is computed and then masked would be included in both the count and the formula.
     """
     if a.variant.causal_reason is not None or a.key in PADDED:
         return
@@ -442,7 +444,7 @@ def check_causal_cost(a: Attention) -> None:
 
 
 def check_memory(a: Attention) -> None:
-    """``attend`` makes no tensor of n² elements, nor holds as many in all; by default however q, k and v lie."""
+    """Check that ``attend`` holds fewer than n² elements, also for other layouts of q, k, v with default settings."""
     n = max(counted_lengths(a))
     packed = inputs(n, torch.float32, lead=(1,), d=4)
     forms = [packed] if a.params.changed() else [packed, [x.mT.contiguous().mT for x in packed]]
@@ -454,7 +456,7 @@ def check_memory(a: Attention) -> None:
 
 
 def check_state(variant: Variant) -> None:
-    """What a decoder keeps for the next token is as many numbers after 1,000 tokens as after 10."""
+    """Check that the size of a decoder's state is equal after 10 and 1,000 tokens."""
     if variant.decoder is None:
         return
     for p in settings_of(variant, numbers=False):
@@ -469,7 +471,7 @@ def check_state(variant: Variant) -> None:
 
 
 def numbers_held(state: object) -> int:
-    """Numbers of the memory that a state's tensors stand in, each place counted once however many views there are."""
+    """Return how many numbers the storages of a state's tensors hold; views of one storage count once."""
     leaves = tree_leaves(state)
     tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
     places = {t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() // t.itemsize for t in tensors}
@@ -477,7 +479,7 @@ def numbers_held(state: object) -> int:
 
 
 def check_growth(a: Attention) -> None:
-    """Cost grows with the powers of n and d that ``complexity`` promises, memory with the first power of n."""
+    """Check that cost grows with n and d as ``complexity`` states, and memory linearly with n."""
     for causal in causal_forms(a):
         near, far = (a.cost(n, COUNTED_HEAD, causal=causal) for n in (2**20, 2**22))
         promised = power_of(a.variant.complexity, "n")
@@ -489,7 +491,7 @@ def check_growth(a: Attention) -> None:
 
 
 def power_of(complexity: str, symbol: str) -> float:
-    """The power of n or d in a formula such as ``n (w + n / r) d`` or ``n √n d``, the other symbols fixed."""
+    """Return the power of n or d in a formula such as ``n (w + n / r) d`` or ``n √n d``, the other symbols fixed."""
     text = complexity.replace("²", "**2").replace("³", "**3").replace("√n", "n**0.5").replace("log n", "1")
     text = re.sub(r"(?<=[\w)])\s+(?=[\w(])", "*", text)
     try:
@@ -510,7 +512,7 @@ def _degree(node: ast.expr, symbol: str) -> float:
 
 
 def check_settings(variant: Variant) -> None:
-    """Every setting has one line of help and bounds that hold; settings survive a link."""
+    """Check that every setting has one line of help and valid bounds, and survives a link."""
     for s in variant.params.settings():
         assert s.help.endswith("."), f"{s.name}: {s.help!r} is no sentence"
         assert "\n" not in s.help
@@ -530,14 +532,14 @@ def check_settings(variant: Variant) -> None:
 
 
 def check_reference_named(variant: Variant) -> None:
-    """What errors are taken against has a name of its own where it is a matrix of its own, and is softmax elsewhere."""
+    """Check that a reference other than softmax has its own name, and that no other reference has one."""
     own = variant.reference is not None
     assert variant.reference_name.strip(), "the reference has no name"
     assert own == (variant.reference_name != SOFTMAX), f"errors are said to be taken against {variant.reference_name!r}"
 
 
 def check_documented(variant: Variant) -> None:
-    """Everything a reader is shown is there: sentences, a formula that closes its braces, a link."""
+    """Check that all shown texts exist: sentences, a formula with balanced braces, papers with links."""
     for text in (variant.summary, variant.causal_reason or ".", variant.note or "."):
         assert text.endswith("."), text
     assert variant.title

@@ -18,7 +18,7 @@ from pages.inside.story import Later, Seen, Step
 SHOWN = 4
 """Largest number of rounds drawn; the first and the last are always included."""
 NAMED = 6
-"""Number of tokens named for each basis."""
+"""Tokens named for each basis."""
 
 
 def steps(seen: Seen) -> tuple[Step | Later, ...]:

@@ -29,7 +29,7 @@ from pages.inside.story import Later, Seen, Step, later
 from pages.inside.tokens import painted
 
 NAMED = 5
-"""Number of tokens of a bucket that are named."""
+"""Tokens of a bucket that are named."""
 WORST = 8
 """Number of missed pairs that are listed."""
 

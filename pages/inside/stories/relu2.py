@@ -18,7 +18,7 @@ from pages.inside.reference import beside_reference
 from pages.inside.story import Later, Seen, Step, later
 
 MOST = 256
-"""Largest number of tokens used for scaled logits; more tokens do not change the effect."""
+"""Tokens whose logits are scaled, at most; more tokens do not change the effect."""
 SHUT = 0.1
 """Gates smaller than this count as shut."""
 SAME = 0.005

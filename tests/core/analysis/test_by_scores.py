@@ -1,4 +1,4 @@
-"""Which variants weigh by their scores alone is found by trial, as their formulas say it."""
+"""Tests that the variants whose weights depend on the scores alone are found by experiment, as their formulas state."""
 
 import pytest
 import torch
@@ -36,7 +36,7 @@ def test_who_weighs_by_scores_alone_weighs_the_same_wherever_these_come_from(key
     attention = ac.get(key)
     if not by_scores(attention):
         return
-    # The scores' own rows beside the unit matrix are queries and keys with the same scores.
+    # The scores as queries with the unit matrix as keys have the same scores as q and k.
     q, k = torch.randn(2, 2, 20, 5, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
     scores = q @ k.mT / 5**0.5
     unit = torch.eye(20, dtype=torch.float64).expand(2, -1, -1)

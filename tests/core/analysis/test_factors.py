@@ -1,4 +1,4 @@
-"""Numbers of matrices and their factors, each beside a definition that is written out."""
+"""Tests of measures of matrices and their factors, each against its definition written out."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""What each head looks for, against plain loops in float64."""
+"""Tests of the scores of each head's role against plain loops in float64."""
 
 import math
 
@@ -20,7 +20,7 @@ def layers():
 
 
 def softmax(qkv, head, *, causal, special):
-    """One head's matrix and its words, from the formula."""
+    """Return one head's matrix by the softmax formula, and its tokens."""
     q, k = (x[head].double().numpy() for x in (qkv.q, qkv.k))
     logits = q @ k.T / math.sqrt(q.shape[-1])
     if causal:
@@ -77,7 +77,7 @@ def test_induction_looks_at_what_followed_and_never_at_itself():
     )
     assert induction(weights, ["a", "a", "b", "c", "d"]).isnan()  # the second "a" itself followed the first
     assert induction(weights, ["a", "a", "a", "c", "d"]) == weights[2, 1]
-    assert induction(weights, ["·", "b", "·", "c", "·"]).isnan()  # pieces of characters, not one word again
+    assert induction(weights, ["·", "b", "·", "c", "·"]).isnan()  # these are pieces of characters, not words
 
 
 def test_an_induction_head_of_the_causal_model_shows_on_a_repeated_sequence():
@@ -118,4 +118,4 @@ def test_heads_are_ranked_by_what_sets_them_apart():
     heads = [head(0, induction=0.1, entropy=2.0), head(1, induction=math.nan, entropy=0.5), head(2, induction=0.9)]
     assert [each.head for each in ranked(heads, "induction")] == [2, 0, 1]
     assert [each.head for each in ranked(heads, "entropy")] == [1, 2, 0]
-    assert [each.head for each in ranked(heads, "sink")] == [0, 1, 2]  # alike: as they stand in the model
+    assert [each.head for each in ranked(heads, "sink")] == [0, 1, 2]  # ties keep the model's order

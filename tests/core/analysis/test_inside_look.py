@@ -1,4 +1,4 @@
-"""Looking inside: one head taken apart is that head of the whole, and its parts are those of the matrix beside them."""
+"""Tests that one head's intermediates are those of the whole input, and fit the matrix shown with them."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Which tokens stand behind a landmark: shares that make the landmarks again, and what the averages forget."""
+"""Tests of the tokens behind each landmark: the shares reproduce the landmarks, and the lost variance is right."""
 
 import numpy as np
 import pytest

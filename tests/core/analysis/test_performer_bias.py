@@ -1,4 +1,4 @@
-"""The mean of Performer's similarities over all draws: in closed form, by other means, as the variant draws them."""
+"""Tests of the mean of Performer's similarities over all draws, in closed form and by the variant's own draws."""
 
 import math
 
@@ -43,7 +43,7 @@ def test_the_closed_forms_at_fifty_digits(d):
 
 
 def test_the_closed_forms_by_chance():
-    """A sphere's mean, drawn in numpy: nothing of the module's own but its answer."""
+    """Check the closed forms by Monte Carlo: means over directions on a sphere, drawn in numpy."""
     d, s = 5, 1.7
     w = np.random.default_rng(0).standard_normal((400_000, d))
     along = math.sqrt(d) * w[:, 0] / np.linalg.norm(w, axis=-1)

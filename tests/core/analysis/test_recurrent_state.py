@@ -1,4 +1,4 @@
-"""The state of every decoder is what its formula says, and gives the full matrix's outputs."""
+"""Tests that the state of every decoder follows its formula and gives the outputs of the full matrix."""
 
 import math
 from dataclasses import replace
@@ -25,7 +25,7 @@ def unit(k):
 
 
 def favor(attention):
-    """FAVOR+'s features from its formula; the directions alone are the variant's."""
+    """Return FAVOR+'s feature map by its formula; only the directions come from the variant."""
 
     def phi(k):
         d, like = k.shape[1], torch.zeros(1, k.shape[1], dtype=torch.float64)
@@ -67,12 +67,15 @@ def unit_keys(k):
 
 
 def made_of(k):
-    """A gate of each key's own entries, at the root that is set by default."""
+    """Return the data-dependent gate of each key's own entries, with the default root."""
     return (1 / (1 + np.exp(-k))) ** (1 / 16)
 
 
 def centred(k, v):
-    """Softmax as a delta rule: keys and values from their means, steps of 1/t unless that takes back more than all."""
+    """Return softmax as a delta rule: keys and values relative to their running means, with steps of 1/t.
+
+    A step is smaller if it would otherwise remove more than everything.
+    """
     t = np.arange(1, len(k) + 1)[:, None]
     means_k, means_v = np.cumsum(k, 0) / t, np.cumsum(v, 0) / t
     c, new = (k - means_k) / k.shape[1] ** 0.25, v - np.concatenate([np.zeros_like(v[:1]), means_v[:-1]])
@@ -116,7 +119,7 @@ def test_what_fades_is_erased_and_is_written_is_what_the_recurrence_says(word, r
     if erase is not None:
         np.testing.assert_allclose(grown.changes.erases, erase * (keys**2).sum(1), rtol=1e-9, atol=1e-12)
     assert grown.keys is None
-    assert grown.held == 4 * 4 + (8 if word == "softmax_gdn" else 0)  # beside its matrix it keeps two means
+    assert grown.held == 4 * 4 + (8 if word == "softmax_gdn" else 0)  # in addition to its matrix it keeps two means
 
 
 def test_path_takes_back_along_directions_of_its_own():
@@ -169,7 +172,7 @@ def test_what_softmax_would_have_answered_stands_beside_it():
     gap = np.linalg.norm(grown.outputs[7] - wanted[7]) / np.linalg.norm(wanted[7])
     assert grown.lost(7) == pytest.approx(gap, rel=1e-4)
     assert gap > 1e-3
-    assert grown.lost(0) < 1e-9  # one token is all there is
+    assert grown.lost(0) < 1e-9  # the first state holds its single token exactly
 
 
 def test_every_variant_with_a_decoder_takes_part():

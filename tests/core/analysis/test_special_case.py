@@ -1,4 +1,4 @@
-"""How far two variants are apart on an input."""
+"""Tests of the distance between two variants on an input."""
 
 import pytest
 

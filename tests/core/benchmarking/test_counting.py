@@ -18,7 +18,7 @@ def test_fused_attention_forward_and_backward(dtype: torch.dtype):
     forward = 2 * 2 * 3 * 16 * 16 * 8
     assert count(lambda: F.scaled_dot_product_attention(q, k, v)).multiply_adds == forward
     x = q.clone().requires_grad_()
-    # The backward computes the scores again and four more products: five to the forward's two.
+    # The backward pass computes the scores again and four more products: five compared with two in the forward pass.
     both = count(lambda: F.scaled_dot_product_attention(x, k, v).sum().backward())
     assert both.multiply_adds == forward + forward * 5 // 2
 

@@ -1,4 +1,4 @@
-"""Claims about the delta rule: its inverse, where it is unstable, and softmax as one."""
+"""Tests of claims about the delta rule: its inverse, its unstable range, and softmax as a delta rule."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def test_entries_are_those_of_the_inverse_itself(n):
                 inverse = np.linalg.inv(np.eye(row.n) + np.tril(part @ part.T, -1))
                 assert row.largest == pytest.approx(abs(np.tril(inverse, -1)).max())
     assert found.verdict is HOLDS
-    assert 0 < found.numbers["unit"] < 1  # the diagonal would make it 1 for every input
+    assert 0 < found.numbers["unit"] < 1  # with the diagonal it would be 1 for every input
     assert {row.n for row in found.rows} >= {2, 4, n}
 
 
@@ -74,7 +74,7 @@ def test_stability_bounds(changed, verdict):
 
 
 def stepped(q, k, cap):
-    """The matrix of the article's recurrence, by running it on V = I."""
+    """Return the matrix of the article's recurrence by running it on V = I."""
     n, d = q.shape
     q, k = q / d**0.25, k / d**0.25
     state, rows, units = np.zeros((n, d)), [], np.eye(n)
@@ -88,7 +88,7 @@ def stepped(q, k, cap):
 
 
 def first_order(q, k):
-    """Causal softmax to first order around equal logits: (1 + x - mean x) / t over the first t keys."""
+    """Return causal softmax to first order at equal logits: (1 + x - mean x) / t over the first t keys."""
     n, d = q.shape
     x, rows = q @ k.T / np.sqrt(d), np.zeros((n, n))
     for t in range(1, n + 1):

@@ -1,4 +1,4 @@
-"""Claims about a model with another attention inside: rules on both sides of each bound, numbers by other ways."""
+"""Tests of claims about a model with another attention: rules on both sides of each bound, and their numbers."""
 
 import numpy as np
 import pytest
@@ -165,7 +165,7 @@ def row(kept, times, lost=0.0, output=0.0, copying=0.0):
         ([row(50, 1.5), row(49, 1.5)], FAILS),
         ([row(50, 1.6), row(49, 1.5)], FAILS),
         ([row(50, 1.5)] * 3 + [row(50, 1.6)] * 2 + [row(49, 1.6)], PARTLY),
-        ([row(50, 1.5)] * 2 + [row(50, 1.6)] * 3 + [row(49, 1.6)], FAILS),  # most that keep the spikes die
+        ([row(50, 1.5)] * 2 + [row(50, 1.6)] * 3 + [row(49, 1.6)], FAILS),  # most that keep the spikes fail
         ([row(50, 1.5), row(49, 1.5)] + [row(49, 1.6)] * 2, PARTLY),
         ([row(50, 1.5), row(49, 1.5), row(49, 1.6)], FAILS),  # half of the others survive
         ([row(50, 1.5), row(60, 1.0)], FAILS),  # there are no others to compare with
