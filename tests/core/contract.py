@@ -315,9 +315,7 @@ _LOOSE = {"allow_unused": True, "materialize_grads": True}
 
 
 def check_patterns(a: Attention) -> None:
-    """Check that no weight lies outside ``mask`` or ``pattern``, which is the union of ``primitives`` and causal if
-    asked.
-    """
+    """Check that no weight lies outside ``mask`` or ``pattern``, each a (causal) union of ``primitives``."""
     for n in LENGTHS:
         for causal in causal_forms(a):
             q, k, _ = inputs(n)

@@ -1,4 +1,4 @@
-"""Every title that the core cites, compared with the publication's own."""
+"""Tests that every title cited by the core equals the publication's own title."""
 
 import pytest
 
@@ -75,7 +75,7 @@ PAPERS = {
     "https://www.evanmiller.org/attention-is-off-by-one.html": ("Attention Is Off By One", 2023),
     # Not on arXiv.
 }
-"""Full title and year of the first version, by arXiv identifier or, for what is not on arXiv, by address."""
+"""Full title and year of the first version, by arXiv identifier or by URL."""
 ARTICLES = {
     "6853": (
         "Born to save: from standard attention to sparse attention",

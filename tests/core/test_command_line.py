@@ -57,7 +57,7 @@ def test_the_columns_of_the_list_are_aligned(capsys):
     ],
 )
 def test_a_reader_that_leaves_ends_a_command_without_a_traceback(tmp_path, monkeypatch, arguments, code):
-    """As in ``python -m attention_core list | head``: the end of the pipe is closed before anything is written."""
+    """Check a pipe as in ``python -m attention_core list | head``: its reader closes before anything is written."""
     monkeypatch.chdir(tmp_path)
     reader, writer = os.pipe()
     os.close(reader)

@@ -1,4 +1,4 @@
-"""Every variant in the registry keeps the contract, with its defaults and with each setting changed by itself."""
+"""Tests that every registered variant fulfils the contract, with its defaults and with each setting changed alone."""
 
 from collections.abc import Callable
 

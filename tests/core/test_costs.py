@@ -1,4 +1,4 @@
-"""Costs follow one convention: the same mathematics costs the same, whichever algorithm or kernel computes it."""
+"""Tests that costs follow one convention: equal mathematics costs the same with every algorithm or kernel."""
 
 import pytest
 import torch

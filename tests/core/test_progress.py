@@ -1,4 +1,4 @@
-"""Tasks step by step: what watches them is told, and once they are asked to stop, no layer more is computed."""
+"""Tests of task progress: observers are notified of each step, and a stopped task computes no further layer."""
 
 import threading
 
@@ -16,7 +16,7 @@ TEXT = "The cat sat on the mat, and the cat slept."
 
 @pytest.fixture
 def layers(monkeypatch):
-    """Layers that have attended so far, as the model does or with something else in softmax's place."""
+    """Return the list of layers that have attended so far, with the model's attention or a replacement."""
     seen, exact, other = [], recorder.sdpa_attention_forward, surgery._Swap.__call__
 
     def attend(module, *rest, **more):
@@ -29,7 +29,7 @@ def layers(monkeypatch):
 
     monkeypatch.setattr(recorder, "sdpa_attention_forward", attend)
     monkeypatch.setattr(surgery._Swap, "__call__", instead)
-    surgery.layers_of(models.load("smollm2").model)  # found once, by two tokens
+    surgery.layers_of(models.load("smollm2").model)  # found once, by reading two tokens
     seen.clear()
     return seen
 

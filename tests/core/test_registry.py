@@ -1,4 +1,4 @@
-"""Files become variants by being there, and a file that is wrong stops the program instead of vanishing."""
+"""Tests that each file in the folder becomes a variant, and that an invalid file stops the program."""
 
 import sys
 from pathlib import Path
@@ -16,7 +16,7 @@ GOOD = (Path(attention_core.variants.__path__[0]) / "dense" / "softmax.py").read
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty place for variants, in which the registry looks instead of its own."""
+    """Return an empty folder in which the registry looks for variants instead of its own folder."""
     package = attention_core.variants
     before = {name: module for name, module in sys.modules.items() if name.startswith(package.__name__ + ".")}
     for name in before:

@@ -36,7 +36,7 @@ def test_a_word_that_stands_once_is_asked_about_first():
     hard = matrix(r1c2=0.6, r3c1=0.9)
     assert telling_query(hard, ALL, [False, True, False, False]) == 1
     assert telling_query(hard, ALL, [False] * 4) == 3  # if all words are repeated
-    assert telling_query(hard, [True, True, False, True], [False, False, True, False]) == 3  # the unique token is no word
+    assert telling_query(hard, [True, True, False, True], [False, False, True, False]) == 3  # the unique one is no word
     assert once(["The", "cat", "the", "Cat", "ran"]) == [False, False, False, False, True]
 
 

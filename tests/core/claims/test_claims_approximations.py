@@ -338,9 +338,7 @@ def test_linformer_of_rank_one_is_uniform_attention_so_greater_ranks_are_judged(
 
 
 def looking(sink):
-    """Return q and k of a head that attends in both directions, and to the first token the more, the larger ``sink``
-    is.
-    """
+    """Return q and k of a head that attends in both directions; ``sink`` sets the weight of the first token."""
     q, k = normal(1, 256, 8), normal(1, 256, 8, seed=1)
     q[..., 0], k[..., 0] = sink, 0
     k[:, 0] = [1, 0, 0, 0, 0, 0, 0, 0]

@@ -123,9 +123,7 @@ def test_the_numbers_are_those_of_one_landmark_for_four_tokens():
 
 
 def looking(sink):
-    """Return q and k of a head that attends in both directions, and to the first token the more, the larger ``sink``
-    is.
-    """
+    """Return q and k of a head that attends in both directions; ``sink`` sets the weight of the first token."""
     q, k = normal(1, 64, 8), normal(1, 64, 8, seed=1)
     q[..., 0], k[..., 0] = sink, 0
     k[:, 0] = [1, 0, 0, 0, 0, 0, 0, 0]

@@ -1,4 +1,4 @@
-"""Three algorithms, one answer: what is compared, counted and timed, against definitions and independent counts."""
+"""Tests of three algorithms with one result: compared, counted and timed numbers against independent computations."""
 
 import math
 
@@ -106,7 +106,7 @@ def test_counted_work_is_what_the_formulas_say():
     recurrent, chunked, cumsum, matrix = (
         cost(way, n, d).peak_bytes for way in ("recurrent", "chunked", "cumsum", MATRIX)
     )
-    assert recurrent < chunked < cumsum < matrix  # n lies beyond d²
+    assert recurrent < chunked < cumsum < matrix  # n is larger than d²
 
 
 def test_tasks_give_a_picture_early():

@@ -1,4 +1,4 @@
-"""The clock of the error experiment: every point in every round, and what does more takes longer."""
+"""Tests of timing in the error experiment: each round contains every point, and more work takes more time."""
 
 import statistics
 

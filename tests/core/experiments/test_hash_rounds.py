@@ -1,4 +1,4 @@
-"""What rounds of hashing find, against loops over the variant's own pattern."""
+"""Tests of the pairs found by rounds of hashing, against loops over the variant's own pattern."""
 
 import math
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Nyström's inverse: measured as the variant itself computes it, and worse when exact on a real head."""
+"""Tests of Nyström's inverse: measured as computed by the variant, and worse if exact on a real head."""
 
 from itertools import pairwise
 

@@ -1,4 +1,4 @@
-"""ReLU to other powers: shares by their formula, an entropy that falls with the power, and none that a factor moves."""
+"""Tests of ReLU to other powers: shares by formula, entropy that falls with the power and ignores scaling."""
 
 import math
 

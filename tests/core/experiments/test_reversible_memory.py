@@ -1,4 +1,4 @@
-"""Memory over depth: counted bytes are the formula's, and all three ways compute one function."""
+"""Tests of memory over depth: counted bytes equal the formula's, and all three ways compute the same function."""
 
 from dataclasses import replace
 from functools import cache

@@ -1,4 +1,4 @@
-"""The formulas of the gated family.
+"""Formulas of the gated family.
 
 Without a causal mask all tokens are written in order, then each query reads the state at the end, as the notes say.
 """
@@ -15,7 +15,7 @@ HATS = r"\hat q_i = \frac{q_i}{\lVert q_i \rVert},\; \hat k_j = \frac{k_j}{\lVer
 
 
 def reading(x: Tensor, causal: bool) -> Tensor:
-    """Return ``M`` as queries read the state: ``[j <= i]``, or ones where each query reads the end's state."""
+    """Return the mask ``M`` of the tokens each query reads: ``[j <= i]``, or ones if it reads the final state."""
     i, j = positions(x)
     return ((j <= i) | (not causal)).double()
 
@@ -27,7 +27,7 @@ def writing(x: Tensor) -> Tensor:
 
 
 def faded(x: Tensor, y: Tensor, gates: Tensor, read_at: Tensor) -> Tensor:
-    """Return ``Σ_c x_ic y_jc Π_{l=j+1}^{t_i} α_lc`` for each pair, with the position t_i at which row i reads."""
+    """Return ``Σ_c x_ic y_jc Π_{l=j+1}^{t_i} α_lc`` for each pair, where t_i is the position at which row i reads."""
     n = x.shape[-2]
     out = torch.zeros(*x.shape[:-1], n, dtype=x.dtype)
     for i in range(n):
@@ -38,7 +38,7 @@ def faded(x: Tensor, y: Tensor, gates: Tensor, read_at: Tensor) -> Tensor:
 
 
 def reads(q: Tensor, k: Tensor, gates: Tensor, causal: bool) -> Tensor:
-    """Return what queries read, ``(X Yᵀ)_Γ``: at their own position, or at the end."""
+    """Return the products that queries read, ``(X Yᵀ)_Γ``, at their own position or at the end."""
     n = q.shape[-2]
     at = torch.arange(1, n + 1) if causal else torch.full((n,), n)
     return faded(q, k, gates, at) * reading(q, causal)

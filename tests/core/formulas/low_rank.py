@@ -1,4 +1,4 @@
-"""The formulas of the low-rank family."""
+"""Formulas of the low-rank family."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ def even_pools(n: int, m: int) -> list[range]:
 
 
 def means(pools: list[range], n: int, how: str = "mean") -> Tensor:
-    """Return ``P``, ``[m, n]``: the mean of each pool, or with "conv" the mean in which its middle counts most."""
+    """Return the pooling matrix ``P``, ``[m, n]``: means of the pools, weighted towards the middle for "conv"."""
     out = torch.zeros(len(pools), n, dtype=torch.float64)
     for row, pool in zip(out, pools, strict=True):
         size = len(pool)
@@ -28,7 +28,7 @@ def means(pools: list[range], n: int, how: str = "mean") -> Tensor:
 
 
 def landmarks(x: Tensor, m: int, method: str) -> Tensor:
-    """Return the means of even segments; with "kmeans" four rounds of k-means from there."""
+    """Return the means of even segments, refined by four rounds of k-means if ``method`` is "kmeans"."""
     n = x.shape[-2]
     centres = means(even_pools(n, m), n) @ x
     if method == "segment_means" or m >= n:

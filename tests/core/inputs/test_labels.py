@@ -1,4 +1,4 @@
-"""Labels of tokens can be told apart."""
+"""Tests that labels of tokens are distinct."""
 
 import pytest
 

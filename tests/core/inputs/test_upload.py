@@ -25,13 +25,13 @@ def triple(*shape, dtype=np.float32):
 
 
 def npy(descr="<f4", shape="(4, 3)", body=b"\0" * 48, header=None):
-    """One .npy member written by hand, with any header."""
+    """Return one .npy member written by hand, with any header."""
     words = (header or f"{{'descr': {descr!r}, 'fortran_order': False, 'shape': {shape}, }}").encode("latin1")
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(words)) + words + body
 
 
 def zipped(q=None, method=zipfile.ZIP_STORED, **members):
-    """A zip of raw members; k and v are whole, q is what the test gives."""
+    """Return a zip of raw members with valid k and v, and the given q."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", method) as archive:
         for name, content in {"q": q or npy(), "k": npy(), "v": npy(), **members}.items():
@@ -40,7 +40,7 @@ def zipped(q=None, method=zipfile.ZIP_STORED, **members):
 
 
 def refusal(data, name="mine.npz"):
-    """The sentence with which a file is refused."""
+    """Return the sentence with which a file is refused."""
     with pytest.raises(InputError) as error:
         from_upload(data, name)
     sentence = str(error.value)
@@ -299,7 +299,7 @@ def test_hostile_headers(q, words):
 
 
 def test_a_bomb_stays_shut(monkeypatch):
-    # 1 GiB of zeros that deflates to 1 MiB: honest in the zip's directory
+    # 1 GiB of zeros that deflates to 1 MiB, with the correct size in the zip's directory.
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         with archive.open("q.npy", "w", force_zip64=True) as member:
@@ -336,7 +336,7 @@ def test_a_stream_that_ends_early_is_damaged_even_where_its_checksum_fits():
 def test_a_member_that_lies_beyond_every_file_is_damaged():
     data = bytearray(zipped())
     entry, end = data.index(b"PK\x01\x02"), data.index(b"PK\x05\x06")
-    far = struct.pack("<HHQ", 1, 8, 2**64 - 1)  # the 64-bit field in which a directory may say where a member starts
+    far = struct.pack("<HHQ", 1, 8, 2**64 - 1)  # the 64-bit field for a member's offset
     data[entry + 42 : entry + 46] = b"\xff" * 4
     data[entry + 30 : entry + 32] = struct.pack("<H", len(far))
     (size,) = struct.unpack_from("<I", data, end + 12)
@@ -361,7 +361,7 @@ def test_a_file_over_the_limit_is_refused_by_its_length(monkeypatch):
 def test_encrypted_members_say_so():
     data = bytearray(zipped())
     entry = data.index(b"PK\x01\x02")
-    data[entry + 8] |= 1  # the flag that a password is needed, of q, in the directory
+    data[entry + 8] |= 1  # the directory's flag that q needs a password
     assert "Array q is encrypted; save the file without a password" in refusal(bytes(data))
 
 
@@ -393,7 +393,7 @@ WHOLE = save(True, **triple(3, 2), tokens=np.array(["a", "b", "c"]), causal=np.a
 
 
 def survives(data):
-    """Whether hostile bytes are read or refused; any other exception fails the test."""
+    """Return True if hostile bytes are read and False if they are refused; other exceptions fail the test."""
     try:
         from_upload(data, "x.npz")
     except InputError:

@@ -1,4 +1,4 @@
-"""A model that a program makes itself attends through the lab's interface by the name that ``swapped`` advises."""
+"""Tests that a model created by the caller works under the attention name that ``swapped`` recommends."""
 
 import subprocess
 import sys

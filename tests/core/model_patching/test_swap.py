@@ -1,4 +1,4 @@
-"""A swap changes what it names and nothing else: against transformers' own models, and back to the bit."""
+"""Tests that a swap changes only the named layers, against transformers' models, and is undone exactly."""
 
 import copy
 import threading
@@ -43,7 +43,7 @@ def read(loaded, ids, mask=None):
 
 
 def transformers_own(model):
-    """The same model as transformers itself computes it."""
+    """Return the same model with transformers' own attention."""
     twin = type(model)._from_config(copy.deepcopy(model.config), attn_implementation="sdpa").eval()
     twin.load_state_dict(model.state_dict())
     return twin

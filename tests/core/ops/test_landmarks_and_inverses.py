@@ -1,4 +1,4 @@
-"""Landmarks and pseudo-inverses."""
+"""Tests of landmarks and pseudo-inverses."""
 
 from itertools import pairwise
 

@@ -1,4 +1,4 @@
-"""Centred Taylor against the derivatives of softmax itself, and against its formula in float64."""
+"""Tests of centred Taylor against the derivatives of softmax, and against its formula in float64."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def normal(*shape, seed=0, size=1.0):
 
 
 def by_hand(q, k, order, *, causal):
-    """Row by row, from the keys a query sees: 1 + c, and half of c² less its mean."""
+    """Return the matrix row by row from the visible keys: 1 + c, and half of c² minus its mean at order 2."""
     n, d = q.shape
     A = np.zeros((n, n))
     for i in range(n):
@@ -45,7 +45,7 @@ def test_both_faces_are_the_formula(n, d, d_v, order, causal):
 
 @pytest.mark.parametrize("causal", [False, True])
 def test_it_is_softmax_s_own_series_in_the_size_of_the_queries(causal):
-    """Two derivatives of softmax at q = 0 along q, by torch's autograd, are the two orders."""
+    """Check that the two orders are the derivatives of softmax at q = 0 along q, computed by autograd."""
     q, k = normal(6, 4), 2 + normal(6, 4, seed=1)
 
     def along(t):

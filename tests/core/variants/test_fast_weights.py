@@ -1,4 +1,4 @@
-"""States that fade, are corrected and written to, against their recurrence written out and against transformers."""
+"""Tests of states that decay, are corrected and written to, against their recurrence and against transformers."""
 
 import math
 
@@ -25,7 +25,7 @@ def normal(*shape, seed=0):
 
 
 def recurrence(q, k, v, alpha, write, erase):
-    """Each token's output and what all queries read of the end, token by token.
+    """Return each token's output, and what all queries read of the final state, token by token.
 
     ``S = diag(α) S``, ``S = S + k (β v - ε Sᵀ k)ᵀ``, ``o = Sᵀ q``; α ``[n, d]``, β and ε ``[n]``.
     """
@@ -38,7 +38,7 @@ def recurrence(q, k, v, alpha, write, erase):
 
 
 def gates(key, gate, k, decay=0.9, root=16.0):
-    """The rules that are stated on screen, ``[n, d]``."""
+    """Return the gates by the rules stated on screen, ``[n, d]``."""
     n, d = k.shape
     if gate == "constant":
         return torch.full((n, d), decay, dtype=torch.float64)
@@ -49,7 +49,7 @@ def gates(key, gate, k, decay=0.9, root=16.0):
 
 
 def said(key, q, k, v, gate, *, strength=1.0, write="whole", decay=0.9, root=16.0):
-    """What a variant should answer by its articles' formulas."""
+    """Return the outputs that a variant should have by its articles' formulas."""
     n, d = k.shape
     alpha = gates(key, gate, k, decay, root)
     if key in ("scalar_decay", "gla"):
@@ -96,7 +96,7 @@ def test_what_the_gate_lets_go_is_what_is_written(gate):
 
 
 def attention(tokens, v, *, causal):
-    """The chunked form of tokens that are given as they are taken."""
+    """Return the chunked form for precomputed tokens."""
 
     def rule(q, k, p, first):
         at = slice(first, first + k.shape[-2])
@@ -109,13 +109,13 @@ def attention(tokens, v, *, causal):
 @pytest.mark.parametrize("shape", [(1,), (4,)])
 @pytest.mark.parametrize("fall", [0.0, 1e-9, 30.0, 700.0, 1e4])
 def test_gates_of_one_of_nearly_none_and_below_every_number(n, shape, fall):
-    """Every other token forgets by e^-fall: 700 leaves the smallest of numbers, 1e4 none at all."""
+    """Check gates of e^-fall at every other token: 700 leaves the smallest numbers, 1e4 underflows to zero."""
     q, k, v = normal(n, 4), normal(n, 4, seed=1), normal(n, 3, seed=2)
     unit = k / k.norm(dim=-1, keepdim=True)
     falls = torch.zeros(n, *shape).double()
     falls[1::2] = fall
     if shape == (4,):
-        falls[:, 0] = 0  # one channel keeps all
+        falls[:, 0] = 0  # one channel keeps everything
     one, none = torch.ones(n, 1).double(), torch.zeros(n).double()
     alpha = (-falls).exp().expand(n, 4)
     for keys, erase in ((k, None), (unit, one)):
@@ -154,7 +154,7 @@ def by_token(*tensors):
 def test_scalar_decay_is_mamba_2s_scan_with_the_same_gate(gate):
     q, k, v = normal(1, 2, 130, 8), normal(1, 2, 130, 8, seed=1), normal(1, 2, 130, 8, seed=2)
     fallen = torch.stack([gates("scalar_decay", gate, head)[:, 0].log() for head in k[0]], -1).unsqueeze(0).float()
-    # Its step is both the gate's rate and the strength: values are divided by it beforehand.
+    # Its step is both the gate's rate and the strength, so values are divided by the step first.
     queries, keys, values = by_token(q, k, v)
     found = mamba2_chunk_scan(values / -fallen.unsqueeze(-1), -fallen, -torch.ones(2), keys, queries, chunk_size=32)
     own = ac.get("scalar_decay", gate=gate).attend(q, k, v, causal=True)
@@ -186,7 +186,7 @@ def test_gated_deltanet_with_a_gate_of_keys_is_qwen3_nexts():
 
 
 def pair(one, other, q, k, v):
-    """Two variants' matrices and outputs, causal and not."""
+    """Yield two variants' matrices and outputs, causal and not."""
     for causal in (False, True):
         yield one.weights(q, k, causal=causal), other.weights(q, k, causal=causal)
         yield one.attend(q, k, v, causal=causal), other.attend(q, k, v, causal=causal)
@@ -231,7 +231,7 @@ def test_the_harmonic_gate_that_writes_what_it_lets_go_is_the_mean():
 
 @pytest.mark.parametrize("key", ["gla", "kda"])
 def test_channels_that_forget_alike_are_a_gate_for_all(key):
-    """A key with the same number in every channel makes the same gate of each."""
+    """Check keys with equal channels, which have equal gates in all channels."""
     q, k = normal(80, 4), normal(80, 1, seed=1).expand(80, 4)
     other = {"gla": "scalar_decay", "kda": "gated_deltanet"}[key]
     check(ac.get(key, gate="keys").weights(q, k, causal=True), ac.get(other, gate="keys").weights(q, k, causal=True))
@@ -262,7 +262,7 @@ def test_a_constant_gate_inside_softmax_is_alibi_and_a_gate_of_one_is_softmax(de
 
 
 def test_a_text_of_many_tokens_costs_the_gate_no_digits():
-    """After 4000 tokens that keep a tenth each, float32 holds their sum to a thousandth only."""
+    """Check 4000 tokens that keep a tenth each; float32 holds the sum of their logarithms only to a thousandth."""
     q, k, v = (x.float() for x in (normal(4000, 8), normal(4000, 8, seed=1), normal(4000, 8, seed=2)))
     a = ac.get("fox", gate="constant", decay=0.1)
     wanted = a.attend(q.double(), k.double(), v.double(), causal=True)

@@ -1,4 +1,4 @@
-"""Mixed chunk attention: squared ReLU within a chunk, linear beyond; the contract holds what all variants share."""
+"""Tests of mixed chunk attention: squared ReLU within a chunk, linear across chunks."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ def numbers(*shape, seed=0):
 
 
 def by_hand(q, k, chunk, *, causal):
-    """The matrix entry by entry."""
+    """Return the matrix, computed entry by entry."""
     n, d = q.shape
     A = torch.zeros(n, n, dtype=q.dtype)
     for i in range(n):

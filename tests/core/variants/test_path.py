@@ -1,4 +1,4 @@
-"""PaTH against its paper's formulas: products of steps, one pair of tokens at a time, and the matrix form."""
+"""Tests of PaTH against its paper's formulas: products of steps for each pair of tokens, and the matrix form."""
 
 import pytest
 import torch
@@ -20,7 +20,7 @@ def unit(x):
 
 
 def directions(k, rule):
-    """The rules as they are said on screen, for unit keys ``[n, d]``."""
+    """Return the directions by the rules stated on screen, for unit keys ``[n, d]``."""
     n, d = k.shape
     if rule == "turned keys":
         return torch.stack([torch.cat([-key[d // 2 :], key[: d // 2]]) for key in k])
@@ -28,7 +28,7 @@ def directions(k, rule):
 
 
 def products(q, k, w, strength):
-    """``q_i H_i H_{i-1} ... H_{j+1} k_j`` for every pair, and the same as after the last token for every query."""
+    """Return ``q_i H_i H_{i-1} ... H_{j+1} k_j`` for every pair, and the same after the last token for every query."""
     n, d = k.shape
     steps = [torch.eye(d, dtype=k.dtype) - strength * torch.outer(x, x) for x in w]
     causal, end = torch.zeros(2, n, n, dtype=k.dtype)
@@ -88,7 +88,7 @@ def test_a_strength_of_zero_takes_nothing_out():
 
 
 def test_with_one_direction_for_all_only_the_distance_counts():
-    """A reflection at each token: what lies along w changes its sign from key to key."""
+    """Check reflections at each token: the part along w changes its sign from key to key."""
     n = 20
     q, k = (normal(1, 5, seed=i).expand(n, 5) for i in range(2))
     found = ac.get("path", along="fixed", strength=2.0).weights(q, k, causal=True)
@@ -110,7 +110,7 @@ def test_step_by_step_is_the_causal_form():
 
 @pytest.mark.parametrize("channels", [1, 4])
 def test_a_state_that_fades_too_is_its_recurrence(channels):
-    """Gates, strengths of writing and of taking back that differ from token to token."""
+    """Check gates and strengths of writing and erasing that differ from token to token."""
     n, d = CHUNK + 9, 4
     q, k, w, v = normal(n, d), normal(n, d, seed=1), unit(normal(n, d, seed=2)), normal(n, 3, seed=3)
     gates = -normal(n, channels, seed=4).abs()

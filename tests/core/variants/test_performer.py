@@ -1,4 +1,4 @@
-"""Performer's own promises: unbiased estimates, less error with more and with orthogonal features, no floor."""
+"""Tests of Performer: unbiased estimates, less error with more or orthogonal features, and no floor."""
 
 import math
 
@@ -23,7 +23,7 @@ def inside(attention, q, k, *, causal=False):
 
 
 def z_scores(q, k, seeds=20, **settings):
-    """How many standard errors each entry's mean estimate lies off the kernel."""
+    """Return the difference of each entry's mean estimate from the kernel, in standard errors."""
     found = [inside(ac.get("performer", seed=s, **settings), q, k) for s in range(seeds)]
     estimates = torch.stack([f["estimate"] for f in found])
     return (estimates.mean(0) - found[0]["kernel"]) / (estimates.std(0) / seeds**0.5)
@@ -34,7 +34,7 @@ def z_scores(q, k, seeds=20, **settings):
 def test_the_estimate_is_unbiased(kind, orthogonal):
     q, k = numbers(2, 6, 4)
     # Blocks of d directions are independent of each other: 20 x 2048 / 4 samples of each entry.
-    z = z_scores(q, k, kind=kind, orthogonal=orthogonal, features=2048)  # row norms as they are by default
+    z = z_scores(q, k, kind=kind, orthogonal=orthogonal, features=2048)  # default row norms
     assert z.abs().max() < 4.5
     assert z.square().mean() < 2.5
 
@@ -52,7 +52,7 @@ def test_the_true_kernels_by_hand():
     exponential = np.exp(x @ y.T)
     found = inside(ac.get("performer"), q, k)["kernel"]
     np.testing.assert_allclose(found, exponential / exponential.max(-1, keepdims=True))
-    # The arc-cosine kernel is the mean of two positive parts: by quadrature over the half plane both share.
+    # The arc-cosine kernel is the mean of two positive parts: by quadrature over the half plane that both share.
     turns = np.linspace(0, 2 * np.pi, 20_001)[:-1]
     radius = 2  # E r² of two normal numbers
     for i in range(5):
@@ -132,7 +132,7 @@ def test_directions_are_orthogonal_in_blocks_and_uniform(row_norms):
 
 
 def by_hand(q, k, W, kind, *, causal):
-    """The matrix from the directions, in plain numpy."""
+    """Return the matrix from the directions, in plain numpy."""
     x, y = (t.numpy() / t.shape[-1] ** 0.25 for t in (q, k))
 
     def phi(x):
@@ -187,7 +187,7 @@ def test_a_causal_row_is_the_last_row_of_its_prefix(kind):
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("scale", [1.0, 10.0, 300.0])
 def test_no_floor_at_any_magnitude(causal, scale):
-    """Where exponents reach thousands only sums of logarithms know the answer: no row turns into a mean of v."""
+    """Check exponents of thousands, which only sums of logarithms resolve: no row becomes a mean of v."""
     q, k, v = numbers(3, 300, 6, scale=scale)
     attention = ac.get("performer", features=16)
     W = inside(attention, q, k)["directions"]
@@ -238,5 +238,5 @@ def test_features_never_exist_for_all_tokens():
     for n in (1024, 4096):
         q, k, v = numbers(3, n, 16).float()
         peaks.append(count(lambda q=q, k=k, v=v: attention.attend(q, k, v)).peak_elements)
-    # Outputs, once in blocks and once together, are all that grows.
+    # Only the outputs grow, once in blocks and once together.
     assert (peaks[1] - peaks[0]) <= 2 * 16 * 3072

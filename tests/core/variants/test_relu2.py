@@ -1,4 +1,4 @@
-"""Squared ReLU taken apart: its squares over any of its normalisers are its weights."""
+"""Tests that the squares of squared ReLU, divided by each of its normalizers, are its weights."""
 
 import math
 

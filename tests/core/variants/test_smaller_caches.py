@@ -1,4 +1,4 @@
-"""Smaller caches against their articles' rules in loops, and against softmax where they keep everything."""
+"""Tests of smaller caches against their articles' rules in loops, and against softmax if they keep everything."""
 
 import math
 
@@ -26,7 +26,7 @@ def close(found, wanted):
 
 
 def softmax(q, k, mask):
-    """Softmax of one head over the pairs of a mask, in loops."""
+    """Return the softmax of one head over the pairs of a mask, in loops."""
     matrix = torch.zeros(len(q), len(k), dtype=q.dtype)
     for i in range(len(q)):
         each = {j: math.exp(float(q[i] @ k[j]) / math.sqrt(q.shape[1])) for j in range(len(k)) if mask[i][j]}
@@ -100,7 +100,7 @@ def test_at_full_rank_it_is_softmax(n, rank):
 
 
 def test_keys_of_less_rank_come_back_whole_and_have_a_gradient():
-    few = normal(20, 2) @ normal(2, 12, seed=1)  # rank 2, all 10 other singular values alike: zero
+    few = normal(20, 2) @ normal(2, 12, seed=1)  # rank 2, all 10 other singular values are zero
     k = few.unflatten(-1, (3, 4)).transpose(0, 1).requires_grad_()
     q = normal(3, 20, 4, seed=2)
     found = ac.get("mla", rank=3).weights(q, k)
@@ -169,7 +169,7 @@ def test_with_a_code_for_each_different_key_it_is_softmax(n, distinct, codes):
 
 
 def hitters(q, k, recent, heavy):
-    """The pairs that one head sees token by token: H2O's greedy rule, in lists."""
+    """Return the keys that one head sees token by token, by H2O's greedy rule, in lists."""
     n, received, cache, seen = len(q), {}, [], []
     for i in range(n):
         cache.append(i)
@@ -282,7 +282,7 @@ def test_of_several_heavy_hitters_with_the_least_attention_the_latest_is_dropped
     position = torch.tensor([0, 1, 2, 3, 4])
     assert dropped(received, position, place=4, heavy=4).tolist() == [2]
     assert dropped(received, torch.tensor([0, 2, 1, 3, 4]), place=4, heavy=4).tolist() == [1]
-    received[4] = 1.0  # the token that leaves the window ties with them and is the latest
+    received[4] = 1.0  # the token that leaves the window has an equal sum and is the latest
     assert dropped(received, position, place=4, heavy=4).tolist() == [4]
 
 

@@ -1,4 +1,4 @@
-"""The step from softmax to a gated delta rule, against its recurrence written out."""
+"""Tests of softmax as a gated delta rule, against its recurrence written out."""
 
 import math
 
@@ -15,7 +15,10 @@ def normal(*shape, seed=0):
 
 
 def recurrence(q, k, v, cap=math.inf):
-    """``A = A ((1 - 1/t) I - β c cᵀ) + β (v - v̄) cᵀ``, ``o = A q + v̄``: each token's output, the end's, and ‖A‖."""
+    """Return each token's output, the final outputs, and the norms of the state.
+
+    ``A = A ((1 - 1/t) I - β c cᵀ) + β (v - v̄) cᵀ``, ``o = A q + v̄``.
+    """
     n, d = k.shape
     q, k = q / d**0.25, k / d**0.25
     state, outs, sizes = torch.zeros(v.shape[-1], d, dtype=v.dtype), [], []
@@ -57,7 +60,7 @@ def test_its_matrix_is_what_becomes_of_the_unit_matrix():
 
 
 def beyond_first_order(size):
-    """How far it lies from softmax, over how far the plain mean does, with keys of this size."""
+    """Return the distance from softmax divided by the plain mean's distance, for keys of this size."""
     q, k, v = normal(40, 6), size * normal(40, 6, seed=1), normal(40, 3, seed=2)
     own, full = (ac.get(key).attend(q, k, v, causal=True) for key in ("softmax_gdn", "softmax"))
     flat = torch.stack([v[: i + 1].mean(0) for i in range(40)])
@@ -70,7 +73,7 @@ def test_it_is_softmax_to_first_order_in_the_keys():
 
 
 def test_uncapped_steps_leave_the_stable_range_on_keys_of_trained_size():
-    """From the second token on ‖c‖²/t is what is taken back: beyond 2 the state turns over and grows."""
+    """Check the erased share ‖c‖²/t from the second token on: above 2, the state changes sign and grows."""
     q, k, v = normal(40, 8), 20 * normal(40, 8, seed=1), normal(40, 3, seed=2)
     free, held = recurrence(q, k, v)[2], recurrence(q, k, v, 1.0)[2]
     assert max(free) > 1e6 * max(held)

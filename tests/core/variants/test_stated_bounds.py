@@ -1,4 +1,4 @@
-"""Every bound that a variant's words state on screen, read from those words and held against its matrix."""
+"""Tests of every bound stated in a variant's text, parsed from the text and compared with its matrix."""
 
 import re
 
@@ -13,7 +13,7 @@ def numbers(*shape, seed=0, scale=1.0):
 
 
 def said(words, pattern):
-    """What a sentence states, which must be there once."""
+    """Return the match of a pattern that must occur once in a text."""
     [found] = re.findall(pattern, words)
     return found
 
@@ -23,7 +23,7 @@ def help_of(key, setting):
 
 
 def opposed(n=32, d=8):
-    """One key along its query and all others nearly against it: as much of a row on one key as cosine can put."""
+    """Return q and k with one key along each query and the others almost opposite: cosine's most concentrated row."""
     q = numbers(n, d)
     k = -q[:1] + numbers(n, d, seed=1, scale=0.3)
     k[0] = q[0]
@@ -56,7 +56,7 @@ def test_taylor_weighs_a_negative_logit_like_the_positive_one_that_is_named():
     q, k = torch.ones(3, 1, dtype=torch.float64), torch.tensor([[low], [high], [-low]], dtype=torch.float64)
     negative, positive, mirrored = ac.get("taylor2").weights(q, k)[0].tolist()
     assert negative == pytest.approx(positive, rel=1e-12)
-    assert negative < 0.8 * mirrored  # and not like the positive one of its own size
+    assert negative < 0.8 * mirrored  # unlike the positive key of equal size
 
 
 def test_a_random_synthesizer_knows_the_position_and_nothing_else():
