@@ -1,4 +1,4 @@
-"""Who may know whom: pages -> app -> attention_core, never back."""
+"""Tests of the import rules: pages -> app -> attention_core, never the reverse."""
 
 import ast
 from pathlib import Path
@@ -9,7 +9,7 @@ ROOT = Path(__file__).parent.parent
 FILES = [p for top in ("app", "attention_core", "pages") for p in sorted((ROOT / top).rglob("*.py"))]
 
 SHARED = ("__init__.py", "task.py", "lengths.py")
-"""What experiments share: what a task is, and at which lengths to measure."""
+"""Modules shared by the experiments: the definition of a task, and the lengths to measure."""
 SCREEN = [path for path in FILES if path.relative_to(ROOT).parts[0] != "attention_core"]
 CORE = [
     path
@@ -20,7 +20,7 @@ CORE = [
 
 
 def imported(path):
-    """Every module a file imports, ``from a import b`` counted as both ``a`` and ``a.b``."""
+    """Return every module a file imports; ``from a import b`` counts as both ``a`` and ``a.b``."""
     names = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
@@ -32,7 +32,7 @@ def imported(path):
 
 
 def needed(path, modules):
-    """The modules of the project that a file needs as it is loaded: not what it imports later or for types alone."""
+    """Return the project modules that a file imports when it is loaded, without later or type-only imports."""
     names = []
     for node in ast.parse(path.read_text()).body:
         if isinstance(node, ast.Import):
@@ -44,7 +44,7 @@ def needed(path, modules):
 
 
 def circles(needs):
-    """The modules left once all are taken away, one by one, that need none of those left; empty without a circle."""
+    """Return the modules in or behind an import cycle; empty if there is no cycle."""
     left = dict(needs)
     while free := [name for name, needed in left.items() if not needed & left.keys() - {name}]:
         for name in free:
@@ -66,7 +66,7 @@ def test_a_circle_of_imports_is_seen():
 
 
 def forbidden(path):
-    """The modules a file may not know."""
+    """Return the modules that a file must not import."""
     place = path.relative_to(ROOT).as_posix()
     rules = {
         "attention_core/": ("app", "pages", "streamlit", "plotly"),
@@ -88,7 +88,7 @@ def forbidden(path):
 def test_a_file_knows_only_what_it_may(path):
     known = imported(path)
     broken = {name for name in known for no in forbidden(path) if name == no or name.startswith(no + ".")}
-    if path.is_relative_to(ROOT / "app" / "figures"):  # figures write numbers as the sentences do
+    if path.is_relative_to(ROOT / "app" / "figures"):  # figures format numbers as the sentences do
         broken = {name for name in broken if not name.startswith("attention_core.formatting")}
     assert not broken
 
@@ -102,7 +102,7 @@ def test_the_rules_bite(tmp_path):
 
 
 def of_page(path):
-    """The page a file belongs to; None for one outside the pages' folders."""
+    """Return the page a file belongs to; None for a file outside the pages' folders."""
     place = path.relative_to(ROOT).parts
     return place[1] if place[0] == "pages" and len(place) > 2 else None
 
@@ -115,7 +115,7 @@ def test_no_page_knows_another(path):
 
 
 def at_once(page):
-    """Whether a page says that it answers at once, so that a move on it breaks nothing off."""
+    """Return True if a page declares that it answers without delay, so that an interaction interrupts nothing."""
     tree = ast.parse((ROOT / "pages" / page / "page.py").read_text())
     return any(isinstance(node, ast.keyword) and node.arg == "at_once" for node in ast.walk(tree))
 
@@ -145,7 +145,7 @@ def test_a_look_is_one_function_of_a_record_and_an_experiment_has_tasks_to_run(p
 
 
 def mathematics(tree):
-    """What a file does with tensors beyond cutting and counting them: torch, linear algebra, products."""
+    """Yield the nodes of a file that use torch, linear algebra or matrix products."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
             names = [alias.name for alias in node.names] + [getattr(node, "module", None) or ""]

@@ -1,4 +1,4 @@
-"""Any page in Chromium: how it is opened, waited for, read, and what it hands out."""
+"""Helpers for pages in Chromium: open, wait, read values, and save files."""
 
 import csv
 import io
@@ -11,7 +11,7 @@ from PIL import Image
 from playwright.sync_api import expect
 
 BOARD = ".board:not(.thumbnails)"
-"""The matrix board where there is one; several are told apart by ``[data-board]``."""
+"""Selector of the matrix board; several boards are distinguished by ``[data-board]``."""
 STILL = """() => {
     const { testScriptState, testConnectionState } = document.querySelector("[data-testid=stApp]")?.dataset ?? {};
     const now = performance.now();
@@ -25,21 +25,21 @@ STILL = """() => {
     else window.since ??= now;
     return now - (window.since ?? now) >= 300;
 }"""
-"""Whether nothing has run for a while, and all that has come is drawn."""
+"""Script that returns true if no script has run for 300 ms and everything received is drawn."""
 NAMED = ".annotation[role=button], .legendtext"
-"""What a line is called on a chart."""
+"""Selector of the names of lines on a chart."""
 SIDEWAYS = "document.querySelector('[data-testid=stMain]').scrollWidth"
-"""How wide what a page shows is; more than the window, and it scrolls sideways."""
+"""Script that returns the width of a page's content; the page scrolls sideways if it exceeds the window."""
 
 
 def settle(page):
-    """Wait until the script has ended and stays so: some widgets tell what they are set to 150 ms later."""
+    """Wait until no script runs for a while, because some widgets send their values 150 ms later."""
     page.evaluate("window.since = undefined")
     page.wait_for_function(STILL, polling=50)
 
 
 def visit(page, address, *, until=None):
-    """Open an address and wait until it is drawn, or in the midst of a run until this is seen."""
+    """Open an address and wait until it is drawn, or until a text is visible while the script still runs."""
     page.goto(address)
     if until is None:
         page.wait_for_selector('[data-testid="stApp"]')
@@ -49,71 +49,71 @@ def visit(page, address, *, until=None):
 
 
 def query(page):
-    """The address's query as it stands now."""
+    """Return the query string of the current address."""
     return re.sub(r"^[^?]*\??", "", page.url)
 
 
 def words(page):
-    """The words of the query, each a value's name and its value."""
+    """Return the parameters of the query string, each as "name=value"."""
     return {unquote(word) for word in query(page).split("&")}
 
 
 def press(page, name):
-    """Press a button of the page itself and wait for what follows: the head has a Stop of its own."""
+    """Press a button in the main area and wait for the result; the header has its own Stop button."""
     page.get_by_test_id("stMain").get_by_role("button", name=name).click()
 
 
 def switch(page, name):
-    """Choose by its words what is chosen by them, and wait for what follows."""
+    """Click an option by its text and wait for the result."""
     page.get_by_text(name, exact=True).first.click()
     settle(page)
 
 
 def board(page, key=None):
-    """A board that is drawn."""
+    """Return the locator of a drawn board."""
     return page.locator(f"{BOARD}[data-paints]" if key is None else f'[data-board="{key}"][data-paints]')
 
 
 def values(found):
-    """What the panels of a board, or of the page's only one, tell of the cell pointed at."""
+    """Return the values that the panels of a board show for the cell under the pointer."""
     return found.locator(".value").all_inner_texts()
 
 
 def cell(found):
-    """A board's cell pointed at: its row and its column."""
+    """Return the row and column of a board's cell under the pointer."""
     return tuple(int(i) for i in found.get_attribute("data-cell").split(","))
 
 
 def on(plot, across, down):
-    """A point of a drawing, in shares of its sides."""
+    """Return the pixel position of a point given in fractions of a drawing's sides."""
     plot.scroll_into_view_if_needed()
     box = plot.bounding_box()
     return box["x"] + across * box["width"], box["y"] + down * box["height"]
 
 
 def point_at(plot, across, down):
-    """Point at a place of a drawing and wait until the board has answered."""
+    """Move the pointer to a place of a drawing and wait until the board has answered."""
     plot.page.mouse.move(*on(plot, across, down))
     plot.page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
 def drawn(canvas):
-    """What is drawn on a canvas, as it can be compared."""
+    """Return the contents of a canvas as a data URL, for comparisons."""
     return canvas.evaluate("(canvas) => canvas.toDataURL()")
 
 
 def picture(found):
-    """An element as it stands on screen."""
+    """Return a screenshot of an element."""
     return Image.open(io.BytesIO(found.screenshot())).convert("RGB")
 
 
 def colours(image):
-    """All colours of a picture."""
+    """Return all colours of an image."""
     return {colour for _count, colour in image.getcolors(maxcolors=2**24)}
 
 
 def darken(page, found):
-    """Change over to the dark theme and wait until a board is drawn in it."""
+    """Switch to the dark theme and wait until a board is drawn in it."""
     paints = found.get_attribute("data-paints")
     page.emulate_media(color_scheme="dark")
     expect(found).not_to_have_attribute("data-paints", paints)
@@ -121,18 +121,18 @@ def darken(page, found):
 
 
 def chart(page):
-    """The last chart."""
+    """Return the locator of the last chart."""
     return page.locator(".js-plotly-plot").last
 
 
 def legend(page):
-    """What the last chart's lines are called, at their ends or in a legend."""
+    """Return the names of the last chart's lines, drawn at their ends or in a legend."""
     expect(chart(page).locator(NAMED).first).to_be_visible()
     return chart(page).evaluate("(plot) => plot.data.filter(({ showlegend }) => showlegend).map(({ name }) => name)")
 
 
 def saved(page, button):
-    """A file that a button, or an element that acts as one, hands out."""
+    """Return the file downloaded by a button, or by an element that acts as a button."""
     found = page.get_by_role("button", name=button) if isinstance(button, str) else button
     with page.expect_download() as waiting:
         found.click()
@@ -140,11 +140,11 @@ def saved(page, button):
 
 
 def rows(path):
-    """The rows of a CSV file by the names of its columns."""
+    """Return the rows of a CSV file as dicts by column name."""
     return list(csv.DictReader(io.StringIO(path.read_text("utf-8-sig"))))
 
 
 def arrays(path):
-    """The arrays of an NPZ file by their names."""
+    """Return the arrays of an NPZ file by name."""
     with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as found:
         return dict(found)

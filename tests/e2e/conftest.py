@@ -1,4 +1,4 @@
-"""One running app and one Chromium for all browser tests."""
+"""Fixtures of the browser tests: one running app and one Chromium for all tests."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from filelock import FileLock
 from playwright.sync_api import expect, sync_playwright
 
 ROOT = Path(__file__).parent.parent.parent
-expect.set_options(timeout=30_000)  # others may be at work on the machine
+expect.set_options(timeout=30_000)  # other processes may be running on the machine
 QUIET = [
     "--no-sandbox",
     "--disable-gpu",
@@ -30,9 +30,9 @@ QUIET = [
 
 
 BROWSERS = ("chromium-headless-shell", "chromium", "google-chrome", "chrome")
-"""The first is the one without a window of its own, which each page would open anew."""
+"""Executables in order of preference; the first has no window, which other browsers open for each page."""
 STILL = {"reduced_motion": "reduce"}
-"""What moves only to please is drawn over and over, by the processor."""
+"""Context option that turns off decorative animations, which the processor would redraw all the time."""
 WIDE = {"viewport": {"width": 1400, "height": 1000}, **STILL}
 PHONE = {
     "viewport": {"width": 390, "height": 844},
@@ -48,7 +48,7 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if here == item.path.parent:
             item.add_marker(pytest.mark.e2e)
-            # A browser on a busy machine may be late once; what fails twice is broken. The summary names it either way.
+            # On a busy machine one timeout is accepted, but a test that fails twice is broken. The summary lists both.
             item.add_marker(pytest.mark.flaky(reruns=1))
 
 
@@ -59,7 +59,7 @@ def free_port():
 
 
 def start(script, port, folder, cwd=ROOT, **how):
-    """Start ``streamlit run`` by its console script, as the README does, and wait until it is healthy."""
+    """Start ``streamlit run`` by its console script, as in the README, and wait until it is healthy."""
     command = [str(Path(sys.executable).parent / "streamlit"), "run", str(script), f"--server.port={port}"]
     return serve([*command, "--server.headless=true", "--server.address=127.0.0.1"], port, folder, cwd=cwd, **how)
 
@@ -84,10 +84,10 @@ def serve(command, port, folder, **how):
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory):
-    """The app's address: whichever worker needs it first starts it, the last one ends it."""
+    """Yield the app's address; the first test worker that needs the server starts it, the last one stops it."""
     folder = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
-        folder = folder.parent  # of all workers
+        folder = folder.parent  # shared by all test workers
     kept, lock = folder / "server.json", FileLock(folder / "server.lock")
     with lock:
         running = json.loads(kept.read_text()) if kept.exists() else {"port": free_port(), "users": 0}
@@ -116,13 +116,13 @@ def chromium():
 
 @pytest.fixture(scope="session")
 def window(chromium):
-    """Where pages open that keep what the browser has loaded once."""
+    """Return a browser context whose pages share the browser's cache."""
     return listening(chromium.new_context(**WIDE))
 
 
 @pytest.fixture
 def page(window):
-    """A page 1400 wide, one after the other in the same tab, which has parsed the scripts of all before."""
+    """Yield a page 1400 pixels wide; tests share one tab, which has parsed the scripts already."""
     page = tab(window)
     page.set_viewport_size(WIDE["viewport"])
     page.emulate_media(color_scheme="light")
@@ -131,7 +131,7 @@ def page(window):
 
 @pytest.fixture
 def newly_opened(window):
-    """A page in a tab without a history, of which a test may change what it is."""
+    """Yield a page in a new tab without history, which a test may reconfigure."""
     page = window.new_page()
     yield from watched(page)
     page.close()
@@ -139,7 +139,7 @@ def newly_opened(window):
 
 @pytest.fixture(scope="session")
 def other_window(chromium):
-    """Another browser, whose pages find nothing that one before has kept but the scripts that it has loaded."""
+    """Return a second browser context, whose pages start with empty storage but cached scripts."""
     context = listening(chromium.new_context(**WIDE))
     context.add_init_script("if (location.host) for (const kept of [localStorage, sessionStorage]) kept.clear();")
     return context
@@ -147,30 +147,30 @@ def other_window(chromium):
 
 @pytest.fixture
 def elsewhere(other_window):
-    """A page of another browser, which knows nothing of what was done in this one."""
+    """Yield a page of another browser, without cookies or storage of the first one."""
     other_window.clear_cookies()
     yield from watched(tab(other_window))
 
 
 @pytest.fixture(scope="session")
 def pocket(chromium):
-    """The browser of a phone."""
+    """Return a browser context of a phone."""
     return listening(chromium.new_context(**PHONE))
 
 
 @pytest.fixture
 def phone(pocket):
-    """A page of a phone."""
+    """Yield a page of a phone."""
     yield from watched(tab(pocket))
 
 
 def tab(context):
-    """The tab that a context has, or its first: a new one would have to parse every script again."""
+    """Return the context's existing tab, or its first; a new tab would parse every script again."""
     return next(iter(context.pages), None) or context.new_page()
 
 
 def listening(context):
-    """A context whose pages know when the server owes them an answer, for ``settle``."""
+    """Return the context with a script that records if the server still owes an answer, for ``settle``."""
     context.set_default_timeout(60_000)
     context.add_init_script(
         """const send = WebSocket.prototype.send;
@@ -185,7 +185,7 @@ def listening(context):
 
 
 def watched(page):
-    """A page that fails its test if the browser or the app reports an error; it is empty afterwards."""
+    """Yield a page and fail its test if the browser or the app reports an error; the page is blank afterwards."""
     errors = []
 
     def heard(message):
@@ -207,5 +207,5 @@ def watched(page):
 
 
 def is_error(message):
-    # Streamlit probes its health addresses below the page's own path first, and a deep link answers those with 404.
+    # Streamlit first requests its health addresses below the page's path, which a deep link answers with 404.
     return message.type == "error" and "/_stcore/" not in str(message.location) and "404" not in message.text

@@ -1,4 +1,4 @@
-"""The matrix board and the miniatures in Chromium: numbers, links between panels, hands, keyboard, phone, files."""
+"""Tests of the matrix board and the thumbnails in Chromium: numbers, linked panels, pointer, keyboard, phone, files."""
 
 import os
 import re
@@ -19,7 +19,7 @@ def boards(tmp_path_factory):
     script = Path(__file__).with_name("board_page.py")
     imports = os.environ | {"PYTHONPATH": str(ROOT)}  # an installed checkout does not offer ``app`` under this name
     folder = tmp_path_factory.mktemp("boards")
-    process = start(script, port, folder, cwd=ROOT / "app", env=imports)  # the folder's settings are the server's
+    process = start(script, port, folder, cwd=ROOT / "app", env=imports)  # the server uses the settings of this folder
     yield f"http://127.0.0.1:{port}"
     process.terminate()
     process.wait(20)
@@ -139,7 +139,7 @@ def test_keys_go_from_matrix_to_matrix_of_any_shape(page, boards):
     for key, place, read in (
         ("ArrowDown", (0, 0), [True, True, False]),
         ("End", (0, 11), [True, True, False]),
-        ("p", (0, 4), [False, False, True]),  # the last, which has five columns
+        ("p", (0, 4), [False, False, True]),  # the last panel, which has five columns
         ("ArrowDown", (1, 4), [False, False, True]),
         ("n", (1, 4), [True, True, False]),
     ):
@@ -342,7 +342,7 @@ def test_on_a_phone_taps_read_and_pin_and_one_finger_scrolls(phone, boards):
     x, y = on(plot(phone, 0), 0.5, 0.6)
 
     def drag(*fingers):
-        """Each finger from its first to its second point."""
+        """Move each finger from its first to its second point."""
         for step in range(11):
             points = [
                 {"x": a + (c - a) * step / 10, "y": b + (d - b) * step / 10, "id": i}

@@ -1,4 +1,4 @@
-"""The Error page as a visitor uses it: from a link, over every view, to a file of numbers."""
+"""Tests of the Error page in Chromium: a link, every view, and a file of numbers."""
 
 import re
 
@@ -17,7 +17,7 @@ LAST = """(plot, name) => {
     ].at(-1).getBoundingClientRect();
     return [[x + width / 2, y + height / 2], plot.data.find((trace) => trace.name === name).meta.ways.at(-1)];
 }"""
-"""Where the last point of a line is, and which variant it stands for."""
+"""Script that returns the position of a line's last point, and the word of its variant."""
 
 
 def test_from_a_link_over_every_view_to_the_numbers(page, server):

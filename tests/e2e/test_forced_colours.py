@@ -1,4 +1,4 @@
-"""Windows high contrast: with forced colours the browser drops backgrounds, and states and weights stay visible."""
+"""Tests of Windows high contrast: forced colours remove backgrounds, but states and weights stay visible."""
 
 import pytest
 from browser import colours, picture, settle, visit
@@ -16,13 +16,13 @@ def forced(chromium, request):
 
 
 def commonest(found):
-    """The colour that most of an element is drawn in."""
+    """Return the most frequent colour of an element."""
     image = picture(found)
     return max(image.getcolors(maxcolors=2**24))[1]
 
 
 def contrast(one, other):
-    """The contrast of two colours as WCAG 2 defines it."""
+    """Return the contrast of two colours as defined by WCAG 2."""
 
     def luminance(colour):
         shares = [value / 255 for value in colour]
@@ -33,7 +33,7 @@ def contrast(one, other):
 
 
 def readable(found):
-    """Whether a word stands out: some of its pixels have enough contrast to the colour behind it."""
+    """Return True if some pixels of a text have enough contrast with the colour behind it."""
     ground = commonest(found)
     return max(contrast(ground, each) for each in colours(picture(found))) >= 4.5
 
@@ -79,7 +79,7 @@ def test_losses_the_chosen_row_and_the_range_of_layers_are_seen_on_model(forced,
     assert contrast(commonest(rows.nth(0)), commonest(rows.nth(1))) > 2
     assert readable(rows.nth(0))
     tokens = forced.locator(".token")
-    assert len({commonest(tokens.nth(i)) for i in range(70, 85)}) > 3  # a window of 64 changes none of the first tokens
+    assert len({commonest(tokens.nth(i)) for i in range(70, 85)}) > 3  # a window of 64 does not affect the first tokens
     thumbs = forced.locator('[data-testid="stSlider"] [role="group"] > div > [data-rac]')
     assert contrast(commonest(thumbs.first), ground) > 2
 

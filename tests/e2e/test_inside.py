@@ -1,4 +1,4 @@
-"""The Inside page as a visitor uses it, in Chromium: from one step to the next, another variant, a knob, a file."""
+"""Tests of the Inside page in Chromium: the steps, another variant, a setting, a file."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The Masks page in Chromium: patterns by primitive, a composed stack, a front that plays, hashed order, files."""
+"""Tests of the Masks page in Chromium: patterns by primitive, a stack of layers, animated reach, hashes, files."""
 
 import re
 from xml.etree import ElementTree

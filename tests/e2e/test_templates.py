@@ -1,4 +1,4 @@
-"""Sentences that are filled in the browser show every value exactly as it is."""
+"""Tests that sentences completed in the browser show every value unchanged."""
 
 import pytest
 from conftest import ROOT

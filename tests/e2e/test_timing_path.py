@@ -1,4 +1,4 @@
-"""The Timing page in the browser: a recorded answer, a live run with its stop, a file saved and loaded, a link."""
+"""Tests of the Timing page in Chromium: a recorded result, a live run stopped, a file saved and loaded, a link."""
 
 import json
 import re
@@ -70,10 +70,10 @@ def test_the_only_stop_is_the_one_after_which_a_run_can_go_on_and_a_lost_connect
     visit(page, f"{server}/timing?{TINY}&t_from=256&t_to=8192&t_rounds=25")
     press(page, "Run on this machine")
     expect(page.get_by_text("samples · about").first).to_be_visible()
-    expect(page.get_by_test_id("stStatusWidget")).to_be_visible()  # it says that something runs
+    expect(page.get_by_test_id("stStatusWidget")).to_be_visible()  # it indicates a running script
     expect(page.get_by_role("button", name="Stop")).to_have_count(1)
     for _again in range(2):
-        expect(page.get_by_text("On this machine,").first).to_be_visible()  # there is something to go on from
+        expect(page.get_by_text("On this machine,").first).to_be_visible()  # there is something to continue from
         press(page, "Stop")
         expect(page.get_by_role("button", name="Run on this machine")).to_be_visible()
         settle(page)
