@@ -87,7 +87,7 @@ def visit(page, query=()):
 
 
 def open_page(page, query=(), **state):
-    """Return a page in a session that visited another page before and has this state; links reset all page options."""
+    """Return a page in a session that has visited another page and has this state; a link resets the page's options."""
     at = _before_its_first_run(page, query)
     at.session_state[LINK] = Link(None, {})
     for name, field in Options.shared().items():

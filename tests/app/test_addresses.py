@@ -172,7 +172,7 @@ def board(element):
 
 
 def table(element):
-    """Yield a line for each numeric column of a table."""
+    """Yield lines that summarize the numeric columns of a table."""
     for _, column in element.value.select_dtypes("number").items():
         yield f"column {in_short(column)}"
 

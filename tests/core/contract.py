@@ -442,7 +442,7 @@ def check_causal_cost(a: Attention) -> None:
 
 
 def check_memory(a: Attention) -> None:
-    """Check that ``attend`` holds fewer than n² elements, also for other layouts of q, k, v with default settings."""
+    """Check that ``attend`` never holds n² elements, in one tensor or in total, for several layouts of q, k and v."""
     n = max(counted_lengths(a))
     packed = inputs(n, torch.float32, lead=(1,), d=4)
     forms = [packed] if a.params.changed() else [packed, [x.mT.contiguous().mT for x in packed]]
