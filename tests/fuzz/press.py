@@ -96,7 +96,7 @@ class Visitor:
         await self.stream.send(request.SerializeToString())
 
     async def move(self):
-        """Press a random widget; return False if no widget exists."""
+        """Press a random widget; return False if nothing can be pressed."""
         known = self.widgets()
         if self.random.random() < 0.2:
             known = {**self.older, **known}

@@ -19,7 +19,7 @@ ALL = [True] * 4
 
 
 def matrix(**peaks):
-    """Return a uniform matrix of four tokens with some entries replaced, such as ``r1c2=0.9``."""
+    """Return a uniform matrix of four tokens with some entries replaced, such as ``r1c2=0.9``; NaN masks an entry."""
     found = np.full((4, 4), 0.25)
     for place, weight in peaks.items():
         found[int(place[1]), int(place[3])] = weight
