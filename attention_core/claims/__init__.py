@@ -1,7 +1,7 @@
-"""Is what the articles say true here? Every file in ``checks`` is one claim, found by walking that folder.
+"""Check the claims of articles on an input; each file in ``checks`` defines one claim and is found automatically.
 
-``claim`` defines what a claim is, ``in_the_model`` is shared by several claims, and ``survey`` counts the verdicts of
-all claims on many inputs.
+``claim`` defines the ``Claim`` class, ``in_the_model`` is shared by several claims, and ``survey`` counts the verdicts
+of all claims on many inputs.
 """
 
 import importlib
@@ -36,20 +36,20 @@ __all__ = [
 ]
 
 LONGEST = 512
-"""Tokens of the longest input a claim is checked on: all of them on twelve heads then take some 20 s on one core."""
+"""Maximum tokens of an input for claims: all claims on twelve heads then take about 20 s on one core."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClaimTask:
-    """One claim on one input.
+    """One claim to check on one input.
 
     Attributes:
         key: the claim's key.
         source: the input.
-        head: the one head looked at, None for all of them.
-        longest: the most tokens the source is measured at.
-        timed: whether time is measured.
-        slow: whether a decoder reads the source's text again and again.
+        head: index of the only head to measure; None for all heads.
+        longest: the largest number of tokens at which the source may be measured.
+        timed: whether the claim measures time.
+        slow: whether a decoder reads the source's text many times.
     """
 
     key: str
@@ -62,14 +62,14 @@ class ClaimTask:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What came of one claim on one input.
+    """The result of checking one claim on one input.
 
     Attributes:
         key: the claim's key.
-        verdict: what its rule says of the numbers.
-        numbers: what the rows come to, by quantity.
-        rows: what its experiment found, all of the claim's own frozen dataclass.
-        why: why it could not be judged, in place of rows and numbers; None where it was.
+        verdict: the verdict of the claim's rule on the numbers.
+        numbers: the values of the claim's quantities by name, computed from the rows.
+        rows: the rows of the claim's experiment, all of the claim's own frozen dataclass.
+        why: the reason why the claim is untestable, with no rows or numbers; None if it was judged.
     """
 
     key: str
@@ -80,12 +80,12 @@ class Outcome:
 
     @property
     def claim(self) -> Claim[Any]:
-        """The claim."""
+        """The claim with this key."""
         return claim(self.key)
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What was found, or why nothing could be; its placeholders as they are."""
+        """The finding and the notes that apply, or the reason why nothing was judged; placeholders are not filled."""
         if self.why:
             return (self.why.template,)
         notes = (note.finding for note in self.claim.notes if note.applies(self.numbers))
@@ -93,16 +93,16 @@ class Outcome:
 
     @property
     def found(self) -> Mapping[str, object]:
-        """What fills the placeholders of ``sentences``."""
+        """The values for the placeholders of ``sentences``."""
         return self.why.fields if self.why else self.claim.found(self.numbers)
 
 
 @cache
 def discover() -> dict[str, Claim]:
-    """Import every claim's file once and return them by key, in the order of their numbers.
+    """Import every claim's file once and return the claims by key, ordered by number.
 
     Raises:
-        TypeError: if a file has no ``CLAIM`` or its key is not the file's name.
+        TypeError: if a file does not define ``CLAIM``, or its key differs from the file's name.
     """
     found = {}
     for info in pkgutil.iter_modules(checks.__path__):
@@ -114,15 +114,15 @@ def discover() -> dict[str, Claim]:
 
 
 def all_claims() -> tuple[Claim, ...]:
-    """Every claim, by number."""
+    """Return every claim, ordered by number."""
     return tuple(discover().values())
 
 
 def claim(key: str) -> Claim:
-    """The claim with this key.
+    """Return the claim with this key.
 
     Raises:
-        InputError: naming the nearest key.
+        InputError: if the key is unknown; the message suggests the nearest key.
     """
     known = discover()
     if key not in known:
@@ -131,16 +131,16 @@ def claim(key: str) -> Claim:
 
 
 def chosen(keys: Sequence[str] | None) -> tuple[Claim, ...]:
-    """The claims with these keys, by number; all of them for None.
+    """Return the claims with these keys, ordered by number; all claims for None.
 
     Raises:
-        InputError: if a key is unknown, naming the nearest.
+        InputError: if a key is unknown; the message suggests the nearest key.
     """
     return all_claims() if keys is None else tuple(sorted(map(claim, dict.fromkeys(keys)), key=lambda c: c.number))
 
 
 def length(source: Source, load: Load = load, longest: int = LONGEST) -> int:
-    """Tokens of an input that claims are checked on: its own, but no more than the longest.
+    """Return the number of tokens of an input that claims are checked on: its own length, at most ``longest``.
 
     Raises:
         LabError: if the source cannot be read.
@@ -156,14 +156,14 @@ def tasks(
     keys: Sequence[str] | None = None,
     longest: int = LONGEST,
 ) -> tuple[ClaimTask, ...]:
-    """One task per claim, in the order of their numbers.
+    """Return one task per claim, ordered by the claims' numbers.
 
     Args:
         source: the input.
-        head: the one head looked at, None for all of them.
-        load: turns a source into a record.
-        keys: the claims; all when None.
-        longest: tokens of the input that are looked at, at most.
+        head: index of the only head to measure; None for all heads.
+        load: function that turns a source into a record.
+        keys: the keys of the claims to check; None for all claims.
+        longest: the largest number of tokens of the input to use.
 
     Raises:
         LabError: if the source cannot be read, or a key is unknown.
@@ -176,10 +176,10 @@ def tasks(
 
 
 def run(task: ClaimTask, *, load: Load = load) -> tuple[Outcome, ...]:
-    """What came of the task's claim.
+    """Check the task's claim and return its outcome.
 
     Raises:
-        LabError: if the source cannot be read at a length the experiment asks for.
+        LabError: if the source cannot be read at a length that the experiment needs.
     """
     known = claim(task.key)
     try:

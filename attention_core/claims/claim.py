@@ -1,7 +1,7 @@
-"""What a claim is: a statement from an article, an experiment on the visitor's input, and the rule that judges it.
+"""The ``Claim`` class: a statement from an article, an experiment on the visitor's input, and a rule that judges it.
 
-A claim's verdict is a function of its numbers, its numbers a function of the rows its experiment found: nothing about
-the outcome is written down beforehand.
+The experiment returns rows, numbers are computed from the rows, and the verdict is computed from the numbers. No
+outcome is stored in advance.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,35 +21,37 @@ from attention_core.inputs.source import Source, TextSource
 from attention_core.variant import Paper
 
 DECIMALS = 6
-"""Decimals kept of what a fit makes of counts, beyond which is rounding: two stays two."""
+"""Decimals to which an exponent fitted to counts is rounded, so that float noise does not turn 2 into 2.0000000001."""
 EVEN = 1e-6
-"""Errors of matrices below this are float32's rounding."""
+"""Relative difference of matrices below which a difference counts as float32 rounding."""
 READ = 128
-"""Tokens of a text that a decoder reads, at most, for a claim about what it says of it: it reads them a dozen times."""
+"""Maximum number of tokens that a decoder reads for a claim about its predictions; it reads them about a dozen
+times."""
 
 Numbers = Mapping[str, float]
-"""What a claim's rows come to, or its thresholds, by name."""
+"""The values of a claim's quantities, or its thresholds, by name."""
 R = TypeVar("R")
-"""What a claim's experiment finds: a frozen dataclass of plain values."""
+"""The row type of a claim's experiment: a frozen dataclass of plain values."""
 
 
 class UntestableError(InputError):
-    """There is nothing on this input by which the claim could be judged: what ``Claim.measure`` raises to say so.
+    """A claim cannot be judged on this input. Raised by ``Claim.measure``.
 
     Args:
-        template: why, in one sentence.
-        **fields: its values. Where the input is only too short, ``needs`` says how many tokens would do.
+        template: the reason, in one sentence.
+        **fields: values for its placeholders. If the input is only too short, ``needs`` is the required number of
+            tokens.
     """
 
     @property
     def needs(self) -> int | None:
-        """Tokens that would do; None where no length would."""
+        """The number of tokens that would suffice; None if no length would."""
         found = self.fields.get("needs")
         return found if isinstance(found, int) else None
 
 
 class Verdict(StrEnum):
-    """What the numbers say of a claim, on this input."""
+    """The result of a claim's rule on one input."""
 
     HOLDS = "holds"
     PARTLY = "holds partly"
@@ -58,20 +60,20 @@ class Verdict(StrEnum):
 
     @classmethod
     def of_parts(cls, *kept: bool) -> "Verdict":
-        """Of a claim in several parts: holds where all are so, partly where some are."""
+        """Combine the parts of a claim: ``HOLDS`` if all are true, ``PARTLY`` if some are, else ``FAILS``."""
         return cls.HOLDS if all(kept) else cls.PARTLY if any(kept) else cls.FAILS
 
 
 @dataclass(frozen=True)
 class Quantity:
-    """A number a claim is judged by.
+    """A number that a claim's verdict or finding uses.
 
     Attributes:
-        name: as ``Claim.numbers`` names it.
-        label: what it is, in a few words.
+        name: its key in ``Claim.numbers``.
+        label: a description in a few words.
         unit: ``"ms"``, ``"nats"``, ``"tokens"``; empty for a ratio or a count.
         digits: significant digits shown.
-        bound: whether its sentence states it as an upper bound, which is then rounded up.
+        bound: whether the finding states it as an upper bound; the number is then rounded up.
     """
 
     name: str
@@ -81,23 +83,23 @@ class Quantity:
     bound: bool = False
 
     def written(self, value: float) -> str:
-        """Return the number for reading, without its unit."""
+        """Format the number for display, without its unit."""
         return (at_most if self.bound else number)(value, self.digits)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """How a claim's rows become a picture: which attributes stand on which axis. Rows at one place show their spread.
+    """The mapping from attributes of a claim's rows to the axes of its chart. Rows with equal x show their spread.
 
     Attributes:
-        x: attribute on the horizontal axis; words make bars, numbers make lines.
-        y: attribute on the vertical axis; rows that have none are left out.
-        by: attribute that tells the lines (or the bars at one place) apart; its words name them.
-        x_title: of the horizontal axis, with its unit.
-        y_title: of the vertical axis, with its unit.
+        x: attribute on the horizontal axis. Strings give bars, numbers give lines.
+        y: attribute on the vertical axis. Rows without a value are left out.
+        by: attribute that separates the lines, or the bars at one position; its values are the legend's labels.
+        x_title: title of the horizontal axis, with its unit.
+        y_title: title of the vertical axis, with its unit.
         kind: lines or bars.
-        log_x: whether equal ratios are equal distances, horizontally.
-        log_y: the same, vertically.
+        log_x: whether the horizontal axis is logarithmic.
+        log_y: whether the vertical axis is logarithmic.
     """
 
     x: str
@@ -112,12 +114,12 @@ class Figure:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a claim can be seen at large, in the words of addresses.
+    """A link to the page that shows a claim's subject in full, in terms of query parameters.
 
     Attributes:
         page: the page's name.
-        options: the page's own choices, by name.
-        variants: the variants shown; empty for those that are chosen anyway.
+        options: query parameters of the page, by name.
+        variants: the variants shown; empty to keep the current selection.
     """
 
     page: str
@@ -127,11 +129,11 @@ class Place:
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """What is to be said in place of a claim's usual finding, or after it.
+    """A sentence that replaces a claim's usual finding, or follows it, under a condition.
 
     Attributes:
         finding: the sentence, with the quantities as placeholders.
-        applies: whether it fits: ``numbers -> bool``.
+        applies: the condition: ``numbers -> bool``.
     """
 
     finding: str
@@ -140,13 +142,13 @@ class Case:
 
 @dataclass(frozen=True, kw_only=True)
 class Ask:
-    """What an experiment is run on.
+    """The input and settings that an experiment runs on.
 
     Attributes:
         source: the visitor's input.
-        head: the one head looked at, None for all of them.
-        longest: the most tokens the source may be measured at.
-        load: turns a source into a record.
+        head: index of the only head to measure; None for all heads.
+        longest: the largest number of tokens at which the source may be measured.
+        load: function that turns a source into a record.
     """
 
     source: Source
@@ -156,7 +158,7 @@ class Ask:
 
     @property
     def own(self) -> int:
-        """Tokens of the source as it is, at most ``longest``.
+        """The source's own number of tokens, at most ``longest``.
 
         Raises:
             LabError: if the source cannot be read.
@@ -165,10 +167,10 @@ class Ask:
 
     @property
     def text(self) -> str:
-        """The text that the source is.
+        """The text of a text source.
 
         Raises:
-            UntestableError: if it is none.
+            UntestableError: if the source is not a text.
         """
         if not isinstance(self.source, TextSource):
             raise UntestableError("This claim is about what a model says of a text; choose a text.")
@@ -176,16 +178,17 @@ class Ask:
 
     @property
     def decoded(self) -> int:
-        """Tokens of the text, at most ``READ``, as the decoder reads them; no more than ``longest`` where that cuts it.
+        """The number of tokens that the decoder reads: at most ``READ``, and at most ``longest`` if that cuts the text.
 
         Raises:
-            LabError: if there is no text, or it holds nothing.
+            UntestableError: if the source is not a text.
+            LabError: if the text is empty.
         """
-        text, whole = self.text, self.load(self.source, None).n  # as another model may count them
+        text, whole = self.text, self.load(self.source, None).n  # another model may count differently
         return len(swap.text_tokens(text, tokens=min(READ, self.longest) if self.longest < whole else READ).ids)
 
     def record(self, tokens: int | None = None) -> QKV:
-        """The heads looked at, ``[H, n, d]``, at the source's own length (at most ``longest``) or another.
+        """Return the measured heads, ``[H, n, d]``, at the source's own length (at most ``longest``) or at ``tokens``.
 
         Raises:
             LabError: if the source cannot be read at this length.
@@ -193,11 +196,11 @@ class Ask:
         return self.source.at_length(tokens or self.own, self.longest, self.load).of_head(self.head)
 
     def seen(self, rows: Iterable[H]) -> list[H]:
-        """The rows of the heads looked at, from an experiment that measures all of them."""
+        """Return the rows of the measured heads from an experiment that measures all heads."""
         return [row for row in rows if self.head in (None, row.head)]
 
     def by_head(self, values: Tensor) -> list[tuple[int, float]]:
-        """Numbers of the heads looked at, ``[H]``, each beside its head's own number."""
+        """Pair the values of the measured heads, ``[H]``, with the heads' indices."""
         return list(enumerate(values.tolist(), self.head or 0))
 
 
@@ -206,36 +209,34 @@ class Claim(Generic[R]):
     """A claim and how it is checked.
 
     Attributes:
-        key: its name in links and on the command line; the module's name.
-        number: its place in the list.
-        statement: what is claimed, in plain words.
-        source: where it is claimed.
+        key: its name in links and on the command line; equal to the module's name.
+        number: its position in the list.
+        statement: the claim in plain words.
+        source: the article or paper that makes the claim.
         experiment: what is done to the input, in one sentence.
-        rule: when it holds, holds partly, or does not, in one sentence with the ``bounds`` as placeholders.
+        rule: when the claim holds, holds partly, or fails, in one sentence with the ``bounds`` as placeholders.
         bounds: the rule's thresholds by name.
-        place: where it can be seen at large; None where nowhere.
+        place: link to the page that shows the subject in full; None if no page does.
         finding: what was found, in one sentence with the quantities as placeholders.
-        quantities: the numbers it is judged by, the most telling first.
-        figure: the picture of its rows.
-        measure: runs the experiment: ``ask -> rows``, all of one frozen dataclass; seeded by what is asked and by
-            nothing else.
-        numbers: condenses rows: ``rows -> {quantity's name: value}``.
+        quantities: the numbers that it is judged by, the most important first.
+        figure: the chart of its rows.
+        measure: runs the experiment: ``ask -> rows``, all of one frozen dataclass. Random seeds depend on ``ask`` only.
+        numbers: summarizes rows: ``rows -> {quantity's name: value}``.
         verdict: applies the rule: ``(numbers, bounds) -> verdict``.
-        cases: what was found where the usual sentence would not fit; the first that applies counts.
-        notes: what is said after the finding, each of them that applies.
-        needs: tokens without which it cannot be judged: as many as make what it names, 64 landmarks say, more than a
-            word.
-        unmasked: the method it compares with softmax and which cannot hide the future, so that there is nothing to
-            judge where a causal model looks ahead once its mask is off; empty where there is none.
-        grows: whether it is measured at growing lengths, up to the longest that the source can be had at: those have to
-            reach ``needs``, as a synthetic input's own length decides nothing then.
-        theorem: why mathematics lets it come out in one way only, wherever it can be judged, in one sentence; empty for
-            a claim that inputs decide.
-        otherwise: an input on which the verdict is another than on all inputs of the survey, in one sentence; each has
-            a test that runs the claim on that input. Empty for a theorem, or where no such input is known.
+        cases: findings for cases that the usual sentence does not fit; the first that applies is used.
+        notes: sentences after the finding; each one that applies is shown.
+        needs: the smallest number of tokens on which it can be judged, for example enough for 64 landmarks.
+        unmasked: name of a method that it compares with softmax and that cannot be causal, or empty. The claim is then
+            untestable on a causal model whose unmasked attention puts much weight on the future.
+        grows: whether it is measured at growing lengths, up to the longest available for the source. ``needs`` then
+            applies to that longest length, because a synthetic input's own length does not matter.
+        theorem: why mathematics allows only one verdict, in one sentence; empty for a claim whose verdict depends on
+            the input.
+        otherwise: an input whose verdict differs from the verdict on all inputs of the survey, in one sentence. A test
+            runs the claim on each such input. Empty for a theorem, or if no such input is known.
         timed: whether it measures time, so that its numbers differ from run to run.
-        reads: whether it lets a decoder read the source's text, again and again, which takes a while: it can be judged
-            on a text alone, and ``needs`` are tokens of that decoder.
+        reads: whether a decoder reads the source's text many times, which is slow. The claim then needs a text, and
+            ``needs`` counts tokens of that decoder.
     """
 
     key: str
@@ -263,11 +264,11 @@ class Claim(Generic[R]):
     reads: bool = False
 
     def rows(self, ask: Ask) -> tuple[R, ...]:
-        """What its experiment finds.
+        """Run the experiment and return its rows.
 
         Raises:
-            UntestableError: if it cannot be judged on this input.
-            LabError: if the source cannot be read at a length the experiment asks for.
+            UntestableError: if the claim cannot be judged on this input.
+            LabError: if the source cannot be read at a length that the experiment needs.
         """
         if self.unmasked:
             check_seen(ask.record(), self.unmasked)
@@ -277,49 +278,50 @@ class Claim(Generic[R]):
         return tuple(self.measure(ask))
 
     def judge(self, rows: Sequence[R]) -> tuple[Numbers, Verdict]:
-        """The numbers that its rows come to, and the verdict its rule passes on them."""
+        """Return the numbers computed from the rows, and the verdict of the rule on them."""
         numbers = self.numbers(rows)
         return numbers, self.verdict(numbers, self.bounds)
 
     def sentence(self, numbers: Numbers) -> str:
-        """The finding that fits these numbers, its placeholders as they are."""
+        """Return the finding that fits these numbers; placeholders are not filled."""
         return next((case.finding for case in self.cases if case.applies(numbers)), self.finding)
 
     def found(self, numbers: Numbers) -> dict[str, str]:
-        """The quantities as they are written, without units: what fills the placeholders of ``sentence``."""
+        """Format the quantities without units, as values for the placeholders of ``sentence``."""
         return {each.name: each.written(numbers[each.name]) for each in self.quantities}
 
     def thresholds(self) -> dict[str, str]:
-        """The bounds as they are written: what fills the placeholders of ``rule``."""
+        """Format the bounds, as values for the placeholders of ``rule``."""
         return {name: written(bound, None) for name, bound in self.bounds.items()}
 
 
 FUTURE = Quantity("future", "weight that the input itself hides", "%")
-"""Per cent of the mass that lies on the future of a model which hides it; 0 where the input reads both ways."""
+"""Share of unmasked attention mass, in per cent, on keys after the query, for a causal model; 0 for a bidirectional
+input."""
 READ_BOTH_WAYS = Case(
     finding="This model writes from left to right, but was read both ways here: {future}% of that attention lies on "
     "the future, which it never sees.",
     applies=lambda numbers: numbers[FUTURE.name] > 0,
 )
 MOST_HIDDEN = 10
-"""Per cent of ``FUTURE`` up to which attention read both ways still is, nearly, what a causal model does. Trained heads
-have up to 64; spread evenly it would be 50."""
+"""Largest ``FUTURE``, in per cent, at which unmasked attention is still close to causal attention. Trained heads have
+up to 64; uniform attention would have 50."""
 
 
 def future(qkv: QKV) -> float:
-    """``FUTURE`` of this record."""
+    """Return ``FUTURE`` of this record."""
     return 100 * future_share(qkv, head=None) if qkv.causal else 0.0
 
 
 def check_seen(qkv: QKV, method: str) -> None:
-    """That softmax which hides nothing, and a method that cannot hide anything, is near what a causal model does.
+    """Check that a causal model attends little to the future when unmasked, so that a non-causal method can be judged.
 
     Args:
-        qkv: the record; one that reads both ways always passes.
-        method: the method's name.
+        qkv: the record; a bidirectional one always passes.
+        method: the name of the non-causal method.
 
     Raises:
-        UntestableError: if it is not.
+        UntestableError: if more than ``MOST_HIDDEN`` per cent of the attention mass lies on the future.
     """
     hidden = future(qkv)
     if hidden > MOST_HIDDEN:
@@ -333,13 +335,13 @@ def check_seen(qkv: QKV, method: str) -> None:
 
 
 def check_uneven(uniform: Tensor) -> None:
-    """That attention is not the same everywhere, where closeness to it is to be compared.
+    """Check that attention is not uniform in every head; closeness to uniform attention would show nothing.
 
     Args:
-        uniform: the relative error of uniform attention's matrix, of each head.
+        uniform: the relative error of uniform attention's matrix, one value per head.
 
     Raises:
-        UntestableError: if it is, up to float32's rounding.
+        UntestableError: if all heads are uniform, up to float32 rounding.
     """
     if (uniform < EVEN).all():
         raise UntestableError(

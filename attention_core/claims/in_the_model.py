@@ -1,6 +1,6 @@
-"""What claims about a changed model share: what is read, what stands in softmax's place, and what comes of it.
+"""Experiments shared by the claims that replace softmax in a trained model and measure perplexity and copying.
 
-Whatever model the input was read by, these claims are about the one that writes: ``swap.MODEL``.
+These claims always use the decoder ``swap.MODEL``, independent of the model that read the input.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,9 +18,9 @@ from attention_core.model_patching import UNIFORM, from_word, losses, perplexity
 from attention_core.variant import SOFTMAX, Paper
 
 PERIOD = 48
-"""Tokens of the copy test until they repeat: more than the widest window tried."""
+"""Tokens of the copy test before they repeat: more than the widest window tried."""
 SAVED = 1.0
-"""Nats per token that copying has to save the unchanged model: below it, a share of the saving says nothing."""
+"""Nats per token that copying must save the unchanged model. Below it, a share of the saving is not meaningful."""
 STAND_INS = (
     *(f"local~window~{window}" for window in (8, 32)),
     *(f"sink~window~{window}" for window in (8, 32)),
@@ -29,27 +29,28 @@ STAND_INS = (
     "retention",
     UNIFORM,
 )
-"""What stands in softmax's place, in all layers: some with two budgets, and some that look far off or nowhere."""
+"""The replacements for softmax in all layers: some at two budgets, some poor approximations, and one that ignores the
+keys."""
 PERFORMER = Paper("Rethinking Attention with Performers", 2020, "https://arxiv.org/abs/2009.14794")
 IN_ORDER = {"holds": 0.9, "partly": 0.6}
-"""Rank correlations from which on an error is said to put others in order, and roughly in order."""
+"""Rank correlations from which an error is said to predict the order of other numbers, fully or roughly."""
 TOKENS = Quantity("tokens", "tokens read, as SmolLM2 splits the text", "tokens")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StandInRow:
-    """What came of a variant in softmax's place in all layers.
+    """The results with one variant in place of softmax in all layers.
 
     Attributes:
-        variant: its name, without its budget.
-        word: with it.
-        tokens: of the text.
-        times: the perplexity, over that of the model as it is.
-        lost: per cent of what copying saves, in nats, that is lost.
-        output: relative error of its outputs in per cent, on the queries, keys and values of the unchanged model when
-            it reads the text; mean over heads and layers.
-        output_copying: the same when the unchanged model reads the tokens of the copy test.
-        kept: per cent of softmax's weight on each query's sharpest logit that the variant gives it too, likewise.
+        variant: its title, without its budget.
+        word: the variant with its budget.
+        tokens: tokens of the text.
+        times: the perplexity divided by the unchanged model's perplexity.
+        lost: per cent of the loss, in nats, that copying saves and that is lost with the variant.
+        output: relative error of the variant's outputs in per cent, mean over heads and layers. It is taken on the
+            queries, keys and values of the unchanged model reading the text.
+        output_copying: the same error on the tokens of the copy test.
+        kept: per cent of softmax's weight on each query's largest logit that the variant keeps, on the unchanged model.
     """
 
     variant: str
@@ -63,10 +64,10 @@ class StandInRow:
 
 
 def stand_ins(ask: Ask) -> Iterator[StandInRow]:
-    """Read the text, and copy, with each of ``STAND_INS``.
+    """Yield the results of reading the text and of copying with each of ``STAND_INS``.
 
     Raises:
-        UntestableError: if the input is no text, or copying its tokens saves too little.
+        UntestableError: if the input is not a text, or copying its tokens saves too little.
     """
     layers = tuple(range(models.layer_count(swap.MODEL)))
     ids = tuple(swap.text_tokens(ask.text, tokens=ask.decoded).ids)
@@ -85,7 +86,7 @@ def stand_ins(ask: Ask) -> Iterator[StandInRow]:
 
 
 def order(rows: Sequence[StandInRow], errors: Sequence[float], values: Sequence[float]) -> Numbers:
-    """Return how well errors of the outputs, one per row, put other numbers in order."""
+    """Return the rank correlations between output errors and other numbers, one of each per row."""
     return {
         "rho": metrics.rank_correlation(errors, values),
         "tau": metrics.kendall(errors, values),
@@ -95,7 +96,7 @@ def order(rows: Sequence[StandInRow], errors: Sequence[float], values: Sequence[
 
 
 def by_order(numbers: Numbers, bounds: Numbers) -> Verdict:
-    """Compare the rank correlation with the bounds, with room for its rounding: 0.9 may be 0.8999999999999999."""
+    """Compare the rank correlation with the bounds, rounded to 9 decimals because 0.9 may be 0.8999999999999999."""
     rho = round(numbers["rho"], 9)
     if rho >= bounds["holds"]:
         return Verdict.HOLDS
@@ -103,15 +104,15 @@ def by_order(numbers: Numbers, bounds: Numbers) -> Verdict:
 
 
 def reading(ask: Ask, word: str, layers: tuple[int, ...]) -> swap.ReadingRow:
-    """The text read with a variant in these layers, as it is with none."""
+    """Read the text with a variant in these layers and return the row; no layers for the unchanged model."""
     return _reading(swap.ReadingTask(text=ask.text, word=word, layers=layers, tokens=ask.decoded))
 
 
 def copied_tokens(ask: Ask) -> tuple[int, ...]:
     """Return ``PERIOD`` tokens of the text in a random order (seed 0), followed by the same tokens again.
 
-    The random order leaves only copying to predict the second half with. The tokens are the text's own, so that what
-    is measured depends on the text.
+    In a random order, the second half can only be predicted by copying. The tokens come from the text, so that the
+    result depends on the text.
     """
     ids = swap.text_tokens(ask.text, tokens=ask.decoded).ids
     shuffled = torch.randperm(len(ids), generator=torch.Generator().manual_seed(0))[:PERIOD]
@@ -120,7 +121,7 @@ def copied_tokens(ask: Ask) -> tuple[int, ...]:
 
 
 def lost(ask: Ask, word: str, layers: tuple[int, ...]) -> float:
-    """Return the per cent of what copying saves, in nats, that is lost with a variant in these layers.
+    """Return how much of the loss that copying saves is lost with a variant in these layers, in per cent of nats.
 
     Raises:
         UntestableError: if the unchanged model saves less than ``SAVED`` by copying.
@@ -137,7 +138,7 @@ def lost(ask: Ask, word: str, layers: tuple[int, ...]) -> float:
     return 100 * (_copying(ids, word, layers)[1] - second) / (first - second)
 
 
-# Several claims need the same numbers; each entry is a few numbers.
+# Several claims need the same results, and each cached entry is only a few numbers.
 _reading = lru_cache(256)(swap.reading)
 _output_error = lru_cache(256)(swap.output_error)
 
@@ -154,7 +155,8 @@ def _copying(ids: tuple[int, ...], word: str, layers: tuple[int, ...]) -> tuple[
 def reread(ask: Ask, keys: int) -> float:
     """Return the text's perplexity when every token is predicted from the last ``keys`` tokens alone.
 
-    The unchanged model reads these tokens again for every prediction, so that no layer knows anything of earlier ones.
+    The unchanged model reads these tokens again for every prediction, so that no layer has information about earlier
+    ones.
     """
     return _reread(tuple(swap.text_tokens(ask.text, tokens=ask.decoded).ids), keys)
 
@@ -162,14 +164,14 @@ def reread(ask: Ask, keys: int) -> float:
 @lru_cache(16)
 def _reread(ids: tuple[int, ...], keys: int) -> float:
     loaded = models.load(swap.MODEL)
-    first = losses(loaded, ids[: keys + 1])  # these have no more than ``keys`` tokens before them
+    first = losses(loaded, ids[: keys + 1])  # at most ``keys`` tokens precede each of these
     last = [losses(loaded, ids[end - keys : end + 1])[-1:] for end in range(keys + 1, len(ids))]
     return perplexity(torch.cat([first, *last]))
 
 
 @lru_cache(256)
 def _kept(text: str, tokens: int, word: str) -> float:
-    from attention_core.inputs.models.recorder import record  # imports transformers, by now loaded
+    from attention_core.inputs.models.recorder import record  # imports transformers, which is loaded by now
 
     loaded = models.load(swap.MODEL)
     ids = swap.text_tokens(text, tokens=tokens).ids

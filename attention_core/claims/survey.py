@@ -1,7 +1,7 @@
-"""How often does each claim come out which way? All of them on a fixed list of inputs, counted verdict by verdict.
+"""A survey of all claims on a fixed list of inputs, which counts how often each verdict occurs.
 
-Where all inputs give one verdict, the claim is a theorem, or the survey has no input that gives another verdict. The
-table says which, and names such an input where one is known.
+If all inputs give one verdict, the claim is a theorem, or the survey contains no input with another verdict. The table
+says which, and names an input with another verdict if one is known.
 """
 
 from collections import Counter
@@ -33,13 +33,14 @@ window and showed it to whoever looked up from the page. They kept the almanac o
 the day came round again they agreed that it had been well described. The second winter was quieter than the first. The
 letters were longer, and so were the answers."""
 PROSE = {"a few sentences": OPENING, "two paragraphs": f"{OPENING} {MIDDLE}", "a page": f"{OPENING} {MIDDLE} {ENDING}"}
-"""A text written for this, cut at three lengths."""
+"""A text written for this survey, cut at three lengths."""
 LIST = """One for the salt, two for the rope, three for the lamp, four for the oil. Then again: one for the salt, two
 for the rope, three for the lamp, four for the oil. And once more, as every evening: one for the salt, two for the rope,
 three for the lamp, four for the oil, and good night."""
 """A text that repeats itself."""
 HEADS = 2
-"""Heads of a synthetic input: each draws its own numbers, and all of a layer's take most of the time."""
+"""Heads of a synthetic input. Each head draws its own numbers; computing all heads of a layer would take most of the
+time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,10 +48,10 @@ class Surveyed:
     """One input of the survey.
 
     Attributes:
-        name: what it is, in words.
+        name: a short description.
         source: the input.
-        head: the one head looked at, None for all of them.
-        timed: whether claims that measure time are checked on it: that takes seconds each.
+        head: index of the only head to measure; None for all heads.
+        timed: whether claims that measure time are checked on it, which takes seconds per claim.
     """
 
     name: str
@@ -60,7 +61,7 @@ class Surveyed:
 
 
 def _texts() -> Iterator[Surveyed]:
-    """Both built-in models at several layers and lengths; of SmolLM2 also heads that hardly look ahead."""
+    """Yield texts in both built-in models at several layers and lengths, and SmolLM2 heads that hardly look ahead."""
     layers = {
         "a few sentences": {"minilm": (0, 2, 4), "smollm2": (0, 9, 18, 27)},
         "two paragraphs": {"minilm": (0, 1, 2, 3, 4, 5), "smollm2": (3, 6, 12, 24)},
@@ -83,7 +84,7 @@ def _text(name: str, text: str, model: str, layer: int, head: int | None = None,
 
 
 def _synthetic() -> Iterator[Surveyed]:
-    """Every kind in five settings of length, size, sharpness, seed and position encoding; then extremes."""
+    """Yield every kind in five settings of length, size, sharpness, seed and position encoding; then extremes."""
     plain = SyntheticSpec(heads=HEADS)
     for seed, (n, d, sharpness, rope) in enumerate(
         ((48, 16, 1.0, False), (96, 32, 0.25, True), (128, 16, 4.0, False), (256, 32, 1.0, True), (256, 16, 4.0, False))
@@ -117,12 +118,12 @@ INPUTS = (*_texts(), *_synthetic())
 
 @dataclass(frozen=True, kw_only=True)
 class Survey:
-    """How every claim came out.
+    """The verdicts of the claims on every input.
 
     Attributes:
-        inputs: what was surveyed.
-        tokens: of each input, as its source stands.
-        verdicts: by claim's key, one per input that the claim was checked on.
+        inputs: the surveyed inputs.
+        tokens: the number of tokens of each input.
+        verdicts: one verdict per input that the claim was checked on, by the claim's key.
     """
 
     inputs: tuple[Surveyed, ...]
@@ -136,23 +137,23 @@ def run(
     keys: Sequence[str] | None = None,
     tell: Callable[[int, Surveyed], None] = lambda number, surveyed: None,
 ) -> Survey:
-    """Check the claims on the inputs, one after the other.
+    """Check the claims on the inputs, one after another.
 
-    A synthetic input is grown to its own length only, but to ``claims.LONGEST`` where it is as long.
+    A synthetic input grows only to its own length, which reaches ``claims.LONGEST`` for the longest one.
 
     Args:
-        inputs: what is surveyed.
-        keys: the claims; all when None.
-        tell: is told of every input before it is looked at, with its number from 1.
+        inputs: the inputs to survey.
+        keys: the keys of the claims; None for all claims.
+        tell: callback that receives the number (from 1) of every input and the input, before it is measured.
 
     Raises:
-        LabError: if a model cannot be had, or a key is unknown.
+        LabError: if a model is not available, or a key is unknown.
     """
     found: dict[str, list[Verdict]] = {claim.key: [] for claim in claims.chosen(keys)}
     tokens = []
     for number, surveyed in enumerate(inputs, start=1):
         tell(number, surveyed)
-        read: Load = lru_cache(load)  # the claims ask for the same few lengths
+        read: Load = lru_cache(load)  # claims need the same few lengths
         tokens.append(claims.length(surveyed.source, read))
         for task in _tasks(surveyed, read, list(found)):
             found[task.key].extend(outcome.verdict for outcome in claims.run(task, load=read))
@@ -167,13 +168,13 @@ def _tasks(surveyed: Surveyed, read: Load, keys: Sequence[str]) -> list[ClaimTas
 
 
 def always(verdicts: Sequence[Verdict]) -> Verdict | None:
-    """The one verdict of a claim wherever it could be judged; None where there are several, or none."""
+    """Return the only verdict of a claim, untestable inputs ignored; None if there are several verdicts, or none."""
     judged = {verdict for verdict in verdicts if verdict is not Verdict.UNTESTABLE}
     return judged.pop() if len(judged) == 1 else None
 
 
 def table(survey: Survey) -> str:
-    """The survey in Markdown: counts, rules and inputs."""
+    """Return the survey as a Markdown document: counts, rules and inputs."""
     checked = [claim for claim in claims.all_claims() if claim.key in survey.verdicts]
     few = sum(surveyed.timed for surveyed in survey.inputs)
     lines = [

@@ -1,8 +1,8 @@
-"""Experiments: one module per question, usable without a browser.
+"""Experiments: one module per question, usable without the web app.
 
-An experiment is a list of independent frozen tasks and a pure function from a task to rows, so that progress, stopping,
-streaming charts, caching and running elsewhere cost nothing. Such a module has
+An experiment is a list of independent frozen tasks and a pure function from a task to rows. Progress bars, cancelling,
+streaming charts, caching and remote execution then need no extra code. Each such module has
 
-- ``tasks(...) -> tuple[Task, ...]``, in the order in which results are worth seeing;
-- ``run(task, *, load=load) -> Sequence[Row]``, seeded by what the task says and by nothing else.
+- ``tasks(...) -> tuple[Task, ...]``, with the most useful results first;
+- ``run(task, *, load=load) -> Sequence[Row]``, whose random seeds depend on the task only.
 """

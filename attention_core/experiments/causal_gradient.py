@@ -18,18 +18,18 @@ from attention_core.ops.linear.causal_scan import nonzero
 
 SUMS, STATES = "chunked", "cumsum"
 WAYS = (SUMS, STATES, MATRIX)
-"""The library's backward in constant extra memory, and what autograd keeps by itself."""
+"""The library's backward pass in constant extra memory, and two forms that autograd differentiates by itself."""
 LONGEST = 2048
-"""Tokens of the longest length: autograd then keeps 64 MiB of states per head of 64, a few times over."""
+"""Longest length in tokens. Autograd then stores 64 MiB of states per head of size 64, several times."""
 COPIES = 4
-"""How many times autograd holds all states at its peak."""
+"""How many times autograd stores all states at its peak."""
 COMPARED = 512
-"""Tokens on which gradients are compared at most."""
+"""Maximum number of tokens on which gradients are compared."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class BytesTask:
-    """What forward and backward hold in one way at one length, on one head of Gaussian q, k and v.
+    """A task that counts the memory of forward and backward in one way, on one head of Gaussian q, k and v.
 
     Attributes:
         word: a variant that has all ``WAYS``, with its settings.
@@ -48,7 +48,7 @@ class BytesTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BytesRow:
-    """Most bytes that forward and backward hold at once in one way, beyond q, k, v and the gradient at the output."""
+    """The peak bytes of forward and backward in one way, beyond q, k, v and the output's gradient."""
 
     way: str
     n: int
@@ -57,12 +57,12 @@ class BytesRow:
 
 @dataclass(frozen=True, kw_only=True)
 class DifferenceTask:
-    """How far the gradients of all ways lie apart on an input.
+    """A task that compares the gradients of all ways on an input.
 
     Attributes:
         word: a variant that has all ``WAYS``, with its settings.
-        source: where q, k and v come from.
-        head: the one head, None for all.
+        source: source of q, k and v.
+        head: index of the only head to compare; None for all heads.
     """
 
     word: str
@@ -72,11 +72,11 @@ class DifferenceTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DifferenceRow:
-    """How far the running sums' gradient lies from that of a way of autograd, in a number type of ``DTYPES``.
+    """The difference between the running sums' gradient and autograd's gradient in one way, at one dtype of ``DTYPES``.
 
     Attributes:
         gradient: ``"q"``, ``"k"`` or ``"v"``.
-        difference: the largest of any number, over the largest number.
+        difference: largest difference of any entry, divided by the largest entry.
     """
 
     dtype: str
@@ -86,7 +86,7 @@ class DifferenceRow:
 
 
 def lengths(d: int, d_v: int) -> tuple[int, ...]:
-    """Doublings from 16 to the longest whose states, as often as autograd holds them, are within bounds."""
+    """Return powers of two from 16 up to the longest length whose states, ``COPIES`` times, fit the byte limit."""
     state = 4 * d * (d_v + 1) * COPIES
     longest = min(LONGEST, max(32, current().timed_bytes // state))
     return tuple(2**i for i in range(4, int(math.log2(longest)) + 1))
@@ -95,13 +95,13 @@ def lengths(d: int, d_v: int) -> tuple[int, ...]:
 def tasks(
     source: Source, *, d: int, d_v: int, head: int | None = None, word: str = "linear"
 ) -> tuple[DifferenceTask | BytesTask, ...]:
-    """First how far the gradients differ on the input, then what each way holds, lengths rising.
+    """Return one task that compares the gradients on the input, then tasks that count bytes at growing lengths.
 
     Args:
-        source: where q, k and v come from.
+        source: source of q, k and v.
         d: size of queries and keys.
         d_v: size of values.
-        head: the one head whose gradients are compared, None for all.
+        head: index of the only head whose gradients are compared; None for all heads.
         word: a variant that has all ``WAYS``, with its settings.
     """
     held = [BytesTask(word=word, way=way, n=n, d=d, d_v=d_v) for n in lengths(d, d_v) for way in WAYS]
@@ -109,10 +109,10 @@ def tasks(
 
 
 def run(task: DifferenceTask | BytesTask, *, load: Load = load) -> tuple[DifferenceRow, ...] | tuple[BytesRow]:
-    """Compare, or count.
+    """Compare gradients, or count bytes.
 
     Returns:
-        Of a difference, one row per number type, gradient and way of autograd; of bytes, one row.
+        For a difference task, one row per dtype, gradient and way of autograd; for a bytes task, one row.
 
     Raises:
         LabError: if the source cannot be read, or a gradient on it is not finite.
@@ -121,7 +121,7 @@ def run(task: DifferenceTask | BytesTask, *, load: Load = load) -> tuple[Differe
 
 
 def _gradients(word: str, way: str, q: Tensor, k: Tensor, v: Tensor) -> Callable[[], tuple[Tensor, ...]]:
-    """Forward and backward, from one random gradient at the output: the gradients at q, k and v."""
+    """Return a function that computes the gradients at q, k and v from one random gradient at the output."""
     compute = computed(registry.from_word(word), way)
     q, k, v = (x.detach().requires_grad_() for x in (q, k, v))
     at_output = torch.randn(v.shape, generator=torch.Generator().manual_seed(0), dtype=v.dtype)
@@ -133,14 +133,14 @@ def _differences(task: DifferenceTask, load: Load) -> tuple[DifferenceRow, ...]:
     rows = []
     for name, dtype in DTYPES.items():
         q, k, v = (x.to(dtype) for x in qkv.tensors)
-        # Head by head: what autograd keeps of all heads at once is what this is about.
+        # One head at a time, because autograd would store the states of all heads.
         found: dict[str, list[Tensor]] = {}
         for way in WAYS:
             heads = [_gradients(task.word, way, q[h], k[h], v[h])() for h in range(len(q))]
             found[way] = [torch.stack(parts) for parts in zip(*heads, strict=True)]
             check_finite(found[way])
         for way in WAYS[1:]:
-            # Over the largest of all three, as one alone may be zero: where all values are alike, keys change nothing.
+            # Divide by the largest entry of all three: one may be zero, for example if all values are equal.
             largest = nonzero(torch.stack([x.abs().amax() for x in found[way]]).amax())
             rows += [
                 DifferenceRow(
@@ -152,10 +152,10 @@ def _differences(task: DifferenceTask, load: Load) -> tuple[DifferenceRow, ...]:
 
 
 def check_finite(gradients: Iterable[Tensor]) -> None:
-    """That gradients are numbers, without which they cannot be compared.
+    """Check that gradients are finite, so that they can be compared.
 
     Raises:
-        InputError: if any is not.
+        InputError: if an entry is not finite.
     """
     if not all(gradient.isfinite().all() for gradient in gradients):
         raise InputError(
@@ -165,7 +165,7 @@ def check_finite(gradients: Iterable[Tensor]) -> None:
 
 
 def held(task: BytesTask) -> BytesRow:
-    """Count the bytes alive at once."""
+    """Count the peak bytes of a task's forward and backward pass."""
     source = torch.Generator().manual_seed(task.n)
     q, k, v = (torch.randn(1, task.n, size, generator=source) for size in (task.d, task.d, task.d_v))
     counts = count(_gradients(task.word, task.way, q, k, v), unit=torch.uint8)
@@ -173,6 +173,6 @@ def held(task: BytesTask) -> BytesRow:
 
 
 def ratios(rows: Sequence[BytesRow], way: str) -> list[tuple[int, float]]:
-    """How many times the running sums' bytes a way holds, ``(n, factor)`` where both are counted."""
+    """Return ``(n, factor)``: a way's bytes divided by the running sums' bytes, at lengths where both are counted."""
     sums = {row.n: row.peak_bytes for row in rows if row.way == SUMS}
     return [(row.n, row.peak_bytes / sums[row.n]) for row in rows if row.way == way and row.n in sums]

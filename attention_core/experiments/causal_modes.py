@@ -1,6 +1,6 @@
-"""Three algorithms, one answer: do a variant's causal forms agree on this input, and what does each of them cost?
+"""Compare the outputs and the costs of a variant's causal algorithms on an input.
 
-The forms are the choices of a variant's ``mode``; the explicit n x n matrix stands beside them.
+The algorithms are the choices of a variant's ``mode``, in addition to the explicit n x n matrix.
 """
 
 import itertools
@@ -24,29 +24,29 @@ from attention_core.ops.linear.causal_scan import CHUNK
 from attention_core.variant import Attention, Variant
 
 MATRIX = "matrix"
-"""The form that makes the explicit matrix and multiplies it by v."""
+"""The form that computes the explicit matrix and multiplies it by v."""
 WAYS = ("chunked", "recurrent", "cumsum", MATRIX)
-"""All forms, in the order in which they are shown."""
+"""All forms, in display order."""
 SEVERAL = 5 * CHUNK // 2
-"""Tokens to which a shorter input is repeated before forms are compared: chunks go on from chunks, the last one cut."""
+"""Length to which a shorter input is repeated before forms are compared: several chunks, the last one incomplete."""
 AGREED = 256
-"""Tokens on which forms are compared at most: token by token, a wide state in float64 takes seconds beyond these."""
+"""Maximum tokens on which forms are compared. Beyond it, the recurrent form takes seconds for a wide float64 state."""
 SEQUENTIAL = 2048
-"""Tokens up to which the form that takes them one by one is counted and timed: its line is straight, but slow."""
+"""Maximum tokens at which the recurrent form is counted and timed. Its cost is linear, but it is slow."""
 ROUNDS = 5
 """Samples of each form at each length."""
 LEAST = 2e-3
-"""Seconds a sample lasts at least, by repeating what is shorter."""
+"""Minimum seconds per sample; shorter calls are repeated."""
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 
 @dataclass(frozen=True, kw_only=True)
 class AgreementTask:
-    """The forms of one variant against each other on an input.
+    """A task that compares the outputs of all forms of one variant on an input.
 
     Attributes:
-        source: where q, k and v come from.
-        head: the one head compared, None for all.
+        source: source of q, k and v.
+        head: index of the only head to compare; None for all heads.
         word: the variant and its settings.
     """
 
@@ -57,10 +57,10 @@ class AgreementTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgreementRow:
-    """How far two forms ``a`` and ``b`` of a variant, given by its word, lie apart in a number type of ``DTYPES``.
+    """The difference between the outputs of forms ``a`` and ``b`` of a variant, at one dtype of ``DTYPES``.
 
     Attributes:
-        difference: the largest of any output number, over the largest output number.
+        difference: largest difference of any output entry, divided by the largest output entry.
     """
 
     variant: str
@@ -72,10 +72,10 @@ class AgreementRow:
 
 @dataclass(frozen=True, kw_only=True)
 class CostTask:
-    """What one form of a variant does at one length, on one head of Gaussian q, k and v.
+    """A task that counts the cost of one form at one length, on one head of Gaussian q, k and v.
 
-    Its multiply-adds are those of matrix products; cumsum makes its ``n C (d_v + 1)`` products ``φ(k) [v, 1]ᵀ`` entry
-    by entry, and they are added, so that all forms are counted alike.
+    The multiply-adds of matrix products are counted. ``cumsum`` computes its ``n C (d_v + 1)`` products ``φ(k) [v,
+    1]ᵀ`` elementwise; they are added, so that all forms are counted in the same way.
 
     Attributes:
         word: the variant and its settings.
@@ -92,11 +92,11 @@ class CostTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostRow:
-    """What a form of a variant, given by its word, costs at one length and head size.
+    """The cost of one form of a variant (given by its word) at one length and head size.
 
     Attributes:
-        multiply_adds: of its products, as ``CostTask`` says.
-        peak_bytes: most bytes alive at once beyond q, k and v.
+        multiply_adds: of its products, as described in ``CostTask``.
+        peak_bytes: peak bytes allocated beyond q, k and v.
     """
 
     variant: str
@@ -109,12 +109,12 @@ class CostRow:
 
 @dataclass(frozen=True, kw_only=True)
 class TimeTask:
-    """One sample of what a form's call takes.
+    """A task that takes one time sample of a form.
 
     Attributes:
         cost: the form and its length.
         round: the sample's number.
-        before: milliseconds that the first sample found; None for that one.
+        before: milliseconds of the first sample; None if this is the first sample.
     """
 
     cost: CostTask
@@ -125,7 +125,7 @@ class TimeTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeRow:
-    """The milliseconds of one call of a form, one sample in each round; before the first a call only warms up."""
+    """The milliseconds of one call of a form, one sample per round; a warm-up call precedes the first sample."""
 
     way: str
     n: int
@@ -134,12 +134,12 @@ class TimeRow:
 
 
 def forms(variant: Variant) -> tuple[str, ...]:
-    """The causal algorithms a variant offers; none where it has no choice of them."""
+    """Return the causal algorithms that a variant offers; empty if it has no choice of them."""
     return next((setting.choices for setting in variant.params.settings() if setting.name == "mode"), ())
 
 
 def computed(attention: Attention, way: str) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
-    """The causal output in one of the ways, as a function of q, k and v."""
+    """Return the causal output of one form, as a function of q, k and v."""
     if way == MATRIX:
         return lambda q, k, v: attention.weights(q, k, causal=True) @ v
     in_mode = attention.with_settings(mode=way)
@@ -147,36 +147,36 @@ def computed(attention: Attention, way: str) -> Callable[[Tensor, Tensor, Tensor
 
 
 def difference(a: Tensor, b: Tensor) -> float:
-    """The largest difference of two tensors over the largest entry of the second; 0 between zeros."""
+    """Return the largest difference of two tensors divided by the largest entry of the second; 0 if both are zero."""
     return float(ratio((a - b).abs().amax(), b.abs().amax()))
 
 
 def beginning(qkv: QKV, tokens: int) -> QKV:
-    """A record's first tokens, or all where there are fewer."""
+    """Return a record's first tokens, or all tokens if there are fewer."""
     return first_tokens(qkv, min(tokens, qkv.n))
 
 
 def compared(n: int) -> int:
-    """The tokens on which forms are compared for an input of n: its first ones, or the input again and again."""
+    """Return the number of tokens on which forms are compared; short inputs are repeated, long ones cut."""
     return min(max(n, SEVERAL), AGREED)
 
 
 def lengths(d: int) -> tuple[int, ...]:
-    """Doublings from 16 to twice d², so that n = d² lies within; 512 at least."""
+    """Return powers of two from 16 to at least 2d² and 512, so that n = d² lies between."""
     return tuple(2**i for i in range(4, math.ceil(math.log2(max(512, 2 * d * d))) + 1))
 
 
 def tasks(
     source: Source, words: Sequence[str], *, head: int | None, word: str, d: int
 ) -> tuple[AgreementTask | CostTask, ...]:
-    """First how far the forms of each variant agree, then what those of one of them cost, lengths rising.
+    """Return tasks that compare the forms of each variant, then tasks that count one variant at growing lengths.
 
     Args:
-        source: where q, k and v come from.
+        source: source of q, k and v.
         words: the variants whose forms are compared.
-        head: the one head compared, None for all.
+        head: index of the only head to compare; None for all heads.
         word: the variant whose costs are counted.
-        d: the head size at which they are.
+        d: the head size for the costs.
     """
     agreements = [AgreementTask(source=source, head=head, word=each) for each in words]
     costs = [
@@ -189,7 +189,7 @@ def tasks(
 
 
 def ways(word: str) -> tuple[str, ...]:
-    """The forms of a variant and the explicit matrix."""
+    """Return the forms of a variant, including the explicit matrix."""
     offered = forms(registry.from_word(word).variant)
     return tuple(way for way in WAYS if way in offered or way == MATRIX)
 
@@ -200,7 +200,7 @@ def run(
     """Compare, count, or time.
 
     Returns:
-        Of an agreement, one row per number type and pair of forms; of a cost or a time, one row.
+        For an agreement task, one row per dtype and pair of forms; for a cost or a time task, one row.
 
     Raises:
         LabError: if the source cannot be read.
@@ -228,7 +228,7 @@ def _repeated(x: Tensor, n: int) -> Tensor:
 
 def _cost(task: CostTask) -> CostRow:
     counts = count(_call(task), unit=torch.uint8)
-    # What cumsum multiplies entry by entry is as much as it reads in matrix products: every state's every number once.
+    # cumsum's elementwise products are as many as its counted ones: each entry of each state once.
     adds = counts.multiply_adds * (2 if task.way == "cumsum" else 1)
     return CostRow(
         variant=task.word, way=task.way, n=task.n, d=task.d, multiply_adds=adds, peak_bytes=counts.peak_elements
@@ -242,7 +242,7 @@ def _call(task: CostTask) -> Callable[[], Tensor]:
 
 
 def following(tasks: Sequence[CostTask], rows: Sequence[TimeRow]) -> TimeTask | None:
-    """The sample that comes after these: every task once per round, each round in the opposite order of the last."""
+    """Return the next sample after these rows: each task once per round, in the opposite order of the last round."""
     taken: dict[tuple[str, int], list[float]] = {(task.way, task.n): [] for task in tasks}
     for row in rows:
         taken[row.way, row.n].append(row.ms)
@@ -259,15 +259,15 @@ def _time(task: TimeTask) -> TimeRow:
 
 
 def crossing(first: Sequence[tuple[float, float]], second: Sequence[tuple[float, float]]) -> tuple[float, float] | None:
-    """From which length on the first costs less than the second, on a straight line between logarithms.
+    """Return the length from which the first form costs less than the second, interpolated in logarithms.
 
     Args:
-        first: ``(n, cost)``, lengths rising; costs are positive.
-        second: the same of the other, at the same lengths.
+        first: ``(n, cost)`` of the first form, lengths rising; costs are positive.
+        second: the same for the second form.
 
     Returns:
-        That length and what both cost there; the shortest length where the first always costs less; None where it
-        does not at the longest.
+        That length and the cost of both there; the shortest length if the first always costs less; None if it does not
+        cost less at the longest length.
     """
     pairs = [(n, own, other) for (n, own), (m, other) in zip(first, second, strict=False) if n == m]
     if not pairs or pairs[-1][1] >= pairs[-1][2]:

@@ -1,4 +1,4 @@
-"""How does a text go on? A decoder writes, as it is and with a variant in its layers, greedily or by chance."""
+"""Let a decoder continue a text, unchanged and with a variant in its layers, by greedy decoding or by sampling."""
 
 import time
 from collections.abc import Sequence
@@ -17,19 +17,19 @@ from attention_core.runtime import progress
 from attention_core.variant import SOFTMAX
 
 STEPS = 20
-"""Tokens that are written: a sentence or two, in some seconds."""
+"""Number of generated tokens: one or two sentences, in a few seconds."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ContinuationTask:
-    """A text continued once.
+    """A task that continues a text once.
 
     Attributes:
-        text: how it begins.
-        word: what attends.
-        layers: in which layers; none for the model as it is.
-        seed: of the chances, the same for whoever writes; None to take the likeliest token each time.
-        steps: tokens that are written.
+        text: the prompt.
+        word: the attention variant.
+        layers: the layers that use it; empty for the unchanged model.
+        seed: seed of the sampling noise, the same for every variant; None for greedy decoding.
+        steps: number of tokens to generate.
         model: key of a decoder, or ``owner/name``.
     """
 
@@ -46,14 +46,14 @@ class ContinuationRow:
     """A text continued once.
 
     Attributes:
-        word: what attended.
-        layers: in which layers.
-        seed: as of the task.
-        prompt: tokens it began with.
-        ids: the tokens that were written.
-        written: the same as text, one piece each.
-        seconds: of writing, without reading what was there.
-        held: bytes that must be kept to write on: keys and values that anything may look at again, or a state.
+        word: the attention variant.
+        layers: the layers that used it.
+        seed: the task's seed.
+        prompt: number of tokens in the prompt.
+        ids: the generated tokens.
+        written: the generated text, one piece per token.
+        seconds: time of generation, without reading the prompt.
+        held: bytes needed to continue: the keys and values that later tokens can attend to, or a state.
     """
 
     word: str
@@ -69,7 +69,7 @@ class ContinuationRow:
 def tasks(
     text: str, words: Sequence[str], layers: tuple[int, ...], *, seed: int, model: str = MODEL
 ) -> tuple[ContinuationTask, ...]:
-    """The model as it is and each variant, all greedily, then all by chance; arguments as of ``ContinuationTask``."""
+    """Return tasks for the unchanged model and each variant: first greedy, then sampled, as in ``ContinuationTask``."""
     readers: list[tuple[str, tuple[int, ...]]] = [(SOFTMAX, ()), *((word, layers) for word in words)]
     return tuple(
         ContinuationTask(text=text, word=word, layers=which, seed=chances, model=model)
@@ -79,13 +79,13 @@ def tasks(
 
 
 def run(task: ContinuationTask, *, load: Load = load) -> tuple[ContinuationRow]:
-    """Read the text into a cache and write on, token by token, a step each.
+    """Read the text into a cache and generate token by token, reporting progress at each step.
 
-    Chances are drawn by adding Gumbel noise to the logits and taking the largest: who is given the same noise writes
-    the same as long as it expects the same.
+    Sampling adds Gumbel noise to the logits and takes the largest. With the same noise, two models generate the same
+    tokens as long as their predictions agree.
 
     Raises:
-        LabError: if the text holds nothing, the model cannot be had, or the variant cannot be causal.
+        LabError: if the text is empty, the model is not available, or the variant cannot be causal.
     """
     from transformers import DynamicCache
 
@@ -121,12 +121,12 @@ def run(task: ContinuationTask, *, load: Load = load) -> tuple[ContinuationRow]:
 
 
 def parting(one: ContinuationRow, other: ContinuationRow) -> int | None:
-    """The first token in which two continuations differ, from 0; None where they never do."""
+    """Return the index of the first token in which two continuations differ; None if they are equal."""
     return next((i for i, (a, b) in enumerate(zip(one.ids, other.ids, strict=True)) if a != b), None)
 
 
 def held(loaded: Loaded, word: str, layers: Sequence[int], n: int) -> int:
-    """Bytes that a model of float32 keeps after n tokens to write on, each layer as what attends there needs."""
+    """Return the bytes that a float32 model needs after n tokens to continue, summed over its layers."""
     config, info = loaded.model.config.get_text_config(), loaded.info
     groups = getattr(config, "num_key_value_heads", None) or info.heads
     token = 2 * groups * info.head_size * 4  # a key and a value in every group
@@ -134,9 +134,9 @@ def held(loaded: Loaded, word: str, layers: Sequence[int], n: int) -> int:
 
 
 def _kept(word: str, heads: int, d: int, n: int, token: int) -> int:
-    """What one layer keeps."""
+    """Return the bytes that one layer with the variant keeps after n tokens."""
     if word == UNIFORM:
-        return heads * d * 4  # the sum of the values
+        return heads * d * 4  # the running sum of the values
     variant = registry.from_word(word).variant
     if variant.decoder is not None:
         [row] = generation.run(generation.HeldTask(word=word, heads=heads, d=d, d_v=d))
@@ -144,4 +144,4 @@ def _kept(word: str, heads: int, d: int, n: int, token: int) -> int:
     mask = registry.from_word(word).mask(2 * n, causal=True)
     if mask is None:
         return n * token
-    return int(mask[n:, :n].any(0).sum()) * token  # what any of as many tokens to come may look at
+    return int(mask[n:, :n].any(0).sum()) * token  # keys that any of the next n tokens can attend to

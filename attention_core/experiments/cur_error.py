@@ -1,4 +1,4 @@
-"""How close do some columns and rows of a matrix come to it, the more there are? See ``analysis.low_rank.cur``."""
+"""The error of approximating an attention matrix by m of its columns and rows, as in ``analysis.low_rank.cur``."""
 
 from dataclasses import dataclass
 
@@ -8,19 +8,19 @@ from attention_core.experiments.task import Load, load
 from attention_core.inputs.source import Source
 
 FORMULA, BEST, FLOOR, ATTENTION, UNIFORM = "formula", "best", "floor", "attention", "uniform"
-"""What is made: Nyström's formula, the best middle, the best matrix of rank m, Nyström attention as it is set, uniform
-attention."""
+"""Approximations: Nyström's formula, the best middle factor, the best matrix of rank m, Nyström attention as set,
+uniform."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CurTask:
-    """One head's softmax from columns and rows.
+    """A task that approximates one head's softmax matrix from its columns and rows.
 
     Attributes:
-        source: where the queries and keys come from.
+        source: source of the queries and keys.
         head: the head.
-        word: Nyström attention with its settings; it has as many landmarks as columns and rows are chosen.
-        pick: one of ``PICKS``.
+        word: Nyström attention with its settings; its number of landmarks is the number of columns and rows.
+        pick: how columns and rows are picked, one of ``PICKS``.
     """
 
     source: Source
@@ -31,13 +31,13 @@ class CurTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CurRow:
-    """One matrix in the place of a head's softmax.
+    """The error of one approximation of a head's softmax matrix.
 
     Attributes:
         made: ``FORMULA``, ``BEST``, ``FLOOR``, ``ATTENTION`` or ``UNIFORM``.
-        pick: one of ``PICKS``, None where nothing is picked.
-        m: columns and rows, or landmarks.
-        error: the relative Frobenius error beside the head's softmax.
+        pick: one of ``PICKS``; None if no columns are picked.
+        m: number of columns and rows, or of landmarks.
+        error: the relative Frobenius error compared with the head's softmax matrix.
     """
 
     made: str
@@ -47,12 +47,12 @@ class CurRow:
 
 
 def tasks(source: Source, *, head: int, word: str, pick: str) -> tuple[CurTask, ...]:
-    """The one task there is: all numbers of columns share the singular values of the whole."""
+    """Return a single task, because all values of m share the singular values of the whole matrix."""
     return (CurTask(source=source, head=head, word=word, pick=pick),)
 
 
 def run(task: CurTask, *, load: Load = load) -> tuple[CurRow, ...]:
-    """Measure every number m of columns and rows of ``ladder``; at the landmarks' own the other picks as well."""
+    """Measure the errors at each m of ``ladder``; at the variant's own number of landmarks, for all picks."""
     qkv, own = load(task.source, None), registry.from_word(task.word)
     of = Head.of(qkv, task.head)
     s, values = of.softmax, of.svd[1]
@@ -78,6 +78,6 @@ def run(task: CurTask, *, load: Load = load) -> tuple[CurRow, ...]:
 
 
 def ladder(n: int, own: int) -> tuple[int, ...]:
-    """Numbers of columns and rows to measure, ascending: doubling up to n / 2, and the one that is looked at."""
+    """Return the values of m to measure, ascending: powers of two up to n / 2, and the variant's own number."""
     doubling = [2**i for i in range(n.bit_length()) if 2 ** (i + 1) <= n]
     return tuple(sorted({*doubling, min(own, n)}))

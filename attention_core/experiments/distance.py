@@ -1,9 +1,9 @@
-"""Does RoPE make attention fade with distance? Weights and logits over |i − j| with and without it, and its bound.
+"""Attention weights and logits by distance |i − j|, with and without RoPE, and the bound that RoPE gives.
 
-RoPE turns pair i of a query and of a key by ``position · θ_i`` with ``θ_i = base^(-2i/d)``, so that their product is
-``Re Σ_i h_i e^{iΔθ_i}`` at distance Δ, where ``h_i`` is the pair's product before, as complex numbers. Summed by parts,
-with ``S_j = Σ_{i<j} e^{iΔθ_i}`` and ``h_{d/2} = 0``, it is at most ``max_i |h_{i+1} − h_i| · Σ_j |S_j|``. What decays
-with Δ is the mean ``|S_j|``: a bound, which the products themselves need not follow.
+RoPE rotates pair i of a query and of a key by ``position · θ_i`` with ``θ_i = base^(-2i/d)``. At distance Δ their dot
+product is ``Re Σ_i h_i e^{iΔθ_i}``, where ``h_i`` is the pair's product before the rotation, as complex numbers.
+Summation by parts, with ``S_j = Σ_{i<j} e^{iΔθ_i}`` and ``h_{d/2} = 0``, bounds it by ``max_i |h_{i+1} − h_i| · Σ_j
+|S_j|``. The mean ``|S_j|`` decays with Δ. It is a bound, which the dot products need not follow.
 
 Source: Su 2021, https://kexue.fm/archives/8265; Su et al. 2021, arXiv 2104.09864.
 """
@@ -24,20 +24,20 @@ from attention_core.inputs.source import Source
 from attention_core.metrics.entropy import entropy
 
 PLAIN, TURNED, BIASED = "plain", "turned", "biased"
-"""Queries and keys without RoPE, with it, and with ALiBi in its place."""
+"""Queries and keys without RoPE, with RoPE, and with ALiBi in place of RoPE."""
 EACH = 32
-"""Distances up to this are all measured; beyond, a few per doubling tell as much."""
+"""Largest distance up to which every distance is measured; beyond it, a few distances per doubling are enough."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DistanceTask:
-    """One source with and without RoPE.
+    """A task that measures one source with and without RoPE.
 
     Attributes:
-        source: where the queries and keys come from; a synthetic one carries its seed.
+        source: source of the queries and keys; a synthetic one carries its seed.
         n: tokens.
-        causal: whether the future is hidden.
-        seed: the synthetic source's seed, for the rows.
+        causal: whether a causal mask is used.
+        seed: the synthetic source's seed, copied to the rows.
     """
 
     source: Source
@@ -48,19 +48,19 @@ class DistanceTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DistanceRow:
-    """One head in one form: at one distance, or, where that is None, as a whole.
+    """Measurements of one head in one form, at one distance or, without a ``distance``, over all pairs.
 
     Attributes:
         form: ``PLAIN``, ``TURNED`` or ``BIASED``.
         head: the head.
-        seed: of a synthetic source.
-        distance: tokens between query and key; what follows is the mean over all pairs that far apart of which one may
-            see the other.
-        weight: softmax's.
+        seed: seed of a synthetic source.
+        distance: tokens between query and key. ``weight`` to ``bound`` are means over all allowed pairs at this
+            distance.
+        weight: softmax's attention weight.
         logit: ``q·k / √d``.
-        size: its absolute value.
-        bound: what bounds that, turned.
-        entropy: nats, softmax's, mean over queries; of the head as a whole.
+        size: absolute value of the logit.
+        bound: upper bound of ``size`` with RoPE.
+        entropy: softmax's entropy in nats, mean over queries; set over all pairs only.
     """
 
     form: str
@@ -75,19 +75,19 @@ class DistanceRow:
 
 
 def tasks(source: Source, *, n: int, causal: bool = False, seeds: int = 1) -> tuple[DistanceTask, ...]:
-    """One task per seed.
+    """Return one task per seed.
 
     Args:
-        source: where the queries and keys come from.
+        source: source of the queries and keys.
         n: tokens.
-        causal: whether the future is hidden.
-        seeds: seeds of a synthetic source, from its own onwards; others have none.
+        causal: whether a causal mask is used.
+        seeds: number of seeds of a synthetic source, counted up from its own seed; other sources have none.
     """
     return tuple(DistanceTask(source=seeded, n=n, causal=causal, seed=seed) for seed, seeded in source.reseeded(seeds))
 
 
 def run(task: DistanceTask, *, load: Load = load) -> tuple[DistanceRow, ...]:
-    """Measure both forms of one source, head by head: each as a whole, then distance by distance.
+    """Measure every form of one source per head: first over all pairs, then at each distance.
 
     Raises:
         LabError: if the source cannot be read at this length.
@@ -117,10 +117,11 @@ def run(task: DistanceTask, *, load: Load = load) -> tuple[DistanceRow, ...]:
 
 
 def forms(qkv: QKV, source: Source) -> dict[str, tuple[Tensor, Tensor]]:
-    """The same queries and keys without RoPE and with it, ``[H, n, d]`` float64 each, pairs side by side.
+    """Return the queries and keys without RoPE and with it, ``[H, n, d]`` float64 each, with pairs adjacent.
 
-    What RoPE has turned already is turned back for the one, all else is turned for the other. Only the turned form is
-    there where a model turns in a way that is not known. Where ALiBi was chosen, its form is there as well.
+    If the source already uses RoPE, the rotation is undone for the plain form, otherwise it is applied for the other
+    form. Only the rotated form is returned if the model rotates in an unknown way. A source with ALiBi has its form as
+    well.
     """
     q, k = qkv.q.double(), qkv.k.double()
     found = {BIASED: (q, k)} if source.positions == ALIBI else {}
@@ -137,18 +138,18 @@ def forms(qkv: QKV, source: Source) -> dict[str, tuple[Tensor, Tensor]]:
 
 
 def size(qkv: QKV, source: Source) -> int:
-    """Coordinates of a head that RoPE turns, or would."""
+    """Return the number of coordinates of a head that RoPE rotates, or would rotate."""
     return qkv.q.shape[-1] - (CHANNELS if source.positions == ALIBI else 0)
 
 
 def base(source: Source) -> float:
-    """How slowly the slowest pair turns, or would; not known for a model that is turned in its own way."""
+    """Return the RoPE base, or the default base if the source has none or an unknown one."""
     rope = source.own_rope
     return BASE if rope is None or rope.base is None else rope.base
 
 
 def distances(n: int) -> tuple[int, ...]:
-    """Distances to measure, ascending: up to three quarters of n, as few pairs are further apart."""
+    """Return the distances to measure, ascending, up to 3n/4, because few pairs are further apart."""
     last = 3 * n // 4
     steps = [*range(min(EACH, last) + 1)]
     while steps[-1] < last:
@@ -157,22 +158,22 @@ def distances(n: int) -> tuple[int, ...]:
 
 
 def sums(distance: int, d: int, base: float = BASE) -> Tensor:
-    """``|S_1| … |S_{d/2}|`` at a distance, ``[d // 2]`` float64."""
+    """Return ``|S_1| … |S_{d/2}|`` at a distance, ``[d // 2]`` float64."""
     angle = distance * speeds(d, base)
     return torch.polar(torch.ones_like(angle), angle).cumsum(0).abs()
 
 
 def theory(over: Sequence[int], d: int, base: float = BASE) -> dict[str, list[float]]:
-    """What RoPE alone makes of distances, each over its value at distance 0.
+    """Compute the effect of RoPE alone at each distance, relative to its value at distance 0.
 
     Args:
         over: distances.
-        d: size of a head; a single coordinate is not turned.
-        base: how slowly the slowest pair turns.
+        d: head size; a single coordinate is not rotated.
+        base: RoPE's base, which sets how slowly the slowest pair rotates.
 
     Returns:
         ``sums``: the mean of ``|S_j|``, the shape of the bound. ``cosines``: the mean of ``cos(Δ θ_i)``, the product of
-        a query and a key that are alike and use all pairs alike.
+        a query and a key that are equal and have equal weight in all pairs.
     """
     if d < 2:
         return {"sums": [1.0] * len(over), "cosines": [1.0] * len(over)}
@@ -184,22 +185,22 @@ def theory(over: Sequence[int], d: int, base: float = BASE) -> dict[str, list[fl
 
 
 def _bound(q: Tensor, k: Tensor, distance: int, base: float, *, causal: bool) -> float:
-    """The mean of what bounds ``|q·k| / √d`` once queries and keys ``[n, d]``, not turned yet, are turned."""
+    """Return the mean upper bound of ``|q·k| / √d`` after rotation, for unrotated queries and keys ``[n, d]``."""
     d, pairs = q.shape[-1], q.shape[-1] // 2
     total, means = float(sums(distance, d, base).sum()), []
     left, right = (torch.view_as_complex(x[:, : 2 * pairs].unflatten(-1, (pairs, 2)).contiguous()) for x in (q, k))
     for i, j in _ends(len(q), distance, causal=causal):
         products = torch.view_as_real(left[i] * right[j].conj())
-        # The second zero is for a size of one, which has no pairs.
+        # Two zeros instead of one, because a head of size one has no pairs.
         steps = F.pad(products, (0, 0, 0, 2)).diff(dim=-2).norm(dim=-1).amax(-1)
-        # An odd last coordinate is not turned: it adds what it is.
+        # An odd last coordinate is not rotated, so its product is added unchanged.
         rest = (q[i] * k[j])[:, 2 * pairs :].abs().sum(-1)
         means.append(float((steps * total + rest).mean()))
     return sum(means) / len(means) / d**0.5
 
 
 def _ends(n: int, distance: int, *, causal: bool) -> Iterator[tuple[slice, slice]]:
-    """The queries and keys so far apart, keys before queries first; as many each way."""
+    """Yield slices of the queries and keys at this distance, keys before queries first, equally many each way."""
     near, far = slice(0, n - distance), slice(distance, n)
     yield far, near
     if distance and not causal:
@@ -207,6 +208,6 @@ def _ends(n: int, distance: int, *, causal: bool) -> Iterator[tuple[slice, slice
 
 
 def _mean(matrix: Tensor, distance: int, *, causal: bool) -> float:
-    """The mean over the entries ``[n, n]`` so far from the diagonal."""
+    """Return the mean over the entries of ``[n, n]`` at this distance from the diagonal."""
     below = matrix.diagonal(-distance).mean()
     return float(below if causal else (below + matrix.diagonal(distance).mean()) / 2)

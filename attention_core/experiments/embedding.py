@@ -1,4 +1,4 @@
-"""What does a variant do to an encoder? Sentence embeddings before and after a swap, and whom they find most alike."""
+"""The effect of a variant in an encoder on sentence embeddings, and on which sentences are most similar to a query."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,18 +16,18 @@ from attention_core.model_patching import from_word, swapped
 ENCODER = "minilm"
 """The built-in encoder."""
 SENTENCE = 128
-"""Tokens of a sentence that are read."""
+"""Maximum number of tokens read per sentence."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class EmbeddingTask:
-    """Sentences embedded before and after a swap.
+    """A task that embeds sentences before and after a swap.
 
     Attributes:
-        query: what they are compared with.
+        query: the sentence that the others are compared with.
         sentences: at least two.
-        word: what attends in softmax's place.
-        layers: in which layers.
+        word: the variant in place of softmax.
+        layers: the layers that use it.
         model: key of an encoder, or ``owner/name``.
     """
 
@@ -40,12 +40,12 @@ class EmbeddingTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbeddingRow:
-    """Sentences embedded before and after a swap.
+    """The similarities of sentences to a query before and after a swap.
 
     Attributes:
-        word: what attended.
-        layers: in which layers.
-        before: the cosine of each sentence with the query, as the model is.
+        word: the variant in place of softmax.
+        layers: the layers that used it.
+        before: the cosine of each sentence with the query, in the unchanged model.
         after: the same with the swap.
         drift: one minus the cosine of an embedding before and after, mean over the sentences and the query.
         tau: Kendall's τ-b of the two rankings.
@@ -62,17 +62,17 @@ class EmbeddingRow:
 def tasks(
     query: str, sentences: Sequence[str], words: Sequence[str], layers: tuple[int, ...], *, model: str = ENCODER
 ) -> tuple[EmbeddingTask, ...]:
-    """One per variant; arguments as of ``EmbeddingTask``."""
+    """Return one task per variant; arguments as in ``EmbeddingTask``."""
     return tuple(
         EmbeddingTask(query=query, sentences=tuple(sentences), word=word, layers=layers, model=model) for word in words
     )
 
 
 def run(task: EmbeddingTask, *, load: Load = load) -> tuple[EmbeddingRow]:
-    """Embed every sentence twice.
+    """Embed every sentence in the unchanged and in the swapped model, and compare the rankings.
 
     Raises:
-        LabError: if a sentence holds nothing, the model cannot be had, or it hides the future and the variant cannot.
+        LabError: if a sentence is empty, the model is not available, or it is causal and the variant cannot be.
     """
     loaded, texts = models.load(task.model), (task.query, *task.sentences)
     old = embeddings(loaded, texts)
@@ -92,7 +92,7 @@ def run(task: EmbeddingTask, *, load: Load = load) -> tuple[EmbeddingRow]:
 
 
 def embeddings(loaded: Loaded, texts: Sequence[str]) -> Tensor:
-    """The mean of each text's last hidden states, of length one, float64 ``[texts, size]``."""
+    """Return the mean of each text's last hidden states, normalized to length one, float64 ``[texts, size]``."""
     found = []
     for text in texts:
         ids = tokenise(text, model=loaded.info.key, max_tokens=SENTENCE).ids

@@ -1,4 +1,4 @@
-"""Does attention dilute as text grows? The entropy of every variant's rows against the number of tokens."""
+"""The entropy of every variant's rows against the number of tokens: whether attention dilutes as the text grows."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,20 +17,20 @@ from attention_core.metrics.entropy import entropy, sparsity
 from attention_core.variant import Attention
 
 BLOCK = 64
-"""Rows measured at once: their float64 copies stay in the processor's cache."""
+"""Rows measured in one step, so that their float64 copies fit in the processor's cache."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class EntropyTask:
-    """One variant on one source at one length.
+    """A task that measures one variant on one source at one length.
 
     Attributes:
-        source: what the queries and keys come from; a synthetic one carries its seed.
+        source: source of the queries and keys; a synthetic one carries its seed.
         variant: the variant and its settings, as ``Attention.word`` writes them.
         n: tokens.
-        longest: the most tokens this source is measured at.
-        causal: whether the future is hidden.
-        seed: the synthetic source's seed, for the rows.
+        longest: the largest number of tokens at which this source is measured.
+        causal: whether a causal mask is used.
+        seed: the synthetic source's seed, copied to the rows.
     """
 
     source: Source
@@ -43,19 +43,19 @@ class EntropyTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntropyRow:
-    """One head under one variant at one length, after ``metrics.entropy``'s definition for signed and unscaled rows.
+    """One head under one variant at one length; signed and unnormalized rows are handled as in ``metrics.entropy``.
 
     Attributes:
         variant: its word.
         n: tokens.
         head: the head.
-        seed: of a synthetic source.
+        seed: seed of a synthetic source.
         entropy: nats, mean over queries.
-        normalised: mean over queries of the entropy divided by the logarithm of the keys the query may see, over those
-            that may see at least two; None where there is none.
-        sparsity: ``E|a| / √(E a²)`` over the keys a query may see, mean over queries.
-        row_low: smallest sum of a row.
-        row_high: largest sum of a row.
+        normalised: entropy divided by the logarithm of the number of allowed keys, mean over queries with at least two
+            allowed keys; None if no query has two.
+        sparsity: ``E|a| / √(E a²)`` over the allowed keys, mean over queries.
+        row_low: smallest row sum.
+        row_high: largest row sum.
     """
 
     variant: str
@@ -72,14 +72,14 @@ class EntropyRow:
 def tasks(
     source: Source, variants: Sequence[str], *, longest: int, causal: bool = False, seeds: int = 1
 ) -> tuple[EntropyTask, ...]:
-    """Every variant at every length, short lengths first.
+    """Return one task per variant, seed and length, short lengths first.
 
     Args:
-        source: what the queries and keys come from.
-        variants: words of variants that can be causal, where causal is asked.
-        longest: tokens of the longest length.
-        causal: whether the future is hidden.
-        seeds: seeds of a synthetic source, from its own onwards; others have none.
+        source: source of the queries and keys.
+        variants: words of variants, which must support causal attention if ``causal`` is set.
+        longest: the longest length in tokens.
+        causal: whether a causal mask is used.
+        seeds: number of seeds of a synthetic source, counted up from its own seed; other sources have none.
     """
     return tuple(
         EntropyTask(source=seeded, variant=word, n=n, longest=longest, causal=causal, seed=seed)
@@ -90,10 +90,10 @@ def tasks(
 
 
 def run(task: EntropyTask, *, load: Load = load) -> tuple[EntropyRow, ...]:
-    """Measure one variant at one length, head by head.
+    """Measure one variant at one length, per head.
 
     Raises:
-        LabError: if the source cannot be read at this length or the variant cannot be causal and causal is asked.
+        LabError: if the source cannot be read at this length, or a causal task's variant cannot be causal.
     """
     qkv = task.source.at_length(task.n, task.longest, load)
     seen = torch.arange(1, qkv.n + 1) if task.causal else torch.full((qkv.n,), qkv.n)
@@ -120,7 +120,7 @@ def run(task: EntropyTask, *, load: Load = load) -> tuple[EntropyRow, ...]:
 
 
 def _by_head(attention: Attention, qkv: QKV, *, causal: bool) -> Iterator[Tensor]:
-    """Each head's matrix ``[n, n]`` in turn; only where heads decide together do all exist at once."""
+    """Yield each head's matrix ``[n, n]``; all heads are computed in one step only if the variant couples them."""
     if not attention.variant.couples_heads:
         for q, k in zip(qkv.q, qkv.k, strict=True):
             yield attention.weights(q[None], k[None], causal=causal)[0]

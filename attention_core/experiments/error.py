@@ -1,7 +1,6 @@
-"""What does the cheap version cost in fidelity? Each variant's error against its budget, and against length.
+"""The approximation error of each variant against its budget, and against length.
 
-An error is taken against softmax on the same queries, keys and values, or against the variant's own ``reference`` where
-its record has one.
+The reference is softmax on the same queries, keys and values, or the variant's own ``reference`` if its record has one.
 """
 
 import math
@@ -23,27 +22,27 @@ from attention_core.variant import Attention, Setting, Value
 
 MEASURES = ("matrix", "mass", "kl", "missed", "output", "turn")
 SEEDS = 5
-"""Draws of a random variant: enough to see a spread, few enough to wait for."""
+"""Seeds per random variant: enough to see a spread, few enough for a short wait."""
 UNIFORM = "uniform"
-"""What a row of uniform attention, the plain mean of the values, says for its variant."""
+"""Value of ``variant`` in the rows of uniform attention, the plain mean of the values."""
 STOPS = 8
-"""Values of a budget that is not a whole number."""
+"""Number of measured values of a fractional budget."""
 BAND = (0.25, 0.5, 0.75)
-"""Quantiles over heads and seeds: the edges of the band, which holds the middle half, and the median."""
+"""Quantiles over heads and seeds: the edges of the band, which contains the middle half, and the median."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ErrorTask:
-    """One variant with its settings on one input, every head looked at and every seed.
+    """A task that measures one variant with its settings on one input, with every chosen head and every seed.
 
     Attributes:
         source: the input.
         word: the variant and its settings, as ``Attention.word`` writes them.
-        tokens: length of the input, None for its own.
-        head: the head looked at, None for all of them.
-        causal: whether the future is hidden.
-        uniform: whether uniform attention stands in the variant's place, against the variant's reference.
-        floors: whether the floor beneath the matrix error is found as well, which takes singular values.
+        tokens: length of the input; None for its own length.
+        head: index of the only head to measure; None for all heads.
+        causal: whether a causal mask is used.
+        uniform: whether to measure uniform attention instead, against the variant's reference.
+        floors: whether to compute the lower bound of the matrix error too, which needs singular values.
     """
 
     source: Source
@@ -57,29 +56,29 @@ class ErrorTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorRow:
-    """One variant, or uniform attention in its place, on one head under one seed; every measure grows from 0.
+    """The errors of one variant, or of uniform attention, on one head with one seed; every measure is 0 at best.
 
     Attributes:
         variant: its key, or ``"uniform"``.
-        setting: its budget's name, None where it has none.
+        setting: name of its budget; None if it has no budget.
         value: its budget.
         word: the variant and its settings, or ``"uniform"``.
-        reference: what it is held against, ``"softmax"`` or the key of the variant that brings its own.
+        reference: ``"softmax"``, or the key of the variant that has its own reference.
         head: the head.
-        seed: of a random variant.
+        seed: seed of a random variant.
         n: tokens.
-        causal: whether the future is hidden.
+        causal: whether a causal mask was used.
         multiply_adds: for one head.
         matrix: relative Frobenius norm of the difference of the matrices.
-        mass: mean over rows of the total variation, the share of mass on the wrong keys.
-        kl: mean over rows of ``KL(variant ‖ reference)`` in nats, of absolute values made to sum to one.
-        missed: mean over rows of the share of the reference's heaviest keys that are not among the variant's.
+        mass: total variation, the share of mass on the wrong keys, mean over rows.
+        kl: ``KL(variant ‖ reference)`` in nats of the absolute values, normalized to sum to one, mean over rows.
+        missed: share of the reference's heaviest keys that are not among the variant's, mean over rows.
         output: relative Frobenius norm of the difference of the outputs ``A v``.
         turn: one minus the mean cosine between the rows of the outputs.
-        floor: what ``matrix`` cannot go below, None where that was not asked for.
-        floor_kind: what bounds it, as of ``metrics.floor.Floor``.
-        rank: the matrix's rank, None where it is not dense.
-        keys: its non-zeros per row, on average.
+        floor: lower bound of ``matrix``; None if it was not computed.
+        floor_kind: the property that bounds it, as in ``metrics.floor.Floor``.
+        rank: the matrix's rank; None if the matrix is not dense.
+        keys: its mean number of non-zeros per row.
     """
 
     variant: str
@@ -106,15 +105,15 @@ class ErrorRow:
 
 @dataclass(frozen=True, kw_only=True)
 class ErrorPoint:
-    """One variant with its settings at one length, its heads and seeds put together.
+    """The error of one variant with its settings at one length, summarized over heads and seeds.
 
     Attributes:
-        variant: as of ``ErrorRow``, and so are those up to ``multiply_adds``.
-        low: the lower quartile over heads and seeds.
-        middle: the median error.
-        high: the upper quartile.
-        floor: the median of the floors beneath the matrix error, None where they were not found.
-        floor_kind: what bounds most of them.
+        variant: as in ``ErrorRow``, like the attributes up to ``multiply_adds``.
+        low: lower quartile of the error over heads and seeds.
+        middle: median of the error.
+        high: upper quartile of the error.
+        floor: median of the lower bounds of the matrix error; None if they were not computed.
+        floor_kind: the most frequent property that bounds it.
     """
 
     variant: str
@@ -132,7 +131,7 @@ class ErrorPoint:
 
     @property
     def budget(self) -> float:
-        """The budget as a number of things: what is a share, of n; 0 where there is none."""
+        """The budget as a count: a fraction is multiplied by n; 0 if there is no budget."""
         if isinstance(self.value, float):
             return self.value * self.n
         return float(self.value) if isinstance(self.value, int) else 0.0
@@ -141,17 +140,17 @@ class ErrorPoint:
 def tasks(
     source: Source, n: int, words: Sequence[str], *, head: int | None = None, causal: bool = False
 ) -> tuple[ErrorTask, ...]:
-    """Error against budget: each variant over a ladder of its budget, or as it is where it has none.
+    """Return tasks for error against budget: each variant over a ladder of budgets, or once if it has no budget.
 
-    Variants that cannot be causal are left out where causal is asked. The zeros come first, then a few values of every
-    variant, then those between.
+    Variants that cannot be causal are left out if ``causal`` is set. Uniform attention comes first, then a few budgets
+    of every variant, then the budgets between them.
 
     Args:
         source: the input.
-        n: its tokens, where the ladders of whole numbers end.
+        n: its tokens, the end of the ladders of whole numbers.
         words: the variants with their settings.
-        head: the head looked at, None for all of them.
-        causal: whether the future is hidden.
+        head: index of the only head to measure; None for all heads.
+        causal: whether a causal mask is used.
     """
     shown = _able(words, causal)
     common = ErrorTask(source=source, word="softmax", head=head, causal=causal)
@@ -166,14 +165,14 @@ def tasks(
 def length_tasks(
     source: Source, lengths: Iterable[int], words: Sequence[str], *, head: int | None = None, causal: bool = False
 ) -> tuple[ErrorTask, ...]:
-    """Error against length, each variant with its settings as they are; the shortest come first.
+    """Return tasks for error against length, each variant with its given settings; the shortest lengths come first.
 
     Args:
         source: the input.
-        lengths: numbers of tokens, none beyond what the source can give.
+        lengths: numbers of tokens, at most what the source can provide.
         words: the variants with their settings.
-        head: the head looked at, None for all of them.
-        causal: whether the future is hidden.
+        head: index of the only head to measure; None for all heads.
+        causal: whether a causal mask is used.
     """
     shown = _able(words, causal)
     found: list[ErrorTask] = []
@@ -184,7 +183,7 @@ def length_tasks(
 
 
 def rungs(attention: Attention, n: int) -> tuple[Attention, ...]:
-    """The variant at every value of its budget's ladder, its own value among them; only itself where it has none."""
+    """Return the variant at every budget of its ladder and at its own budget; only itself if it has no budget."""
     budget = attention.variant.budget
     if budget is None:
         return (attention,)
@@ -193,16 +192,16 @@ def rungs(attention: Attention, n: int) -> tuple[Attention, ...]:
 
 
 def ladder(budget: Setting, n: int) -> tuple[Value, ...]:
-    """Values of a budget from its low bound to its high one: doublings up to n, even steps where it is a fraction."""
+    """Return values of a budget between its bounds: doublings up to n, or even steps for a fraction."""
     low, high = float(budget.low or 0), float(budget.high or 0)
     if budget.kind == "float":
         return tuple(budget.check(low + (high - low) * i / (STOPS - 1)) for i in range(STOPS))
     stops = lengths_to(int(max(min(high, n), low)), max(int(low), 1))
-    return stops if low > 0 else (0, *stops)  # nothing doubles to nothing
+    return stops if low > 0 else (0, *stops)  # doubling cannot start at 0
 
 
 def lengths_to(n: int, start: int = 8) -> tuple[int, ...]:
-    """Doublings from ``start`` below n, then n."""
+    """Return doublings from ``start`` below n, followed by n."""
     stops = []
     while start < n:
         stops.append(start)
@@ -211,17 +210,17 @@ def lengths_to(n: int, start: int = 8) -> tuple[int, ...]:
 
 
 def run(task: ErrorTask, *, load: Load = load) -> tuple[ErrorRow, ...]:
-    """Measure: one row per head and seed.
+    """Measure the errors and return one row per head and seed.
 
     Raises:
-        LabError: if the source cannot be read at this length, or the variant cannot be causal and the task is.
+        LabError: if the source cannot be read at this length, or a causal task's variant cannot be causal.
     """
     attention, qkv = registry.from_word(task.word), load(task.source, task.tokens)
     budget, n, d = None if task.uniform else attention.variant.budget, qkv.n, qkv.q.shape[-1]
     candidates = [attention] if task.uniform else draws(attention)
     matrices = [None if task.uniform else _every_head(one, qkv, task.causal) for one in candidates]
-    # The mean of the values adds up n of them in every column; a running one does no more. Heads that are computed
-    # together share their cost evenly.
+    # The mean of the values adds n values in every column, and a running mean adds no more. Heads that are computed
+    # together share their cost equally.
     whole = attention.cost(n, d, causal=task.causal, heads=qkv.heads).multiply_adds
     spent = n * d if task.uniform else whole // qkv.heads
     found = []
@@ -256,7 +255,7 @@ def run(task: ErrorTask, *, load: Load = load) -> tuple[ErrorRow, ...]:
 
 
 def points(rows: Iterable[ErrorRow], measure: str) -> list[ErrorPoint]:
-    """Put heads and seeds together, in the order in which the rows came.
+    """Summarize rows over heads and seeds, in the order of the rows.
 
     Args:
         rows: in any order.
@@ -269,10 +268,10 @@ def points(rows: Iterable[ErrorRow], measure: str) -> list[ErrorPoint]:
 
 
 def pareto_front(offers: Sequence[tuple[float, float]]) -> tuple[int, ...]:
-    """The offers that no other beats in both respects, as places in ``offers``, cheapest first.
+    """Return the indices of the offers that no other offer dominates, cheapest first.
 
-    An offer is beaten by one that costs no more and errs no more, and does better in at least one. Offers that are
-    equal in both stand or fall together; one that is not finite is on no front.
+    An offer is dominated by an offer that has no higher cost and no higher error, and is better in at least one. Equal
+    offers are all on the front or all off it. Offers that are not finite are never on it.
 
     Args:
         offers: cost and error of each.
@@ -288,12 +287,12 @@ def pareto_front(offers: Sequence[tuple[float, float]]) -> tuple[int, ...]:
 def best_within(
     offers: Sequence[ErrorPoint], most: float, prices: Mapping[str, float] | None = None
 ) -> ErrorPoint | None:
-    """Return the point with the least error among those that cost no more; of equal ones the cheapest.
+    """Return the point with the smallest error among those within a price limit; of equal ones, the cheapest.
 
     Args:
         offers: the points.
-        most: what a point may cost.
-        prices: what each costs, by its word, points without one left out; multiply-adds where it is None.
+        most: the largest price allowed.
+        prices: price of each point by its word; points without a price are left out. None for multiply-adds.
     """
     price = {id(p): float(p.multiply_adds) if prices is None else prices.get(p.word, math.inf) for p in offers}
     able = [p for p in offers if price[id(p)] <= most and math.isfinite(p.middle)]
@@ -301,7 +300,7 @@ def best_within(
 
 
 def errors(own: Tensor, reference: Tensor, v: Tensor, values: Tensor) -> dict[str, float]:
-    """All measures of one matrix ``[n, n]`` beside its reference, with v and what it is of, ``[n, d_v]`` both."""
+    """Compute all ``MEASURES`` of a matrix ``[n, n]`` with its values, against a reference and v, ``[n, d_v]`` both."""
     out, exact = own.double() @ values.double(), reference.double() @ v.double()
     found = (
         metrics.relative_error(own, reference),
@@ -315,19 +314,19 @@ def errors(own: Tensor, reference: Tensor, v: Tensor, values: Tensor) -> dict[st
 
 
 def reference_of(attention: Attention, q: Tensor, k: Tensor, *, causal: bool) -> Tensor:
-    """The matrix a variant's errors are taken against, ``[..., n, n]``: its own reference, or softmax."""
+    """Return the reference matrix for a variant's errors, ``[..., n, n]``: its own reference, or softmax."""
     if attention.variant.reference is not None:
         return attention.variant.reference(q, k, attention.params, causal=causal)
     return registry.get("softmax").weights(q, k, causal=causal)
 
 
 def uniform(n: int, *, causal: bool) -> Tensor:
-    """The matrix whose output is the plain mean of the values each query may see, float64 ``[n, n]``."""
+    """Return the matrix whose output is the plain mean of the values of the allowed keys, float64 ``[n, n]``."""
     return metrics.distribution(causal_mask(n) if causal else torch.ones(n, n))
 
 
 def draws(attention: Attention) -> list[Attention]:
-    """A random variant under its own seed and the next ones; any other as it is."""
+    """Return a random variant with its own seed and the following seeds; any other variant unchanged."""
     seed = next((s for s in attention.variant.params.settings() if s.name == "seed"), None)
     if not attention.random or seed is None:
         return [attention]
@@ -348,12 +347,12 @@ def _zeros(shown: Iterable[Attention], common: ErrorTask) -> Iterator[ErrorTask]
 
 
 def _urgency(i: int) -> int:
-    """Every fourth value first, then the ones half-way, then the rest."""
+    """Return the rank of step i of a ladder: every fourth step first, then the ones half-way, then the rest."""
     return 0 if i % 4 == 0 else 1 if i % 2 == 0 else 2
 
 
 def _every_head(attention: Attention, qkv: QKV, causal: bool) -> Tensor | None:
-    """All heads' matrices at once where the heads decide together; else they are made one by one, to save memory."""
+    """Return all heads' matrices if the variant couples its heads; else None, to compute one by one in less memory."""
     return attention.weights(qkv.q, qkv.k, causal=causal) if attention.variant.couples_heads else None
 
 
@@ -374,10 +373,10 @@ def _point(group: Sequence[ErrorRow], measure: str) -> ErrorPoint:
 
 
 def _of_sample(values: Sequence[float]) -> tuple[float, float, float]:
-    """The quantiles of ``BAND`` that are values of the sample: a mean with an infinite neighbour would be none.
+    """Return the quantiles of ``BAND`` as values of the sample; a mean with an infinite neighbour would be infinite.
 
-    NaN where one is. As ``numpy.quantile`` by ``inverted_cdf``, in a quarter of a millisecond; a chart asks for
-    dozens.
+    NaN if a value is NaN. Same as ``numpy.quantile`` with ``inverted_cdf``, in a quarter of a millisecond; a chart
+    needs dozens.
     """
     if any(map(math.isnan, values)):
         return math.nan, math.nan, math.nan

@@ -1,4 +1,4 @@
-"""What does an approximation cost in time? Every point of the error experiment against one clock, in rounds."""
+"""The time of every point of the error experiment, measured with one clock in rounds."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ from attention_core.inputs.record import QKV
 from attention_core.inputs.source import Source
 
 ROUNDS = 7
-"""Measurements of each point: their median shrugs off three disturbances."""
+"""Measurements per point; their median is robust to three outliers."""
 LEAST = 1e-3
-"""Seconds a measurement lasts at least, by repeating what is shorter: a clock and a loop take time themselves."""
+"""Minimum seconds per measurement, by repeating shorter calls, because the clock and the loop take time themselves."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,8 +26,8 @@ class ErrorCostSpec:
 
     Attributes:
         source: the input.
-        words: the variants with their settings, ``"uniform"`` for the plain mean of the values.
-        causal: whether the future is hidden.
+        words: the variants with their settings; ``"uniform"`` for the plain mean of the values.
+        causal: whether a causal mask is used.
     """
 
     source: Source
@@ -37,14 +37,14 @@ class ErrorCostSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class ErrorCostTask:
-    """One sample of one point.
+    """A task that takes one sample of one point.
 
     Attributes:
         source: the input.
         word: the variant with its settings, or ``"uniform"``.
-        causal: whether the future is hidden.
+        causal: whether a causal mask is used.
         round: the sample's number.
-        before: milliseconds that the point's first sample found; None for that one.
+        before: milliseconds of the point's first sample; None if this is the first sample.
     """
 
     source: Source
@@ -71,7 +71,7 @@ class ErrorCostRow:
 
 
 def following(spec: ErrorCostSpec, rows: Sequence[ErrorCostRow]) -> ErrorCostTask | None:
-    """The sample that comes after these: every point once per round, each round in the opposite order of the last."""
+    """Return the next sample after these rows: each point once per round, in the opposite order of the last round."""
     taken = {word: [row.ms for row in rows if row.word == word] for word in spec.words}
     word = whose_turn({word: len(ms) for word, ms in taken.items()}, ROUNDS)
     if word is None:
@@ -81,10 +81,10 @@ def following(spec: ErrorCostSpec, rows: Sequence[ErrorCostRow]) -> ErrorCostTas
 
 
 def run(task: ErrorCostTask, *, load: Load = load) -> tuple[ErrorCostRow]:
-    """Measure ``attend`` of one point on all heads; its first sample comes after a call that only warms up.
+    """Measure ``attend`` of one point on all heads; a warm-up call precedes the point's first sample.
 
     Raises:
-        LabError: if the source cannot be read, or the variant cannot be causal and the task is.
+        LabError: if the source cannot be read, or a causal task's variant cannot be causal.
     """
     call = _call(task.word, load(task.source, None), causal=task.causal)
     ms = sample(CpuClock(), call, before=task.before, least=LEAST)

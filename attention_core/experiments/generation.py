@@ -1,4 +1,4 @@
-"""What generating holds: a key-value cache that grows with every token, beside smaller caches and constant states."""
+"""The memory that text generation needs: a growing key-value cache compared with smaller caches and constant states."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from attention_core.experiments.task import Load, load
 
 @dataclass(frozen=True, kw_only=True)
 class HeldTask:
-    """What generating with one variant holds.
+    """A task that computes the memory of generating with one variant.
 
     Attributes:
         word: a variant with a decoder or a cache of its own, and its settings.
@@ -30,14 +30,14 @@ class HeldTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldRow:
-    """What one variant keeps for the next token, beside a key-value cache.
+    """The memory that one variant keeps between tokens, compared with a key-value cache.
 
     Attributes:
         variant: its word.
-        state_bytes: of all heads, however many tokens there are.
-        grown_bytes: what it keeps of each token beside that.
-        token_bytes: what a cache keeps of one token, its keys and values.
-        outgrown: the number of tokens from which on the cache holds more; None where it never does.
+        state_bytes: constant part for all heads, independent of the number of tokens.
+        grown_bytes: additional bytes per token.
+        token_bytes: bytes of one token's keys and values in a key-value cache.
+        outgrown: the number of tokens from which the key-value cache is larger; None if it never is.
     """
 
     variant: str
@@ -48,7 +48,7 @@ class HeldRow:
 
 
 def tasks(words: Sequence[str], *, heads: int, d: int, d_v: int) -> tuple[HeldTask, ...]:
-    """One per variant.
+    """Return one task per variant.
 
     Args:
         words: variants with decoders or caches, and their settings.
@@ -60,7 +60,7 @@ def tasks(words: Sequence[str], *, heads: int, d: int, d_v: int) -> tuple[HeldTa
 
 
 def run(task: HeldTask, *, load: Load = load) -> tuple[HeldRow]:
-    """Take one step in float32 and weigh what the decoder keeps for the next, or ask a cache what it keeps."""
+    """Measure the state of the variant's decoder after one float32 step, or read the sizes from its cache."""
     attention = registry.from_word(task.word)
     decoder, params = attention.variant.decoder, attention.params
     number = torch.float32.itemsize
@@ -79,6 +79,6 @@ def run(task: HeldTask, *, load: Load = load) -> tuple[HeldRow]:
 
 
 def _bytes(state: object) -> int:
-    """Bytes of the memory that a state's tensors stand in, each counted once however many views there are."""
+    """Return the bytes of the storages behind a state's tensors; a storage with several views counts once."""
     tensors = [leaf for leaf in tree_leaves(state) if isinstance(leaf, Tensor)]
     return sum({t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in tensors}.values())

@@ -1,4 +1,4 @@
-"""What would have been likelier: next tokens before and after a swap, and the row of attention that changed most."""
+"""The likeliest next tokens before and after a swap, and the attention row that changed most."""
 
 from dataclasses import dataclass
 
@@ -14,18 +14,18 @@ from attention_core.model_patching import Attends, from_word, swapped, unembeddi
 from attention_core.variant import SOFTMAX
 
 LIKELY = 5
-"""Next tokens that are told."""
+"""Number of next tokens listed."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GlanceTask:
-    """One token of a text, predicted before and after a swap.
+    """A task that predicts one token of a text before and after a swap.
 
     Attributes:
         text: the text.
-        word: what attends in softmax's place.
-        layers: in which layers.
-        token: its place in the text, from 1.
+        word: the variant in place of softmax.
+        layers: the layers that use it.
+        token: position of the token in the text, from 1.
         model: key of a decoder, or ``owner/name``.
     """
 
@@ -38,20 +38,20 @@ class GlanceTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GlanceRow:
-    """One token, predicted before and after.
+    """The prediction of one token before and after a swap.
 
     Attributes:
-        token: its place.
+        token: its position.
         label: the token.
-        chances: how likely it was before, and after.
-        before: the likeliest tokens of the model as it is, with their chances.
-        after: those of the swapped model.
-        layer: of the swapped layers, the one of the row that changed most.
-        head: its head.
-        moved: the share of that row's weight that lies on other tokens now.
-        context: the tokens that the row may look at.
-        row_before: where the last of them looked, its weights.
-        row_after: where it looks now.
+        chances: its probability before and after.
+        before: the likeliest tokens of the unchanged model, with probabilities.
+        after: the likeliest tokens of the swapped model, with probabilities.
+        layer: the swapped layer whose last row changed most.
+        head: the head of that row.
+        moved: share of that row's weight that moved to other tokens.
+        context: the tokens that the row can attend to.
+        row_before: attention weights of the last token before the swap.
+        row_after: attention weights of the last token after the swap.
     """
 
     token: int
@@ -68,22 +68,22 @@ class GlanceRow:
 
 
 def tasks(text: str, word: str, layers: tuple[int, ...], token: int, *, model: str = MODEL) -> tuple[GlanceTask, ...]:
-    """Just one; arguments as of ``GlanceTask``."""
+    """Return a single task; arguments as in ``GlanceTask``."""
     return (GlanceTask(text=text, word=word, layers=layers, token=token, model=model),)
 
 
 def run(task: GlanceTask, *, load: Load = load) -> tuple[GlanceRow]:
-    """Read the text up to the token twice.
+    """Read the text up to the token with the unchanged and with the swapped model.
 
     Raises:
-        LabError: if the text holds nothing, the model cannot be had, or the variant cannot be causal.
+        LabError: if the text is empty, the model is not available, or the variant cannot be causal.
     """
     loaded, told = models.load(task.model), text_tokens(task.text, model=task.model)
     ids, attends = told.ids[: task.token], from_word(task.word)
     old, before = _look(loaded, ids, registry.get(SOFTMAX), task.layers)
     with swapped(loaded.model, dict.fromkeys(task.layers, attends)):
         new, after = _look(loaded, ids, attends, task.layers)
-    moved = (after - before).abs().sum(-1) / 2  # [L, H], total variation where both rows sum to one
+    moved = (after - before).abs().sum(-1) / 2  # [L, H], the total variation if both rows sum to one
     layer, head = divmod(int(moved.argmax()), moved.shape[1])
     target = told.ids[task.token]
     return (
@@ -104,8 +104,8 @@ def run(task: GlanceTask, *, load: Load = load) -> tuple[GlanceRow]:
 
 
 def _look(loaded: Loaded, ids: tuple[int, ...], attends: Attends, layers: tuple[int, ...]) -> tuple[Tensor, Tensor]:
-    """The chances of the next token ``[words]``, and the last token's weights in each layer, ``[L, H, n]``."""
-    from attention_core.inputs.models.recorder import record  # imports transformers, by now loaded
+    """Return the next token's probabilities ``[words]``, and the last token's weights per layer, ``[L, H, n]``."""
+    from attention_core.inputs.models.recorder import record  # imports transformers, which is loaded by now
 
     with torch.no_grad():
         hidden = loaded.model(input_ids=torch.tensor([ids])).last_hidden_state[0, -1]

@@ -1,4 +1,4 @@
-"""What does another round of hashing find? Reformer's pairs, and the mass they hold, against the number of rounds."""
+"""The pairs that Reformer's hashing finds, and the softmax mass on them, against the number of hash rounds."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,18 +19,18 @@ from attention_core.variants.sparse.reformer import ReformerParams, stretches
 ROUNDS = tuple(range(1, 17))
 """Numbers of rounds: all that the variant allows."""
 SEEDS = 5
-"""Draws of the directions: enough to see how much is luck."""
+"""Seeds of the random directions: enough to show how much the result depends on them."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class HashRoundsTask:
-    """One number of rounds, with every seed.
+    """A task that measures one number of rounds with every seed.
 
     Attributes:
-        source: what the queries come from.
+        source: source of the queries.
         word: Reformer with its settings.
-        head: the head looked at.
-        causal: whether the future is hidden.
+        head: the head to measure.
+        causal: whether a causal mask is used.
         rounds: how often the tokens are hashed.
     """
 
@@ -43,14 +43,14 @@ class HashRoundsTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HashRoundsRow:
-    """What some rounds find with one seed.
+    """The pairs found by a number of rounds with one seed.
 
     Attributes:
         rounds: how often the tokens are hashed.
-        seed: of the directions.
-        pairs: the share of all pairs of two tokens that look.
-        mass: the mean share of a query's full softmax (over every other token) that they hold.
-        error: the relative Frobenius error of the matrix beside that softmax.
+        seed: seed of the directions.
+        pairs: share of all pairs of two tokens that attend to each other.
+        mass: mean share of a query's full softmax (over every other token) on these pairs.
+        error: relative Frobenius error of the matrix compared with that softmax.
     """
 
     rounds: int
@@ -63,13 +63,13 @@ class HashRoundsRow:
 def tasks(
     source: Source, word: str, *, head: int, causal: bool = False, rounds: Sequence[int] = ROUNDS
 ) -> tuple[HashRoundsTask, ...]:
-    """Every number of rounds, ascending; words that differ in their rounds alone have the same tasks.
+    """Return one task per number of rounds, ascending; words that differ only in their rounds give the same tasks.
 
     Args:
-        source: what the queries come from.
+        source: source of the queries.
         word: Reformer with its settings, as ``Attention.word`` writes them.
-        head: the head looked at.
-        causal: whether the future is hidden.
+        head: the head to measure.
+        causal: whether a causal mask is used.
         rounds: numbers of rounds.
     """
     word = registry.from_word(word).with_settings(rounds=1).word
@@ -79,7 +79,7 @@ def tasks(
 
 
 def run(task: HashRoundsTask, *, load: Load = load) -> tuple[HashRoundsRow, ...]:
-    """Find the pairs of every seed, the given one first.
+    """Measure the pairs found with each seed, the given seed first.
 
     Raises:
         LabError: if the source cannot be read.
@@ -108,11 +108,11 @@ def run(task: HashRoundsTask, *, load: Load = load) -> tuple[HashRoundsRow, ...]
 
 
 def likeness(vectors: np.ndarray, buckets: np.ndarray) -> tuple[float, ...]:
-    """The mean cosine of two tokens of one bucket and of two buckets; NaN where there are no such two.
+    """Return the mean cosine of two tokens within one bucket and across buckets; NaN if there are no such pairs.
 
     Args:
         vectors: one per token, ``[n, d]``.
-        buckets: one number per token, ``[n]``.
+        buckets: one bucket number per token, ``[n]``.
     """
     cosine, same = cosines(vectors, vectors), buckets[:, None] == buckets
     two = ~np.eye(len(buckets), dtype=bool)
@@ -121,12 +121,12 @@ def likeness(vectors: np.ndarray, buckets: np.ndarray) -> tuple[float, ...]:
 
 
 def finders(parts: Mapping[str, np.ndarray], *, causal: bool) -> np.ndarray:
-    """How many rounds let each pair of two tokens look, ``int [n, n]``.
+    """Count the rounds that find each pair of two tokens, ``int [n, n]``.
 
     Args:
-        parts: Reformer's anatomy of one head; causal it tells of the last stretch of queries alone, so that rows of
-            earlier ones say what rounds of this stretch would let them.
-        causal: whether the future is hidden.
+        parts: Reformer's anatomy of one head. A causal anatomy describes the last stretch of queries only; rows of
+            earlier queries count the rounds of that stretch.
+        causal: whether a causal mask is used.
     """
     chunks, buckets = parts["chunks"], parts["buckets"]
     behind = chunks[:, :, None] - chunks[:, None, :]
@@ -139,6 +139,6 @@ def finders(parts: Mapping[str, np.ndarray], *, causal: bool) -> np.ndarray:
 
 
 def last_stretch(n: int, attention: Attention, *, causal: bool) -> int:
-    """The first query of the stretch that the anatomy tells of: 0 where nothing is causal."""
+    """Return the first query of the stretch that the anatomy describes: 0 without a causal mask."""
     assert isinstance(attention.params, ReformerParams)
     return stretches(n, attention.params, causal=causal)[-1][0]

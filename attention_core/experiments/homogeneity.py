@@ -1,4 +1,4 @@
-"""What does a temperature do? All logits multiplied by one factor: who gets more decided, and who does not notice?"""
+"""The effect of a temperature: the entropy of each variant when all logits are multiplied by one factor."""
 
 from dataclasses import dataclass
 
@@ -8,21 +8,21 @@ from attention_core.inputs.source import Source
 from attention_core.metrics.entropy import entropy
 
 FACTORS = (0.25, 0.35, 0.5, 0.71, 1.0, 1.41, 2.0, 2.83, 4.0, 5.66, 8.0)
-"""From a quarter to eight, two per doubling."""
+"""Factors from a quarter to eight, two per doubling."""
 VARIANTS = ("softmax", "relu2~normalizer~sum", "relu2")
-"""Softmax, squared ReLU divided by its row sums, and divided by the length."""
+"""Softmax, squared ReLU divided by its row sums, and squared ReLU divided by the length."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class HomogeneityTask:
-    """All variants under one factor.
+    """A task that measures all variants with one factor.
 
     Attributes:
-        source: what the queries and keys come from.
+        source: source of the queries and keys.
         n: tokens.
         variants: words of variants.
-        factor: what every logit is multiplied by.
-        causal: whether the future is hidden.
+        factor: factor on every logit.
+        causal: whether a causal mask is used.
     """
 
     source: Source
@@ -34,16 +34,16 @@ class HomogeneityTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HomogeneityRow:
-    """One head under one variant and one factor.
+    """The measurements of one head with one variant and one factor.
 
     Attributes:
         variant: its word.
-        factor: what every logit is multiplied by.
+        factor: factor on every logit.
         head: the head.
         entropy: nats, mean over queries.
-        change: the largest difference of an entry from the matrix at factor one.
-        row_low: smallest sum of a row.
-        row_high: largest sum of a row.
+        change: largest difference of an entry from the matrix with factor 1.
+        row_low: smallest row sum.
+        row_high: largest row sum.
     """
 
     variant: str
@@ -56,12 +56,12 @@ class HomogeneityRow:
 
 
 def tasks(source: Source, *, n: int, causal: bool = False) -> tuple[HomogeneityTask, ...]:
-    """Every factor in turn, ascending.
+    """Return one task per factor, ascending.
 
     Args:
-        source: what the queries and keys come from.
+        source: source of the queries and keys.
         n: tokens.
-        causal: whether the future is hidden.
+        causal: whether a causal mask is used.
     """
     return tuple(
         HomogeneityTask(source=source, n=n, variants=VARIANTS, factor=factor, causal=causal) for factor in FACTORS
@@ -69,10 +69,10 @@ def tasks(source: Source, *, n: int, causal: bool = False) -> tuple[HomogeneityT
 
 
 def run(task: HomogeneityTask, *, load: Load = load) -> tuple[HomogeneityRow, ...]:
-    """Measure the matrices before and after, variant by variant and head by head.
+    """Measure the matrices with the factor and without it, per variant and head.
 
     Raises:
-        LabError: if the source cannot be read at this length or a variant cannot be causal and causal is asked.
+        LabError: if the source cannot be read at this length, or a causal task's variant cannot be causal.
     """
     qkv = task.source.at_length(task.n, task.n, load)
     rows = []

@@ -1,4 +1,4 @@
-"""Which outputs move when one token is replaced: ``looks.influence`` of several variants, a run of n for each token."""
+"""The outputs that change when one of n tokens is replaced: ``analysis.matrix.influence`` of several variants."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,11 +11,11 @@ from attention_core.inputs.source import Source
 
 @dataclass(frozen=True, kw_only=True)
 class LeaksTask:
-    """One variant on one head.
+    """A task that measures one variant on one head.
 
     Attributes:
-        source: where the queries, keys and values come from.
-        head: the head looked at; None for all of them.
+        source: source of the queries, keys and values.
+        head: index of the only head to measure; None for all heads.
         word: the variant with its settings.
     """
 
@@ -25,12 +25,12 @@ class LeaksTask:
 
 
 def tasks(source: Source, words: Iterable[str], *, head: int | None) -> tuple[LeaksTask, ...]:
-    """One for each variant's word."""
+    """Return one task per variant."""
     return tuple(LeaksTask(source=source, head=head, word=word) for word in words)
 
 
 def run(task: LeaksTask, *, load: Load = load) -> tuple[Influence]:
-    """Replace every token in turn.
+    """Replace each token in turn and return the influence on the outputs.
 
     Raises:
         LabError: if the source cannot be read.

@@ -1,7 +1,7 @@
-"""Trained at one length, used at another: how squared ReLU's rows and outputs drift with n under each normaliser.
+"""How the rows and outputs of squared ReLU change with n under each normalizer, relative to the length of training.
 
-A factor that never changes is learned away; what a model cannot know is how the divisor moves when n does. So what is
-worth comparing is a row's total, or an output's size, over its own at the length trained at.
+A constant factor is compensated by training, but a model cannot compensate a divisor that changes with n. So the
+meaningful quantity is a row's total, or an output's size, divided by its value at the length of training.
 """
 
 from dataclasses import dataclass
@@ -16,22 +16,22 @@ from attention_core.ops.softmax.masked import keys_seen, nonzero
 __all__ = ["NORMALIZERS", "SOFTMAX", "run", "tasks"]
 
 NORMALIZERS = ("length", "squared", "fixed", "sum")
-"""The divisors of ``relu2``, by the words of its setting."""
+"""The divisors of ``relu2``, as values of its setting."""
 SOFTMAX = "softmax"
-"""What stands beside them."""
+"""The name of the softmax rows, for comparison."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DriftRow:
-    """One head under one normaliser at one length.
+    """The measurements of one head with one normalizer at one length.
 
     Attributes:
-        normalizer: one of ``NORMALIZERS``, or ``SOFTMAX``; ``"fixed"`` divides by 1, as any other constant is the same
-            factor at every length.
+        normalizer: one of ``NORMALIZERS``, or ``SOFTMAX``. ``"fixed"`` divides by 1, because any other constant is the
+            same factor at every length.
         n: tokens.
         head: the head.
-        seed: of a synthetic source.
-        total: mean over queries of ``Σ_j A_ij``.
+        seed: seed of a synthetic source.
+        total: row sum ``Σ_j A_ij``, mean over queries.
         size: root mean square over queries of ``‖Σ_j A_ij v_j‖``.
     """
 
@@ -44,7 +44,7 @@ class DriftRow:
 
 
 def run(task: NormalizerTask, *, load: Load = load) -> tuple[DriftRow, ...]:
-    """Measure rows and outputs under every normaliser, and softmax, at one length, head by head.
+    """Measure row sums and outputs with every normalizer and softmax at one length, per head.
 
     Raises:
         LabError: if the source cannot be read at this length.
@@ -54,7 +54,7 @@ def run(task: NormalizerTask, *, load: Load = load) -> tuple[DriftRow, ...]:
     plain = registry.get("relu2", normalizer="fixed", base_length=1)
     rows: list[DriftRow] = []
     for head, (q, k, v) in enumerate(zip(*qkv.tensors, strict=True)):
-        # With a column of ones beside the values one pass gives outputs and totals, and all divisors share it.
+        # With a column of ones next to the values, one pass gives outputs and totals for all divisors.
         values = torch.cat([v, torch.ones_like(v[:, :1])], -1)
         squares, full = (
             attention.attend(q, k, values, causal=task.causal).double()

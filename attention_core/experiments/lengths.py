@@ -1,13 +1,13 @@
-"""Which lengths are worth measuring."""
+"""The lengths measured by experiments over sequence length."""
 
 SHORTEST = 16
-"""Tokens a sweep over length begins with, where there are enough."""
+"""Shortest length in tokens, if the input has enough."""
 MANY = 512
-"""Longest length from which on lengths double; below, there are two of them per doubling."""
+"""Longest length from which lengths double; for shorter inputs, there are two lengths per doubling."""
 
 
 def ladder(longest: int) -> tuple[int, ...]:
-    """Lengths to measure, ascending: doubling from 16 to the longest, in finer steps where that is short."""
+    """Return lengths to measure, ascending: doubling from 16 to the longest, in finer steps for short inputs."""
     step = 2.0 if longest >= MANY else 2.0**0.5
     rung: float = min(SHORTEST, max(4, longest // 4))
     rungs = []

@@ -1,4 +1,4 @@
-"""By what would a row have to be divided? Softmax's and squared ReLU's row totals against the number of tokens."""
+"""The row totals of softmax and squared ReLU, by which a row would have to be divided, against the number of tokens."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ from attention_core.ops.softmax.blockwise import Rows, row_blocks
 
 @dataclass(frozen=True, kw_only=True)
 class NormalizerTask:
-    """Both totals on one source at one length.
+    """A task that measures both totals on one source at one length.
 
     Attributes:
-        source: what the queries and keys come from; a synthetic one carries its seed.
+        source: source of the queries and keys; a synthetic one carries its seed.
         n: tokens.
-        longest: the most tokens this source is measured at.
-        causal: whether the future is hidden.
-        seed: the synthetic source's seed, for the rows.
+        longest: the largest number of tokens at which this source is measured.
+        causal: whether a causal mask is used.
+        seed: the synthetic source's seed, copied to the rows.
     """
 
     source: Source
@@ -39,9 +39,9 @@ class NormalizerRow:
         normalizer: ``"softmax"`` or ``"relu2"``.
         n: tokens.
         head: the head.
-        seed: of a synthetic source.
-        log_z: mean over queries of ``log Z_i``, so the logarithm of Z's geometric mean; queries with ``Z_i = 0`` are
-            left out, None where all are.
+        seed: seed of a synthetic source.
+        log_z: mean over queries of ``log Z_i``, the logarithm of the geometric mean of Z. Queries with ``Z_i = 0`` are
+            left out; None if all are.
         empty: share of queries with ``Z_i = 0``.
     """
 
@@ -54,7 +54,7 @@ class NormalizerRow:
 
 
 def tasks(source: Source, *, longest: int, causal: bool = False, seeds: int = 1) -> tuple[NormalizerTask, ...]:
-    """Every length, short ones first; the arguments are those of ``entropy_length.tasks``."""
+    """Return one task per length and seed, short lengths first; arguments as in ``entropy_length.tasks``."""
     return tuple(
         NormalizerTask(source=seeded, n=n, longest=longest, causal=causal, seed=seed)
         for n in ladder(longest)
@@ -63,7 +63,7 @@ def tasks(source: Source, *, longest: int, causal: bool = False, seeds: int = 1)
 
 
 def run(task: NormalizerTask, *, load: Load = load) -> tuple[NormalizerRow, ...]:
-    """Measure both totals at one length, head by head.
+    """Measure both totals at one length, per head.
 
     Raises:
         LabError: if the source cannot be read at this length.
@@ -88,16 +88,17 @@ def run(task: NormalizerTask, *, load: Load = load) -> tuple[NormalizerRow, ...]
 
 
 def log_normalizer(q: Tensor, k: Tensor, name: str, *, causal: bool) -> Tensor:
-    """``log Z_i`` of each query, ``[n]`` float64; minus infinity where ``Z_i = 0``.
+    """Compute ``log Z_i`` of each query, ``[n]`` float64; minus infinity if ``Z_i = 0``.
 
-    With the logits ``x_ij = q_i · k_j / √d`` as they stand, no maximum subtracted, ``Z_i`` is ``Σ_j exp(x_ij)`` for
-    ``"softmax"``, which is the number of keys where all logits are zero, and ``Σ_j relu(x_ij)²`` for ``"relu2"``.
+    With unmodified logits ``x_ij = q_i · k_j / √d`` (no maximum subtracted), ``Z_i`` is ``Σ_j exp(x_ij)`` for
+    ``"softmax"`` and ``Σ_j relu(x_ij)²`` for ``"relu2"``. If all logits are zero, softmax's ``Z_i`` is the number of
+    keys.
 
     Args:
         q: ``[n, d]``.
         k: ``[n, d]``.
         name: one of ``TOTALS``.
-        causal: whether query i sees keys 0..i only.
+        causal: whether query i attends to keys 0..i only.
     """
     n, d = q.shape
     q = q * d**-0.5
@@ -113,4 +114,4 @@ def _relu2(logits: Tensor, rows: Rows) -> Tensor:
 
 
 TOTALS: dict[str, Callable[[Tensor, Rows], Tensor]] = {"softmax": _softmax, "relu2": _relu2}
-"""Total of a block of rows by name: ``(logits [size, keys], rows) -> log Z [size]``."""
+"""Functions that compute the total of a block of rows, by name: ``(logits [size, keys], rows) -> log Z [size]``."""

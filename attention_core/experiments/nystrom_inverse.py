@@ -1,4 +1,4 @@
-"""What does Nyström attention gain from a better inverse? Its error after each iteration, beside the exact inverse."""
+"""The error of Nyström attention after each iteration of its inverse, compared with the exact inverse."""
 
 from dataclasses import dataclass
 
@@ -14,12 +14,12 @@ from attention_core.variant import Attention
 
 @dataclass(frozen=True, kw_only=True)
 class InverseTask:
-    """One variant on one head.
+    """A task that measures one variant on one head.
 
     Attributes:
-        source: where the queries and keys come from.
+        source: source of the queries and keys.
         head: the head.
-        word: Nyström attention with its settings, of which landmarks and method count.
+        word: Nyström attention with its settings; only landmarks and method are used.
     """
 
     source: Source
@@ -29,14 +29,14 @@ class InverseTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InverseRow:
-    """One inverse of the middle factor.
+    """The errors with one inverse of the middle factor.
 
     Attributes:
-        iterations: how many made it; None for the exact inverse.
-        error: the relative Frobenius error of the matrix against softmax.
-        residual: the Frobenius norm of ``I - middle V`` over that of ``I``.
-        largest: the largest magnitude in the inverse.
-        negative: the share of negative mass.
+        iterations: number of iterations; None for the exact inverse.
+        error: relative Frobenius error of the matrix against softmax.
+        residual: Frobenius norm of ``I - middle V`` divided by the norm of ``I``.
+        largest: largest magnitude in the inverse.
+        negative: share of negative mass.
     """
 
     iterations: int | None
@@ -47,12 +47,12 @@ class InverseRow:
 
 
 def tasks(source: Source, *, head: int, word: str) -> tuple[InverseTask, ...]:
-    """The one task there is: all iterations together cost little more than the last."""
+    """Return a single task, because all iterations together cost little more than the last one."""
     return (InverseTask(source=source, head=head, word=word),)
 
 
 def run(task: InverseTask, *, load: Load = load) -> tuple[InverseRow, ...]:
-    """Measure every number of iterations the setting allows, and last the exact inverse."""
+    """Measure every number of iterations that the setting allows, then the exact inverse."""
     qkv = load(task.source, None)
     attention = registry.from_word(task.word)
     q, k = qkv.q[task.head], qkv.k[task.head]
@@ -78,17 +78,17 @@ def run(task: InverseTask, *, load: Load = load) -> tuple[InverseRow, ...]:
 
 
 def inverted(middle: np.ndarray, iterations: int) -> tuple[np.ndarray, np.ndarray]:
-    """Which directions of a matrix a number of iterations has inverted.
+    """Compute how far a number of iterations has inverted each singular direction of a matrix.
 
-    The iteration starts from a multiple of the transpose, so it never turns a singular vector: along the i-th, the
-    product of matrix and inverse is a number of its own, from near 0 (not yet seen) to 1 (inverted).
+    The iteration starts from a multiple of the transpose, so it never rotates a singular vector. Along the i-th, the
+    product of matrix and inverse is one number between 0 (not inverted yet) and 1 (inverted).
 
     Args:
         middle: ``[m, m]``, not zero.
-        iterations: how many rounds.
+        iterations: number of iterations.
 
     Returns:
-        The singular values, descending, and the share of each that is inverted, ``[m]`` each.
+        The singular values, descending, and the inverted share of each, ``[m]`` each.
     """
     a = middle.astype(float)
     values = np.linalg.svd(a, compute_uv=False)

@@ -1,4 +1,4 @@
-"""How many random features does Performer need? Its error against their number, for each way to draw them."""
+"""The error of Performer against its number of random features, for each way to draw the features."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,27 +14,27 @@ from attention_core.variants.kernel.performer import PerformerParams, directions
 LADDER = (8, 16, 32, 64, 128, 256, 512, 1024)
 """Numbers of features, doubling."""
 WAYS = tuple((kind, orthogonal) for kind in ("positive", "hyperbolic", "trig") for orthogonal in (True, False))
-"""Kinds of features that estimate softmax, each on orthogonal directions and on independent ones."""
+"""Kinds of features that estimate softmax, each with orthogonal and with independent directions."""
 SEEDS = 12
-"""Draws of the directions: enough for steady quartiles."""
+"""Draws of the directions: enough for stable quartiles."""
 TOKENS = 256
-"""First tokens that are measured: every draw makes n times m features and an n x n matrix."""
+"""Number of first tokens measured; each draw computes n times m features and an n x n matrix."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PerformerErrorTask:
-    """One way to draw one number of features, with every seed.
+    """A task that measures one number of features, drawn in one way with every seed.
 
     Attributes:
-        source: what the queries and keys come from.
-        head: the head looked at.
-        causal: whether the future is hidden.
-        kind: what is made of a direction.
-        orthogonal: whether directions are at right angles, as many as fit.
+        source: source of the queries and keys.
+        head: the head to measure.
+        causal: whether a causal mask is used.
+        kind: the kind of feature computed from a direction.
+        orthogonal: whether directions are orthogonal, as many as fit.
         row_norms: lengths of the directions.
-        features: how many directions.
-        seed: the first seed; the others follow it.
-        factor: what every logit is multiplied by first.
+        features: number of directions.
+        seed: the first seed; the following seeds are used too.
+        factor: factor on every logit.
     """
 
     source: Source
@@ -50,16 +50,15 @@ class PerformerErrorTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PerformerErrorRow:
-    """One draw of some directions.
+    """The error of one draw of the directions.
 
     Attributes:
-        kind: what is made of a direction.
-        orthogonal: whether directions are at right angles, as many as fit.
-        features: how many directions.
-        seed: of the draw.
-        kernel: the relative Frobenius error of the estimated similarities beside those they estimate, each row over its
-            largest true one.
-        matrix: that of the rows divided by their sums beside softmax.
+        kind: the kind of feature computed from a direction.
+        orthogonal: whether directions are orthogonal, as many as fit.
+        features: number of directions.
+        seed: seed of the draw.
+        kernel: relative Frobenius error of the estimated similarities, with each row divided by its largest true one.
+        matrix: relative Frobenius error of the normalized rows compared with softmax.
     """
 
     kind: str
@@ -80,15 +79,15 @@ def tasks(
     factor: float = 1.0,
     ways: Sequence[tuple[str, bool]] = WAYS,
 ) -> tuple[PerformerErrorTask, ...]:
-    """Every way at few features, then at more.
+    """Return one task per way and number of features, few features first.
 
     Args:
-        source: what the queries and keys come from.
-        head: the head looked at.
-        causal: whether the future is hidden.
+        source: source of the queries and keys.
+        head: the head to measure.
+        causal: whether a causal mask is used.
         row_norms: lengths of the directions, ``"fixed"`` or ``"chi"``.
-        seed: the first of the seeds.
-        factor: what every logit is multiplied by first, positive: the softmax estimated is that of these logits.
+        seed: the first seed.
+        factor: positive factor on every logit, also in the softmax that is estimated.
         ways: kinds of features, and whether their directions are orthogonal.
     """
     return tuple(
@@ -109,7 +108,7 @@ def tasks(
 
 
 def run(task: PerformerErrorTask, *, load: Load = load) -> tuple[PerformerErrorRow, ...]:
-    """Measure every seed.
+    """Measure the errors with every seed.
 
     Raises:
         LabError: if the source cannot be read.

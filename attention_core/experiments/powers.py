@@ -1,4 +1,4 @@
-"""ReLU to other powers: what the power does to a row that no factor on its logits can do."""
+"""Attention with powers of ReLU: the power changes how concentrated a row is, and a factor on the logits does not."""
 
 from dataclasses import dataclass
 
@@ -10,20 +10,20 @@ from attention_core.metrics.entropy import entropy
 from attention_core.ops.softmax.masked import rows_over_sum
 
 POWERS = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0)
-"""From the plain ReLU through the square to nearly one key per row."""
+"""From plain ReLU and squared ReLU to almost one key per row."""
 FACTOR = 2.0
-"""What the logits are multiplied by to see whether a row notices."""
+"""Factor on the logits, used to check that the rows do not change."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PowerTask:
-    """One power on one source.
+    """A task that measures one power on one source.
 
     Attributes:
-        source: what the queries and keys come from.
+        source: source of the queries and keys.
         n: tokens.
         power: p > 0.
-        causal: whether the future is hidden.
+        causal: whether a causal mask is used.
     """
 
     source: Source
@@ -34,13 +34,13 @@ class PowerTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PowerRow:
-    """One head under one power.
+    """The measurements of one head with one power.
 
     Attributes:
         power: the power.
         head: the head.
-        entropy: nats, mean over queries; a row without a positive logit has 0.
-        change: the largest difference that ``FACTOR`` times the logits makes to a share.
+        entropy: nats, mean over queries; 0 for a row without a positive logit.
+        change: largest difference of a share when the logits are multiplied by ``FACTOR``.
     """
 
     power: float
@@ -50,12 +50,12 @@ class PowerRow:
 
 
 def tasks(source: Source, *, n: int, causal: bool = False) -> tuple[PowerTask, ...]:
-    """Every power in turn, ascending."""
+    """Return one task per power, ascending."""
     return tuple(PowerTask(source=source, n=n, power=power, causal=causal) for power in POWERS)
 
 
 def run(task: PowerTask, *, load: Load = load) -> tuple[PowerRow, ...]:
-    """Measure the shares under one power, head by head.
+    """Measure the shares with one power, per head.
 
     Raises:
         LabError: if the source cannot be read at this length.
@@ -70,18 +70,19 @@ def run(task: PowerTask, *, load: Load = load) -> tuple[PowerRow, ...]:
 
 
 def shares(q: Tensor, k: Tensor, power: float, *, causal: bool) -> Tensor:
-    """``relu(q_i · k_j / √d)^p`` over its row's sum, ``[..., n, n]`` float64; a row without a positive logit is zero.
+    """Compute ``relu(q_i · k_j / √d)^p`` divided by its row sum, ``[..., n, n]`` float64.
 
-    As ``x^p = exp(p log x)``, this is softmax of the positive logits' logarithms with p for the inverse temperature.
+    A row without a positive logit is zero. Since ``x^p = exp(p log x)``, this is the softmax of the logarithms of the
+    positive logits, with inverse temperature p.
 
     Args:
         q: ``[..., n, d]``.
         k: ``[..., n, d]``.
         power: p > 0.
-        causal: whether query i sees keys 0..i only.
+        causal: whether query i attends to keys 0..i only.
     """
     logits = (q.double() @ k.double().mT).relu_()
     if causal:
         logits.tril_()
-    largest = logits.amax(-1, keepdim=True)  # first, so that no power leaves the range of numbers
+    largest = logits.amax(-1, keepdim=True)  # divide first, so that no power overflows
     return rows_over_sum((logits / largest.masked_fill(largest == 0, 1.0)).pow(power))

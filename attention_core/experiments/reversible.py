@@ -1,8 +1,8 @@
-"""What a backward pass holds of a deep stack: plain residuals, checkpoints, and Reformer's reversible residuals.
+"""The memory of a deep stack's backward pass: plain residuals, checkpoints, and Reformer's reversible residuals.
 
-One function, evaluated in three ways: blocks of softmax attention and a feed-forward layer on two streams, with drawn
-weights. Both streams begin as a head's queries. Bytes are those of one forward and backward pass beyond input, weights
-and the gradients of both, counted tensor by tensor.
+All three ways compute the same function: blocks of softmax attention and a feed-forward layer on two streams, with
+random weights. Both streams start as a head's queries. Bytes are the peak of one forward and backward pass beyond
+input, weights and the gradients of both, counted tensor by tensor.
 """
 
 import math
@@ -24,24 +24,24 @@ from attention_core.ops.softmax.exact import exact_attention
 PLAIN, CHECKPOINTS, REVERSIBLE = "plain", "checkpoints", "reversible"
 WAYS = (PLAIN, CHECKPOINTS, REVERSIBLE)
 DEPTHS = (1, 4, 9, 16, 25)
-"""Blocks of a stack: square numbers, as checkpoints stand √L apart."""
+"""Numbers of blocks. They are square numbers, because checkpoints are √L blocks apart."""
 MOST = 128
-"""Tokens used at most, the first ones."""
+"""Maximum number of tokens; the first tokens are used."""
 WORK = 2**31
-"""Multiply-adds of a forward pass beyond which a stack is not made: about a second for all three ways."""
+"""Maximum multiply-adds of a stack's forward pass: about a second for all three ways."""
 WIDENED = 4
-"""How many times wider the feed-forward layer is inside."""
+"""Ratio of the feed-forward layer's hidden size to d."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReversibleTask:
-    """One way at one depth.
+    """A task that measures one way at one depth.
 
     Attributes:
         source: the input.
         head: the head whose queries are the streams.
         way: one of ``WAYS``.
-        depth: blocks.
+        depth: number of blocks.
     """
 
     source: Source
@@ -52,16 +52,15 @@ class ReversibleTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReversibleRow:
-    """One stack.
+    """The memory of one stack.
 
     Attributes:
         way: one of ``WAYS``.
-        depth: blocks.
+        depth: number of blocks.
         n: tokens.
         d: size of a token in either stream.
-        peak_bytes: of forward and backward.
-        error: how far the streams restored from the last ones are off the input, as a share of its size; None in ways
-            that restore none.
+        peak_bytes: peak bytes of forward and backward.
+        error: relative error of the input restored from the last streams; None in ways that restore no streams.
     """
 
     way: str
@@ -73,7 +72,7 @@ class ReversibleRow:
 
 
 def tasks(source: Source, n: int, d: int, *, head: int) -> tuple[ReversibleTask, ...]:
-    """Every way at every depth that is not too much work, the shallow ones first.
+    """Return one task per way and depth within the limit of work, shallow stacks first.
 
     Args:
         source: the input.
@@ -88,7 +87,7 @@ def tasks(source: Source, n: int, d: int, *, head: int) -> tuple[ReversibleTask,
 
 
 def run(task: ReversibleTask, *, load: Load = load) -> tuple[ReversibleRow]:
-    """Count, and see how well the input comes back.
+    """Count the peak bytes, and measure how exactly the reversible way restores the input.
 
     Raises:
         LabError: if the source cannot be read.
@@ -111,15 +110,14 @@ def run(task: ReversibleTask, *, load: Load = load) -> tuple[ReversibleRow]:
 
 
 def stack(d: int, depth: int, *, like: Tensor) -> tuple[Block, ...]:
-    """Blocks whose f is softmax attention and whose g is a feed-forward layer, each behind a layer norm.
+    """Return blocks whose f is softmax attention and whose g is a feed-forward layer, each after a layer norm.
 
-    Their weights are drawn, and have a gradient of zeros each, to which a backward pass adds.
+    The weights are random. Each has a gradient of zeros, to which a backward pass adds.
 
     Args:
         d: size of a token in either stream.
-        depth: how many.
+        depth: number of blocks.
         like: the tensor whose dtype the weights take.
-        seed: of the weights.
     """
 
     def drawn(place: int, rows: int, columns: int) -> Tensor:
@@ -145,38 +143,38 @@ def stack(d: int, depth: int, *, like: Tensor) -> tuple[Block, ...]:
 
 
 def evaluated(way: str, x1: Tensor, x2: Tensor, blocks: Sequence[Block]) -> Streams:
-    """Both streams behind the last block, ready for a backward pass in one of ``WAYS``."""
+    """Return both streams after the last block, ready for a backward pass in one of ``WAYS``."""
     if way == REVERSIBLE:
         return reversible(x1, x2, blocks)
     return forward(x1, x2, blocks) if way == PLAIN else checkpointed(x1, x2, blocks, every=segment(len(blocks)))
 
 
 def segment(depth: int) -> int:
-    """Blocks between two checkpoints: about √L, which makes the sum of both kinds of bytes least."""
+    """Return the number of blocks between two checkpoints: about √L, which minimizes the bytes of both kinds."""
     return math.isqrt(depth - 1) + 1
 
 
 def block_bytes(n: int, d: int) -> int:
-    """What one block keeps for its backward pass, in float32, weights apart.
+    """Return the bytes that one block keeps for its backward pass in float32, without weights.
 
-    Attention keeps its input, that normalised, q, k, v, the output and a log-sum-exp; the feed-forward layer its input,
-    that normalised, and what is inside; each norm keeps two numbers per token.
+    Attention keeps its input, the normalized input, q, k, v, the output and a log-sum-exp. The feed-forward layer keeps
+    its input, the normalized input and the hidden values. Each norm keeps two numbers per token.
     """
     return 4 * n * ((6 + 2 + WIDENED) * d + 1 + 4)
 
 
 def miss(rows: Sequence[ReversibleRow]) -> float:
-    """How far the formula's bytes are off the counted ones at most, as a share of these; 0 where it says nothing."""
+    """Return the largest relative error of the formula's bytes against the counted bytes; 0 without counted bytes."""
     counted = {(row.way, row.depth): row.peak_bytes for row in rows}
     found = ((counted[way, depth], said) for way, points in promised(rows).items() for depth, said in points)
     return max((abs(said / held - 1) for held, said in found), default=0.0)
 
 
 def promised(rows: Sequence[ReversibleRow]) -> Mapping[str, list[tuple[int, float]]]:
-    """The formula's bytes by way, ``(depth, bytes)``: what was counted for one block, and what each further one adds.
+    """Return the formula's bytes by way, as ``(depth, bytes)``: the count for one block plus a term per further block.
 
     Plain: all that a block keeps. Checkpoints every ``s`` blocks: two streams per checkpoint, and all that the blocks
-    of one segment keep. Reversible: two streams that are restored and their gradients, however many blocks there are.
+    of one segment keep. Reversible: two restored streams and their gradients, for any number of blocks.
     """
     found: dict[str, list[tuple[int, float]]] = {way: [] for way in WAYS}
     first = {row.way: float(row.peak_bytes) for row in rows if row.depth == 1}

@@ -1,4 +1,4 @@
-"""What experiments have in common: tasks in, rows out."""
+"""Types shared by all experiments: tasks, rows, and the function that loads a source."""
 
 from collections.abc import Hashable
 from typing import Protocol, TypeVar
@@ -8,7 +8,7 @@ from attention_core.inputs.source import Load as Load
 from attention_core.inputs.source import Source
 
 Task = Hashable
-"""One independent piece of an experiment: a frozen dataclass of plain values, words of variants and a source."""
+"""One independent part of an experiment: a frozen dataclass of plain values, words of variants and a source."""
 
 
 class OfHead(Protocol):
@@ -20,7 +20,7 @@ class OfHead(Protocol):
 
 
 class Seeded(OfHead, Protocol):
-    """A row about one head under one seed."""
+    """A row about one head with one seed."""
 
     @property
     def seed(self) -> int | None:
@@ -32,5 +32,5 @@ S = TypeVar("S", bound=Seeded)
 
 
 def load(source: Source, tokens: int | None = None) -> QKV:
-    """The record of a source, computed anew."""
+    """Compute the record of a source, without a cache."""
     return source.load(tokens)

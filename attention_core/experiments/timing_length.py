@@ -1,7 +1,7 @@
-"""When does the cheap version pay? Time and memory of every variant against the number of tokens.
+"""Time and memory of every variant against the number of tokens.
 
-Every round visits all lengths and, at each, all variants, forwards and backwards in turn: whatever slows the machine
-down for a while slows all of them down alike, and the first round already gives the whole picture.
+Every round visits all lengths and, at each length, all variants, with the order reversed each round. A temporary
+slowdown of the machine then affects all variants equally, and the first round already covers the whole chart.
 """
 
 import math
@@ -22,26 +22,26 @@ from attention_core.limits import current
 from attention_core.variant import Attention
 
 SHORTEST = 5e-3
-"""Seconds that one sample takes at least, far above the clock's grain: shorter calls are repeated within it."""
+"""Minimum seconds per sample, far above the clock's resolution; shorter calls are repeated within a sample."""
 LONG = 50e-3
-"""Seconds of a call that no longer gains from an untimed call before it, which short ones get to fill the caches."""
+"""Seconds from which a call needs no warm-up. Shorter calls get one, to fill the caches."""
 ENOUGH = 2.0
-"""Seconds of samples after which three of them do."""
+"""Total seconds of samples after which three samples are enough."""
 FEWEST = 3
 
 
 @dataclass(frozen=True, kw_only=True)
 class SampleTask:
-    """One sample of a variant at a length, or the statement that none is taken.
+    """A task that takes one sample of a variant at a length, or reports why no sample is taken.
 
     Attributes:
-        spec: what is measured.
-        variant: the variant and its settings, or its mask, as the spec names it.
+        spec: the measurement.
+        variant: the variant and its settings, or its mask, as named in the spec.
         n: tokens.
         round: the sample's number.
-        first: what the first one found; None for that one.
-        reason: why none is taken; None where one is.
-        most: the bound that the reason names.
+        first: the first sample; None if this is the first sample.
+        reason: why no sample is taken; None if one is taken.
+        most: the limit that the reason names.
     """
 
     spec: TimingSpec
@@ -56,12 +56,12 @@ class SampleTask:
 
 @dataclass(frozen=True, kw_only=True)
 class Unfinished:
-    """How far a run came that was ended before its end.
+    """The progress of a run that was stopped early.
 
     Attributes:
-        tokens: up to this length every variant was measured at least once, but for what was left out; None where not
-            even at the shortest.
-        rounds: whole rounds that there are; 0 where the first was not ended.
+        tokens: the longest length up to which every variant was measured at least once, except those left out; None if
+            not even the shortest was completed.
+        rounds: number of complete rounds; 0 if the first round was not completed.
     """
 
     tokens: int | None
@@ -69,7 +69,7 @@ class Unfinished:
 
 
 def unfinished(run: Run) -> Unfinished | None:
-    """How far a run came; None for one that gave all it was asked for."""
+    """Return the progress of a run; None if the run is complete."""
     out = {(left.variant, n) for left in run.left_out for n in run.spec.sizes if n >= left.n}
     wanted = [(word, n) for n in run.spec.sizes for word in run.spec.variants if (word, n) not in out]
     samples = {(point.variant, point.n): point.ms for point in run.points}
@@ -88,23 +88,23 @@ def unfinished(run: Run) -> Unfinished | None:
 
 
 def total(spec: TimingSpec) -> int:
-    """The most rows a run can give."""
+    """Return the largest number of rows that a run can give."""
     return spec.rounds * len(spec.sizes) * len(spec.variants)
 
 
 def following(
     spec: TimingSpec, rows: Sequence[Observed], *, longest: float | None = None, most_bytes: int | None = None
 ) -> SampleTask | None:
-    """The sample that comes after these rows; None after the last.
+    """Return the next sample after these rows; None after the last one.
 
-    A variant that is expected to take too long or hold too much at a length (by its own cost formula, from the
-    lengths before), or whose memory gave out, is left out from there on: one row says so.
+    A variant is left out from a length on if its cost formula, scaled from shorter lengths, predicts too much time or
+    memory, or if memory ran out. One row reports this.
 
     Args:
-        spec: what to measure.
-        rows: those there are of it, in the order in which they were found.
-        longest: seconds one call may take; the profile's bound when None.
-        most_bytes: bytes one call may hold on the CPU; the profile's bound when None.
+        spec: the measurement.
+        rows: the rows found so far, in order.
+        longest: maximum seconds per call; None for the profile's limit.
+        most_bytes: maximum bytes per call on the CPU; None for the profile's limit.
     """
     taken: dict[tuple[str, int], list[Sample]] = {}
     out: dict[str, int] = {}
@@ -145,15 +145,15 @@ def following(
 
 
 def run(task: SampleTask, *, load: Load = load, clock: Clock | None = None) -> tuple[Observed]:
-    """Take one sample, or say why the variant is left out from this length on.
+    """Take one sample, or report why the variant is left out from this length on.
 
     Args:
-        task: which.
-        load: not needed, as q, k and v are Gaussian.
-        clock: measures calls; the device's own when None.
+        task: the sample to take.
+        load: unused, because q, k and v are Gaussian.
+        clock: measures calls; None for the device's own clock.
 
     Raises:
-        InputError: if torch does not see the device.
+        InputError: if torch does not detect the device.
     """
     if task.reason is not None:
         return (LeftOut(variant=task.variant, n=task.n, reason=task.reason, most=task.most),)
@@ -162,7 +162,7 @@ def run(task: SampleTask, *, load: Load = load, clock: Clock | None = None) -> t
     try:
         call = prepare(attention, *inputs(spec, task.n), mode=spec.mode, causal=spec.causal)
         if first is None:
-            # Counting warms the call up: of one that is long enough the first look is the first sample.
+            # Counting the operations also warms the call up, so a long call's first time is its first sample.
             counts, peak = clock.costs(call)
             first = Sample(
                 variant=task.variant,
@@ -186,7 +186,7 @@ def run(task: SampleTask, *, load: Load = load, clock: Clock | None = None) -> t
 def measure(
     spec: TimingSpec, *, clock: Clock | None = None, longest: float | None = None, most_bytes: int | None = None
 ) -> Iterator[Observed]:
-    """Measure it all, arguments as of ``following``, rows and errors as of ``run``; whoever stops asking keeps some."""
+    """Yield all rows of a measurement; a caller may stop early. Arguments as in ``following``, errors as in ``run``."""
     rows: list[Observed] = []
     while (task := following(spec, rows, longest=longest, most_bytes=most_bytes)) is not None:
         rows += run(task, clock=clock)
@@ -196,16 +196,16 @@ def measure(
 def _too_much(
     attention: Attention, spec: TimingSpec, shorter: Mapping[int, Sample], n: int, longest: float, most_bytes: int
 ) -> tuple[str, float] | tuple[None, None]:
-    """Why a variant is not measured at n, by what it took at shorter lengths or by its size alone, and the bound."""
+    """Return why a variant is not measured at n, predicted from shorter lengths or from its size, and the limit."""
     large, long = BOUNDED
-    # n² numbers: the first length may already be too many, and the mask is made on the host whatever the device.
+    # A mask has n² entries, which may be too many at the first length. It is built on the host for any device.
     if isinstance(attention, Masked) and attention.bytes(n, spec.heads, spec.element) > most_bytes:
         return large, most_bytes / MIB
     if spec.mode == "decode" or not shorter:
         return None, None
     whole, *costs = (attention.cost(m, spec.head_size, causal=spec.causal, heads=spec.heads) for m in (n, *shorter))
     parts = dict(zip(shorter, costs, strict=True))
-    # The least of what each length foretells: at any one of them something else may have held the machine up.
+    # Use the smallest prediction, because a measurement at a shorter length may have been slowed by other processes.
     seconds = min(k.ms / 1e3 * whole.multiply_adds / max(parts[m].multiply_adds, 1) for m, k in shorter.items())
     held = min(k.peak_bytes * whole.peak_elements / max(parts[m].peak_elements, 1) for m, k in shorter.items())
     if seconds > longest:

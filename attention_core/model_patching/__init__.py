@@ -1,13 +1,13 @@
-"""Any attention in softmax's place in chosen layers of a trained model, without training, and what that does to it.
+"""Replace the attention in chosen layers of a trained model by any variant, without training, and measure the effect.
 
-``swapped`` is the operation, and holds as long as its block runs::
+``swapped`` is the main function; the replacement lasts until its ``with`` block ends::
 
     loaded = ac.inputs.models.load("smollm2")
     with ac.model_patching.swapped(loaded.model, {layer: ac.get("local", window=64) for layer in range(30)}):
         hidden = loaded.model(input_ids=ids).last_hidden_state
 
-A model of your own is loaded with ``attn_implementation="attention_lab_record"``, a name that importing this module
-makes known to transformers::
+Load a model of your own with ``attn_implementation="attention_lab_record"``, a name that importing this module
+registers with transformers::
 
     model = AutoModel.from_pretrained(path, attn_implementation="attention_lab_record")
     with ac.model_patching.swapped(model, {0: ac.get("local", window=64)}):

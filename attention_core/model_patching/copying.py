@@ -1,4 +1,4 @@
-"""The copy test: random tokens, said twice; what a model cannot look up again it cannot say again.
+"""The copy test: random tokens, repeated once; only a model that can look up earlier tokens predicts the repetition.
 
 Source: Olsson and others, "In-context Learning and Induction Heads", 2022, arXiv 2209.11895.
 """
@@ -11,14 +11,15 @@ from attention_core.inputs.models import Loaded
 from attention_core.model_patching.predictions import losses
 
 COMMON = 8192
-"""The tokens drawn from: the first of the vocabulary, which a byte-pair encoder made first and so are common pieces."""
+"""Number of first vocabulary entries to draw from. A byte-pair encoder creates these entries first, so they are
+common."""
 
 
 def repeated(loaded: Loaded, period: int, seed: int) -> list[int]:
-    """Random common tokens and the same again, ``2 * period`` of them; a pure function of the seed.
+    """Return random common tokens followed by the same tokens, ``2 * period`` in total, as a pure function of the seed.
 
     Raises:
-        InputError: if there are fewer than two to repeat.
+        InputError: if ``period`` is less than two.
     """
     if period < 2:
         raise InputError("A text of {n} token has nothing to copy; repeat at least two.", n=period)
@@ -30,14 +31,14 @@ def repeated(loaded: Loaded, period: int, seed: int) -> list[int]:
 
 
 def copy_losses(loaded: Loaded, period: int, seed: int) -> tuple[Tensor, Tensor]:
-    """The losses, in nats, of the first time (``[period - 1]``) and of the second (``[period - 1]``).
+    """Compute the losses, in nats, of the first occurrence (``[period - 1]``) and of the repetition (``[period - 1]``).
 
-    The second time begins with the second token: that a repetition begins, the first cannot tell.
+    The repetition's first token is left out, because no earlier token predicts that a repetition begins.
 
     Args:
-        loaded: a decoder; inside ``surgery.swapped`` it is that one which reads.
-        period: tokens until they repeat.
-        seed: of the tokens.
+        loaded: a decoder; inside ``swapped``, the swapped model is measured.
+        period: number of tokens before they repeat.
+        seed: seed of the tokens.
     """
     found = losses(loaded, repeated(loaded, period, seed))
     return found[: period - 1], found[period:]

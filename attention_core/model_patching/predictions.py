@@ -1,4 +1,4 @@
-"""What a decoder predicts: the loss of each token of a text, its perplexity, and the likeliest tokens."""
+"""The predictions of a decoder: the loss of each token of a text, and its perplexity."""
 
 import math
 from collections.abc import Sequence
@@ -11,11 +11,11 @@ from attention_core.errors import InputError, ModelError
 from attention_core.inputs.models import Loaded
 
 ROWS = 128
-"""Positions whose logits are held at a time: of 49,152 words these are 24 MiB."""
+"""Positions whose logits are computed in one step; with 49,152 words these take 24 MiB."""
 
 
 def unembedding(loaded: Loaded) -> Tensor:
-    """The matrix ``[words, size]`` that turns hidden states into logits.
+    """Return the matrix ``[words, size]`` that turns hidden states into logits.
 
     Raises:
         ModelError: if the model predicts no next token, or its output layer is not its embedding.
@@ -30,15 +30,15 @@ def unembedding(loaded: Loaded) -> Tensor:
 
 
 def losses(loaded: Loaded, ids: Sequence[int]) -> Tensor:
-    """The loss of each token but the first, given those before it, in nats, float32 ``[n - 1]``.
+    """Compute the loss of each token but the first, given the tokens before it, in nats, float32 ``[n - 1]``.
 
     Args:
-        loaded: a decoder; inside ``swapped`` it is that one which reads.
+        loaded: a decoder; inside ``swapped``, the swapped model is measured.
         ids: at least two tokens.
 
     Raises:
-        InputError: if there are fewer.
-        ModelError: as of ``unembedding``.
+        InputError: if there are fewer tokens.
+        ModelError: as in ``unembedding``.
     """
     if len(ids) < 2:
         raise InputError("One token predicts nothing that is there; give at least two.")
@@ -53,6 +53,6 @@ def losses(loaded: Loaded, ids: Sequence[int]) -> Tensor:
 
 
 def perplexity(losses: Tensor | Sequence[float]) -> float:
-    """``exp`` of the mean loss in nats; infinite beyond what a float holds."""
+    """Return ``exp`` of the mean loss in nats; infinite if a float would overflow."""
     mean = float(torch.as_tensor(losses, dtype=torch.float64).mean())
     return math.exp(mean) if mean < 700 else math.inf

@@ -1,9 +1,9 @@
-"""Another attention in a model's layers, for the calling context alone.
+"""Replacement of the attention in a model's layers, for the calling context only.
 
-Weights, configuration and code of the model stay as they are: the function it attends through
-(``inputs.models.recorder``) asks a context variable what stands in a layer's place. Threads have contexts of their own,
-so two of them may hold different swaps of one shared model at once.
-Source of the interface: the documentation of transformers, "Attention Interface".
+The model's weights, configuration and code stay unchanged. The function that it attends through
+(``inputs.models.recorder``) reads the replacement of a layer from a context variable. Threads have separate contexts,
+so two threads may use different swaps of one shared model at the same time. Source of the interface: the documentation
+of transformers, "Attention Interface".
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 UNIFORM = "uniform"
-"""The word of the plain mean of the values."""
+"""The word for the plain mean of the values."""
 
 
 class Attends(Protocol):
-    """What can stand in softmax's place: an ``Attention``, or ``MEAN``."""
+    """The interface of a replacement for softmax: an ``Attention``, or ``MEAN``."""
 
     @property
     def word(self) -> str:
@@ -41,27 +41,27 @@ class Attends(Protocol):
         """Its name on screen."""
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, *, causal: bool = False) -> Tensor:
-        """The output ``[..., n, d_v]``."""
+        """Return the output ``[..., n, d_v]``."""
 
     def weights(self, q: Tensor, k: Tensor, *, causal: bool = False) -> Tensor:
-        """The explicit matrix, ``[..., n, n]``."""
+        """Return the explicit matrix, ``[..., n, n]``."""
 
 
 @dataclass(frozen=True)
 class _Mean:
-    """The mean of the values that each query may see, which looks at nothing: the floor of every claim."""
+    """The mean of the values of the allowed keys, independent of queries and keys: the baseline of every claim."""
 
     word: str = UNIFORM
     title: str = "Mean of v"
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, *, causal: bool = False) -> Tensor:
-        """``[..., n, d_v]``."""
+        """Return the output ``[..., n, d_v]``."""
         if not causal:
             return v.mean(-2, keepdim=True).expand_as(v)
         return v.cumsum(-2) / torch.arange(1, v.shape[-2] + 1, dtype=v.dtype, device=v.device)[:, None]
 
     def weights(self, q: Tensor, k: Tensor, *, causal: bool = False) -> Tensor:
-        """``[..., n, n]``."""
+        """Return the uniform matrix ``[..., n, n]``."""
         may = torch.ones(q.shape[-2], q.shape[-2], dtype=q.dtype, device=q.device)
         may = may.tril() if causal else may
         return (may / may.sum(-1, keepdim=True)).expand(*q.shape[:-2], *may.shape)
@@ -71,28 +71,28 @@ MEAN = _Mean()
 
 
 def from_word(word: str) -> Attends:
-    """What a word stands for: a variant with its settings, or ``uniform``; errors as of ``registry.from_word``."""
+    """Return the variant that a word names, or ``MEAN`` for ``uniform``; errors as in ``registry.from_word``."""
     return MEAN if word == UNIFORM else registry.from_word(word)
 
 
 @dataclass(frozen=True)
 class _Seat:
-    """A layer where attention happens."""
+    """A layer that computes attention."""
 
     module: nn.Module
     causal: bool
 
 
 class _Swap:
-    """What attends in some layers' place.
+    """The function that computes attention for the replaced layers.
 
     Args:
-        seats: by the module.
+        seats: the replacement of each attention module.
     """
 
     def __init__(self, seats: Mapping[nn.Module, Attends]) -> None:
         self.seats = seats
-        self._past: dict[nn.Module, Tensor] = {}  # the queries so far of a text that is read token by token
+        self._past: dict[nn.Module, Tensor] = {}  # earlier queries, if a text is read token by token
 
     def __call__(
         self,
@@ -121,7 +121,7 @@ class _Swap:
         return out[..., -new:, :]
 
     def _all_queries(self, module: nn.Module, query: Tensor, n: int) -> Tensor:
-        """The queries of all n tokens, of which a model with a cache brings only the new ones."""
+        """Return the queries of all n tokens; a model with a cache passes only the new ones."""
         past = self._past.get(module)
         if query.shape[-2] < n:
             if past is None or past.shape[-2] + query.shape[-2] != n:
@@ -135,16 +135,16 @@ class _Swap:
 
 @contextmanager
 def swapped(model: PreTrainedModel, places: Mapping[int, Attends]) -> Iterator[PreTrainedModel]:
-    """Let other attentions stand in a model's layers as long as the block runs, in this thread alone.
+    """Replace the attention in a model's layers until the block ends, in this thread only.
 
-    Every key and value is repeated over its query heads; queries and keys come after rotary positions, scaled as the
-    layer scales them. Padding takes no part. A layer that is not named attends as it always does. A text may be read
-    token by token with transformers' cache if all of it is read inside the block. Swaps may be nested: the inner one
-    holds where both name a layer.
+    Every key and value head is repeated for its query heads. Queries and keys are passed after rotary positions, scaled
+    as the layer scales them. Padding is ignored. Layers that are not named attend as usual. A text may be read token by
+    token with transformers' cache if all of it is read inside the block. Swaps may be nested; the inner swap takes
+    precedence.
 
     Args:
-        model: one that ``inputs.models.load`` made, or any other made with its attention interface.
-        places: what attends in each layer, counted from 0 in the order the layers attend.
+        model: a model from ``inputs.models.load``, or another model loaded with its attention interface.
+        places: the replacement for each layer, counted from 0 in the order the layers attend.
 
     Yields:
         The model.
@@ -152,7 +152,7 @@ def swapped(model: PreTrainedModel, places: Mapping[int, Attends]) -> Iterator[P
     Raises:
         InputError: if the model has no such layer.
         ModelError: if the model does not attend through the interface.
-        NotCausalError: if a layer hides the future and its variant cannot.
+        NotCausalError: if a layer is causal and its variant cannot be.
     """
     seats, outer = layers_of(model), instead.get()
     for layer, attends in places.items():
@@ -173,10 +173,10 @@ def swapped(model: PreTrainedModel, places: Mapping[int, Attends]) -> Iterator[P
 
 
 def layer_range(word: str, count: int) -> tuple[int, ...]:
-    """The layers that a word names: ``all``, one as ``7``, or from one up to and with another as ``10-20``.
+    """Return the layers that a word names: ``all``, one layer such as ``7``, or an inclusive range such as ``10-20``.
 
     Raises:
-        InputError: if it names none of them, or any that a model of so many layers has not.
+        InputError: if the word names no layers, or a layer that a model of ``count`` layers does not have.
     """
     first, dash, last = (f"0-{count - 1}" if word == "all" else word).partition("-")
     ends = first, (last if dash else first)
@@ -195,7 +195,7 @@ _known: WeakKeyDictionary[PreTrainedModel, tuple[_Seat, ...]] = WeakKeyDictionar
 
 
 def layers_of(model: PreTrainedModel) -> tuple[_Seat, ...]:
-    """Where a model attends, in order; found once by letting it read two tokens.
+    """Return a model's attention layers in order, found once by running the model on two tokens.
 
     Raises:
         ModelError: if it does not attend through the interface.
@@ -222,14 +222,14 @@ def layers_of(model: PreTrainedModel) -> tuple[_Seat, ...]:
 
 
 def _real(mask: Tensor, causal: bool) -> Tensor:
-    """Which tokens are no padding, ``bool [B, n]``, from a mask ``[B, 1 or H, new, n]`` (true or 0 = may look).
+    """Return which tokens are not padding, ``bool [B, n]``, from a mask ``[B, 1 or H, new, n]`` (true or 0 = allowed).
 
     Raises:
         ModelError: if the mask hides more than padding and the future.
     """
     visible = (mask if mask.dtype == torch.bool else mask == 0)[:, 0]
     new, n = visible.shape[-2:]
-    real = visible[:, -1]  # the last query sees all there is, whether it is padding itself or not
+    real = visible[:, -1]  # the last query can attend to all tokens, even if it is padding itself
     expected = real[:, None, :].expand_as(visible)
     if causal:
         expected = expected & torch.ones(n, n, dtype=torch.bool, device=mask.device).tril()[-new:]

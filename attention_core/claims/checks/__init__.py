@@ -1,1 +1,1 @@
-"""One file per claim: what is measured, the rule that judges it, and its sentences."""
+"""One module per claim: what it measures, the rule that judges it, and its sentences."""

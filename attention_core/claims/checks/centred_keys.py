@@ -1,4 +1,4 @@
-"""The second-order expansion of softmax itself compared with the second-order expansion of its exponential."""
+"""Claim: the second-order series of softmax is closer to softmax than the second-order series of its exponential."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class SeriesRow:
     Attributes:
         series: ``SOFTMAX``, ``EXPONENTIAL`` or ``CENTRED``.
         head: the head.
-        error: relative error of the series' matrix against softmax's matrix, in per cent.
+        error: relative error of the series' matrix compared with softmax's matrix, in per cent.
     """
 
     series: str
@@ -49,7 +49,7 @@ def measure(ask: Ask) -> Iterator[SeriesRow]:
 
 
 def numbers(rows: Sequence[SeriesRow]) -> Numbers:
-    """Return the median error of each series and how often the expansion of softmax has the smaller error."""
+    """Return the median error of each series and how often the series of softmax has the smaller error."""
     own, exponential, centred = (
         [row.error for row in rows if row.series == series] for series in (SOFTMAX, EXPONENTIAL, CENTRED)
     )
@@ -64,7 +64,7 @@ def numbers(rows: Sequence[SeriesRow]) -> Numbers:
 
 
 def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
-    """Compare the errors in the median head and in most heads."""
+    """Compare the errors in the median head, and count the heads where the series of softmax is closer."""
     return Verdict.of_parts(numbers["own"] < numbers["exponential"], numbers["closer"] >= bounds["closer"])
 
 

@@ -1,4 +1,4 @@
-"""1 + cos is closer to softmax than other kernels."""
+"""Claim: the kernel 1 + cos is closer to softmax than other kernels."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,16 +18,16 @@ KERNELS = {
     "exp": "linear~feature_map~exp",
     "double softmax": "efficient",
 }
-"""Those with d features, or d + 1, and nothing to set: what the article weighs its own against. Later kernels that
-estimate the exponential (Performer, the second-order series) buy their closeness with many more features."""
+"""Kernels with d or d + 1 features and no settings, which the article compares with 1 + cos. Later kernels that
+estimate the exponential, such as Performer's, are closer only with many more features."""
 CHANCE = round(100 / len(KERNELS))
-"""Per cent of the heads in which each kernel would be the closest if the closest one were drawn by lot."""
+"""Per cent of the heads in which each kernel would be the closest if the closest kernel were drawn at random."""
 MATRIX, OUTPUT = "matrix", "output"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelRow:
-    """The relative error of one kernel on one head, ``of`` its ``MATRIX`` or its ``OUTPUT``."""
+    """The relative error of one kernel on one head; ``of`` is ``MATRIX`` or ``OUTPUT``."""
 
     kernel: str
     of: str
@@ -36,7 +36,11 @@ class KernelRow:
 
 
 def measure(ask: Ask) -> Iterator[KernelRow]:
-    """The relative error of every kernel's matrix and output, per head, as the input attends (causal or not)."""
+    """Yield the relative error of every kernel's matrix and output per head, causal if the input is causal.
+
+    Raises:
+        UntestableError: if all tokens have the same weight.
+    """
     qkv = ask.record()
     exact = registry.get("softmax").weights(qkv.q, qkv.k, causal=qkv.causal).double()
     check_uneven(metrics.uniform_error(exact, causal=qkv.causal))
@@ -53,7 +57,7 @@ def measure(ask: Ask) -> Iterator[KernelRow]:
 
 
 def numbers(rows: Sequence[KernelRow]) -> Numbers:
-    """How often 1 + cos is the closer one by its matrix, and what uniform attention would err."""
+    """Return how often 1 + cos has the closest matrix, and the median errors, with uniform attention for comparison."""
     errors = {
         kernel: np.array([row.error for row in rows if row.kernel == kernel and row.of == MATRIX])
         for kernel in (*KERNELS, UNIFORM)
@@ -69,7 +73,7 @@ def numbers(rows: Sequence[KernelRow]) -> Numbers:
 
 
 def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
-    """By how often it is the closest; no closer than no attention at all is no closeness."""
+    """Judge by the share of heads where 1 + cos is closest; it fails if it is no closer than uniform attention."""
     if numbers["cosine"] >= numbers["uniform"] or numbers["heads"] <= bounds["chance"]:
         return Verdict.FAILS
     return Verdict.HOLDS if numbers["heads"] >= bounds["heads"] else Verdict.PARTLY

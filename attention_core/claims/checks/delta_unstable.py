@@ -1,4 +1,4 @@
-"""The delta rule is unstable where it takes back more than twice what a key reads."""
+"""Claim: the delta rule is unstable if β‖k‖² exceeds 2, that is, if it removes more than twice what a key reads."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ HALF, WHOLE = "after half of the text", "after the whole text"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftRow:
-    """By what factor at most a part of an earlier state is left after some of a head's tokens."""
+    """The largest factor by which any direction of an earlier state is scaled after some of a head's tokens."""
 
     strength: float
     after: str
@@ -25,10 +25,10 @@ class LeftRow:
 
 
 def measure(ask: Ask) -> Iterator[LeftRow]:
-    """The largest singular value of ``Π (I - β k kᵀ)`` with keys of length one, per head and strength.
+    """Yield the largest singular value of ``Π (I - β k kᵀ)`` with keys of length one, per head and strength.
 
     Raises:
-        UntestableError: if a key has no length.
+        UntestableError: if a key is zero.
     """
     k = ask.record().k.double()
     length = torch.linalg.vector_norm(k, dim=-1, keepdim=True)
@@ -48,7 +48,7 @@ def measure(ask: Ask) -> Iterator[LeftRow]:
 
 
 def numbers(rows: Sequence[LeftRow]) -> Numbers:
-    """The largest factor of all heads up to the bound, the smallest just beyond it, and the median far beyond."""
+    """Return the largest factor for β up to 2, the smallest just above 2, and the medians at the largest β."""
     whole = [row for row in rows if row.after == WHOLE]
     return {
         "within": max(row.left for row in whole if row.strength <= STABLE),
@@ -59,7 +59,7 @@ def numbers(rows: Sequence[LeftRow]) -> Numbers:
 
 
 def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
-    """Stable up to the bound in all heads, and growing beyond it in all."""
+    """Judge two parts: stable up to β = 2 in all heads, and growing just above 2 in all heads."""
     return Verdict.of_parts(numbers["within"] <= bounds["most"] + EVEN, numbers["beyond"] > bounds["most"] + EVEN)
 
 

@@ -1,4 +1,4 @@
-"""Double softmax is normalised by itself."""
+"""Claim: the rows of a double softmax sum to one without a division."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ SMALLEST, LARGEST = "smallest row", "largest row"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SumRow:
-    """The smallest or the largest sum of a row of one head of a product; ``used`` if the input attends in that form."""
+    """The smallest or the largest row sum in one head of a product; ``used`` if the input attends in that form."""
 
     product: str
     used: bool
@@ -23,7 +23,7 @@ class SumRow:
 
 
 def measure(ask: Ask) -> Iterator[SumRow]:
-    """The smallest and the largest sum of a row, per head, of every product."""
+    """Yield the smallest and the largest row sum of every product per head."""
     qkv = ask.record()
     efficient = registry.get("efficient").weights(qkv.q, qkv.k)
     products = {
@@ -41,7 +41,7 @@ def measure(ask: Ask) -> Iterator[SumRow]:
 
 
 def numbers(rows: Sequence[SumRow]) -> Numbers:
-    """The furthest that a row's sum is from one, and the extremes of the other products."""
+    """Return the largest deviation of a row sum from one, and the extreme row sums of the other products."""
     return {
         "off": max(abs(row.sum - 1) for row in rows if row.product in (DOUBLE, LANDMARKS)),
         "used": max(abs(row.sum - 1) for row in rows if row.used),
@@ -51,7 +51,7 @@ def numbers(rows: Sequence[SumRow]) -> Numbers:
 
 
 def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
-    """By the form the input attends in, else by the one in which every token sees all."""
+    """Judge by the deviation in the form that the input uses; ``PARTLY`` if only the unmasked form is normalized."""
     if numbers["off"] > bounds["exact"]:
         return Verdict.FAILS
     return Verdict.HOLDS if numbers["used"] <= bounds["exact"] else Verdict.PARTLY

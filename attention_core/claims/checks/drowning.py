@@ -1,4 +1,4 @@
-"""In plain linear attention late tokens drown early ones; decay changes which survive."""
+"""Claim: in plain linear attention late tokens outweigh early ones, and a decay changes which tokens keep weight."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,18 +16,18 @@ from attention_core.metrics.fit import fit_power
 from attention_core.variant import Attention
 
 FEW = 4
-"""How many of the first tokens are called early, and of the last ones late."""
+"""The number of first tokens called early, and of last tokens called late."""
 QUARTER = 4
-"""The half-life of the decay and the heaviest tokens compared are this part of the input."""
+"""The decay's half-life, the newest tokens and the compared heaviest tokens are each 1/4 of the input."""
 TINY = 1e-9
-"""Per cent below which a share counts as this much, so that a power can be fitted to it."""
+"""Smallest share in per cent used in a fit, so that a power law can be fitted to shares of zero."""
 PLAIN, DECAYED, SOFTMAX = "plain sums", "with decay", "softmax"
 EARLY = {PLAIN: "first 4, plain sums", DECAYED: "first 4, with decay", SOFTMAX: "first 4, softmax"}
 LATE = {PLAIN: "last 4, plain sums", DECAYED: "last 4, with decay", SOFTMAX: "last 4, softmax"}
 
 
 def attentions(n: int) -> dict[str, Attention]:
-    """What is compared. The decay is tied to the length: a fixed one forgets short inputs not, and long ones all."""
+    """Return the compared attentions. The decay depends on n: a fixed one keeps short inputs and forgets long ones."""
     return {
         PLAIN: registry.get("linear"),
         DECAYED: registry.get("retention", decay=0.5 ** (QUARTER / n)),
@@ -36,15 +36,16 @@ def attentions(n: int) -> dict[str, Attention]:
 
 
 def newest(n: int) -> range:
-    """The places of the last quarter of n tokens."""
+    """Return the positions of the last quarter of n tokens."""
     return range(n - n // QUARTER, n)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShareRow:
-    """Per cent of the weight of one head's newest tokens on its first few or on its last few, after ``n`` tokens.
+    """Per cent of the weight of one head's newest tokens on its first few or last few tokens, after ``n`` tokens.
 
-    The rows of all tokens also say what per cent of the last one's heaviest quarter are as heavy under plain sums.
+    ``kept`` is set at the full length only: per cent of the last token's heaviest quarter of keys that plain sums
+    share.
     """
 
     attention: str
@@ -56,9 +57,10 @@ class ShareRow:
 
 
 def measure(ask: Ask) -> Iterator[ShareRow]:
-    """Per cent of the newest tokens' weight on the first few tokens and on the last few, after more and more tokens.
+    """Yield per cent of the newest tokens' weight on the first few and the last few tokens, at growing lengths.
 
-    They are a quarter of those so far, as a single token's weights say more of it than of the length.
+    The newest tokens are the last quarter, because the weights of a single token depend more on that token than on
+    length.
     """
     qkv = ask.record()
     for index in range(qkv.heads):
@@ -78,7 +80,7 @@ def measure(ask: Ask) -> Iterator[ShareRow]:
 
 
 def numbers(rows: Sequence[ShareRow]) -> Numbers:
-    """How the middle head's early share falls under plain sums and softmax, who has what in the end, who is left."""
+    """Return how fast the median early share falls with n, the final shares, and the overlap of the heaviest keys."""
     lengths = sorted({row.n for row in rows})
 
     def share(of: str, n: int = lengths[-1]) -> float:
@@ -101,7 +103,7 @@ def numbers(rows: Sequence[ShareRow]) -> Numbers:
 
 
 def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
-    """By both parts of the statement: what falls under softmax just as fast does not drown in sums."""
+    """Judge two parts: plain sums lose early tokens faster than softmax, and a decay changes the heaviest tokens."""
     drowned = numbers["fall"] >= bounds["fall"] and numbers["fall"] - numbers["softmax_fall"] >= bounds["faster"]
     return Verdict.of_parts(drowned, numbers["kept"] <= bounds["kept"])
 

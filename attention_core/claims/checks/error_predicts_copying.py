@@ -1,4 +1,4 @@
-"""The error of the outputs predicts copying: the smaller it is, the better the model still copies."""
+"""Claim: the error of the outputs predicts copying: the smaller the error, the better the model still copies."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from attention_core.claims.in_the_model import IN_ORDER, PERFORMER, TOKENS, Stan
 
 
 def numbers(rows: Sequence[StandInRow]) -> Numbers:
-    """Return how well the errors on the copied tokens put the loss of copying in order."""
+    """Return the rank correlations between the errors on the copied tokens and the loss of copying."""
     return order(rows, [row.output_copying for row in rows], [row.lost for row in rows])
 
 

@@ -1,4 +1,4 @@
-"""The error of the outputs predicts perplexity: the smaller it is, the lower the model's perplexity."""
+"""Claim: the error of the outputs predicts perplexity: the smaller the error, the lower the model's perplexity."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from attention_core.claims.in_the_model import IN_ORDER, PERFORMER, TOKENS, Stan
 
 
 def numbers(rows: Sequence[StandInRow]) -> Numbers:
-    """Return how well the errors put perplexity in order."""
+    """Return the rank correlations between the errors and the perplexity."""
     return order(rows, [row.output for row in rows], [row.times for row in rows])
 
 

@@ -1,4 +1,4 @@
-"""Four sinks suffice for a window: with the first four tokens kept, a model reads as if the window were read again."""
+"""Claim: with four sinks, a window reads as well as a model that rereads the window for every token."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,26 +10,26 @@ from attention_core.inputs import models
 from attention_core.variant import SOFTMAX, Paper
 
 WINDOW = 32
-"""Tokens that a query may look back, far fewer than are read."""
+"""Width of the window in tokens, much shorter than the text."""
 SINKS = (0, 1, 2, 4, 8)
 SUFFICE, MORE = 4, 8
 WHOLE, WINDOWED, REREAD = "unchanged", "window and sinks", "window read again"
 KEYS = SUFFICE + WINDOW
-"""Tokens that the control reads again for each prediction: as many as a query sees with four sinks."""
+"""Tokens that the control rereads for each prediction: as many as a query attends to with four sinks."""
 LIMIT = 5
-"""Per cent by which eight sinks may lower the perplexity of four."""
+"""Largest reduction of perplexity by eight sinks compared with four, in per cent, that counts as no improvement."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkRow:
-    """One way to read the text.
+    """The perplexity and the loss of copying for one way to read the text.
 
     Attributes:
         reader: ``WHOLE``, ``REREAD``, or ``WINDOWED`` for a window in all layers.
-        sinks: how many, where the reader is windowed; the others are repeated for each number.
-        tokens: of the text.
-        perplexity: of the text.
-        lost: per cent of what copying saves that is lost; None for the reread control, which is not asked to copy.
+        sinks: number of sinks of the windowed reader. The other readers are repeated for each number.
+        tokens: tokens of the text.
+        perplexity: perplexity of the text.
+        lost: per cent of the loss saved by copying that is lost; None for the reread control, which does not copy.
     """
 
     reader: str
@@ -54,7 +54,7 @@ def measure(ask: Ask) -> Iterator[SinkRow]:
 
 
 def numbers(rows: Sequence[SinkRow]) -> Numbers:
-    """Return perplexities with no sink and with four, over the control's, and what eight sinks add."""
+    """Return the perplexities with no sink and with four sinks relative to the control, and the gain by eight sinks."""
     control, whole = (next(row.perplexity for row in rows if row.reader == reader) for reader in (REREAD, WHOLE))
     own = {row.sinks: row for row in rows if row.reader == WINDOWED}
     gain = 100 * (1 - own[MORE].perplexity / own[SUFFICE].perplexity)

@@ -1,4 +1,4 @@
-"""Keys of length one keep every entry of the delta rule's inverse within one."""
+"""Claim: keys of length one keep every entry of the delta rule's inverse between -1 and 1."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from attention_core.ops.softmax.masked import nonzero
 
 UNIT, FREE = "keys of length one", "keys as long as they are"
 BEYOND = 1e300
-"""Stands for what float64 has no number for."""
+"""Value that replaces results beyond the range of float64."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,12 +46,12 @@ def measure(ask: Ask) -> Iterator[EntryRow]:
 
 
 def lengths(n: int) -> list[int]:
-    """2, 4, 8 and so on tokens, and all of them."""
+    """Return the powers of two from 2 up to n tokens, followed by n."""
     return [*(2**i for i in range(1, (n - 1).bit_length())), n]
 
 
 def numbers(rows: Sequence[EntryRow]) -> Numbers:
-    """Return the largest entry of all heads per kind of keys, and the share of heads with an entry beyond one."""
+    """Return the largest entry with unit keys, and the median and the share of heads beyond one with free keys."""
     n = max(row.n for row in rows)
     unit, free = ([row.largest for row in rows if row.n == n and row.keys == keys] for keys in (UNIT, FREE))
     return {
@@ -63,7 +63,7 @@ def numbers(rows: Sequence[EntryRow]) -> Numbers:
 
 
 def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
-    """By the largest entry of all heads."""
+    """Judge by the largest entry of all heads with unit keys."""
     return Verdict.of_parts(numbers["unit"] <= bounds["most"] + EVEN)
 
 

@@ -1,4 +1,4 @@
-"""The inverse in Nyström's middle brings the double softmax over landmarks closer to softmax."""
+"""Claim: Nyström's inverse brings the double softmax over landmarks closer to softmax."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -24,12 +24,12 @@ from attention_core.claims.claim import (
 DOUBLE, ITERATED, EXACT, UNIFORM = "double softmax", "six iterations", "exact inverse", "uniform attention"
 FORMS = {DOUBLE: "landmark", ITERATED: "nystrom", EXACT: "nystrom~inverse~exact"}
 SHARES, JUDGED = (8, 4, 2), 4
-"""Tokens for one landmark: those measured, and those that the claim names."""
+"""Tokens per landmark: the values measured, and the value that the claim is judged at."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InverseRow:
-    """The relative error of one form of a head's matrix, one landmark for ``share`` tokens; ``FUTURE`` as well."""
+    """The relative error of one form of a head's matrix with one landmark per ``share`` tokens, and ``FUTURE``."""
 
     share: int
     landmarks: int
@@ -40,10 +40,10 @@ class InverseRow:
 
 
 def measure(ask: Ask) -> Iterator[InverseRow]:
-    """The relative error of the matrix, per head, of all forms with the same landmarks.
+    """Yield the relative error of the matrix per head, for all forms with the same landmarks.
 
     Raises:
-        UntestableError: if all tokens weigh the same.
+        UntestableError: if all tokens have the same weight.
     """
     qkv = ask.record()
     exact = registry.get("softmax").weights(qkv.q, qkv.k)
@@ -64,7 +64,7 @@ def measure(ask: Ask) -> Iterator[InverseRow]:
 
 
 def numbers(rows: Sequence[InverseRow]) -> Numbers:
-    """Medians over heads, and the shares of heads in which either inverse comes closer than none."""
+    """Return medians over heads, and the shares of heads where each inverse is closer than the double softmax."""
     judged = [row for row in rows if row.share == JUDGED]
     found = {form: np.array([row.error for row in judged if row.form == form]) for form in (*FORMS, UNIFORM)}
     return {
@@ -80,7 +80,7 @@ def numbers(rows: Sequence[InverseRow]) -> Numbers:
 
 
 def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
-    """By the heads in which it comes closer: as the paper takes the inverse, and as the article writes it."""
+    """Judge by the share of heads where the iterated and the exact inverse are closer than the double softmax."""
     return Verdict.of_parts(numbers["iterated_wins"] >= bounds["most"], numbers["exact_wins"] >= bounds["most"])
 
 

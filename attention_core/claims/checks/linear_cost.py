@@ -1,4 +1,4 @@
-"""Dropping softmax for a feature map makes cost linear in n."""
+"""Claim: a feature map in place of softmax makes the cost linear in n."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ ATTEND: dict[str, Callable[..., Tensor]] = {FULL: _full, LINEAR: registry.get("l
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostRow:
-    """What one attention does at one length, and the most numbers it holds at once, ``elements``, per head."""
+    """The multiply-adds and the peak of numbers in memory (``elements``) of one attention at one length, per head."""
 
     variant: str
     n: int
@@ -33,7 +33,7 @@ class CostRow:
 
 
 def measure(ask: Ask) -> Iterator[CostRow]:
-    """What each does and holds at each length."""
+    """Yield the counted costs of both attentions at each length."""
     for n in ladder(ask.longest):
         qkv = ask.record(n)
         for variant, attend in ATTEND.items():
@@ -43,7 +43,7 @@ def measure(ask: Ask) -> Iterator[CostRow]:
 
 
 def numbers(rows: Sequence[CostRow]) -> Numbers:
-    """Exponents of power laws through all lengths, and how much is saved at the longest."""
+    """Return the exponents of power laws fitted over all lengths, and the ratio of work at the longest length."""
     full, linear = ([row for row in rows if row.variant == variant] for variant in (FULL, LINEAR))
     lengths = [row.n for row in linear]
 
@@ -60,7 +60,7 @@ def numbers(rows: Sequence[CostRow]) -> Numbers:
 
 
 def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
-    """By both exponents, and by whether anything is saved yet."""
+    """Judge by both exponents, and by whether linear attention does less work at the longest length."""
     if max(numbers["work"], numbers["memory"]) > bounds["linear"]:
         return Verdict.FAILS
     return Verdict.HOLDS if numbers["saved"] > 1 else Verdict.PARTLY

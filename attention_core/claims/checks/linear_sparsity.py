@@ -1,4 +1,4 @@
-"""Linear attention spreads a row's weight more evenly than softmax does: it is less sparse."""
+"""Claim: linear attention is less sparse than softmax, that is, it spreads a row's weight more evenly."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from attention_core.metrics.entropy import sparsity
 
 SOFTMAX = "Softmax"
 LINEAR = {"Linear": "linear", "Hedgehog": "hedgehog", "cosFormer": "cosformer"}
-"""Linear attentions by name, of positive features; the first is judged in the middle head."""
+"""Linear attentions with positive features: variant keys by the name shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparsityRow:
-    """The sparsity ``S = E|a| / √(E a²)`` of one head's rows, their mean: 1 where all keys weigh alike."""
+    """The sparsity ``S = E|a| / √(E a²)`` of one head, mean over its rows; 1 if all keys have equal weight."""
 
     variant: str
     head: int
@@ -25,7 +25,7 @@ class SparsityRow:
 
 
 def measure(ask: Ask) -> Iterator[SparsityRow]:
-    """Every head's sparsity under softmax and the linear attentions, over the keys that a query may see."""
+    """Yield every head's sparsity under softmax and the linear attentions, over the keys that a query can attend to."""
     qkv = ask.record()
     seen = torch.arange(1, qkv.n + 1) if qkv.causal else None
     for name, key in {SOFTMAX: "softmax", **LINEAR}.items():
@@ -35,7 +35,7 @@ def measure(ask: Ask) -> Iterator[SparsityRow]:
 
 
 def numbers(rows: Sequence[SparsityRow]) -> Numbers:
-    """The middle heads, and in how many heads each linear attention is less sparse than softmax."""
+    """Return medians over heads, and the share of heads where all linear attentions are less sparse than softmax."""
     found = {name: [row.sparsity for row in rows if row.variant == name] for name in (SOFTMAX, *LINEAR)}
     softmax = found[SOFTMAX]
     below = [all(found[name][head] > own for name in LINEAR) for head, own in enumerate(softmax)]
@@ -50,7 +50,7 @@ def numbers(rows: Sequence[SparsityRow]) -> Numbers:
 
 
 def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
-    """By all three in most heads, and in the middle head."""
+    """Judge two parts: all three are less sparse in most heads, and in the median over heads."""
     lowest = min(numbers[name] for name in ("linear", "hedgehog", "cosformer"))
     return Verdict.of_parts(numbers["less"] >= bounds["less"], lowest > numbers["softmax"])
 

@@ -1,4 +1,4 @@
-"""Linformer's rank can stay constant as n grows."""
+"""Claim: Linformer's rank can stay constant as n grows."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -24,18 +24,19 @@ from attention_core.variant import Paper
 
 LINFORMER, BEST, UNIFORM = "Linformer", "best matrix of that rank", "uniform attention"
 TIMES = (4, 6, 8, 12, 16)
-"""Lengths in ranks: whole ones, as segments of unequal length err of their own, and none so near to the rank that any
-projection is nearly complete."""
+"""Lengths as multiples of the rank. They are whole, because segments of unequal length add errors of their own. All are
+well above the rank, where no projection is almost complete."""
 SMALLEST = 4
-"""Least rank judged: of rank one every Linformer is uniform attention, whatever its projection, and two or three means
-are hardly more."""
+"""Smallest rank judged. At rank one, Linformer is uniform attention for any projection; two or three means are little
+more."""
 NO_BETTER = 0.9
-"""Part of uniform attention's error from which on an error is no better: one that stays there has nowhere to grow."""
+"""Fraction of uniform attention's error from which an error counts as no better. An error there has little room to
+grow."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankRow:
-    """The relative error of one matrix of one head at one length; ``future`` as ``FUTURE`` is."""
+    """The relative error of one matrix of one head at one length; ``future`` is ``FUTURE`` of the input."""
 
     n: int
     rank: int
@@ -46,7 +47,7 @@ class RankRow:
 
 
 def measure(ask: Ask) -> Iterator[RankRow]:
-    """The relative error of Linformer's matrix at one rank over lengths, per head, between its floor and its zero."""
+    """Yield the errors of Linformer, of the best matrix of that rank and of uniform attention, per head and length."""
     rank = ask.longest // TIMES[-1]
     softmax, linformer = registry.get("softmax"), registry.get("linformer", rank=rank)
     for times in TIMES:
@@ -63,7 +64,7 @@ def measure(ask: Ask) -> Iterator[RankRow]:
 
 
 def numbers(rows: Sequence[RankRow]) -> Numbers:
-    """The medians over heads at the longest length, and how Linformer's grew on the way."""
+    """Return the medians over heads at the longest length, and the exponent of Linformer's error in n."""
 
     def middle(matrix: str, n: int) -> float:
         return median(row.error for row in rows if (row.matrix, row.n) == (matrix, n))
@@ -82,7 +83,7 @@ def numbers(rows: Sequence[RankRow]) -> Numbers:
 
 
 def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
-    """By Linformer's own error; failing that, by the least that any matrix of its rank errs."""
+    """Judge by Linformer's error and its growth; ``PARTLY`` if only the best matrix of that rank is accurate."""
     if numbers["exponent"] <= bounds["flat"] and numbers["error"] <= bounds["useful"]:
         return Verdict.HOLDS
     return Verdict.PARTLY if numbers["floor"] <= bounds["small"] else Verdict.FAILS

@@ -1,4 +1,4 @@
-"""Logits multiplied by log n keep softmax's entropy steady; squared ReLU has no such handle."""
+"""Claim: multiplying logits by log n keeps softmax's entropy steady, and has no effect on squared ReLU."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -17,14 +17,14 @@ SQUARED, SCALED_SQUARED = "Squared ReLU", "Squared ReLU, log n scale"
 
 
 def base(longest: int) -> int:
-    """The length at which logits stay as they are: the middle one of those measured."""
+    """Return the length at which the scale is 1: the middle one of the measured lengths."""
     lengths = ladder(longest)
     return lengths[len(lengths) // 2]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScaleRow:
-    """The entropy of one head at one length, in nats, the mean over queries."""
+    """The entropy of one head at one length in nats, mean over queries."""
 
     variant: str
     n: int
@@ -33,7 +33,7 @@ class ScaleRow:
 
 
 def measure(ask: Ask) -> Iterator[ScaleRow]:
-    """Entropy of every head at lengths up to the base length and beyond it, with and without the scale."""
+    """Yield the entropy of every head with and without the scale, at lengths up to the base length and beyond it."""
     causal = ask.record(ask.longest).causal
     squared = registry.get("relu2", normalizer="sum").word
     names = {
@@ -52,9 +52,9 @@ def measure(ask: Ask) -> Iterator[ScaleRow]:
 
 
 def numbers(rows: Sequence[ScaleRow]) -> Numbers:
-    """How fast ``exp(entropy)``, the keys a row attends to, grows with n up to the base length and beyond it.
+    """Return how fast ``exp(entropy)``, the keys a row attends to, grows with n up to the base length and beyond it.
 
-    And what the scale does to squared ReLU.
+    Also return by how much the scale changes the entropies of softmax and of squared ReLU.
     """
     lengths = sorted({row.n for row in rows})
     middle = base(lengths[-1])
@@ -66,7 +66,7 @@ def numbers(rows: Sequence[ScaleRow]) -> Numbers:
         return fit_power(part, [math.exp(fmean(found(variant, [n]))) for n in part]).exponent
 
     def moved(plain: str, scaled: str) -> float:
-        # Rows of both come in one order: by length, then by head.
+        # Rows of both are in the same order: by length, then by head.
         both = zip(found(plain, lengths), found(scaled, lengths), strict=True)
         return max(abs(after - before) for before, after in both)
 
@@ -84,7 +84,7 @@ def numbers(rows: Sequence[ScaleRow]) -> Numbers:
 
 
 def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
-    """By how steady the scaled entropy is, up to the base length and beyond, if squared ReLU is indifferent."""
+    """Judge how steady the scaled entropy is on both sides of the base length; squared ReLU must not change."""
     if numbers["squared"] > bounds["moved"]:
         return Verdict.FAILS
     sides = [(abs(numbers["scaled" + end]), abs(numbers["plain" + end])) for end in ("", "_beyond")]

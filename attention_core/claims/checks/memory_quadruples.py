@@ -1,4 +1,4 @@
-"""Doubling n quadruples the memory of full attention's scores."""
+"""Claim: doubling n quadruples the memory of full attention's scores."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from attention_core.metrics.fit import fit_power
 from attention_core.variant import Paper
 
 HELD, FUSED = "all scores at once", "fused, block by block"
-"""Two ways to compute one and the same attention."""
+"""Two ways to compute the same attention."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryRow:
-    """The largest tensor made at one length in one way: its numbers, ``elements``, per head."""
+    """The size of the largest tensor that one way allocates at one length: ``elements``, in numbers per head."""
 
     way: str
     n: int
@@ -25,7 +25,7 @@ class MemoryRow:
 
 
 def measure(ask: Ask) -> Iterator[MemoryRow]:
-    """The largest tensor made at each length."""
+    """Yield the size of the largest tensor at each length for both ways."""
     softmax = registry.get("softmax")
     for n in ladder(ask.longest):
         qkv = ask.record(n)
@@ -37,7 +37,7 @@ def measure(ask: Ask) -> Iterator[MemoryRow]:
 
 
 def numbers(rows: Sequence[MemoryRow]) -> Numbers:
-    """Factors per doubling, by power laws through all lengths."""
+    """Return the growth factors per doubling of n, from power laws fitted over all lengths."""
     held, fused = ([row for row in rows if row.way == way] for way in (HELD, FUSED))
     factor, fused_factor = (
         round(2 ** fit_power([row.n for row in own], [row.elements for row in own]).exponent, DECIMALS)
@@ -47,7 +47,7 @@ def numbers(rows: Sequence[MemoryRow]) -> Numbers:
 
 
 def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
-    """By how near the factor is to four."""
+    """Judge by the distance of the growth factor from four."""
     off = abs(numbers["factor"] - 4)
     return Verdict.HOLDS if off <= bounds["holds"] else Verdict.PARTLY if off <= bounds["partly"] else Verdict.FAILS
 

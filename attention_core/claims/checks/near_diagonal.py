@@ -1,4 +1,4 @@
-"""Trained attention is concentrated near the diagonal, so that a local window loses little."""
+"""Claim: trained attention is concentrated near the diagonal, so that a local window loses little."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,23 +14,23 @@ from attention_core.metrics.error import relative_error
 from attention_core.variant import Paper
 
 PART = 16
-"""The window judged by reaches this part of the text on either side: about an eighth of all keys in all."""
+"""The judged window extends 1/16 of the text to either side, so that it covers about an eighth of all keys."""
 MEASURED, REST, UNIFORM = "this input", "without the first token", "spread evenly"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowRow:
-    """One head within one distance of the diagonal.
+    """The attention of one head within one distance of the diagonal.
 
     Attributes:
         window: the distance w, in tokens.
-        judged: whether the claim is judged by it.
-        even: per cent of evenly spread attention within ± w.
+        judged: whether the claim is judged at this distance.
+        even: per cent of uniform attention within ± w.
         attention: ``MEASURED``, ``REST`` or ``UNIFORM``.
-        head: the head; None for attention that is spread evenly.
-        mass: per cent of its attention within ± w.
-        first: per cent of it on the first key.
-        error: per cent that local attention's output errs by, where it is judged.
+        head: the head; None for uniform attention.
+        mass: per cent of the attention within ± w.
+        first: per cent of the attention on the first key.
+        error: relative error of local attention's output in per cent, at the judged window only.
     """
 
     window: int
@@ -44,9 +44,9 @@ class WindowRow:
 
 
 def measure(ask: Ask) -> Iterator[WindowRow]:
-    """What lies within ± w of the diagonal, and what local attention with this window errs by, head by head.
+    """Yield the attention mass within ± w of the diagonal per head, and local attention's error at the judged w.
 
-    Once with all tokens and once without the first, as query and as key: rows then sum to one over the others.
+    Everything is measured twice: with all tokens, and without the first token as query and key, with renormalized rows.
 
     Raises:
         UntestableError: if the input is synthetic.
@@ -80,12 +80,12 @@ def measure(ask: Ask) -> Iterator[WindowRow]:
 
 
 def within(weights: Tensor, near: Tensor | None) -> float:
-    """Per cent of a matrix' mass on the pairs ``near``."""
+    """Return the per cent of a matrix's mass on the pairs selected by ``near``; None selects all pairs."""
     return 100 * float(weights[near].sum() / weights.sum())
 
 
 def numbers(rows: Sequence[WindowRow]) -> Numbers:
-    """The middle head at the window judged by, with the first token and without it."""
+    """Return medians over heads at the judged window, with the first token and without it."""
     judged = [row for row in rows if row.judged]
     own, rest = ([row for row in judged if row.attention == attention] for attention in (MEASURED, REST))
     return {
@@ -101,7 +101,7 @@ def numbers(rows: Sequence[WindowRow]) -> Numbers:
 
 
 def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
-    """By both parts of the statement, each with the first token and without it."""
+    """Judge both parts of the statement, each with the first token and without it."""
     return Verdict.of_parts(
         numbers["mass"] >= bounds["times"] * numbers["even"],
         numbers["error"] <= bounds["error"],

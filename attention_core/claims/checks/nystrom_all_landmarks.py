@@ -1,4 +1,4 @@
-"""Nyström with every token its own landmark is softmax."""
+"""Claim: Nyström attention in which every token is a landmark equals softmax."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -23,15 +23,15 @@ from attention_core.claims.claim import (
 
 EXACT, ITERATED = "exact inverse", "six iterations"
 MOST = 256
-"""Tokens looked at: singular values of many large matrices would take most of the time of all claims together."""
+"""Maximum number of tokens: singular values of many large matrices would dominate the time of all claims."""
 INVERSES = {EXACT: "exact", ITERATED: "iterative"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LandmarksRow:
-    """The relative error of one head's matrix; ``FUTURE`` as well.
+    """The relative error of one head's matrix, and ``FUTURE``.
 
-    ``condition`` is that of softmax's own matrix, which is what has to be inverted where every token is a landmark.
+    ``condition`` is the condition number of softmax's own matrix, which is inverted when every token is a landmark.
     """
 
     inverse: str
@@ -44,13 +44,13 @@ class LandmarksRow:
 
 
 def measure(ask: Ask) -> Iterator[LandmarksRow]:
-    """The relative error of the matrix with n/8, n/4, n/2 and n landmarks, per head, in float64."""
+    """Yield the relative error of the matrix with n/8, n/4, n/2 and n landmarks, per head, in float64."""
     qkv = ask.record(min(ask.record().n, MOST))
     q, k = qkv.q.double(), qkv.k.double()
     exact = registry.get("softmax").weights(q, k)
     hidden = future(qkv)
     values = metrics.singular_values(exact)
-    # What lies below the rounding of the largest is rounding itself.
+    # Singular values below the rounding error of the largest one are rounding errors themselves.
     least = torch.maximum(values[..., -1], values[..., 0] * torch.finfo(values.dtype).eps)
     conditions = (values[..., 0] / least).tolist()
     for landmarks in sorted({max(1, qkv.n // share) for share in (8, 4, 2, 1)}):
@@ -70,7 +70,7 @@ def measure(ask: Ask) -> Iterator[LandmarksRow]:
 
 
 def numbers(rows: Sequence[LandmarksRow]) -> Numbers:
-    """The worst head with the exact inverse, the middle one with the iterations, and the worst condition number."""
+    """Return the largest error with the exact inverse, the median with iterations, and the largest condition number."""
     exact, iterated = (
         [row.error for row in rows if row.inverse == inverse and row.landmarks == row.n] for inverse in INVERSES
     )
@@ -84,7 +84,7 @@ def numbers(rows: Sequence[LandmarksRow]) -> Numbers:
 
 
 def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
-    """By the worst head's error with the exact inverse."""
+    """Judge by the largest error over heads with the exact inverse."""
     if numbers["error"] > bounds["near"]:
         return Verdict.FAILS
     return Verdict.HOLDS if numbers["error"] <= bounds["equal"] else Verdict.PARTLY

@@ -1,4 +1,4 @@
-"""Nyström at m = 64 beats Performer at several times d."""
+"""Claim: Nyström with 64 landmarks beats Performer with several times d features."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -23,14 +23,14 @@ from attention_core.experiments.error import draws
 
 NYSTROM, PERFORMER, UNIFORM = "Nyström", "Performer", "uniform attention"
 LANDMARKS, SHARED = 64, 4
-"""Landmarks, and the least tokens to each of them: an approximation that saves nothing proves nothing."""
+"""Number of landmarks, and minimum tokens per landmark: an approximation that saves nothing proves nothing."""
 TIMES, JUDGED = (1, 2, 4, 8), 4
-"""Performer's features in head sizes d: those measured, and the one that counts as several."""
+"""Performer's number of features as multiples of the head size d: the values measured, and the value that is judged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeaturesRow:
-    """The relative error of one head's matrix, Performer's with ``features`` = ``times`` d; ``FUTURE`` as well."""
+    """The relative error of one head's matrix, Performer's with ``features`` = ``times`` · d, and ``FUTURE``."""
 
     times: int
     features: int
@@ -43,12 +43,12 @@ class FeaturesRow:
 
 
 def measure(ask: Ask) -> Iterator[FeaturesRow]:
-    """The relative error of the matrix, per head: Performer's over features and seeds, Nyström's and uniform's beside.
+    """Yield the relative errors per head of Performer over features and seeds, of Nyström and of uniform attention.
 
-    No variant here hides the future, as Nyström cannot.
+    All are measured without a causal mask, because Nyström cannot be causal.
 
     Raises:
-        UntestableError: if all tokens weigh the same.
+        UntestableError: if all tokens have the same weight.
     """
     qkv = ask.record()
     exact = registry.get("softmax").weights(qkv.q, qkv.k)
@@ -68,7 +68,7 @@ def measure(ask: Ask) -> Iterator[FeaturesRow]:
 
 
 def numbers(rows: Sequence[FeaturesRow]) -> Numbers:
-    """Medians over heads, and the share of heads in which Nyström beats the median of Performer's draws."""
+    """Return medians over heads, and the share of heads where Nyström beats the median of Performer's draws."""
     judged = [row for row in rows if row.times == JUDGED]
     nystrom = {row.head: row.error for row in judged if row.variant == NYSTROM}
     drawn = {
@@ -86,7 +86,7 @@ def numbers(rows: Sequence[FeaturesRow]) -> Numbers:
 
 
 def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
-    """By the heads it wins; a victory in which both lose to uniform attention is half of one."""
+    """Judge by the share of heads that Nyström wins; ``PARTLY`` if it barely beats uniform attention."""
     if numbers["wins"] < bounds["some"]:
         return Verdict.FAILS
     useful = numbers["nystrom"] <= bounds["useful"] * numbers["uniform"]

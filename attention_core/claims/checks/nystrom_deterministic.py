@@ -1,4 +1,4 @@
-"""Performer is random, Nyström is not."""
+"""Claim: the output of Performer is random, and the output of Nyström is not."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ NYSTROM, PERFORMER = "Nyström", "Performer"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRow:
-    """How far the output of a run, the second or a later one, is from the first one's, relatively, in one head."""
+    """The relative difference between the output of a repeated run and of the first run, in one head."""
 
     variant: str
     causal: bool
@@ -23,9 +23,9 @@ class RunRow:
 
 
 def measure(ask: Ask) -> Iterator[RunRow]:
-    """How far each further run's output is from the first one's, relatively, per head.
+    """Yield the relative difference between each repeated run's output and the first output, per head.
 
-    Performer attends as the input does, causally or not; Nyström cannot hide the future.
+    Performer is causal if the input is causal; Nyström cannot be causal.
     """
     qkv = ask.record()
     performers, nystrom = draws(registry.get("performer")), registry.get("nystrom")
@@ -38,7 +38,7 @@ def measure(ask: Ask) -> Iterator[RunRow]:
 
 
 def numbers(rows: Sequence[RunRow]) -> Numbers:
-    """The median change of Performer's output and the largest of Nyström's."""
+    """Return the median change of Performer's output and the largest change of Nyström's output."""
     return {
         "performer": 100 * median(row.change for row in rows if row.variant == PERFORMER),
         "nystrom": 100 * max(row.change for row in rows if row.variant == NYSTROM),
@@ -48,7 +48,7 @@ def numbers(rows: Sequence[RunRow]) -> Numbers:
 
 
 def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
-    """Nyström must not move at all; Performer must move visibly."""
+    """Check that Nyström's output does not change, and that Performer's output changes visibly."""
     if numbers["nystrom"] > bounds["still"]:
         return Verdict.FAILS
     return Verdict.HOLDS if numbers["performer"] >= bounds["moves"] else Verdict.PARTLY

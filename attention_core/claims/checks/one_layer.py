@@ -1,4 +1,4 @@
-"""One replaced middle layer says little: even what looks at nothing hardly harms the model there."""
+"""Claim: replacing one middle layer shows little: even attention that ignores the keys does little harm there."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,20 +11,20 @@ from attention_core.model_patching import UNIFORM, from_word
 from attention_core.variant import SOFTMAX, Paper
 
 WORDS = ("local~window~32", "linear", "synthesizer~kind~random", UNIFORM)
-"""What stands in softmax's place; the last two look at nothing."""
+"""The replacements for softmax; the last two ignore queries and keys."""
 ONE, ALL = "the middle layer alone", "all layers"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayerRow:
-    """What came of a variant in one layer or in all.
+    """The perplexity and the loss of copying with a variant in one layer or in all layers.
 
     Attributes:
-        variant: its name.
+        variant: its title.
         where: ``ONE`` or ``ALL``.
-        tokens: of the text.
-        times: the perplexity, over that of the model as it is.
-        lost: per cent of what copying saves that is lost.
+        tokens: tokens of the text.
+        times: the perplexity divided by the unchanged model's perplexity.
+        lost: per cent of the loss saved by copying that is lost.
     """
 
     variant: str
@@ -35,7 +35,7 @@ class LayerRow:
 
 
 def measure(ask: Ask) -> Iterator[LayerRow]:
-    """Perplexity and copying with each in the middle layer, and in all."""
+    """Yield the perplexity and the loss of copying with each variant in the middle layer and in all layers."""
     count = models.layer_count(swap.MODEL)
     whole = reading(ask, SOFTMAX, ())
     for word in WORDS:
@@ -50,7 +50,7 @@ def measure(ask: Ask) -> Iterator[LayerRow]:
 
 
 def numbers(rows: Sequence[LayerRow]) -> Numbers:
-    """The worst of all in one layer, and the best of all in all layers."""
+    """Return the worst results with one layer replaced, and the range of perplexity ratios with all replaced."""
     one, every = ([row for row in rows if row.where == where] for where in (ONE, ALL))
     return {
         "worst": max(row.times for row in one),
@@ -62,7 +62,7 @@ def numbers(rows: Sequence[LayerRow]) -> Numbers:
 
 
 def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
-    """By what the worst does to perplexity and to copying."""
+    """Judge by the worst perplexity and the worst loss of copying with one layer replaced."""
     return Verdict.of_parts(numbers["worst"] <= bounds["times"], numbers["lost"] <= bounds["lost"])
 
 

@@ -1,4 +1,4 @@
-"""PaTH along the keys themselves is DeltaNet."""
+"""Claim: PaTH attention along the keys themselves equals DeltaNet."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ NAMES = {KEYS: "w = k", TURNED: "w = k turned", FIXED: "one w for all tokens"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PathRow:
-    """The largest difference between one head's matrices over its first ``n`` tokens, entries being at most one."""
+    """The largest difference from DeltaNet's matrix, with entries up to 1, over one head's first ``n`` tokens."""
 
     n: int
     along: str
@@ -28,7 +28,7 @@ class PathRow:
 
 
 def measure(ask: Ask) -> Iterator[PathRow]:
-    """How far PaTH's matrix, by its product of steps, is from DeltaNet's, per head and length."""
+    """Yield the largest difference between PaTH's and DeltaNet's matrices, in float64, per head and length."""
     qkv = ask.record()
     q, k = qkv.q.double(), qkv.k.double()
     delta = registry.get("deltanet").weights(q, k, causal=True)
@@ -41,7 +41,7 @@ def measure(ask: Ask) -> Iterator[PathRow]:
 
 
 def followed(q: Tensor, k: Tensor, w: Tensor) -> Tensor:
-    """``q_iᵀ H_i ... H_{j+1} k_j`` with ``H_t = I - w_t w_tᵀ``, ``[..., n, n]``, every key carried along the text."""
+    """Compute ``q_iᵀ H_i ... H_{j+1} k_j`` step by step, ``[..., n, n]``, with ``H_t = I - w_t w_tᵀ``."""
     carried, rows = torch.zeros_like(k), []
     for i in range(k.shape[-2]):
         along = w[..., i : i + 1, :]
@@ -52,7 +52,7 @@ def followed(q: Tensor, k: Tensor, w: Tensor) -> Tensor:
 
 
 def numbers(rows: Sequence[PathRow]) -> Numbers:
-    """The largest difference of all heads along the keys, and the median one along other directions."""
+    """Return the largest difference over heads for w = k, and the median differences for other directions."""
     n = max(row.n for row in rows)
     same, turned, fixed = (
         [row.difference for row in rows if row.n == n and row.along == name] for name in NAMES.values()
@@ -61,7 +61,7 @@ def numbers(rows: Sequence[PathRow]) -> Numbers:
 
 
 def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
-    """By the largest difference of all heads."""
+    """Judge by the largest difference over heads for w = k."""
     return Verdict.of_parts(numbers["same"] <= bounds["most"])
 
 

@@ -1,4 +1,4 @@
-"""Anything that pools tokens before it attends lets the future leak: does a mask laid on afterwards stop it?"""
+"""Claim: attention that pools tokens before attending leaks the future, and a mask applied afterwards does not help."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,23 +17,23 @@ from attention_core.ops.softmax.masked import rows_over_sum
 from attention_core.variant import Attention, Variant
 
 OTHERS = ("softmax", "local", "linear")
-"""Variants that do not pool, one of each kind."""
+"""Variants without pooling, one of each kind."""
 MOVED = 1e-6
-"""Relative change from which on an output counts as moved: far above float64's rounding."""
+"""Relative change from which an output counts as moved; far above float64 rounding."""
 OPEN, CUT, HIDDEN = "all tokens seen", "future weights struck out", "unfinished pools hidden"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeakRow:
-    """One variant through one mask.
+    """The leak of one variant under one mask.
 
     Attributes:
         variant: its title.
         mask: ``OPEN``, ``CUT`` or ``HIDDEN``.
         pools: whether it pools tokens.
-        inverts: whether it mixes all pools by an inverse.
-        back: how far before the last token outputs move when that token changes, in tokens; 0 where none does.
-        blind: rows that see nothing in any head.
+        inverts: whether it mixes all pools by a matrix inverse.
+        back: how many tokens before the last token an output moves when the last token changes; 0 if none moves.
+        blind: number of rows without any weight in some head.
         n: tokens.
     """
 
@@ -47,7 +47,7 @@ class LeakRow:
 
 
 def measure(ask: Ask) -> Iterator[LeakRow]:
-    """How far before the last token outputs move when that token changes, by variant, without and with either mask.
+    """Yield how far before the last token outputs move when that token changes, per variant and mask.
 
     Raises:
         UntestableError: if no weight depends on the last token's query and key.
@@ -85,7 +85,7 @@ def measure(ask: Ask) -> Iterator[LeakRow]:
 
 
 def pooling(variant: Variant, n: int) -> Attention:
-    """A low-rank variant as it is set at first, with at most half as many landmarks as tokens: each then pools some."""
+    """Return a low-rank variant with its default settings, but at most n/2 landmarks, so that it does pool tokens."""
     budget = variant.budget
     if budget is None or not isinstance(budget.default, int):
         return registry.get(variant.key)
@@ -93,27 +93,27 @@ def pooling(variant: Variant, n: int) -> Attention:
 
 
 def inverts(attention: Attention) -> bool:
-    """Whether a matrix of its landmarks is inverted, which mixes them all."""
+    """Return whether the variant inverts a matrix of its landmarks, which mixes all landmarks."""
     return hasattr(attention.params, "inverse")
 
 
 def outputs(attention: Attention, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-    """``A v``, ``[..., n, d_v]``, and which rows see nothing, ``bool [..., n]``."""
+    """Return ``A v``, ``[..., n, d_v]``, and which rows have no weight, ``bool [..., n]``."""
     return applied(attention.weights(q, k), v)
 
 
 def struck(attention: Attention, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-    """``outputs`` with every weight on the future struck out and its row divided by what is left."""
+    """Return ``outputs`` with all weights on the future set to zero and each row divided by the sum of the rest."""
     return applied(rows_over_sum(attention.weights(q, k).tril()), v)
 
 
 def hidden(attention: Attention, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-    """``outputs`` with every pool hidden from the queries before its last token: in each factor of the matrix.
+    """Return ``outputs`` with each pool hidden, in each factor of the matrix, from queries before its last token.
 
-    Pools are what a factor's queries or keys are: a token sees the pools that end with it or before, a pool sees the
-    tokens and the pools up to its own end. The landmarks' matrix is then triangular, and so is its inverse; but the
-    iterations that stand for the inverse begin with the transpose, over norms of the whole matrix, and carry late
-    landmarks into early rows until they have converged.
+    Pools are the queries or keys of a factor. A token attends to the pools that end with it or before it, and a pool
+    attends to the tokens and pools up to its own end. The landmarks' matrix and its inverse are then triangular. The
+    iterations that replace the inverse begin with the transpose, divided by norms of the whole matrix. Until they
+    converge, they carry late landmarks into early rows.
     """
     parts = attention.anatomy(q, k, v)
     left, right = parts["left"], parts["right"]
@@ -131,19 +131,19 @@ def hidden(attention: Attention, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tenso
 
 
 def applied(weights: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-    """The output, and which rows have no weight at all."""
+    """Return the output, and which rows have no weight at all."""
     return weights @ v, (weights == 0).all(-1)
 
 
 def first_moved(before: Tensor, after: Tensor) -> int | None:
-    """The first output before the last that differs, in any head, ``[H, n, d_v]``; None where none does."""
+    """Return the first output before the last that differs in any head, ``[H, n, d_v]``; None if no output differs."""
     change, size = (torch.linalg.vector_norm(x[:, :-1], dim=-1) for x in (after - before, before))
     places = (change > MOVED * size).any(0).nonzero()
     return int(places[0]) if len(places) else None
 
 
 def numbers(rows: Sequence[LeakRow]) -> Numbers:
-    """How many variants leak through each mask, how far back, and how many rows the second one leaves with nothing."""
+    """Return how many variants leak through each mask, how far back, and how many rows ``HIDDEN`` leaves empty."""
     cut, masked = ([row for row in rows if row.mask == mask] for mask in (CUT, HIDDEN))
     return {
         "leaking": sum(row.back > 0 for row in cut if row.pools),
@@ -160,7 +160,7 @@ def numbers(rows: Sequence[LeakRow]) -> Numbers:
 
 
 def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
-    """By how many pooled variants leak through either mask, and by nothing else leaking."""
+    """Judge by how many pooled variants leak through each mask; no other variant may leak."""
     if numbers["leaking"] < bounds["partly"]:
         return Verdict.FAILS
     every = numbers["leaking"] == numbers["left"] == numbers["pooled"] and not numbers["moved"]

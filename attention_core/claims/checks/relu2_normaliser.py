@@ -1,4 +1,4 @@
-"""With squared ReLU, what a row sums to grows more slowly than the n it is divided by."""
+"""Claim: the row sums of squared ReLU grow more slowly than the n that divides them."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -12,14 +12,14 @@ from attention_core.metrics.fit import fit_power
 
 SUMS, DIVISOR = "what rows sum to", "n, by which they are divided"
 SHORTEST = 16
-"""Tokens that have to double once at least: what rows of fewer sum to is a matter of single words, and no growth."""
+"""Shortest length in tokens, which must be doubled at least once. Row sums of fewer tokens depend on single words."""
 SLOWER = 0.9
-"""Exponent up to which growth counts as slower than n: with every doubling of n the sum falls 7% behind."""
+"""Largest exponent that counts as slower growth than n: the sum then falls 7% behind with every doubling of n."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrowthRow:
-    """By what factor one head's sum, or what divides it, has grown since the shortest length at which there is one."""
+    """The growth factor of one head's row sum, or of n, since the shortest length where the head has a sum."""
 
     growing: str
     n: int
@@ -28,13 +28,17 @@ class GrowthRow:
 
 
 def measure(ask: Ask) -> Iterator[GrowthRow]:
-    """By what factor each head's sum has grown since the shortest length at which it has one, and ``n`` likewise."""
+    """Yield the growth factors of each head's row sum and of ``n``, since the head's shortest length with a sum.
+
+    Raises:
+        UntestableError: if no head has a positive logit at two lengths.
+    """
     causal = ask.record(ask.longest).causal
     tasks = normalizer_length.tasks(ask.source, longest=ask.longest, causal=causal)
     found = ask.seen(row for task in tasks for row in normalizer_length.run(task, load=ask.load))
     points: dict[int, list[tuple[int, float]]] = {}
     for row in found:
-        # Heads that have no positive logit at a length have no sum there.
+        # A head without a positive logit at a length has no sum there.
         if row.normalizer == "relu2" and row.log_z is not None:
             points.setdefault(row.head, []).append((row.n, row.log_z))
     grown = {head: sorted(own) for head, own in sorted(points.items()) if len(own) > 1}
@@ -48,7 +52,7 @@ def measure(ask: Ask) -> Iterator[GrowthRow]:
 
 
 def numbers(rows: Sequence[GrowthRow]) -> Numbers:
-    """Return the median and the smallest exponent, how many are clearly below one, and the median curve's exponent."""
+    """Return the median and smallest exponent, the share clearly below one, and the median curve's exponent."""
     sums = [[row for row in rows if row.growing == SUMS and row.head == head] for head in {row.head for row in rows}]
     exponents = [fit_power([row.n for row in own], [row.growth for row in own]).exponent for own in sums]
     slower = sum(exponent <= SLOWER for exponent in exponents) / len(exponents)
@@ -61,14 +65,14 @@ def numbers(rows: Sequence[GrowthRow]) -> Numbers:
 
 
 def median_growth(rows: Sequence[GrowthRow]) -> tuple[list[int], list[float]]:
-    """Return the lengths, and the median over heads of the growth at each: the curve on the Entropy page."""
+    """Return the lengths, and the median growth over heads at each length: the curve on the Entropy page."""
     sums = [row for row in rows if row.growing == SUMS]
     lengths = sorted({row.n for row in sums})
     return lengths, [median(row.growth for row in sums if row.n == n) for n in lengths]
 
 
 def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
-    """By the middle head, then by how many heads there are like it."""
+    """Judge by the median exponent; ``PARTLY`` if enough heads have an exponent clearly below one."""
     if numbers["exponent"] <= bounds["clearly"]:
         return Verdict.HOLDS
     return Verdict.PARTLY if numbers["slower"] >= bounds["some"] else Verdict.FAILS

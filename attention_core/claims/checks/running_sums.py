@@ -1,4 +1,4 @@
-"""The gradient of causal linear attention needs running sums only, not every state."""
+"""Claim: the gradient of causal linear attention needs only running sums, not the state after every token."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,18 +17,18 @@ from attention_core.variant import Paper
 NAMES = {SUMS: "running sums", STATES: "all states"}
 WORD = "linear"
 SHORTEST = 16
-"""Tokens of the shortest length at which bytes are counted."""
+"""Shortest length, in tokens, at which bytes are counted."""
 HALVINGS = 3
-"""How often the head's size is halved: bytes are counted over an eightfold range of sizes."""
+"""How often the head size is halved: bytes are counted over an eightfold range of sizes."""
 MOST = 2**22
-"""Numbers in all states of one head whose gradients are compared: 32 MiB in float64, held about four times over."""
+"""Maximum number of values in all states of one compared head: 32 MiB in float64, allocated about four times."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldRow:
-    """What forward and backward of one way hold at once at one size of a head, max(d, d_v).
+    """The peak memory of one way's forward and backward pass at one head size, max(d, d_v).
 
-    ``difference`` is the largest between both ways' gradients on the input itself, the same in every row.
+    ``difference`` is the largest difference of both ways' gradients on the input itself, equal in every row.
     """
 
     way: str
@@ -39,7 +39,7 @@ class HeldRow:
 
 
 def measure(ask: Ask) -> Iterator[HeldRow]:
-    """What forward and backward hold at growing head sizes, and how far the gradients lie apart on the input."""
+    """Yield the peak memory of forward and backward at growing head sizes, and the difference of the gradients."""
     qkv = ask.record()
     d, d_v = qkv.q.shape[-1], qkv.v.shape[-1]
     tokens = max(1, MOST // (d * (d_v + 1)))
@@ -54,12 +54,12 @@ def measure(ask: Ask) -> Iterator[HeldRow]:
 
 
 def sizes(d: int, d_v: int) -> list[tuple[int, int]]:
-    """Heads of a part of the size, of a greater part, and of the whole size, both halved together."""
+    """Return the head sizes d and d_v, halved together up to ``HALVINGS`` times, in ascending order."""
     return sorted({(max(1, d // 2**i), max(1, d_v // 2**i)) for i in range(HALVINGS + 1)})
 
 
 def gradients(way: str, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, ...]:
-    """The gradients of half the output's square at q, k and v, ``[n, d]``, ``[n, d]`` and ``[n, d_v]``."""
+    """Return the gradients of half the squared output at q, k and v: ``[n, d]``, ``[n, d]`` and ``[n, d_v]``."""
     q, k, v = (x.detach().requires_grad_() for x in (q, k, v))
     out = computed(registry.from_word(WORD), way)(q, k, v)
     found = torch.autograd.grad(out, (q, k, v), out.detach())
@@ -68,16 +68,16 @@ def gradients(way: str, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, ...]:
 
 
 def apart(own: Sequence[Tensor], other: Sequence[Tensor]) -> float:
-    """The largest difference of any number, over the largest number in all three.
+    """Return the largest difference of any gradient entry, divided by the largest entry of all three gradients.
 
-    Over all, as one alone may be zero: where all values are alike, queries and keys change nothing.
+    One gradient alone may be zero: if all values are equal, queries and keys have no effect.
     """
     largest = max(float(x.abs().max()) for x in other)
     return max(float((a - b).abs().max()) for a, b in zip(own, other, strict=True)) / (largest or 1.0)
 
 
 def numbers(rows: Sequence[HeldRow]) -> Numbers:
-    """What each way holds at the head's own size, how their ratio grows with the size, and how gradients differ."""
+    """Return the memory of both ways at the head's own size, the growth of their ratio, and the gradient difference."""
     sums, states = ([row for row in rows if row.way == name] for name in NAMES.values())
     measured, ratios = [row.size for row in sums], [b.kib / a.kib for a, b in zip(sums, states, strict=True)]
     return {
@@ -93,7 +93,7 @@ def numbers(rows: Sequence[HeldRow]) -> Numbers:
 
 
 def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
-    """By what is saved, if the gradients are the same, and by whether it is so many times as the head is wide."""
+    """Judge by equal gradients and less memory; ``PARTLY`` if the ratio does not grow in proportion to head size."""
     if numbers["difference"] > bounds["same"] or numbers["times"] <= 1:
         return Verdict.FAILS
     return Verdict.HOLDS if abs(numbers["growth"] - 1) <= bounds["off"] else Verdict.PARTLY

@@ -1,4 +1,4 @@
-"""Block scores to second order find more of softmax's mass than mean keys do."""
+"""Claim: block scores to second order find more of softmax's mass than mean keys do."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from attention_core.claims.claim import EVEN, Ask, Claim, Figure, Numbers, Place
 MEAN, SECOND, MASS = "mean key", "second order", "true mass"
 SCORES = (MEAN, SECOND, "bound", MASS)
 BLOCK, BUDGETS, JUDGED = 8, (1, 2, 4), 2
-"""Tokens in a block; blocks chosen beside the own one: those measured, and those that the claim names."""
+"""Tokens per block; numbers of other blocks chosen next to the query's own: those measured, and the one judged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlocksRow:
-    """Per cent of softmax's mass that one head's queries find in their own block and ``chosen`` others."""
+    """Per cent of softmax's mass in the own block and in ``chosen`` other blocks of one head's queries."""
 
     chosen: int
     score: str
@@ -26,10 +26,10 @@ class BlocksRow:
 
 
 def measure(ask: Ask) -> Iterator[BlocksRow]:
-    """The mass on the blocks looked at, per head, causal where the input is.
+    """Yield the softmax mass in the attended blocks per head, causal if the input is causal.
 
     Raises:
-        UntestableError: if no score does better than another.
+        UntestableError: if all scores choose equally well.
     """
     qkv = ask.record()
     full = registry.get("softmax").weights(qkv.q, qkv.k, causal=qkv.causal)
@@ -37,7 +37,7 @@ def measure(ask: Ask) -> Iterator[BlocksRow]:
     rows = []
     for chosen in BUDGETS:
         rivals = own if qkv.causal else torch.full_like(own, int(own[-1]))
-        choosing = rivals > chosen  # queries with more blocks than they may take
+        choosing = rivals > chosen  # queries with more blocks to choose from than they may choose
         for score in SCORES:
             blocks = registry.get("blocks", block=BLOCK, blocks=chosen, score=score)
             assert blocks.variant.pattern is not None
@@ -58,7 +58,7 @@ def _judged(rows: Sequence[BlocksRow]) -> dict[str, np.ndarray]:
 
 
 def numbers(rows: Sequence[BlocksRow]) -> Numbers:
-    """Medians over heads, and the shares of heads in which either of the two finds more than the other."""
+    """Return medians over heads, and the shares of heads where second order finds more or less than the mean key."""
     found = _judged(rows)
     gain = found[SECOND] - found[MEAN]
     return {
@@ -72,7 +72,7 @@ def numbers(rows: Sequence[BlocksRow]) -> Numbers:
 
 
 def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
-    """By the heads in which second order finds more."""
+    """Judge by the share of heads where second order finds more mass."""
     if numbers["wins"] >= bounds["most"]:
         return Verdict.HOLDS
     return Verdict.PARTLY if numbers["wins"] > numbers["loses"] else Verdict.FAILS

@@ -1,4 +1,4 @@
-"""Means of neighbours serve Nyström attention about as well as clusters do."""
+"""Claim: segment means serve Nyström attention about as well as k-means clusters do."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -25,14 +25,14 @@ from attention_core.claims.claim import (
 SEGMENTS, CLUSTERS, UNIFORM = "segment means", "k-means", "uniform attention"
 METHODS = {SEGMENTS: "segment_means", CLUSTERS: "kmeans"}
 SHARES, JUDGED = (8, 4, 2), 4
-"""Tokens for one landmark: those measured, and those that the claim names."""
+"""Tokens per landmark: the values measured, and the value that the claim is judged at."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentsRow:
-    """The relative error of one head's matrix, one landmark for ``share`` tokens; ``FUTURE`` as well.
+    """The relative error of one head's matrix with one landmark per ``share`` tokens, and ``FUTURE``.
 
-    ``work`` are the multiply-adds of one head.
+    ``work`` is the number of multiply-adds of one head.
     """
 
     share: int
@@ -45,10 +45,10 @@ class SegmentsRow:
 
 
 def measure(ask: Ask) -> Iterator[SegmentsRow]:
-    """The relative error of the matrix, per head, with both kinds of landmarks.
+    """Yield the relative error of the matrix per head, with both kinds of landmarks and with uniform attention.
 
     Raises:
-        UntestableError: if all tokens weigh the same.
+        UntestableError: if all tokens have the same weight.
     """
     qkv = ask.record()
     exact = registry.get("softmax").weights(qkv.q, qkv.k)
@@ -67,11 +67,11 @@ def measure(ask: Ask) -> Iterator[SegmentsRow]:
 
 
 def numbers(rows: Sequence[SegmentsRow]) -> Numbers:
-    """Medians over heads, how the errors compare in the middle head and in the third quartile, and k-means' price."""
+    """Return median errors, the median and third quartile of the error ratio, and the cost ratio of k-means."""
     judged = [row for row in rows if row.share == JUDGED]
     found = {name: np.array([row.error for row in judged if row.method == name]) for name in (*METHODS, UNIFORM)}
     work = {row.method: row.work for row in judged if row.work is not None}
-    # Errors that are both rounding are alike.
+    # Errors that are both rounding errors count as equal.
     ratio = (found[SEGMENTS] + EVEN) / (found[CLUSTERS] + EVEN)
     return {
         "ratio": float(np.median(ratio)),
@@ -86,7 +86,7 @@ def numbers(rows: Sequence[SegmentsRow]) -> Numbers:
 
 
 def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
-    """By how the errors compare; to be alike where both lose to uniform attention is half of it."""
+    """Judge by the ratio of the errors; ``PARTLY`` if segment means barely beat uniform attention."""
     if numbers["ratio"] > bounds["near"]:
         return Verdict.FAILS
     useful = numbers["segments"] <= bounds["useful"] * numbers["uniform"]

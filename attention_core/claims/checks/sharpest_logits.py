@@ -1,4 +1,4 @@
-"""Variants that keep the sharpest logits survive in a trained model, and the others do not."""
+"""Claim: variants that keep softmax's weight on the largest logits work in a trained model, and others do not."""
 
 from collections.abc import Sequence
 
@@ -8,11 +8,11 @@ from attention_core.claims.in_the_model import TOKENS, StandInRow, stand_ins
 from attention_core.variant import Paper
 
 KEEPS, SURVIVES, COPIES = 50, 1.5, 50
-"""Per cent of the weight on the sharpest logit, times the perplexity, and per cent of copying lost."""
+"""Thresholds: per cent of weight kept on the largest logit, ratio of perplexities, per cent of copying lost."""
 
 
 def numbers(rows: Sequence[StandInRow]) -> Numbers:
-    """How many of those that keep the sharpest logits survive, and how many of the others."""
+    """Return how many variants that keep the largest logits survive, and how many of the other variants do."""
     keepers, others = [r for r in rows if r.kept >= KEEPS], [r for r in rows if r.kept < KEEPS]
     return {
         "keepers": len(keepers),
@@ -27,7 +27,7 @@ def numbers(rows: Sequence[StandInRow]) -> Numbers:
 
 
 def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
-    """Compare the share of survivors among those that keep the sharpest logits with the share among the others."""
+    """Compare the share of survivors among variants that keep the largest logits with the share among the others."""
     kept = numbers["alive"] / numbers["keepers"] if numbers["keepers"] else 0.0
     other = numbers["spared"] / numbers["others"] if numbers["others"] else 1.0
     if kept == 1 and other == 0:

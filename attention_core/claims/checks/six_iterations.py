@@ -1,4 +1,4 @@
-"""Six iterations are enough for Nyström's inverse at m = 64."""
+"""Claim: six iterations are enough for Nyström's inverse with 64 landmarks."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -24,13 +24,13 @@ from attention_core.variant import Paper
 
 LANDMARKS, SIX, MORE = 64, 6, 12
 SHARED = 2
-"""Least tokens to a landmark: where each token is its own, the matrix to be inverted is softmax's and no landmarks'."""
+"""Minimum tokens per landmark. If every token is a landmark, the matrix to invert is softmax's own matrix."""
 RESIDUAL, ATTENTION = "inverse: I − M V", "attention beside softmax"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IterationRow:
-    """The relative error of one head after one iteration, ``of`` the inverse or the attention; ``FUTURE`` as well."""
+    """The relative error of one head's inverse or attention matrix (``of``) after one iteration, and ``FUTURE``."""
 
     tokens: int
     future: float
@@ -41,7 +41,7 @@ class IterationRow:
 
 
 def measure(ask: Ask) -> Iterator[IterationRow]:
-    """After each iteration, per head: the residual of the inverse, and the relative error of the attention matrix."""
+    """Yield, after each iteration and per head, the inverse's residual and the attention matrix's relative error."""
     qkv = ask.record()
     exact = registry.get("softmax").weights(qkv.q, qkv.k)
     hidden = future(qkv)
@@ -58,7 +58,7 @@ def measure(ask: Ask) -> Iterator[IterationRow]:
 
 
 def numbers(rows: Sequence[IterationRow]) -> Numbers:
-    """Medians over heads after six iterations and after twelve."""
+    """Return medians over heads after six iterations and after twelve."""
 
     def middle(of: str, iteration: int) -> float:
         return median(row.error for row in rows if row.of == of and row.iteration == iteration)
@@ -73,7 +73,7 @@ def numbers(rows: Sequence[IterationRow]) -> Numbers:
 
 
 def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
-    """By the inverse itself; failing that, by whether the attention has anything to gain from a better one."""
+    """Judge by the inverse; ``PARTLY`` if a better inverse would hardly improve the attention matrix."""
     if numbers["residual"] <= bounds["inverse"]:
         return Verdict.HOLDS
     near, gained = numbers["error"] <= bounds["near"], numbers["error"] - numbers["later"]

@@ -1,4 +1,4 @@
-"""Softmax attention is nearly a gated delta rule, without any training."""
+"""Claim: softmax attention is nearly a gated delta rule, without any training."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -15,14 +15,14 @@ from attention_core.variants.gated.softmax_gdn import capped, means, tokens
 MEAN, FIRST, FREE = "mean of the values", "first-order series", "delta rule, steps of 1/t"
 CAPPED = "delta rule, capped steps"
 NEAR = 0.5
-"""Relative error up to which a matrix counts as near softmax."""
+"""Largest relative error at which a matrix counts as close to softmax."""
 BEYOND = 1e6
-"""Largest error reported, also where the state overflows."""
+"""Largest error reported; errors of an overflowing state are set to it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepRow:
-    """One form in one head: the relative error against causal softmax, and the share of unstable steps of 1/t."""
+    """The relative error of one form in one head against causal softmax, and the share of unstable steps of 1/t."""
 
     form: str
     head: int
@@ -31,7 +31,7 @@ class StepRow:
 
 
 def measure(ask: Ask) -> Iterator[StepRow]:
-    """Yield the errors of all forms per head, with the future hidden.
+    """Yield the errors of all forms per head, with a causal mask.
 
     Raises:
         UntestableError: if all tokens have the same weight.
@@ -57,7 +57,7 @@ def measure(ask: Ask) -> Iterator[StepRow]:
 
 
 def numbers(rows: Sequence[StepRow]) -> Numbers:
-    """Return median errors, and the shares of heads where steps of 1/t are near softmax, or closer than the others."""
+    """Return median errors, and the shares of heads where steps of 1/t are near softmax or closer than the others."""
     of = {form: np.array([row.error for row in rows if row.form == form]) for form in (MEAN, FIRST, FREE, CAPPED)}
     named = (("free", FREE), ("first", FIRST), ("mean", MEAN), ("capped", CAPPED))
     return {
@@ -70,7 +70,7 @@ def numbers(rows: Sequence[StepRow]) -> Numbers:
 
 
 def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
-    """Judge the article's form: near softmax in most heads, and closer than series and mean in most heads."""
+    """Judge steps of 1/t: close to softmax in most heads, and closer than series and mean in most heads."""
     return Verdict.of_parts(numbers["near"] >= bounds["most"], numbers["closer"] >= bounds["most"])
 
 

@@ -1,4 +1,4 @@
-"""Atrous attention costs one k-th of full attention; the cost of local attention grows with n, not with its square."""
+"""Claim: atrous attention costs 1/k of full attention, and the cost of local attention is linear in n."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from attention_core.metrics.fit import fit_power
 from attention_core.variant import Attention
 
 K = 4
-"""Stride of atrous and window of local attention."""
+"""Stride of atrous attention and window of local attention."""
 ATTENTIONS = {
     "full": registry.get("softmax"),
     "atrous": registry.get("atrous", stride=K),
@@ -22,7 +22,7 @@ ATTENTIONS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkRow:
-    """The multiply-adds per head that an attention really does at one length; ``part`` is its key in ``ATTENTIONS``."""
+    """The counted multiply-adds per head of one attention at one length; ``part`` is its key in ``ATTENTIONS``."""
 
     variant: str
     part: str
@@ -31,14 +31,14 @@ class WorkRow:
 
 
 def measure(ask: Ask) -> Iterator[WorkRow]:
-    """What each algorithm costs at each length of the input."""
+    """Yield the counted cost of each attention at each length of the input."""
     return costs(ask, ATTENTIONS)
 
 
 def costs(ask: Ask, attentions: Mapping[str, Attention]) -> Iterator[WorkRow]:
-    """Count the multiply-adds per head that attentions do, without a causal mask.
+    """Count the multiply-adds per head of attentions at growing lengths, without a causal mask.
 
-    Which blocks of hidden keys a causal form skips depends on the block's size, and would blur the comparison.
+    With a causal mask, the number of skipped blocks depends on the block size, which would blur the comparison.
     """
     for n in ladder(ask.longest):
         qkv = ask.record(n)
@@ -49,7 +49,7 @@ def costs(ask: Ask, attentions: Mapping[str, Attention]) -> Iterator[WorkRow]:
 
 
 def numbers(rows: Sequence[WorkRow]) -> Numbers:
-    """What the longest input costs, and how local attention's cost grows over the longer half of the lengths."""
+    """Return the cost ratios at the longest length, and local attention's growth over the longer half of lengths."""
     full, atrous, local = ([row.multiply_adds for row in rows if row.part == part] for part in ATTENTIONS)
     lengths = [row.n for row in rows if row.part == "local"]
     longer = slice((len(lengths) - 1) // 2, None)
@@ -62,7 +62,7 @@ def numbers(rows: Sequence[WorkRow]) -> Numbers:
 
 
 def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
-    """By both parts of the statement."""
+    """Judge both parts of the statement: the ratio for atrous attention and the growth for local attention."""
     return Verdict.of_parts(abs(numbers["saving"] - bounds["k"]) <= bounds["off"], numbers["local"] <= bounds["linear"])
 
 

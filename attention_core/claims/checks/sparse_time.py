@@ -1,4 +1,4 @@
-"""Local and sparse attention run slower than full attention, atrous attention faster."""
+"""Claim: local and sparse attention run slower than full attention, and atrous attention runs faster."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -13,14 +13,14 @@ from attention_core.benchmarking.clock import CpuClock
 from attention_core.claims.claim import Ask, Case, Claim, Figure, Numbers, Place, Quantity, Verdict
 
 LENGTHS = (32, 128, 512, 1024)
-"""Lengths timed besides the input's own, in tokens, where they are greater: in steps small enough for what the next one
-will take to be foretold."""
+"""Lengths timed in addition to the input's own length, in tokens, if they are greater. Their steps are small enough to
+predict the time at the next length."""
 ROUNDS = 5
-"""Samples of each way at each length."""
+"""Samples per variant and length."""
 LEAST = 2e-3
-"""Seconds that a sample lasts at least, by repeating what is shorter."""
+"""Minimum seconds per sample; shorter calls are repeated."""
 LONGEST = 0.25
-"""Seconds of the longest call: a full matrix that would take more at a length is left out from there on."""
+"""Maximum predicted seconds of a full-matrix call. A variant that would exceed it is left out from that length on."""
 FULL, HELD, MASKED = "Full, fused", "Full, scores held", "Full, scores held and masked"
 LOCAL, SPARSE, ATROUS = "Local", "Sparse", "Atrous"
 QUADRATIC = (FULL, HELD, MASKED)
@@ -29,7 +29,7 @@ ATTENTIONS = {FULL: "softmax", HELD: "softmax", MASKED: "local", LOCAL: "local",
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeRow:
-    """One sample: its time, over that of ``FULL`` in its round, and ``MASKED``'s over that of ``HELD``."""
+    """One time sample, its ratio to the time of ``FULL`` in the same round, and the ratio of ``MASKED`` to ``HELD``."""
 
     variant: str
     n: int
@@ -40,9 +40,9 @@ class TimeRow:
 
 
 def measure(ask: Ask) -> Iterator[TimeRow]:
-    """Each sample's time over that of fused full attention in its round, at the input's length and at longer ones.
+    """Yield time samples relative to fused full attention in the same round, at the input's length and longer ones.
 
-    Times depend on shapes and not on what the numbers are, so random numbers of the input's shape are timed.
+    Times depend on shapes and not on values, so random numbers of the input's shape are timed.
     """
     qkv, clock = ask.record(), CpuClock()
     before, took = qkv.n, dict.fromkeys(ATTENTIONS, 0.0)
@@ -70,7 +70,7 @@ def measure(ask: Ask) -> Iterator[TimeRow]:
 
 
 def call(name: str, q: Tensor, k: Tensor, v: Tensor, *, causal: bool) -> Callable[[], Tensor]:
-    """What is timed: the algorithm one would run, or the matrix of scores, with or without a mask, and its product."""
+    """Return the timed function: the variant's own algorithm, or the explicit matrix times the values."""
     attention = registry.get(ATTENTIONS[name])
     if name in (HELD, MASKED):
         return lambda: attention.weights(q, k, causal=causal) @ v
@@ -78,13 +78,13 @@ def call(name: str, q: Tensor, k: Tensor, v: Tensor, *, causal: bool) -> Callabl
 
 
 def first(clock: CpuClock, each: Callable[[], Tensor]) -> float:
-    """Seconds of a call after one that warms up."""
+    """Return the seconds of a call after one warm-up call."""
     each()
     return max(clock.seconds(each, 1), 1e-6)
 
 
 def numbers(rows: Sequence[TimeRow]) -> Numbers:
-    """The middle of each one's ratios at the longest length and at the input's, and what masking brings."""
+    """Return median ratios at the longest and at the input's own length, and the effect of masking."""
     own, longest = next(row.n for row in rows if row.own), max(row.n for row in rows)
     masking = [(row.n, row.unmasked) for row in rows if row.unmasked is not None]
     matrix = max(n for n, _ in masking)
@@ -104,7 +104,7 @@ def numbers(rows: Sequence[TimeRow]) -> Numbers:
 
 
 def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
-    """By local and sparse at the longest length, with atrous and the mask beside them; then at the input's own."""
+    """Judge by the ratios and the masking at the longest length; ``PARTLY`` also by the input's own length."""
     even = bounds["even"]
     slower = [numbers[name] > even for name in ("local", "sparse")]
     if all(slower) and numbers["atrous"] < 1 and even * numbers["masked"] >= 1:

@@ -1,4 +1,4 @@
-"""A linear variant is an RNN: three algorithms, one answer; cumsum pays when n > d²."""
+"""Claim: linear attention is an RNN; three algorithms give the same output, and cumsum saves memory if n > d²."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -14,14 +14,14 @@ from attention_core.ops.linear.causal_scan import CHUNK
 
 MATRIX, CUMSUM = "whole matrix", "cumulative sum"
 SMALLEST = math.isqrt(CHUNK // 2) + 1
-"""Least head size d: 2d² tokens, the longest of the lengths, are then more than one chunk."""
+"""Smallest head size d for which the longest length, 2d² tokens, is more than one chunk."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlgorithmRow:
-    """The most numbers alive at once, ``elements`` per head, and how far the output is from the whole matrix's.
+    """The peak of numbers in memory (``elements``, per head), and the output's difference from the whole matrix's.
 
-    A head is narrowed to its first ``size`` numbers where its own size squared is out of reach; but for ``difference``.
+    For ``elements``, heads are cut to their first ``size`` numbers if the input cannot reach 2d² tokens.
     """
 
     algorithm: str
@@ -32,10 +32,10 @@ class AlgorithmRow:
 
 
 def measure(ask: Ask) -> Iterator[AlgorithmRow]:
-    """Most numbers alive at once at lengths around ``size²``, and how far answers are apart.
+    """Yield the peak memory at lengths around ``size²``, and the differences of the outputs.
 
     Raises:
-        UntestableError: if heads are so small that all lengths around their square lie within one chunk.
+        UntestableError: if heads are so small that all these lengths fit in one chunk.
     """
     size = min(math.isqrt(ask.longest // 2), ask.record().q.shape[-1])
     if size < SMALLEST:
@@ -73,7 +73,7 @@ ALGORITHMS = {
 
 
 def numbers(rows: Sequence[AlgorithmRow]) -> Numbers:
-    """The largest difference, and the cumulative sum's memory over the matrix's well below n = d² and well above."""
+    """Return the largest difference, and the memory of cumsum over the matrix's, well below and well above n = d²."""
     sums, matrix = ({row.n: row.elements for row in rows if row.algorithm == name} for name in (CUMSUM, MATRIX))
     held, size = {n: sums[n] / matrix[n] for n in matrix}, rows[0].size
     below, above = min(held, key=lambda n: abs(n - size**2 / 2)), max(held)
@@ -88,7 +88,7 @@ def numbers(rows: Sequence[AlgorithmRow]) -> Numbers:
 
 
 def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
-    """One answer first; then on which side of d² the cumulative sum holds less."""
+    """Judge by equal outputs, and by cumsum using less memory than the matrix above n = d² only."""
     if numbers["difference"] > bounds["same"]:
         return Verdict.FAILS
     pays = numbers["above"] < 1 <= numbers["below"]

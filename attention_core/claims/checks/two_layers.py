@@ -1,4 +1,4 @@
-"""A local layer followed by an atrous one connects every token with every other."""
+"""Claim: a local layer followed by an atrous layer connects every token with every other token."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -13,17 +13,17 @@ from attention_core.variant import Attention
 
 MIXED, LOCAL, ATROUS = "local, then atrous", "local twice", "atrous twice"
 DEPTH = 3
-"""Layers followed."""
+"""Number of layers measured."""
 
 
 def stride(n: int) -> int:
-    """The stride at which both layers together look at fewest pairs, about √n."""
+    """Return the stride at which both layers together have the fewest allowed pairs, about √n."""
     return max(2, math.ceil(n**0.5))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReachRow:
-    """Per cent of a head's pairs that so many layers of a stack connect; ``keys``, of pairs that one round looks at."""
+    """Per cent of a head's pairs that ``layers`` layers connect; ``keys``, per cent of pairs with weight in a stack."""
 
     stack: str
     layers: int
@@ -33,7 +33,7 @@ class ReachRow:
 
 
 def measure(ask: Ask) -> Iterator[ReachRow]:
-    """The share of pairs that stacks of layers connect on this input, head by head."""
+    """Yield the share of pairs that stacks of layers connect on this input, per head."""
     qkv = ask.record()
     r = stride(qkv.n)
     local, atrous = registry.get("local", window=r - 1), registry.get("atrous", stride=r)
@@ -43,10 +43,10 @@ def measure(ask: Ask) -> Iterator[ReachRow]:
 
 
 def followed(name: str, stack: Sequence[Attention], qkv: QKV, head: int = 0) -> Iterator[ReachRow]:
-    """The connected share after each layer of a stack that repeats.
+    """Yield the share of connected pairs after each layer of a stack that repeats.
 
-    A pair is connected where a path of weights above zero leads from one token to the other, so that weights which
-    fade to nothing connect nothing. Heads are numbered from ``head`` on.
+    A pair is connected if a path of weights above zero leads from one token to the other; weights that underflow to
+    zero connect nothing. Heads are numbered from ``head`` on.
     """
     weights = [attention.weights(qkv.q, qkv.k, causal=qkv.causal) for attention in stack]
     possible = qkv.n * (qkv.n + 1) // 2 if qkv.causal else qkv.n**2
@@ -58,7 +58,7 @@ def followed(name: str, stack: Sequence[Attention], qkv: QKV, head: int = 0) -> 
 
 
 def numbers(rows: Sequence[ReachRow]) -> Numbers:
-    """The mean over heads after one layer and after two, and what two layers look at."""
+    """Return mean shares of pairs connected after one and two layers, and of pairs that two layers attend to."""
 
     def share(stack: str, layers: int) -> float:
         return fmean(row.share for row in rows if row.stack == stack and row.layers == layers)
@@ -73,7 +73,7 @@ def numbers(rows: Sequence[ReachRow]) -> Numbers:
 
 
 def verdict(numbers: Numbers, bounds: Numbers) -> Verdict:
-    """By the share of pairs that two layers connect."""
+    """Judge by the share of pairs that two layers connect."""
     if numbers["two"] >= bounds["holds"]:
         return Verdict.HOLDS
     return Verdict.PARTLY if numbers["two"] >= bounds["partly"] else Verdict.FAILS

@@ -1,7 +1,7 @@
-"""What does a variant do to what a model says? Its losses on a text, its copying, and how far its outputs stray.
+"""The effect of a variant in a decoder: its losses on a text, its copying, and the error of its outputs.
 
-Without training, a variant stands in softmax's place in some layers of a decoder. Of perplexity and copying neither
-stands for the other: both are asked for together.
+Without training, a variant replaces softmax in some layers of a decoder. Perplexity and copying measure different
+abilities, so both are measured together.
 """
 
 import time
@@ -75,10 +75,10 @@ __all__ = [
 
 
 def run(task: SwapTask, *, load: Load = load) -> tuple[SwapRow]:
-    """Read, copy or compare; what has been recorded is not computed again unless the task asks for that.
+    """Read, copy or compare; a recorded result is returned without computing unless the task is live.
 
     Raises:
-        LabError: if the text holds nothing, the model cannot be had, or a variant cannot be causal.
+        LabError: if the text is empty, the model is not available, or a variant cannot be causal.
     """
     if not task.live and (found := known(task)) is not None:
         return (found,)
@@ -86,20 +86,20 @@ def run(task: SwapTask, *, load: Load = load) -> tuple[SwapRow]:
 
 
 def compute(task: SwapTask) -> SwapRow:
-    """Run a task, recorded or not; errors as of ``run``."""
+    """Run a task even if its result is recorded; errors as in ``run``."""
     if isinstance(task, ReadingTask):
         return reading(task)
     return copying(task) if isinstance(task, CopyTask) else straying(task)
 
 
 def text_tokens(text: str, *, tokens: int | None = None, model: str = MODEL) -> Tokens:
-    """The tokens of a text that are read; errors as of ``inputs.from_text``."""
+    """Return the tokens of a text that the model reads; errors as in ``inputs.from_text``."""
     most = current().swap_tokens
     return tokenise(text, model=model, max_tokens=most if tokens is None else min(tokens, most))
 
 
 def reading(task: ReadingTask) -> ReadingRow:
-    """Read a text, recorded or not; errors as of ``run``."""
+    """Read a text even if the result is recorded; errors as in ``run``."""
     loaded, told = models.load(task.model), text_tokens(task.text, tokens=task.tokens, model=task.model)
     attends, begun = from_word(task.word), time.perf_counter()
     with swapped(loaded.model, dict.fromkeys(task.layers, attends)):
@@ -117,7 +117,7 @@ def reading(task: ReadingTask) -> ReadingRow:
 
 
 def copying(task: CopyTask) -> CopyRow:
-    """Take the copy test; errors as of ``run``."""
+    """Run the copy test; errors as in ``run``."""
     loaded, attends, begun = models.load(task.model), from_word(task.word), time.perf_counter()
     with swapped(loaded.model, dict.fromkeys(task.layers, attends)):
         first, second = copy_losses(loaded, task.period, task.seed)
@@ -134,7 +134,7 @@ def copying(task: CopyTask) -> CopyRow:
 
 
 def straying(task: StrayTask) -> StrayRow:
-    """Compare outputs; errors as of ``run``."""
+    """Measure the error of a variant's outputs; errors as in ``run``."""
     ids = text_tokens(task.text, tokens=task.tokens, model=task.model).ids
     output = output_error(ids, task.word, task.layers, model=task.model)
     return StrayRow(word=task.word, layers=task.layers, output=output)
@@ -145,11 +145,11 @@ def output_error(ids: Sequence[int], word: str, layers: Sequence[int], *, model:
 
     Args:
         ids: the tokens that the model reads.
-        word: the variant, as ``surgery.from_word`` reads it.
+        word: the variant, as ``model_patching.from_word`` reads it.
         layers: the layers compared; the error is the mean over their heads, 0 for no layer.
         model: key of a decoder, or ``owner/name``.
     """
-    from attention_core.inputs.models.recorder import record  # imports transformers, by now loaded
+    from attention_core.inputs.models.recorder import record  # imports transformers, which is loaded by now
 
     loaded, attends, exact = models.load(model), from_word(word), registry.get(SOFTMAX)
     found = []
@@ -160,5 +160,5 @@ def output_error(ids: Sequence[int], word: str, layers: Sequence[int], *, model:
 
 
 def _rounded(found: torch.Tensor) -> tuple[float, ...]:
-    """To a ten-thousandth of a nat, which is more than anybody can see and less than another machine's rounding."""
+    """Round losses to 1e-4 nats: finer than a chart shows, coarser than the rounding differences between machines."""
     return tuple(round(loss, 4) for loss in found.tolist())

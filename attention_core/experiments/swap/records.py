@@ -1,6 +1,6 @@
-"""What has been recorded of swaps, so that a visitor need not wait for it: rows by their tasks, in a short file.
+"""Recorded results of swaps, so that visitors need not wait for them: rows by their tasks, in one JSON file.
 
-Of a text its tokens are written once; a task is its key, a row the list of its numbers.
+The tokens of a text are stored once. A task is stored as a key, and a row as the list of its numbers.
 """
 
 import json
@@ -27,11 +27,11 @@ from attention_core.experiments.swap.rows import (
 )
 
 RECORDED = "model_patching/recorded/swap.json"
-"""Where in the package; ``python -m pages.model.record`` writes it."""
+"""Path of the file in the package; ``python -m pages.model.record`` writes it."""
 
 
 class Text(msgspec.Struct, frozen=True):
-    """A text that was read: all its tokens, and as a person would write those that were read."""
+    """A text: its number of tokens before cutting, and readable labels of the tokens that were read."""
 
     total: int
     labels: tuple[str, ...]
@@ -65,7 +65,7 @@ class Document(msgspec.Struct, frozen=True):
 
 
 def known(task: SwapTask) -> SwapRow | None:
-    """What has been recorded of a task; None where that is less than it asks for."""
+    """Return the recorded row of a task; None if there is no row, or it lacks the details that the task needs."""
     name, found = key(task), recorded()
     if name is None or found is None:
         return None
@@ -75,9 +75,9 @@ def known(task: SwapTask) -> SwapRow | None:
 
 
 def key(task: SwapTask) -> str | None:
-    """What tells a task apart from all others of its kind, however much of it is asked for, live or not.
+    """Return the key of a task among the recorded tasks of its kind, independent of ``detail`` and ``live``.
 
-    None where a setting is not the usual one: of such nothing is recorded.
+    None if a setting differs from the default: such tasks are not recorded.
     """
     about = f"{task.word} {span(task.layers)}"
     if task.model != MODEL:
@@ -88,12 +88,12 @@ def key(task: SwapTask) -> str | None:
 
 
 def digest(text: str) -> str:
-    """A text's name in the file."""
+    """Return the text's key in the file."""
     return blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
 def span(layers: Sequence[int]) -> str:
-    """Layers as they are written: ``3-7`` where they are neighbours, ``-`` for none."""
+    """Format layers: ``3-7`` for neighbours, ``-`` for no layers."""
     if not layers:
         return "-"
     neighbours = tuple(layers) == tuple(range(layers[0], layers[-1] + 1))
@@ -137,18 +137,18 @@ def _row(task: SwapTask, name: str, found: Document) -> SwapRow | None:
 
 @cache
 def recorded() -> Document | None:
-    """The recorded file; None where there is none."""
+    """Return the content of the recorded file; None if the file does not exist."""
     file = resources.files("attention_core").joinpath(RECORDED)
     return from_json(file.read_bytes()) if file.is_file() else None
 
 
 def from_json(data: bytes) -> Document:
-    """The file's content."""
+    """Parse the recorded file."""
     return msgspec.json.decode(data, type=Document)
 
 
 def to_json(stamp: Stamp, found: Iterable[tuple[SwapTask, SwapRow]]) -> bytes:
-    """Rows as the recorded file, one a line; of each text one is in detail."""
+    """Encode rows as the recorded file, one row per line. Each text needs one row with details."""
     parts: dict[str, dict[str, object]] = {"texts": {}, "readings": {}, "copies": {}, "strays": {}}
     for task, row in found:
         name = key(task)

@@ -1,4 +1,4 @@
-"""What a swap is asked, and what is found: tasks and their rows."""
+"""Tasks of the swap experiment and their rows."""
 
 from dataclasses import dataclass
 
@@ -7,22 +7,22 @@ from attention_core.variant import SOFTMAX
 MODEL = "smollm2"
 """The built-in decoder."""
 PERIOD = 96
-"""Tokens of the copy test until they repeat: more than a window of 64 reaches back."""
+"""Tokens of the copy test before they repeat: more than a window of 64 can reach."""
 SEEDS = 3
-"""Draws of the copy test's tokens: enough to see a spread, few enough to wait for."""
+"""Draws of the copy test's tokens: enough to see a spread, few enough for a short wait."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReadingTask:
-    """A text read once.
+    """A task that reads a text once.
 
     Attributes:
         text: the text.
-        word: what attends, as ``surgery.from_word`` reads it.
-        layers: in which layers; none for the model as it is.
-        tokens: the most of the text that are read; None for ``limits.swap_tokens``.
+        word: the attention variant, as ``model_patching.from_word`` reads it.
+        layers: the layers that use it; empty for the unchanged model.
+        tokens: the largest number of tokens to read; None for ``limits.swap_tokens``.
         detail: whether the loss of each token is kept.
-        live: whether it is read anew where a recorded result is there.
+        live: whether to compute even if a result is recorded.
         model: key of a decoder, or ``owner/name``.
     """
 
@@ -37,16 +37,16 @@ class ReadingTask:
 
 @dataclass(frozen=True, kw_only=True)
 class CopyTask:
-    """Random tokens, said twice.
+    """A task that reads random tokens, repeated once.
 
     Attributes:
-        word: as of ``ReadingTask``, and so are those below.
-        layers: likewise.
-        seed: of the tokens.
-        period: until they repeat.
-        detail: likewise.
-        live: likewise.
-        model: likewise.
+        word: as in ``ReadingTask``, like ``layers``, ``detail``, ``live`` and ``model``.
+        layers: the layers that use it.
+        seed: seed of the tokens.
+        period: number of tokens before they repeat.
+        detail: whether the loss of each token is kept.
+        live: whether to compute even if a result is recorded.
+        model: key of a decoder, or ``owner/name``.
     """
 
     word: str = SOFTMAX
@@ -60,15 +60,15 @@ class CopyTask:
 
 @dataclass(frozen=True, kw_only=True)
 class StrayTask:
-    """How far a variant's outputs stray from softmax's on what the model as it is attends with.
+    """A task that measures a variant's output error on the unchanged model's queries, keys and values.
 
     Attributes:
-        text: as of ``ReadingTask``, and so are those below.
-        word: likewise.
-        layers: likewise.
-        tokens: likewise.
-        live: likewise.
-        model: likewise.
+        text: as in ``ReadingTask``, like all attributes below.
+        word: the attention variant.
+        layers: the layers compared.
+        tokens: the largest number of tokens to read.
+        live: whether to compute even if a result is recorded.
+        model: key of a decoder, or ``owner/name``.
     """
 
     text: str
@@ -81,18 +81,18 @@ class StrayTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadingRow:
-    """A text read once.
+    """The perplexity of a text read once.
 
     Attributes:
-        word: what attended.
-        layers: in which layers.
-        tokens: of the text.
-        total: of the text before it was cut.
+        word: the attention variant.
+        layers: the layers that used it.
+        tokens: tokens of the text.
+        total: tokens of the text before it was cut.
         perplexity: ``exp`` of the mean loss of all tokens but the first.
-        seconds: of the pass.
-        labels: the tokens, as a person would write them; empty without detail.
-        losses: of each token but the first, in nats; empty without detail.
-        recorded: when and on what it was recorded; empty where it was read now.
+        seconds: time of the forward pass.
+        labels: the tokens in readable form; empty without detail.
+        losses: loss of each token but the first, in nats; empty without detail.
+        recorded: date and processor of the recording; empty if the text was read now.
     """
 
     word: str
@@ -108,18 +108,18 @@ class ReadingRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyRow:
-    """Random tokens, said twice.
+    """The losses on random tokens, repeated once.
 
     Attributes:
-        word: what attended.
-        layers: in which layers.
-        seed: of the tokens.
-        period: until they repeat.
-        first: mean loss, in nats, when they are said first: what a model pays that cannot copy.
-        copied: mean loss when they are said again.
-        seconds: of the pass.
-        losses: of each token said again but the first, in nats; empty without detail.
-        recorded: as of ``ReadingRow``.
+        word: the attention variant.
+        layers: the layers that used it.
+        seed: seed of the tokens.
+        period: number of tokens before they repeat.
+        first: mean loss, in nats, on the first occurrence: the loss of a model that cannot copy.
+        copied: mean loss on the repetition.
+        seconds: time of the forward pass.
+        losses: loss of each repeated token but the first, in nats; empty without detail.
+        recorded: as in ``ReadingRow``.
     """
 
     word: str
@@ -135,13 +135,13 @@ class CopyRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StrayRow:
-    """How far a variant's outputs stray.
+    """The output error of a variant.
 
     Attributes:
-        word: what attended.
-        layers: in which layers.
+        word: the attention variant.
+        layers: the layers compared.
         output: relative Frobenius norm of the difference of the outputs, mean over heads and layers.
-        recorded: as of ``ReadingRow``.
+        recorded: as in ``ReadingRow``.
     """
 
     word: str

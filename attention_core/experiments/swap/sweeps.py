@@ -1,4 +1,4 @@
-"""Tasks in their order: a variant beside the model as it is, more and more layers, one layer each, a budget."""
+"""Ordered lists of swap tasks: given layers, growing numbers of layers, one layer at a time, and a budget."""
 
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
@@ -10,9 +10,9 @@ from attention_core.model_patching import UNIFORM
 from attention_core.variant import SOFTMAX, Attention
 
 FLOORS = (UNIFORM, "synthesizer~kind~random")
-"""What any claim must beat: the plain mean of the values, and random weights."""
+"""Baselines that a useful variant must beat: the plain mean of the values, and random weights."""
 EDGES = ("bottom", "middle", "top")
-"""From where more and more layers are replaced."""
+"""The end of the model from which growing numbers of layers are replaced."""
 
 T = TypeVar("T")
 
@@ -27,16 +27,16 @@ def tasks(
     live: bool = False,
     model: str = MODEL,
 ) -> tuple[SwapTask, ...]:
-    """The model as it is and each variant in its layers: the text read, and the copy test, in turn.
+    """Return the reading and copy tasks of the unchanged model and of each variant in its layers.
 
     Args:
         text: the text.
-        words: what attends.
-        layers: in which layers.
-        tokens: as of ``ReadingTask``.
+        words: the attention variants.
+        layers: the layers that use them.
+        tokens: as in ``ReadingTask``.
         seeds: draws of the copy test's tokens.
-        live: likewise.
-        model: likewise.
+        live: as in ``ReadingTask``.
+        model: as in ``ReadingTask``.
     """
     places: list[tuple[str, tuple[int, ...]]] = [(SOFTMAX, ()), *((word, layers) for word in words)]
     found: list[SwapTask] = []
@@ -51,26 +51,26 @@ def tasks(
 
 
 def depths(count: int) -> tuple[int, ...]:
-    """Numbers of layers that are replaced: one, then twice as many each time up to a quarter, then quarters."""
+    """Return numbers of layers to replace: doublings from one up to a quarter of all layers, then quarters."""
     doubled = {2**i for i in range(count.bit_length()) if 2**i <= count // 4}
     return tuple(sorted({1, *doubled, *(-(-count * part // 4) for part in (1, 2, 3, 4))}))
 
 
 def stack(edge: str, depth: int, count: int) -> tuple[int, ...]:
-    """So many neighbouring layers of ``count``, from the first on, up to the last, or in the middle."""
+    """Return ``depth`` neighbouring layers of ``count``: the first, the last, or the middle ones."""
     start = {"bottom": 0, "top": count - depth, "middle": (count - depth) // 2}[edge]
     return tuple(range(start, start + depth))
 
 
 def layer_tasks(text: str, words: Sequence[str], edge: str, count: int, *, live: bool = False) -> tuple[SwapTask, ...]:
-    """Reading and copying against the layers that are replaced; the floors, then the ends, then what lies between.
+    """Return reading and copy tasks over the replaced layers: the unchanged model, then coarse steps, then finer ones.
 
     Args:
         text: the text.
-        words: what attends.
-        edge: one of ``EDGES``, from which more and more layers are replaced; ``single`` for one layer at a time.
+        words: the attention variants.
+        edge: one of ``EDGES``, from which growing numbers of layers are replaced; ``single`` for one layer at a time.
         count: layers of the model.
-        live: as of ``ReadingTask``.
+        live: as in ``ReadingTask``.
     """
     steps = _coarse_first(range(count) if edge == "single" else depths(count))
     places = [(step,) if edge == "single" else stack(edge, step, count) for step in steps]
@@ -87,15 +87,15 @@ def layer_tasks(text: str, words: Sequence[str], edge: str, count: int, *, live:
 def budget_tasks(
     text: str, words: Sequence[str], layers: tuple[int, ...], n: int, *, stray: bool = False, live: bool = False
 ) -> tuple[SwapTask, ...]:
-    """Reading and copying against each variant's budget, and with it how far its outputs stray.
+    """Return reading and copy tasks over each variant's budget, and optionally tasks for its output error.
 
     Args:
         text: the text.
-        words: the variants with their settings; one without a budget is read as it is.
-        layers: in which layers.
-        n: tokens of the text, where the ladders of whole numbers end.
-        stray: whether that is asked for as well.
-        live: as of ``ReadingTask``.
+        words: the variants with their settings; one without a budget is read once.
+        layers: the layers that use them.
+        n: tokens of the text, the end of the ladders of whole numbers.
+        stray: whether to measure the output error too.
+        live: as in ``ReadingTask``.
     """
     found: list[SwapTask] = [ReadingTask(text=text, live=live), CopyTask(live=live)]
     ladders = [[a.word for a in ladder(word, n)] for word in words]
@@ -113,19 +113,19 @@ def budget_tasks(
 
 
 def ladder(word: str, n: int) -> tuple[Attention, ...]:
-    """A variant over its budget, as the Error page asks for it; as it is where it has none, nothing for the mean."""
+    """Return a variant at each of its budgets, or itself if it has no budget; empty for the mean of the values."""
     if word == UNIFORM:
         return ()
     return tuple(error.rungs(registry.from_word(word), n))
 
 
 def able(words: Iterable[str]) -> list[str]:
-    """Those of the words whose variants can hide the future."""
+    """Return the words whose variants can be causal."""
     return [word for word in words if word == UNIFORM or not registry.from_word(word).variant.causal_reason]
 
 
 def _coarse_first(steps: Sequence[T]) -> list[T]:
-    """The ends and every fourth first, then every second, then the rest, so that a chart has its form early."""
+    """Order steps so that a chart takes shape early: the ends and every fourth, then every second, then the rest."""
     last = len(steps) - 1
     order = sorted(range(len(steps)), key=lambda i: (0 if i % 4 == 0 or i == last else 1 if i % 2 == 0 else 2, i))
     return [steps[i] for i in order]
